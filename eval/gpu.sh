@@ -188,7 +188,7 @@ tables() {
     local model
     for model in $models; do
         try 600 "$drift" eval --quiet --model "eval/$model" --samples "$samples" --generations "$generations" --device "$device" \
-            --likelihood --placeholder 0.0000,0.0000,0.0000 --placeholder 0.000,0.000,0.000 -o "$out/$model"
+            --lp all --likelihood --placeholder 0.0000,0.0000,0.0000 --placeholder 0.000,0.000,0.000 -o "$out/$model"
     done
 }
 

@@ -45,7 +45,7 @@ MASKS = [
 
 # Tables in which times stand: their figures, and the width of their columns, are masked as a whole. What they count is
 # in the JSON too.
-TIMED_TABLES = ["what it took", "against no logit processor, paired", "What it took", "Against no logit processor"]
+TIMED_TABLES = ["time and throughput", "what it took", "against no logit processor, paired", "What it took", "Against no logit processor"]
 
 
 def corpus(folder: pathlib.Path, conformers: int) -> pathlib.Path:
@@ -153,8 +153,10 @@ def commands(i: dict[str, pathlib.Path]) -> list[tuple[str, list]]:
     add("audit-stripped", "audit", i["stripped"], "--dialect", "stripped", "--json")
 
     # eval
-    add("eval", "eval", "--samples", 3, "-o", "record", "--texts", "texts.jsonl", "--probabilities")
-    add("eval-json", "eval", "--samples", 3, "--json", "--likelihood")
+    # What runs without --lp has changed.
+    every = ["--lp", "all", "--placeholder", "0.0000,0.0000,0.0000"]
+    add("eval", "eval", *every, "--samples", 3, "-o", "record", "--texts", "texts.jsonl", "--probabilities")
+    add("eval-json", "eval", *every, "--samples", 3, "--json", "--likelihood")
     add("eval-texts", "eval", "--samples", 2, "--generations", 2, "--lp", "none,truncating,automaton", "--texts", "-")
     add("eval-smiles", "eval", "--smiles", i["smiles"], "--lp", "automaton", "--preset", "greedy", "--json")
     fitted = ["--placeholder", "fitted", "--placeholder", "0.000,0.000,0.000", "--kv-cache", "growing"]

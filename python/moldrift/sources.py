@@ -85,7 +85,7 @@ def read(tokenizer: Any, eos_token_id: int | list[int] | None = None) -> Tokeniz
     for end in ends:
         if not 0 <= end < read_one.size:
             raise TokenizerRefused(
-                f"{read_one.name}: eos_token_id {end} is no token of it; give one of its ids"
+                f"{read_one.name}: eos_token_id {end} is not a token of it; give one of its ids"
             )
     others = dict.fromkeys([*ends[1:], *(one for one in specials if one is not None)])
     others.pop(ends[0], None)

@@ -80,7 +80,7 @@ impl Processor {
         let text = u32::try_from(token).ok().and_then(|id| self.tokenizer.inner().id_to_token(id));
         let token = match text {
             Some(text) => format!("{token} `{}` is not legal there; {allowed}", escaped(&text)),
-            None => format!("{token} is no token of the tokenizer"),
+            None => format!("{token} is not a token of the tokenizer"),
         };
         let problem = format!(
             "completion {completion}, token {at} behind the prompt: {token}; give ids without the prompt, as tokenizer {} \

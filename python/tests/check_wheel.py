@@ -56,11 +56,16 @@ def check(path: Path) -> str:
         assert "abi3" in extension or extension.endswith(".pyd"), (
             f"{extension}: not for every Python from 3.10 on"
         )
-        needed = glibc(wheel.read(extension))
+        binaries = [extension, *(name for name in names if name.endswith(".data/scripts/drift"))]
+        needed = max(glibc(wheel.read(name)) for name in binaries)
+        modes = {name: wheel.getinfo(name).external_attr >> 16 for name in binaries[1:]}
+        assert all(mode & 0o111 == 0o111 for mode in modes.values()), f"{modes}: not executable"
     size, most = path.stat().st_size, promised(path.name)
     assert size <= MOST_BYTES, f"{path.name}: {size} bytes, more than {MOST_BYTES}"
     assert most is None or needed <= most, f"{path.name}: needs glibc {needed}, promises {most}"
-    return f"{path.name}: {size / 2**20:.1f} MiB, glibc {'.'.join(map(str, needed))}, {len(names)} files"
+    program = "with" if len(binaries) > 1 else "without"
+    version = ".".join(map(str, needed))
+    return f"{path.name}: {size / 2**20:.1f} MiB, glibc {version}, {len(names)} files, {program} the program"
 
 
 if __name__ == "__main__":

@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 import importlib.metadata
 import inspect
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,6 +47,36 @@ def test_everything_public_says_what_it_is() -> None:
     assert silent == []
     assert [name for name in public(dir(_lib)) if name != "VERSION" and not getattr(_lib, name).__doc__] == []
     assert sorted(moldrift.__all__) == moldrift.__all__
+
+
+def ran(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """What Python does with arguments, where no other drift stands on the path."""
+    given = {**os.environ, "PATH": "", **environment}
+    return subprocess.run([sys.executable, *words], env=given, capture_output=True, text=True, check=False)
+
+
+def test_the_package_is_the_program_too() -> None:
+    """A wheel of `python/wheel.py` brings it; an installation without it says what to do."""
+    done = ran("-m", "moldrift", "--version")
+    files = importlib.metadata.files("moldrift") or []
+    if any(file.name == "drift" for file in files):
+        assert (done.returncode, done.stdout) == (0, f"drift {moldrift.__version__}\n")
+        bad = ran("-m", "moldrift", "fit", "--corpus", "none.jsonl")
+        assert bad.returncode == 2
+        assert bad.stderr.startswith("drift: none.jsonl: ")
+    else:
+        assert done.returncode == 1
+        assert "python/wheel.py" in done.stderr
+
+
+def test_another_program_on_the_path_will_do(tmp_path: Path) -> None:
+    from moldrift import __main__ as main
+
+    if main.program() is not None:
+        pytest.skip("the package has a program of its own, which goes first")
+    (tmp_path / "drift").write_text("#!/bin/sh\necho own $1\n")
+    (tmp_path / "drift").chmod(0o755)
+    assert ran("-m", "moldrift", "fit", PATH=str(tmp_path)).stdout == "own fit\n"
 
 
 def test_types_come_along() -> None:

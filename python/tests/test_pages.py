@@ -42,6 +42,12 @@ ELSEWHERE = {
         ".ci/run",
         "pip install './python[transformers]'",
     ),
+    "pip install --requirement python/requirements-wheel.txt": (
+        "makes an environment",
+        "python/wheel.py",
+        "pip install --requirement python/requirements-wheel.txt",
+    ),
+    "python python/wheel.py dist": ("builds for minutes", ".ci/run", "python/wheel.py"),
     "pip install './python[trl]'": (
         "TRL is part of the environment of the newest versions",
         ".ci/run",
@@ -374,6 +380,32 @@ def is_fenced(block: Block) -> bool:
     return (
         (REPOSITORY / block.page).read_text(encoding="utf-8").splitlines()[block.line - 2].startswith("```")
     )
+
+
+def sections(page: Path) -> list[list[Block]]:
+    """The blocks of each section of a page that has a heading of the second level."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    fenced, heads = False, []
+    for number, line in enumerate(lines, 1):
+        fenced ^= line.startswith("```")
+        if line.startswith("## ") and not fenced:
+            heads.append(number)
+    ends = [*heads[1:], len(lines) + 1]
+    found = list(blocks_of(page))
+    return [[one for one in found if begin < one.line < end] for begin, end in zip(heads, ends, strict=True)]
+
+
+@pytest.mark.parametrize("page", sorted((REPOSITORY / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_a_page_begins_with_its_purpose_and_ends_with_an_example(page: Path) -> None:
+    lines = page.read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith("# ")
+    assert lines[2].startswith("This page "), lines[2]
+    heads = [line for line in lines if line.startswith("## ")]
+    assert heads[-1] in ("## Example", "## An example"), heads[-1]
+    ran = [one for one in sections(page)[-1] if one.is_shell or one.language == "python"]
+    commands = [step for one in ran if one.is_shell for step in one.steps()]
+    assert ran, "the example is no block that runs"
+    assert not [step for step in commands if listed(step)], "the example runs elsewhere"
 
 
 def test_lists_are_of_what_is_there() -> None:

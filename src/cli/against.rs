@@ -16,14 +16,14 @@ use drift_data::shard::files::MergedFiles;
 /// The other corpus, and what is the same.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct AgainstArgs {
-    /// Say which molecules and which exact geometries of INPUT stand in these files and folders too, instead of statistics: a
-    /// training set against a test set. A molecule is the same in every spelling of its SMILES, a geometry in every pose and every
-    /// order of equal atoms; mirror images are counted apart. INPUT is streamed, OTHER is held in memory: 32 bytes a conformer, 12 an
-    /// atom, about 5 KB a molecule. -o is then the list, a line of JSON for each pair and for each other conformer of a shared molecule
+    /// Instead of statistics, find the molecules and geometries of INPUT that these files and folders also hold, such as a test set.
+    /// Spelling of the SMILES, pose, and order of equivalent atoms do not matter; mirror images are counted separately. INPUT is
+    /// streamed; OTHER is held in memory (32 bytes a conformer, 12 an atom, about 5 KB a molecule). -o writes the list: a line of
+    /// JSON for each pair, and for each other conformer of a shared molecule
     #[arg(long, value_name = "OTHER", num_args = 1.., conflicts_with = "html")]
     pub against: Vec<PathBuf>,
-    /// The RMSD up to which two conformers are one geometry, in Å. Two texts of one geometry, cut to four decimals in frames of their
-    /// own, differ by less than 0.00035; of three decimals by less than 0.0035, of bins by less than 1.8 times their width
+    /// Two conformers are the same geometry up to this RMSD, in Å. The same geometry written twice in different frames differs by less
+    /// than 0.00035 with four decimals, 0.0035 with three, and 1.8 bin widths with bins
     #[arg(long, value_name = "ANGSTROM", default_value_t = BOUND_ANGSTROM, requires = "against", allow_hyphen_values = true)]
     pub within: f64,
 }

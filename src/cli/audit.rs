@@ -37,53 +37,52 @@ pub(super) struct Args {
     /// Generated text, known by content: 3DMolGen's smoke reports, JSON Lines, plain text; each also gzipped
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// How numbers should be written; `auto` takes it from the model's recipe, else tells it from whole blocks of the texts,
-    /// else from the references, and stops where nothing tells
+    /// How the texts should write numbers. `auto` asks the model's recipe, then complete blocks of the texts, then the references,
+    /// and stops where none of them decides
     #[arg(long, value_enum, default_value = "auto")]
     dialect: DialectOrAuto,
     #[command(flatten)]
     blocks: EncodingArgs,
-    /// The folder of the model that wrote the texts, whose recipe.json says the dialect
+    /// The folder of the model that wrote the texts; its recipe.json names the dialect
     #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,
-    /// Count drift too, with this tokenizer: a tokenizer.json, plain or gzipped, a model folder, or an embedded name
+    /// Also count drift, with this tokenizer: a tokenizer.json, plain or gzipped, a model folder, or an embedded name
     #[arg(long, value_name = "TOKENIZER")]
     tokenizer: Option<PathBuf>,
-    /// The placeholder that drift is counted against
+    /// The placeholder that blocks are compared with to count drift
     #[arg(long, value_name = "P", default_value = USUAL_PLACEHOLDER, allow_hyphen_values = true)]
     placeholder: String,
-    /// Compare geometry with these conformers too: files and folders that `drift mine` takes, with text
+    /// Also compare geometry with these reference conformers: files and folders that `drift mine` reads
     #[arg(long, value_name = "CORPUS", num_args = 1..)]
     references: Vec<PathBuf>,
-    /// A threshold of coverage in Å; can be repeated, or several with commas between them [default: 0.75]
+    /// An RMSD threshold of coverage in Å; repeat it, or separate several with commas [default: 0.75]
     #[arg(long, visible_alias = "thresholds", value_name = "ANGSTROM", value_parser = threshold, value_delimiter = ',')]
     threshold: Vec<f64>,
-    /// Molecules that have references and no usable text: 0 in coverage, or left out of coverage and matching as 3DMolGen's
-    /// run_eval leaves them out
+    /// Molecules that have references but no usable text: count them 0 in coverage, or leave them out of coverage and matching
+    /// as 3DMolGen's run_eval does
     #[arg(long, value_parser = one_of(&Missing::ALL, Missing::name), default_value = "zero")]
     missing: Missing,
-    /// Which texts are compared with references: those that pass, or those too that pass by the rules of 3DMolGen alone, read by
-    /// these rules, junk and all
+    /// Which texts are compared with references: those that pass drift's rules, or those that pass 3DMolGen's rules, read as
+    /// 3DMolGen reads them, junk included
     #[arg(long, value_enum, default_value = "drift")]
     passing: PassingArg,
-    /// Compare texts under the SMILES of their records' `geom_smiles`, with the references of all isomers that it pools
+    /// Group texts by the `geom_smiles` of their records, and compare each with the references of all isomers of the group
     #[arg(long, requires = "references")]
     pool: bool,
-    /// Which conformers of a text are judged, where it holds several
+    /// Which conformers of a text to judge where it holds several
     #[arg(long, value_enum, default_value = "first")]
     conformers: ConformersArg,
-    /// A file for what was found of each text, a line of JSON each: verdicts, chemistry, the least RMSD to a reference. With --shard,
-    /// drift merge writes it
+    /// Write a line of JSON for each text: verdicts, chemistry, the least RMSD to a reference. With --shard, `drift merge` writes it
     #[arg(long, value_name = "FILE.jsonl")]
     verdicts: Option<PathBuf>,
-    /// A file for the RMSD of all pairs of a text and a reference: an .npz, or a .pickle in the form of 3DMolGen. With --shard, drift
-    /// merge writes it
+    /// Write the RMSD of every text to every reference: an .npz, or a .pickle as 3DMolGen writes it. With --shard, `drift merge`
+    /// writes it
     #[arg(long, value_name = "FILE", requires = "references")]
     matrix: Option<PathBuf>,
-    /// A file for coverage and matching as 3DMolGen's covmat_results.txt has them
+    /// Write coverage and matching in the layout of 3DMolGen's covmat_results.txt
     #[arg(long, value_name = "FILE.txt", requires = "references")]
     summary: Option<PathBuf>,
-    /// The heavy atoms of the largest molecule that is compared; a text of a larger one is another molecule than its prompt
+    /// The most heavy atoms of a molecule that is compared; the text of a larger one counts as another molecule
     #[arg(long, value_name = "N", default_value_t = MAX_HEAVY_ATOMS)]
     max_atoms: usize,
     /// The record to write, JSON; `-` prints it. With --shard, a folder

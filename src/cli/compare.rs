@@ -13,7 +13,7 @@ pub(super) struct Args {
     /// A record of `drift eval`, or a Chrome trace as torch.profiler writes it; .json or .gz
     #[arg(value_name = "A")]
     first: PathBuf,
-    /// Another one of the same kind
+    /// Another file of the same kind
     #[arg(value_name = "B")]
     second: PathBuf,
 }

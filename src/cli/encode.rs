@@ -26,21 +26,21 @@ pub(super) struct Args {
     /// is not of decimals {id, canonical_smiles, embedded_smiles, encoding}; `-` for stdout. With --shard, a folder
     #[arg(short, long, value_name = "FILE.jsonl")]
     output: PathBuf,
-    /// SMILES by the name of a molecule or its file: `SMILES NAME` a line, or CSV or JSONL with a column of names; or one SMILES, that of
-    /// all; before what the input says
+    /// The SMILES of each molecule by its name or file name: lines of `SMILES NAME`, or CSV or JSONL with a column of names; or one
+    /// SMILES for all. It goes before what the input says
     #[arg(long, value_name = "FILE|SMILES")]
     smiles: Option<PathBuf>,
     #[command(flatten)]
     source: SmilesArgs,
-    /// The frame of coordinates: as in the file, or centre of mass at the origin and principal axes on x, y, z
+    /// The frame of coordinates: as in the file, or centre of mass at the origin with the principal axes on x, y, z
     #[arg(long, value_enum, default_value = "keep")]
     frame: FrameArg,
     #[command(flatten)]
     blocks: EncodingArgs,
-    /// How the texts among the inputs are written, where they do not say so themselves
+    /// The encoding of texts among the inputs that do not name it themselves
     #[arg(long, value_name = "E", allow_hyphen_values = true)]
     input_encoding: Option<Encoding>,
-    /// What becomes of conformers with a coordinate beyond the range of the encoding
+    /// What to do with conformers that have a coordinate beyond the range of the encoding
     #[arg(long, value_enum, default_value = "clip")]
     out_of_range: OutOfRangeArg,
     #[command(flatten)]
@@ -65,9 +65,9 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
 /// What becomes of conformers out of range.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum OutOfRangeArg {
-    /// The coordinate is written as the end of the range, and the conformer counted
+    /// Write the coordinate as the end of the range, and count the conformer
     Clip,
-    /// They are skipped
+    /// Skip them
     Skip,
 }
 
@@ -143,7 +143,7 @@ fn tell(report: &EncodeReport, output: &Output) {
     }
     for (why, count) in &report.not_canonical {
         output.note(&format!(
-            "note: {} with a SMILES that RDKit, and so 3DMolGen's encoder, would write otherwise: {why}; it stands under `smiles`",
+            "note: {} with a SMILES that RDKit, and so 3DMolGen's encoder, would write differently: {why}; it is in the field `smiles`",
             counted(*count, "conformer")
         ));
     }

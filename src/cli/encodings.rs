@@ -36,22 +36,22 @@ pub(super) struct Args {
         default_values = ["fixed", "stripped", "fixed-3", "fixed-2", "binned-v1:-21,21,0.05", "binned-v2:-13,13,0.104"]
     )]
     encoding: Vec<Encoding>,
-    /// Tokens a block of the extensions that are tried beside the tokenizers as they are
+    /// Also try extensions of each tokenizer with this many tokens per block
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [11, 9, 7, 5, 4])]
     tokens_per_block: Vec<u16>,
     /// Do not try extensions
     #[arg(long, conflicts_with = "tokens_per_block")]
     no_extensions: bool,
-    /// Show all extensions, not only those that no other beats, the worst atom and the cell
+    /// Print all extensions, not only those on the Pareto front, and columns for the worst atom and the cell volume
     #[arg(long)]
     verbose: bool,
     /// The seed of the sample whose tokens are counted
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// A file for the report, JSON; `-` for stdout
+    /// Write the report as JSON; `-` prints it
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// A page with the front and the table, readable offline
+    /// Write a page with the Pareto front and the table
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }

@@ -10,15 +10,15 @@ use drift_data::energy::{Energies, EnergyPlan, EnergyUnit};
 /// Which program computes energies, and how it is run.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct EnergyArgs {
-    /// Strain too, by a program that computes energies: a command for the shell that reads XYZ frames, their SMILES as comments, and
-    /// writes a line a frame, the energy and, if it likes, that of the relaxed conformer; `nan` where there is none. docs/energy.md has
-    /// the protocol, and a program for xtb
+    /// Also compute strain, with a program of yours. CMD is a shell command that reads XYZ frames with their SMILES as comments, and
+    /// writes one line per frame: the energy, and optionally that of the relaxed conformer; `nan` where it knows none. docs/energy.md
+    /// has the protocol and a program for xtb
     #[arg(long, value_name = "CMD", allow_hyphen_values = true)]
     energy: Option<String>,
-    /// The unit of its numbers
+    /// The unit of the energies that CMD writes
     #[arg(long, value_name = "UNIT", value_parser = one_of(&UNITS, name), default_value = "kcal/mol", requires = "energy")]
     energy_unit: EnergyUnit,
-    /// How many seconds it may write no line; then it is ended, the frame it was at has no energy, and it goes on with the next
+    /// Stop CMD after so many seconds without a line; that frame has no energy, and CMD is started again for the next one
     #[arg(
         long,
         value_name = "SECONDS",
@@ -27,13 +27,13 @@ pub(super) struct EnergyArgs {
         allow_hyphen_values = true
     )]
     energy_timeout: f64,
-    /// How many conformers it is given at a time
+    /// Conformers for each start of CMD
     #[arg(long, value_name = "N", default_value_t = 64, requires = "energy")]
     energy_batch: usize,
-    /// Where its answers are kept, so that nothing is computed twice and a run that was stopped goes on; one file for each process
+    /// Keep the answers of CMD in this file, so that nothing is computed twice and an interrupted run continues; one file per process
     #[arg(long, value_name = "FILE", requires = "energy")]
     energy_cache: Option<PathBuf>,
-    /// A line of JSON for each text: its energy, that of the relaxed conformer and of the best reference, its strain
+    /// Write a line of JSON for each text: its energy, that of the relaxed conformer and of the best reference, and its strain
     #[arg(long, value_name = "FILE.jsonl", requires = "energy", conflicts_with = "shard")]
     pub energy_list: Option<PathBuf>,
 }
@@ -50,7 +50,7 @@ impl EnergyArgs {
     pub(super) fn energies(&self) -> Result<Option<Energies>, Error> {
         let Some(command) = self.energy.clone() else { return Ok(None) };
         let timeout = Duration::try_from_secs_f64(self.energy_timeout).map_err(|_| {
-            let problem = format!("is {}, and no number of seconds", self.energy_timeout);
+            let problem = format!("is {}, which is not a number of seconds", self.energy_timeout);
             Error::parameter(Parameter::EnergyTimeout, problem, "give for example 600")
         })?;
         let plan = EnergyPlan {

@@ -13,8 +13,8 @@ use crate::report::format::thousands;
 use crate::report::trace::chrome_trace;
 use drift_core::checkpoint::Wanted;
 use drift_core::chem::AtomLimit;
-use drift_core::constraint::Placeholder;
 use drift_core::constraint::automaton::AnswerForm;
+use drift_core::constraint::{Placeholder, USUAL_PLACEHOLDER};
 use drift_core::encoding::Reading;
 use drift_core::error::{Error, Parameter};
 use drift_core::job::Job;
@@ -48,7 +48,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     let mut kept = Kept::new(work, args.shard, finished.unwrap_or_default())?;
     check(&plan, &molecules, &mut kept)?;
     if kept.texts() > 0 {
-        output.note(&format!("goes on from {} texts that are finished", thousands(kept.texts() as u64)));
+        output.note(&format!("continues after {} finished texts", thousands(kept.texts() as u64)));
     }
     if let Some(shard) = args.shard {
         return shard_of(&plan, shard, &molecules, &mut kept, job, output);
@@ -60,7 +60,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     let journal = folder.map(|folder| folder.join(FILE)).filter(|_| !evaluation.report.interrupted);
     targets.write(&plan, &evaluation, journal.as_deref())?;
     match printed {
-        Printed::Tables => output.text(&render(&evaluation.report, output))?,
+        Printed::Tables => output.text(&render(&evaluation.report, args.verbose, output))?,
         Printed::Record => output.document(&evaluation.report)?,
         Printed::Texts => output.text(&texts(&evaluation)?)?,
         Printed::Trace => output.text(&chrome_trace(&evaluation.spans).to_string())?,
@@ -118,7 +118,7 @@ pub(super) fn merge(
     targets.write(&plan, &evaluation, None)?;
     match output.json || targets.folder.as_deref().is_some_and(is_stdout) {
         true => output.document(&evaluation.report),
-        false => output.text(&render(&evaluation.report, output)),
+        false => output.text(&render(&evaluation.report, args.verbose, output)),
     }
 }
 
@@ -226,7 +226,7 @@ fn plan(args: &Args, open: impl Fn(&str) -> Result<Device, Error>, job: &Job) ->
         models,
         tokenizer: args.tokenizer.clone(),
         processors: processors(&args.lp),
-        placeholders: args.placeholder.iter().map(|text| placeholder(text, job)).collect::<Result<_, _>>()?,
+        placeholders: placeholders(args, job)?,
         dialect: args.blocks.asked(args.dialect.map(Into::into)),
         generations: args.generations.at_least(args.resample.map_or(1, |draws| draws as usize)),
         thresholds: thresholds(&args.threshold),
@@ -274,6 +274,15 @@ fn compared(args: &Args) -> Reading {
     let own = args.blocks.reading();
     let reading = if own.encoding.is_decimal() { own } else { Reading::default().cutting(true) };
     Reading { rewrites: true, ..reading }
+}
+
+/// The placeholders that were asked for; else the usual one, beside that of the users where no logit processor was asked for either.
+fn placeholders(args: &Args, job: &Job) -> Result<Vec<PlaceholderChoice>, Error> {
+    match args.placeholder.as_slice() {
+        [] if args.lp.is_empty() => Ok(vec![PlaceholderChoice::Usual]),
+        [] => Ok(vec![PlaceholderChoice::Text(USUAL_PLACEHOLDER.to_owned())]),
+        asked => asked.iter().map(|text| placeholder(text, job)).collect(),
+    }
 }
 
 /// `fitted`, three numbers, or a file of `drift fit -o`.

@@ -8,7 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use super::shards::shard;
 use super::values::{DialectArg, EncodingArgs, SmilesOfArgs, one_of, threshold};
 use drift_core::chem::MAX_HEAVY_ATOMS;
-use drift_core::constraint::{LpKind, USUAL_PLACEHOLDER};
+use drift_core::constraint::LpKind;
 use drift_data::audit::Missing;
 use drift_data::shard::Shard;
 use drift_engine::eval::plan::{EngineChoice, EvalPart, Generations};
@@ -17,140 +17,144 @@ use drift_engine::model::{Room, Synthetic};
 /// The command line of `drift eval`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A model folder (config.json, safetensors, tokenizer.json), or org/name in the cache of Hugging Face; the embedded reference
-    /// checkpoint by default
+    /// A model folder (config.json, safetensors, tokenizer.json), or org/name in the cache of Hugging Face; by default the built-in
+    /// checkpoint. Repeat it to compare models
     #[arg(long, value_name = "DIR")]
     pub model: Vec<PathBuf>,
-    /// Random weights of a known shape instead of a model: for throughput alone
+    /// Use random weights of this shape instead of a model, to measure throughput
     #[arg(long, value_parser = one_of(&Synthetic::ALL, Synthetic::name), conflicts_with = "model")]
     pub synthetic: Option<Synthetic>,
-    /// The tokenizer, if it is not beside the model: a tokenizer.json, plain or gzipped, or a model folder
+    /// The tokenizer where the model folder has none: a tokenizer.json, plain or gzipped, or a model folder
     #[arg(long, value_name = "TOKENIZER")]
     pub tokenizer: Option<PathBuf>,
-    /// Logit processors; all of them by default
+    /// Logit processors to compare, with commas between them. By default none, allowlist and automaton
     #[arg(long, value_parser = lp_arg(), value_delimiter = ',')]
     pub lp: Vec<LpArg>,
-    /// What position templates hold in their blocks, such as 0.0000,0.0000,0.0000; `fitted`; or a file that `drift fit
-    /// -o` wrote for the tokenizer: one placeholder for each class of block where that gains something, else one for all
-    #[arg(long, value_name = "P", allow_hyphen_values = true, default_value = USUAL_PLACEHOLDER)]
+    /// The placeholder in every block of a position template: three numbers such as 0.0000,0.0000,0.0000; `fitted` for the one
+    /// that `drift fit` chooses; or a file that `drift fit -o` wrote for the tokenizer. By default 0.0000,0.0000,0.0000; without --lp
+    /// the 0.000,0.000,0.000 of 3DMolGen and the fitted one
+    #[arg(long, value_name = "P", allow_hyphen_values = true)]
     pub placeholder: Vec<String>,
-    /// How numbers are written; by default as the model's recipe says, else as the conformers given and the model's own text
-    /// are; where these disagree, or nothing tells, it has to be given
+    /// How the model writes numbers. By default its recipe decides, else the given conformers and the model's own text; if these
+    /// disagree, the option is required
     #[arg(long, value_enum)]
     pub dialect: Option<DialectArg>,
     #[command(flatten)]
     pub blocks: EncodingArgs,
-    /// A file with one SMILES a line, all of which are generated for
+    /// Generate for the molecules of this file, one SMILES per line
     #[arg(long, value_name = "FILE")]
     pub smiles: Option<PathBuf>,
-    /// Conformers of the molecules of --smiles: anything that `mine` reads with text
+    /// Reference conformers of the molecules of --smiles, in any format that `drift mine` reads
     #[arg(long, value_name = "INPUT", num_args = 1.., requires = "smiles")]
     pub references: Vec<PathBuf>,
-    /// A corpus whose molecules are taken, with all their conformers as reference; the test part of the embedded one by default
+    /// Generate for the molecules of this corpus, with all their conformers as references; by default the test part of the built-in
+    /// corpus
     #[arg(long, value_name = "INPUT", num_args = 1.., conflicts_with = "smiles")]
     pub corpus: Vec<PathBuf>,
     #[command(flatten)]
     pub smiles_source: SmilesOfArgs,
-    /// Which molecules of the corpus: all, or the tenth that drift's training never sees. By default test where drift trained the
-    /// models on this corpus, and of the embedded one; else all
+    /// Which molecules of the corpus: all, or the tenth that `drift train-model` never trains on. The default is `test` for the built-in
+    /// corpus and for one that drift trained the models on, else `all`
     #[arg(long, value_parser = one_of(&EvalPart::ALL, EvalPart::name), conflicts_with = "smiles")]
     pub split: Option<EvalPart>,
-    /// At most so many molecules: of a corpus spread evenly, of --smiles the first ones. By default 64 of the embedded corpus, else
-    /// all
+    /// At most this many molecules: spread evenly over a corpus, the first ones of --smiles. By default 64 of the built-in corpus,
+    /// else all
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub samples: Option<u32>,
-    /// Texts for each molecule; 2k for twice the number of its reference conformers, as the field has it
+    /// Texts for each molecule, or `2k` for twice the number of its reference conformers, as the benchmarks of the field have it
     #[arg(long, value_name = "K", default_value = "1")]
     pub generations: Generations,
-    /// Conformers of a text, one after another, each between its tags and judged by itself
+    /// Conformers in each text, one after another, each between its tags and judged separately
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100),
         conflicts_with_all = ["resample", "likelihood"])]
     pub conformers: u16,
-    /// Prompts end in `[CONFORMER]`, so that answers begin behind it
+    /// End every prompt with `[CONFORMER]`; answers begin after it
     #[arg(long, conflicts_with = "likelihood")]
     pub opened: bool,
-    /// Worked examples before the molecule in every prompt: at most ten conformers, of anything that `mine` reads with text
+    /// Put worked examples before the molecule in every prompt: at most ten conformers, in any format that `drift mine` reads
     #[arg(long, value_name = "INPUT", num_args = 1.., conflicts_with = "likelihood")]
     pub examples: Vec<PathBuf>,
-    /// The token that ends a text, such as `[/CONFORMER]`; by default what the model's files name
+    /// The token that ends a text, such as `[/CONFORMER]`; by default the one that the model's files name
     #[arg(long, value_name = "TOKEN")]
     pub eos: Option<String>,
-    /// A threshold of coverage in Å; can be repeated, or several with commas between them [default: 0.75]
+    /// An RMSD threshold of coverage in Å; repeat it, or separate several with commas [default: 0.75]
     #[arg(long, visible_alias = "thresholds", value_name = "ANGSTROM", value_parser = threshold, value_delimiter = ',')]
     pub threshold: Vec<f64>,
-    /// Molecules that have references and no usable text: 0 in coverage, or left out of coverage and matching as 3DMolGen's
-    /// run_eval leaves them out
+    /// Molecules that have references but no usable text: count them 0 in coverage, or leave them out of coverage and matching
+    /// as 3DMolGen's run_eval does
     #[arg(long, value_parser = one_of(&Missing::ALL, Missing::name), default_value = "zero")]
     pub missing: Missing,
-    /// Rows of a batch
+    /// Texts in a batch
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
     pub batch: u32,
-    /// How tokens are drawn: greedy, qwen3, top-p-P-tT or min-p-P-tT
+    /// The sampling preset: greedy, qwen3, top-p-P-tT or min-p-P-tT
     #[arg(long, value_name = "NAME", default_value = "qwen3")]
     pub preset: String,
-    /// The seed of all draws
+    /// The random seed
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
     /// cpu or cuda:N
     #[arg(long, default_value = "cpu")]
     pub device: String,
-    /// Type of weights and cache; f32 on the CPU, bf16 on a GPU by default. bf16 on the CPU: half the bytes, all sums in f32
+    /// The type of weights and cache; by default f32 on the CPU, bf16 on a GPU. bf16 on the CPU halves the bytes and sums in f32
     #[arg(long, value_enum)]
     pub dtype: Option<DtypeArg>,
-    /// Whose decoders compute
+    /// The engine that runs the model
     #[arg(long, value_parser = one_of(&EngineChoice::ALL, EngineChoice::name), default_value = "drift")]
     pub engine: EngineChoice,
-    /// How the KV cache takes its memory
+    /// How the KV cache is allocated
     #[arg(long, value_parser = one_of(&Room::ALL, Room::name), default_value = "static")]
     pub kv_cache: Room,
-    /// The most tokens of a text; by default half more than the molecule's longest text takes
+    /// The most tokens of a text; by default one and a half times the longest text of the molecule
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_new_tokens: Option<u32>,
-    /// Take junk off numbers before the texts are judged: what is no number, and digits beyond the format
+    /// Remove junk from numbers before judging: characters that belong to no number, and digits beyond the format
     #[arg(long)]
     pub strip_junk: bool,
-    /// The heavy atoms of the largest molecule that is compared; a text of a larger one is another molecule than its prompt
+    /// The most heavy atoms of a molecule that is compared; the text of a larger one counts as another molecule
     #[arg(long, value_name = "N", default_value_t = MAX_HEAVY_ATOMS)]
     pub max_atoms: usize,
-    /// Log how likely the model held each token; costs the whole LM head at each
+    /// Record the probability that the model gave each token; computes the whole LM head at every step
     #[arg(long)]
     pub probabilities: bool,
-    /// Draw so many texts of a molecule together, weighted by the probability that the mask left, and resample them at the ends
-    /// of blocks: the model given that its text is legal, where a mask alone is not. Writes at least so many texts for each
-    /// molecule; costs what --probabilities does
+    /// Draw K texts of a molecule together and resample them after each block by the probability that the mask left. This samples
+    /// from the model conditioned on legal texts, which a mask alone does not. Writes at least K texts for each molecule, and costs
+    /// what --probabilities costs
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(2..))]
     pub resample: Option<u32>,
-    /// Also score the reference conformers: nats a conformer, summed over its tokens, so that tokenizers compare
+    /// Also score the reference conformers in nats per conformer, which compares models with different tokenizers
     #[arg(long)]
     pub likelihood: bool,
-    /// A file for every text: {smiles, generation, lp, placeholder, model, text} a line; `-` prints them instead of tables
+    /// Write every text, a line of {smiles, generation, lp, placeholder, model, text} each; `-` prints them instead of tables
     #[arg(long, value_name = "FILE.jsonl")]
     pub texts: Option<PathBuf>,
-    /// Texts that another run of this command wrote by --texts, on another device say: tells which are the same, where others
-    /// first differ, and by how much the best logit led there
+    /// Compare with texts that another run of this command wrote with --texts, for example on another device: how many are equal,
+    /// where the others first differ, and by how much the best logit led there
     #[arg(long, value_name = "FILE.jsonl", conflicts_with_all = ["strip_junk", "shard"])]
     pub same_as: Option<PathBuf>,
-    /// A file with a line for each molecule of each run, .csv or .jsonl: counts, coverage, matching
+    /// Write a line for each molecule of each run, .csv or .jsonl: counts, coverage, matching
     #[arg(long, value_name = "FILE")]
     pub molecules: Option<PathBuf>,
-    /// A file for what was found of each text, a line of JSON each: verdicts, chemistry, the least RMSD to a reference
+    /// Write a line of JSON for each text: verdicts, chemistry, the least RMSD to a reference
     #[arg(long, value_name = "FILE.jsonl")]
     pub verdicts: Option<PathBuf>,
-    /// A file for the RMSD of all pairs of a text and a reference: an .npz, or a .pickle in the form of 3DMolGen. Of one model and one
-    /// logit processor
+    /// Write the RMSD of every text to every reference: an .npz, or a .pickle as 3DMolGen writes it. For one model and one logit
+    /// processor
     #[arg(long, value_name = "FILE")]
     pub matrix: Option<PathBuf>,
-    /// A file for a Chrome trace of the phases; opens in Perfetto; `-` prints it instead of tables
+    /// Write a Chrome trace of the phases, for Perfetto; `-` prints it instead of tables
     #[arg(long, value_name = "FILE.json")]
     pub trace: Option<PathBuf>,
-    /// Do one shard of the work, every N-th molecule from the I-th on, and keep its texts in the folder of -o: `drift merge`
-    /// makes of all shards what one run would have written. `slurm`: the task of a job array says which. A shard that was
-    /// stopped goes on by the same command
+    /// Do shard I of N, every N-th molecule, and keep its texts in the folder of -o. `drift merge` then writes what a single run would
+    /// have written. `slurm` takes I and N from the Slurm array task. The same command continues a shard that was stopped
     #[arg(long, value_name = "I/N", value_parser = shard, requires = "output",
         conflicts_with_all = ["texts", "molecules", "trace"])]
     pub shard: Option<Shard>,
-    /// A folder for record.json and eval.html; `-` prints the JSON. Texts are kept there while others are written, so that a run
-    /// that was stopped goes on by the same command
+    /// Print every table, not only the summary: chemistry, coverage, intervals, and where the time went
+    #[arg(long)]
+    pub verbose: bool,
+    /// A folder for record.json and eval.html, which hold every table; `-` prints the JSON. Finished texts are kept there, so that
+    /// the same command goes on after it was stopped
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
 }
@@ -177,9 +181,12 @@ pub(super) enum DtypeArg {
     Bf16,
 }
 
-/// Each processor once, in the order of reports.
+/// Each processor once, in the order of reports. Where none is named: the model alone, the users' newest, and the one without drift.
 pub(super) fn processors(asked: &[LpArg]) -> Vec<LpKind> {
-    let all = asked.is_empty() || asked.contains(&LpArg::All);
+    if asked.is_empty() {
+        return vec![LpKind::None, LpKind::Allowlist, LpKind::Automaton];
+    }
+    let all = asked.contains(&LpArg::All);
     let is_asked = |kind: &LpKind| all || asked.contains(&LpArg::One(*kind));
     LpKind::ALL.into_iter().filter(is_asked).collect()
 }

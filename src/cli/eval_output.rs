@@ -12,8 +12,11 @@ use crate::report::eval_view::{
     probability_table, setting,
 };
 use crate::report::floor_view::floor_table;
+use crate::report::format::wrapped;
 use crate::report::mask_view::{mask_table, resampling_table};
 use crate::report::same_view::same_table;
+use crate::report::summary_view::summary_tables;
+use crate::report::table::{Table, narrow};
 use crate::report::trace::chrome_trace;
 use crate::report::worst_view::chemistry_rows;
 use drift_core::error::Error;
@@ -97,8 +100,23 @@ pub(super) fn texts(evaluation: &Evaluation) -> serde_json::Result<String> {
     Ok(lines.join("\n"))
 }
 
-/// The tables.
-pub(super) fn render(report: &EvalReport, output: &Output) -> String {
+/// The summary with the advice; with `verbose` every table, as wide as it is.
+pub(super) fn render(report: &EvalReport, verbose: bool, output: &Output) -> String {
+    let terminal = if verbose { output.terminal() } else { narrow(output.terminal()) };
+    let width = terminal.width.map_or(usize::MAX, usize::from);
+    let mut tables = if verbose { all_tables(report) } else { summary_tables(report) };
+    tables.extend(asked_tables(report));
+    let mut out: Vec<String> = tables.iter().map(|table| table.render(terminal)).collect();
+    out.push(wrapped(&setting(report), width, 0) + "\n");
+    out.push(report.advice.iter().map(|advice| wrapped(&format!("- {advice}\n"), width, 2)).collect());
+    if !verbose {
+        out.push("--verbose prints every table, -o DIR writes them to a record and a page.\n".to_owned());
+    }
+    out.join("\n")
+}
+
+/// What every record has.
+fn all_tables(report: &EvalReport) -> Vec<Table> {
     let mut tables = vec![outcome_table(report)];
     tables.extend(coverage_table(report));
     let chemistry = chemistry_rows(report);
@@ -110,6 +128,12 @@ pub(super) fn render(report: &EvalReport, output: &Output) -> String {
     }
     tables.push(cost_table(report));
     tables.extend(floor_table(report));
+    tables
+}
+
+/// What an option asked for.
+fn asked_tables(report: &EvalReport) -> Vec<Table> {
+    let mut tables = Vec::new();
     if report.runs.iter().any(|run| !run.probabilities.is_empty()) {
         tables.push(probability_table(report));
     }
@@ -119,8 +143,5 @@ pub(super) fn render(report: &EvalReport, output: &Output) -> String {
         tables.push(likelihood_table(report));
     }
     tables.extend(same_table(report));
-    let mut out: Vec<String> = tables.iter().map(|table| table.render(output.terminal())).collect();
-    out.push(format!("{}\n", setting(report)));
-    out.push(report.advice.iter().map(|advice| format!("{advice}\n")).collect());
-    out.join("\n")
+    tables
 }

@@ -20,42 +20,41 @@ use drift_tune::design::advice;
 /// The command line of `drift export-grammar`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The molecule, if there is one alone
+    /// One molecule
     #[arg(required_unless_present = "smiles", conflicts_with = "smiles", value_name = "SMILES")]
     molecule: Option<String>,
-    /// The molecules: one SMILES a line, and anything after a space; also gzipped
+    /// A file of molecules: one SMILES per line, text after a space is ignored; also gzipped
     #[arg(long, value_name = "FILE")]
     smiles: Option<PathBuf>,
     /// The model's tokenizer: a tokenizer.json, plain or gzipped, a model folder, org/name in the cache of Hugging Face, or an
     /// embedded name
     #[arg(long, value_name = "TOKENIZER", default_value = "qwen-like")]
     tokenizer: PathBuf,
-    /// How numbers are written; `auto` takes it from what drift wrote beside the tokenizer or the
-    /// model, else fixed
+    /// How the model writes numbers. `auto` reads it from drift's files beside the tokenizer or the model; without them it is `fixed`
     #[arg(long, value_enum, default_value = "auto")]
     dialect: DialectOrAuto,
     #[command(flatten)]
     blocks: EncodingArgs,
-    /// Conformers of each answer, one after another: [CONFORMER]…[/CONFORMER][CONFORMER]…[/CONFORMER]
+    /// Conformers in each answer, one after another: [CONFORMER]…[/CONFORMER][CONFORMER]…[/CONFORMER]
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     conformers: u16,
-    /// The prompt ends in [CONFORMER], so the answer begins behind it
+    /// The prompt ends with [CONFORMER], and the answer begins after it
     #[arg(long)]
     opened: bool,
-    /// The token that ends a text, by its text: `[/CONFORMER]`, for example; by default what the files beside the tokenizer say
+    /// The token that ends a text, such as `[/CONFORMER]`; by default the one that the files beside the tokenizer name
     #[arg(long, value_name = "TOKEN")]
     eos: Option<String>,
-    /// How grammars are spelled
+    /// The format of the grammars
     #[arg(long, value_enum, default_value = "lark")]
     format: FormatArg,
-    /// The file to write, JSON Lines: {smiles, skeleton, grammar}; `-` for stdout
+    /// Write JSON Lines, {smiles, skeleton, grammar}; `-` prints them
     #[arg(short, long, value_name = "FILE.jsonl", default_value = "-")]
     output: PathBuf,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum FormatArg {
-    /// For llguidance, which vLLM and SGLang know as `guidance` and `llguidance`, and XGrammar from 0.2.6 on
+    /// For llguidance (called `guidance` in vLLM, `llguidance` in SGLang), and XGrammar from 0.2.6 on
     Lark,
     /// For XGrammar
     Ebnf,
@@ -114,14 +113,14 @@ fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
     let asked = args.blocks.asked(args.dialect.asked());
     if asked.encoding.is_none() && asked.zeros.is_none() && recipe.is_none() {
         output.note(
-            "note: nothing says how the model writes numbers: fixed is taken; else give --dialect stripped",
+            "note: no file says how the model writes numbers, so fixed is assumed; if that is wrong, give --dialect stripped",
         );
     }
     let eos = match &args.eos {
         Some(text) => Some(tokenizer.vocabulary_id(text).ok_or_else(|| {
             Error::input(
                 "--eos",
-                format!("`{text}` is no token of {}", tokenizer.name),
+                format!("`{text}` is not a token of {}", tokenizer.name),
                 "give one of its tokens",
             )
         })?),

@@ -14,20 +14,20 @@ use drift_tune::design::{ExtendModelPlan, RowInit, extend_model};
 /// The command line of `drift extend-model`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The model: a folder of Hugging Face with its own tokenizer.json, whole or in shards, or org/name in the cache
+    /// The trained model: a Hugging Face folder with its own tokenizer.json, or org/name in the cache
     #[arg(long, value_name = "MODEL")]
     model: PathBuf,
     /// An extension of the model's tokenizer, as `drift train-tokenizer --base MODEL` writes it
     #[arg(long, value_name = "TOKENIZER")]
     tokenizer: PathBuf,
-    /// How rows of new tokens begin: the mean of the old pieces' rows; composed digit by digit, each place weighing twice the next;
-    /// or by the first piece where a token is predicted, and by the last where it is read
+    /// How to initialise the rows of new tokens. mean: the mean of the rows of the old tokens that a new one replaces; digits: a sum
+    /// over its digits, each place weighing twice the next; ends: the first old token in the LM head, the last in the embedding
     #[arg(long, value_parser = one_of(&RowInit::ALL, RowInit::name), default_value = RowInit::default().name())]
     init: RowInit,
     /// Pad the rows of embedding and LM head to a multiple of N
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     pad_to_multiple_of: Option<u64>,
-    /// A folder for the checkpoint: weights, config.json, the files of the tokenizer, and extension.json, which says what was done
+    /// The folder for the new checkpoint: weights, config.json, tokenizer, and extension.json, which says what was changed
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 }
@@ -53,7 +53,7 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
     }
     output.text(&extend_table(&report, output.terminal()))?;
     if !report.left_out.is_empty() {
-        output.note(&format!("not handed on: {}", report.left_out.join(", ")));
+        output.note(&format!("not copied: {}", report.left_out.join(", ")));
     }
     output.note(&format!("wrote {} and the files beside it", plan.output.join(CONFIG).display()));
     Ok(())

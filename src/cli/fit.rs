@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use super::corpus::Corpus;
 use super::output::Output;
 use super::values::{DialectOrAuto, EncodingArgs, SmilesOfArgs, found, is_stdout, not_stdout};
-use crate::report::fit_view::{classes_table, classes_verdict, lead, refusal, table};
+use crate::report::fit_view::{certificate_table, classes_table, grounds, lead, refusal, short_table, table};
 use crate::report::folders::{fit_files, write_fit};
 use crate::report::format::thousands;
+use crate::report::table::narrow;
 use drift_core::checkpoint::Wanted;
 use drift_core::encoding::Encoding;
 use drift_core::error::Error;
@@ -15,45 +16,44 @@ use drift_core::io::Outputs;
 use drift_core::job::Job;
 use drift_core::tokenizer::Tokenizer;
 use drift_tune::design::advice::complete;
-use drift_tune::placeholder::{DialectChoice, FitPlan, FitReport, Objective, fit};
+use drift_tune::placeholder::{DialectChoice, FitPlan, FitReport, FitResult, Objective, fit};
 
 /// The command line of `drift fit`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Conformers to replay: whatever `drift mine` reads, and its stores; the embedded corpus by default
+    /// Conformers to replay, in any format that `drift mine` reads; the built-in corpus by default
     #[arg(long, value_name = "INPUT", num_args = 1..)]
     corpus: Vec<PathBuf>,
     #[command(flatten)]
     smiles: SmilesOfArgs,
-    /// A tokenizer.json, plain or gzipped, a model folder, or org/name in the cache of Hugging Face; the embedded qwen-like and
-    /// llama-like by default
+    /// A tokenizer.json, plain or gzipped, a model folder, or org/name in the cache of Hugging Face; by default the built-in
+    /// qwen-like and llama-like
     #[arg(long, value_name = "TOKENIZER")]
     tokenizer: Vec<PathBuf>,
-    /// The dialect of numbers: all decimals, trailing zeros stripped, or as the corpus is written (both where
-    /// it does not say)
+    /// How numbers are written: with all decimals, without trailing zeros, or as in the corpus (both if the corpus fits both)
     #[arg(long, value_enum, default_value = "auto")]
     dialect: DialectOrAuto,
     #[command(flatten)]
     blocks: EncodingArgs,
-    /// A placeholder to judge, and to choose from, beside the users' own, such as 0.0000,0.0000,0.0000
+    /// Another placeholder to try, such as 0.0000,0.0000,0.0000; those of 3DMolGen are always tried
     #[arg(long, value_name = "P", allow_hyphen_values = true)]
     candidate: Vec<String>,
-    /// Induced RMSD up to this is no harm, in Å
+    /// Ignore a mean RMSD up to this, in Å
     #[arg(long, value_name = "ANGSTROM", default_value_t = 1e-3)]
     tolerance: f64,
-    /// Weights of unparsable blocks, RMSD in Å and junk slots per block, summed, instead of their order
+    /// Minimise the weighted sum of unparsable blocks, RMSD in Å and junk slots per block, instead of one after the other
     #[arg(long, value_names = ["U", "R", "J"], num_args = 3)]
     weights: Option<Vec<f64>>,
     /// The seed of the search and of the samples
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Do not try placeholders per class of block
+    /// Do not try a placeholder for each class of block
     #[arg(long)]
     no_classes: bool,
-    /// Show what a placeholder per class of block would gain, class by class
+    /// Print every column, 95 % intervals, the proof, and what a placeholder for each class of block would gain
     #[arg(long)]
     verbose: bool,
-    /// A folder for <tokenizer>.json and fit.html; `-` prints the JSON
+    /// Write <tokenizer>.json and the page fit.html into this folder; `-` prints the JSON
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 }
@@ -116,39 +116,54 @@ fn dialects(args: &Args) -> DialectChoice {
     }
 }
 
-/// The answers first, a line each; then the tables behind them.
+/// An answer in a line and one table for each tokenizer; with `verbose` also all columns, intervals, grounds and classes of block.
 fn render(report: &FitReport, verbose: bool, output: &Output) -> String {
     let mut out = String::new();
     for result in &report.results {
-        out.push_str(&lead(result, &report.objective));
+        out.push_str(&lead(result));
+        out.push('\n');
+        out.push_str(&if verbose { details(result, report, output) } else { short(result, output) });
         out.push('\n');
     }
     for refused in &report.refused {
         out.push_str(&refusal(refused));
-        out.push('\n');
-    }
-    for result in &report.results {
-        out.push('\n');
-        out.push_str(&table(result).render(output.terminal()));
-        out.push_str(&result.statement);
-        out.push('\n');
-        if result.classes.iter().any(|partition| partition.significant) {
-            if verbose {
-                out.push('\n');
-                out.push_str(&classes_table(result).render(output.terminal()));
-            } else {
-                out.push_str("A placeholder per class of block. ");
-                out.push_str(&classes_verdict(&result.classes));
-                out.push('\n');
-            }
-        }
+        out.push_str("\n\n");
     }
     let corpus = &report.corpus;
     out.push_str(&format!(
-        "\nReplayed {} conformers, {} blocks; {} records skipped.\n",
+        "Replayed {} conformers, {} blocks; {} records skipped.",
         thousands(corpus.conformers),
         thousands(corpus.blocks),
         thousands(corpus.skipped)
     ));
+    if !verbose {
+        out.push_str(" --verbose prints intervals and proofs, -o DIR a page.");
+    }
+    out.push('\n');
+    out
+}
+
+fn short(result: &FitResult, output: &Output) -> String {
+    let mut out = short_table(result).render(narrow(output.terminal()));
+    if result.classes.iter().any(|partition| partition.significant) {
+        out.push_str(
+            "Different placeholders for different classes of block do better; --verbose shows them.\n",
+        );
+    }
+    out
+}
+
+fn details(result: &FitResult, report: &FitReport, output: &Output) -> String {
+    let mut out = format!("\n{}", table(result).render(output.terminal()));
+    for line in grounds(result, &report.objective) {
+        out.push_str(&line);
+        out.push('\n');
+    }
+    if let Some(certificate) = &result.certificate {
+        out.push_str(&format!("\n{}", certificate_table(certificate).render(output.terminal())));
+    }
+    if result.classes.iter().any(|partition| partition.significant) {
+        out.push_str(&format!("\n{}", classes_table(result).render(output.terminal())));
+    }
     out
 }

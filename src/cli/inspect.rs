@@ -17,17 +17,17 @@ use drift_core::tokenizer::{InspectedText, Inspector, Tokenizer, encoding_beside
 /// The command line of `drift inspect`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A tokenizer.json, plain or gzipped, a model folder, org/name in the cache of Hugging Face, or an embedded name:
-    /// qwen-like, llama-like, and each of them extended, with -separate or -fused behind it
+    /// A tokenizer.json, plain or gzipped, a model folder, org/name in the cache of Hugging Face, or a built-in one: qwen-like,
+    /// llama-like, and their extensions qwen-like-separate, qwen-like-fused and so on
     #[arg(long, value_name = "TOKENIZER", default_value = "qwen-like")]
     tokenizer: PathBuf,
-    /// The placeholder that drift is counted against [default: 0.0000,0.0000,0.0000; of another encoding zeros]
+    /// The placeholder that blocks are compared with [default: 0.0000,0.0000,0.0000, or zeros in another encoding]
     #[arg(long, value_name = "P", allow_hyphen_values = true)]
     placeholder: Option<String>,
     /// How coordinates are written, as for the other verbs [default: what an extended tokenizer's folder says, else fixed]
     #[arg(long, value_name = "E", allow_hyphen_values = true)]
     encoding: Option<Encoding>,
-    /// Texts; `-` (or none) reads them from stdin, one a line
+    /// Texts; `-` or none reads them from stdin, one per line
     #[arg(value_name = "TEXT", allow_hyphen_values = true)]
     texts: Vec<String>,
 }

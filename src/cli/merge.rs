@@ -19,31 +19,31 @@ pub(super) struct Args {
     /// The folders that shards were written to with -o
     #[arg(required = true, value_name = "DIR")]
     shards: Vec<PathBuf>,
-    /// What -o of their verb is without --shard: a folder of drift eval, else a file
+    /// Where to write the result: a folder for `drift eval`, a file for the other commands
     #[arg(short, long, value_name = "PATH", required_unless_present = "dry_run")]
     output: Option<PathBuf>,
-    /// Merge what there is, though shards are missing or not finished
+    /// Merge the finished part even if shards are missing or incomplete
     #[arg(long)]
     partial: bool,
-    /// Show how far the shards are, and merge nothing
+    /// Show the progress of the shards without merging them
     #[arg(long)]
     dry_run: bool,
-    /// As of drift eval: a file for every text
+    /// Write every text, as `drift eval --texts` does
     #[arg(long, value_name = "FILE.jsonl")]
     texts: Option<PathBuf>,
-    /// As of drift eval: a file with a line for each molecule of each run, .csv or .jsonl
+    /// Write a line for each molecule of each run, as `drift eval --molecules` does
     #[arg(long, value_name = "FILE")]
     molecules: Option<PathBuf>,
-    /// As of drift audit and drift eval: a file for what was found of each text
+    /// Write the verdict on each text, as `--verdicts` of `drift audit` and `drift eval` does
     #[arg(long, value_name = "FILE.jsonl")]
     verdicts: Option<PathBuf>,
-    /// As of drift audit and drift eval: a file for the RMSD of all pairs of a text and a reference
+    /// Write the RMSD of every text to every reference, as `--matrix` of `drift audit` and `drift eval` does
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
-    /// As of drift audit: a file for coverage and matching as 3DMolGen has them
+    /// Write coverage and matching, as `drift audit --summary` does
     #[arg(long, value_name = "FILE.txt")]
     summary: Option<PathBuf>,
-    /// As of drift mine: a page with the statistics
+    /// Write a page of the statistics, as `drift mine --html` does
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
@@ -134,7 +134,7 @@ fn progress(set: &ShardSet) -> Result<ShardsProgress, Error> {
 
 fn unknown(set: &ShardSet, verb: &str) -> Error {
     let place = set.folders.values().next().map_or_else(String::new, |path| path.display().to_string());
-    let problem = format!("is of the verb {verb}, which this drift does not merge");
+    let problem = format!("is of `drift {verb}`, which cannot be merged");
     Error::input(place, problem, "use the drift that made it")
 }
 

@@ -25,18 +25,18 @@ pub(super) struct Args {
     /// also gzipped or in a .tar(.gz)
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// The store to write, HDF5; `-` for stdout. Without it only statistics are printed. With --against, the list of pairs, JSON
-    /// Lines. With --shard, a folder
+    /// Write the conformers to a store (HDF5); `-` writes it to stdout. With --against, the list of pairs (JSON Lines). With --shard,
+    /// a folder
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The frame of coordinates: as in the file, or centre of mass at the origin and principal axes on x, y, z
+    /// The frame of coordinates: as in the file, or centre of mass at the origin with the principal axes on x, y, z
     #[arg(long, value_enum, default_value = "keep")]
     frame: FrameArg,
     #[command(flatten)]
     smiles: SmilesOfArgs,
     #[command(flatten)]
     blocks: EncodingArgs,
-    /// A page with the statistics, readable offline
+    /// Write a page of the statistics
     #[arg(long, value_name = "FILE", conflicts_with = "shard")]
     html: Option<PathBuf>,
     #[command(flatten)]

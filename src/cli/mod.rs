@@ -64,49 +64,49 @@ struct Global {
     /// Print one JSON document instead of tables
     #[arg(long, global = true)]
     json: bool,
-    /// Threads to use; all cores by default. Results do not depend on it
+    /// Threads to use; all cores by default. The results do not depend on this number
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// Show no progress
+    /// Print no progress
     #[arg(long, short, global = true)]
     quiet: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Read conformers, print their coordinate statistics and keep them in a compact store
+    /// Read conformers, print statistics of their coordinates, write them to a compact store
     Mine(mine::Args),
-    /// Turn conformers with a SMILES into the text that models are trained on
+    /// Write conformers as the text that models are trained on
     Encode(encode::Args),
-    /// Find the placeholder of least harm for a tokenizer, with a proof that none is better
+    /// Find the best placeholder for a tokenizer, and prove that no other is better
     Fit(fit::Args),
-    /// Set encodings side by side: tokens, forward passes, what the text alone loses; and say which to train on
+    /// Compare coordinate encodings: tokens, forward passes, lost precision; recommend one to train on
     Encodings(encodings::Args),
-    /// Extend a tokenizer so that every coordinate block takes the same, small number of tokens, proved
+    /// Extend a tokenizer so that every block takes the same small number of tokens
     TrainTokenizer(train_tokenizer::Args),
-    /// Give a trained model the rows of an extended tokenizer, as a whole Hugging Face checkpoint
+    /// Add the embedding rows of an extended tokenizer to a trained model
     ExtendModel(extend_model::Args),
-    /// Train a small Qwen3 or Llama model on a corpus, as a Hugging Face checkpoint
+    /// Train or fine-tune a small Qwen3 or Llama model on a corpus
     #[cfg(feature = "generate")]
     TrainModel(train_model::Args),
-    /// Judge generated text: junk, lost digits, validity, drift
+    /// Judge generated texts: validity, junk, lost digits, geometry, drift
     Audit(audit::Args),
-    /// Show the tokens of texts, which of them a template leaves free, and their drift
+    /// Show the tokens of a text, which of them a template leaves free, and the drift of its blocks
     Inspect(inspect::Args),
-    /// Write the automaton of each molecule as a grammar in token ids, for vLLM, SGLang and other engines
+    /// Write the automaton of each molecule as a grammar, for vLLM, SGLang and other engines
     ExportGrammar(export_grammar::Args),
-    /// Generate with a real model under every logit processor, and measure what each costs
+    /// Generate texts with a model under several logit processors, and measure what each costs
     #[cfg(feature = "generate")]
     Eval(Box<eval_args::Args>),
-    /// Run shards as a job array of Slurm
+    /// Run `drift eval` as a Slurm job array
     #[cfg(feature = "generate")]
     Slurm(slurm::Args),
-    /// Put shards together: what one process would have written
+    /// Merge shards into what a single run would have written
     Merge(merge::Args),
-    /// Set two records of `drift eval`, or two Chrome traces, side by side
+    /// Compare two records of `drift eval`, or two Chrome traces
     #[cfg(feature = "generate")]
     Compare(compare::Args),
-    /// Print a completion script for a shell
+    /// Print shell completions
     Completions(completions::Args),
 }
 

@@ -14,9 +14,9 @@ use drift_data::shard::files::{FilesDone, FilesShard};
 /// One share of the work of a verb that reads files.
 #[derive(Debug, clap::Args)]
 pub(super) struct ShardArgs {
-    /// Do one shard of the work, about the N-th part of the files, and keep what comes of it in the folder of -o: `drift merge`
-    /// makes of all shards what one run would have written. `slurm`: the task of a job array says which. A shard that was stopped
-    /// goes on by the same command
+    /// Do shard I of N, about one N-th of the bytes in whole files, and keep the result in the folder of -o. `drift merge` then writes
+    /// what a single run would have written. `slurm` takes I and N from the Slurm array task. The same command continues a shard
+    /// that was stopped
     #[arg(long, value_name = "I/N", value_parser = shard, requires = "output")]
     pub shard: Option<Shard>,
 }
@@ -62,7 +62,7 @@ impl ShardOf<'_> {
         let (before, all) = files.progress();
         if before > 0 {
             output.note(&format!(
-                "goes on behind {} of {} files",
+                "continues after {} of {} files",
                 thousands(before as u64),
                 thousands(all as u64)
             ));

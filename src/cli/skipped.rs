@@ -26,7 +26,7 @@ pub(super) fn tell_file_order(count: u64, records: &[Skipped], output: &Output) 
         output.note(&format!("in file order: {file}: {record}: {reason}"));
     }
     output.note(&format!(
-        "note: {} taken as a chain of bare atoms in the order of the file: no SMILES is known to be theirs",
+        "note: {} read as chains of bare atoms in file order, because no SMILES was found for them",
         counted(count, "conformer")
     ));
 }

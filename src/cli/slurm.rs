@@ -45,9 +45,9 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Write, and submit, an array of shards of `drift eval` and a job that merges them
+    /// Write, and with --submit start, a job array of `drift eval` and a job that merges its shards
     Eval(Box<EvalArgs>),
-    /// Show how far the shards of a folder are, by their own files
+    /// Show the progress of the shards in a folder
     Status(slurm_status::Args),
 }
 
@@ -64,16 +64,16 @@ struct EvalArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Slurm")]
 struct JobArgs {
-    /// Shards, each a task of the array
+    /// Tasks of the array, one shard each
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     array: u32,
     /// The partition of both jobs
     #[arg(long, value_name = "NAME")]
     partition: Option<String>,
-    /// What each shard takes, such as gpu:h100:1; the merge takes no GPU
+    /// Generic resources of each task, such as gpu:h100:1; the merge needs no GPU
     #[arg(long, value_name = "LIST")]
     gres: Option<String>,
-    /// The time of a shard; stopped at its end, it goes on in the queue
+    /// The time limit of a task; an unfinished one is requeued and continues
     #[arg(long, value_name = "TIME")]
     time: Option<String>,
     /// The account of both jobs
@@ -82,22 +82,22 @@ struct JobArgs {
     /// The quality of service of both jobs
     #[arg(long, value_name = "NAME")]
     qos: Option<String>,
-    /// Cores of a shard, and of the merge
+    /// Cores of a task, and of the merge
     #[arg(long, value_name = "N")]
     cpus_per_task: Option<u32>,
-    /// Memory of a shard, and of the merge
+    /// Memory of a task, and of the merge
     #[arg(long, value_name = "SIZE")]
     mem: Option<String>,
-    /// Any other option of sbatch for the shards, without its dashes: constraint=a100
+    /// Another sbatch option for the tasks, without dashes: constraint=a100
     #[arg(long, value_name = "OPTION")]
     sbatch: Vec<String>,
-    /// Any other option of sbatch for the merge
+    /// Another sbatch option for the merge
     #[arg(long, value_name = "OPTION")]
     merge_sbatch: Vec<String>,
-    /// Seconds before the end of its time at which a shard is stopped
+    /// Stop a task so many seconds before its time limit
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     grace: u32,
-    /// Submit both jobs too
+    /// Also submit both jobs
     #[arg(long)]
     submit: bool,
 }
@@ -221,5 +221,5 @@ fn text(path: &Path) -> Result<String, Error> {
     let is_sound = |text: &&str| !text.contains(['"', '\n', '\\', '%']);
     let text = path.to_str().filter(is_sound);
     text.map(str::to_owned)
-        .ok_or_else(|| Error::input(path.display(), "cannot stand in a script for Slurm", "rename it"))
+        .ok_or_else(|| Error::input(path.display(), "cannot be written into a Slurm script", "rename it"))
 }

@@ -31,20 +31,20 @@ pub(super) struct Args {
     /// The decoder's architecture
     #[arg(long, value_enum, required_unless_present = "init", conflicts_with = "init")]
     arch: Option<Arch>,
-    /// Go on from the weights of a Qwen3 or Llama checkpoint, a folder as Hugging Face lays it out, instead of random ones
+    /// The checkpoint to fine-tune, a Hugging Face folder of a Qwen3 or Llama model; without it training starts from random weights
     #[arg(long, value_name = "CHECKPOINT")]
     init: Option<PathBuf>,
-    /// The tokenizer whose tokens the checkpoint has learned, where it has been extended since; its own by default
+    /// The tokenizer that the checkpoint was trained with, if it was extended since; by default its own
     #[arg(long, value_name = "TOKENIZER", requires = "init")]
     new_tokens_of: Option<PathBuf>,
-    /// What computes: cpu, or cuda:0 and so on
+    /// cpu or cuda:N
     #[arg(long, default_value = "cpu")]
     device: String,
-    /// A folder for the checkpoint: config.json, model.safetensors, the tokenizer's files and recipe.json
+    /// The folder for the checkpoint: config.json, model.safetensors, tokenizer, recipe.json
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// Conformers to learn: whatever `drift mine` reads; the embedded corpus by default. Of its molecules, 10 % are
-    /// kept for tests and 3 % for validation, by the hash of their SMILES
+    /// Conformers to train on, in any format that `drift mine` reads; the built-in corpus by default. 10 % of the molecules are held
+    /// out for tests and 3 % for validation, by the hash of their SMILES
     #[arg(long, value_name = "INPUT", num_args = 1..)]
     corpus: Vec<PathBuf>,
     #[command(flatten)]
@@ -64,7 +64,7 @@ pub(super) struct Args {
     /// Steps between two saves of the state and the checkpoint
     #[arg(long, value_name = "STEPS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
     save_every: u64,
-    /// Go on from the state in the output folder, which Ctrl-C and every save leave there
+    /// Continue from the state in the output folder, which Ctrl-C and every save leave there
     #[arg(long)]
     resume: bool,
 }
@@ -107,41 +107,40 @@ struct ScheduleArgs {
     /// The highest learning rate
     #[arg(long, default_value_t = 2e-3)]
     learning_rate: f64,
-    /// Updates until it is reached
+    /// Warm-up updates until it is reached
     #[arg(long, default_value_t = 100)]
     warmup: u64,
-    /// What makes a step of a gradient: muon takes Muon's on the matrices inside the layers, AdamW's on all else
+    /// The optimizer; muon uses Muon for the matrices inside the layers and AdamW for everything else
     #[arg(long, value_enum, default_value = "adamw")]
     optimizer: OptimizerArg,
-    /// Decay of matrices
+    /// Weight decay of matrices
     #[arg(long, default_value_t = 0.1)]
     weight_decay: f64,
-    /// The greatest norm of a gradient
+    /// Clip gradients to this norm
     #[arg(long, default_value_t = 1.0)]
     clip: f64,
-    /// How much a token of the prompt counts in the loss
+    /// The loss weight of a prompt token
     #[arg(long, default_value_t = 0.0)]
     prompt_weight: f32,
-    /// How much a token outside blocks counts, beside 1 for one inside
+    /// The loss weight of a token outside blocks; one inside has 1
     #[arg(long, default_value_t = 1.0)]
     copy_weight: f32,
-    /// How much a token from the third decimal on counts, beside 1 for other digits: it is nearly random
+    /// The loss weight of digits from the third decimal on, which are nearly random; other digits have 1
     #[arg(long, default_value_t = 1.0)]
     fine_weight: f32,
-    /// Turn each conformer half round about a random axis, or not at all, whenever it is seen
+    /// Turn each conformer by 180° about a random coordinate axis, or not at all, each time it is used
     #[arg(long)]
     turn: bool,
-    /// Add normal noise of this deviation, in Å, to each coordinate whenever it is seen
+    /// Add normal noise of this standard deviation, in Å, to every coordinate each time it is used
     #[arg(long, value_name = "ANGSTROM", default_value_t = 0.0)]
     noise: f64,
-    /// Updates before all others on documents with more and more of their coordinates, from none, so that copying is
-    /// learned first
+    /// Begin with so many updates on documents whose coordinates come in bit by bit, so that the model learns to copy the SMILES first
     #[arg(long, value_name = "STEPS", default_value_t = 0)]
     outline_steps: u64,
-    /// Let the first pass go from short documents to long ones
+    /// Order the first epoch from short documents to long ones
     #[arg(long)]
     shortest_first: bool,
-    /// Updates, the first of all, that train the rows of new tokens alone; --warmup then begins anew
+    /// Begin with so many updates of the new tokens' rows only; then --warmup starts
     #[arg(long, value_name = "STEPS", default_value_t = 0, requires = "init")]
     new_rows_warmup: u64,
 }
@@ -271,6 +270,6 @@ fn loss(args: &ScheduleArgs) -> anyhow::Result<Loss> {
         return Ok(loss);
     }
     let flags = "--prompt-weight, --copy-weight, --fine-weight";
-    let problem = "a weight of the loss is negative or no number";
+    let problem = "a loss weight is negative or not a number";
     Err(Error::input(flags, problem, "give 0 or more, and for COPY tokens more than 0").into())
 }

@@ -28,58 +28,58 @@ pub(super) struct Args {
         conflicts_with = "vocab_size"
     )]
     base: Option<PathBuf>,
-    /// Tokens of every block, from < to >, with as few new tokens as can be
+    /// Make every block take exactly N tokens, from < to >, with the fewest new tokens
     #[arg(long, value_name = "N", group = "aim")]
     tokens_per_block: Option<u16>,
-    /// New tokens at most, with as few tokens a block as can be
+    /// Add at most V new tokens, for the fewest tokens per block
     #[arg(long, value_name = "V", group = "aim")]
     budget: Option<u32>,
-    /// New tokens, learned on the corpus inside blocks: continued BPE on top of the base's merges
+    /// Add V tokens by continued BPE inside blocks, learned on the corpus
     #[arg(long, value_name = "V", group = "aim", value_parser = clap::value_parser!(u32).range(1..))]
     merges: Option<u32>,
-    /// Tokens in all, learned from nothing on the corpus, without a base
+    /// Train a new tokenizer of V tokens on the corpus, without a base
     #[arg(long, value_name = "V", group = "aim")]
     vocab_size: Option<u32>,
-    /// Show other ways to add as many tokens beside it: as it is, designed, continued BPE, plain BPE
+    /// Also print other ways to add as many tokens: none, designed, continued BPE, plain BPE
     #[arg(long)]
     compare: bool,
-    /// Which tokens are allowed
+    /// Which new tokens are allowed
     #[arg(long, value_enum, default_value = "fused")]
     kind: KindArg,
-    /// Blocks of numbers below this magnitude change, in whole Å; others keep the base's tokens
+    /// Extend for coordinates below this magnitude, in whole Å; other blocks keep their tokens
     #[arg(long, value_name = "ANGSTROM", default_value_t = 15)]
     range: u32,
-    /// The encoding whose blocks change, instead of --dialect and --decimals: fixed, stripped-3, binned-v1:LOW,HIGH,STEP,
+    /// The encoding to extend for, instead of --dialect and --decimals: fixed, stripped-3, binned-v1:LOW,HIGH,STEP,
     /// binned-v2:LOW,HIGH,STEP, fsq:N, or a file of bins or of drift.encoding/1. All blocks of bins and codes change
     #[arg(long, value_name = "E", allow_hyphen_values = true, conflicts_with_all = ["dialect", "decimals"])]
     encoding: Option<Encoding>,
-    /// The dialect whose blocks change
+    /// The dialect to extend for
     #[arg(long, value_enum, default_value = "fixed")]
     dialect: DialectArg,
     /// Decimals of the numbers, 1 to 6; coordinates of the corpus with more are cut, toward zero. Without it four, and more
     /// are refused
     #[arg(long, value_name = "N")]
     decimals: Option<Precision>,
-    /// With --dialect stripped: blocks of numbers with at least so many decimals change; by default as few as
-    /// leave every block a character a token
+    /// With --dialect stripped: extend for numbers with at least so many decimals; by default the fewest for which no block has more
+    /// tokens than characters
     #[arg(long, value_name = "M")]
     fewest_decimals: Option<u8>,
-    /// Conformers to measure coverage and tokens on: whatever `drift mine` reads; the embedded corpus by default
+    /// Conformers to measure coverage and tokens on, in any format that `drift mine` reads; the built-in corpus by default
     #[arg(long, value_name = "INPUT", num_args = 1..)]
     corpus: Vec<PathBuf>,
     #[command(flatten)]
     smiles: SmilesOfArgs,
-    /// The model to go on training: a safetensors file, or a model folder. Rows to begin with are made for the new tokens
+    /// The checkpoint to fine-tune: a safetensors file or a model folder. Initial embedding rows for the new tokens are written too
     #[arg(long, value_name = "MODEL", conflicts_with = "vocab_size")]
     model: Option<PathBuf>,
-    /// Put new tokens on ids of old ones, which go, so that no row is added: `unused` takes those that no text of the corpus uses,
-    /// else a file names them, one text or id a line. Only tokens that no merge uses can go; texts that had one take others
+    /// Give new tokens the ids of old ones, which are removed, so that no row is added: `unused` removes tokens that no text of the
+    /// corpus uses; a file names them, one text or id per line. Tokens that a merge needs cannot be removed
     #[arg(long, value_name = "unused|FILE", conflicts_with = "vocab_size")]
     reuse: Option<PathBuf>,
     /// The seed of the search
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// A folder for tokenizer.json, new_tokens.json, the files that transformers expects, embedding_rows.safetensors,
+    /// The folder for tokenizer.json, new_tokens.json, the files that transformers expects, embedding_rows.safetensors,
     /// MODEL_CARD.md, report.json and report.html
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
@@ -87,9 +87,9 @@ pub(super) struct Args {
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum KindArg {
-    /// No token mixes a bracket with anything else, so that a position template works
+    /// No token joins a bracket with anything else; position templates work
     Separate,
-    /// Brackets may share a token with digits: fewest tokens, for a logit processor that follows the text
+    /// Tokens may join brackets with digits: the fewest tokens per block, for the automaton
     Fused,
 }
 

@@ -19,7 +19,7 @@ use drift_data::corpus::{Frame, Names, OpenStereo, SmilesSource};
 pub(super) enum DialectArg {
     /// All decimals: four, or as many as --decimals says
     Fixed,
-    /// Trailing zeros, and a trailing point, removed
+    /// Without trailing zeros and a trailing point
     Stripped,
 }
 
@@ -58,10 +58,10 @@ pub(super) struct EncodingArgs {
     /// fsq:N, or a file of bins or of drift.encoding/1
     #[arg(long, value_name = "E", allow_hyphen_values = true, conflicts_with_all = ["decimals", "separator"])]
     encoding: Option<Encoding>,
-    /// Decimals of the coordinates, 0 to 6; numbers with more are cut, toward zero. Without it four, and more are refused
+    /// Decimals of the coordinates, 0 to 6; more are truncated toward zero. By default four, and numbers with more are refused
     #[arg(long, value_name = "N")]
     decimals: Option<Precision>,
-    /// What stands between the numbers of a block [default: comma]
+    /// The separator between the numbers of a block [default: comma]
     #[arg(long, value_enum)]
     separator: Option<SeparatorArg>,
 }
@@ -108,16 +108,16 @@ pub(super) struct SmilesArgs {
     /// The data item of SDF, or the key of an XYZ comment, that holds the SMILES [default: canonical_smiles, then smiles]
     #[arg(long, value_name = "NAME")]
     property: Option<String>,
-    /// What becomes of conformers with stereo that their SMILES leaves open
+    /// What to do with conformers whose SMILES leaves their stereo open
     #[arg(long, value_enum, default_value = "keep")]
     open_stereo: OpenStereoArg,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum OpenStereoArg {
-    /// They are the SMILES' molecule, and counted apart
+    /// Take them as the molecule of the SMILES, and count them
     Keep,
-    /// They are skipped
+    /// Skip them
     Skip,
 }
 
@@ -150,8 +150,8 @@ impl SmilesArgs {
 /// The same, for verbs that read conformers for something else.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct SmilesOfArgs {
-    /// SMILES by the name of a molecule or its file, for conformers without text: `SMILES NAME` a line, or CSV or JSONL with a column of
-    /// names; or one SMILES, that of all; before what the conformers' own file says
+    /// The SMILES of conformers that come as atoms, by the name of a molecule or its file: lines of `SMILES NAME`, or CSV or JSONL with a
+    /// column of names; or one SMILES for all. It goes before what the file itself says
     #[arg(long, value_name = "FILE|SMILES")]
     pub smiles_of: Option<PathBuf>,
     #[command(flatten)]

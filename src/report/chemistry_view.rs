@@ -73,9 +73,9 @@ pub fn chemistry_table(rows: &[ChemistryRow<'_>]) -> Option<Table> {
         add(&mut table, row.strong, cells);
     }
     table.note(
-        "Valid: the prompt's stereo, no clash, bonds, angles and planes as in a molecule (the rules of PoseBusters on heavy \
-         atoms, without its energy). Valid of all texts, stereo of what the prompts mark, the rest of the texts that \
-         pass.",
+        "Valid: the stereo of the prompt, no clash, and plausible bonds, angles and planes (the rules of PoseBusters on heavy \
+         atoms, without the energy). Valid is a share of all texts, stereo a share of the marks in the prompts, the rest are shares of the texts \
+         that pass.",
     );
     Some(table)
 }
@@ -104,7 +104,7 @@ pub fn flatness_table(rows: &[ChemistryRow<'_>]) -> Option<Table> {
         add(&mut table, row.strong, cells);
     }
     table.note(
-        "Up to 0.05 Å, of four atoms or more. A clipped last digit of z costs nothing where z is 0.0000: templates of \
+        "Within 0.05 Å, texts of four atoms or more. Where z is 0.0000 a truncated last digit costs nothing, so templates of \
          zeros look better on flat texts than they are.",
     );
     Some(table)

@@ -27,10 +27,8 @@ pub fn eval_page(report: &EvalReport) -> Page {
             if let Some(placeholders) = placeholder_table(report) {
                 section.table(&placeholders);
             }
-            section.svg(
-                &harm_plot(report),
-                "Blocks that are no longer three numbers, or lost or gained digits.",
-            );
+            section
+                .svg(&harm_plot(report), "Blocks that are not three numbers, or that lost or gained digits.");
             if !report.comparisons.is_empty() {
                 section.table(&comparison_table(report));
             }
@@ -48,11 +46,11 @@ pub fn eval_page(report: &EvalReport) -> Page {
         page = page.section("Drift", |section| drift_section(section, report));
     }
     if report.runs.iter().any(|run| !run.probabilities.is_empty()) {
-        page = page.section("What the model held likely", |section| {
+        page = page.section("Token probabilities", |section| {
             section
                 .paragraph(
-                    "The probability that the model gave each token that was written, before any mask. Forced tokens that \
-                     the model holds unlikely are text that it would not have written itself.",
+                    "The probability that the model gave each written token, before any mask. Forced tokens with a low probability \
+                     are text that the model would not have written itself.",
                 )
                 .table(&probability_table(report));
         });
@@ -61,7 +59,7 @@ pub fn eval_page(report: &EvalReport) -> Page {
         page = page.section("What the mask costs", |section| mask_section(section, report));
     }
     if !report.likelihoods.is_empty() {
-        page = page.section("What the tokenizer costs the model", |section| {
+        page = page.section("Likelihood of the references", |section| {
             section.table(&likelihood_table(report));
         });
     }

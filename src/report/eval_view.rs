@@ -13,7 +13,7 @@ use drift_engine::eval::record::{EvalReport, PairedComparison, RunReport, Unseen
 
 /// What became of the texts, one row per logit processor; the automaton in bold.
 pub fn outcome_table(report: &EvalReport) -> Table {
-    let mut table = Table::new(title(report, "what became of the texts"));
+    let mut table = Table::new(title(report, "outcomes"));
     table = model_column(table, report)
         .code("logit processor")
         .number("pass")
@@ -31,9 +31,6 @@ pub fn outcome_table(report: &EvalReport) -> Table {
         let outcome = &run.outcome;
         let share = |count: u64| percent(drift_data::stats::share(count, outcome.blocks));
         let mut cells = model_cells(report, &run.model);
-        let geometry = |value: fn(&GeometryReport) -> Option<Mean>| {
-            run.geometry.as_ref().and_then(value).map_or_else(|| "-".to_owned(), |mean| number(mean.mean))
-        };
         cells.extend([
             run.label(),
             format!("{} of {}", thousands(outcome.passed), thousands(outcome.samples)),
@@ -45,8 +42,8 @@ pub fn outcome_table(report: &EvalReport) -> Table {
             share(outcome.junk_blocks_letters),
             outcome.truncated_blocks.map_or_else(|| "-".to_owned(), share),
             share(outcome.invented_blocks),
-            geometry(|geometry| geometry.bond_length_error_angstrom),
-            geometry(|geometry| geometry.mat_precision_angstrom),
+            geometry_cell(run, |geometry| geometry.bond_length_error_angstrom),
+            geometry_cell(run, |geometry| geometry.mat_precision_angstrom),
         ]);
         add(&mut table, run.lp == LpKind::Automaton, cells);
     }
@@ -54,8 +51,13 @@ pub fn outcome_table(report: &EvalReport) -> Table {
     table
 }
 
-/// How many texts are valid; none of those that were not checked.
-fn valid(run: &RunReport) -> String {
+/// A figure of geometry in Å, or `-` where nothing could be compared.
+pub(super) fn geometry_cell(run: &RunReport, value: fn(&GeometryReport) -> Option<Mean>) -> String {
+    run.geometry.as_ref().and_then(value).map_or_else(|| "-".to_owned(), |mean| number(mean.mean))
+}
+
+/// How many texts are valid, or `-` where none was checked.
+pub(super) fn valid(run: &RunReport) -> String {
     // 0 would say that none is valid, where none was looked at.
     if run.chemistry.checked == 0 && run.outcome.passed > 0 {
         return "-".to_owned();
@@ -129,17 +131,17 @@ pub fn comparison_table(report: &EvalReport) -> Table {
         add(&mut table, pair.lp == LpKind::Automaton, cells);
     }
     table.note(
-        "Differences over the molecules whose texts pass both ways, 95 % bootstrap, each row by itself; same text: of those \
-         that are well formed without. Rescued: texts that pass with the logit processor alone, against texts of the same molecule \
-         that pass both ways. Speed: texts per CPU second by those without. Intervals of rescued texts and of speed hold for all \
-         rows at once (Bonferroni), those of speed are over batches.",
+        "Differences over the molecules whose texts pass both ways, with 95 % bootstrap intervals for each row. Same text: of \
+         the texts that are legal without a logit processor. Rescued: texts that pass only with the logit processor, compared with texts of the \
+         same molecule that pass both ways. Speed: texts per CPU second, divided by that of none. Intervals of rescued texts and of speed hold for all \
+         rows at once (Bonferroni); those of speed are over batches.",
     );
     table
 }
 
 /// Time and memory, one row per logit processor.
 pub fn cost_table(report: &EvalReport) -> Table {
-    let mut table = Table::new(title(report, "what it took"));
+    let mut table = Table::new(title(report, "time and throughput"));
     table = model_column(table, report)
         .code("logit processor")
         .number("tokens")
@@ -195,7 +197,7 @@ pub(super) fn starts(report: &EvalReport) -> bool {
 
 /// How likely the model held what was written, by class of token.
 pub fn probability_table(report: &EvalReport) -> Table {
-    let mut table = Table::new(title(report, "how likely the model held what was written"));
+    let mut table = Table::new(title(report, "probability of the written tokens"));
     table = model_column(table, report)
         .code("logit processor")
         .text("tokens of")
@@ -224,7 +226,7 @@ pub fn probability_table(report: &EvalReport) -> Table {
 
 /// How likely each model holds the reference conformers.
 pub fn likelihood_table(report: &EvalReport) -> Table {
-    let mut table = Table::new("How likely the model holds the reference conformers")
+    let mut table = Table::new("Likelihood of the reference conformers")
         .code("model")
         .code("tokenizer")
         .number("conformers")
@@ -259,7 +261,7 @@ pub fn likelihood_table(report: &EvalReport) -> Table {
         table.row(cells);
     }
     table.note(
-        "Summed over the tokens of a text, so that models with other tokenizers compare; less is better.",
+        "Summed over the tokens of a text, so that models with different tokenizers can be compared; less is better.",
     );
     if compared {
         table.note("Differences are paired by molecule.");

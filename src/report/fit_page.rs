@@ -2,7 +2,7 @@
 //!
 //! Views of [`FitReport`] and its parts. Shares are fractions of 1.
 
-use super::fit_view::{certificate_table, classes_table, lead, refusal, table};
+use super::fit_view::{certificate_table, classes_table, grounds, lead, refusal, table};
 use super::format::{angstrom, encoding_name, percent, thousands};
 use super::html::{Page, Section};
 use super::plot::{Bar, BarChart, BarValue, Columns, Scale, Scatter, ScatterPoint, bars, columns, scatter};
@@ -13,13 +13,13 @@ use drift_tune::placeholder::{CandidateReport, FitReport, FitResult, Objective, 
 pub fn fit_page(report: &FitReport) -> Page {
     let (results, objective) = (&report.results, &report.objective);
     let first = match results.as_slice() {
-        [only] => lead(only, objective),
-        _ => format!("The least harmful placeholder of {} tokenizers and dialects.", results.len()),
+        [only] => lead(only),
+        _ => format!("The best placeholders of {} tokenizers and dialects.", results.len()),
     };
     let mut page = Page::new("Placeholders that fit", first);
     if results.len() + report.refused.len() > 1 {
         page = page.section("Answers", |section| {
-            let all = results.iter().map(|result| lead(result, objective));
+            let all = results.iter().map(lead);
             section.list(all.chain(report.refused.iter().map(refusal)));
         });
     }
@@ -35,21 +35,17 @@ pub fn fit_page(report: &FitReport) -> Page {
 
 fn result_section(section: &mut Section, result: &FitResult, objective: &Objective) {
     section
-        .paragraph(&lead(result, objective))
-        .svg(&distribution_plot(result), "How many FREE tokens a real block takes in its context (T). A template gives every block the same number (F), so each other column drifts.")
-        .svg(&drift_plot(result), "Drift by placeholder. Junk slots: T < F, the model must fill positions that the coordinate does not need. Truncated: T > F, the last tokens are lost.")
-        .svg(&harm_plot(result), "What truncation does, by replay: mean RMSD of the clipped coordinates over the conformers that can still be read, on a logarithmic scale. Junk slots are not in it.")
+        .paragraph(&lead(result))
         .table(&table(result))
-        .heading("The front")
+        .svg(&distribution_plot(result), "How many FREE tokens a real block takes in its context (T). A template gives every block the same number (F), so every other column drifts.")
+        .svg(&drift_plot(result), "Drift by placeholder. Junk slots: T < F, the model must fill positions that the coordinate does not need. Truncated: T > F, the last tokens are lost.")
+        .svg(&harm_plot(result), "The mean RMSD that truncation causes, by replay, over the conformers that can still be read, on a logarithmic scale. Junk slots are not in it.")
+        .heading("The Pareto front")
         .paragraph(FRONT)
-        .svg(&front_plot(result), "Junk slots against truncated blocks: each point is the best that some placeholder does. Hollow: some blocks can no longer be read.")
+        .svg(&front_plot(result), "Junk slots against truncated blocks: each point is the least that some placeholder does. Hollow: some blocks can no longer be read.")
         .table(&front_table(result))
-        .paragraph(&format!(
-            "If every lost digit counts (tolerance 0): `{}`.",
-            result.without_tolerance.placeholder
-        ))
         .heading("Certificate")
-        .paragraph(&result.statement);
+        .list(grounds(result, objective));
     if let Some(certificate) = &result.certificate {
         section.table(&certificate_table(certificate));
     }
@@ -72,17 +68,17 @@ fn search(search: &SearchReport) -> String {
         false => format!("came to no less harm than `{}`", search.placeholder),
     };
     format!(
-        "argmin's annealing over digit strings, {:.0e} of them, which knows nothing of the construction, {outcome} in {} strings.",
+        "A check by another method: simulated annealing (argmin) over {:.0e} digit strings {outcome}, in {} strings.",
         search.strings,
         thousands(search.evaluations)
     )
 }
 
-const FRONT: &str = "No placeholder is better than one of these in all of: unparsable blocks, induced RMSD, junk slots, \
-    truncated blocks. Which of them is best is a matter of order and tolerance.";
+const FRONT: &str = "No placeholder does better than one of these in all four figures: unparsable blocks, induced RMSD, junk slots, \
+    truncated blocks. Which of them is best depends on the order and the tolerance.";
 
-const CLASSES: &str = "A template may use another placeholder for each class of block, as long as the class follows \
-    from the skeleton. Each row is the best assignment for one way to class blocks, by branch and bound.";
+const CLASSES: &str = "A template may use a different placeholder for each class of block, as long as the SMILES alone determines \
+    the class. Each row is the best assignment for one way to class blocks, found by branch and bound.";
 
 /// The placeholders of the front.
 pub fn front_table(result: &FitResult) -> Table {
@@ -251,7 +247,7 @@ mod tests {
             "<svg",
             "Certificate",
             "generation judges",
-            "The front",
+            "The Pareto front",
             "argmin",
         ];
         for text in texts.into_iter().chain(["&lt;-0.", "use the automaton"]) {

@@ -12,30 +12,33 @@ pub fn chosen(result: &FitResult) -> Option<&CandidateReport> {
     result.candidates.iter().find(|candidate| candidate.placeholder == result.placeholder)
 }
 
-/// Which placeholder to use, what it does, and whether that is proved, in one line; placeholders in backticks.
-pub fn lead(result: &FitResult, objective: &Objective) -> String {
-    let mut out =
-        format!("{}, {}: use `{}`", result.tokenizer, encoding_name(result.dialect), result.placeholder);
-    if let Some(candidate) = chosen(result) {
-        out.push_str(&format!(": {}", harm(candidate)));
-    }
+/// Which placeholder to use, whether that is proved, and what it does, in one line; placeholders in backticks.
+pub fn lead(result: &FitResult) -> String {
+    let begin = format!("{}, {}", result.tokenizer, result.dialect);
     if let Some(tokens) = result.constant_tokens {
-        out.push_str(&format!(
-            "; no drift: every block takes {tokens} FREE tokens, whatever its numbers (proved)."
-        ));
-        return out;
+        return format!(
+            "{begin}: no drift, every block takes {tokens} FREE tokens (proved); use `{}`.",
+            result.placeholder
+        );
     }
-    out.push_str(&match &result.certificate {
-        None => "; not proved to be the best".to_owned(),
-        Some(_) if result.proved => {
-            format!("; proved least in replay, by {}", order(objective))
-        }
-        Some(_) => "; the least that was found, not proved to be the best".to_owned(),
-    });
+    let proof = match &result.certificate {
+        Some(_) if result.proved => "proved best",
+        Some(_) => "the best found, not proved",
+        None => "not proved best",
+    };
+    let harm = chosen(result).map_or_else(String::new, |candidate| format!(": {}", harm(candidate)));
+    format!("{begin}: use `{}` ({proof}){harm}.", result.placeholder)
+}
+
+/// What "best" means, over which blocks it is proved, and the choice where every lost digit counts; a sentence each.
+pub fn grounds(result: &FitResult, objective: &Objective) -> Vec<String> {
+    let mut out = vec![result.statement.clone()];
+    if result.certificate.is_some() && result.constant_tokens.is_none() {
+        out.push(format!("Best: least by {}.", order(objective)));
+    }
     if result.without_tolerance.placeholder != result.placeholder {
-        out.push_str(&format!("; if every lost digit counts: `{}`", result.without_tolerance.placeholder));
+        out.push(format!("Where every lost digit counts: `{}`.", result.without_tolerance.placeholder));
     }
-    out.push('.');
     out
 }
 
@@ -43,7 +46,7 @@ fn order(objective: &Objective) -> String {
     let tolerance = objective.tolerance_angstrom();
     match objective {
         Objective::Lexicographic { .. } => {
-            format!("unparsable blocks, RMSD above {tolerance} Å, junk slots, in this order")
+            format!("unparsable blocks, then RMSD above {tolerance} Å, then junk slots")
         }
         Objective::Weighted { .. } => {
             format!("the weighted sum of unparsable blocks, RMSD above {tolerance} Å and junk slots")
@@ -54,18 +57,37 @@ fn order(objective: &Objective) -> String {
 /// Why a tokenizer has no placeholder, and what to use, in one line.
 pub fn refusal(refused: &Refused) -> String {
     format!(
-        "{}, {}: no placeholder: {}; use {}.",
+        "{}, {}: no placeholder works, because {}; use {}.",
         refused.tokenizer,
-        encoding_name(refused.dialect),
+        refused.dialect,
         refused.why(),
         refused.instead
     )
 }
 
-/// The candidates, the chosen one in bold.
+/// The candidates in at most 100 columns, the chosen one in bold.
+pub fn short_table(result: &FitResult) -> Table {
+    let table = Table::new("")
+        .code("placeholder")
+        .number("FREE\ntokens")
+        .number("junk slots\nper block")
+        .number("blocks\ntruncated")
+        .number("blocks\nunparsable")
+        .number("RMSD, Å");
+    with_candidates(table, result, |candidate| {
+        let measures = &candidate.measures;
+        vec![
+            format!("{:.2}", measures.junk_tokens_per_block),
+            percent(measures.truncated_blocks),
+            percent(measures.unparsable_blocks),
+            measures.rmsd_angstrom.map_or_else(|| "-".to_owned(), angstrom),
+        ]
+    })
+}
+
+/// The candidates with all that was counted, the chosen one in bold.
 pub fn table(result: &FitResult) -> Table {
-    let sources = result.candidates.iter().any(|candidate| !candidate.source.is_empty());
-    let mut table = Table::new(format!("{}, {}", result.tokenizer, encoding_name(result.dialect)))
+    let table = Table::new(format!("{}, {}", result.tokenizer, encoding_name(result.dialect)))
         .code("placeholder")
         .number("FREE\ntokens")
         .number("blocks with\njunk slots")
@@ -74,21 +96,7 @@ pub fn table(result: &FitResult) -> Table {
         .number("blocks\nunparsable")
         .number("conformers\nunparsable")
         .number("induced\nRMSD, Å");
-    if sources {
-        table = table.text("where it stands");
-    }
-    for candidate in &result.candidates {
-        let chosen = candidate.placeholder == result.placeholder;
-        let mut cells = cells(candidate);
-        if sources {
-            cells.push(candidate.source.clone());
-        }
-        if chosen {
-            table.strong_row(cells)
-        } else {
-            table.row(cells)
-        };
-    }
+    let mut table = with_candidates(table, result, cells);
     table.note(format!(
         "Shares of {} blocks; the placeholder to use is `{}`.",
         thousands(result.blocks),
@@ -100,6 +108,31 @@ pub fn table(result: &FitResult) -> Table {
         table.note(format!(
             "95 % intervals by molecule, from a sample of {conformers} conformers: {intervals}."
         ));
+    }
+    table
+}
+
+/// Adds a row for each candidate, `cells` behind the placeholder and its tokens, and where the placeholder comes from.
+fn with_candidates(
+    mut table: Table,
+    result: &FitResult,
+    cells: impl Fn(&CandidateReport) -> Vec<String>,
+) -> Table {
+    let sources = result.candidates.iter().any(|candidate| !candidate.source.is_empty());
+    if sources {
+        table = table.text("origin");
+    }
+    for candidate in &result.candidates {
+        let mut row = vec![candidate.placeholder.clone(), candidate.free_tokens.to_string()];
+        row.extend(cells(candidate));
+        if sources {
+            row.push(candidate.source.clone());
+        }
+        if candidate.placeholder == result.placeholder {
+            table.strong_row(row)
+        } else {
+            table.row(row)
+        };
     }
     table
 }
@@ -123,8 +156,8 @@ fn intervals(result: &FitResult) -> String {
 fn harm(candidate: &CandidateReport) -> String {
     let parts = [
         (candidate.measures.unparsable_blocks, "become unparsable"),
-        (candidate.measures.truncated_blocks, "lose their last tokens"),
-        (candidate.measures.junk_blocks, "have slots left over for junk"),
+        (candidate.measures.truncated_blocks, "lose digits"),
+        (candidate.measures.junk_blocks, "have junk slots"),
     ];
     let clauses: Vec<String> = parts
         .iter()
@@ -132,16 +165,14 @@ fn harm(candidate: &CandidateReport) -> String {
         .map(|(share, what)| format!("{} of blocks {what}", percent(*share)))
         .collect();
     let rmsd = match candidate.measures.rmsd_angstrom {
-        Some(rmsd) if rmsd > 0.0 => format!(", {} Å RMSD on average", angstrom(rmsd)),
+        Some(rmsd) if rmsd > 0.0 => format!(", RMSD {} Å", angstrom(rmsd)),
         _ => String::new(),
     };
-    if clauses.is_empty() { "every block fits".to_owned() } else { clauses.join(", ") + &rmsd }
+    if clauses.is_empty() { "every block keeps its text".to_owned() } else { clauses.join(", ") + &rmsd }
 }
 
 fn cells(candidate: &CandidateReport) -> Vec<String> {
     vec![
-        candidate.placeholder.clone(),
-        candidate.free_tokens.to_string(),
         percent(candidate.measures.junk_blocks),
         format!("{:.2}", candidate.measures.junk_tokens_per_block),
         percent(candidate.measures.truncated_blocks),
@@ -312,18 +343,34 @@ pub(super) mod tests {
 
     #[test]
     fn the_first_line_says_what_to_do() {
-        let objective = Objective::default();
         let mut view = sample();
         assert_eq!(
-            lead(&view, &objective),
-            "qwen3-custom, fixed dialect: use `0.0000,0.0000,0.0000`: 50.1 % of blocks lose their last tokens, 0.0004 Å RMSD \
-             on average; proved least in replay, by unparsable blocks, RMSD above 0.001 Å, junk slots, in this order; if every lost digit counts: `-0.0000,0.0000,0.0000`."
+            lead(&view),
+            "qwen3-custom, fixed: use `0.0000,0.0000,0.0000` (proved best): 50.1 % of blocks lose digits, RMSD 0.0004 Å."
+        );
+        let grounds = grounds(&view, &Objective::default());
+        assert_eq!(
+            grounds[1..],
+            [
+                "Best: least by unparsable blocks, then RMSD above 0.001 Å, then junk slots.",
+                "Where every lost digit counts: `-0.0000,0.0000,0.0000`."
+            ]
         );
         view.proved = false;
-        assert!(lead(&view, &objective).contains("; the least that was found, not proved to be the best; "));
+        assert!(lead(&view).contains("(the best found, not proved): "));
         view.certificate = None;
-        view.without_tolerance.placeholder.clone_from(&view.placeholder);
-        assert!(lead(&view, &objective).ends_with("; not proved to be the best."));
+        assert!(lead(&view).contains("(not proved best): "));
+        view.constant_tokens = Some(7);
+        assert!(lead(&view).contains(": no drift, every block takes 7 FREE tokens (proved); use `"));
+    }
+
+    #[test]
+    fn the_short_table_fits_100_columns() {
+        let mut view = sample();
+        view.candidates[0].source = "LP 2.1 generic, LP 3.8".to_owned();
+        let shown = short_table(&view).render(Terminal::default());
+        assert!(shown.lines().all(|line| line.chars().count() <= 100), "\n{shown}");
+        assert_eq!(shown.lines().count(), 3 + view.candidates.len(), "\n{shown}");
     }
 
     #[test]

@@ -8,6 +8,27 @@ pub fn encoding_name(encoding: Encoding) -> String {
     if encoding.is_decimal() { format!("{encoding} dialect") } else { encoding.to_string() }
 }
 
+/// `text` in lines of at most `width` characters, broken at spaces; longer words stay whole. Lines after the first are indented by
+/// `indent` spaces.
+pub fn wrapped(text: &str, width: usize, indent: usize) -> String {
+    let mut out = String::new();
+    let mut used = 0;
+    for word in text.split(' ') {
+        let own = word.chars().count();
+        if used > 0 && used + 1 + own > width {
+            out.push('\n');
+            out.push_str(&" ".repeat(indent));
+            used = indent;
+        } else if used > 0 {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(word);
+        used += own;
+    }
+    out
+}
+
 /// `1234567` as `1,234,567`.
 pub fn thousands(count: u64) -> String {
     let digits = count.to_string();
@@ -160,6 +181,14 @@ pub fn sparkline(counts: &[u64], width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_broken_at_spaces() {
+        assert_eq!(wrapped("one two three four", 9, 2), "one two\n  three\n  four");
+        assert_eq!(wrapped("aaaaaaaaaaaa b", 5, 0), "aaaaaaaaaaaa\nb");
+        assert_eq!(wrapped("Å Å Å", 5, 0), "Å Å Å");
+        assert_eq!(wrapped("", 5, 0), "");
+    }
 
     #[test]
     fn counts() {

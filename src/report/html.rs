@@ -7,6 +7,10 @@ use super::plot::palette;
 use super::table::{Kind, Table};
 use drift_core::job::Provenance;
 
+/// Characters of a table that fit beside one another into a window of 1,100 pixels: 1,053 are left beside margins and a scroll bar, and
+/// a digit takes up to 8.3 of them in the widest of the usual fonts (DejaVu Sans, 13 pixels).
+const PAGE_CHARACTERS: usize = 126;
+
 /// A page: a title, a sentence that says what matters, sections.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
@@ -68,7 +72,7 @@ impl Section {
         self.push(&format!("<ul>\n{items}</ul>\n"))
     }
 
-    /// A table; wide ones scroll sideways on a narrow screen.
+    /// A table. One that is wider than the page goes on below, and scrolls sideways on a narrow screen.
     pub fn table(&mut self, table: &Table) -> &mut Self {
         self.push(&table_html(table))
     }
@@ -121,26 +125,30 @@ fn table_html(table: &Table) -> String {
         Kind::Code => " class=\"c\"",
         Kind::Number => " class=\"n\"",
     };
-    let mut out = "<div class=\"wide\">\n<table>\n".to_owned();
-    if !table.title.is_empty() {
-        out.push_str(&format!("<caption>{}</caption>\n", inline(&table.title)));
-    }
-    out.push_str("<thead>\n<tr>");
-    for column in &table.columns {
-        // A heading of a code column is prose.
-        let class = if column.kind == Kind::Number { " class=\"n\"" } else { "" };
-        out.push_str(&format!("<th scope=\"col\"{class}>{}</th>", inline(&column.title.replace('\n', " "))));
-    }
-    out.push_str("</tr>\n</thead>\n<tbody>\n");
-    for row in &table.rows {
-        out.push_str(if row.strong { "<tr class=\"strong\">" } else { "<tr>" });
-        for (index, column) in table.columns.iter().enumerate() {
-            let cell = row.cells.get(index).map_or("", String::as_str);
-            out.push_str(&format!("<td{}>{}</td>", class(column.kind), escape(cell)));
+    let mut out = String::new();
+    for (block, columns) in table.blocks(Some(PAGE_CHARACTERS)).iter().enumerate() {
+        out.push_str("<div class=\"wide\">\n<table>\n");
+        if block == 0 && !table.title.is_empty() {
+            out.push_str(&format!("<caption>{}</caption>\n", inline(&table.title)));
         }
-        out.push_str("</tr>\n");
+        out.push_str("<thead>\n<tr>");
+        for column in columns.iter().map(|&index| &table.columns[index]) {
+            // A heading of a code column is prose.
+            let class = if column.kind == Kind::Number { " class=\"n\"" } else { "" };
+            let title = inline(&column.title.replace('\n', " "));
+            out.push_str(&format!("<th scope=\"col\"{class}>{title}</th>"));
+        }
+        out.push_str("</tr>\n</thead>\n<tbody>\n");
+        for row in &table.rows {
+            out.push_str(if row.strong { "<tr class=\"strong\">" } else { "<tr>" });
+            for &index in columns {
+                let cell = row.cells.get(index).map_or("", String::as_str);
+                out.push_str(&format!("<td{}>{}</td>", class(table.columns[index].kind), escape(cell)));
+            }
+            out.push_str("</tr>\n");
+        }
+        out.push_str("</tbody>\n</table>\n</div>\n");
     }
-    out.push_str("</tbody>\n</table>\n</div>\n");
     for note in &table.notes {
         out.push_str(&format!("<p class=\"note\">{}</p>\n", inline(note)));
     }
@@ -190,7 +198,7 @@ fn css() -> String {
 @media (prefers-color-scheme:dark){{:root{{--ink:#e6edf3;--soft:#9da7b3;--line:#3a424c;--paper:#14181d;--mark:#1d2b38}}}}
 *{{box-sizing:border-box}}
 body{{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}}
-main{{max-width:60rem;margin:0 auto;padding:1.5rem 1rem 4rem}}
+main{{max-width:68rem;margin:0 auto;padding:1.5rem 1rem 4rem}}
 h1{{font-size:1.7rem;line-height:1.2;margin:0 0 .5rem}}
 h2{{font-size:1.25rem;margin:2.5rem 0 .5rem;padding-top:1rem;border-top:1px solid var(--line)}}
 h3{{font-size:1.05rem;margin:1.5rem 0 .25rem}}
@@ -201,9 +209,9 @@ code,.c{{font-family:ui-monospace,Menlo,Consolas,monospace;font-size:.92em}}
 code{{overflow-wrap:anywhere}}
 mark{{background:#ffd8d3;color:#8f1d12}}
 .wide{{overflow-x:auto}}
-table{{border-collapse:collapse;margin:.75rem 0;font-size:.92rem;font-variant-numeric:tabular-nums}}
+table{{border-collapse:collapse;margin:.75rem 0;font-size:.8125rem;font-variant-numeric:tabular-nums}}
 caption{{text-align:left;padding-bottom:.25rem}}
-th,td{{padding:.3rem .9rem .3rem 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}}
+th,td{{padding:.3rem .75rem .3rem 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}}
 th{{font-weight:600;vertical-align:bottom}}
 .n{{text-align:right}}
 td.n,td.c{{white-space:nowrap}}
@@ -251,6 +259,23 @@ mod tests {
         assert!(html.contains("<li>&lt;li&gt;</li>"));
         assert!(html.contains("a `lone tick"));
         assert_eq!(escape("a\u{7}'\"\n"), "a\u{fffd}&#39;&quot;\n");
+    }
+
+    #[test]
+    fn wide_tables_go_on_below_under_the_name_of_each_row() {
+        let mut table = Table::new("wide").code("model").code("logit processor");
+        for column in 0..12 {
+            table = table.number(&format!("figure {column}"));
+        }
+        let cells =
+            ["qwen-like", "allowlist 0.0000,0.0000,0.0000"].into_iter().chain(["+0.005 [-0.003]"; 12]);
+        table.row(cells);
+        let html = table_html(&table);
+        let parts = html.matches("<table>").count();
+        assert!(parts > 1, "{html}");
+        assert_eq!(html.matches("allowlist").count(), parts, "each part says whose figures they are");
+        assert_eq!(html.matches("+0.005").count(), 12, "each figure stands once");
+        assert_eq!(html.matches("<caption>").count(), 1);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use drift_engine::eval::record::EvalReport;
 
 /// What the mask left of the model's distribution, by class of token; none where not all logits were computed.
 pub fn mask_table(report: &EvalReport) -> Option<Table> {
-    let mut table = Table::new(title(report, "what the mask left of the model's distribution"));
+    let mut table = Table::new(title(report, "probability that the mask left"));
     table = spread_columns(
         model_column(table, report).code("logit processor").text("tokens of").number("tokens"),
         "Σ ln Z\na text",
@@ -29,15 +29,15 @@ pub fn mask_table(report: &EvalReport) -> Option<Table> {
         }
     }
     table.note(
-        "Z is the probability that the mask left at a token; a text is drawn 1/∏ Z times too often, against the model given \
-         that its text is legal. Mean and quantiles over texts, in nats; 0 where nothing was forbidden.",
+        "Z is the probability that the mask left at a token; a text is drawn 1/∏ Z times too often, compared with the model \
+         conditioned on legal texts. Mean and quantiles over texts, in nats; 0 where nothing was forbidden.",
     );
     (!known.is_empty()).then_some(table)
 }
 
 /// What resampling came to; none if nothing was resampled.
 pub fn resampling_table(report: &EvalReport) -> Option<Table> {
-    let mut table = Table::new(title(report, "resampling by what the mask left"));
+    let mut table = Table::new(title(report, "resampling"));
     table = model_column(table, report)
         .code("logit processor")
         .number("groups")
@@ -76,9 +76,8 @@ pub fn resampling_table(report: &EvalReport) -> Option<Table> {
 /// The part of the page.
 pub(super) fn mask_section(section: &mut Section, report: &EvalReport) {
     section.paragraph(
-        "A mask forbids tokens and leaves the rest as it is, so what it draws is not the model's distribution given that a \
-         text is legal: a text is drawn 1/∏ Z times too often, where Z is the probability that the mask left at each token. \
-         Near 0 in logarithms, mask and condition are the same.",
+        "Sampling under a mask is not sampling from the model conditioned on legal texts: a text is drawn 1/∏ Z times too \
+         often, where Z is the probability that the mask left at each token. If Σ ln Z is near 0, both are the same.",
     );
     for table in [mask_table(report), resampling_table(report)].into_iter().flatten() {
         section.table(&table);

@@ -4,7 +4,7 @@
 //! - [`plot`] draws SVG by plotters, without fonts: the same bytes on every machine.
 //! - [`html::Page`] is a page of sections that loads nothing from anywhere.
 //! - [`stats_view`], [`fit_view`], [`fit_page`], [`design_view`], [`design_page`], [`learned_view`], [`comparison_view`],
-//!   [`promises_view`], [`extend_view`], [`train_view`], [`against_view`], [`audit_view`], [`energy_view`], [`eval_view`], [`chemistry_view`], [`worst_view`], [`mask_view`], [`floor_view`], [`same_view`],
+//!   [`promises_view`], [`extend_view`], [`train_view`], [`against_view`], [`audit_view`], [`energy_view`], [`eval_view`], [`summary_view`], [`chemistry_view`], [`worst_view`], [`mask_view`], [`floor_view`], [`same_view`],
 //!   [`eval_page`] and
 //!   [`compare_view`] put these together for the verbs; [`card`]
 //!   is the section of a model card for an extended tokenizer.
@@ -47,6 +47,8 @@ pub mod promises_view;
 pub mod same_view;
 pub mod shards_view;
 pub mod stats_view;
+#[cfg(feature = "generate")]
+pub mod summary_view;
 pub mod table;
 pub mod tokens_view;
 #[cfg(feature = "generate")]

@@ -23,6 +23,14 @@ pub struct Terminal {
     pub colour: bool,
 }
 
+/// Columns of a short answer.
+const SHORT: u16 = 100;
+
+/// `terminal`, no wider than a short answer, which is to be read in any window and in a README.
+pub fn narrow(terminal: Terminal) -> Terminal {
+    Terminal { width: Some(terminal.width.map_or(SHORT, |width| width.min(SHORT))), ..terminal }
+}
+
 /// What a column holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
@@ -115,15 +123,16 @@ impl Table {
 
     /// The table as lines of text, each with its line break, without trailing spaces.
     ///
-    /// Where the terminal is too narrow the columns are shown in several blocks, each beginning with the first column. Without
-    /// rows there are no headings.
+    /// Where the terminal is too narrow the columns are shown in several blocks, each beginning with the columns that name a row.
+    /// Without rows there are no headings.
     pub fn render(&self, terminal: Terminal) -> String {
         let mut out = String::new();
         if !self.title.is_empty() {
             out.push_str(&bold(&self.title, terminal));
             out.push('\n');
         }
-        let blocks = if self.rows.is_empty() { Vec::new() } else { self.blocks(terminal) };
+        let width = terminal.width.map(usize::from);
+        let blocks = if self.rows.is_empty() { Vec::new() } else { self.blocks(width) };
         for (index, columns) in blocks.iter().enumerate() {
             if index > 0 {
                 out.push('\n');
@@ -140,19 +149,19 @@ impl Table {
         out
     }
 
-    /// The columns of each block, by index.
-    fn blocks(&self, terminal: Terminal) -> Vec<Vec<usize>> {
+    /// The columns of each block of at most `width` characters, by index.
+    pub(super) fn blocks(&self, width: Option<usize>) -> Vec<Vec<usize>> {
         let all = 0..self.columns.len();
-        let Some(width) = terminal.width.map(usize::from) else { return vec![all.collect()] };
-        let first = if all.is_empty() { 0 } else { self.least_width(0) };
+        let Some(width) = width else { return vec![all.collect()] };
+        let keys = self.keys();
         let (mut blocks, mut used) = (vec![vec![]], 0);
         for column in all {
             let own = self.least_width(column);
-            // A block holds at least one column besides the first.
-            if used + own > width && blocks.last().is_some_and(|block: &Vec<usize>| block.len() > 1) {
-                // Each block begins with the first column, which says what a row is of.
-                blocks.push(vec![0]);
-                used = first + GAP;
+            // A block holds at least one column besides those that name a row.
+            if used + own > width && blocks.last().is_some_and(|block: &Vec<usize>| block.len() > keys) {
+                // Each block begins with the columns that say what a row is of.
+                blocks.push((0..keys).collect());
+                used = (0..keys).map(|key| self.least_width(key) + GAP).sum();
             }
             if let Some(block) = blocks.last_mut() {
                 block.push(column);
@@ -160,6 +169,12 @@ impl Table {
             used += own + GAP;
         }
         blocks
+    }
+
+    /// How many columns name a row: those before the first number, such as a model and its logit processor.
+    fn keys(&self) -> usize {
+        let first_number = self.columns.iter().position(|column| column.kind == Kind::Number);
+        first_number.unwrap_or(1).max(1)
     }
 
     /// The fewest characters that `column` can be shown in.

@@ -142,7 +142,7 @@ fn a_program_that_hangs_is_ended() {
     );
     // At every one: three times in a row are enough.
     let always = audit(&folder, "sleep 1000", &["--energy-timeout", "0.3"]);
-    always.refused_for("--energy: wrote no line for 0.3 s, 3 times in a row, and was ended");
+    always.refused_for("--energy: wrote no line for 0.3 s, 3 times in a row, and was stopped");
     // All is said, and it does not end.
     let said =
         audit(&folder, "awk '$1 == \"O\" {print 1}'; exec sleep 1000", &["--energy-timeout", "1", "--json"]);

@@ -71,6 +71,37 @@ fn the_automaton_writes_legal_texts_only_and_the_audit_agrees() {
     assert!(report["advice"][0].as_str().unwrap().contains("automaton"));
 }
 
+#[test]
+fn without_options_four_rows_and_one_narrow_table_tell_the_story() {
+    let folder = Folder::new();
+    let eval = |more: &[&str]| folder.drift(&[&["eval", "--samples", "2"], more].concat()).good();
+    let report = eval(&["--json"]).json();
+    let row = |run: &Value| (run["lp"].as_str().unwrap().to_owned(), run["placeholder"].clone());
+    let rows: Vec<_> = report["runs"].as_array().unwrap().iter().map(row).collect();
+    let fitted = Path::new(env!("CARGO_MANIFEST_DIR")).join("placeholders/qwen-like.json");
+    let fitted: Value = serde_json::from_slice(&std::fs::read(fitted).unwrap()).unwrap();
+    let expected = [
+        ("none", Value::Null),
+        ("allowlist", "0.000,0.000,0.000".into()),
+        ("allowlist", fitted["results"][0]["placeholder"].clone()),
+        ("automaton", Value::Null),
+    ];
+    assert_eq!(rows, expected.map(|(lp, placeholder)| (lp.to_owned(), placeholder)));
+    // One placeholder that is asked for takes the place of both.
+    let asked = eval(&["--json", "--placeholder", "0.00,0.00,0.00"]).json();
+    assert_eq!(asked["runs"].as_array().unwrap().len(), 3);
+
+    let tables = |shown: &str| shown.lines().filter(|line| line.starts_with('─')).count();
+    let ran = eval(&[]);
+    let short = ran.text();
+    assert!(short.lines().all(|line| line.chars().count() <= 100), "{short}");
+    assert_eq!(tables(short), 1, "{short}");
+    assert!(short.contains("- qwen-like: "), "advice: {short}");
+    let ran = eval(&["--verbose"]);
+    let whole = ran.text();
+    assert!(tables(whole) >= 5 && whole.contains("time and throughput"), "{whole}");
+}
+
 /// Whether a block, cut off anywhere, could go on with more decimals or another number.
 fn could_go_on(block: &str) -> bool {
     let numbers: Vec<&str> = block.split(',').collect();
@@ -162,7 +193,7 @@ fn a_fitted_file_gives_each_class_of_block_its_placeholder() {
         assert!(ran.stderr.contains(name), "{}", ran.stderr);
     };
     spoil("schema.json", "drift.eval/1", &|file| *file = serde_json::json!({"schema": "drift.eval/1"}));
-    spoil("list.json", "is no result of `drift fit`", &|file| *file = Value::Array(Vec::new()));
+    spoil("list.json", "is not a result of `drift fit`", &|file| *file = Value::Array(Vec::new()));
     spoil("none.json", "qwen-like, fixed; ", &|file| {
         file["results"][stripped]["dialect"] = "fixed".into();
     });
@@ -482,7 +513,7 @@ fn what_the_mask_left_is_reported_and_resampled_by() {
         run(&[&hot[..], &["--resample", "6", "--batch", "6", "-o", "out"]].concat()).good().json();
     let resampled_texts = texts(&folder, "texts.jsonl");
     let page = String::from_utf8(folder.read("out/eval.html")).unwrap();
-    assert!(page.contains("What the mask costs") && page.contains("resampling by what the mask left"));
+    assert!(page.contains("What the mask costs") && page.contains(": resampling<"));
     let record: EvalReport = serde_json::from_slice(&folder.read("out/record.json")).unwrap();
     assert_eq!(serde_json::to_value(&record.runs[1]).unwrap(), resampled["runs"][1]);
     let of = runs(&resampled);
@@ -505,7 +536,7 @@ fn what_the_mask_left_is_reported_and_resampled_by() {
     assert!(texts(&folder, "texts.jsonl") == resampled_texts);
 
     run(&["--resample", "8", "--batch", "7"]).refused_for("8 texts are drawn together, a batch has 7 rows");
-    run(&["--resample", "4", "--preset", "greedy"]).refused_for("a greedy preset draws nothing");
+    run(&["--resample", "4", "--preset", "greedy"]).refused_for("a greedy preset does not sample");
     let ran = run(&["--resample", "4", "--engine", "candle-transformers"]);
     ran.refused_for(if cfg!(feature = "baseline") { "--resample" } else { "--engine" });
     // So many texts at least.
@@ -609,6 +640,6 @@ fn texts_are_set_beside_those_of_another_run() {
     assert!(shown.text().contains("beside other.jsonl: 4 of 5 texts are the same"), "{}", shown.text());
 
     folder.file("broken.jsonl", "{\"smiles\": 1}\n");
-    with(&["--same-as", "broken.jsonl"]).refused_for("broken.jsonl, line 1: is no text of an evaluation");
+    with(&["--same-as", "broken.jsonl"]).refused_for("broken.jsonl, line 1: is not a text of an evaluation");
     with(&["--same-as", "absent.jsonl"]).refused_for("absent.jsonl");
 }

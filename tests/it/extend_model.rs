@@ -283,7 +283,7 @@ fn files_beside_the_weights_come_along_or_stay() {
     let shown = extend(&folder, &[]);
     assert!(
         shown.text().contains("rows of new tokens, behind the old ones")
-            && shown.stderr.contains("not handed on")
+            && shown.stderr.contains("not copied")
     );
     assert_eq!(tensors(&folder.path().join("out")), before);
 }
@@ -374,7 +374,7 @@ fn tokenizers_that_are_no_extension_are_refused() {
     };
     says(
         &["--tokenizer", "llama-like-separate"],
-        &["is no extension of m: ", "tokens differ, first ", "train-tokenizer --base"],
+        &["is not an extension of m: ", "tokens differ, first ", "train-tokenizer --base"],
     );
     let extended = Tokenizer::embedded_by_name(Path::new("qwen-like-separate")).unwrap();
     let json: Value = serde_json::from_slice(extended.json).unwrap();
@@ -399,7 +399,10 @@ fn tokenizers_that_are_no_extension_are_refused() {
     folder.file("eos/tokenizer_config.json", r#"{"eos_token": "<|im_end|>"}"#);
     says(&["--tokenizer", "eos"], &["eos_token is \"<|im_end|>\", but \"<|endoftext|>\" in the model's"]);
     folder.file("m/generation_config.json", r#"{"eos_token_id": [1542, 1600]}"#);
-    says(&[], &["generation_config.json: eos_token_id 1600 is no token of the model's", "the new token \""]);
+    says(
+        &[],
+        &["generation_config.json: eos_token_id 1600 is not a token of the model's", "the new token \""],
+    );
     std::fs::remove_file(folder.path().join("m/tokenizer.json")).unwrap();
     says(&[], &["m: holds no tokenizer.json", "put the model's own"]);
 }

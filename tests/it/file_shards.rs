@@ -309,7 +309,7 @@ fn shards_of_files_that_do_not_fit_are_refused() {
     assert!(line.starts_with("b/") || line.contains("/b/part-"), "{line}");
     folder.file(&format!("b/{part}"), whole);
     folder.file("in/13.jsonl", r#"{"canonical_smiles": "C", "embedded_smiles": "[C]<0,0,0>"}"#);
-    run(&["--shard", "2/2", "-o", "b"]).refused_for("b: was begun with other files as input");
+    run(&["--shard", "2/2", "-o", "b"]).refused_for("b: was started with other input files");
     run(&["--shard", "2/2", "-o", "c"]).good();
     folder.drift(&["merge", "a", "c", "-o", "out"]).refused_for("was made when the inputs were other files");
     assert!(!folder.path().join("out").exists());

@@ -182,5 +182,5 @@ fn what_is_not_there_is_said_with_the_command_that_fetches_it() {
     std::fs::remove_file(hub.join("refs/main")).unwrap();
     says(&inspect("Own/qwen-like"), &["revision main is not in the cache"]);
     std::fs::remove_dir_all(hub.join("snapshots")).unwrap();
-    says(&inspect("Own/qwen-like"), &["is in the cache by name alone, without files; fetch it"]);
+    says(&inspect("Own/qwen-like"), &["is in the cache, but without files; fetch it"]);
 }

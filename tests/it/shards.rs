@@ -162,7 +162,7 @@ fn a_line_that_was_cut_is_written_again() {
     let line = folder.drift(&arguments).refused();
     assert!(line.contains("shard2: holds shard 2/2, which is not finished; run its command again"), "{line}");
     let ran = eval(&folder, &["--shard", "2/2", "-o", "shard2"]);
-    assert!(ran.code == Some(0) && ran.stderr.starts_with("goes on from "), "{}", ran.stderr);
+    assert!(ran.code == Some(0) && ran.stderr.starts_with("continues after "), "{}", ran.stderr);
     merge(&folder, &["shard1".to_owned(), "shard2".to_owned()]);
     assert_same(&folder);
     let mut damaged = folder.read(&path);
@@ -297,7 +297,7 @@ fn jobs_are_written_for_people_to_read() {
         (&["--array", "3"], "-o: is missing"),
         (&["--array", "3", "-o", "-"], "-o: is missing"),
         (&["--array", "3", "-o", "out", "--shard", "1/3"], "--shard: each task of the array has its own"),
-        (&["--array", "3", "-o", "out%", "--submit"], "cannot stand in a script for Slurm"),
+        (&["--array", "3", "-o", "out%", "--submit"], "cannot be written into a Slurm script"),
         (&["--array", "3", "-o", "out", "--submit"], "sbatch: cannot be run: "),
         (&["--array", "3", "-o", "out", "--model", "nowhere"], "nowhere"),
     ] {

@@ -624,7 +624,7 @@ fn a_state_of_another_recipe_or_a_damaged_one_is_refused() {
 
     let bytes = out.read("training.safetensors");
     out.file("training.safetensors", &bytes[..bytes.len() - 9]);
-    assert!(refusal(&plan).contains("training.safetensors: is no training state"));
+    assert!(refusal(&plan).contains("training.safetensors: is not a training state"));
     std::fs::remove_file(out.path().join("training.safetensors")).unwrap();
     assert!(refusal(&plan).contains("is not there; train without ‘resume’ first"));
 }
@@ -648,7 +648,7 @@ fn shapes_and_schedules_that_cannot_be_are_refused() {
         plan.schedule.warmup_steps = 0;
         plan.schedule.learning_rate = 1e30;
     });
-    assert!(diverged.contains("the loss is no number after"), "{diverged}");
+    assert!(diverged.contains("the loss is not a number after"), "{diverged}");
 }
 
 #[test]

@@ -372,7 +372,10 @@ fn checkpoints_that_cannot_be_carried_on_are_refused_in_one_line() {
 
     let mut small = checkpoint(&folder, "base", Architecture::Llama, Dtype::BF16);
     let line = run("--init base --tokenizer llama-like").refused();
-    assert!(line.contains("is no extension of") && line.contains("give the model's own tokenizer"), "{line}");
+    assert!(
+        line.contains("is not an extension of") && line.contains("give the model's own tokenizer"),
+        "{line}"
+    );
     let line = run("--init base --new-rows-warmup 1").refused();
     assert!(line.contains("--new-rows-warmup"), "{line}");
     let line = run("--init base --steps 2 --new-rows-warmup 1").refused();

@@ -56,7 +56,7 @@ scancel --signal=USR1 --batch "${job}_3"
 "$drift" slurm status 'first one'
 until_merged 'first one'
 same 'first one'
-grep -q 'goes on from' 'first one/logs/2.log' 'first one/logs/3.log' || fail 'no task went on'
+grep -q 'continues after' 'first one/logs/2.log' 'first one/logs/3.log' || fail 'no task went on'
 "$drift" slurm status 'first one' | grep -q '4 done of 4' || fail 'the status'
 
 say 'scancel in the middle, and the same command'

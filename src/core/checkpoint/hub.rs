@@ -174,7 +174,7 @@ fn commit(repository: &Path, name: &HubName) -> Result<String> {
             Err(Error::input(place, problem, "give more of the commit"))
         }
         (Some(commit), None) => Ok(commit.clone()),
-        (None, _) if commits.is_empty() => Err(name.refuse("is in the cache by name alone, without files")),
+        (None, _) if commits.is_empty() => Err(name.refuse("is in the cache, but without files")),
         (None, _) => {
             let shown: Vec<&str> =
                 commits.iter().take(2).map(|commit| commit.get(..8).unwrap_or(commit)).collect();

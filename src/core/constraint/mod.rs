@@ -25,7 +25,7 @@ pub mod vocabulary;
 
 pub use junk::strip_junk;
 pub use mask::{Legal, Mask};
-pub use placeholder::{Placeholder, USUAL_PLACEHOLDER, as_written};
+pub use placeholder::{Placeholder, THEIR_PLACEHOLDER, USUAL_PLACEHOLDER, as_written};
 pub use processor::{LogitProcessor, LpKind, Specials};
 pub use template::{Slot, Template};
 pub use text_class::{TextClass, byte_classes, token_class};

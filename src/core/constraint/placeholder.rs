@@ -8,6 +8,9 @@ use crate::text::skeleton::placed;
 /// The placeholder of the users' version 3, and the one that `drift fit` finds for most tokenizers.
 pub const USUAL_PLACEHOLDER: &str = "0.0000,0.0000,0.0000";
 
+/// The placeholder of the users' versions 3.9 to 4.3, the newest that they have published.
+pub const THEIR_PLACEHOLDER: &str = "0.000,0.000,0.000";
+
 /// A placeholder that a person gave, as an encoding is written. The usual one of decimals stands for the zeros of any encoding.
 pub fn as_written(text: &str, encoding: Encoding) -> String {
     if !encoding.is_decimal() && text == USUAL_PLACEHOLDER {

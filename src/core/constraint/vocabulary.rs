@@ -87,7 +87,7 @@ pub fn is_comma(token: &str) -> bool {
     !token.is_empty() && token.chars().all(|c| c == ',')
 }
 
-/// The ids of the four tags: a tag that is no token of its own counts with all its tokens, as the users' code has it.
+/// The ids of the four tags: a tag that is not a token of its own counts with all its tokens, as the users' code has it.
 ///
 /// # Errors
 /// If the tokenizer cannot encode a tag.

@@ -54,7 +54,7 @@ pub fn ends_of_text(
     }
     let vocabulary = tokenizer.vocabulary();
     if let Some(id) = ends.iter().find(|id| !vocabulary.values().any(|known| known == *id)) {
-        let problem = format!("eos_token_id {id} is no token of {}", tokenizer.source.name);
+        let problem = format!("eos_token_id {id} is not a token of {}", tokenizer.source.name);
         return Err(Error::input(folder.path().display(), problem, "give the tokenizer of this model"));
     }
     Ok(ends)

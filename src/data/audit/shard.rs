@@ -76,7 +76,7 @@ pub fn merge_audited(plan: &AuditPlan, shards: &MergedFiles, job: &Job) -> Resul
     if heads.iter().any(|head| head.dialect != dialect) {
         let problem = "some texts are of another dialect than most";
         let parameter = Parameter::Dialect;
-        let remedy = format!("make the shards anew with {parameter} fixed or {parameter} stripped");
+        let remedy = format!("make the shards again with {parameter} fixed or {parameter} stripped");
         return Err(Error::input("the shards", problem, remedy));
     }
     report(plan, (dialect, from), files, job)

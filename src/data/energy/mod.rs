@@ -185,7 +185,7 @@ impl Energies {
 
     fn hangs(&self) -> Error {
         let seconds = self.plan.timeout.as_secs_f64();
-        let problem = format!("wrote no line for {seconds} s, {PATIENCE} times in a row, and was ended");
+        let problem = format!("wrote no line for {seconds} s, {PATIENCE} times in a row, and was stopped");
         let remedy = format!("try it on one frame, or give it more time with {}", Parameter::EnergyTimeout);
         Error::parameter(Parameter::Energy, problem, remedy)
     }

@@ -145,8 +145,8 @@ impl FilesShard {
         let of = (sizes.len(), sizes.iter().sum());
         let others = |one: &FilesFinished| matches!(one, FilesFinished::Part(part) if part.of != of);
         if finished.iter().any(others) {
-            let remedy = "give another folder, or delete it to begin anew";
-            return Err(Error::input(folder.display(), "was begun with other files as input", remedy));
+            let remedy = "give another folder, or delete it to start again";
+            return Err(Error::input(folder.display(), "was started with other input files", remedy));
         }
         let files = shard.run_of(&sizes);
         Ok(FilesShard { listing, files, folder: folder.to_owned(), work, finished, part_bytes: PART_BYTES })
@@ -309,7 +309,7 @@ pub fn check_part(path: &Path, found: &InputHash, part: &FilesPart) -> Result<()
         return Ok(());
     }
     let problem = "is not what the shard wrote: its bytes changed";
-    Err(Error::input(path.display(), problem, "delete the shard, and let its work be done again"))
+    Err(Error::input(path.display(), problem, "delete the shard and run its command again"))
 }
 
 #[cfg(test)]

@@ -129,7 +129,7 @@ fn read<T: DeserializeOwned>(path: &Path, file: &File) -> Result<Read<T>> {
             break;
         }
         if let Some((number, why)) = damaged {
-            let remedy = "delete the file, and let its work be done again";
+            let remedy = "delete the file and run its command again";
             return Err(Error::input(path.display(), format!("line {number} is damaged: {why}"), remedy));
         }
         match piece(&line) {

@@ -92,7 +92,7 @@ impl Manifest {
                 let shard = (other.shard != self.shard)
                     .then(|| format!("it is {}, not {}", said(other.shard), said(self.shard)));
                 if let Some(difference) = shard.or_else(|| other.difference(self)) {
-                    let remedy = "give another folder, or delete the file to begin anew";
+                    let remedy = "give another folder, or delete the file to start again";
                     let problem = format!("is of other work: {difference}");
                     return Err(Error::input(path.display(), problem, remedy));
                 }
@@ -134,7 +134,7 @@ fn said(shard: Option<Shard>) -> String {
 }
 
 fn no_manifest(path: &Path) -> Error {
-    Error::input(path.display(), "does not begin with what it is of", "delete it, and run its command again")
+    Error::input(path.display(), "does not begin with a manifest", "delete it, and run its command again")
 }
 
 fn finished<P>(lines: impl Iterator<Item = Line<P>>, path: &Path) -> Result<Vec<P>> {

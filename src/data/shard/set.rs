@@ -27,7 +27,7 @@ impl ShardSet {
         for folder in folders {
             let manifest = Manifest::of(folder)?;
             let Some(shard) = manifest.shard else {
-                let problem = "holds whole work that was not finished, no shard";
+                let problem = "holds an unfinished run without shards, not a shard";
                 return Err(Error::input(folder.display(), problem, "run its command again to finish it"));
             };
             match &mut set {

@@ -3,6 +3,8 @@
 //! A logit processor is blamed for nothing that the model does alone: every claim is a difference from the run without one whose
 //! interval, corrected for the rows of the table, lies on one side.
 
+use std::cmp::Ordering;
+
 use super::paired::level;
 use super::record::{ComparedFigure, FigureDifference, PairedComparison, Rescued, RunReport, SpeedRatio};
 use super::speed::{BatchTimes, ratio};
@@ -31,7 +33,9 @@ pub(super) fn advice(runs: &[RunReport], comparisons: &[PairedComparison]) -> Ve
     if let Some(rows) = comparisons.iter().map(|pair| pair.rows).max() {
         let rows =
             if rows == 1 { "one row".to_owned() } else { format!("all {rows} rows of a model at once") };
-        out.push(format!("Intervals in these sentences are 95 % ones for {rows} (Bonferroni)."));
+        out.push(format!(
+            "Brackets hold 95 % intervals, and harm is listed where such an interval excludes zero, for {rows} (Bonferroni)."
+        ));
     }
     out
 }
@@ -63,7 +67,7 @@ fn of_model(model: &str, runs: &[&RunReport], pairs: &[&PairedComparison]) -> Ve
     } else if let Some(best) = runs.iter().max_by_key(|run| run.outcome.passed) {
         let (passed, samples) = (best.outcome.passed, best.outcome.samples);
         let label = best.label();
-        out.push(format!("{model}: of what was run `{label}` passes most texts, {passed} of {samples}."));
+        out.push(format!("{model}: most texts pass with `{label}` ({passed} of {samples})."));
     }
     out.extend(pairs.iter().filter(|pair| pair.lp != LpKind::Automaton).filter_map(|pair| harm(pair)));
     out
@@ -74,27 +78,32 @@ fn whether(model: &str, without: &RunReport, exact: &RunReport, pair: Option<&Pa
     let (passed, samples) = (exact.outcome.passed, exact.outcome.samples);
     let alone = without.outcome.passed;
     let geometry = pair.and_then(worst);
-    let cost = match geometry {
-        None => "nothing can be said of its geometry".to_owned(),
-        Some((worst, interval)) if interval.low > NEGLIGIBLE_ANGSTROM => {
-            format!("but it costs {} Å of geometry", difference(worst, Some(interval)))
-        }
-        Some((_, interval)) if interval.high <= NEGLIGIBLE_ANGSTROM => {
-            "texts that pass both ways keep their geometry".to_owned()
-        }
-        Some((worst, interval)) => {
-            format!("their geometry differs by {} Å, which may be chance", difference(worst, Some(interval)))
-        }
+    let outcome = match passed.cmp(&alone) {
+        Ordering::Greater => "more texts pass",
+        Ordering::Equal => "as many texts pass",
+        Ordering::Less => "fewer texts pass",
     };
+    let cost = match geometry {
+        None => "too few texts pass both ways to compare geometry",
+        Some((_, interval)) if interval.low > NEGLIGIBLE_ANGSTROM => "their geometry is worse",
+        Some((_, interval)) if interval.high <= NEGLIGIBLE_ANGSTROM => {
+            "texts that pass both ways keep their geometry"
+        }
+        Some(_) => "any difference in geometry may be chance",
+    };
+    let by = geometry.map(|(by, interval)| format!(", geometry {} Å", difference(by, Some(interval))));
     let speed = pair.and_then(|pair| pair.speed).and_then(claimed);
-    let time = speed.map_or_else(String::new, |speed| format!(", and it is {}", in_words(&speed)));
-    let numbers = format!("{passed} of {samples} texts pass instead of {alone}, {cost}{time}");
+    let time = speed.map_or_else(String::new, |speed| format!(", {}", in_words(&speed)));
+    let numbers = format!(
+        "{outcome}, and {cost} ({passed} of {samples} pass instead of {alone}{}{time})",
+        by.unwrap_or_default()
+    );
     let is_costly = geometry.is_some_and(|(_, interval)| interval.low > NEGLIGIBLE_ANGSTROM);
     let is_faster = speed.is_some_and(|speed| speed.ratio > 1.0);
     if passed < alone || is_costly && passed == alone {
         format!("{model}: use no logit processor. With `automaton` {numbers}.")
     } else if alone == samples && !is_faster {
-        format!("{model}: it needs no logit processor. With `automaton` {numbers}.")
+        format!("{model}: no logit processor is needed. With `automaton` {numbers}.")
     } else {
         format!("{model}: use `automaton`: {numbers}.")
     }
@@ -104,7 +113,8 @@ fn whether(model: &str, without: &RunReport, exact: &RunReport, pair: Option<&Pa
 fn rescued(model: &str, found: &Rescued) -> String {
     let Rescued { texts, molecules_compared, bond_error_difference_angstrom, nearest_difference_angstrom } =
         found;
-    let begin = format!("{model}: {texts} of the texts pass with `automaton` alone");
+    let count = if *texts == 1 { "1 text passes".to_owned() } else { format!("{texts} texts pass") };
+    let begin = format!("{model}: {count} with `automaton` only");
     let figures = [
         (bond_error_difference_angstrom, "bond lengths"),
         (nearest_difference_angstrom, "least RMSD to a reference"),
@@ -118,19 +128,19 @@ fn rescued(model: &str, found: &Rescued) -> String {
                 Interval { low, .. } if low > INVISIBLE_ANGSTROM => "worse",
                 Interval { high, .. } if high < -INVISIBLE_ANGSTROM => "better",
                 Interval { high, .. } if high <= NEGLIGIBLE_ANGSTROM => "as good",
-                _ => "not told apart",
+                _ => "hard to tell apart",
             };
-            Some(format!("{what} {verdict}, {} Å", difference(*mean, Some(interval))))
+            Some(format!("{what} {verdict} ({} Å)", difference(*mean, Some(interval))))
         })
         .collect();
     if known.is_empty() {
         return format!(
-            "{begin}; too few of their molecules also have texts that pass both ways to compare geometry."
+            "{begin}; too few of their molecules have other texts to compare their geometry with."
         );
     }
     format!(
-        "{begin}; against texts of the same molecule that pass both ways ({molecules_compared} molecules): {}.",
-        known.join("; ")
+        "{begin}; beside texts of the same molecules that pass both ways: {} ({molecules_compared} molecules).",
+        known.join(", ")
     )
 }
 
@@ -150,26 +160,13 @@ fn is_worse(found: &FigureDifference) -> bool {
     })
 }
 
-/// `junk blocks 5.2 % instead of 0.1 %, +5.1 [+4.0, +6.2]`.
+/// `junk blocks 5.2 % instead of 0.1 %`; the intervals stand in the record.
 fn shown(found: &FigureDifference) -> String {
-    let FigureDifference { figure, without, with, difference: by, interval } = *found;
+    let FigureDifference { figure, without, with, .. } = *found;
     if figure.is_length() {
-        return format!(
-            "{} {with:.3} Å instead of {without:.3}, {}",
-            figure.name(),
-            difference(by, interval)
-        );
+        return format!("{} {with:.3} Å instead of {without:.3} Å", figure.name());
     }
-    let range =
-        interval.map(|Interval { low, high }| format!(" [{:+.2}, {:+.2}]", 100.0 * low, 100.0 * high));
-    format!(
-        "{} {:.2} % instead of {:.2} %, {:+.2}{}",
-        figure.name(),
-        100.0 * with,
-        100.0 * without,
-        100.0 * by,
-        range.unwrap_or_default()
-    )
+    format!("{} {:.1} % instead of {:.1} %", figure.name(), 100.0 * with, 100.0 * without)
 }
 
 /// The larger of the differences in geometry with its interval.
@@ -265,8 +262,11 @@ mod tests {
             figure(ComparedFigure::MatPrecision, 0.2, 0.1),
         ];
         let said = harm(&pair(harmful)).unwrap();
-        assert!(said.contains("junk blocks 5.74 % instead of 0.74 %, +5.00 [+4.00, +6.00]"), "{said}");
-        assert!(said.contains("texts that pass -19.26 %") && said.contains("MAT-P 0.207 Å"), "{said}");
+        assert!(said.contains("junk blocks 5.7 % instead of 0.7 %"), "{said}");
+        assert!(
+            said.contains("texts that pass -19.3 %") && said.contains("MAT-P 0.207 Å instead of 0.007 Å"),
+            "{said}"
+        );
     }
 
     #[test]
@@ -296,11 +296,11 @@ mod tests {
         };
         let said = rescued("m", &found);
         assert!(
-            said.contains("237 of the texts pass with `automaton` alone") && said.contains("(90 molecules)"),
+            said.contains("237 texts pass with `automaton` only") && said.contains("(90 molecules)"),
             "{said}"
         );
-        assert!(said.contains("bond lengths worse, +0.020 [+0.010, +0.030] Å"), "{said}");
-        assert!(said.contains("least RMSD to a reference not told apart, +0.100"), "{said}");
+        assert!(said.contains("bond lengths worse (+0.020 [+0.010, +0.030] Å)"), "{said}");
+        assert!(said.contains("least RMSD to a reference hard to tell apart (+0.100"), "{said}");
         let alone = Rescued { texts: 3, ..Rescued::default() };
         assert!(rescued("m", &alone).contains("too few of their molecules"));
     }

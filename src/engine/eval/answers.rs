@@ -52,10 +52,10 @@ fn worked(example: &PromptMolecule, encoding: Encoding) -> Result<String> {
 /// Refuses a form whose conformers cannot be told apart in tokens.
 ///
 /// # Errors
-/// If the tag that closes a conformer is no token of the tokenizer.
+/// If the tag that closes a conformer is not a token of the tokenizer.
 pub(super) fn check_form(tokenizer: &Tokenizer, form: AnswerForm) -> Result<()> {
     if form.conformers > 1 && tokenizer.vocabulary_id(CONFORMER_CLOSE).is_none() {
-        let problem = format!("{CONFORMER_CLOSE} is no token of {}", tokenizer.name);
+        let problem = format!("{CONFORMER_CLOSE} is not a token of {}", tokenizer.name);
         let remedy = "add the four tags to the tokenizer, or ask for one conformer a text";
         return Err(Error::parameter(Parameter::Conformers, problem, remedy));
     }

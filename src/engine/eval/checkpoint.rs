@@ -273,7 +273,7 @@ fn ends(plan: &EvalPlan, folder: &Path, config: &Config, tokenizer: &Tokenizer) 
     let named = end_of_text(folder, config, tokenizer);
     let Some(asked) = &plan.eos else { return named };
     let id = tokenizer.vocabulary_id(asked).ok_or_else(|| {
-        let problem = format!("`{asked}` is no token of {}", tokenizer.name);
+        let problem = format!("`{asked}` is not a token of {}", tokenizer.name);
         Error::parameter(Parameter::Eos, problem, "give one of its tokens")
     })?;
     // A model whose files name none has this one.

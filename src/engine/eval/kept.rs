@@ -219,8 +219,8 @@ impl Kept {
         match self.models.get(&place) {
             Some(known) if *known == model => Ok(()),
             Some(_) => {
-                let problem = "is not what it was when this was begun";
-                let remedy = "give another folder to begin anew";
+                let problem = "has changed since this was started";
+                let remedy = "give another folder to start again";
                 Err(Error::input(format!("model {}", model.name), problem, remedy))
             }
             None => {
@@ -278,7 +278,7 @@ impl Kept {
 /// Molecules or placeholders were read from other files.
 fn other_inputs(problem: &str) -> Error {
     let problem = format!("{problem} of molecules, references or placeholders");
-    Error::input("the work", problem, "give those that it was begun with, or another folder")
+    Error::input("the work", problem, "give the same files, or another folder")
 }
 
 /// Writes what a run finishes, and counts what it took; its texts are taken when it ends.

@@ -3,12 +3,14 @@
 use super::checkpoint::Checkpoint;
 use super::plan::{EvalPlan, PlaceholderChoice};
 use super::record::ClassPlaceholder;
-use drift_core::constraint::{Placeholder, as_written};
+use drift_core::constraint::{Placeholder, THEIR_PLACEHOLDER, USUAL_PLACEHOLDER, as_written};
 use drift_core::encoding::Reading;
 use drift_core::error::{Error, Parameter, Result};
 use drift_core::job::Job;
 use drift_data::corpus::Embedded;
-use drift_tune::placeholder::{DialectChoice, FitPlan, FittedClasses, FittedFile, Objective, fit};
+use drift_tune::placeholder::{
+    DialectChoice, FitPlan, FitReport, FittedClasses, FittedFile, Objective, fit, takes_templates,
+};
 
 /// A placeholder with its name in reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,27 +62,52 @@ pub(super) fn placeholders(
     if !plan.processors.iter().any(|processor| processor.takes_placeholder()) {
         return Ok(all);
     }
+    let text = |text: &str| NamedPlaceholder::of_text(&as_written(text, checkpoint.dialect));
     for choice in &plan.placeholders {
         let named = match choice {
-            PlaceholderChoice::Text(text) => {
-                NamedPlaceholder::of_text(&as_written(text, checkpoint.dialect))?
+            PlaceholderChoice::Text(own) => vec![text(own)?],
+            PlaceholderChoice::Fitted => {
+                vec![NamedPlaceholder::of_text(&fitted(checkpoint, plan.seed, job)?)?]
             }
-            PlaceholderChoice::Fitted => NamedPlaceholder::of_text(&fitted(checkpoint, plan.seed, job)?)?,
-            PlaceholderChoice::File(file) => NamedPlaceholder::of_file(file, checkpoint)?,
+            PlaceholderChoice::File(file) => vec![NamedPlaceholder::of_file(file, checkpoint)?],
+            PlaceholderChoice::Usual => {
+                let usual = usual(checkpoint, plan.seed, job)?;
+                usual.iter().map(|own| text(own)).collect::<Result<_>>()?
+            }
         };
-        match all.iter().find(|known| known.label == named.label) {
-            None => all.push(named),
-            Some(known) if *known == named => {}
-            Some(_) => {
-                let problem = format!("two files have placeholders {}", named.label);
-                return Err(Error::parameter(Parameter::Placeholder, problem, "rename one of them"));
-            }
-        }
+        named.into_iter().try_for_each(|named| add(&mut all, named))?;
     }
     Ok(all)
 }
 
-fn fitted(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<String> {
+/// Adds a placeholder that is not there yet.
+fn add(all: &mut Vec<NamedPlaceholder>, named: NamedPlaceholder) -> Result<()> {
+    match all.iter().find(|known| known.label == named.label) {
+        None => all.push(named),
+        Some(known) if *known == named => {}
+        Some(_) => {
+            let problem = format!("two files have placeholders {}", named.label);
+            return Err(Error::parameter(Parameter::Placeholder, problem, "rename one of them"));
+        }
+    }
+    Ok(())
+}
+
+/// What is compared where nobody says: what the users have beside the best that there is. No tokenizer is refused for it.
+fn usual(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<Vec<String>> {
+    let encoding = checkpoint.dialect;
+    if !takes_templates(&checkpoint.tokenizer, encoding)? {
+        return Ok(Vec::new());
+    }
+    // Bins and codes are no decimals, and the users have no placeholder for them.
+    if !encoding.is_decimal() {
+        return Ok(vec![USUAL_PLACEHOLDER.to_owned()]);
+    }
+    let fitted = fit_of(checkpoint, seed, job)?.results.into_iter().next();
+    Ok([THEIR_PLACEHOLDER.to_owned()].into_iter().chain(fitted.map(|found| found.placeholder)).collect())
+}
+
+fn fit_of(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<FitReport> {
     let plan = FitPlan {
         tokenizers: vec![(*checkpoint.tokenizer).clone()],
         dialects: DialectChoice::Only(checkpoint.dialect),
@@ -89,7 +116,11 @@ fn fitted(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<String> {
         seed,
         classes: false,
     };
-    let report = fit(&plan, &Embedded { reading: Reading::of(checkpoint.dialect) }, job)?;
+    fit(&plan, &Embedded { reading: Reading::of(checkpoint.dialect) }, job)
+}
+
+fn fitted(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<String> {
+    let report = fit_of(checkpoint, seed, job)?;
     if let Some(refused) = report.refused.first() {
         let problem = format!("{} has none: {}", refused.tokenizer, refused.why());
         return Err(Error::input(

@@ -171,6 +171,8 @@ pub enum PlaceholderChoice {
     Fitted,
     /// What `drift fit -o` wrote for the tokenizer: one per class of block where that gains something.
     File(FittedFile),
+    /// [`THEIR_PLACEHOLDER`](drift_core::constraint::THEIR_PLACEHOLDER) beside the fitted one; neither where the tokenizer takes no template.
+    Usual,
 }
 
 /// Whose decoders compute.

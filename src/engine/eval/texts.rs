@@ -54,7 +54,7 @@ impl OtherTexts {
             }
             let record: TextRecord = serde_json::from_slice(line.bytes).map_err(|e| {
                 let place = format!("{}, line {}", path.display(), line.number);
-                Error::input(place, format!("is no text of an evaluation: {e}"), "give what --texts wrote")
+                Error::input(place, format!("is not a text of an evaluation: {e}"), "give what --texts wrote")
             })?;
             let TextRecord { smiles, generation, lp, placeholder, model, text } = record;
             texts.insert((model, lp, placeholder, smiles, generation), text);

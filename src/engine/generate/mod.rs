@@ -390,7 +390,7 @@ fn check_resampling(options: &Options) -> Result<()> {
         return refuse(problem, format!("give {} at least {draws}", Parameter::Batch));
     }
     if options.sampling.temperature.is_none() {
-        let problem = "a greedy preset draws nothing: all texts of a molecule are the same";
+        let problem = "a greedy preset does not sample: all texts of a molecule are the same";
         return refuse(problem.to_owned(), format!("give another {}", Parameter::Preset));
     }
     Ok(())

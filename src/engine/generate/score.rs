@@ -93,6 +93,6 @@ fn nats(decoder: &Decoder, text: &Text) -> Result<f64> {
             }
         }
     }
-    let problem = "the model gives logits that are no numbers";
+    let problem = "the model's logits are not numbers";
     if total.is_finite() { Ok(total) } else { Err(Error::input("the model", problem, "check its weights")) }
 }

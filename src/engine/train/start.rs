@@ -77,7 +77,7 @@ impl InitCheckpoint {
             if let Some((token, id)) = lost.min_by_key(|(_, id)| *id) {
                 let here = ids.get(&token).map_or("none here".to_owned(), |id| format!("{id} here"));
                 let problem = format!(
-                    "is no extension of {}: `{}` has id {id} there, {here}",
+                    "is not an extension of {}: `{}` has id {id} there, {here}",
                     own.name,
                     token.escape_debug()
                 );

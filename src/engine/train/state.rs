@@ -90,7 +90,7 @@ impl TrainingState {
         let damaged = |e: &dyn std::fmt::Display| {
             Error::input(
                 file.display(),
-                format!("is no training state: {e}"),
+                format!("is not a training state: {e}"),
                 format!("train anew, without {}", Parameter::Resume),
             )
         };
@@ -106,7 +106,7 @@ impl TrainingState {
             return Err(Error::input(
                 file.display(),
                 problem,
-                "give the same options and inputs, or train anew",
+                "give the same options and inputs, or start a new training",
             ));
         }
         if metadata.step > recipe.schedule.steps {

@@ -220,7 +220,7 @@ impl Run<'_> {
         let BatchLoss { nats: loss, weight, gradient } =
             self.network.gradient(&state.weighted.weights, batch, self.plan.loss, self.job)?;
         if !loss.is_finite() {
-            let problem = format!("the loss is no number after {} steps", state.weighted.step);
+            let problem = format!("the loss is not a number after {} steps", state.weighted.step);
             return Err(Error::input(
                 "training",
                 problem,

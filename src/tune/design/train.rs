@@ -295,7 +295,7 @@ fn reach(
                     let tokens = least.scheme.tokens_per_block();
                     format!("the least is {} new tokens, for {tokens} tokens a block", least.new_tokens)
                 });
-                let problem = format!("no scheme does with {budget} new tokens");
+                let problem = format!("no scheme works with {budget} new tokens");
                 Error::parameter(Parameter::Budget, problem, remedy)
             })
         }

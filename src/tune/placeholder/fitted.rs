@@ -58,7 +58,7 @@ impl FittedFile {
     /// Reads a file.
     ///
     /// # Errors
-    /// If it cannot be read, is no result of `drift fit`, or the job was cancelled.
+    /// If it cannot be read, is not a result of `drift fit`, or the job was cancelled.
     pub fn read(path: &Path, job: &Job) -> Result<Self> {
         // Reading a folder would fail as "is a directory", which does not say that fit writes one file for each tokenizer.
         if path.is_dir() {
@@ -69,7 +69,7 @@ impl FittedFile {
             let remedy = "give a file that `drift fit -o` wrote for a tokenizer";
             Error::input(path.display(), problem, remedy)
         };
-        let unlike = |e: serde_json::Error| refused(format!("is no result of `drift fit`: {e}"));
+        let unlike = |e: serde_json::Error| refused(format!("is not a result of `drift fit`: {e}"));
         // A report of another version lacks fields, and its schema says why.
         let Head { schema } = serde_json::from_slice(&bytes).map_err(unlike)?;
         if schema != SCHEMA {

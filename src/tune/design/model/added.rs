@@ -46,7 +46,7 @@ pub(super) fn added(
     differences.sort();
     if let Some((_, text, why)) = differences.first() {
         let problem = format!(
-            "is no extension of {}: {} of its {} tokens differ, first {text:?}, {why}",
+            "is not an extension of {}: {} of its {} tokens differ, first {text:?}, {why}",
             own.name,
             differences.len(),
             old.len()

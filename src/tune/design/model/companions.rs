@@ -16,7 +16,7 @@ const OF_TOKENIZER: [&str; 4] =
 /// The list of new tokens that `drift train-tokenizer` writes: the extension's alone.
 pub(super) const NEW_TOKENS: &str = "new_tokens.json";
 
-/// Files that go with what is not handed on: tokenizers without the new tokens, and the state of a training.
+/// Files that go with what is not copied: tokenizers without the new tokens, and the state of a training.
 const LEFT: [&str; 8] = [
     "vocab.json",
     "merges.txt",

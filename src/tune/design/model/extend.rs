@@ -42,7 +42,7 @@ pub struct ExtendModelPlan {
 /// nothing. Memory does not grow with the model.
 ///
 /// # Errors
-/// If the tokenizer is no extension of the model's own, the model is not whole, or the system refuses; if the job was
+/// If the tokenizer is not an extension of the model's own, the model is not whole, or the system refuses; if the job was
 /// cancelled.
 pub fn extend_model(plan: &ExtendModelPlan, job: &Job) -> Result<ExtendModelReport> {
     let source = SourceModel::open(&plan.model)?;

@@ -43,7 +43,7 @@ pub struct ExtendModelReport {
     pub tables: Vec<GrownTableReport>,
     /// The files that were written.
     pub files: Vec<WrittenFile>,
-    /// Files of the model that were not handed on: weights in other layouts, tokenizers without the new tokens, states of
+    /// Files of the model that were not copied: weights in other layouts, tokenizers without the new tokens, states of
     /// training.
     pub left_out: Vec<String>,
 }

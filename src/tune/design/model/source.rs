@@ -67,7 +67,7 @@ impl SourceModel {
             let remedy = "give the whole folder of the model";
             Error::input(folder.path().display(), format!("holds no {CONFIG}"), remedy)
         })?;
-        let sound = |e: serde_json::Error| (format!("is not JSON: {e}"), "give a sound model folder");
+        let sound = |e: serde_json::Error| (format!("is not JSON: {e}"), "give an intact model folder");
         let generation = folder.json(GENERATION_CONFIG, sound)?;
         let (shards, index) = weights(path, &folder)?;
         let source = SourceModel {
@@ -218,7 +218,7 @@ impl SourceModel {
             for (name, id) in special_ids(settings).chain(special_ids(&settings["text_config"])) {
                 if let Some(token) = new.new_tokens.iter().find(|token| u64::from(token.id) == id) {
                     let problem = format!(
-                        "{name} {id} is no token of the model's tokenizer, and would become the new token {:?}",
+                        "{name} {id} is not a token of the model's tokenizer, and would become the new token {:?}",
                         token.text
                     );
                     return Err(Error::input(place.display(), problem, "correct it first"));
@@ -280,7 +280,8 @@ fn weights(path: &Path, folder: &ModelFolder) -> Result<(Vec<Shard>, Option<Valu
         shards.push(shard);
     }
     let name = file_name(&file);
-    let index = folder.needed_json(&name, |e| (format!("is not JSON: {e}"), "give a sound model folder"))?;
+    let index =
+        folder.needed_json(&name, |e| (format!("is not JSON: {e}"), "give an intact model folder"))?;
     Ok((shards, Some(index)))
 }
 

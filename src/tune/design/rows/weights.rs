@@ -80,7 +80,7 @@ impl TokenTable {
     /// Some of its rows, by id.
     ///
     /// # Errors
-    /// If the file cannot be read, an id has no row, or a row holds something that is no number.
+    /// If the file cannot be read, an id has no row, or a row holds a value that is not a number.
     pub fn read(&self, ids: impl IntoIterator<Item = u32>) -> Result<BTreeMap<u32, Vec<f32>>> {
         let mut file = File::open(&self.file).map_err(|e| Error::io(&self.file, e))?;
         let length = self.row_bytes();
@@ -99,7 +99,7 @@ impl TokenTable {
                 return Err(Error::input(
                     self.place(),
                     problem,
-                    "the checkpoint is damaged; give a sound one",
+                    "the checkpoint is damaged; give an intact one",
                 ));
             }
             rows.insert(id, row);
@@ -115,7 +115,7 @@ impl TokenTable {
     /// The mean of its first rows, `[hidden]`.
     ///
     /// # Errors
-    /// If the file cannot be read, or holds something that is no number.
+    /// If the file cannot be read, or holds a value that is not a number.
     pub fn mean(&self, rows: u64) -> Result<Vec<f64>> {
         let mut file = File::open(&self.file).map_err(|e| Error::io(&self.file, e))?;
         file.seek(SeekFrom::Start(self.offset)).map_err(|e| Error::io(&self.file, e))?;
@@ -133,8 +133,8 @@ impl TokenTable {
             left -= some;
         }
         if sums.iter().any(|sum| !sum.is_finite()) {
-            let problem = "holds something that is no number";
-            return Err(Error::input(self.place(), problem, "the checkpoint is damaged; give a sound one"));
+            let problem = "holds a value that is not a number";
+            return Err(Error::input(self.place(), problem, "the checkpoint is damaged; give an intact one"));
         }
         Ok(sums.into_iter().map(|sum| sum / rows.max(1) as f64).collect())
     }
@@ -167,7 +167,7 @@ impl Model {
     pub fn open(path: &Path) -> Result<Self> {
         let file = located(path)?;
         let config = config(&ModelFolder::around(path))?;
-        let tensors = WeightFiles::of(&file, "give a sound model folder")?.tensors()?;
+        let tensors = WeightFiles::of(&file, "give an intact model folder")?.tensors()?;
         let tied = config.as_ref().and_then(is_tied);
         let found = |endings: &[&str]| only(&tensors, endings, &file);
         let (name, shard) = found(&EMBEDDINGS)?.ok_or_else(|| missing(&file, &EMBEDDINGS))?;
@@ -196,7 +196,7 @@ impl Model {
             return Ok(None);
         }
         let file = located(path)?;
-        let tensors = WeightFiles::of(&file, "give a sound model folder")?.tensors()?;
+        let tensors = WeightFiles::of(&file, "give an intact model folder")?.tensors()?;
         let head = only(&tensors, &HEADS, &file)?.map(|(name, shard)| table(&shard, name)).transpose()?;
         head.map(|head| head.beside(&self.embedding)).transpose()
     }
@@ -212,7 +212,7 @@ fn located(path: &Path) -> Result<PathBuf> {
 /// # Errors
 /// If it cannot be read.
 pub fn config(folder: &ModelFolder) -> Result<Option<Value>> {
-    folder.json(CONFIG, |e| (format!("is not JSON: {e}"), "give a sound model folder"))
+    folder.json(CONFIG, |e| (format!("is not JSON: {e}"), "give an intact model folder"))
 }
 
 /// `…/Qwen3-0.6B/model.safetensors` is `Qwen3-0.6B`; `mine.safetensors` is `mine`.
