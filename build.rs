@@ -15,8 +15,18 @@ const MODULES: [(&str, &[&str]); 6] = [
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    all_tests();
     shared();
     python();
+}
+
+/// `all_tests`: with `DRIFT_ALL` set, tests that take longer than seconds run too.
+fn all_tests() {
+    println!("cargo:rustc-check-cfg=cfg(all_tests)");
+    println!("cargo:rerun-if-env-changed=DRIFT_ALL");
+    if std::env::var_os("DRIFT_ALL").is_some_and(|value| !value.is_empty()) {
+        println!("cargo:rustc-cfg=all_tests");
+    }
 }
 
 /// `has_shared`: the shared development data, in `$DRIFT_SHARED`, else in `../shared`.

@@ -167,6 +167,7 @@ const CASES: [(&str, SchemeKind, Encoding, usize, u64, bool); 6] = [
 ];
 
 #[test]
+#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn every_kind_of_base_is_extended_with_constant_blocks() {
     for (name, kind, dialect, tokens, new, twice) in CASES {
         let plan = plan(name, kind, dialect, tokens);
@@ -287,6 +288,7 @@ fn makers() -> Vec<(&'static str, Value)> {
 }
 
 #[test]
+#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn bases_are_extended_as_their_makers_distribute_them() {
     for (at, (name, pre_tokenizer)) in makers().into_iter().enumerate() {
         let (kind, tokens) = [(SchemeKind::Fused, 9), (SchemeKind::Separate, 11)][at % 2];
@@ -363,6 +365,7 @@ fn added_tokens_are_no_pieces_however_many_there_are() {
 }
 
 #[test]
+#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn separate_extensions_take_templates_on_a_base_that_joins_a_sign_with_a_bracket() {
     let base = plan("border-open-minus", SchemeKind::Separate, Encoding::FIXED, 11);
     let plan = ExtensionPlan { range: Range::new(15).unwrap(), ..base };
@@ -396,6 +399,7 @@ fn separate_extensions_take_templates_on_a_base_that_joins_a_sign_with_a_bracket
 }
 
 #[test]
+#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn the_end_of_a_text_is_not_a_plain_entry_of_another_model() {
     // RoBERTa has GPT-2's `<|endoftext|>` among its plain tokens; Whisper an empty one.
     let roberta = |json: &mut Value| {
@@ -463,6 +467,7 @@ fn an_extended_tokenizer_knows_its_encoding_by_the_files_beside_it() {
 }
 
 #[test]
+#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn the_expression_of_byte_level_is_the_same_as_a_split() {
     let bytes = |regex: bool| json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": regex });
     let split =
@@ -539,6 +544,7 @@ fn what_cannot_be_extended_is_refused_with_the_reason() {
 }
 
 #[test]
+#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn automata_of_extended_tokenizers_are_proved() {
     for (name, kind, dialect, tokens) in [
         ("gpt2-like", SchemeKind::Separate, Encoding::STRIPPED, 11),
@@ -555,6 +561,7 @@ fn automata_of_extended_tokenizers_are_proved() {
 }
 
 #[test]
+#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn merges_are_learned_on_gpt2() {
     let plan = plan("gpt2-like", SchemeKind::Fused, Encoding::FIXED, 9);
     let trained = train_merges(MergesPlan::of(&plan, 30), &First(50), &Job::default()).unwrap();

@@ -240,6 +240,7 @@ fn on_the_device(
 }
 
 #[test]
+#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn texts_under_the_automaton_are_those_of_the_cpu() {
     for (tokenizer, qwen3, head_dim) in [("qwen-like", true, 48), ("llama-like", false, 128)] {
         let config = config(qwen3, head_dim, vocab(tokenizer));
@@ -281,6 +282,7 @@ fn texts_under_the_automaton_are_those_of_the_cpu() {
 }
 
 #[test]
+#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn texts_without_a_logit_processor_are_those_of_the_cpu() {
     let config = config(true, 64, 300);
     let prompts = prompts(&processor(LpKind::None, "qwen-like"), 30);
@@ -300,6 +302,7 @@ fn texts_without_a_logit_processor_are_those_of_the_cpu() {
 
 /// Whole generations without a fault of any kernel, whatever shows in their texts.
 #[test]
+#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn generations_neither_stray_nor_race() {
     for (kind, qwen3, head_dim) in [(LpKind::Automaton, true, 48), (LpKind::None, false, 64)] {
         let config = config(qwen3, head_dim, if kind == LpKind::None { 300 } else { vocab("qwen-like") });

@@ -141,6 +141,7 @@ const PROSE: &str = "Das Gewicht ist -1.2345 kg, 12 < 13 > 11.\n\nЭто 42 ст
                      <1.5,2.5>。\n\nσ = 0.5000, τ > 14.9999\n\nعدد ١٢٣٤ <-1.0000>\n\n# 1.0000,2.0000,3.0000\n\n";
 
 #[test]
+#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn embedded_tokenizers_are_extended_with_constant_blocks() {
     let texts = embedded_texts(Encoding::FIXED);
     let cases = [
@@ -175,6 +176,7 @@ fn embedded_tokenizers_are_extended_with_constant_blocks() {
 }
 
 #[test]
+#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn blocks_of_the_stripped_dialect_take_as_many_tokens_whatever_their_decimals() {
     let texts = embedded_texts(Encoding::STRIPPED);
     let cases = [
@@ -214,6 +216,7 @@ fn extended(trained: &Trained) -> (Tokenizer, Value) {
 }
 
 #[test]
+#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn fit_finds_no_drift_in_the_separate_kind() {
     let plan = plan(Path::new("qwen-like"), SchemeKind::Separate, Aim::TokensPerBlock(11));
     // The embedded corpus has a block beyond 15 Å.
@@ -436,6 +439,7 @@ fn a_corpus_in_the_stripped_dialect_is_refused() {
 
 #[test]
 #[cfg_attr(not(has_shared), ignore = "needs ../shared or DRIFT_SHARED")]
+#[cfg_attr(all(has_shared, not(all_tests)), ignore = "takes long: DRIFT_ALL=1")]
 fn real_tokenizers_keep_within_their_spare_rows() {
     let shared = shared();
     let texts: Vec<(String, usize)> = shared_texts(&shared, "embedded_smiles")

@@ -269,7 +269,7 @@ fn shared_texts(folder: &Folder, name: &str) -> Vec<String> {
 
 /// `.ci/run --all` runs it: 10,000 random texts and walks, and every shared text, of each encoding by each tokenizer.
 #[test]
-#[ignore = "takes minutes: --ignored at_length"]
+#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn every_encoding_is_followed_at_length() {
     let folder = Folder::new();
     let mut all = tokenizers();
@@ -380,6 +380,7 @@ fn extended(folder: &Folder, base: &Path, kind: SchemeKind, encoding: Encoding, 
 }
 
 #[test]
+#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn tokenizers_are_extended_for_every_encoding_of_one_length() {
     use SchemeKind::{Fused, Separate};
     let folder = Folder::new();

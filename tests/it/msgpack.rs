@@ -101,6 +101,7 @@ fn a_truncated_file_is_refused_at_every_length() {
 }
 
 #[test]
+#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn damaged_files_never_panic() {
     let whole = geom();
     for at in 0..whole.len() {
