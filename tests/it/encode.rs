@@ -146,11 +146,7 @@ fn stereo_is_that_of_the_coordinates() {
         folder.file("in.sdf", centre("x", smiles));
         let mined = folder.drift(&["mine", "in.sdf"]);
         assert!(mined.code == Some(0) && mined.stderr.contains(reason), "{}", mined.stderr);
-        assert!(
-            mined.stderr.contains("note: 1 conformer read as chains of bare atoms"),
-            "{}",
-            mined.stderr
-        );
+        assert!(mined.stderr.contains("note: 1 conformer read as chains of bare atoms"), "{}", mined.stderr);
     }
 }
 
