@@ -97,9 +97,10 @@ pub(super) struct Args {
     /// Type of weights and cache; f32 on the CPU, bf16 on a GPU by default. bf16 on the CPU: half the bytes, all sums in f32
     #[arg(long, value_enum)]
     pub dtype: Option<DtypeArg>,
-    /// Whose decoders compute
-    #[arg(long, value_parser = one_of(&EngineChoice::ALL, EngineChoice::name), default_value = "drift")]
-    pub engine: EngineChoice,
+    /// Whose decoders compute [default: drift]. On a GPU drift's kernels write texts if a self-check finds nothing; `--engine drift`
+    /// insists on them
+    #[arg(long, value_parser = one_of(&EngineChoice::ALL, EngineChoice::name))]
+    pub engine: Option<EngineChoice>,
     /// How the KV cache takes its memory
     #[arg(long, value_parser = one_of(&Room::ALL, Room::name), default_value = "static")]
     pub kv_cache: Room,
@@ -153,6 +154,13 @@ pub(super) struct Args {
     /// that was stopped goes on by the same command
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
+}
+
+impl Args {
+    /// Whose decoders compute.
+    pub(super) fn engine(&self) -> EngineChoice {
+        self.engine.unwrap_or(EngineChoice::Drift)
+    }
 }
 
 /// What `--lp` takes.

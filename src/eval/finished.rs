@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::record::{DialectEvidence, Environment};
 use crate::encoding::Encoding;
-use crate::generate::{BatchSeconds, End, GeneratedText, Resampled, Timing, WorkCounts};
+use crate::generate::{BatchSeconds, End, GeneratedText, Resampled, SelfCheck, Timing, WorkCounts};
 use crate::job::InputHash;
 use crate::shard::progress::FinishedPiece;
 
@@ -29,6 +29,8 @@ pub enum Finished {
     Group(RunPlace, Resampled),
     /// What a part of a run took.
     Spent(RunPlace, Spent),
+    /// What the self-check of a GPU came to.
+    Checked(RunPlace, Box<SelfCheck>),
     /// Nothing is left to do.
     Done,
 }

@@ -12,7 +12,7 @@ use crate::chem::AtomLimit;
 use crate::constraint::LpKind;
 use crate::constraint::automaton::AnswerForm;
 use crate::encoding::AskedEncoding;
-use crate::generate::Sampling;
+use crate::generate::{Sampling, SelfChecking};
 use crate::model::{Device, Room, Synthetic};
 use crate::placeholder::FittedFile;
 
@@ -45,6 +45,10 @@ pub struct EvalPlan {
     pub device: Device,
     /// Whose decoders.
     pub engine: EngineChoice,
+    /// How a GPU is checked before it writes texts.
+    pub self_check: SelfChecking,
+    /// Why candle's operations compute in place of a GPU's kernels, where an earlier process lost the GPU to them.
+    pub given_up: Option<String>,
     /// What answers hold: several conformers each, behind a prompt that ends in the tag that opens the first.
     pub form: AnswerForm,
     /// Worked examples that stand before the molecule in every prompt.

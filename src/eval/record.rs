@@ -18,6 +18,7 @@ use crate::audit::{DriftHistogram, GeometryReport, Missing, SampleCounts};
 use crate::constraint::{LpKind, TextClass};
 use crate::corpus::Skipped;
 use crate::encoding::Encoding;
+use crate::generate::SelfCheck;
 use crate::job::Provenance;
 use crate::model::{Room, Synthetic};
 use crate::stats::Interval;
@@ -238,6 +239,9 @@ pub struct RunReport {
     /// What it took.
     #[serde(flatten)]
     pub cost: Cost,
+    /// What the self-check of a GPU came to before it wrote texts; none on the CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub self_check: Option<SelfCheck>,
     /// What the seconds of `batch_seconds` are.
     #[serde(default)]
     pub speed_measure: SpeedMeasure,

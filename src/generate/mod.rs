@@ -10,11 +10,14 @@ mod baseline;
 #[cfg(not(feature = "baseline"))]
 #[path = "no_baseline.rs"]
 mod baseline;
+mod check_draws;
+mod check_steps;
 mod clock;
 mod cost;
 mod counts;
 mod decode;
 mod device_steps;
+mod evidence;
 mod groups;
 mod head;
 mod keep;
@@ -23,6 +26,7 @@ mod particles;
 mod row;
 mod schedule;
 mod score;
+mod self_check;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,6 +39,7 @@ pub use clock::{BatchSeconds, CpuClock, Phase, Span, Timing};
 pub use counts::{Traffic, WorkCounts};
 pub use keep::{Forget, Keeper, News};
 pub use score::Text;
+pub use self_check::{NearTie, SelfCheck, SelfChecking, Verdict};
 
 use self::on_device::Starter;
 use crate::constraint::Constraint;
@@ -92,6 +97,8 @@ pub struct Options {
     pub trace: bool,
     /// What tells the CPU seconds of [`BatchSeconds`].
     pub cpu_clock: Option<CpuClock>,
+    /// How a device is checked before it writes texts. The CPU is none.
+    pub self_check: SelfChecking,
 }
 
 impl Options {
@@ -147,6 +154,7 @@ impl Default for Options {
             resampling: None,
             trace: false,
             cpu_clock: None,
+            self_check: SelfChecking::default(),
         }
     }
 }
@@ -203,6 +211,8 @@ pub struct Generated {
     pub batches: Vec<BatchSeconds>,
     /// Whether the job was cancelled, so that samples are missing.
     pub interrupted: bool,
+    /// What the self-check of the device came to, where one was to write the texts.
+    pub self_check: Option<SelfCheck>,
 }
 
 impl Generated {
@@ -263,7 +273,7 @@ impl Engine {
     ///
     /// # Errors
     /// If a prompt does not fit into the context, the cache not into memory, a logit processor allows nothing, or the
-    /// device fails.
+    /// device fails: [`Error::DeviceLost`] where no candle can go on in this process.
     pub fn generate(&mut self, prompts: &[Prompt], options: &Options, job: &Job) -> Result<Generated> {
         self.generate_keeping(prompts, options, &mut Forget, job)
     }

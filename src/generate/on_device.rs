@@ -6,7 +6,7 @@ use super::row::Row;
 use super::{Options, Prompt, WorkCounts};
 use crate::constraint::DeviceRule;
 use crate::constraint::automaton::{DeviceTable, Follow};
-use crate::error::{Error, Result};
+use crate::error::{Error, Parameter, Result};
 use crate::model::cuda::{
     Choosing, DecodeStep, DeviceRow, Entering, Gpu, RowPrompt, VocabularySampler, WorkDone,
 };
@@ -35,7 +35,7 @@ pub(super) struct Starter<'g> {
 pub(super) struct OnDevice<'d> {
     pub(super) step: DecodeStep<'d>,
     /// Of all prompts, in order; none without an automaton.
-    table: Option<DeviceTable>,
+    pub(super) table: Option<DeviceTable>,
     /// Rows of the cache whose texts are being written.
     pub(super) running: BTreeSet<usize>,
     /// What was counted so far, and the slots of all steps.
@@ -78,6 +78,30 @@ fn is_for_a_device(prompts: &[Prompt], options: &Options) -> bool {
     !asks && options.room == Room::Static && rule(prompts).is_some()
 }
 
+/// What there is to do for a device in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DeviceTask {
+    /// All steps, under automata.
+    Automaton,
+    /// All steps, without a logit processor.
+    Any,
+    /// Draws from whole vocabularies.
+    Draws,
+}
+
+impl DeviceTask {
+    /// None where candle and the host do everything.
+    pub(super) fn of(prompts: &[Prompt], options: &Options) -> Option<Self> {
+        let follows = |prompt: &Prompt| matches!(prompt.constraint.device_rule(), DeviceRule::Automaton(_));
+        match rule(prompts) {
+            Some(Rule::Automaton(_)) if is_for_a_device(prompts, options) => Some(DeviceTask::Automaton),
+            Some(Rule::Any(_)) if is_for_a_device(prompts, options) => Some(DeviceTask::Any),
+            _ if options.logs() || prompts.iter().all(follows) => None,
+            _ => Some(DeviceTask::Draws),
+        }
+    }
+}
+
 /// What a device does in a run.
 pub(super) enum DeviceWork {
     /// Nothing.
@@ -99,24 +123,46 @@ impl DeviceWork {
         (prompts, options): (&[Prompt], &Options),
     ) -> Result<Self> {
         let Some(starter) = starter.filter(|_| cache.rows() > 0) else { return Ok(DeviceWork::Nothing) };
-        let follows = |prompt: &Prompt| matches!(prompt.constraint.device_rule(), DeviceRule::Automaton(_));
-        let made = if is_for_a_device(prompts, options) {
-            OnDevice::new(starter, (decoder, cache), (prompts, options)).map(Box::new).map(DeviceWork::Steps)
-        } else if options.logs() || prompts.iter().all(follows) {
-            return Ok(DeviceWork::Nothing);
-        } else {
-            let made = (starter.start)();
-            let made = made.and_then(|gpu| VocabularySampler::new(gpu, cache.rows(), &options.sampling));
-            made.map(DeviceWork::Draws)
+        let made = match DeviceTask::of(prompts, options) {
+            None => return Ok(DeviceWork::Nothing),
+            Some(DeviceTask::Automaton | DeviceTask::Any) => {
+                let made = OnDevice::new(starter, (decoder, cache), (prompts, options));
+                made.map(Box::new).map(DeviceWork::Steps)
+            }
+            Some(DeviceTask::Draws) => {
+                let made = (starter.start)();
+                let made = made.and_then(|gpu| VocabularySampler::new(gpu, cache.rows(), &options.sampling));
+                made.map(DeviceWork::Draws)
+            }
         };
         made.or_else(|error| match error {
             Error::Parameter { .. } => Err(error),
             _ => {
-                decoder.note_refusal(&error);
+                given_up(decoder, &error, options)?;
                 Ok(DeviceWork::Nothing)
             }
         })
     }
+}
+
+/// Leaves to candle's operations what a device failed to do, and notes why.
+///
+/// # Errors
+/// If the run is for drift's kernels whatever happens, or candle has lost the device, too.
+pub(super) fn given_up(decoder: &Decoder, error: &Error, options: &Options) -> Result<()> {
+    if options.self_check.insists {
+        let problem = format!("drift's kernels are insisted on: {error}");
+        return Err(Error::input(
+            decoder.device().name(),
+            problem,
+            format!("leave {} out", Parameter::Engine),
+        ));
+    }
+    if !decoder.device_works() {
+        return Err(Error::device_lost(decoder.device().name(), error));
+    }
+    decoder.note_refusal(error);
+    Ok(())
 }
 
 impl<'d> OnDevice<'d> {
@@ -124,7 +170,7 @@ impl<'d> OnDevice<'d> {
     ///
     /// # Errors
     /// If the device cannot be started, has no room, or does not take this run.
-    fn new(
+    pub(super) fn new(
         starter: Starter<'_>,
         (decoder, cache): (&Decoder, &Cache),
         (prompts, options): (&[Prompt], &Options),

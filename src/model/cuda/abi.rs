@@ -87,6 +87,13 @@ impl DeviceRow {
         }
     }
 
+    /// From its words in device memory; none if they are not as many.
+    pub(super) fn of(words: &[u32]) -> Option<Self> {
+        let (key, rest) = words.split_first_chunk::<8>()?;
+        let [molecule, at, place, count, read, most, base, prompt] = *<&[u32; 8]>::try_from(rest).ok()?;
+        Some(DeviceRow { key: *key, molecule, at, place, count, read, most, base, prompt })
+    }
+
     /// As it lies in device memory.
     pub fn words(&self) -> [u32; 16] {
         let DeviceRow { key, molecule, at, place, count, read, most, base, prompt } = *self;
@@ -361,6 +368,7 @@ mod tests {
         assert_eq!((draw.bytes().len(), draw.top_k), (size_of::<DrawArguments>(), 20));
         let row = DeviceRow::new(&Noise::new(1, 2, 3), 4, 5, RowPrompt { read: 6, unread: 2 }, 7);
         assert_eq!(DeviceRow::written_in(&DeviceRow { count: 5, ..row }.words()), 2..5);
+        assert_eq!((DeviceRow::of(&row.words()), DeviceRow::of(&[0; 15])), (Some(row), None));
         assert_eq!(row.words(), [1, 0, 2, 0, 3, 0, 0, 0, 4, 0, 5, 2, 0, 9, 6, 2]);
         assert_eq!(size_of::<DeviceRow>(), 64);
         assert_eq!((RowEnd::of(0), RowEnd::of(2), RowEnd::of(9)), (None, Some(RowEnd::Length), None));

@@ -17,6 +17,7 @@ use candle_core::cuda::cudarc::driver::{CudaContext, CudaModule, DriverError};
 use candle_core::cuda::cudarc::nvrtc::result::{self, NvrtcError};
 use candle_core::cuda::cudarc::nvrtc::{Ptx, sys};
 
+use super::folder::folder_by;
 use super::{KernelShape, without_kernels};
 use crate::error::{Error, Parameter, Result};
 use crate::io::{hash_bytes, write_atomic};
@@ -27,11 +28,11 @@ const HASH_CHARACTERS: usize = 64;
 /// Of these, the ones that name the file of a compilation.
 const NAME_CHARACTERS: usize = 32;
 
-/// The kernels for a model, loaded.
+/// The kernels for a model, loaded; and which they are, as [`GpuIdentity::kernels`](super::GpuIdentity) says it.
 ///
 /// # Errors
 /// If they cannot be compiled, or the driver does not take them.
-pub(super) fn load(context: &Arc<CudaContext>, shape: KernelShape) -> Result<Arc<CudaModule>> {
+pub(super) fn load(context: &Arc<CudaContext>, shape: KernelShape) -> Result<(Arc<CudaModule>, String)> {
     let place = format!("cuda:{}", context.ordinal());
     let capability = told(&place, "the GPU cannot be used", context.compute_capability())?;
     let compilation = Compilation {
@@ -40,7 +41,10 @@ pub(super) fn load(context: &Arc<CudaContext>, shape: KernelShape) -> Result<Arc
         nvrtc: nvrtc_version()?,
     };
     let file = compilation.file(&|name| std::env::var_os(name));
-    let loaded = |cubin: Vec<u8>| context.load_module(Ptx::from_binary(cubin));
+    let loaded = |cubin: Vec<u8>| {
+        let name = hash_bytes("", &cubin).sha256[..NAME_CHARACTERS].to_owned();
+        context.load_module(Ptx::from_binary(cubin)).map(|module| (module, name))
+    };
     // What is kept and not taken is compiled anew.
     let kept = file.as_deref().and_then(kept);
     if let Some(module) = kept.and_then(|cubin| loaded(cubin).ok()) {
@@ -95,7 +99,7 @@ fn nvrtc_version() -> Result<(i32, i32)> {
 }
 
 /// The newest CUDA that the driver knows.
-fn driver_version() -> String {
+pub(super) fn driver_version() -> String {
     let mut version = 0;
     // SAFETY: the driver writes a number there.
     match unsafe { cuDriverGetVersion(&mut version) }.result() {
@@ -134,11 +138,10 @@ impl Compilation {
 
     /// Where the result is kept, if the user has a folder for such files.
     fn file(&self, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-        let set = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let cache = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
+        let folder = folder_by(variable)?;
         let all = format!("{}\0{}\0{}", self.version(), self.options.join("\0"), self.source);
         let hash = hash_bytes("", all.as_bytes()).sha256;
-        Some(cache.join("drift/kernels").join(format!("{}.cubin", &hash[..NAME_CHARACTERS])))
+        Some(folder.join("kernels").join(format!("{}.cubin", &hash[..NAME_CHARACTERS])))
     }
 
     /// The cubin.

@@ -28,7 +28,8 @@ use candle_core::{Device, Storage, Tensor};
 
 use super::blas::{Blas, cublas_says};
 use super::compile::{self, said, told, told_with};
-use super::gpu::{Gpu, Product};
+use super::gpu::{Gpu, GpuIdentity, Product};
+use super::identity::identity_of;
 use super::{KernelShape, without_kernels};
 use crate::error::{Error, Parameter, Result};
 use crate::model::failed;
@@ -77,6 +78,7 @@ pub(crate) struct Driver {
     stream: Arc<CudaStream>,
     /// `cuda:0`
     name: String,
+    identity: GpuIdentity,
 }
 
 impl Driver {
@@ -90,7 +92,7 @@ impl Driver {
         let context = stream.context();
         let name = format!("cuda:{}", context.ordinal());
         told(&name, "the GPU cannot be used", context.bind_to_thread())?;
-        let module = compile::load(context, shape)?;
+        let (module, compiled) = compile::load(context, shape)?;
         // Asked for by name now: a driver that loads late does so here, which it may not while steps are recorded.
         let kernel = |name| module.load_function(name).map(|function| (name, function));
         let kernels = KERNELS.split(' ').map(kernel).collect();
@@ -106,6 +108,7 @@ impl Driver {
                 kernels.iter().try_for_each(|(_, kernel)| kernel.set_attribute(division, SHARED_PERCENT));
             told(&name, "kernels cannot be set up", set)?;
         }
+        let identity = identity_of(context, capability, compiled);
         let blas = Blas::new(&stream).map_err(|error| cublas_says(&name, error, ""))?;
         let mut driver = Driver {
             graphs: Vec::new(),
@@ -120,6 +123,7 @@ impl Driver {
             device: device.clone(),
             stream,
             name,
+            identity,
         };
         let workspace = driver.allocate(WORKSPACE_BYTES)?;
         let set = driver.blas.set_workspace(workspace, WORKSPACE_BYTES);
@@ -187,6 +191,10 @@ impl Driver {
 }
 
 impl Gpu for Driver {
+    fn identity(&self) -> Option<GpuIdentity> {
+        Some(self.identity.clone())
+    }
+
     // Not from the pool of the stream, which candle takes from: memory that is there from start to end needs no order.
     fn allocate(&mut self, bytes: usize) -> Result<u64> {
         self.bind_outside()?;

@@ -23,8 +23,13 @@ mod compile;
 mod counting;
 #[cfg(feature = "cuda")]
 mod driver;
+mod folder;
 mod gpu;
+#[cfg(feature = "cuda")]
+mod identity;
 mod layers;
+mod libraries;
+mod look;
 mod products;
 mod sampler;
 mod step;
@@ -34,7 +39,9 @@ pub use abi::{
     AttentionArguments, BatchArguments, DeviceRow, DeviceRun, DrawArguments, ProductArguments, RowEnd,
     RowPrompt, SumsArguments, TableArguments, WorkDone,
 };
-pub use gpu::{Gpu, Product};
+pub use folder::device_folder;
+pub use gpu::{Gpu, GpuIdentity, Product};
+pub use libraries::{CudaLibrary, cuda_libraries, install_line};
 pub(crate) use sampler::{RowDraw, VocabularySampler};
 pub(crate) use step::{Choosing, DecodeStep, Entering, WrittenText};
 

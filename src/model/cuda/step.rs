@@ -91,16 +91,16 @@ struct Head {
 
 /// A batch on a device.
 pub(crate) struct DecodeStep<'d> {
-    gpu: Box<dyn Gpu + 'd>,
+    pub(super) gpu: Box<dyn Gpu + 'd>,
     layers: Layers,
-    batch: BatchArguments,
+    pub(super) batch: BatchArguments,
     draw: DrawArguments,
     rules: Rules,
     head: Head,
     /// `[rows]`
     entered: u64,
     /// `[rows, known]`, f32
-    logits: u64,
+    pub(super) logits: u64,
     widths: Widths,
     /// Of steps of one width each.
     recordings: HashMap<StepWidth, Recording>,
@@ -379,7 +379,7 @@ impl<'d> DecodeStep<'d> {
         Ok(WorkDone::of(numbers))
     }
 
-    fn numbers(&mut self, address: u64, count: usize) -> Result<Vec<u32>> {
+    pub(super) fn numbers(&mut self, address: u64, count: usize) -> Result<Vec<u32>> {
         let bytes = self.gpu.read(address, 4 * count)?;
         Ok(bytes.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect())
     }

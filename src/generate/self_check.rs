@@ -1,0 +1,307 @@
+//! The self-check of a device before its texts count: some rows of the run, written by drift's kernels and computed again by candle's
+//! operations on the same device, with the run's own weights, encoding and logit processor.
+//!
+//! `check_steps` compares logits, tokens, states and counters step by step, `check_draws` draws alone; here it is said which rows, what
+//! follows from the outcome, and for whom a verdict is kept (`evidence`). What is not compared: batches of more rows than
+//! [`MOST_ROWS`], texts behind the first steps, and what a kernel does that fails neither now nor in these rows.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use super::check_draws::check_draws;
+use super::check_steps::{Compared, check_steps};
+use super::evidence::{Evidence, VerdictKey};
+use super::on_device::{DeviceTask, Starter, given_up};
+use super::{Options, Prompt};
+use crate::error::{Error, Result};
+use crate::model::cuda::GpuIdentity;
+use crate::model::{Config, Decoder};
+use crate::sampling::Sampling;
+
+/// The most rows of a check.
+const MOST_ROWS: usize = 16;
+
+/// Greedy steps of each row behind its prompt, and, where the run draws, steps of its own way to draw.
+const GREEDY_STEPS: usize = 32;
+const DRAWN_STEPS: usize = 8;
+
+/// The most tokens of a text of a check: forced runs make it longer than its steps.
+const MOST_TOKENS: usize = 160;
+
+/// Whether and how a device is checked before a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SelfChecking {
+    /// Whether it is.
+    pub is_wanted: bool,
+    /// Drift's kernels write the texts whatever the check finds, and what fails is an error; else candle's operations do.
+    pub insists: bool,
+    /// The folder that verdicts are kept in; without it each run checks anew.
+    pub verdicts: Option<PathBuf>,
+    /// The folder for inputs and both outputs, where they differ; without it those of a failed check are lost.
+    pub evidence: Option<PathBuf>,
+}
+
+impl SelfChecking {
+    /// No check: for who compares the texts himself.
+    pub const OFF: SelfChecking =
+        SelfChecking { is_wanted: false, insists: false, verdicts: None, evidence: None };
+}
+
+impl Default for SelfChecking {
+    fn default() -> Self {
+        SelfChecking { is_wanted: true, ..SelfChecking::OFF }
+    }
+}
+
+/// How a self-check ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Everything was as it should be.
+    Passed,
+    /// Something was not.
+    Differs,
+    /// It did not come to its end: kernels that cannot be compiled or launched, or no room.
+    Failed,
+}
+
+/// A place where kernels and candle's operations preferred different tokens, whose logits by candle are as good as equal.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct NearTie {
+    /// Row of the check.
+    pub row: usize,
+    /// Token of its text.
+    pub position: usize,
+    /// What the kernels took.
+    pub by_kernels: u32,
+    /// What candle's operations would have taken.
+    pub by_candle: u32,
+    /// How much worse the first is by candle's logits.
+    pub gap: f32,
+}
+
+/// What a self-check came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SelfCheck {
+    /// How it ended.
+    pub verdict: Verdict,
+    /// What differs or failed first; none if nothing does.
+    pub problem: Option<String>,
+    /// Whether drift's kernels wrote the texts nonetheless, since the run insists on them.
+    pub insisted: bool,
+    /// Whether it is the verdict of an earlier run with this GPU, driver, shape and these kernels.
+    pub kept: bool,
+    /// Seconds that it took in this run.
+    pub seconds: f64,
+    /// Which GPU, driver and kernels; none where the device does not tell.
+    pub device: Option<GpuIdentity>,
+    /// Rows that were written.
+    pub rows: usize,
+    /// Choices of a token that were compared, with all logits that they were made from.
+    pub choices: usize,
+    /// Of these, draws by the run's own preset; the others are greedy.
+    pub drawn: usize,
+    /// The largest difference of a logit that is allowed, as a part of the largest logit of its row by size.
+    pub bound: f64,
+    /// The largest one that was found.
+    pub largest_difference: f64,
+    /// The root mean square of all differences, as a part of that of the logits.
+    pub mean_difference: f64,
+    /// Tokens that differ where two logits are as good as equal.
+    pub near_ties: Vec<NearTie>,
+    /// The folder of inputs and both outputs, if they are kept.
+    pub evidence: Option<String>,
+}
+
+impl SelfCheck {
+    /// One that did not come to its end.
+    pub fn failed(problem: impl ToString) -> Self {
+        let problem = Some(problem.to_string());
+        SelfCheck { verdict: Verdict::Failed, problem, ..SelfCheck::begun(None) }
+    }
+
+    /// One that has compared nothing yet.
+    fn begun(device: Option<GpuIdentity>) -> Self {
+        SelfCheck {
+            verdict: Verdict::Passed,
+            problem: None,
+            insisted: false,
+            kept: false,
+            seconds: 0.0,
+            device,
+            rows: 0,
+            choices: 0,
+            drawn: 0,
+            bound: 0.0,
+            largest_difference: 0.0,
+            mean_difference: 0.0,
+            near_ties: Vec::new(),
+            evidence: None,
+        }
+    }
+
+    /// With what was compared.
+    fn take(&mut self, compared: &Compared) {
+        self.rows = self.rows.max(compared.rows);
+        self.choices += compared.choices;
+        self.drawn += if compared.is_drawn { compared.choices } else { 0 };
+        self.bound = compared.bound;
+        self.largest_difference = self.largest_difference.max(compared.largest);
+        self.mean_difference = self.mean_difference.max(compared.mean());
+        self.near_ties.extend_from_slice(&compared.near_ties);
+        if let Some(problem) = &compared.problem {
+            self.verdict = Verdict::Differs;
+            self.problem = Some(problem.clone());
+        }
+    }
+}
+
+/// What is left of a run for a device once it was checked, and what the check came to; nothing is checked where no device is, or
+/// where there is nothing for it to do.
+///
+/// # Errors
+/// If the device fails and the run insists on it, if it has no room for the kernels, or if candle has lost it, too.
+pub(super) fn trusted<'g>(
+    starter: Option<Starter<'g>>,
+    decoder: &Decoder,
+    (prompts, options): (&[Prompt], &Options),
+) -> Result<(Option<Starter<'g>>, Option<SelfCheck>)> {
+    let task = DeviceTask::of(prompts, options).filter(|_| options.self_check.is_wanted);
+    let (Some(starter), Some(task)) = (starter, task) else { return Ok((starter, None)) };
+    let began = Instant::now();
+    let checked = Checking { starter, decoder, prompts, options, task }.run();
+    let (mut check, error) = match checked {
+        // No room for the kernels: candle's operations want more.
+        Err(error @ Error::Parameter { .. }) => return Err(error),
+        Err(error) => (SelfCheck::failed(&error), Some(error)),
+        Ok(checked) => checked,
+    };
+    check.seconds = began.elapsed().as_secs_f64();
+    if check.verdict == Verdict::Passed {
+        return Ok((Some(starter), Some(check)));
+    }
+    if options.self_check.insists && check.verdict == Verdict::Differs {
+        check.insisted = true;
+        return Ok((Some(starter), Some(check)));
+    }
+    let error = error.unwrap_or_else(|| {
+        let problem = check.problem.as_deref().unwrap_or("differs");
+        Error::input("the self-check", problem, "")
+    });
+    given_up(decoder, &error, options)?;
+    Ok((None, Some(check)))
+}
+
+/// A check that is to be made.
+struct Checking<'c> {
+    starter: Starter<'c>,
+    decoder: &'c Decoder,
+    prompts: &'c [Prompt],
+    options: &'c Options,
+    task: DeviceTask,
+}
+
+impl Checking<'_> {
+    /// What it comes to, with the error that it ended with, if it did.
+    fn run(&self) -> Result<(SelfCheck, Option<Error>)> {
+        let device = (self.starter.start)()?.identity();
+        let key = device.clone().map(|device| self.key(device));
+        let verdicts = self.options.self_check.verdicts.as_deref();
+        let place = verdicts.zip(key.as_ref());
+        if let Some(known) = place.and_then(|(folder, key)| key.kept(folder)) {
+            return Ok((SelfCheck { kept: true, ..known }, None));
+        }
+        let (mut check, mut evidence) = (SelfCheck::begun(device), Evidence::new(self.decoder.config()));
+        let outcome = self.compare(&mut check, &mut evidence);
+        if let Err(error) = &outcome {
+            (check.verdict, check.problem) = (Verdict::Failed, Some(error.to_string()));
+        }
+        if check.verdict != Verdict::Passed {
+            check.evidence = self
+                .options
+                .self_check
+                .evidence
+                .as_deref()
+                .and_then(|folder| evidence.write(folder, &check).then(|| folder.display().to_string()));
+        }
+        // What failed may have been the moment's.
+        if let (Some((folder, key)), Ok(())) = (place, &outcome) {
+            key.keep(folder, &check);
+        }
+        Ok((check, outcome.err()))
+    }
+
+    fn key(&self, device: GpuIdentity) -> VerdictKey<'_> {
+        VerdictKey {
+            device,
+            config: self.decoder.config(),
+            dtype: self.decoder.device().dtype().as_str(),
+            task: format!("{:?}", self.task),
+            steps: format!("{:?}", self.starter.steps),
+            sampling: format!("{:?}", self.options.sampling),
+            rows: self.rows(),
+        }
+    }
+
+    fn rows(&self) -> usize {
+        MOST_ROWS.min(self.options.batch.max(1))
+    }
+
+    /// Compares greedy texts, then some that are drawn as the run draws.
+    fn compare(&self, check: &mut SelfCheck, evidence: &mut Evidence<'_>) -> Result<()> {
+        let (prompts, rows) = (self.some_prompts(), self.rows());
+        let greedy = (Sampling::GREEDY, GREEDY_STEPS);
+        let drawn = (self.options.sampling.clone(), DRAWN_STEPS);
+        let rounds = [Some(greedy), Some(drawn).filter(|(sampling, _)| sampling.temperature.is_some())];
+        for (sampling, steps) in rounds.into_iter().flatten() {
+            let options = Options {
+                batch: rows,
+                sampling,
+                seed: self.options.seed,
+                self_check: SelfChecking::OFF,
+                ..Options::default()
+            };
+            let how = (&*prompts, &options);
+            let compared = match self.task {
+                DeviceTask::Draws => check_draws(self.starter, self.decoder, how, steps)?,
+                DeviceTask::Automaton | DeviceTask::Any => {
+                    check_steps(self.starter, self.decoder, how, steps, evidence)?
+                }
+            };
+            check.take(&compared);
+            if compared.problem.is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The first prompts of the run, each with as many texts as fill the rows.
+    fn some_prompts(&self) -> Vec<Prompt> {
+        let rows = self.rows();
+        let context = self.decoder.config().max_position_embeddings;
+        let has_room = |prompt: &&Prompt| prompt.tokens.len() < context && prompt.most_tokens > 0;
+        let few: Vec<&Prompt> = self.prompts.iter().filter(has_room).take(rows).collect();
+        let texts = |at: usize| rows / few.len() + usize::from(at < rows % few.len());
+        let prompt = |(at, prompt): (usize, &&Prompt)| Prompt {
+            generations: texts(at),
+            done: [].into(),
+            most_tokens: prompt.most_tokens.min(MOST_TOKENS),
+            ..(*prompt).clone()
+        };
+        few.iter().enumerate().map(prompt).collect()
+    }
+}
+
+/// The largest difference of a logit by two ways of computing, as a part of the largest logit of its row by size, that rounding
+/// explains. Numbers are rounded to their type some eight times in a layer and four times around them; these errors, of one unit
+/// each, add up like the steps of a random walk, and a sum of n terms in f32 has an error of √n units of its own. Four times that is
+/// allowed, since the largest of many is asked for. In bf16 what a sum in f32 adds does not count.
+pub(super) fn bound(config: &Config, is_bf16: bool) -> f64 {
+    let roundings = (8 * config.num_hidden_layers + 4) as f64;
+    let terms = config.hidden_size.max(config.intermediate_size) as f64;
+    let unit = if is_bf16 { 2f64.powi(-9) } else { 2f64.powi(-24) * terms.sqrt() };
+    4.0 * unit * roundings.sqrt()
+}
