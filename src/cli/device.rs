@@ -69,7 +69,10 @@ pub(super) fn run(args: &Args, job: &Job, output: &Output) -> anyhow::Result<()>
         false => output.text(&render(args, &report, output))?,
     }
     match report.problem {
-        Some(problem) => Err(Error::input(&args.device, problem, report.install.unwrap_or_default()).into()),
+        Some(_) => {
+            let remedy = "the report says what is there, what is missing, and how to install it";
+            Err(Error::input(&args.device, "it cannot be used", remedy).into())
+        }
         None => Ok(()),
     }
 }
@@ -149,7 +152,9 @@ fn render(args: &Args, report: &DeviceReport, output: &Output) -> String {
         }
         lines.extend(report.install.as_ref().map(|line| format!("  to install what is missing: {line}")));
     }
-    lines.extend(report.advice.iter().cloned());
+    // What a parameter is called here the message of an error says.
+    let problem = report.problem.as_ref().map(|problem| problem.replace("‘device’", "--device"));
+    lines.extend(problem.into_iter().chain(report.advice.iter().cloned()));
     if !report.runs.is_empty() {
         let mut table = Table::new("what each engine does")
             .text("model")

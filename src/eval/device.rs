@@ -103,7 +103,7 @@ pub fn unusable_device(device: &str, problem: &Error) -> DeviceReport {
         free_bytes: None,
         runs: Vec::new(),
         seconds: 0.0,
-        advice: vec![problem.to_string()],
+        advice: Vec::new(),
     }
 }
 

@@ -238,7 +238,7 @@ fn prompts_in(
     lengths: [usize; 3],
     encoding: Encoding,
 ) -> Vec<Prompt> {
-    let placed = |skeleton: &str| drift::text::skeleton::placed(skeleton, encoding.slots());
+    let placed = |skeleton: &str| drift::text::skeleton::placed(skeleton, encoding.slots()).into_owned();
     let mut small: Vec<&String> = SKELETONS.iter().collect();
     small.sort_by_key(|skeleton| skeleton.matches("<>").count());
     let prompt = |(number, skeleton): (usize, &&String)| Prompt {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use candle_core::Tensor;
@@ -20,7 +20,7 @@ use rayon::prelude::*;
 
 use crate::cuda_checks::FAULTY;
 use crate::cuda_emulator::{Checks, Emulator, argument};
-use crate::cuda_generate::{EmulatedGpu, How, Planted, config, engine, processor, prompts_of, vocab};
+use crate::cuda_generate::{EmulatedGpu, Planted, config, engine, processor, prompts_of, vocab};
 use crate::support::Folder;
 
 /// What happens on a device.
@@ -35,9 +35,9 @@ struct Told {
 }
 
 /// The emulator, with calls that are counted and may fail.
-struct Watched<'t> {
+struct Watched {
     inner: EmulatedGpu,
-    told: &'t Told,
+    told: Arc<Told>,
 }
 
 impl Told {
@@ -61,7 +61,7 @@ impl Told {
     }
 }
 
-impl Gpu for Watched<'_> {
+impl Gpu for Watched {
     fn identity(&self) -> Option<GpuIdentity> {
         self.told.identity.clone()
     }
@@ -208,9 +208,10 @@ fn what_is_sound_passes_and_is_checked_once() {
         let verdicts = folder.path().join("verdicts");
         let checking = SelfChecking { verdicts: Some(verdicts.clone()), ..SelfChecking::default() };
         let told = |kernels: &str| Told { identity: Some(identity(kernels)), ..Told::default() };
-        let begun = |told: &'static Told| {
-            let start = move || -> drift::Result<Box<dyn Gpu>> {
-                Ok(Box::new(Watched { inner: emulated(&case.config, true).unwrap(), told }))
+        let begun = |told: Told| {
+            let told = Arc::new(told);
+            let start = || -> drift::Result<Box<dyn Gpu>> {
+                Ok(Box::new(Watched { inner: emulated(&case.config, true).unwrap(), told: told.clone() }))
             };
             let began = Instant::now();
             let (found, engine) = case.run(&start, &checking);
@@ -222,8 +223,7 @@ fn what_is_sound_passes_and_is_checked_once() {
         if emulated(&case.config, true).is_none() {
             return;
         }
-        let leak = |told: Told| -> &'static Told { Box::leak(Box::new(told)) };
-        let (first, seconds) = begun(leak(told("a")));
+        let (first, seconds) = begun(told("a"));
         eprintln!(
             "{name}: {} rows, {} choices, {} drawn; differences of {:.1e} at most, {:.1e} by mean, {:.1e} allowed; {:.2} of {seconds:.2} s",
             first.rows,
@@ -239,18 +239,18 @@ fn what_is_sound_passes_and_is_checked_once() {
             "{first:?}"
         );
         assert!(first.largest_difference < first.bound / 4.0, "{first:?}");
-        let (again, _) = begun(leak(told("a")));
+        let (again, _) = begun(told("a"));
         assert_eq!(SelfCheck { kept: false, seconds: first.seconds, ..again.clone() }, first);
         assert!(again.kept && again.seconds < first.seconds / 2.0, "{again:?}");
         // Of other kernels, and where the file is not whole, it is asked anew.
-        assert!(!begun(leak(told("b"))).0.kept);
+        assert!(!begun(told("b")).0.kept);
         for file in std::fs::read_dir(&verdicts).unwrap() {
             let path = file.unwrap().path();
             let whole = std::fs::read(&path).unwrap();
             std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
         }
-        assert!(!begun(leak(told("a"))).0.kept);
-        assert!(begun(leak(told("a"))).0.kept);
+        assert!(!begun(told("a")).0.kept);
+        assert!(begun(told("a")).0.kept);
     }
 }
 
@@ -345,8 +345,8 @@ const WRONG: [(&str, &str, &str); 24] = [
     ("sample.cu", "kept.floor = kept.best + sampling.log_min_p;", "kept.floor = kept.best - 0.05;"),
     (
         "sample.cu",
-        "return standing;",
-        "if (greedy) standing.drawn = standing.drawn == 0 ? 1 : standing.drawn - (standing.drawn < 1u << SLOT_BITS); return standing;",
+        "standing.drawn = (u32)best & ((1u << SLOT_BITS) - 1);",
+        "standing.drawn = (u32)best & ((1u << SLOT_BITS) - 2);",
     ),
     ("automaton.cu", "row.place = target;", "row.place = target > 2 ? target - 1 : target;"),
     (
@@ -375,7 +375,7 @@ fn kernels_that_compute_something_else_end_in_texts_of_candle() {
             let begin = source.find(&format!("#line 1 \"{file}\"")).unwrap();
             assert_eq!(source[begin..].matches(from).count().min(1), 1, "{file}: {from}");
             let source = format!("{}{}", &source[..begin], source[begin..].replacen(from, to, 1));
-            let options = [&shape.options()[..], &["-Wno-unused".to_owned(), "-O1".to_owned()]].concat();
+            let options = [&shape.options()[..], &["-Wno-unused".to_owned()]].concat();
             let start = || -> drift::Result<Box<dyn Gpu>> {
                 Ok(Box::new(EmulatedGpu::of(Emulator::of(&source, &options, Checks::None).unwrap(), true)))
             };
@@ -393,28 +393,28 @@ fn kernels_that_compute_something_else_end_in_texts_of_candle() {
 fn every_call_that_fails_ends_in_texts_of_candle() {
     // A prompt that candle reads, and one that does not fit into a step.
     let config = config(true, 64, vocab("qwen-like"));
-    let case = Case::of(config, prompts_of(&processor(LpKind::Automaton, "qwen-like"), 24, [2, 260, 12]), 3);
+    let case = Case::of(config, prompts_of(&processor(LpKind::Automaton, "qwen-like"), 12, [2, 260, 12]), 2);
     if emulated(&case.config, true).is_none() {
         return;
     }
-    let run = |told: &Told, check: &SelfChecking| {
+    let run = |told: &Arc<Told>, check: &SelfChecking| {
         let start = || -> drift::Result<Box<dyn Gpu>> {
             told.call("start")?;
-            Ok(Box::new(Watched { inner: emulated(&case.config, true).unwrap(), told }))
+            Ok(Box::new(Watched { inner: emulated(&case.config, true).unwrap(), told: told.clone() }))
         };
         let (found, engine) = case.run(&start, check);
         (found, engine.note().map(str::to_owned))
     };
     for check in [SelfChecking::default(), SelfChecking::OFF] {
-        let whole = Told::default();
+        let whole = Arc::new(Told::default());
         let (found, note) = run(&whole, &check);
         assert!(note.is_none() && found.counts.kernel_steps == found.counts.decode_steps);
-        let uses = whole.uses.into_inner().unwrap();
+        let uses = whole.uses.lock().unwrap().clone();
         assert!(uses.len() >= 16, "{uses:?}");
         let mut all: Vec<(String, usize, bool)> = Vec::new();
         for (call, count) in uses {
-            for number in [1, count.div_ceil(3), count.div_ceil(2), count] {
-                all.extend([(call.clone(), number, false), (call.clone(), number, true)]);
+            for (at, number) in [1, count.div_ceil(2), count].into_iter().enumerate() {
+                all.push((call.clone(), number, at % 2 == 1));
             }
         }
         all.sort();
@@ -423,7 +423,7 @@ fn every_call_that_fails_ends_in_texts_of_candle() {
         let failed: usize = all
             .into_par_iter()
             .map(|(call, number, for_good)| {
-                let told = Told::failing(&call, number, for_good);
+                let told = Arc::new(Told::failing(&call, number, for_good));
                 let (found, note) = run(&told, &check);
                 // A run may end before the call comes, where another one was recorded.
                 if !*told.has_failed.lock().unwrap() {
@@ -450,7 +450,7 @@ fn who_insists_has_the_kernels_or_an_error_and_evidence_is_kept() {
     let shape = KernelShape::of(&case.config, false).unwrap();
     let Some(_) = Emulator::start(shape) else { return };
     let source = KernelShape::source().replacen("position + count);", "position);", 1);
-    let options = [&shape.options()[..], &["-O1".to_owned()]].concat();
+    let options = [&shape.options()[..], &["-Wno-unused".to_owned()]].concat();
     // A wrong counter changes no text.
     let start = || -> drift::Result<Box<dyn Gpu>> {
         Ok(Box::new(EmulatedGpu::of(Emulator::of(&source, &options, Checks::None).unwrap(), true)))
@@ -479,5 +479,4 @@ fn who_insists_has_the_kernels_or_an_error_and_evidence_is_kept() {
         .unwrap_err()
         .to_string();
     assert!(error.contains("NVRTC: is not there") && error.contains("insisted on"), "{error}");
-    let _ = How::default();
 }

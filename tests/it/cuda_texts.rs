@@ -321,7 +321,7 @@ fn compare(
     let processor = LogitProcessor::new(LpKind::Automaton, tokenizer, dialect, None, EOS).unwrap();
     let processor: &AutomatonProcessor = processor.automaton().unwrap();
     let small = SKELETONS.iter().filter(|skeleton| skeleton.matches("<>").count() <= 8);
-    let placed = |skeleton: &String| drift::text::skeleton::placed(skeleton, dialect.slots());
+    let placed = |skeleton: &String| drift::text::skeleton::placed(skeleton, dialect.slots()).into_owned();
     let follows: Vec<Follow> =
         small.take(40).map(|skeleton| processor.follow(&placed(skeleton)).unwrap()).collect();
     let table = DeviceTable::new(&follows.iter().collect::<Vec<_>>(), vocab, false).unwrap();

@@ -10,7 +10,7 @@
 use std::ffi::{CStr, CString, OsString};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use candle_core::cuda::cudarc::driver::sys::{CUresult, cuDriverGetVersion};
 use candle_core::cuda::cudarc::driver::{CudaContext, CudaModule, DriverError};
@@ -50,7 +50,7 @@ pub(super) fn load(context: &Arc<CudaContext>, shape: KernelShape) -> Result<(Ar
     if let Some(module) = kept.and_then(|cubin| loaded(cubin).ok()) {
         return Ok(module);
     }
-    let cubin = compilation.run()?;
+    let cubin = compilation.run_once()?;
     let module = loaded(cubin.clone()).map_err(|error| not_taken(&place, &compilation.version(), error))?;
     if let Some(file) = file {
         keep(&file, &cubin);
@@ -125,6 +125,7 @@ fn not_taken(place: &str, nvrtc: &str, error: DriverError) -> Error {
 }
 
 /// What is compiled, how, and by which version.
+#[derive(Clone, PartialEq, Eq)]
 struct Compilation {
     source: String,
     options: Vec<String>,
@@ -142,6 +143,19 @@ impl Compilation {
         let all = format!("{}\0{}\0{}", self.version(), self.options.join("\0"), self.source);
         let hash = hash_bytes("", all.as_bytes()).sha256;
         Some(folder.join("kernels").join(format!("{}.cubin", &hash[..NAME_CHARACTERS])))
+    }
+
+    /// The cubin, compiled once in this process: a self-check starts the device, and the run behind it does.
+    fn run_once(&self) -> Result<Vec<u8>> {
+        static COMPILED: Mutex<Vec<(Compilation, Vec<u8>)>> = Mutex::new(Vec::new());
+        // A thread that panicked left whole ones.
+        let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, cubin)) = compiled.iter().find(|(known, _)| known == self) {
+            return Ok(cubin.clone());
+        }
+        let cubin = self.run()?;
+        compiled.push((self.clone(), cubin.clone()));
+        Ok(cubin)
     }
 
     /// The cubin.
