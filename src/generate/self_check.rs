@@ -30,6 +30,11 @@ const DRAWN_STEPS: usize = 8;
 /// The most tokens of a text of a check: forced runs make it longer than its steps.
 const MOST_TOKENS: usize = 160;
 
+/// How many tokens prompts of a check have at least, in turn, where the run has texts as long: their own; so many that a warp of
+/// `attend` goes over them more than once where one block takes all positions, as it does while prompts are read; and so many that it
+/// does where several share them, which candle reads.
+const LENGTHS: [usize; 3] = [0, 240, 640];
+
 /// Whether and how a device is checked before a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelfChecking {
@@ -278,20 +283,32 @@ impl Checking<'_> {
         Ok(())
     }
 
-    /// The first prompts of the run, each with as many texts as fill the rows.
+    /// The first prompts of the run, as they are and behind more tokens in turn, with as many texts as fill the rows. How attention
+    /// goes over positions depends on how many there are, and a run comes to more of them than the first steps do.
     fn some_prompts(&self) -> Vec<Prompt> {
         let rows = self.rows();
         let context = self.decoder.config().max_position_embeddings;
         let has_room = |prompt: &&Prompt| prompt.tokens.len() < context && prompt.most_tokens > 0;
         let few: Vec<&Prompt> = self.prompts.iter().filter(has_room).take(rows).collect();
-        let texts = |at: usize| rows / few.len() + usize::from(at < rows % few.len());
-        let prompt = |(at, prompt): (usize, &&Prompt)| Prompt {
-            generations: texts(at),
-            done: [].into(),
-            most_tokens: prompt.most_tokens.min(MOST_TOKENS),
-            ..(*prompt).clone()
+        if few.is_empty() {
+            return Vec::new();
+        }
+        let longest = self.prompts.iter().map(|prompt| prompt.tokens.len() + prompt.most_tokens).max();
+        let longest = longest.unwrap_or(0).min(context.saturating_sub(MOST_TOKENS));
+        let count = few.len().max(LENGTHS.len().min(rows));
+        let prompt = |at: usize| {
+            let prompt = few[at % few.len()];
+            let lacks = LENGTHS[at % LENGTHS.len()].min(longest).saturating_sub(prompt.tokens.len());
+            let before = prompt.tokens.iter().cycle().take(lacks);
+            Prompt {
+                tokens: before.chain(&prompt.tokens).copied().collect(),
+                generations: rows / count + usize::from(at < rows % count),
+                done: [].into(),
+                most_tokens: prompt.most_tokens.min(MOST_TOKENS),
+                ..prompt.clone()
+            }
         };
-        few.iter().enumerate().map(prompt).collect()
+        (0..count).map(prompt).collect()
     }
 }
 
