@@ -34,7 +34,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "NAME", num_args = 1.., value_parser = [BUILT_IN, "qwen3-0.6b", "llama-380m"])]
     model: Vec<String>,
     /// Engines to time; all of drift's by default
-    #[arg(long, num_args = 1.., value_parser = one_of(&EngineChoice::ALL, EngineChoice::name))]
+    #[arg(long, num_args = 1.., value_parser = one_of(EngineChoice::ALL, EngineChoice::name))]
     engine: Vec<EngineChoice>,
     /// Compute in f32, in which texts can be compared with the CPU's
     #[arg(long)]
@@ -91,7 +91,8 @@ fn plan(args: &Args, device: Device) -> anyhow::Result<DevicePlan> {
     let engines: Vec<EngineChoice> = match args.engine.as_slice() {
         [] if is_cpu => vec![EngineChoice::Drift, EngineChoice::Candle],
         [] => EngineChoice::ALL
-            .into_iter()
+            .iter()
+            .copied()
             .filter(|engine| *engine != EngineChoice::CandleTransformers)
             .collect(),
         engines => engines.to_vec(),

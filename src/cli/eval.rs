@@ -301,9 +301,7 @@ fn placeholder(text: &str, job: &Job) -> Result<PlaceholderChoice, Error> {
 /// The device, in the type and with the steps that were asked for.
 fn device(args: &Args, device: Device) -> anyhow::Result<Device> {
     let engine = args.engine();
-    if matches!(engine, EngineChoice::DriftWithoutGraphs | EngineChoice::DriftProducts)
-        && device.name() == "cpu"
-    {
+    if engine.is_of_a_gpu() && device.name() == "cpu" {
         let problem = format!("{} is of a GPU", engine.name());
         return Err(Error::input("--engine", problem, "leave it out, or give --device cuda:0").into());
     }

@@ -99,7 +99,7 @@ pub(super) struct Args {
     pub dtype: Option<DtypeArg>,
     /// Whose decoders compute [default: drift]. On a GPU drift's kernels write texts if a self-check finds nothing; `--engine drift`
     /// insists on them
-    #[arg(long, value_parser = one_of(&EngineChoice::ALL, EngineChoice::name))]
+    #[arg(long, value_parser = one_of(EngineChoice::ALL, EngineChoice::name))]
     pub engine: Option<EngineChoice>,
     /// How the KV cache takes its memory
     #[arg(long, value_parser = one_of(&Room::ALL, Room::name), default_value = "static")]

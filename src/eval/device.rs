@@ -194,8 +194,9 @@ fn speeds(
 pub fn with_engine(device: Device, engine: EngineChoice) -> Device {
     let usual = KernelSteps::default();
     match engine {
-        EngineChoice::DriftWithoutGraphs => device.with_steps(KernelSteps { recorded: false, ..usual }),
-        EngineChoice::DriftProducts => device.with_steps(KernelSteps { own_products: true, ..usual }),
+        EngineChoice::DriftWithoutGraphs => device.with_steps(usual.without_graphs()),
+        #[cfg(feature = "cuda-products")]
+        EngineChoice::DriftProducts => device.with_steps(usual.with_own_products()),
         EngineChoice::Candle => device.without_kernels(),
         EngineChoice::Drift | EngineChoice::CandleTransformers => device,
     }

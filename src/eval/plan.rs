@@ -186,6 +186,7 @@ pub enum EngineChoice {
     /// The same, on a GPU with each kernel launched by itself.
     DriftWithoutGraphs,
     /// As the first, on a GPU with kernels for products of few rows, too, in place of cuBLAS.
+    #[cfg(feature = "cuda-products")]
     DriftProducts,
     /// drift's own, by candle's operations alone.
     Candle,
@@ -195,9 +196,10 @@ pub enum EngineChoice {
 
 impl EngineChoice {
     /// All, the default first.
-    pub const ALL: [EngineChoice; 5] = [
+    pub const ALL: &[EngineChoice] = &[
         EngineChoice::Drift,
         EngineChoice::DriftWithoutGraphs,
+        #[cfg(feature = "cuda-products")]
         EngineChoice::DriftProducts,
         EngineChoice::Candle,
         EngineChoice::CandleTransformers,
@@ -208,9 +210,20 @@ impl EngineChoice {
         match self {
             EngineChoice::Drift => "drift",
             EngineChoice::DriftWithoutGraphs => "drift-without-graphs",
+            #[cfg(feature = "cuda-products")]
             EngineChoice::DriftProducts => "drift-products",
             EngineChoice::Candle => "candle",
             EngineChoice::CandleTransformers => "candle-transformers",
+        }
+    }
+
+    /// Whether it is of a GPU alone.
+    pub fn is_of_a_gpu(self) -> bool {
+        match self {
+            EngineChoice::DriftWithoutGraphs => true,
+            #[cfg(feature = "cuda-products")]
+            EngineChoice::DriftProducts => true,
+            _ => false,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Draws of a device beside the host's, for its self-check, where candle computes the steps: from the same logits the same tokens.
 
-use super::check_steps::Compared;
+use super::compared::Compared;
 use super::on_device::Starter;
 use super::{Options, Prompt};
 use crate::constraint::Mask;

@@ -5,76 +5,19 @@
 //! host's mask, and follows what is forced; and then text, place in the automaton and end have to be the same. So a first
 //! difference is found where it is made, and rounding never sends the two different ways.
 
-use super::evidence::{ComparedChoice, Evidence, WholeRow};
+use super::check_report::NearTie;
+use super::compared::{BothLogits, Compared};
+use super::evidence::{ComparedChoice, Evidence};
 use super::on_device::{OnDevice, Starter};
 use super::row::Row;
 use super::schedule::{Item, longest_first};
-use super::self_check::{NearTie, bound};
+
 use super::{End, Options, Prompt};
 use crate::constraint::{DeviceRule, Mask};
 use crate::error::Result;
 use crate::model::cuda::{DeviceRow, Entering, RowEnd, WorkDone};
 use crate::model::{Cache, Decoder, Feed, HiddenStates, Room};
 use crate::sampling::{Candidates, draw, most_likely};
-
-/// Likely tokens that are kept of each choice as evidence.
-const BEST: usize = 8;
-
-/// What a comparison came to.
-#[derive(Debug, Default)]
-pub(super) struct Compared {
-    pub rows: usize,
-    pub choices: usize,
-    pub is_drawn: bool,
-    pub bound: f64,
-    pub largest: f64,
-    /// Sums of squares of differences and of logits.
-    squares: (f64, f64),
-    pub near_ties: Vec<NearTie>,
-    /// The first difference.
-    pub problem: Option<String>,
-}
-
-impl Compared {
-    /// One of so many rows.
-    pub(super) fn new(decoder: &Decoder, rows: usize, options: &Options) -> Self {
-        let is_bf16 = decoder.device().dtype() == candle_core::DType::BF16;
-        let bound = bound(decoder.config(), is_bf16);
-        Compared { rows, bound, is_drawn: options.sampling.temperature.is_some(), ..Compared::default() }
-    }
-
-    /// The root mean square of differences beside that of logits.
-    pub(super) fn mean(&self) -> f64 {
-        if self.squares.1 > 0.0 { (self.squares.0 / self.squares.1).sqrt() } else { 0.0 }
-    }
-
-    /// Keeps the first problem; whether there was one.
-    pub(super) fn differs(&mut self, problem: String) -> bool {
-        self.problem.get_or_insert(problem);
-        true
-    }
-
-    /// Compares the logits of a row; where they differ most, and by which part of the largest logit.
-    fn logits(&mut self, device: &[f32], candle: &[f32]) -> (usize, f64) {
-        let scale = candle.iter().fold(0f64, |most, logit| most.max(f64::from(logit.abs())));
-        let scale = scale.max(f64::from(f32::MIN_POSITIVE));
-        let mut worst = (0, 0.0);
-        for (at, (device, candle)) in device.iter().zip(candle).enumerate() {
-            let (difference, candle) = (f64::from(*device) - f64::from(*candle), f64::from(*candle));
-            // What is no number differs as much as a record can say.
-            let part = if difference.is_finite() { difference.abs() / scale } else { f64::MAX };
-            if difference.is_finite() {
-                self.squares.0 += difference * difference;
-                self.squares.1 += candle * candle;
-            }
-            if part > worst.1 {
-                worst = (at, part);
-            }
-        }
-        self.largest = self.largest.max(worst.1);
-        worst
-    }
-}
 
 /// Writes the prompts' texts on a device for so many steps behind the prompts, each step beside candle's operations.
 ///
@@ -376,43 +319,6 @@ struct RowRead {
     to: usize,
     /// Whether it was the last one, so that the next is chosen.
     chooses: bool,
-}
-
-/// The logits of a row by the device and by candle.
-#[derive(Clone, Copy)]
-struct BothLogits<'l> {
-    device: &'l [f32],
-    candle: &'l [f32],
-    /// Whose they are; none: of the vocabulary in order.
-    ids: Option<&'l [u32]>,
-}
-
-impl BothLogits<'_> {
-    /// The id and both logits at a place.
-    fn of(&self, slot: usize) -> (u32, f32, f32) {
-        (self.ids.map_or(slot as u32, |ids| ids[slot]), self.device[slot], self.candle[slot])
-    }
-
-    /// The places of the best by candle.
-    fn best(&self) -> Vec<usize> {
-        let mut best: Vec<usize> = (0..self.candle.len()).collect();
-        if best.len() > BEST {
-            best.select_nth_unstable_by(BEST - 1, |a, b| self.candle[*b].total_cmp(&self.candle[*a]));
-            best.truncate(BEST);
-        }
-        best
-    }
-
-    /// How much better one id is than another by candle; none if a logit is not known.
-    fn gap(&self, better: u32, worse: u32) -> Option<f32> {
-        let slot = |id: u32| self.ids.map_or(Some(id as usize), |ids| ids.binary_search(&id).ok());
-        Some(self.candle.get(slot(better)?)? - self.candle.get(slot(worse)?)?)
-    }
-
-    fn whole(&self, step: usize, row: usize) -> WholeRow {
-        let (by_kernels, by_candle) = (self.device.to_vec(), self.candle.to_vec());
-        WholeRow { step, row, ids: self.ids.map(<[u32]>::to_vec), by_kernels, by_candle }
-    }
 }
 
 /// What a mask leaves of logits, of all tokens or of some ids.

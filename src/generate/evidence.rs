@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::self_check::SelfCheck;
+use super::check_report::SelfCheck;
 use super::{Options, Prompt};
 use crate::io::{hash_bytes, read_to_limit, write_atomic};
 use crate::model::Config;

@@ -11,8 +11,10 @@ mod baseline;
 #[path = "no_baseline.rs"]
 mod baseline;
 mod check_draws;
+mod check_report;
 mod check_steps;
 mod clock;
+mod compared;
 mod cost;
 mod counts;
 mod decode;
@@ -35,11 +37,11 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::sampling::Sampling;
 pub use baseline::Baseline;
+pub use check_report::{NearTie, SelfCheck, SelfChecking, Verdict};
 pub use clock::{BatchSeconds, CpuClock, Phase, Span, Timing};
 pub use counts::{Traffic, WorkCounts};
 pub use keep::{Forget, Keeper, News};
 pub use score::Text;
-pub use self_check::{NearTie, SelfCheck, SelfChecking, Verdict};
 
 use self::on_device::Starter;
 use crate::constraint::Constraint;

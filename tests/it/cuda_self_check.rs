@@ -199,8 +199,8 @@ fn what_is_sound_passes_and_is_checked_once() {
     };
     let cases = [
         ("automaton, few ids", Case::new(LpKind::Automaton, "qwen-like", 48, 16, 60)),
-        ("automaton, many ids", Case::new(LpKind::Automaton, "llama-like", 128, 16, 60)),
-        ("none", Case::new(LpKind::None, "qwen-like", 64, 16, 40)),
+        ("automaton, many ids", Case::new(LpKind::Automaton, "llama-like", 128, 4, 24)),
+        ("none", Case::new(LpKind::None, "qwen-like", 64, 3, 24)),
         ("draws under masks", template),
     ];
     for (name, case) in cases {
@@ -242,6 +242,9 @@ fn what_is_sound_passes_and_is_checked_once() {
         let (again, _) = begun(told("a"));
         assert_eq!(SelfCheck { kept: false, seconds: first.seconds, ..again.clone() }, first);
         assert!(again.kept && again.seconds < first.seconds / 2.0, "{again:?}");
+        if name != "none" {
+            continue;
+        }
         // Of other kernels, and where the file is not whole, it is asked anew.
         assert!(!begun(told("b")).0.kept);
         for file in std::fs::read_dir(&verdicts).unwrap() {
@@ -260,7 +263,7 @@ fn planted_faults_end_in_texts_of_candle() {
     let case = Case::new(LpKind::Automaton, "qwen-like", 64, 3, 16);
     let shape = KernelShape::of(&case.config, false).unwrap();
     let names: Vec<String> = FAULTY.iter().map(|(name, ..)| format!("each({name})")).collect();
-    let own = "product_16 product_32 product_64 embed add_norm last_norm gated gather head append_all attend enter choose choose_any pack";
+    let own = "embed add_norm last_norm gated gather head append_all attend enter choose choose_any pack";
     let own: Vec<String> = own.split(' ').map(|name| format!("each({name})")).collect();
     let kernels = format!("-DKERNELS_OF_PROGRAM(each)={} {}", own.join(" "), names.join(" "));
     let options = [&shape.options()[..], &["-Wno-unused".to_owned(), kernels]].concat();
@@ -280,7 +283,7 @@ fn planted_faults_end_in_texts_of_candle() {
             let start = || -> drift::Result<Box<dyn Gpu>> {
                 let emulator = Emulator::of(&source, &options, Checks::All).unwrap();
                 let planted =
-                    Planted { behind: behind[at % behind.len()], use_number: 5 + at, what: all[at] };
+                    Planted { behind: behind[at % behind.len()], use_number: 2 + at % 5, what: all[at] };
                 Ok(Box::new(EmulatedGpu::of(emulator, at % 2 == 0).planting(planted)))
             };
             let check = case.falls_back(&start, Verdict::Failed, name);

@@ -241,34 +241,6 @@ impl WorkDone {
     }
 }
 
-/// What a product is of: `Product` of `product.cu`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(C)]
-pub struct ProductArguments {
-    /// `[rows, terms]`
-    pub x: u64,
-    /// `[columns, terms]`
-    pub weight: u64,
-    /// `[parts, rows, columns]`, f32: a part for 512 terms in bf16, 256 in f32.
-    pub out: u64,
-    /// Rows, at most as many as the kernel's name says.
-    pub rows: u32,
-    /// A multiple of 32 in bf16, of 16 in f32.
-    pub terms: u32,
-    /// A multiple of 16.
-    pub columns: u32,
-    /// Zero.
-    pub unused: u32,
-}
-
-impl ProductArguments {
-    /// As it is passed.
-    pub fn bytes(&self) -> Vec<u8> {
-        let ProductArguments { x, weight, out, rows, terms, columns, unused } = *self;
-        [addresses(&[x, weight, out]), words(&[rows, terms, columns, unused])].concat()
-    }
-}
-
 /// What a product came to: `Sums` of `sums.cu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]

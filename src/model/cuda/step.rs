@@ -122,7 +122,7 @@ impl<'d> DecodeStep<'d> {
         (decoder, cache): (&Decoder, &Cache),
         longest: usize,
         (choosing, sampling): (Choosing<'_>, &Sampling),
-        KernelSteps { recorded: records, own_products }: KernelSteps,
+        steps: KernelSteps,
     ) -> Result<Self> {
         let rows = cache.rows();
         if rows > MOST_ROWS {
@@ -130,7 +130,7 @@ impl<'d> DecodeStep<'d> {
             return Err(Error::input("the batch", format!("kernels take no {rows} rows"), remedy));
         }
         let widths = Widths::new(rows, choosing.slots_of_row());
-        let layers = Layers::new(&mut *gpu, (decoder, cache), (widths, own_products))?;
+        let layers = Layers::new(&mut *gpu, (decoder, cache), (widths, steps))?;
         let stride = longest;
         // Until a text enters it takes no part.
         let ends = gpu.allocate(4 * rows)?;
@@ -159,7 +159,7 @@ impl<'d> DecodeStep<'d> {
             logits,
             widths,
             recordings,
-            records,
+            records: steps.recorded,
             unread,
             slots,
         })
