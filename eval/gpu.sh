@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What needs a GPU: bash eval/gpu.sh DRIFT OUT, where DRIFT was built with --features cuda. In this order, or those that PARTS names:
 #   machine    the GPU, its driver, the libraries and packages that are there
+#   check      `drift device`: the self-check and the speed of each engine, in less than five minutes; OUT/drift-device.json is to be kept
 #   texts      greedy texts in f32 beside the CPU's, of the reference checkpoints and of random weights of the users' shapes, by every
 #              engine: which are the same, where others first differ, and by how much the best logit led there; and greedy texts in bf16
 #              with products by kernels beside those with cuBLAS
@@ -25,8 +26,8 @@ out=$(realpath "$2")
 cd "$(dirname "$0")/.." || exit 2
 device=${DEVICE:-cuda:0} samples=${SAMPLES:-201} generations=${GENERATIONS:-5} batches=${BATCHES-32 8 128 1}
 shapes=${SHAPES-qwen3-0.6b llama-380m} models=${MODELS-qwen-like llama-like qwen-like-separate} tokens=${TOKENS:-400}
-parts=${PARTS-machine texts junk memory speed peers}
-known='machine texts junk memory speed peers tables products kernels sanitizer'
+parts=${PARTS-machine check texts junk memory speed peers}
+known='machine check texts junk memory speed peers tables products kernels sanitizer'
 for part in $parts; do
     [[ " $known " == *" $part "* ]] || { echo "PARTS: there is no part $part; give some of $known" >&2; exit 2; }
 done
@@ -35,7 +36,12 @@ rm -f "$out/failed.txt"
 # Compiled kernels are kept at home, and Python's lines are wanted when they are printed.
 export HOME=${HOME:-/root} PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 PATH=$PATH:/usr/local/cuda/bin:$(printf '%s:' /opt/nvidia/nsight-compute/*/)
-engines='drift drift-without-graphs drift-products candle'
+engines='drift drift-without-graphs candle'
+# A build with the feature cuda-products has one more.
+products=
+if [[ $("$drift" eval --help) == *drift-products* ]]; then
+    products=drift-products engines='drift drift-without-graphs drift-products candle'
+fi
 # The CPU has no graphs.
 [ "$device" != cpu ] || engines='drift candle'
 
@@ -86,6 +92,17 @@ P
     [ -z "$missing" ] || fail "libraries: $missing"
 }
 
+# What a person with a GPU runs and sends; a self-check that found something is a failure.
+check() {
+    try 300 "$drift" device --quiet --device "$device" -o "$out/drift-device.json" || return
+    [ "$device" = cpu ] || try 20 python3 - "$out/drift-device.json" <<'P' || true
+import json, sys
+runs = json.load(open(sys.argv[1]))["runs"]
+bad = [run for run in runs if run["problem"] or (run["self_check"] or {"verdict": "passed"})["verdict"] != "passed"]
+sys.exit(f"{len(bad)} of {len(runs)}: {bad}" if bad else 0)
+P
+}
+
 # Sets greedy texts beside those of the CPU: NAME ARGUMENT…
 beside_the_cpu() {
     local name=$1 engine record greedy others
@@ -106,7 +123,7 @@ beside_the_cpu() {
 beside_cublas() {
     local name=$1-$2 greedy
     greedy=(eval --quiet --batch "$2" "${@:3}" --preset greedy --lp none,automaton --device "$device")
-    [ "$device" != cpu ] || return 0
+    [ "$device" != cpu ] && [ -n "$products" ] || return 0
     try 60 "$drift" "${greedy[@]}" --texts "$out/$name-cublas.jsonl" >"$out/$name-cublas.txt" || return
     try 60 "$drift" "${greedy[@]}" --engine drift-products --same-as "$out/$name-cublas.jsonl" -o "$out/$name-products" \
         >"$out/$name-products.txt" || return
@@ -202,7 +219,7 @@ kernels() {
         layers=28
         [ "$shape" != llama-380m ] || layers=16
         for batch in ${BATCHES-32 8}; do
-            for engine in drift-without-graphs drift-products; do
+            for engine in drift-without-graphs $products; do
                 name=$out/$shape-$batch-$engine-kernels
                 # Two steps, behind 200 others of eight launches a layer: those of a longer context.
                 run=(eval --quiet --synthetic "$shape" --samples $((4 * batch)) --batch "$batch" --device "$device"
@@ -242,11 +259,11 @@ sanitizer() {
         sanitized memcheck "$shape" --synthetic "$shape" --samples 4 --batch 4 --lp automaton,none --max-new-tokens 24
         sanitized racecheck "$shape" --synthetic "$shape" --samples 4 --batch 4 --lp automaton --max-new-tokens 16
     done
-    ENGINE=drift-products sanitized memcheck products --model eval/qwen-like --samples 2 --batch 2 --lp automaton,none --max-new-tokens 40
-    ENGINE=drift-products sanitized racecheck products --model eval/qwen-like --samples 2 --batch 2 --lp automaton --max-new-tokens 40
+    [ -z "$products" ] || ENGINE=drift-products sanitized memcheck products --model eval/qwen-like --samples 2 --batch 2 --lp automaton,none --max-new-tokens 40
+    [ -z "$products" ] || ENGINE=drift-products sanitized racecheck products --model eval/qwen-like --samples 2 --batch 2 --lp automaton --max-new-tokens 40
     # Few rows have the most parts that one block merges for others.
     for time in 1 2 3; do
-        for engine in drift drift-without-graphs drift-products; do
+        for engine in drift drift-without-graphs $products; do
             try 60 "$drift" eval --quiet --synthetic qwen3-0.6b --samples 2 --batch 2 --preset greedy --lp none --max-new-tokens 600 \
                 --device "$device" --engine $engine --texts "$out/again-$engine-$time.jsonl" >"$out/again-$engine-$time.txt" || continue
             # Graph or not, the sums are the same; those of other products are not.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::corpus::Corpus;
+use super::device::given_up;
 use super::eval_args::{Args, DtypeArg, processors};
 use super::eval_molecules::{named, reference_note, skipped};
 use super::eval_output::{Targets, render, texts};
@@ -19,13 +20,15 @@ use drift_core::encoding::Reading;
 use drift_core::error::{Error, Parameter};
 use drift_core::job::Job;
 use drift_data::shard::{FILE, Manifest, Shard};
+use drift_engine::eval::device::with_engine;
 use drift_engine::eval::molecules::{CorpusChoice, Molecules, PromptMolecule};
 use drift_engine::eval::plan::{EngineChoice, EvalPart, EvalPlan, ModelChoice, PlaceholderChoice};
 use drift_engine::eval::{
     Finished, Kept, MOST_EXAMPLES, OtherTexts, check, evaluate, evaluate_shard, trained_on,
 };
-use drift_engine::generate::Sampling;
-use drift_engine::model::{Config, Device, KernelSteps};
+use drift_engine::generate::{Sampling, SelfChecking};
+use drift_engine::model::cuda::device_folder;
+use drift_engine::model::{Config, Device};
 use drift_tune::placeholder::FittedFile;
 
 /// Molecules of the embedded corpus that are taken unless it is said how many.
@@ -237,7 +240,9 @@ fn plan(args: &Args, open: impl Fn(&str) -> Result<Device, Error>, job: &Job) ->
         sampling: Sampling::preset(&args.preset)?,
         seed: args.seed,
         device: device(args, open(&args.device)?)?,
-        engine: args.engine,
+        engine: args.engine(),
+        self_check: self_check(args),
+        given_up: given_up(),
         room: args.kv_cache,
         form: AnswerForm { conformers: args.conformers.into(), opened: args.opened },
         examples: examples(args, job)?,
@@ -306,26 +311,32 @@ fn placeholder(text: &str, job: &Job) -> Result<PlaceholderChoice, Error> {
 
 /// The device, in the type and with the steps that were asked for.
 fn device(args: &Args, device: Device) -> anyhow::Result<Device> {
-    let usual = KernelSteps::default();
-    let device = match args.engine {
-        EngineChoice::DriftWithoutGraphs | EngineChoice::DriftProducts if device.name() == "cpu" => {
-            let problem = format!("{} is of a GPU", args.engine.name());
-            return Err(Error::input("--engine", problem, "leave it out, or give --device cuda:0").into());
-        }
-        EngineChoice::DriftWithoutGraphs => device.with_steps(KernelSteps { recorded: false, ..usual }),
-        EngineChoice::DriftProducts => device.with_steps(KernelSteps { own_products: true, ..usual }),
-        EngineChoice::Candle => device.without_kernels(),
-        EngineChoice::Drift | EngineChoice::CandleTransformers => device,
+    let engine = args.engine();
+    if engine.is_of_a_gpu() && device.name() == "cpu" {
+        let problem = format!("{} is of a GPU", engine.name());
+        return Err(Error::input("--engine", problem, "leave it out, or give --device cuda:0").into());
+    }
+    let device = match given_up() {
+        Some(_) => device.without_kernels(),
+        None => with_engine(device, engine),
     };
     match args.dtype {
         Some(DtypeArg::F32) => Ok(device.in_f32()),
-        Some(DtypeArg::Bf16) if device.name() == "cpu" && args.engine != EngineChoice::Drift => {
+        Some(DtypeArg::Bf16) if device.name() == "cpu" && engine != EngineChoice::Drift => {
             let remedy = "leave it out, or give --engine drift";
             Err(Error::input("--dtype", "on the CPU only drift's decoders read bf16", remedy).into())
         }
         Some(DtypeArg::Bf16) => Ok(device.in_bf16()),
         _ => Ok(device),
     }
+}
+
+/// How a GPU is checked: what an earlier run found is kept beside compiled kernels, what differs beside the record.
+fn self_check(args: &Args) -> SelfChecking {
+    let own = device_folder().map(|folder| folder.join("self-check"));
+    let beside = not_stdout(args.output.as_deref()).map(|folder| folder.join("self-check"));
+    let evidence = beside.or_else(|| own.as_ref().map(|folder| folder.join("evidence")));
+    SelfChecking { insists: args.engine.is_some(), verdicts: own, evidence, ..SelfChecking::default() }
 }
 
 /// The molecules; says what could not be used.

@@ -99,9 +99,10 @@ pub(super) struct Args {
     /// The type of weights and cache; by default f32 on the CPU, bf16 on a GPU. bf16 on the CPU halves the bytes and sums in f32
     #[arg(long, value_enum)]
     pub dtype: Option<DtypeArg>,
-    /// The engine that runs the model
-    #[arg(long, value_parser = one_of(&EngineChoice::ALL, EngineChoice::name), default_value = "drift")]
-    pub engine: EngineChoice,
+    /// The engine that runs the model [default: drift]. On a GPU drift's kernels write the texts if a self-check finds no difference;
+    /// `--engine drift` insists on them
+    #[arg(long, value_parser = one_of(EngineChoice::ALL, EngineChoice::name))]
+    pub engine: Option<EngineChoice>,
     /// How the KV cache is allocated
     #[arg(long, value_parser = one_of(&Room::ALL, Room::name), default_value = "static")]
     pub kv_cache: Room,
@@ -157,6 +158,13 @@ pub(super) struct Args {
     /// the same command goes on after it was stopped
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
+}
+
+impl Args {
+    /// Whose decoders compute.
+    pub(super) fn engine(&self) -> EngineChoice {
+        self.engine.unwrap_or(EngineChoice::Drift)
+    }
 }
 
 /// What `--lp` takes.

@@ -6,6 +6,8 @@ mod audit;
 mod compare;
 mod completions;
 mod corpus;
+#[cfg(feature = "generate")]
+mod device;
 mod encode;
 mod encodings;
 mod energy;
@@ -98,6 +100,9 @@ enum Verb {
     /// Generate texts with a model under several logit processors, and measure what each costs
     #[cfg(feature = "generate")]
     Eval(Box<eval_args::Args>),
+    /// Check a GPU: what is installed and what is missing, whether drift's kernels are right, and how fast they are
+    #[cfg(feature = "generate")]
+    Device(device::Args),
     /// Run `drift eval` as a Slurm job array
     #[cfg(feature = "generate")]
     Slurm(slurm::Args),
@@ -140,6 +145,8 @@ pub fn main() -> ExitCode {
             if broken_pipe(&error) {
                 return ExitCode::SUCCESS;
             }
+            #[cfg(feature = "generate")]
+            device::go_on_without(&error, &output);
             output.error(&error);
             ExitCode::from(error.downcast_ref::<Error>().map_or(2, Error::exit_code))
         }
@@ -164,6 +171,8 @@ fn run(cli: Cli, given: (&clap::Command, &ArgMatches), output: &Output) -> anyho
         Verb::ExtendModel(args) => extend_model::run(args, &job, output),
         #[cfg(feature = "generate")]
         Verb::Eval(args) => eval::run(*args, &invocation, &job, output),
+        #[cfg(feature = "generate")]
+        Verb::Device(args) => device::run(&args, &job, output),
         Verb::Merge(args) => merge::run(&args, &job, output),
         #[cfg(feature = "generate")]
         Verb::Slurm(args) => slurm::run(args, &invocation, &job, output),

@@ -45,6 +45,17 @@ pub enum Error {
         /// The system's own words.
         source: std::io::Error,
     },
+    /// A device failed so that nothing more can be computed on it by this process.
+    #[error(
+        "{place}: {problem}; start the program again without this device, or with {} candle",
+        Parameter::Engine
+    )]
+    DeviceLost {
+        /// The device.
+        place: String,
+        /// What failed first.
+        problem: String,
+    },
     /// Ctrl-C; nothing was half-written.
     #[error("interrupted; nothing was written")]
     Interrupted,
@@ -245,6 +256,13 @@ impl Error {
         let place = shortened_middle(&one_line(&place.to_string()), PLACE_CHARACTERS);
         let (problem, _) = limited(&place, &problem, &"");
         Error::Internal { place, problem }
+    }
+
+    /// A device that is lost to this process, by what failed first.
+    pub fn device_lost(place: impl ToString, problem: impl ToString) -> Self {
+        let place = shortened_middle(&one_line(&place.to_string()), PLACE_CHARACTERS);
+        let (problem, _) = limited(&place, &problem, &"");
+        Error::DeviceLost { place, problem: shortened_end(&problem, USUAL_CHARACTERS - PLACE_CHARACTERS) }
     }
 
     /// A system error at `path`.

@@ -5,14 +5,14 @@ use drift::model::cuda::{CUDA_SOURCES, KernelShape};
 
 use crate::cuda_emulator::{Checks, Emulator, argument};
 
-const FAULTS: &str = include_str!("../cuda/faults.cu");
+pub(crate) const FAULTS: &str = include_str!("../cuda/faults.cu");
 
 /// Numbers, of which the last ones were never written.
 const COUNT: usize = 256;
 const UNWRITTEN: usize = 32;
 
 /// The kernels, how many blocks and threads they are launched with, and what is said of them.
-const KERNELS: [(&str, usize, u32, &str); 16] = [
+pub(crate) const FAULTY: [(&str, usize, u32, &str); 16] = [
     ("strays", 1, 64, "an access outside of what was given at faults.cu:"),
     ("reads_unwritten", 1, 64, "a read of what nobody wrote at faults.cu:"),
     ("reads_unwritten_shared", 1, 64, "a read of what nobody wrote at faults.cu:"),
@@ -36,7 +36,7 @@ fn device() -> Option<Emulator> {
     let before = CUDA_SOURCES.iter().filter(|(name, _)| ["prelude.cu", "ptx.cu"].contains(name));
     let source: String = before.map(|(name, text)| format!("#line 1 \"{name}\"\n{text}\n")).collect();
     let shape = KernelShape { bf16: false, head_dim: 64, group: 2 };
-    let names: Vec<String> = KERNELS.iter().map(|(name, ..)| format!("each({name})")).collect();
+    let names: Vec<String> = FAULTY.iter().map(|(name, ..)| format!("each({name})")).collect();
     let kernels = format!("-DKERNELS_OF_PROGRAM(each)={}", names.join(" "));
     let options = [&shape.options()[..], &["-Wno-unused".to_owned(), kernels]].concat();
     Emulator::of(&format!("{source}#line 1 \"faults.cu\"\n{FAULTS}"), &options, Checks::All)
@@ -61,7 +61,7 @@ fn launched(
 
 #[test]
 fn each_fault_of_a_kernel_is_found() {
-    for (kernel, blocks, threads, said) in KERNELS {
+    for (kernel, blocks, threads, said) in FAULTY {
         for order in [0, 1, 7] {
             let Some(sound) = launched(kernel, blocks, threads, order, true) else { return };
             assert_eq!(sound, Ok(()), "{kernel}, order {order}");

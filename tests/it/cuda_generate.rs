@@ -8,7 +8,8 @@ use std::path::Path;
 use candle_core::{Tensor, TensorId};
 use drift::constraint::{LogitProcessor, LpKind, Placeholder};
 use drift::encoding::Encoding;
-use drift::generate::{Engine, Generated, Options, Prompt, Resampling, Sampling};
+use drift::error::Error;
+use drift::generate::{Engine, Generated, Options, Prompt, Resampling, Sampling, SelfChecking};
 use drift::job::Job;
 use drift::model::cuda::{Gpu, KernelShape, Product};
 use drift::model::{Config, Decoder, Device, KernelSteps, Room};
@@ -17,16 +18,27 @@ use serde_json::json;
 
 use crate::automaton::{EOS, SKELETONS};
 use crate::cuda_emulator::{Emulator, MIXED, ORDERS};
+use crate::encodings::with_added;
+use crate::support::Folder;
 
 /// The emulator as the host of a GPU asks it. Tensors of candle are copied to it, since it is another program.
-struct EmulatedGpu {
-    emulator: Emulator,
+pub(crate) struct EmulatedGpu {
+    pub(crate) emulator: Emulator,
     tensors: HashMap<TensorId, u64>,
     /// What lies where for good, so that products need not fetch it.
     known: HashMap<u64, Vec<f32>>,
     recordings: Vec<Vec<Command>>,
     recording: Option<Vec<Command>>,
     can_record: bool,
+    planted: Option<(Planted, usize)>,
+}
+
+/// What a device does behind a launch, beside what it was told.
+#[derive(Clone, Copy)]
+pub(crate) struct Planted {
+    pub(crate) behind: &'static str,
+    pub(crate) use_number: usize,
+    pub(crate) what: fn(&mut Emulator) -> Result<(), String>,
 }
 
 #[derive(Clone)]
@@ -37,11 +49,16 @@ enum Command {
 
 /// How a run is done.
 #[derive(Clone, Copy, Default)]
-struct How {
-    own_products: bool,
-    can_record: bool,
-    order: u32,
-    is_checked: bool,
+pub(crate) struct How {
+    /// By kernels, in a build with `cuda-products`; else by a library.
+    #[cfg_attr(
+        not(feature = "cuda-products"),
+        allow(dead_code, reason = "no build without the feature has such kernels")
+    )]
+    pub(crate) own_products: bool,
+    pub(crate) can_record: bool,
+    pub(crate) order: u32,
+    pub(crate) is_checked: bool,
 }
 
 fn numbers(tensor: &Tensor) -> Vec<f32> {
@@ -56,29 +73,51 @@ impl EmulatedGpu {
             false => Emulator::start(shape),
         }?;
         emulator.order(how.order);
-        let (tensors, known, recordings) = Default::default();
-        Some(EmulatedGpu {
-            emulator,
-            tensors,
-            known,
-            recordings,
-            recording: None,
-            can_record: how.can_record,
-        })
+        Some(EmulatedGpu::of(emulator, how.can_record))
     }
 
-    fn run(&mut self, command: Command) {
+    /// One of other kernels.
+    pub(crate) fn of(emulator: Emulator, can_record: bool) -> Self {
+        let (tensors, known, recordings) = Default::default();
+        EmulatedGpu { emulator, tensors, known, recordings, recording: None, can_record, planted: None }
+    }
+
+    /// The same that does something else behind the `use_number`-th launch of a kernel, counted from 0.
+    pub(crate) fn planting(mut self, planted: Planted) -> Self {
+        self.planted = Some((planted, 0));
+        self
+    }
+
+    fn run(&mut self, command: Command) -> drift::Result<()> {
         match command {
             Command::Launch(kernel, grid, threads, arguments) => {
-                self.emulator.launch(kernel, grid.map(|size| size as usize), threads, &arguments);
+                let grid = grid.map(|size| size as usize);
+                // As a driver says it of a kernel that failed; behind it nothing succeeds.
+                let failed = |why: String| Error::input("cuda:0", format!("`{kernel}` failed: {why}"), "");
+                self.emulator.try_launch(kernel, grid, threads, &arguments).map_err(failed)?;
+                if let Some((planted, seen)) = &mut self.planted
+                    && planted.behind == kernel
+                {
+                    *seen += 1;
+                    if *seen == planted.use_number + 1 {
+                        return (planted.what)(&mut self.emulator).map_err(failed);
+                    }
+                }
+                Ok(())
             }
-            Command::Product(product) => self.multiply(&product),
+            Command::Product(product) => {
+                self.multiply(&product);
+                Ok(())
+            }
         }
     }
 
-    fn take(&mut self, command: Command) {
+    fn take(&mut self, command: Command) -> drift::Result<()> {
         match &mut self.recording {
-            Some(recording) => recording.push(command),
+            Some(recording) => {
+                recording.push(command);
+                Ok(())
+            }
             None => self.run(command),
         }
     }
@@ -143,13 +182,11 @@ impl Gpu for EmulatedGpu {
         threads: u32,
         arguments: &[Vec<u8>],
     ) -> drift::Result<()> {
-        self.take(Command::Launch(kernel, grid, threads, arguments.to_vec()));
-        Ok(())
+        self.take(Command::Launch(kernel, grid, threads, arguments.to_vec()))
     }
 
     fn product(&mut self, product: &Product) -> drift::Result<()> {
-        self.take(Command::Product(*product));
-        Ok(())
+        self.take(Command::Product(*product))
     }
 
     fn record(&mut self) -> drift::Result<bool> {
@@ -166,14 +203,14 @@ impl Gpu for EmulatedGpu {
     fn replay(&mut self, recording: usize) -> drift::Result<()> {
         assert!(self.recording.is_none());
         for command in self.recordings[recording].clone() {
-            self.run(command);
+            self.run(command)?;
         }
         Ok(())
     }
 }
 
 /// A small model of random numbers for a tokenizer.
-fn config(qwen3: bool, head_dim: usize, vocab: usize) -> Config {
+pub(crate) fn config(qwen3: bool, head_dim: usize, vocab: usize) -> Config {
     let json = json!({
         "architectures": [if qwen3 { "Qwen3ForCausalLM" } else { "LlamaForCausalLM" }],
         "model_type": if qwen3 { "qwen3" } else { "llama" },
@@ -185,17 +222,28 @@ fn config(qwen3: bool, head_dim: usize, vocab: usize) -> Config {
     serde_json::from_value(json).unwrap()
 }
 
-fn engine(config: &Config) -> Engine {
+pub(crate) fn engine(config: &Config) -> Engine {
     Engine::Drift(Box::new(Decoder::random(config.clone(), 4, &Device::cpu()).unwrap()))
 }
 
 /// Small molecules with prompts of several lengths, one to three texts each, some cut off.
-fn prompts(processor: &LogitProcessor, most: usize) -> Vec<Prompt> {
+pub(crate) fn prompts(processor: &LogitProcessor, most: usize) -> Vec<Prompt> {
     prompts_of(processor, most, [2, 7, 12])
 }
 
 /// The same with prompts of so many tokens.
-fn prompts_of(processor: &LogitProcessor, most: usize, lengths: [usize; 3]) -> Vec<Prompt> {
+pub(crate) fn prompts_of(processor: &LogitProcessor, most: usize, lengths: [usize; 3]) -> Vec<Prompt> {
+    prompts_in(processor, most, lengths, Encoding::FIXED)
+}
+
+/// The same of skeletons with slots where an encoding has them.
+fn prompts_in(
+    processor: &LogitProcessor,
+    most: usize,
+    lengths: [usize; 3],
+    encoding: Encoding,
+) -> Vec<Prompt> {
+    let placed = |skeleton: &str| drift::text::skeleton::placed(skeleton, encoding.slots()).into_owned();
     let mut small: Vec<&String> = SKELETONS.iter().collect();
     small.sort_by_key(|skeleton| skeleton.matches("<>").count());
     let prompt = |(number, skeleton): (usize, &&String)| Prompt {
@@ -203,7 +251,7 @@ fn prompts_of(processor: &LogitProcessor, most: usize, lengths: [usize; 3]) -> V
         tokens: (0..lengths[number]).map(|at| 3 + (number * 31 + at * 7) as u32 % 55).collect(),
         generations: 1 + number % 3,
         done: [].into(),
-        constraint: processor.constraint(skeleton).unwrap(),
+        constraint: processor.constraint(&placed(skeleton)).unwrap(),
         most_tokens: if number == 1 { 17 } else { most },
         expected_tokens: number * 17 % 29,
     };
@@ -212,14 +260,14 @@ fn prompts_of(processor: &LogitProcessor, most: usize, lengths: [usize; 3]) -> V
     prompts
 }
 
-fn processor(kind: LpKind, tokenizer: &str) -> LogitProcessor {
+pub(crate) fn processor(kind: LpKind, tokenizer: &str) -> LogitProcessor {
     let tokenizer = Tokenizer::load(Path::new(tokenizer)).unwrap();
     // The end of text is a token of the model where texts end by drawing it.
     let eos = if kind == LpKind::None { 7 } else { EOS };
     LogitProcessor::new(kind, tokenizer, Encoding::STRIPPED, None, eos).unwrap()
 }
 
-fn vocab(tokenizer: &str) -> usize {
+pub(crate) fn vocab(tokenizer: &str) -> usize {
     let tokenizer = Tokenizer::load(Path::new(tokenizer)).unwrap();
     tokenizer.vocabulary().into_values().max().unwrap() as usize + 1
 }
@@ -235,8 +283,12 @@ fn on_the_device(
     EmulatedGpu::start(config, how)?;
     let start = || -> drift::Result<Box<dyn Gpu>> { Ok(Box::new(EmulatedGpu::start(config, how).unwrap())) };
     // A device that cannot record says so when it is asked.
-    let steps = KernelSteps { recorded: true, own_products: how.own_products };
-    Some(engine.generate_on(&start, (prompts, options), steps, &Job::default()).unwrap())
+    let steps = KernelSteps::default();
+    #[cfg(feature = "cuda-products")]
+    let steps = if how.own_products { steps.with_own_products() } else { steps };
+    // What is compared here need not be checked before.
+    let options = Options { self_check: SelfChecking::OFF, ..options.clone() };
+    Some(engine.generate_on(&start, (prompts, &options), steps, &Job::default()).unwrap())
 }
 
 #[test]
@@ -277,6 +329,38 @@ fn texts_under_the_automaton_are_those_of_the_cpu() {
             assert_eq!(found.shared_prompt_tokens + tokens, expected.shared_prompt_tokens);
             assert_eq!(found.positions, expected.positions + tokens);
             assert_eq!(found.keys_seen, expected.keys_seen + pairs);
+        }
+    }
+}
+
+/// Bins and codes as tokens: runs of forced tokens between them, by the slots that decimals have.
+#[test]
+fn texts_in_bins_and_codes_are_those_of_the_cpu() {
+    let folder = Folder::new();
+    let base = Tokenizer::load(Path::new("qwen-like")).unwrap();
+    let bins = with_added(&folder, &base, (0..251).map(|bin| format!("{bin:03}")), false);
+    let codes = with_added(&folder, &base, (0..512).map(|code| format!("<{code}>")), true);
+    for (tokenizer, encoding) in [(bins, "binned-v2:-13,13,0.104"), (codes, "fsq:512")] {
+        let encoding: Encoding = encoding.parse().unwrap();
+        let vocab = tokenizer.vocabulary().into_values().max().unwrap() as usize + 1;
+        let config = config(true, 48, vocab);
+        let processor = LogitProcessor::new(LpKind::Automaton, tokenizer, encoding, None, EOS).unwrap();
+        let mut engine = engine(&config);
+        let prompts = prompts_in(&processor, 400, [1, 30, 12], encoding);
+        for (sampling, batch) in [(Sampling::GREEDY, 8), (Sampling::QWEN3, 3)] {
+            let options = Options { batch, sampling, seed: 3, ..Options::default() };
+            let expected = engine.generate(&prompts, &options, &Job::default()).unwrap();
+            let how = How { can_record: true, ..How::default() };
+            let Some(found) = on_the_device(&mut engine, &config, &prompts, &options, how) else { return };
+            assert_eq!(found.samples, expected.samples, "{encoding:?}");
+            let counts = found.counts;
+            assert_eq!(
+                (counts.kernel_steps, counts.forced_tokens),
+                (counts.decode_steps, expected.counts.forced_tokens)
+            );
+            let share = counts.forced_tokens as f64 / counts.generated_tokens as f64;
+            eprintln!("{}: {:.0} % of the tokens forced", encoding.name(), 100.0 * share);
+            assert!(share > 0.4, "{share}");
         }
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use drift::model::cuda::{
-    ATTEND_THREADS, AttentionArguments, BatchArguments, DeviceRow, DrawArguments, KernelShape,
-    ProductArguments, RowEnd, RowPrompt, SumsArguments,
+    ATTEND_THREADS, AttentionArguments, BatchArguments, DeviceRow, DrawArguments, KernelShape, RowEnd,
+    RowPrompt, SumsArguments,
 };
 use drift::sampling::{Candidates, Noise, Sampling, draw};
 use half::bf16;
@@ -252,12 +252,13 @@ fn gate_and_head(bench: &mut Bench, (slots, columns): (usize, usize), threads: u
 }
 
 /// A product of few rows, of so many blocks of 64 bytes of terms, by parts of them, beside the sums in f64.
+#[cfg(feature = "cuda-products")]
 fn check_product(bench: &mut Bench, rows: usize, blocks: usize, columns: usize) {
     let terms = blocks * 64 / bench.size();
     let part = 16 * 64 / bench.size();
     let parts = terms.div_ceil(part);
     let (x, weight) = (bench.numbers(rows * terms, 2.0), bench.numbers(columns * terms, 1.5));
-    let arguments = ProductArguments {
+    let arguments = drift::model::cuda::ProductArguments {
         x: bench.upload(&x),
         weight: bench.upload(&weight),
         out: bench.emulator.allocate(4 * parts * rows * columns),
@@ -285,6 +286,7 @@ fn check_product(bench: &mut Bench, rows: usize, blocks: usize, columns: usize) 
     bench.check_as(false, kernel, &found, &expected, columns);
 }
 
+#[cfg(feature = "cuda-products")]
 #[test]
 fn products_of_few_rows_equal_their_sums() {
     each_shape(|bench| {
@@ -698,6 +700,7 @@ fn launches_that_a_kernel_does_not_take_trap() {
 fn everything(bench: &mut Bench, texts: &Sample) {
     embedding_and_norms(bench, (3, 96), 64, 2);
     gate_and_head(bench, (3, 96), 64, 0);
+    #[cfg(feature = "cuda-products")]
     for (rows, blocks, columns) in [(3, 14, 48), (21, 4, 80)] {
         check_product(bench, rows, blocks, columns);
     }

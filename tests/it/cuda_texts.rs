@@ -4,6 +4,7 @@
 //! rows that choose, and puts a new text where one has ended.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use drift::constraint::automaton::{AutomatonProcessor, DeviceTable, Follow};
 use drift::constraint::{Constraint, LogitProcessor, LpKind, Mask};
@@ -20,6 +21,8 @@ use rayon::prelude::*;
 use crate::automaton::{EOS, SKELETONS, shared_tokenizers};
 use crate::counting::fixture_tokenizer;
 use crate::cuda_emulator::{Emulator, MIXED, ORDERS, argument};
+use crate::encodings::with_added;
+use crate::support::Folder;
 
 /// What the kernels of this file do not depend on.
 pub(crate) const SHAPE: KernelShape = KernelShape { bf16: false, head_dim: 64, group: 2 };
@@ -306,18 +309,21 @@ fn jobs(count: usize, molecules: usize, seed: u64) -> Vec<Job> {
 
 /// Compares `count` texts under each preset. How many tokens were drawn, and how many texts ended in which way.
 fn compare(
-    tokenizer: Tokenizer,
+    tokenizer: impl Into<Arc<Tokenizer>>,
     dialect: Encoding,
     count: usize,
     orders: &[u32],
 ) -> Option<(usize, [usize; 2])> {
     let mut emulator = Emulator::start(SHAPE)?;
+    let tokenizer: Arc<Tokenizer> = tokenizer.into();
     let name = tokenizer.name.clone();
     let vocab = tokenizer.vocabulary().into_values().max().unwrap() as usize + 1;
     let processor = LogitProcessor::new(LpKind::Automaton, tokenizer, dialect, None, EOS).unwrap();
     let processor: &AutomatonProcessor = processor.automaton().unwrap();
     let small = SKELETONS.iter().filter(|skeleton| skeleton.matches("<>").count() <= 8);
-    let follows: Vec<Follow> = small.take(40).map(|skeleton| processor.follow(skeleton).unwrap()).collect();
+    let placed = |skeleton: &String| drift::text::skeleton::placed(skeleton, dialect.slots()).into_owned();
+    let follows: Vec<Follow> =
+        small.take(40).map(|skeleton| processor.follow(&placed(skeleton)).unwrap()).collect();
     let table = DeviceTable::new(&follows.iter().collect::<Vec<_>>(), vocab, false).unwrap();
     let (mut drawn, mut ends) = (0, [0; 2]);
     for (number, preset) in PRESETS.into_iter().enumerate() {
@@ -390,6 +396,30 @@ fn texts_are_those_of_the_cpu() {
                 dialect.name(),
                 eos + length
             );
+        }
+    });
+}
+
+/// Bins and codes: as digits of the tokenizer, and as tokens of their own, where most tokens between the slots are forced.
+#[test]
+fn texts_in_bins_and_codes_are_those_of_the_cpu() {
+    let folder = Folder::new();
+    let base = Tokenizer::load(Path::new("qwen-like")).unwrap();
+    let bins = with_added(&folder, &base, (0..251).map(|bin| format!("{bin:03}")), false);
+    let codes = with_added(&folder, &base, (0..512).map(|code| format!("<{code}>")), true);
+    let plain = |name: &str| Arc::new(Tokenizer::load(Path::new(name)).unwrap());
+    let all = [
+        (bins, "binned-v2:-13,13,0.104"),
+        (codes, "fsq:512"),
+        (plain("qwen-like"), "binned-v1:-21,21,0.05"),
+        (plain("llama-like"), "fsq:512"),
+        (plain("qwen-like"), "fixed-2"),
+    ];
+    all.into_par_iter().for_each(|(tokenizer, encoding)| {
+        let name = tokenizer.name.clone();
+        if let Some((drawn, [eos, length])) = compare(tokenizer, encoding.parse().unwrap(), 24, &ORDERS) {
+            assert!(eos > 0 && length > 0 && drawn > 1_000);
+            eprintln!("{name}, {encoding}: {} texts, {drawn} draws, {length} cut off", eos + length);
         }
     });
 }

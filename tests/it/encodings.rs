@@ -311,7 +311,7 @@ fn every_encoding_is_followed_at_length() {
 }
 
 /// A tokenizer with more added tokens.
-fn with_added(
+pub(crate) fn with_added(
     folder: &Folder,
     base: &Tokenizer,
     texts: impl Iterator<Item = String>,

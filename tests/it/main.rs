@@ -20,6 +20,7 @@ mod cuda_checks;
 mod cuda_emulator;
 mod cuda_generate;
 mod cuda_kernels;
+mod cuda_self_check;
 mod cuda_step;
 mod cuda_texts;
 mod decimals;

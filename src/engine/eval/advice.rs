@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 use super::paired::level;
 use super::record::{ComparedFigure, FigureDifference, PairedComparison, Rescued, RunReport, SpeedRatio};
 use super::speed::{BatchTimes, ratio};
+use crate::generate::Verdict;
 use drift_core::constraint::LpKind;
 use drift_data::stats::Interval;
 use drift_data::stats::bootstrap::Mean;
@@ -38,6 +39,27 @@ pub(super) fn advice(runs: &[RunReport], comparisons: &[PairedComparison]) -> Ve
         ));
     }
     out
+}
+
+/// What self-checks found that runs were not to rely on, each with whose texts there are then.
+pub(super) fn self_checks(runs: &[RunReport]) -> Vec<String> {
+    let said = |run: &RunReport| {
+        let check = run.self_check.as_ref().filter(|check| check.verdict != Verdict::Passed)?;
+        let texts = match check.insisted {
+            true => "and they wrote the texts nonetheless, since the run insisted on them: rely on none",
+            false => "so the texts are those of candle's operations",
+        };
+        let how = match check.verdict {
+            Verdict::Failed => "the GPU's kernels failed the self-check",
+            _ => "the GPU's kernels do otherwise than candle's operations",
+        };
+        let problem = check.problem.as_deref().unwrap_or("nothing is said of why");
+        let kept = if check.kept { " (found by an earlier run)" } else { "" };
+        let evidence = check.evidence.as_ref().map(|folder| format!("; what was compared is in {folder}"));
+        let evidence = evidence.unwrap_or_default();
+        Some(format!("{}, `{}`: {how}, {texts}: {problem}{kept}{evidence}.", run.model, run.label()))
+    };
+    runs.iter().filter_map(said).collect()
 }
 
 /// Of random weights the speed alone means something.

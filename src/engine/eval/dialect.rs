@@ -112,6 +112,7 @@ fn own_text(
         sampling: plan.sampling,
         seed: plan.seed,
         watched: Arc::default(),
+        self_check: plan.self_check.clone(),
         ..Options::default()
     };
     let mut found = DialectCounts::default();

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::advice::{advice, speed_advice};
+use super::advice::{advice, self_checks, speed_advice};
 use super::by_text::TextFigures;
 use super::checkpoint::Checkpoint;
 use super::chemistry::of_references;
@@ -22,7 +22,7 @@ use super::run::{Processor, Run, generate, judge};
 use super::subject::Subject;
 use super::tally::run_report;
 use super::texts::{SameTexts, TextRecord};
-use crate::generate::Span;
+use crate::generate::{Span, Verdict};
 use crate::model::Synthetic;
 use drift_core::checkpoint::folder_name;
 use drift_core::constraint::LpKind;
@@ -82,8 +82,9 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept, job: &J
         ..
     } = gathered;
     let interrupted = interrupted || kept.is_partial();
-    let mut advice = if synthetic.is_some() { speed_advice(&runs) } else { advice(&runs, &comparisons) };
-    advice.extend(notes);
+    let other = if synthetic.is_some() { speed_advice(&runs) } else { advice(&runs, &comparisons) };
+    // Whose texts they are comes before what they are.
+    let advice = self_checks(&runs).into_iter().chain(notes).chain(other).collect();
     let report = EvalReport {
         schema: SCHEMA.to_owned(),
         provenance: Provenance::of(inputs),
@@ -339,7 +340,6 @@ impl Gathered {
     ) -> Result<()> {
         let Begun { model, mut checkpoint, placeholders, spans, interrupted } = begun;
         checkpoint.measure();
-        self.notes.extend(checkpoint.note());
         self.interrupted = interrupted;
         self.inputs.append(&mut checkpoint.inputs);
         self.synthetic = checkpoint.synthetic;
@@ -359,6 +359,11 @@ impl Gathered {
         for (run, processor) in processors(plan, &placeholders).into_iter().take(spans.len()).enumerate() {
             done.push(judge(plan, &checkpoint, subjects, processor, kept.run((model, run)))?);
         }
+        // What the self-checks of its runs say of the GPU is not said twice.
+        let is_told = |run: &Run| {
+            run.generated.self_check.as_ref().is_some_and(|check| check.verdict != Verdict::Passed)
+        };
+        self.notes.extend(checkpoint.note().filter(|_| !done.iter().any(is_told)));
         if let Some(other) = &plan.same_as {
             let same = self.same_texts.get_or_insert_with(|| SameTexts::beside(other));
             for (processor, run) in processors(plan, &placeholders).into_iter().zip(&done) {

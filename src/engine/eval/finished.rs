@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::record::{DialectEvidence, Environment};
-use crate::generate::{BatchSeconds, End, GeneratedText, Resampled, Timing, WorkCounts};
+use crate::generate::{BatchSeconds, End, GeneratedText, Resampled, SelfCheck, Timing, WorkCounts};
 use drift_core::encoding::Encoding;
 use drift_core::job::InputHash;
 use drift_data::shard::progress::FinishedPiece;
@@ -29,6 +29,8 @@ pub enum Finished {
     Group(RunPlace, Resampled),
     /// What a part of a run took.
     Spent(RunPlace, Spent),
+    /// What the self-check of a GPU came to.
+    Checked(RunPlace, Box<SelfCheck>),
     /// Nothing is left to do.
     Done,
 }

@@ -6,7 +6,7 @@ use std::mem::take;
 use super::environment::{cpu_seconds, peak_memory_bytes};
 use super::finished::{Finished, KeptModel, KeptText, RunPlace, Spent};
 use super::record::Environment;
-use crate::generate::{Generated, GeneratedText, Keeper, News, Resampled};
+use crate::generate::{Generated, GeneratedText, Keeper, News, Resampled, SelfCheck, Verdict};
 use drift_core::error::{Error, Result};
 use drift_core::job::InputHash;
 use drift_data::shard::{Shard, Work};
@@ -28,6 +28,8 @@ pub(super) struct KeptRun {
     texts: Vec<GeneratedText>,
     groups: Vec<Resampled>,
     spent: Spent,
+    /// The last one, or the last that did not pass.
+    check: Option<SelfCheck>,
 }
 
 impl KeptRun {
@@ -46,9 +48,18 @@ impl KeptRun {
         let (samples, resampled) = (take(&mut self.texts), take(&mut self.groups));
         let Spent { counts, timing, templates_seconds, cpu_seconds, batches, peak_memory_bytes } =
             take(&mut self.spent);
-        let generated = Generated { samples, counts, timing, resampled, batches, ..Generated::default() };
+        let self_check = self.check.take();
+        let generated =
+            Generated { samples, counts, timing, resampled, batches, self_check, ..Generated::default() };
         let generated = generated.settled();
         KeptGenerated { generated, templates_seconds, cpu_seconds, peak_memory_bytes }
+    }
+
+    /// Takes what a self-check came to: of several, one that did not pass is kept.
+    fn take_check(&mut self, check: SelfCheck) {
+        if self.check.as_ref().is_none_or(|known| known.verdict == Verdict::Passed) {
+            self.check = Some(check);
+        }
     }
 
     /// Takes what was generated; what it took is known already.
@@ -141,6 +152,7 @@ impl Kept {
                 Finished::Text(run, text) => of_these.entry(run).or_default().texts.push(text.into_text()),
                 Finished::Group(run, group) => of_these.entry(run).or_default().groups.push(group),
                 Finished::Spent(run, spent) => of_these.entry(run).or_default().spent.add(spent),
+                Finished::Checked(run, check) => of_these.entry(run).or_default().take_check(*check),
                 Finished::Done => {}
             }
         }
@@ -149,6 +161,7 @@ impl Kept {
             known.texts.append(&mut run.texts);
             known.groups.append(&mut run.groups);
             known.spent.add(run.spent);
+            run.check.into_iter().for_each(|check| known.take_check(check));
         }
         Ok(())
     }
@@ -245,6 +258,16 @@ impl Kept {
             scored.iter().map(|(molecule, nats)| Finished::Nats(model, *molecule, nats.clone())).collect(),
         )?;
         self.nats(model).extend(scored);
+        Ok(())
+    }
+
+    /// Keeps what the self-check of a run came to.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub(super) fn keep_check(&mut self, place: RunPlace, check: SelfCheck) -> Result<()> {
+        self.add(vec![Finished::Checked(place, Box::new(check.clone()))])?;
+        self.run(place).take_check(check);
         Ok(())
     }
 

@@ -12,6 +12,7 @@ mod checkpoint;
 mod chemistry;
 pub mod compare;
 mod cost;
+pub mod device;
 mod dialect;
 mod differences;
 mod environment;

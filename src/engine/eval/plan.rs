@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::prompt_molecule::PromptMolecule;
 use super::texts::OtherTexts;
-use crate::generate::Sampling;
+use crate::generate::{Sampling, SelfChecking};
 use crate::model::{Device, Room, Synthetic};
 use drift_core::chem::AtomLimit;
 use drift_core::constraint::LpKind;
@@ -45,6 +45,10 @@ pub struct EvalPlan {
     pub device: Device,
     /// Whose decoders.
     pub engine: EngineChoice,
+    /// How a GPU is checked before it writes texts.
+    pub self_check: SelfChecking,
+    /// Why candle's operations compute in place of a GPU's kernels, where an earlier process lost the GPU to them.
+    pub given_up: Option<String>,
     /// What answers hold: several conformers each, behind a prompt that ends in the tag that opens the first.
     pub form: AnswerForm,
     /// Worked examples that stand before the molecule in every prompt.
@@ -184,6 +188,7 @@ pub enum EngineChoice {
     /// The same, on a GPU with each kernel launched by itself.
     DriftWithoutGraphs,
     /// As the first, on a GPU with kernels for products of few rows, too, in place of cuBLAS.
+    #[cfg(feature = "cuda-products")]
     DriftProducts,
     /// drift's own, by candle's operations alone.
     Candle,
@@ -193,9 +198,10 @@ pub enum EngineChoice {
 
 impl EngineChoice {
     /// All, the default first.
-    pub const ALL: [EngineChoice; 5] = [
+    pub const ALL: &[EngineChoice] = &[
         EngineChoice::Drift,
         EngineChoice::DriftWithoutGraphs,
+        #[cfg(feature = "cuda-products")]
         EngineChoice::DriftProducts,
         EngineChoice::Candle,
         EngineChoice::CandleTransformers,
@@ -206,9 +212,20 @@ impl EngineChoice {
         match self {
             EngineChoice::Drift => "drift",
             EngineChoice::DriftWithoutGraphs => "drift-without-graphs",
+            #[cfg(feature = "cuda-products")]
             EngineChoice::DriftProducts => "drift-products",
             EngineChoice::Candle => "candle",
             EngineChoice::CandleTransformers => "candle-transformers",
+        }
+    }
+
+    /// Whether it is of a GPU alone.
+    pub fn is_of_a_gpu(self) -> bool {
+        match self {
+            EngineChoice::DriftWithoutGraphs => true,
+            #[cfg(feature = "cuda-products")]
+            EngineChoice::DriftProducts => true,
+            _ => false,
         }
     }
 }

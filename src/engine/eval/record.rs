@@ -12,6 +12,7 @@ use super::mask_cost::{MaskCost, ResamplingReport};
 use super::plan::{EngineChoice, EvalPart};
 use super::texts::SameTexts;
 pub use super::worst::WorstText;
+use crate::generate::SelfCheck;
 use crate::model::{Room, Synthetic};
 use drift_core::constraint::{LpKind, TextClass};
 use drift_core::encoding::Encoding;
@@ -238,6 +239,9 @@ pub struct RunReport {
     /// What it took.
     #[serde(flatten)]
     pub cost: Cost,
+    /// What the self-check of a GPU came to before it wrote texts; none on the CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub self_check: Option<SelfCheck>,
     /// What the seconds of `batch_seconds` are.
     #[serde(default)]
     pub speed_measure: SpeedMeasure,

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::answers::{apart, check_form, prompt as prompt_text};
 use super::checkpoint::Checkpoint;
+use super::differences::label;
 use super::environment::cpu_seconds;
 use super::finished::RunPlace;
 use super::judged::{Judged, Judging, judge_all};
@@ -17,7 +18,7 @@ use super::plan::EvalPlan;
 use super::record::{ClassPlaceholder, SpeedMeasure};
 use super::speed::BatchTimes;
 use super::subject::Subject;
-use crate::generate::{Generated, Options, Prompt, Resampling, Span};
+use crate::generate::{Generated, Options, Prompt, Resampling, SelfCheck, SelfChecking, Span};
 use drift_core::constraint::vocabulary::Vocabulary;
 use drift_core::constraint::{Constraint, LogitProcessor, LpKind};
 use drift_core::encoding::Encoding;
@@ -116,11 +117,27 @@ pub(super) fn generate(
         resampling: plan.resample.map(|draws| resampling(draws, &checkpoint.tokenizer)),
         trace: plan.trace,
         cpu_clock: on_cpu.then_some(cpu_seconds),
+        self_check: self_check(plan, checkpoint, (processor, named)),
     };
     let mut keeper = kept.keeper(place, templates_seconds, on_cpu);
     let mut generated = checkpoint.engine()?.generate_keeping(&prompts, &options, &mut keeper, job)?;
+    let given_up = plan.given_up.as_ref().map(SelfCheck::failed);
+    if let Some(check) = generated.self_check.take().or(given_up) {
+        kept.keep_check(place, check)?;
+    }
     kept.run(place).take(&mut generated);
     Ok((generated.spans, generated.interrupted))
+}
+
+/// How the device of a run is checked: what is found in a folder of the run's own.
+fn self_check(plan: &EvalPlan, checkpoint: &Checkpoint, (processor, named): Processor<'_>) -> SelfChecking {
+    let label = label(processor, named.map(|named| &*named.label));
+    let name: String = format!("{}-{label}", checkpoint.name)
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' })
+        .collect();
+    let evidence = plan.self_check.evidence.as_ref().map(|folder| folder.join(name));
+    SelfChecking { evidence, ..plan.self_check.clone() }
 }
 
 /// A logit processor for a model.

@@ -57,6 +57,7 @@ pub(super) fn run_report(
         chemistry,
         worst,
         cost: cost(plan, checkpoint, run),
+        self_check: run.generated.self_check.clone(),
         speed_measure,
         batch_seconds,
         geometry: (!deviations.is_empty())

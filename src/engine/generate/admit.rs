@@ -65,7 +65,7 @@ impl Run<'_> {
     }
 
     /// Reads the prompts of rows but for their last tokens; once for all generations of a molecule.
-    fn prefill(&mut self, entered: &[(usize, usize)]) -> Result<()> {
+    pub(super) fn prefill(&mut self, entered: &[(usize, usize)]) -> Result<()> {
         let prompts = self.prompts;
         let body = |prompt: usize| &prompts[prompt].tokens[..prompts[prompt].tokens.len() - 1];
         let held = self.held.take();

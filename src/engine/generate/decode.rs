@@ -8,9 +8,10 @@ use super::clock::{Clock, Phase};
 use super::groups::Groups;
 use super::head::{Choice, Logits, Want, lasts, most_likely_after, pick};
 use super::keep::{Keeper, News, Told};
-use super::on_device::{DeviceWork, OnDevice, Starter};
+use super::on_device::{DeviceWork, OnDevice, Starter, given_up};
 use super::row::Row;
 use super::schedule::{Slots, Waiting, longest_first};
+use super::self_check::trusted;
 use super::{Generated, GeneratedText, Options, Prompt, WorkCounts};
 use crate::model::cuda::{RowDraw, VocabularySampler};
 use crate::model::{Cache, Decoder, Feed, HiddenStates, Prefix};
@@ -28,13 +29,14 @@ pub(super) fn generate(
     keeper: &mut dyn Keeper,
     job: &Job,
 ) -> Result<Generated> {
+    let mut clock = Clock::new(options);
+    let (starter, self_check) = trusted(starter, decoder, (prompts, options))?;
     let waiting = longest_first(prompts);
     let context = decoder.config().max_position_embeddings;
     let longest = prompts.iter().map(|p| (p.tokens.len() + p.most_tokens).min(context)).max().unwrap_or(0);
     // No more rows than texts, which would only take memory.
     let rows = options.batch.min(waiting.len());
     let cache = decoder.cache(rows, longest, options.room)?;
-    let mut clock = Clock::new(options);
     let (mut device, sampler) = match DeviceWork::new(starter, (decoder, &cache), (prompts, options))? {
         DeviceWork::Steps(device) => (Some(device), None),
         DeviceWork::Draws(sampler) => (None, Some(sampler)),
@@ -63,7 +65,8 @@ pub(super) fn generate(
     told.tell(run.so_far(), keeper, true)?;
     let Run { samples, groups, counts, clock, .. } = run;
     let Clock { timing, spans, batches, .. } = clock;
-    Ok(Generated { samples, counts, timing, resampled: groups.done, spans, batches, interrupted })
+    let resampled = groups.done;
+    Ok(Generated { samples, counts, timing, resampled, spans, batches, interrupted, self_check })
 }
 
 /// A forced token before which the logits are wanted.
@@ -116,8 +119,11 @@ impl<'a> Run<'a> {
             self.retire(job)?;
             self.clock.lap(Phase::Other, self.rows.len());
             if !self.rows.is_empty() {
-                match &mut device {
-                    Some(device) => self.steps_on_device(device)?,
+                match device.take() {
+                    Some(on_device) => match self.steps_on_device(on_device)? {
+                        None => device = Some(on_device),
+                        Some(error) => self.leave_device(&error)?,
+                    },
                     None => self.step()?,
                 }
                 self.retire(job)?;
@@ -195,7 +201,7 @@ impl<'a> Run<'a> {
             }
         }
         self.observe(&logits, rows)?;
-        self.choose(&logits, &wants, rows)
+        self.choose(logits, &wants, rows)
     }
 
     /// Counts what a pass over `feeds` reads.
@@ -252,14 +258,14 @@ impl<'a> Run<'a> {
     }
 
     /// Draws, and moves the logit processors on; rows that wait for others keep their logits instead.
-    fn choose(&mut self, logits: &Logits, wants: &[Want<'a>], rows: &mut [&mut Row<'a>]) -> Result<()> {
+    fn choose(&mut self, mut logits: Logits, wants: &[Want<'a>], rows: &mut [&mut Row<'a>]) -> Result<()> {
         let count = rows.len();
         for (at, row) in rows.iter_mut().enumerate() {
             if row.end.is_none() && self.groups.waits(row) {
                 row.held = logits.full(at).map(Into::into);
             }
         }
-        let there = self.draw_on_device(logits, rows)?;
+        let there = self.draw_on_device(&mut logits, rows)?;
         let choices: Vec<Option<Choice<'_>>> = (rows.iter().zip(wants).enumerate())
             .map(|(at, (row, want))| {
                 let goes_on = row.end.is_none() && row.held.is_none() && there[at].is_none();
@@ -284,13 +290,22 @@ impl<'a> Run<'a> {
     }
 
     /// One token for each row whose logits stayed on the device.
-    fn draw_on_device(&mut self, logits: &Logits, rows: &[&mut Row<'a>]) -> Result<Vec<Option<u32>>> {
+    fn draw_on_device(&mut self, logits: &mut Logits, rows: &[&mut Row<'a>]) -> Result<Vec<Option<u32>>> {
         let (Some(sampler), Some((full, places))) = (&mut self.sampler, logits.on_device()) else {
             return Ok(vec![None; rows.len()]);
         };
         let stayed = rows.iter().zip(places).filter(|(_, place)| place.is_some());
         let draws: Vec<RowDraw<'_>> = stayed.map(|(row, _)| row_draw(row)).collect();
-        let drawn = sampler.draw(full, &draws)?;
+        let drawn = match sampler.draw(full, &draws) {
+            Ok(drawn) => drawn,
+            // The host draws: what the device may have taken from the logits is excluded there, too.
+            Err(error) => {
+                given_up(self.decoder, &error, self.options)?;
+                self.sampler = None;
+                logits.to_host()?;
+                return Ok(vec![None; rows.len()]);
+            }
+        };
         self.clock.lap(Phase::Sampling, rows.len());
         Ok(places.iter().map(|place| place.map(|at| drawn[at])).collect())
     }

@@ -1,20 +1,45 @@
 //! The decode loop where a device does the steps: texts enter, some steps are done, and what is over is read.
 
-use super::End;
 use super::clock::Phase;
 use super::decode::Run;
-use super::on_device::OnDevice;
+use super::on_device::{OnDevice, given_up};
 use super::row::Row;
-use crate::model::cuda::{Entering, RowEnd};
-use drift_core::error::Result;
+use super::{End, WorkCounts};
+use crate::model::cuda::{Entering, RowEnd, WrittenText};
+use drift_core::error::{Error, Result};
 use drift_core::sampling;
 
 /// Steps between two looks. A row that ends on the way is passed over until then.
 const STEPS: u64 = 8;
 
 impl Run<'_> {
-    /// Some steps on the device; texts that are over then have all their tokens.
-    pub(super) fn steps_on_device(&mut self, device: &mut OnDevice<'_>) -> Result<()> {
+    /// Some steps on the device; texts that are over then have all their tokens. What the device failed with, if it did: then no
+    /// text is over that was not before.
+    ///
+    /// # Errors
+    /// If a row ended in an error.
+    pub(super) fn steps_on_device(&mut self, device: &mut OnDevice<'_>) -> Result<Option<Error>> {
+        let (over, work) = match self.ask(device) {
+            Ok(answer) => answer,
+            Err(error) => return Ok(Some(error)),
+        };
+        for (at, end, text) in over {
+            let end = match end {
+                RowEnd::Eos => End::Eos,
+                RowEnd::Length => End::Length,
+                RowEnd::NothingAllowed => return Err(sampling::nothing_allowed()),
+                RowEnd::NotFinite => return Err(sampling::not_finite()),
+            };
+            self.rows[at].take_all(text, end);
+        }
+        self.clock.worked(work, self.decoder);
+        self.counts.add(work);
+        self.clock.lap(Phase::Other, self.rows.len());
+        Ok(None)
+    }
+
+    /// Lets rows enter, some steps be done, and reads the texts that are over, by the row's place; and what it was to do.
+    fn ask(&mut self, device: &mut OnDevice<'_>) -> Result<(Vec<(usize, RowEnd, WrittenText)>, WorkCounts)> {
         let runs = |row: &&Row<'_>| row.end.is_none() && !device.running.contains(&row.slot);
         let entering: Vec<Entering<'_>> =
             self.rows.iter().filter(runs).map(|row| device.entering(row)).collect();
@@ -25,21 +50,34 @@ impl Run<'_> {
         }
         let ends = device.step.ends()?;
         self.clock.lap(Phase::Forward, self.rows.len());
-        for row in &mut self.rows {
+        let mut over = Vec::new();
+        for (at, row) in self.rows.iter().enumerate() {
             // The device still says of a row that was read before that it is over, so only running ones are looked at.
-            let Some(end) = ends[row.slot].filter(|_| device.running.remove(&row.slot)) else { continue };
-            let end = match end {
-                RowEnd::Eos => End::Eos,
-                RowEnd::Length => End::Length,
-                RowEnd::NothingAllowed => return Err(sampling::nothing_allowed()),
-                RowEnd::NotFinite => return Err(sampling::not_finite()),
-            };
-            row.take_all(device.step.text(row.slot)?, end);
+            if let Some(end) = ends[row.slot].filter(|_| device.running.remove(&row.slot)) {
+                over.push((at, end, device.step.text(row.slot)?));
+            }
         }
-        let work = device.counts(STEPS)?;
-        self.clock.worked(work, self.decoder);
-        self.counts.add(work);
-        self.clock.lap(Phase::Other, self.rows.len());
+        Ok((over, device.counts(STEPS)?))
+    }
+
+    /// Goes on by candle's operations where a device failed: texts that are not over begin anew.
+    ///
+    /// # Errors
+    /// If the run insists on the device, or candle has lost it, too.
+    pub(super) fn leave_device(&mut self, error: &Error) -> Result<()> {
+        given_up(self.decoder, error, self.options)?;
+        self.is_on_device = false;
+        let context = self.decoder.config().max_position_embeddings;
+        let mut entered = Vec::new();
+        for row in self.rows.iter_mut().filter(|row| row.end.is_none()) {
+            *row = row.anew(context);
+            self.cache.clear(row.slot);
+            entered.push((row.slot, row.prompt_index()));
+        }
+        entered.sort_unstable_by_key(|(slot, prompt)| (*prompt, *slot));
+        self.held = None;
+        self.prefill(&entered)?;
+        self.clock.lap(Phase::Prefill, self.rows.len());
         Ok(())
     }
 }

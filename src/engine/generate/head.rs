@@ -140,6 +140,17 @@ impl Logits {
         Some((self.on_device.as_ref()?, &self.full_at))
     }
 
+    /// Brings those to the host that stayed where they were computed.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(super) fn to_host(&mut self) -> Result<()> {
+        if let Some(logits) = self.on_device.take() {
+            self.full = flat(&logits)?;
+        }
+        Ok(())
+    }
+
     /// All logits after the last token of a row.
     pub(super) fn full(&self, row: usize) -> Option<&[f32]> {
         self.before_last(row, 0)

@@ -10,11 +10,16 @@ mod baseline;
 #[cfg(not(feature = "baseline"))]
 #[path = "no_baseline.rs"]
 mod baseline;
+mod check_draws;
+mod check_report;
+mod check_steps;
 mod clock;
+mod compared;
 mod cost;
 mod counts;
 mod decode;
 mod device_steps;
+mod evidence;
 mod groups;
 mod head;
 mod keep;
@@ -23,6 +28,7 @@ mod particles;
 mod row;
 mod schedule;
 mod score;
+mod self_check;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,6 +36,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use baseline::Baseline;
+pub use check_report::{NearTie, SelfCheck, SelfChecking, Verdict};
 pub use clock::{BatchSeconds, CpuClock, Phase, Span, Timing};
 pub use counts::{Traffic, WorkCounts};
 pub use drift_core::sampling::Sampling;
@@ -92,6 +99,8 @@ pub struct Options {
     pub trace: bool,
     /// What tells the CPU seconds of [`BatchSeconds`].
     pub cpu_clock: Option<CpuClock>,
+    /// How a device is checked before it writes texts. The CPU is none.
+    pub self_check: SelfChecking,
 }
 
 impl Options {
@@ -147,6 +156,7 @@ impl Default for Options {
             resampling: None,
             trace: false,
             cpu_clock: None,
+            self_check: SelfChecking::default(),
         }
     }
 }
@@ -203,6 +213,8 @@ pub struct Generated {
     pub batches: Vec<BatchSeconds>,
     /// Whether the job was cancelled, so that samples are missing.
     pub interrupted: bool,
+    /// What the self-check of the device came to, where one was to write the texts.
+    pub self_check: Option<SelfCheck>,
 }
 
 impl Generated {
@@ -263,7 +275,7 @@ impl Engine {
     ///
     /// # Errors
     /// If a prompt does not fit into the context, the cache not into memory, a logit processor allows nothing, or the
-    /// device fails.
+    /// device fails: [`Error::DeviceLost`] where no candle can go on in this process.
     pub fn generate(&mut self, prompts: &[Prompt], options: &Options, job: &Job) -> Result<Generated> {
         self.generate_keeping(prompts, options, &mut Forget, job)
     }

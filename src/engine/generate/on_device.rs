@@ -10,7 +10,7 @@ use crate::model::cuda::{
 use crate::model::{Cache, Decoder, FEW_ROWS, KernelSteps, Room};
 use drift_core::constraint::DeviceRule;
 use drift_core::constraint::automaton::{DeviceTable, Follow};
-use drift_core::error::{Error, Result};
+use drift_core::error::{Error, Parameter, Result};
 
 /// The longest prompt that a device reads in its steps, for each of its texts anew: about what one step has room for. Candle reads
 /// longer ones but for the last token, once for all texts of a molecule.
@@ -35,7 +35,7 @@ pub(super) struct Starter<'g> {
 pub(super) struct OnDevice<'d> {
     pub(super) step: DecodeStep<'d>,
     /// Of all prompts, in order; none without an automaton.
-    table: Option<DeviceTable>,
+    pub(super) table: Option<DeviceTable>,
     /// Rows of the cache whose texts are being written.
     pub(super) running: BTreeSet<usize>,
     /// What was counted so far, and the slots of all steps.
@@ -78,6 +78,30 @@ fn is_for_a_device(prompts: &[Prompt], options: &Options) -> bool {
     !asks && options.room == Room::Static && rule(prompts).is_some()
 }
 
+/// What there is to do for a device in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DeviceTask {
+    /// All steps, under automata.
+    Automaton,
+    /// All steps, without a logit processor.
+    Any,
+    /// Draws from whole vocabularies.
+    Draws,
+}
+
+impl DeviceTask {
+    /// None where candle and the host do everything.
+    pub(super) fn of(prompts: &[Prompt], options: &Options) -> Option<Self> {
+        let follows = |prompt: &Prompt| matches!(prompt.constraint.device_rule(), DeviceRule::Automaton(_));
+        match rule(prompts) {
+            Some(Rule::Automaton(_)) if is_for_a_device(prompts, options) => Some(DeviceTask::Automaton),
+            Some(Rule::Any(_)) if is_for_a_device(prompts, options) => Some(DeviceTask::Any),
+            _ if options.logs() || prompts.iter().all(follows) => None,
+            _ => Some(DeviceTask::Draws),
+        }
+    }
+}
+
 /// What a device does in a run.
 pub(super) enum DeviceWork {
     /// Nothing.
@@ -99,25 +123,47 @@ impl DeviceWork {
         (prompts, options): (&[Prompt], &Options),
     ) -> Result<Self> {
         let Some(starter) = starter.filter(|_| cache.rows() > 0) else { return Ok(DeviceWork::Nothing) };
-        let follows = |prompt: &Prompt| matches!(prompt.constraint.device_rule(), DeviceRule::Automaton(_));
-        let made = if is_for_a_device(prompts, options) {
-            OnDevice::new(starter, (decoder, cache), (prompts, options)).map(Box::new).map(DeviceWork::Steps)
-        } else if options.logs() || prompts.iter().all(follows) {
-            return Ok(DeviceWork::Nothing);
-        } else {
-            let made = (starter.start)();
-            let made = made.and_then(|gpu| VocabularySampler::new(gpu, cache.rows(), &options.sampling));
-            made.map(DeviceWork::Draws)
+        let made = match DeviceTask::of(prompts, options) {
+            None => return Ok(DeviceWork::Nothing),
+            Some(DeviceTask::Automaton | DeviceTask::Any) => {
+                let made = OnDevice::new(starter, (decoder, cache), (prompts, options));
+                made.map(Box::new).map(DeviceWork::Steps)
+            }
+            Some(DeviceTask::Draws) => {
+                let made = (starter.start)();
+                let made = made.and_then(|gpu| VocabularySampler::new(gpu, cache.rows(), &options.sampling));
+                made.map(DeviceWork::Draws)
+            }
         };
         made.or_else(|error| match error {
             // A batch that does not fit is the user's choice, and candle's operations would need more room yet.
             Error::Parameter { .. } => Err(error),
             _ => {
-                decoder.note_refusal(&error);
+                given_up(decoder, &error, options)?;
                 Ok(DeviceWork::Nothing)
             }
         })
     }
+}
+
+/// Leaves to candle's operations what a device failed to do, and notes why.
+///
+/// # Errors
+/// If the run is for drift's kernels whatever happens, or candle has lost the device, too.
+pub(super) fn given_up(decoder: &Decoder, error: &Error, options: &Options) -> Result<()> {
+    if options.self_check.insists {
+        let problem = format!("drift's kernels are insisted on: {error}");
+        return Err(Error::input(
+            decoder.device().name(),
+            problem,
+            format!("leave {} out", Parameter::Engine),
+        ));
+    }
+    if !decoder.device_works() {
+        return Err(Error::device_lost(decoder.device().name(), error));
+    }
+    decoder.note_refusal(error);
+    Ok(())
 }
 
 impl<'d> OnDevice<'d> {
@@ -125,7 +171,7 @@ impl<'d> OnDevice<'d> {
     ///
     /// # Errors
     /// If the device cannot be started, has no room, or does not take this run.
-    fn new(
+    pub(super) fn new(
         starter: Starter<'_>,
         (decoder, cache): (&Decoder, &Cache),
         (prompts, options): (&[Prompt], &Options),

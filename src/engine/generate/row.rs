@@ -143,6 +143,16 @@ impl<'p> Row<'p> {
         }
     }
 
+    /// What it has written so far, and which of these tokens were forced.
+    pub(super) fn so_far(&self) -> (&[u32], &[bool]) {
+        (&self.tokens, &self.forced)
+    }
+
+    /// The same text from its beginning, in the same row of the cache: where what was written is not to be relied on.
+    pub(super) fn anew(&self, context: usize) -> Self {
+        Row { slot: self.slot, ..Row::new(self.prompt, self.item, self.options, context, true) }
+    }
+
     /// Whether probabilities are logged.
     pub(super) fn logs(&self) -> bool {
         self.logs.is_some()

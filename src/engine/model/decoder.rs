@@ -160,6 +160,14 @@ impl Decoder {
         });
     }
 
+    /// Whether candle still computes on its device. After some errors of a GPU no call of a process succeeds any more.
+    pub(crate) fn device_works(&self) -> bool {
+        let device = &self.device.inner;
+        let three =
+            Tensor::new(&[1f32, 2.0], device).and_then(|numbers| numbers.sum_all()?.to_scalar::<f32>());
+        three.is_ok_and(|three| three == 3.0)
+    }
+
     /// Why the GPU does not do steps by itself, if it was tried in vain.
     pub fn refusal(&self) -> Option<&str> {
         self.refusal.get().map(String::as_str)

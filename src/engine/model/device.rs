@@ -26,12 +26,34 @@ pub struct KernelSteps {
     pub recorded: bool,
     /// They compute products of few rows, too, and each begins before the one before it is over, where the GPU can that; else
     /// products are for cuBLAS, and kernels run one behind the other.
+    #[cfg(feature = "cuda-products")]
     pub own_products: bool,
+}
+
+impl KernelSteps {
+    /// The same with each kernel launched by itself.
+    #[must_use]
+    pub fn without_graphs(mut self) -> Self {
+        self.recorded = false;
+        self
+    }
+
+    /// The same with products by kernels.
+    #[cfg(feature = "cuda-products")]
+    #[must_use]
+    pub fn with_own_products(mut self) -> Self {
+        self.own_products = true;
+        self
+    }
 }
 
 impl Default for KernelSteps {
     fn default() -> Self {
-        KernelSteps { recorded: true, own_products: false }
+        KernelSteps {
+            recorded: true,
+            #[cfg(feature = "cuda-products")]
+            own_products: false,
+        }
     }
 }
 

@@ -6,10 +6,12 @@ Checks by name: texts, ways, processors, reference, bf16, kept, memory, failures
 """
 
 import collections
+import itertools
 import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -69,6 +71,9 @@ class Bench:
     def __init__(self, drift, libraries, place):
         self.drift, self.libraries, self.place = drift, libraries, place
         self.made, self.count, self.of_cpu = {}, 0, {}
+        # Products by kernels are of a build with `cuda-products`.
+        told = subprocess.run([drift, "eval", "--help"], env=os.environ | {"LD_LIBRARY_PATH": str(libraries)}, capture_output=True, text=True)
+        self.has_products = "drift-products" in told.stdout
 
     def model(self, name):
         if name not in models.SHAPES:
@@ -116,7 +121,7 @@ def require(holds, what):
 
 
 def require_kernels(outcome, graphs):
-    """All steps were done by drift's kernels, on a device that nothing was wrong with."""
+    """All steps were done by drift's kernels, on a device that nothing was wrong with; its self-check says so, too."""
     require(outcome.code == 0, f"exit code {outcome.code}: {outcome.err}")
     require(not outcome.err, f"stderr: {outcome.err}")
     steps = outcome.counts("kernel_steps")
@@ -126,7 +131,10 @@ def require_kernels(outcome, graphs):
     launched = {name.removeprefix("launches of ") for name in outcome.report if name.startswith("launches of ")}
     candle = {name for name in launched if re.search(r"_(u8|u32|f32|bf16)$", name)}
     require({"pack", "attend", "embed"} <= launched, f"launched: {launched}")
-    require(all(OF_CANDLE.fullmatch(name) for name in candle), f"of candle there ran {candle}")
+    checked = [run.get("self_check") for run in outcome.record["runs"]]
+    require(all(check and check["verdict"] == "passed" for check in checked), f"self-checks: {checked}")
+    # A check that was not made before lets candle compute the same.
+    require(not all(check["kept"] for check in checked) or all(OF_CANDLE.fullmatch(name) for name in candle), f"of candle there ran {candle}")
     return sorted(candle)
 
 
@@ -153,6 +161,8 @@ def texts(bench):
                 ("drift-products", {"order": 1}),
                 ("drift-products", {"order": 7, "capability": 80}),
             ]:
+                if engine == "drift-products" and not bench.has_products:
+                    continue
                 gpu = bench.run(model, *arguments, "--engine", engine, **settings)
                 candle = require_kernels(gpu, engine != "drift-without-graphs")
                 require_products(gpu, engine == "drift-products", "capability" not in settings)
@@ -227,6 +237,8 @@ def bf16(bench):
             written.append(gpu.texts)
         require(written[0] == written[1], f"{model}: the engines write other texts")
         yield f"{model}: the same {written[0].count(chr(10))} texts by both engines"
+        if not bench.has_products:
+            continue
         gpu = bench.run(model, *arguments, "--engine", "drift-products")
         require_kernels(gpu, True)
         require_products(gpu, True, True)
@@ -269,12 +281,13 @@ def require_graceful(bench, outcome, what):
     require(outcome.code >= 0, f"{what}: ended by signal {-outcome.code}: {outcome.err[-300:]}")
     own = outcome.lines()
     if outcome.code == 0:
-        require(not own, f"{what}: {own}")
+        # A device that is lost to its process another process leaves alone, and says so.
+        require(all("goes on by candle's operations" in line for line in own), f"{what}: {own}")
         cpu = bench.cpu("qwen3", *QUICK)
         require(outcome.texts == cpu.texts, f"{what}: other texts")
         if not any(outcome.counts("kernel_steps")):
-            notes = [line for line in outcome.record["advice"] if "candle's operations" in line]
-            require(notes, f"{what}: no word of what computed in {outcome.record['advice']}")
+            notes = [line for line in outcome.record["advice"][:1] if "candle's operations" in line]
+            require(notes, f"{what}: no word of what computed at the beginning of {outcome.record['advice']}")
             return notes[0]
     else:
         require(len(own) == 1 and own[0].startswith("drift: "), f"{what}: {own}")
@@ -326,25 +339,37 @@ PANICS = re.compile(r"(cublas|curand)Destroy")
 EARLY = {"uses of cuLaunchKernelEx", "uses of cuFuncSetAttribute"}
 
 
+def compiled_alone(bench):
+    """A cache with the kernels of `failures`, and no verdict on them."""
+    name = f"compiled-{bench.count}"
+    shutil.copytree(bench.place / "failures" / "drift" / "kernels", bench.place / name / "drift" / "kernels")
+    return name
+
+
 def failures(bench):
-    """Each call of a run fails at its first, a middle and its last use."""
+    """Each call of a run fails at its first, a middle and its last use: with a self-check before it, and where its verdict is kept."""
     whole = bench.run("qwen3", *QUICK, cache="failures")
     require_kernels(whole, True)
     kept_run = bench.run("qwen3", *QUICK, cache="failures")
     told = collections.defaultdict(list)
     # What is launched early.
-    products = bench.run("qwen3", *QUICK, "--engine", "drift-products", cache="failures")
-    uses = whole.report | kept_run.report | {name: products.report[name] for name in EARLY}
+    uses = whole.report | kept_run.report
+    if bench.has_products:
+        products = bench.run("qwen3", *QUICK, "--engine", "drift-products", cache="failures")
+        uses |= {name: products.report[name] for name in EARLY}
     for name, count in sorted(uses.items()):
         name, is_use = name.removeprefix("uses of "), name.startswith("uses of ")
         if not is_use or PANICS.match(name):
             continue
-        for use in sorted({1, (count + 1) // 2, count}):
+        for use, is_checked in itertools.product(sorted({1, (count + 1) // 2, count}), [True, False]):
             for code in codes_of(name):
                 what = f"{name}:{use}:{code}"
-                cache = f"failures-{bench.count}" if name.startswith(("nvrtc", "the module")) else "failures"
-                engine = "drift-products" if f"uses of {name}" in EARLY else "drift"
-                outcome = bench.run("qwen3", *QUICK, "--engine", engine, cache=cache, fail=what)
+                if name.startswith(("nvrtc", "the module")):
+                    cache = f"failures-{bench.count}"
+                else:
+                    cache = compiled_alone(bench) if is_checked else "failures"
+                engine = ["--engine", "drift-products"] if f"uses of {name}" in EARLY else []
+                outcome = bench.run("qwen3", *QUICK, *engine, cache=cache, fail=what)
                 try:
                     line = require_graceful(bench, outcome, what)
                 except Failed as failed:

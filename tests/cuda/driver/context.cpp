@@ -175,6 +175,12 @@ int cuDeviceGet(int *device, int number) {
     return number == 0 ? SUCCESS : INVALID_DEVICE;
 }
 
+int cuDeviceGetName(char *name, int length, int) {
+    CALL(NOTHING);
+    snprintf(name, length, "a stand-in of %d.%d", capability() / 10, capability() % 10);
+    return SUCCESS;
+}
+
 int cuDeviceGetAttribute(int *value, int attribute, int) {
     CALL(NOTHING);
     enum { MAJOR = 75, MINOR = 76, MEMORY_POOLS = 115 };

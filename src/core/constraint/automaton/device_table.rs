@@ -3,7 +3,7 @@
 //! All edges lie in one table of rows; a *place* is such a row: the states of a block first, then the nodes of all segments,
 //! each segment once. So a text stands at one number, and a step is one search in one row. Tokens are named by *slots*: those
 //! that are ever drawn come first, by ascending id, so that a slot is also where a logit lies when only their rows of the LM
-//! head are computed. `src/model/cuda/automaton.cu` reads these tables.
+//! head are computed. `src/engine/model/cuda/automaton.cu` reads these tables.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::follow::Follow;
 use super::segment::{OVER, Segment};
 use super::{Automaton, EXIT};
+use crate::constraint::State;
 use crate::error::{Error, Result};
 
 /// Most slots: a key that is sorted by has room for so many.
@@ -77,6 +78,25 @@ impl DeviceTable {
     /// The place where a molecule's texts begin, in its first segment.
     pub fn start(&self, molecule: usize) -> u32 {
         self.roots[2 * self.order[self.molecules[molecule] as usize] as usize]
+    }
+
+    /// Where a text of a molecule stands on a device that is in `state` on the host: the segment, and the place. `follow` is the
+    /// molecule's.
+    pub fn place_of(&self, follow: &Follow, molecule: usize, state: State) -> (u32, u32) {
+        let first = self.molecules[molecule] as usize;
+        let Some(segment) = follow.segments.get(state.at as usize) else { return (state.at, 0) };
+        let states = self.states();
+        if state.inner < states {
+            return (state.at, state.inner);
+        }
+        // Nodes of a segment are moved by as much as its roots are.
+        let number = self.order[first + state.at as usize] as usize;
+        let root = |mode: usize| {
+            let own = segment.roots[mode].filter(|place| *place >= states && *place != OVER)?;
+            Some(self.roots[2 * number + mode].wrapping_sub(own))
+        };
+        let shift = root(0).or_else(|| root(1)).unwrap_or(0);
+        (state.at, state.inner.wrapping_add(shift))
     }
 
     /// The ids whose rows of the LM head are needed, by slot.

@@ -87,6 +87,13 @@ impl DeviceRow {
         }
     }
 
+    /// From its words in device memory; none if they are not as many.
+    pub(super) fn of(words: &[u32]) -> Option<Self> {
+        let (key, rest) = words.split_first_chunk::<8>()?;
+        let [molecule, at, place, count, read, most, base, prompt] = *<&[u32; 8]>::try_from(rest).ok()?;
+        Some(DeviceRow { key: *key, molecule, at, place, count, read, most, base, prompt })
+    }
+
     /// As it lies in device memory.
     pub fn words(&self) -> [u32; 16] {
         let DeviceRow { key, molecule, at, place, count, read, most, base, prompt } = *self;
@@ -234,34 +241,6 @@ impl WorkDone {
     }
 }
 
-/// What a product is of: `Product` of `product.cu`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(C)]
-pub struct ProductArguments {
-    /// `[rows, terms]`
-    pub x: u64,
-    /// `[columns, terms]`
-    pub weight: u64,
-    /// `[parts, rows, columns]`, f32: a part for 512 terms in bf16, 256 in f32.
-    pub out: u64,
-    /// Rows, at most as many as the kernel's name says.
-    pub rows: u32,
-    /// A multiple of 32 in bf16, of 16 in f32.
-    pub terms: u32,
-    /// A multiple of 16.
-    pub columns: u32,
-    /// Zero.
-    pub unused: u32,
-}
-
-impl ProductArguments {
-    /// As it is passed.
-    pub fn bytes(&self) -> Vec<u8> {
-        let ProductArguments { x, weight, out, rows, terms, columns, unused } = *self;
-        [addresses(&[x, weight, out]), words(&[rows, terms, columns, unused])].concat()
-    }
-}
-
 /// What a product came to: `Sums` of `sums.cu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
@@ -361,6 +340,7 @@ mod tests {
         assert_eq!((draw.bytes().len(), draw.top_k), (size_of::<DrawArguments>(), 20));
         let row = DeviceRow::new(&Noise::new(1, 2, 3), 4, 5, RowPrompt { read: 6, unread: 2 }, 7);
         assert_eq!(DeviceRow::written_in(&DeviceRow { count: 5, ..row }.words()), 2..5);
+        assert_eq!((DeviceRow::of(&row.words()), DeviceRow::of(&[0; 15])), (Some(row), None));
         assert_eq!(row.words(), [1, 0, 2, 0, 3, 0, 0, 0, 4, 0, 5, 2, 0, 9, 6, 2]);
         assert_eq!(size_of::<DeviceRow>(), 64);
         assert_eq!((RowEnd::of(0), RowEnd::of(2), RowEnd::of(9)), (None, Some(RowEnd::Length), None));

@@ -10,13 +10,14 @@
 use std::ffi::{CStr, CString, OsString};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use candle_core::cuda::cudarc::driver::sys::{CUresult, cuDriverGetVersion};
 use candle_core::cuda::cudarc::driver::{CudaContext, CudaModule, DriverError};
 use candle_core::cuda::cudarc::nvrtc::result::{self, NvrtcError};
 use candle_core::cuda::cudarc::nvrtc::{Ptx, sys};
 
+use super::folder::folder_by;
 use super::{KernelShape, without_kernels};
 use drift_core::error::{Error, Parameter, Result};
 use drift_core::io::{hash_bytes, write_atomic};
@@ -27,11 +28,11 @@ const HASH_CHARACTERS: usize = 64;
 /// Of these, the ones that name the file of a compilation.
 const NAME_CHARACTERS: usize = 32;
 
-/// The kernels for a model, loaded.
+/// The kernels for a model, loaded; and which they are, as [`GpuIdentity::kernels`](super::GpuIdentity) says it.
 ///
 /// # Errors
 /// If they cannot be compiled, or the driver does not take them.
-pub(super) fn load(context: &Arc<CudaContext>, shape: KernelShape) -> Result<Arc<CudaModule>> {
+pub(super) fn load(context: &Arc<CudaContext>, shape: KernelShape) -> Result<(Arc<CudaModule>, String)> {
     let place = format!("cuda:{}", context.ordinal());
     let capability = told(&place, "the GPU cannot be used", context.compute_capability())?;
     let compilation = Compilation {
@@ -40,13 +41,16 @@ pub(super) fn load(context: &Arc<CudaContext>, shape: KernelShape) -> Result<Arc
         nvrtc: nvrtc_version()?,
     };
     let file = compilation.file(&|name| std::env::var_os(name));
-    let loaded = |cubin: Vec<u8>| context.load_module(Ptx::from_binary(cubin));
+    let loaded = |cubin: Vec<u8>| {
+        let name = hash_bytes("", &cubin).sha256[..NAME_CHARACTERS].to_owned();
+        context.load_module(Ptx::from_binary(cubin)).map(|module| (module, name))
+    };
     // What is kept and not taken is compiled anew.
     let kept = file.as_deref().and_then(kept);
     if let Some(module) = kept.and_then(|cubin| loaded(cubin).ok()) {
         return Ok(module);
     }
-    let cubin = compilation.run()?;
+    let cubin = compilation.run_once()?;
     let module = loaded(cubin.clone()).map_err(|error| not_taken(&place, &compilation.version(), error))?;
     if let Some(file) = file {
         keep(&file, &cubin);
@@ -95,7 +99,7 @@ fn nvrtc_version() -> Result<(i32, i32)> {
 }
 
 /// The newest CUDA that the driver knows.
-fn driver_version() -> String {
+pub(super) fn driver_version() -> String {
     let mut version = 0;
     // SAFETY: the driver writes a number there.
     match unsafe { cuDriverGetVersion(&mut version) }.result() {
@@ -121,6 +125,7 @@ fn not_taken(place: &str, nvrtc: &str, error: DriverError) -> Error {
 }
 
 /// What is compiled, how, and by which version.
+#[derive(Clone, PartialEq, Eq)]
 struct Compilation {
     source: String,
     options: Vec<String>,
@@ -134,11 +139,23 @@ impl Compilation {
 
     /// Where the result is kept, if the user has a folder for such files.
     fn file(&self, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-        let set = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let cache = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
+        let folder = folder_by(variable)?;
         let all = format!("{}\0{}\0{}", self.version(), self.options.join("\0"), self.source);
         let hash = hash_bytes("", all.as_bytes()).sha256;
-        Some(cache.join("drift/kernels").join(format!("{}.cubin", &hash[..NAME_CHARACTERS])))
+        Some(folder.join("kernels").join(format!("{}.cubin", &hash[..NAME_CHARACTERS])))
+    }
+
+    /// The cubin, compiled once in this process: a self-check starts the device, and the run behind it does.
+    fn run_once(&self) -> Result<Vec<u8>> {
+        static COMPILED: Mutex<Vec<(Compilation, Vec<u8>)>> = Mutex::new(Vec::new());
+        // A thread that panicked left whole ones.
+        let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, cubin)) = compiled.iter().find(|(known, _)| known == self) {
+            return Ok(cubin.clone());
+        }
+        let cubin = self.run()?;
+        compiled.push((self.clone(), cubin.clone()));
+        Ok(cubin)
     }
 
     /// The cubin.

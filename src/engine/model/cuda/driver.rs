@@ -16,9 +16,7 @@ use std::sync::Arc;
 
 use candle_core::cuda::CudaStorageSlice;
 use candle_core::cuda::cudarc::driver::sys::{
-    CUdeviceptr, CUfunction, CUfunction_attribute, CUgraphInstantiate_flags, CUlaunchAttribute,
-    CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchConfig, CUresult, CUstream, CUstreamCaptureMode,
-    cuLaunchKernelEx,
+    CUdeviceptr, CUgraphInstantiate_flags, CUresult, CUstreamCaptureMode,
 };
 use candle_core::cuda::cudarc::driver::{
     CudaContext, CudaFunction, CudaGraph, CudaSlice, CudaStream, DevicePtr, DriverError, PinnedHostSlice,
@@ -28,7 +26,10 @@ use candle_core::{Device, Storage, Tensor};
 
 use super::blas::{Blas, cublas_says};
 use super::compile::{self, said, told, told_with};
-use super::gpu::{Gpu, Product};
+#[cfg(feature = "cuda-products")]
+use super::early::launch_early;
+use super::gpu::{Gpu, GpuIdentity, Product};
+use super::identity::identity_of;
 use super::{KernelShape, without_kernels};
 use crate::model::failed;
 use crate::model::memory::gib;
@@ -36,8 +37,8 @@ use crate::model::pool;
 use drift_core::error::{Error, Parameter, Result};
 
 /// The names of the kernels.
-const KERNELS: &str = "product_16 product_32 product_64 embed add_norm last_norm gated gather head append_all \
-    attend enter choose choose_any pack";
+const KERNELS: &str =
+    "embed add_norm last_norm gated gather head append_all attend enter choose choose_any pack";
 
 /// Page-locked memory of the host that writes go through.
 const STAGING_BYTES: usize = 1 << 20;
@@ -48,13 +49,6 @@ const WORKSPACE_BYTES: usize = 32 << 20;
 /// What tensors' addresses are multiples of: `attend` reads so many bytes at once.
 const ALIGNMENT: u64 = 16;
 
-/// The least compute capability of a GPU that launches a kernel before the one before it is over.
-const OVERLAPS_FROM: (i32, i32) = (9, 0);
-
-/// The part of a multiprocessor's fast memory that is for sharing, in percent, where kernels overlap: 132 of 228 KB on Hopper, for two blocks
-/// of `product_64` beside four of `attend`. A multiprocessor has one division at a time, and changes it only when it is idle.
-const SHARED_PERCENT: i32 = 50;
-
 /// No option, of those that a graph can be made with.
 const PLAIN: CUgraphInstantiate_flags = CUgraphInstantiate_flags(0);
 
@@ -62,7 +56,7 @@ const PLAIN: CUgraphInstantiate_flags = CUgraphInstantiate_flags(0);
 pub(crate) struct Driver {
     graphs: Vec<CudaGraph>,
     blas: Blas,
-    kernels: Vec<(&'static str, CudaFunction)>,
+    pub(super) kernels: Vec<(&'static str, CudaFunction)>,
     memory: Memory,
     staging: PinnedHostSlice<u8>,
     /// Bytes of `staging` that the stream may not have read yet.
@@ -70,42 +64,40 @@ pub(crate) struct Driver {
     /// Whether launches are recorded, not done.
     recording: bool,
     /// Whether kernels begin before those before them are over; they wait for these themselves, once they have to.
-    overlaps: bool,
+    #[cfg(feature = "cuda-products")]
+    pub(super) overlaps: bool,
     /// Weights and what goes between kernels are bf16; else f32.
     bf16: bool,
     device: Device,
-    stream: Arc<CudaStream>,
+    pub(super) stream: Arc<CudaStream>,
     /// `cuda:0`
-    name: String,
+    pub(super) name: String,
+    identity: GpuIdentity,
 }
 
 impl Driver {
-    /// The kernels for a model, compiled and loaded on the GPU of a device of candle's; `early`: whether they are to begin before those
-    /// before them are over, where the GPU can that.
+    /// The kernels for a model, compiled and loaded on the GPU of a device of candle's.
     ///
     /// # Errors
     /// If the device is no GPU, the kernels cannot be compiled for it, or its driver does not take them.
-    pub(crate) fn start(device: &Device, shape: KernelShape, early: bool) -> Result<Self> {
+    pub(crate) fn start(device: &Device, shape: KernelShape) -> Result<Self> {
         let stream = device.as_cuda_device().map_err(failed)?.cuda_stream();
         let context = stream.context();
         let name = format!("cuda:{}", context.ordinal());
         told(&name, "the GPU cannot be used", context.bind_to_thread())?;
-        let module = compile::load(context, shape)?;
+        let (module, compiled) = compile::load(context, shape)?;
         // Asked for by name now: a driver that loads late does so here, which it may not while steps are recorded.
         let kernel = |name| module.load_function(name).map(|function| (name, function));
-        let kernels = KERNELS.split(' ').map(kernel).collect();
+        let names = KERNELS.split(' ');
+        #[cfg(feature = "cuda-products")]
+        let names = names.chain(super::own_products::KERNELS.map(|(_, name)| name));
+        let kernels = names.map(kernel).collect();
         let kernels: Vec<(&str, CudaFunction)> = told(&name, "a kernel is missing", kernels)?;
         // SAFETY: the bytes are written before they are read, and any bytes are numbers.
         let staging = unsafe { context.alloc_pinned_with_flags(STAGING_BYTES, 0) };
         let staging = told(&name, "no page-locked memory", staging)?;
         let capability = told(&name, "the GPU cannot be used", context.compute_capability())?;
-        let overlaps = early && capability >= OVERLAPS_FROM;
-        if overlaps {
-            let division = CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
-            let set =
-                kernels.iter().try_for_each(|(_, kernel)| kernel.set_attribute(division, SHARED_PERCENT));
-            told(&name, "kernels cannot be set up", set)?;
-        }
+        let identity = identity_of(context, capability, compiled);
         let blas = Blas::new(&stream).map_err(|error| cublas_says(&name, error, ""))?;
         let mut driver = Driver {
             graphs: Vec::new(),
@@ -115,11 +107,13 @@ impl Driver {
             staging,
             staged: 0,
             recording: false,
-            overlaps,
+            #[cfg(feature = "cuda-products")]
+            overlaps: false,
             bf16: shape.bf16,
             device: device.clone(),
             stream,
             name,
+            identity,
         };
         let workspace = driver.allocate(WORKSPACE_BYTES)?;
         let set = driver.blas.set_workspace(workspace, WORKSPACE_BYTES);
@@ -187,6 +181,10 @@ impl Driver {
 }
 
 impl Gpu for Driver {
+    fn identity(&self) -> Option<GpuIdentity> {
+        Some(self.identity.clone())
+    }
+
     // Not from the pool of the stream, which candle takes from: memory that is there from start to end needs no order.
     fn allocate(&mut self, bytes: usize) -> Result<u64> {
         self.bind_outside()?;
@@ -273,15 +271,20 @@ impl Gpu for Driver {
         let mut pointers: Vec<*mut c_void> =
             words.iter_mut().map(|words| words.as_mut_ptr().cast()).collect();
         let (function, stream) = (function.cu_function(), self.stream.cu_stream());
+        #[cfg(feature = "cuda-products")]
+        if self.overlaps {
+            // SAFETY: as below.
+            let launched = unsafe { launch_early(function, grid, threads, stream, &mut pointers) };
+            return told(
+                &self.name,
+                format_args!("`{kernel}` over {grid:?} blocks of {threads} threads"),
+                launched,
+            );
+        }
         // SAFETY: the driver copies the arguments before it returns. The addresses in them are of memory that goes after all that
         // was launched, or of tensors that outlive it.
         let launched = unsafe {
-            match self.overlaps {
-                true => launch_early(function, grid, threads, stream, &mut pointers),
-                false => {
-                    result::launch_kernel(function, grid.into(), (threads, 1, 1), 0, stream, &mut pointers)
-                }
-            }
+            result::launch_kernel(function, grid.into(), (threads, 1, 1), 0, stream, &mut pointers)
         };
         told(&self.name, format_args!("`{kernel}` over {grid:?} blocks of {threads} threads"), launched)
     }
@@ -340,40 +343,6 @@ impl Drop for Driver {
         }
         let _ = self.wait();
     }
-}
-
-/// Launches a kernel that may begin before those before it on the stream are over (programmatic dependent launch: CUDA driver API,
-/// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`).
-///
-/// # Safety
-/// As of [`result::launch_kernel`]; and the kernel waits for those before it, before it reads or writes what they do (`ptx.cu`).
-unsafe fn launch_early(
-    function: CUfunction,
-    [x, y, z]: [u32; 3],
-    threads: u32,
-    stream: CUstream,
-    arguments: &mut [*mut c_void],
-) -> std::result::Result<(), DriverError> {
-    let mut attribute = CUlaunchAttribute {
-        id: CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-        pad: [0; 4],
-        value: CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
-    };
-    let config = CUlaunchConfig {
-        gridDimX: x,
-        gridDimY: y,
-        gridDimZ: z,
-        blockDimX: threads,
-        blockDimY: 1,
-        blockDimZ: 1,
-        sharedMemBytes: 0,
-        hStream: stream,
-        attrs: &raw mut attribute,
-        numAttrs: 1,
-    };
-    // SAFETY: the driver reads settings and arguments before it returns; the rest is the caller's.
-    unsafe { cuLaunchKernelEx(&raw const config, function, arguments.as_mut_ptr(), std::ptr::null_mut()) }
-        .result()
 }
 
 /// Memory of the GPU, freed all together.

@@ -3,13 +3,30 @@
 use std::ops::Range;
 
 use candle_core::Tensor;
+use serde::{Deserialize, Serialize};
 
 use drift_core::error::Result;
+
+/// What a verdict on kernels holds for: they may do otherwise on another GPU, under another driver, or compiled anew.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct GpuIdentity {
+    /// Its name and compute capability: `NVIDIA H100 80GB HBM3, 9.0`.
+    pub gpu: String,
+    /// The newest CUDA that its driver knows, and the driver's own version where the system tells it.
+    pub driver: String,
+    /// Which kernels: the first characters of the SHA-256 of what was compiled.
+    pub kernels: String,
+}
 
 /// A device that launches the kernels of [`CUDA_SOURCES`](super::CUDA_SOURCES), compiled for one model. All work is done in the
 /// order in which it is asked for, behind what candle was told before on the same device, and before what it is told after.
 /// Memory is freed with the device.
 pub trait Gpu {
+    /// Which device it is, and which kernels it has; none if nobody may rely on it the next time.
+    fn identity(&self) -> Option<GpuIdentity> {
+        None
+    }
+
     /// The address of new memory, all zero, aligned to 256 bytes.
     ///
     /// # Errors

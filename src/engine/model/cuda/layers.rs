@@ -7,7 +7,7 @@ use super::gpu::Gpu;
 use super::products::{Matrix, Products};
 use super::width::{StepWidth, Widths};
 use super::{ATTEND_THREADS, AttentionArguments, BatchArguments, SumsArguments, number_bytes};
-use crate::model::{Cache, Decoder, failed, rotary_tables};
+use crate::model::{Cache, Decoder, KernelSteps, failed, rotary_tables};
 use drift_core::error::Result;
 
 /// Numbers of a thread where a block goes over those of one token, and the most threads of it.
@@ -103,15 +103,17 @@ pub(super) struct Layers {
 }
 
 impl Layers {
-    /// Takes memory for steps of these widths; `own_products`: whether products of few rows are for drift's kernels.
+    /// Takes memory for steps of these widths; `steps`: who computes their products.
     ///
     /// # Errors
     /// If the device has no room, or a weight lies elsewhere.
     pub(super) fn new(
         gpu: &mut dyn Gpu,
         (decoder, cache): (&Decoder, &Cache),
-        (widths, own_products): (Widths, bool),
+        (widths, steps): (Widths, KernelSteps),
     ) -> Result<Self> {
+        // Without kernels for products a library computes them all.
+        let _ = steps;
         let config = decoder.config();
         let weights = decoder.tensors();
         let (rows, capacity) = (cache.rows(), cache.positions());
@@ -128,7 +130,11 @@ impl Layers {
             // The spare position of candle's operations is never read.
             positions: capacity.min(config.max_position_embeddings),
             widths,
-            products: Products { own: own_products, number_bytes: number_bytes(decoder.device().dtype())? },
+            products: Products {
+                #[cfg(feature = "cuda-products")]
+                own: steps.own_products,
+                number_bytes: number_bytes(decoder.device().dtype())?,
+            },
             epsilon: config.rms_norm_eps as f32,
         };
         let sides: Vec<&Tensor> = cache.tensors().collect();

@@ -8,6 +8,9 @@
 //
 // No kernel writes weights. So they are asked for before the kernels before are over.
 
+// Who launches kernels by name finds it here.
+#define DRIFT_PRODUCTS 1
+
 // Terms of a block: four lanes with 16 bytes each.
 #define BLOCK_TERMS (4 * VECTOR)
 // Blocks of a warp, and those whose rows lie in shared memory at once.

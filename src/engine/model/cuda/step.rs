@@ -91,16 +91,16 @@ struct Head {
 
 /// A batch on a device.
 pub(crate) struct DecodeStep<'d> {
-    gpu: Box<dyn Gpu + 'd>,
+    pub(super) gpu: Box<dyn Gpu + 'd>,
     layers: Layers,
-    batch: BatchArguments,
+    pub(super) batch: BatchArguments,
     draw: DrawArguments,
     rules: Rules,
     head: Head,
     /// `[rows]`
     entered: u64,
     /// `[rows, known]`, f32
-    logits: u64,
+    pub(super) logits: u64,
     widths: Widths,
     /// Of steps of one width each.
     recordings: HashMap<StepWidth, Recording>,
@@ -122,7 +122,7 @@ impl<'d> DecodeStep<'d> {
         (decoder, cache): (&Decoder, &Cache),
         longest: usize,
         (choosing, sampling): (Choosing<'_>, &Sampling),
-        KernelSteps { recorded: records, own_products }: KernelSteps,
+        steps: KernelSteps,
     ) -> Result<Self> {
         let rows = cache.rows();
         if rows > MOST_ROWS {
@@ -130,7 +130,7 @@ impl<'d> DecodeStep<'d> {
             return Err(Error::input("the batch", format!("kernels take no {rows} rows"), remedy));
         }
         let widths = Widths::new(rows, choosing.slots_of_row());
-        let layers = Layers::new(&mut *gpu, (decoder, cache), (widths, own_products))?;
+        let layers = Layers::new(&mut *gpu, (decoder, cache), (widths, steps))?;
         let stride = longest;
         // Until a text enters it takes no part.
         let ends = gpu.allocate(4 * rows)?;
@@ -159,7 +159,7 @@ impl<'d> DecodeStep<'d> {
             logits,
             widths,
             recordings,
-            records,
+            records: steps.recorded,
             unread,
             slots,
         })
@@ -379,7 +379,7 @@ impl<'d> DecodeStep<'d> {
         Ok(WorkDone::of(numbers))
     }
 
-    fn numbers(&mut self, address: u64, count: usize) -> Result<Vec<u32>> {
+    pub(super) fn numbers(&mut self, address: u64, count: usize) -> Result<Vec<u32>> {
         let bytes = self.gpu.read(address, 4 * count)?;
         Ok(bytes.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect())
     }

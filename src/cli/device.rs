@@ -1,0 +1,223 @@
+//! `drift device`: what a device is, whether drift's kernels do there what they should, and how fast; and how a command goes on that has
+//! lost one.
+
+use std::path::PathBuf;
+
+use super::output::Output;
+use super::values::{is_stdout, not_stdout, one_of};
+use crate::report::format::{bytes, number, percent, seconds, thousands};
+use crate::report::table::Table;
+use drift_core::chem::AtomLimit;
+use drift_core::constraint::LpKind;
+use drift_core::constraint::automaton::AnswerForm;
+use drift_core::error::Error;
+use drift_core::io::Outputs;
+use drift_core::job::Job;
+use drift_engine::eval::device::{DevicePlan, DeviceReport, DeviceSpeed, examine_device, unusable_device};
+use drift_engine::eval::plan::{EngineChoice, EvalPlan, Generations, ModelChoice};
+use drift_engine::generate::{Sampling, SelfChecking, Verdict};
+use drift_engine::model::{Device, Room, Synthetic};
+
+/// The variable by which a process that has lost a GPU says to the one that goes on what it failed with.
+const GIVEN_UP: &str = "DRIFT_GPU_GIVEN_UP";
+
+/// The models by the names of `--model`.
+const BUILT_IN: &str = "built-in";
+
+/// The command line of `drift device`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// cuda:N; cpu for the same figures of the CPU
+    #[arg(long, default_value = "cuda:0")]
+    device: String,
+    /// The built-in model, or random weights of a shape; all by default
+    #[arg(long, value_name = "NAME", num_args = 1.., value_parser = [BUILT_IN, "qwen3-0.6b", "llama-380m"])]
+    model: Vec<String>,
+    /// Engines to time; all of drift's by default
+    #[arg(long, num_args = 1.., value_parser = one_of(EngineChoice::ALL, EngineChoice::name))]
+    engine: Vec<EngineChoice>,
+    /// Compute in f32, in which texts can be compared with the CPU's
+    #[arg(long)]
+    f32: bool,
+    /// Rows of a batch, and texts
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    batch: u32,
+    /// The most tokens of a text
+    #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    tokens: u32,
+    /// Begin nothing more after so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 240, value_parser = clap::value_parser!(u32).range(1..))]
+    seconds: u32,
+    /// The file for the report, JSON, which is what to send; what self-checks compared, where it differs, is in a folder beside it;
+    /// `-` for stdout alone
+    #[arg(short, long, value_name = "FILE", default_value = "drift-device.json")]
+    output: PathBuf,
+}
+
+/// Looks, checks, times, writes, shows.
+pub(super) fn run(args: &Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+    Outputs::new().file("-o", not_stdout(Some(&args.output)))?;
+    let report = match Device::parse(&args.device) {
+        Ok(device) => examine_device(&plan(args, device)?, job)?,
+        Err(problem) => unusable_device(&args.device, &problem),
+    };
+    if let Some(file) = not_stdout(Some(&args.output)) {
+        drift_core::io::write_atomic(file, (serde_json::to_string_pretty(&report)? + "\n").as_bytes())?;
+    }
+    match output.json || is_stdout(&args.output) {
+        true => output.document(&report)?,
+        false => output.text(&render(args, &report, output))?,
+    }
+    match report.problem {
+        Some(_) => {
+            let remedy = "the report says what is there, what is missing, and how to install it";
+            Err(Error::input(&args.device, "it cannot be used", remedy).into())
+        }
+        None => Ok(()),
+    }
+}
+
+fn plan(args: &Args, device: Device) -> anyhow::Result<DevicePlan> {
+    let of_name = |name: &str| match Synthetic::ALL.into_iter().find(|shape| shape.name() == name) {
+        Some(shape) => ModelChoice::Synthetic(shape),
+        None => ModelChoice::Embedded,
+    };
+    let all = [ModelChoice::Embedded].into_iter().chain(Synthetic::ALL.map(ModelChoice::Synthetic));
+    let models = match args.model.as_slice() {
+        [] => all.collect(),
+        names => names.iter().map(|name| of_name(name)).collect(),
+    };
+    let is_cpu = device.name() == "cpu";
+    let engines: Vec<EngineChoice> = match args.engine.as_slice() {
+        [] if is_cpu => vec![EngineChoice::Drift, EngineChoice::Candle],
+        [] => EngineChoice::ALL
+            .iter()
+            .copied()
+            .filter(|engine| *engine != EngineChoice::CandleTransformers)
+            .collect(),
+        engines => engines.to_vec(),
+    };
+    let evidence = not_stdout(Some(&args.output)).map(|file| file.with_extension("self-check"));
+    let run = EvalPlan {
+        models,
+        tokenizer: None,
+        processors: vec![LpKind::Automaton, LpKind::None],
+        placeholders: Vec::new(),
+        dialect: Default::default(),
+        generations: Generations::Each(1),
+        thresholds: Vec::new(),
+        batch: args.batch as usize,
+        preset: "qwen3".to_owned(),
+        sampling: Sampling::QWEN3,
+        seed: 0,
+        device: if args.f32 { device.in_f32() } else { device },
+        engine: EngineChoice::Drift,
+        // What is asked here is asked anew.
+        self_check: SelfChecking { evidence, ..SelfChecking::default() },
+        given_up: None,
+        form: AnswerForm::default(),
+        examples: Vec::new(),
+        eos: None,
+        room: Room::Static,
+        max_new_tokens: Some(args.tokens as usize),
+        strip_junk: false,
+        max_atoms: AtomLimit::default(),
+        log_probabilities: false,
+        resample: None,
+        likelihood: false,
+        missing: Default::default(),
+        by_text: false,
+        trace: false,
+        same_as: None,
+    };
+    Ok(DevicePlan { run, engines, most_seconds: f64::from(args.seconds) })
+}
+
+/// What is there, and a line for each run.
+fn render(args: &Args, report: &DeviceReport, output: &Output) -> String {
+    let mut lines = Vec::new();
+    let identity = report.runs.iter().find_map(|run| run.self_check.as_ref()?.device.as_ref());
+    let known = identity.map(|known| format!(": {}; {}; kernels {}", known.gpu, known.driver, known.kernels));
+    let free = report.free_bytes.map(|free| format!(", {} free", bytes(free)));
+    lines.push(format!("{}{}{}", report.device, known.unwrap_or_default(), free.unwrap_or_default()));
+    if report.device != "cpu" {
+        for library in &report.libraries {
+            let place = library.folder.as_deref().unwrap_or("missing");
+            lines.push(format!("  {:<26}{place}", library.name));
+        }
+        if !report.has_cuda {
+            lines.push(
+                "  this drift was built without CUDA; with it: cargo build --release --features cuda"
+                    .to_owned(),
+            );
+        }
+        lines.extend(report.install.as_ref().map(|line| format!("  to install what is missing: {line}")));
+    }
+    // What a parameter is called here the message of an error says.
+    let problem = report.problem.as_ref().map(|problem| problem.replace("‘device’", "--device"));
+    lines.extend(problem.into_iter().chain(report.advice.iter().cloned()));
+    if !report.runs.is_empty() {
+        let mut table = Table::new("what each engine does")
+            .text("model")
+            .code("engine")
+            .code("logit processor")
+            .text("self-check")
+            .number("tokens/s")
+            .number("steps by\nkernels")
+            .number("start")
+            .number("memory,\nGB/s")
+            .number("share of the\nleast time");
+        for run in &report.runs {
+            table.row(cells(run));
+        }
+        lines.push(table.render(output.terminal()));
+    }
+    if let Some(file) = not_stdout(Some(&args.output)) {
+        lines.push(format!("{}: the file to keep, or to send ({})", file.display(), seconds(report.seconds)));
+    }
+    lines.join("\n")
+}
+
+fn cells(run: &DeviceSpeed) -> [String; 9] {
+    let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+    let check = run.self_check.as_ref().map(|check| match check.verdict {
+        Verdict::Passed => format!("passed, {}", seconds(check.seconds)),
+        Verdict::Differs => "differs".to_owned(),
+        Verdict::Failed => "failed".to_owned(),
+    });
+    [
+        run.model.clone(),
+        run.engine.name().to_owned(),
+        or_dash(run.lp.map(|lp| lp.name().to_owned())),
+        or_dash(check),
+        or_dash(run.lp.map(|_| number(run.tokens_per_second))),
+        format!("{} of {}", thousands(run.kernel_steps), thousands(run.steps)),
+        seconds(run.start_seconds),
+        or_dash(run.bytes_per_second.map(|rate| number(rate / 1e9))),
+        or_dash(run.floor_share.map(percent)),
+    ]
+}
+
+/// Why an earlier process gave up the GPU, where this one goes on for it.
+pub(super) fn given_up() -> Option<String> {
+    std::env::var(GIVEN_UP).ok()
+}
+
+/// Goes on in a new process, by candle's operations, where this one has lost a GPU: no call for it succeeds here any more. Returns only
+/// if that cannot be done, or was done before.
+pub(super) fn go_on_without(error: &anyhow::Error, output: &Output) {
+    let Some(Error::DeviceLost { problem, .. }) = error.downcast_ref::<Error>() else { return };
+    if given_up().is_some() {
+        return;
+    }
+    #[cfg(unix)]
+    if let Ok(program) = std::env::current_exe() {
+        use std::os::unix::process::CommandExt;
+        output.note(&format!("the GPU was lost ({problem}); a new process goes on by candle's operations"));
+        let mut command = std::process::Command::new(program);
+        // It returns only where it fails.
+        let _ = command.args(std::env::args_os().skip(1)).env(GIVEN_UP, problem).exec();
+    }
+    #[cfg(not(unix))]
+    let _ = (problem, output);
+}

@@ -1,0 +1,227 @@
+//! What a device is, and what drift does on it: the self-check and the speed of each engine, on models of known shapes.
+
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use super::evaluate::evaluate;
+use super::kept::Kept;
+use super::molecules::{CorpusChoice, Molecules};
+use super::plan::{EngineChoice, EvalPart, EvalPlan, ModelChoice};
+use super::record::Environment;
+use crate::generate::SelfCheck;
+use crate::model::cuda::{CudaLibrary, cuda_libraries, install_line};
+use crate::model::{Device, KernelSteps};
+use drift_core::constraint::LpKind;
+use drift_core::error::{Error, Result};
+use drift_core::job::{Job, Provenance};
+use drift_data::corpus::Embedded;
+
+/// The schema of [`DeviceReport`].
+const SCHEMA: &str = "drift.device/1";
+
+/// What to do on a device.
+#[derive(Debug, Clone)]
+pub struct DevicePlan {
+    /// How each run is done but for model, engine and device; the device is that of all.
+    pub run: EvalPlan,
+    /// The engines, one after the other for each model.
+    pub engines: Vec<EngineChoice>,
+    /// No run begins after so many seconds.
+    pub most_seconds: f64,
+}
+
+/// What a device is, and does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeviceReport {
+    /// `drift.device/1`
+    pub schema: String,
+    /// What made it.
+    pub provenance: Provenance,
+    /// When and where.
+    pub environment: Environment,
+    /// `cuda:0`
+    pub device: String,
+    /// Why it cannot be used; none if it can.
+    pub problem: Option<String>,
+    /// Whether this drift was built with CUDA.
+    pub has_cuda: bool,
+    /// What a drift with CUDA wants.
+    pub libraries: Vec<CudaLibrary>,
+    /// The commands that bring what is missing.
+    pub install: Option<String>,
+    /// Bytes that are free on it.
+    pub free_bytes: Option<u64>,
+    /// One for each model, engine and logit processor.
+    pub runs: Vec<DeviceSpeed>,
+    /// Seconds that all took.
+    pub seconds: f64,
+    /// What is to be known first, in words.
+    pub advice: Vec<String>,
+}
+
+/// What a run on a device came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeviceSpeed {
+    /// The model's name.
+    pub model: String,
+    /// Whose operations were asked for.
+    pub engine: EngineChoice,
+    /// Under which logit processor; none if the run did not come to its end.
+    pub lp: Option<LpKind>,
+    /// Why it did not.
+    pub problem: Option<String>,
+    /// Tokens a second, the start left out.
+    pub tokens_per_second: f64,
+    /// Steps, and those of them that drift's kernels did.
+    pub steps: u64,
+    /// As `steps`.
+    pub kernel_steps: u64,
+    /// Seconds before the first step: kernels compiled and checked, memory taken.
+    pub start_seconds: f64,
+    /// Bytes per second that the device reads, and the part of the least time that was reached.
+    pub bytes_per_second: Option<f64>,
+    /// As `bytes_per_second`.
+    pub floor_share: Option<f64>,
+    /// What the self-check came to, where there was one.
+    pub self_check: Option<SelfCheck>,
+}
+
+/// What is there where the device cannot be used: libraries, and why.
+pub fn unusable_device(device: &str, problem: &Error) -> DeviceReport {
+    let libraries = cuda_libraries();
+    let install = install_line(&libraries);
+    DeviceReport {
+        schema: SCHEMA.to_owned(),
+        provenance: Provenance::of(Vec::new()),
+        environment: Environment::here(),
+        device: device.to_owned(),
+        problem: Some(problem.to_string()),
+        has_cuda: cfg!(feature = "cuda"),
+        libraries,
+        install,
+        free_bytes: None,
+        runs: Vec::new(),
+        seconds: 0.0,
+        advice: Vec::new(),
+    }
+}
+
+/// Runs each engine on each model of the plan, and says what came out. A run that fails is a part of the report.
+///
+/// # Errors
+/// If the job was cancelled, or the embedded corpus cannot be read.
+pub fn examine_device(plan: &DevicePlan, job: &Job) -> Result<DeviceReport> {
+    let began = Instant::now();
+    let device = &plan.run.device;
+    let libraries = cuda_libraries();
+    let mut report = DeviceReport {
+        schema: SCHEMA.to_owned(),
+        provenance: Provenance::of(Vec::new()),
+        environment: Environment::here(),
+        device: device.name().to_owned(),
+        problem: None,
+        has_cuda: cfg!(feature = "cuda"),
+        install: install_line(&libraries).filter(|_| device.name() != "cpu"),
+        libraries,
+        free_bytes: device.free_bytes(),
+        runs: Vec::new(),
+        seconds: 0.0,
+        advice: Vec::new(),
+    };
+    let choice =
+        CorpusChoice { part: Some(EvalPart::Test), most: Some(plan.run.batch), ..CorpusChoice::default() };
+    let molecules = Molecules::of_corpus(&Embedded::default(), "the embedded corpus", &choice, job)?;
+    'all: for model in &plan.run.models {
+        for engine in &plan.engines {
+            job.check()?;
+            if began.elapsed().as_secs_f64() > plan.most_seconds {
+                report.advice.push(format!("after {} seconds no more was begun", plan.most_seconds));
+                break 'all;
+            }
+            match speeds(plan, (model, *engine), &molecules, job) {
+                Ok((runs, advice)) => {
+                    report.runs.extend(runs);
+                    report.advice.extend(advice);
+                }
+                Err(Error::Interrupted) => return Err(Error::Interrupted),
+                Err(error) => {
+                    report.runs.push(failed(model, *engine, &error));
+                    report.advice.push(format!("{}, {}: {error}", name_of(model), engine.name()));
+                    if matches!(error, Error::DeviceLost { .. }) {
+                        break 'all;
+                    }
+                }
+            }
+        }
+    }
+    report.seconds = began.elapsed().as_secs_f64();
+    Ok(report)
+}
+
+/// The runs of a model by an engine, and what their advice says of the device.
+fn speeds(
+    plan: &DevicePlan,
+    (model, engine): (&ModelChoice, EngineChoice),
+    molecules: &Molecules,
+    job: &Job,
+) -> Result<(Vec<DeviceSpeed>, Vec<String>)> {
+    let device = with_engine(plan.run.device.clone(), engine);
+    let run = EvalPlan { models: vec![model.clone()], engine, device, ..plan.run.clone() };
+    let evaluation = evaluate(&run, molecules, &mut Kept::new(None, None, Vec::new())?, job)?;
+    if evaluation.report.interrupted {
+        return Err(Error::Interrupted);
+    }
+    let speed = |run: super::record::RunReport| DeviceSpeed {
+        model: run.model,
+        engine,
+        lp: Some(run.lp),
+        problem: None,
+        tokens_per_second: run.cost.tokens_per_second,
+        steps: run.cost.decode_steps,
+        kernel_steps: run.cost.kernel_steps,
+        start_seconds: run.cost.seconds.start,
+        bytes_per_second: run.cost.floor.and_then(|floor| floor.bytes_per_second),
+        floor_share: run.cost.floor.and_then(|floor| floor.floor_share),
+        self_check: run.self_check,
+    };
+    let of_the_device = |line: &String| line.contains("GPU");
+    let advice = evaluation.report.advice.into_iter().filter(of_the_device).collect();
+    Ok((evaluation.report.runs.into_iter().map(speed).collect(), advice))
+}
+
+/// A device with the steps of an engine.
+pub fn with_engine(device: Device, engine: EngineChoice) -> Device {
+    let usual = KernelSteps::default();
+    match engine {
+        EngineChoice::DriftWithoutGraphs => device.with_steps(usual.without_graphs()),
+        #[cfg(feature = "cuda-products")]
+        EngineChoice::DriftProducts => device.with_steps(usual.with_own_products()),
+        EngineChoice::Candle => device.without_kernels(),
+        EngineChoice::Drift | EngineChoice::CandleTransformers => device,
+    }
+}
+
+fn name_of(model: &ModelChoice) -> String {
+    match model {
+        ModelChoice::Embedded => "the built-in model".to_owned(),
+        ModelChoice::Folder(folder) => drift_core::checkpoint::folder_name(folder),
+        ModelChoice::Synthetic(shape) => shape.name().to_owned(),
+    }
+}
+
+fn failed(model: &ModelChoice, engine: EngineChoice, error: &Error) -> DeviceSpeed {
+    DeviceSpeed {
+        model: name_of(model),
+        engine,
+        lp: None,
+        problem: Some(error.to_string()),
+        tokens_per_second: 0.0,
+        steps: 0,
+        kernel_steps: 0,
+        start_seconds: 0.0,
+        bytes_per_second: None,
+        floor_share: None,
+        self_check: None,
+    }
+}

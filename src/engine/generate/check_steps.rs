@@ -1,0 +1,342 @@
+//! Steps of a device beside candle's operations and the host, for its self-check.
+//!
+//! The host keeps a row for each text, as it does where candle computes. After each step of the device it asks how far each row has
+//! read, lets candle read the same, and compares the logits behind the last token; draws from the device's own logits under the
+//! host's mask, and follows what is forced; and then text, place in the automaton and end have to be the same. So a first
+//! difference is found where it is made, and rounding never sends the two different ways.
+
+use super::check_report::NearTie;
+use super::compared::{BothLogits, Compared};
+use super::evidence::{ComparedChoice, Evidence};
+use super::on_device::{OnDevice, Starter};
+use super::row::Row;
+use super::schedule::{Item, longest_first};
+
+use super::{End, Options, Prompt};
+use crate::model::cuda::{DeviceRow, Entering, RowEnd, WorkDone};
+use crate::model::{Cache, Decoder, Feed, HiddenStates, Room};
+use drift_core::constraint::{DeviceRule, Mask};
+use drift_core::error::Result;
+use drift_core::sampling::{Candidates, draw, most_likely};
+
+/// Writes the prompts' texts on a device for so many steps behind the prompts, each step beside candle's operations.
+///
+/// # Errors
+/// If the device fails, or has no room.
+pub(super) fn check_steps(
+    starter: Starter<'_>,
+    decoder: &Decoder,
+    (prompts, options): (&[Prompt], &Options),
+    steps: usize,
+    evidence: &mut Evidence<'_>,
+) -> Result<Compared> {
+    let mut beside = Beside::new(starter, decoder, (prompts, options))?;
+    let mut compared = Compared::new(decoder, beside.rows.len(), options);
+    evidence.begin(prompts, options);
+    let mut left = steps;
+    let most = beside.most_steps(steps);
+    for step in 0..most {
+        let reads_prompts = beside.reads_prompts();
+        if beside.rows.iter().all(|row| row.end.is_some()) || left == 0 {
+            break;
+        }
+        left -= usize::from(!reads_prompts);
+        if beside.step(step, &mut compared, evidence)? {
+            return Ok(compared);
+        }
+    }
+    beside.counters(&mut compared)?;
+    Ok(compared)
+}
+
+/// A batch on a device, and the same on the host.
+struct Beside<'c> {
+    decoder: &'c Decoder,
+    options: &'c Options,
+    /// The cache that the device writes, which is there as long as it does.
+    _cache: Cache,
+    device: OnDevice<'c>,
+    candle: Cache,
+    rows: Vec<Row<'c>>,
+    /// The rows as the device left them.
+    left: Vec<DeviceRow>,
+    /// What the device should have counted.
+    work: WorkDone,
+}
+
+impl<'c> Beside<'c> {
+    fn new(
+        starter: Starter<'_>,
+        decoder: &'c Decoder,
+        (prompts, options): (&'c [Prompt], &'c Options),
+    ) -> Result<Self> {
+        let context = decoder.config().max_position_embeddings;
+        let longest =
+            prompts.iter().map(|p| (p.tokens.len() + p.most_tokens).min(context)).max().unwrap_or(0);
+        let row = |(slot, item): (usize, Item)| {
+            let mut row = Row::new(&prompts[item.prompt], item, options, context, true);
+            row.slot = slot;
+            row
+        };
+        let rows: Vec<Row<'c>> = longest_first(prompts).enumerate().map(row).collect();
+        let caches = || decoder.cache(rows.len(), longest, Room::Static);
+        let (mut cache, mut candle) = (caches()?, caches()?);
+        let mut device = OnDevice::new(starter, (decoder, &cache), (prompts, options))?;
+        let running = rows.iter().filter(|row| row.end.is_none());
+        let entering: Vec<Entering<'_>> = running.map(|row| device.entering(row)).collect();
+        // What candle reads of long prompts it reads for both.
+        let read: Vec<Feed<'_>> = (entering.iter().filter(|text| text.row.base > 0))
+            .map(|text| Feed {
+                row: text.slot,
+                tokens: &rows[text.slot].prompt.tokens[..text.row.base as usize],
+            })
+            .collect();
+        if !read.is_empty() {
+            decoder.forward(&read, &mut cache, HiddenStates::None)?;
+            decoder.forward(&read, &mut candle, HiddenStates::None)?;
+        }
+        device.step.enter(&entering, &cache)?;
+        device.running = entering.iter().map(|text| text.slot).collect();
+        let left = device.step.rows()?;
+        Ok(Beside { decoder, options, _cache: cache, device, candle, rows, left, work: WorkDone::default() })
+    }
+
+    /// Steps that suffice for these behind prompts, which are read some tokens at a time.
+    fn most_steps(&self, steps: usize) -> usize {
+        let unread =
+            self.left.iter().map(|row| row.count.saturating_sub(row.read) as usize).max().unwrap_or(0);
+        4 * (steps + unread)
+    }
+
+    /// Whether a row has not read its prompt.
+    fn reads_prompts(&self) -> bool {
+        self.rows.iter().zip(&self.left).any(|(row, left)| row.end.is_none() && left.read < left.prompt)
+    }
+
+    /// The text of a row as it should lie in the memory of the device.
+    fn text(&self, at: usize) -> Vec<u32> {
+        let row = &self.rows[at];
+        let (tokens, forced) = row.so_far();
+        let mark = |(token, forced): (&u32, &bool)| token | if *forced { DeviceRow::FORCED } else { 0 };
+        let prompt = &row.prompt.tokens[self.left[at].base as usize..];
+        prompt.iter().copied().chain(tokens.iter().zip(forced).map(mark)).collect()
+    }
+
+    /// One step; whether something differs.
+    fn step(&mut self, step: usize, compared: &mut Compared, evidence: &mut Evidence<'_>) -> Result<bool> {
+        let slots = self.device.step.slots();
+        let before: Vec<Vec<u32>> = (0..self.rows.len()).map(|at| self.text(at)).collect();
+        // What was forced behind the prompts.
+        if step == 0 && self.texts(compared)? {
+            return Ok(true);
+        }
+        self.device.step.step(self.device.running.len())?;
+        let slots = self.device.step.slots() - slots;
+        let (old, now) = (self.left.clone(), self.device.step.rows()?);
+        let Some(reads) = self.reads((&old, &now), &before, (step, slots), compared) else { return Ok(true) };
+        self.left = now;
+        let tokens: Vec<Vec<u32>> = (reads.iter())
+            .map(|read| {
+                before[read.row][read.from..read.to].iter().map(|token| token & !DeviceRow::FORCED).collect()
+            })
+            .collect();
+        let feeds: Vec<Feed<'_>> =
+            reads.iter().zip(&tokens).map(|(read, tokens)| Feed { row: read.row, tokens }).collect();
+        let hidden = self.decoder.forward(&feeds, &mut self.candle, HiddenStates::Last)?;
+        let (known, device) = (self.device.step.head_rows(), self.device.step.logits()?);
+        let ids = self.device.table.as_ref().map(|table| table.head_ids().to_vec());
+        let ids = ids.filter(|ids| ids.len() < self.decoder.config().vocab_size);
+        let logits = match &ids {
+            Some(ids) => self.decoder.logits_of(&hidden, ids)?,
+            None => self.decoder.logits(&hidden)?,
+        };
+        let logits: Vec<Vec<f32>> = logits.to_vec2().map_err(crate::model::failed)?;
+        for (read, candle) in reads.iter().zip(&logits).filter(|(read, _)| read.chooses) {
+            let own = &device[read.row * known..(read.row + 1) * known];
+            let both = BothLogits { device: own, candle, ids: ids.as_deref() };
+            if self.choice((step, read.row), both, compared, evidence)? {
+                return Ok(true);
+            }
+        }
+        self.texts(compared)
+    }
+
+    /// What each running row read in a step; none if that cannot be.
+    fn reads(
+        &mut self,
+        (old, now): (&[DeviceRow], &[DeviceRow]),
+        texts: &[Vec<u32>],
+        (step, slots): (usize, u64),
+        compared: &mut Compared,
+    ) -> Option<Vec<RowRead>> {
+        let mut reads = Vec::new();
+        let mut total = 0;
+        for (at, row) in self.rows.iter().enumerate() {
+            let runs = row.end.is_none();
+            let (from, to) = (old[at].read as usize, now[at].read as usize);
+            let is_sound = if runs { from < to && to <= texts[at].len() } else { from == to };
+            if !is_sound {
+                let of = texts[at].len();
+                let problem = format!("step {step}, row {at}: it read its tokens {from} to {to} of {of}");
+                compared.differs(problem);
+                return None;
+            }
+            if runs {
+                total += to - from;
+                let (position, count) = ((old[at].base as usize + from) as u64, (to - from) as u64);
+                let chooses = to == texts[at].len();
+                self.work.row_passes += 1;
+                self.work.positions += count;
+                self.work.keys_read += position + count;
+                self.work.keys_seen += count * position + count * (count + 1) / 2;
+                self.work.choices += u64::from(chooses);
+                reads.push(RowRead { row: at, from, to, chooses });
+            }
+        }
+        if total as u64 > slots {
+            compared.differs(format!("step {step}: {total} tokens were read in {slots} slots"));
+            return None;
+        }
+        Some(reads)
+    }
+
+    /// Compares the logits of a row, and takes the token that they give; whether something differs.
+    fn choice(
+        &mut self,
+        (step, at): (usize, usize),
+        logits: BothLogits<'_>,
+        compared: &mut Compared,
+        evidence: &mut Evidence<'_>,
+    ) -> Result<bool> {
+        let row = &mut self.rows[at];
+        let position = row.written();
+        let (worst, part) = compared.logits(logits.device, logits.candle);
+        compared.choices += 1;
+        evidence.choices.push(ComparedChoice {
+            step,
+            row: at,
+            position,
+            largest_difference: part,
+            logits: logits.best().into_iter().chain([worst]).map(|slot| logits.of(slot)).collect(),
+        });
+        let place = format!("step {step}, row {at}, token {position}");
+        if part > compared.bound {
+            evidence.whole = Some(logits.whole(step, at));
+            let bound = compared.bound;
+            let (id, device, candle) = logits.of(worst);
+            return Ok(compared.differs(format!(
+                "{place}: the logit of id {id} is {device}, by candle's operations {candle}: {part:.1e} of the \
+                 largest, where {bound:.1e} is rounding"
+            )));
+        }
+        let constraint = row.prompt.constraint.clone();
+        let mask = constraint.mask(&row.state);
+        let (taken, forced) = match mask {
+            Mask::Forced(token) => (token, true),
+            _ => {
+                let by_device = candidates(logits.device, logits.ids, mask);
+                match draw(by_device, &self.options.sampling, &mut row.noise, position) {
+                    Ok(token) => (token, false),
+                    Err(error) => {
+                        evidence.whole = Some(logits.whole(step, at));
+                        return Ok(compared.differs(format!("{place}: {error}")));
+                    }
+                }
+            }
+        };
+        if !compared.is_drawn && !forced {
+            let preferred = most_likely(candidates(logits.candle, logits.ids, mask))?;
+            if preferred != taken
+                && let Some(gap) = logits.gap(preferred, taken)
+            {
+                let (by_kernels, by_candle) = (taken, preferred);
+                compared.near_ties.push(NearTie { row: at, position, by_kernels, by_candle, gap });
+            }
+        }
+        row.take(taken, forced, true);
+        Ok(false)
+    }
+
+    /// Whether text, state or end of a row is another than the host's.
+    fn texts(&mut self, compared: &mut Compared) -> Result<bool> {
+        let (ends, mut now) = (self.device.step.ends()?, self.device.step.rows()?);
+        for (at, (row, end)) in self.rows.iter().zip(&ends).enumerate() {
+            if !self.device.running.contains(&at) {
+                continue;
+            }
+            let expected = self.text(at);
+            let count = now[at].count as usize;
+            let found = self.device.step.raw_text(at, count.min(expected.len()))?;
+            let problem =
+                if let Some(place) = (0..found.len()).find(|place| found[*place] != expected[*place]) {
+                    let said = |token: u32| match token & DeviceRow::FORCED {
+                        0 => format!("{token}"),
+                        _ => format!("{}, forced", token & !DeviceRow::FORCED),
+                    };
+                    let (found, expected) = (said(found[place]), said(expected[place]));
+                    Some(format!("token {place} of its text is {found}, by the host {expected}"))
+                } else if count != expected.len() {
+                    Some(format!("its text has {count} tokens, by the host {}", expected.len()))
+                } else {
+                    self.state_differs(row, &now[at]).or_else(|| end_differs(*end, row.end))
+                };
+            if let Some(problem) = problem {
+                return Ok(compared.differs(format!("row {at}: {problem}")));
+            }
+        }
+        let rows = &self.rows;
+        self.device.running.retain(|at| rows[*at].end.is_none());
+        self.left.clear();
+        self.left.append(&mut now);
+        Ok(false)
+    }
+
+    /// Where a row stands, if it is elsewhere than on the host.
+    fn state_differs(&self, row: &Row<'_>, found: &DeviceRow) -> Option<String> {
+        let DeviceRule::Automaton(follow) = row.prompt.constraint.device_rule() else { return None };
+        let expected = self.device.table.as_ref()?.place_of(follow, row.prompt_index(), row.state);
+        let found = (found.at, found.place);
+        // A text that may have no more tokens is not followed any further.
+        let is_over = row.end.is_some();
+        (found != expected && !is_over)
+            .then(|| format!("it stands at segment and place {found:?}, by the host at {expected:?}"))
+    }
+
+    /// Whether the device counted something else than the host.
+    fn counters(&mut self, compared: &mut Compared) -> Result<()> {
+        let (found, expected) = (self.device.step.work()?, self.work);
+        if found != expected {
+            compared.differs(format!("it counted {found:?}, the host {expected:?}"));
+        }
+        Ok(())
+    }
+}
+
+/// What a row read in a step: tokens of its text.
+struct RowRead {
+    row: usize,
+    from: usize,
+    to: usize,
+    /// Whether it was the last one, so that the next is chosen.
+    chooses: bool,
+}
+
+/// What a mask leaves of logits, of all tokens or of some ids.
+fn candidates<'a>(logits: &'a [f32], ids: Option<&'a [u32]>, mask: Mask<'a>) -> Candidates<'a> {
+    match (ids, mask) {
+        (Some(known), Mask::Only(ids)) => Candidates::Listed { logits, known, ids },
+        (_, Mask::Only(ids)) => Candidates::Only(logits, ids),
+        (_, Mask::Except(ids)) => Candidates::Except(logits, ids),
+        _ => Candidates::Except(logits, &[]),
+    }
+}
+
+/// How a row ended, if it ended otherwise on the host.
+fn end_differs(found: Option<RowEnd>, expected: Option<End>) -> Option<String> {
+    let is_same = match (found, expected) {
+        (None, None) => true,
+        (Some(RowEnd::Eos), Some(End::Eos)) | (Some(RowEnd::Length), Some(End::Length)) => true,
+        _ => false,
+    };
+    (!is_same).then(|| format!("its end is {found:?}, by the host {expected:?}"))
+}

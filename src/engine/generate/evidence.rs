@@ -1,0 +1,153 @@
+//! What is kept of self-checks: verdicts for the next run, and what a failed one compared, to be sent to who can say why.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::check_report::SelfCheck;
+use super::{Options, Prompt};
+use crate::model::Config;
+use crate::model::cuda::GpuIdentity;
+use drift_core::io::{hash_bytes, read_to_limit, write_atomic};
+
+/// The form of what is kept, and of what is compared: another one asks anew.
+const SCHEMA: &str = "drift.self-check/1";
+
+/// Bytes of a kept verdict at most.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Characters of the hash that names a verdict's file.
+const NAME_CHARACTERS: usize = 32;
+
+/// What a verdict holds for.
+#[derive(Debug, Serialize)]
+pub(super) struct VerdictKey<'k> {
+    pub device: GpuIdentity,
+    pub config: &'k Config,
+    pub dtype: &'static str,
+    /// What the device does in the run.
+    pub task: String,
+    /// How kernels are launched.
+    pub steps: String,
+    /// How the run draws.
+    pub sampling: String,
+    pub rows: usize,
+}
+
+/// A verdict in its file.
+#[derive(Serialize, Deserialize)]
+struct KeptVerdict {
+    schema: String,
+    drift: String,
+    /// What it holds for, whole.
+    of: serde_json::Value,
+    check: SelfCheck,
+}
+
+impl VerdictKey<'_> {
+    fn file(&self, folder: &Path) -> Option<(PathBuf, serde_json::Value)> {
+        let of = serde_json::to_value(self).ok()?;
+        let text = format!("{SCHEMA}\0{}\0{of}", env!("CARGO_PKG_VERSION"));
+        let name = hash_bytes("", text.as_bytes()).sha256;
+        Some((folder.join(format!("{}.json", &name[..NAME_CHARACTERS])), of))
+    }
+
+    /// The verdict of an earlier run; none if there is none, or its file is not whole, or of something else.
+    pub(super) fn kept(&self, folder: &Path) -> Option<SelfCheck> {
+        let (file, of) = self.file(folder)?;
+        let kept: KeptVerdict = serde_json::from_slice(&read_to_limit(&file, MOST_BYTES).ok()?).ok()?;
+        let is_of_this = kept.schema == SCHEMA && kept.drift == env!("CARGO_PKG_VERSION") && kept.of == of;
+        is_of_this.then_some(kept.check)
+    }
+
+    /// Keeps a verdict. Where that is not possible the next run checks again.
+    pub(super) fn keep(&self, folder: &Path, check: &SelfCheck) {
+        let Some((file, of)) = self.file(folder) else { return };
+        let (schema, drift) = (SCHEMA.to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+        let kept = KeptVerdict { schema, drift, of, check: check.clone() };
+        if let (Ok(()), Ok(text)) = (std::fs::create_dir_all(folder), serde_json::to_vec_pretty(&kept)) {
+            let _ = write_atomic(&file, &text);
+        }
+    }
+}
+
+/// A choice that was compared.
+#[derive(Debug, Serialize)]
+pub(super) struct ComparedChoice {
+    pub step: usize,
+    pub row: usize,
+    /// Of the token in its text.
+    pub position: usize,
+    /// As a part of the largest logit by candle.
+    pub largest_difference: f64,
+    /// The best by candle, and the one that differs most: id, logit by the kernels, logit by candle.
+    pub logits: Vec<(u32, f32, f32)>,
+}
+
+/// All logits of the choice that differs.
+#[derive(Debug, Serialize)]
+pub(super) struct WholeRow {
+    pub step: usize,
+    pub row: usize,
+    /// Whose they are; none: of the vocabulary in order.
+    pub ids: Option<Vec<u32>>,
+    pub by_kernels: Vec<f32>,
+    pub by_candle: Vec<f32>,
+}
+
+/// What a prompt of the check was.
+#[derive(Debug, Serialize)]
+struct CheckedPrompt {
+    number: usize,
+    tokens: Vec<u32>,
+    texts: usize,
+    most_tokens: usize,
+}
+
+/// What a check compared so far.
+#[derive(Debug)]
+pub(super) struct Evidence<'e> {
+    config: &'e Config,
+    prompts: Vec<CheckedPrompt>,
+    sampling: String,
+    seed: u64,
+    pub choices: Vec<ComparedChoice>,
+    pub whole: Option<WholeRow>,
+}
+
+impl<'e> Evidence<'e> {
+    /// Of a model of this shape.
+    pub(super) fn new(config: &'e Config) -> Self {
+        let (prompts, sampling, choices) = Default::default();
+        Evidence { config, prompts, sampling, seed: 0, choices, whole: None }
+    }
+
+    /// A round begins.
+    pub(super) fn begin(&mut self, prompts: &[Prompt], options: &Options) {
+        let prompt = |prompt: &Prompt| CheckedPrompt {
+            number: prompt.number,
+            tokens: prompt.tokens.clone(),
+            texts: prompt.generations,
+            most_tokens: prompt.most_tokens,
+        };
+        self.prompts = prompts.iter().map(prompt).collect();
+        (self.sampling, self.seed) = (format!("{:?}", options.sampling), options.seed);
+        self.choices.clear();
+    }
+
+    /// Writes three files into a folder; whether it could.
+    pub(super) fn write(&self, folder: &Path, check: &SelfCheck) -> bool {
+        let config = serde_json::to_value(self.config).unwrap_or_default();
+        let inputs = serde_json::json!({
+            "schema": SCHEMA, "drift": env!("CARGO_PKG_VERSION"), "config": config, "sampling": self.sampling,
+            "seed": self.seed, "prompts": self.prompts, "check": check,
+        });
+        let put = |name: &str, value: serde_json::Result<Vec<u8>>| {
+            value.is_ok_and(|bytes| write_atomic(&folder.join(name), &bytes).is_ok())
+        };
+        std::fs::create_dir_all(folder).is_ok()
+            && put("check.json", serde_json::to_vec_pretty(&inputs))
+            && put("choices.json", serde_json::to_vec(&self.choices))
+            && put("whole-row.json", serde_json::to_vec(&self.whole))
+    }
+}

@@ -1,0 +1,201 @@
+//! The self-check of a device before its texts count: some rows of the run, written by drift's kernels and computed again by candle's
+//! operations on the same device, with the run's own weights, encoding and logit processor.
+//!
+//! `check_steps` compares logits, tokens, states and counters step by step, `check_draws` draws alone; here it is said which rows, what
+//! follows from the outcome, and for whom a verdict is kept (`evidence`). What is not compared: batches of more rows than
+//! [`MOST_ROWS`], texts behind the first steps, and what a kernel does that fails neither now nor in these rows.
+
+use std::time::Instant;
+
+use super::check_draws::check_draws;
+use super::check_report::{SelfCheck, SelfChecking, Verdict};
+use super::check_steps::check_steps;
+use super::compared::Compared;
+use super::evidence::{Evidence, VerdictKey};
+use super::on_device::{DeviceTask, Starter, given_up};
+use super::{Options, Prompt};
+use crate::model::Decoder;
+use crate::model::cuda::GpuIdentity;
+use drift_core::error::{Error, Result};
+use drift_core::sampling::Sampling;
+
+/// The most rows of a check.
+const MOST_ROWS: usize = 16;
+
+/// Greedy steps of each row behind its prompt, and, where the run draws, steps of its own way to draw.
+const GREEDY_STEPS: usize = 32;
+const DRAWN_STEPS: usize = 8;
+
+/// The most tokens of a text of a check: forced runs make it longer than its steps.
+const MOST_TOKENS: usize = 160;
+
+/// How many tokens prompts of a check have at least, in turn, where the run has texts as long: their own; so many that a warp of
+/// `attend` goes over them more than once where one block takes all positions, as it does while prompts are read; and so many that it
+/// does where several share them, which candle reads.
+const LENGTHS: [usize; 3] = [0, 240, 640];
+
+impl SelfCheck {
+    /// With what was compared.
+    fn take(&mut self, compared: &Compared) {
+        self.rows = self.rows.max(compared.rows);
+        self.choices += compared.choices;
+        self.drawn += if compared.is_drawn { compared.choices } else { 0 };
+        self.bound = compared.bound;
+        self.largest_difference = self.largest_difference.max(compared.largest);
+        self.mean_difference = self.mean_difference.max(compared.mean());
+        self.near_ties.extend_from_slice(&compared.near_ties);
+        if let Some(problem) = &compared.problem {
+            self.verdict = Verdict::Differs;
+            self.problem = Some(problem.clone());
+        }
+    }
+}
+
+/// What is left of a run for a device once it was checked, and what the check came to; nothing is checked where no device is, or
+/// where there is nothing for it to do.
+///
+/// # Errors
+/// If the device fails and the run insists on it, if it has no room for the kernels, or if candle has lost it, too.
+pub(super) fn trusted<'g>(
+    starter: Option<Starter<'g>>,
+    decoder: &Decoder,
+    (prompts, options): (&[Prompt], &Options),
+) -> Result<(Option<Starter<'g>>, Option<SelfCheck>)> {
+    let task = DeviceTask::of(prompts, options).filter(|_| options.self_check.is_wanted);
+    let (Some(starter), Some(task)) = (starter, task) else { return Ok((starter, None)) };
+    let began = Instant::now();
+    let checked = Checking { starter, decoder, prompts, options, task }.run();
+    let (mut check, error) = match checked {
+        // No room for the kernels: candle's operations want more.
+        Err(error @ Error::Parameter { .. }) => return Err(error),
+        Err(error) => (SelfCheck::failed(&error), Some(error)),
+        Ok(checked) => checked,
+    };
+    check.seconds = began.elapsed().as_secs_f64();
+    if check.verdict == Verdict::Passed {
+        return Ok((Some(starter), Some(check)));
+    }
+    if options.self_check.insists && check.verdict == Verdict::Differs {
+        check.insisted = true;
+        return Ok((Some(starter), Some(check)));
+    }
+    let error = error.unwrap_or_else(|| {
+        let problem = check.problem.as_deref().unwrap_or("differs");
+        Error::input("the self-check", problem, "")
+    });
+    given_up(decoder, &error, options)?;
+    Ok((None, Some(check)))
+}
+
+/// A check that is to be made.
+struct Checking<'c> {
+    starter: Starter<'c>,
+    decoder: &'c Decoder,
+    prompts: &'c [Prompt],
+    options: &'c Options,
+    task: DeviceTask,
+}
+
+impl Checking<'_> {
+    /// What it comes to, with the error that it ended with, if it did.
+    fn run(&self) -> Result<(SelfCheck, Option<Error>)> {
+        let device = (self.starter.start)()?.identity();
+        let key = device.clone().map(|device| self.key(device));
+        let verdicts = self.options.self_check.verdicts.as_deref();
+        let place = verdicts.zip(key.as_ref());
+        if let Some(known) = place.and_then(|(folder, key)| key.kept(folder)) {
+            return Ok((SelfCheck { kept: true, ..known }, None));
+        }
+        let (mut check, mut evidence) = (SelfCheck::begun(device), Evidence::new(self.decoder.config()));
+        let outcome = self.compare(&mut check, &mut evidence);
+        if let Err(error) = &outcome {
+            (check.verdict, check.problem) = (Verdict::Failed, Some(error.to_string()));
+        }
+        if check.verdict != Verdict::Passed {
+            check.evidence = self
+                .options
+                .self_check
+                .evidence
+                .as_deref()
+                .and_then(|folder| evidence.write(folder, &check).then(|| folder.display().to_string()));
+        }
+        // What failed may have been the moment's.
+        if let (Some((folder, key)), Ok(())) = (place, &outcome) {
+            key.keep(folder, &check);
+        }
+        Ok((check, outcome.err()))
+    }
+
+    fn key(&self, device: GpuIdentity) -> VerdictKey<'_> {
+        VerdictKey {
+            device,
+            config: self.decoder.config(),
+            dtype: self.decoder.device().dtype().as_str(),
+            task: format!("{:?}", self.task),
+            steps: format!("{:?}", self.starter.steps),
+            sampling: format!("{:?}", self.options.sampling),
+            rows: self.rows(),
+        }
+    }
+
+    fn rows(&self) -> usize {
+        MOST_ROWS.min(self.options.batch.max(1))
+    }
+
+    /// Compares greedy texts, then some that are drawn as the run draws.
+    fn compare(&self, check: &mut SelfCheck, evidence: &mut Evidence<'_>) -> Result<()> {
+        let (prompts, rows) = (self.some_prompts(), self.rows());
+        let greedy = (Sampling::GREEDY, GREEDY_STEPS);
+        let drawn = (self.options.sampling.clone(), DRAWN_STEPS);
+        let rounds = [Some(greedy), Some(drawn).filter(|(sampling, _)| sampling.temperature.is_some())];
+        for (sampling, steps) in rounds.into_iter().flatten() {
+            let options = Options {
+                batch: rows,
+                sampling,
+                seed: self.options.seed,
+                self_check: SelfChecking::OFF,
+                ..Options::default()
+            };
+            let how = (&*prompts, &options);
+            let compared = match self.task {
+                DeviceTask::Draws => check_draws(self.starter, self.decoder, how, steps)?,
+                DeviceTask::Automaton | DeviceTask::Any => {
+                    check_steps(self.starter, self.decoder, how, steps, evidence)?
+                }
+            };
+            check.take(&compared);
+            if compared.problem.is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The first prompts of the run, as they are and behind more tokens in turn, with as many texts as fill the rows. How attention
+    /// goes over positions depends on how many there are, and a run comes to more of them than the first steps do.
+    fn some_prompts(&self) -> Vec<Prompt> {
+        let rows = self.rows();
+        let context = self.decoder.config().max_position_embeddings;
+        let has_room = |prompt: &&Prompt| prompt.tokens.len() < context && prompt.most_tokens > 0;
+        let few: Vec<&Prompt> = self.prompts.iter().filter(has_room).take(rows).collect();
+        if few.is_empty() {
+            return Vec::new();
+        }
+        let longest = self.prompts.iter().map(|prompt| prompt.tokens.len() + prompt.most_tokens).max();
+        let longest = longest.unwrap_or(0).min(context.saturating_sub(MOST_TOKENS));
+        let count = few.len().max(LENGTHS.len().min(rows));
+        let prompt = |at: usize| {
+            let prompt = few[at % few.len()];
+            let lacks = LENGTHS[at % LENGTHS.len()].min(longest).saturating_sub(prompt.tokens.len());
+            let before = prompt.tokens.iter().cycle().take(lacks);
+            Prompt {
+                tokens: before.chain(&prompt.tokens).copied().collect(),
+                generations: rows / count + usize::from(at < rows % count),
+                done: [].into(),
+                most_tokens: prompt.most_tokens.min(MOST_TOKENS),
+                ..prompt.clone()
+            }
+        };
+        (0..count).map(prompt).collect()
+    }
+}

@@ -1,0 +1,123 @@
+//! Which libraries of NVIDIA's a drift with CUDA wants, and which of them this machine has. Nothing is loaded: a drift that was built
+//! with CUDA does not start where one is missing, and another one cannot use them.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// Names as the loader looks for them, of CUDA 13, and the package of PyPI that has the library; the driver's is in none.
+const WANTED: [(&str, Option<&str>); 7] = [
+    ("libcuda.so.1", None),
+    ("libcudart.so.13", Some("nvidia-cuda-runtime==13.*")),
+    ("libnvrtc.so.13", Some("nvidia-cuda-nvrtc==13.*")),
+    ("libnvrtc-builtins.so.13.", Some("nvidia-cuda-nvrtc==13.*")),
+    ("libcublas.so.13", Some("nvidia-cublas==13.*")),
+    ("libcublasLt.so.13", Some("nvidia-cublas==13.*")),
+    ("libcurand.so.10", Some("nvidia-curand==10.*")),
+];
+
+/// Where loaders look, and where CUDA's own installer puts libraries.
+const FOLDERS: [&str; 6] = [
+    "/lib64",
+    "/usr/lib64",
+    "/usr/lib/x86_64-linux-gnu",
+    "/lib/x86_64-linux-gnu",
+    "/usr/lib/wsl/lib",
+    "/usr/local/cuda/lib64",
+];
+
+/// The loader's own list of libraries.
+const LOADER_CACHE: &str = "/etc/ld.so.cache";
+
+/// A library that a drift with CUDA wants.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CudaLibrary {
+    /// The beginning of its file's name.
+    pub name: String,
+    /// The folder in which it was found; none if it was not.
+    pub folder: Option<String>,
+    /// The package of PyPI that has it; none of the driver's.
+    pub package: Option<String>,
+}
+
+/// All libraries that a drift with CUDA wants, and where they are.
+pub fn cuda_libraries() -> Vec<CudaLibrary> {
+    let set = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> =
+        std::env::split_paths(&set).chain(FOLDERS.iter().map(PathBuf::from)).collect();
+    let listed = std::fs::read(LOADER_CACHE).unwrap_or_default();
+    let folder = |name: &str| {
+        let found =
+            folders.iter().find(|folder| has(folder, name)).map(|folder| folder.display().to_string());
+        found.or_else(|| listed_in(&listed, name))
+    };
+    WANTED
+        .iter()
+        .map(|(name, package)| CudaLibrary {
+            name: (*name).to_owned(),
+            folder: folder(name),
+            package: package.map(str::to_owned),
+        })
+        .collect()
+}
+
+/// The commands that bring what is missing; none if nothing is.
+pub fn install_line(libraries: &[CudaLibrary]) -> Option<String> {
+    let missing = || libraries.iter().filter(|library| library.folder.is_none());
+    let mut packages: Vec<&str> = missing().filter_map(|library| library.package.as_deref()).collect();
+    packages.dedup();
+    let driver = missing().any(|library| library.package.is_none());
+    let driver = driver
+        .then(|| "install NVIDIA's driver of CUDA 13 or newer (its package is the system's)".to_owned());
+    let others = (!packages.is_empty()).then(|| {
+        let quoted: Vec<String> = packages.iter().map(|package| format!("'{package}'")).collect();
+        format!(
+            "pip install --target cuda-libraries {} && export LD_LIBRARY_PATH=$PWD/cuda-libraries/nvidia/cu13/lib:$LD_LIBRARY_PATH",
+            quoted.join(" ")
+        )
+    });
+    let lines: Vec<String> = driver.into_iter().chain(others).collect();
+    (!lines.is_empty()).then(|| lines.join("; "))
+}
+
+fn has(folder: &Path, name: &str) -> bool {
+    let Ok(entries) = std::fs::read_dir(folder) else { return false };
+    entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with(name))
+}
+
+/// The folder of a library in the loader's list, where paths stand as texts that a zero ends.
+fn listed_in(list: &[u8], name: &str) -> Option<String> {
+    let paths = list.split(|byte| *byte == 0).filter_map(|text| std::str::from_utf8(text).ok());
+    let mut paths = paths.filter(|text| text.starts_with('/')).filter_map(|text| text.rsplit_once('/'));
+    paths.find(|(_, file)| file.starts_with(name)).map(|(folder, _)| folder.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_installed_by_one_line() {
+        let library = |name: &str, found: bool, package: Option<&str>| CudaLibrary {
+            name: name.to_owned(),
+            folder: found.then(|| "/lib".to_owned()),
+            package: package.map(str::to_owned),
+        };
+        let all =
+            [library("a", true, None), library("b", false, Some("p==1")), library("c", false, Some("p==1"))];
+        let line = install_line(&all).unwrap();
+        assert!(line.starts_with("pip install --target cuda-libraries 'p==1' && "), "{line}");
+        assert!(install_line(&[library("a", false, None)]).unwrap().contains("driver"));
+        assert_eq!(install_line(&all[..1]), None);
+    }
+
+    #[test]
+    fn libraries_are_found_in_folders_and_in_the_loaders_list() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("libcublas.so.13.0.2"), "").unwrap();
+        assert!(has(folder.path(), "libcublas.so.13") && !has(folder.path(), "libcublasLt.so.13"));
+        let list = b"glibc-ld.so.cache1.1\0\x01\xff\0libcuda.so.1\0/usr/lib/libcuda.so.1\0";
+        assert_eq!(listed_in(list, "libcuda.so.1").as_deref(), Some("/usr/lib"));
+        assert_eq!(listed_in(list, "libnvrtc"), None);
+    }
+}

@@ -1,0 +1,38 @@
+//! What a step left in the memory of a device, for who compares it with what it should be.
+
+use super::{DecodeStep, DeviceRow};
+use drift_core::error::{Error, Result};
+
+impl DecodeStep<'_> {
+    /// The logits of the last step, `[rows, head rows]`; those of rows that did not choose are of earlier steps, or no numbers.
+    ///
+    /// # Errors
+    /// If the device fails, also in a step before.
+    pub(crate) fn logits(&mut self) -> Result<Vec<f32>> {
+        let count = self.batch.count as usize * self.head_rows();
+        Ok(self.numbers(self.logits, count)?.into_iter().map(f32::from_bits).collect())
+    }
+
+    /// How all rows stand.
+    ///
+    /// # Errors
+    /// If the device fails, also in a step before.
+    pub(crate) fn rows(&mut self) -> Result<Vec<DeviceRow>> {
+        let size = size_of::<DeviceRow>() / 4;
+        let words = self.numbers(self.batch.rows, size * self.batch.count as usize)?;
+        let rows: Option<Vec<DeviceRow>> = words.chunks_exact(size).map(DeviceRow::of).collect();
+        rows.ok_or_else(|| Error::internal("the device", "a row of another size"))
+    }
+
+    /// The first `count` tokens of a row's text, the unread end of its prompt first; [`DeviceRow::FORCED`] is set of forced ones.
+    ///
+    /// # Errors
+    /// If the device fails, or the text has no room for so many.
+    pub(crate) fn raw_text(&mut self, slot: usize, count: usize) -> Result<Vec<u32>> {
+        let stride = self.batch.stride as usize;
+        if count > stride || slot >= self.batch.count as usize {
+            return Err(Error::internal("the device", format!("row {slot} has {count} tokens of {stride}")));
+        }
+        self.numbers(self.batch.texts + 4 * (slot * stride) as u64, count)
+    }
+}
