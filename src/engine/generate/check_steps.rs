@@ -333,10 +333,9 @@ fn candidates<'a>(logits: &'a [f32], ids: Option<&'a [u32]>, mask: Mask<'a>) -> 
 
 /// How a row ended, if it ended otherwise on the host.
 fn end_differs(found: Option<RowEnd>, expected: Option<End>) -> Option<String> {
-    let is_same = match (found, expected) {
-        (None, None) => true,
-        (Some(RowEnd::Eos), Some(End::Eos)) | (Some(RowEnd::Length), Some(End::Length)) => true,
-        _ => false,
-    };
+    let is_same = matches!(
+        (found, expected),
+        (None, None) | (Some(RowEnd::Eos), Some(End::Eos)) | (Some(RowEnd::Length), Some(End::Length))
+    );
     (!is_same).then(|| format!("its end is {found:?}, by the host {expected:?}"))
 }

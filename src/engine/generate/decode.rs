@@ -302,7 +302,7 @@ impl<'a> Run<'a> {
             Err(error) => {
                 given_up(self.decoder, &error, self.options)?;
                 self.sampler = None;
-                logits.to_host()?;
+                logits.move_to_host()?;
                 return Ok(vec![None; rows.len()]);
             }
         };

@@ -12,6 +12,9 @@ use drift_core::sampling;
 /// Steps between two looks. A row that ends on the way is passed over until then.
 const STEPS: u64 = 8;
 
+/// A row that is over: its place among the rows, why, and its text.
+type EndedRow = (usize, RowEnd, WrittenText);
+
 impl Run<'_> {
     /// Some steps on the device; texts that are over then have all their tokens. What the device failed with, if it did: then no
     /// text is over that was not before.
@@ -39,7 +42,7 @@ impl Run<'_> {
     }
 
     /// Lets rows enter, some steps be done, and reads the texts that are over, by the row's place; and what it was to do.
-    fn ask(&mut self, device: &mut OnDevice<'_>) -> Result<(Vec<(usize, RowEnd, WrittenText)>, WorkCounts)> {
+    fn ask(&mut self, device: &mut OnDevice<'_>) -> Result<(Vec<EndedRow>, WorkCounts)> {
         let runs = |row: &&Row<'_>| row.end.is_none() && !device.running.contains(&row.slot);
         let entering: Vec<Entering<'_>> =
             self.rows.iter().filter(runs).map(|row| device.entering(row)).collect();

@@ -144,7 +144,7 @@ impl Logits {
     ///
     /// # Errors
     /// If the device fails.
-    pub(super) fn to_host(&mut self) -> Result<()> {
+    pub(super) fn move_to_host(&mut self) -> Result<()> {
         if let Some(logits) = self.on_device.take() {
             self.full = flat(&logits)?;
         }

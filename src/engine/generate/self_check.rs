@@ -146,7 +146,7 @@ impl Checking<'_> {
     fn compare(&self, check: &mut SelfCheck, evidence: &mut Evidence<'_>) -> Result<()> {
         let (prompts, rows) = (self.some_prompts(), self.rows());
         let greedy = (Sampling::GREEDY, GREEDY_STEPS);
-        let drawn = (self.options.sampling.clone(), DRAWN_STEPS);
+        let drawn = (self.options.sampling, DRAWN_STEPS);
         let rounds = [Some(greedy), Some(drawn).filter(|(sampling, _)| sampling.temperature.is_some())];
         for (sampling, steps) in rounds.into_iter().flatten() {
             let options = Options {
