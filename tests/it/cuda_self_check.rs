@@ -274,8 +274,8 @@ fn planted_faults_end_in_texts_of_candle() {
             [$(|emulator: &mut Emulator| plant(emulator, $at)),*]
         };
     }
-    type Planted = fn(&mut Emulator) -> Result<(), String>;
-    let all: [Planted; 16] = planted!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+    type Plant = fn(&mut Emulator) -> Result<(), String>;
+    let all: [Plant; 16] = planted!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
     let behind = ["attend", "choose", "add_norm", "pack"];
     let done: Vec<()> = (0..all.len())
         .into_par_iter()
