@@ -27,7 +27,7 @@ use candle_core::{Device, Storage, Tensor};
 use super::blas::{Blas, cublas_says};
 use super::compile::{self, said, told, told_with};
 #[cfg(feature = "cuda-products")]
-use super::early::launch_early;
+use super::early::{launch_early, set_up};
 use super::gpu::{Gpu, GpuIdentity, Product};
 use super::identity::identity_of;
 use super::{KernelShape, without_kernels};
@@ -119,6 +119,18 @@ impl Driver {
         let set = driver.blas.set_workspace(workspace, WORKSPACE_BYTES);
         set.map_err(|error| cublas_says(&driver.name, error, ""))?;
         Ok(driver)
+    }
+
+    /// The same whose kernels begin before those before them are over, where the GPU can that.
+    ///
+    /// # Errors
+    /// If kernels cannot be set up for it.
+    #[cfg(feature = "cuda-products")]
+    pub(super) fn launching_early(mut self) -> Result<Self> {
+        let capability = self.stream.context().compute_capability();
+        let capability = told(&self.name, "the GPU cannot be used", capability)?;
+        self.overlaps = set_up(&self.name, capability, self.kernels.iter().map(|(_, kernel)| kernel))?;
+        Ok(self)
     }
 
     /// Makes the GPU that of this thread, for the driver's calls.

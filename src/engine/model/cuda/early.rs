@@ -5,14 +5,13 @@
 
 use std::ffi::c_void;
 
-use candle_core::cuda::cudarc::driver::DriverError;
 use candle_core::cuda::cudarc::driver::sys::{
     CUfunction, CUfunction_attribute, CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue,
     CUlaunchConfig, CUstream, cuLaunchKernelEx,
 };
+use candle_core::cuda::cudarc::driver::{CudaFunction, DriverError};
 
 use super::compile::told;
-use super::driver::Driver;
 use drift_core::error::Result;
 
 /// The least compute capability of a GPU that launches a kernel before the one before it is over.
@@ -22,25 +21,22 @@ const OVERLAPS_FROM: (i32, i32) = (9, 0);
 /// of `product_64` beside four of `attend`. A multiprocessor has one division at a time, and changes it only when it is idle.
 const SHARED_PERCENT: i32 = 50;
 
-impl Driver {
-    /// The same whose kernels begin before those before them are over, where the GPU can that.
-    ///
-    /// # Errors
-    /// If kernels cannot be set up for it.
-    pub(super) fn launching_early(mut self) -> Result<Self> {
-        let capability =
-            told(&self.name, "the GPU cannot be used", self.stream.context().compute_capability())?;
-        self.overlaps = capability >= OVERLAPS_FROM;
-        if self.overlaps {
-            let division = CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
-            let set = self
-                .kernels
-                .iter()
-                .try_for_each(|(_, kernel)| kernel.set_attribute(division, SHARED_PERCENT));
-            told(&self.name, "kernels cannot be set up", set)?;
-        }
-        Ok(self)
+/// Sets kernels up to begin before those before them are over; whether the GPU can that.
+///
+/// # Errors
+/// If kernels cannot be set up for it.
+pub(super) fn set_up<'k>(
+    gpu: &str,
+    capability: (i32, i32),
+    mut kernels: impl Iterator<Item = &'k CudaFunction>,
+) -> Result<bool> {
+    let overlaps = capability >= OVERLAPS_FROM;
+    if overlaps {
+        let division = CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+        let set = kernels.try_for_each(|kernel| kernel.set_attribute(division, SHARED_PERCENT));
+        told(gpu, "kernels cannot be set up", set)?;
     }
+    Ok(overlaps)
 }
 
 /// Launches a kernel that may begin before those before it on the stream are over (programmatic dependent launch: CUDA driver API,
