@@ -744,5 +744,7 @@ fn a_barrier_that_is_left_out_shows() {
     };
     let missed: Vec<&String> = barriers.iter().filter(|barrier| !shows(barrier)).collect();
     eprintln!("{} barriers", barriers.len());
-    assert!(barriers.len() >= 30 && missed.is_empty(), "of {} barriers: {missed:?}", barriers.len());
+    // Ten of them are those of products.
+    let least = if cfg!(feature = "cuda-products") { 30 } else { 20 };
+    assert!(barriers.len() >= least && missed.is_empty(), "of {} barriers: {missed:?}", barriers.len());
 }
