@@ -591,7 +591,7 @@ fn conformers_of_one_text_are_judged_each_by_itself() {
     assert_eq!(count(runs(&shown)["automaton"], "passed"), 3);
     assert!(texts(&folder, "texts.jsonl").iter().all(whole));
 
-    run(&["--eos", "[/CONFORMERS]"]).refused_for("is no token");
+    run(&["--eos", "[/CONFORMERS]"]).refused_for("is not a token");
     folder.file("many.jsonl", String::from_utf8(folder.read("examples.jsonl")).unwrap().repeat(11));
     run(&["--examples", "many.jsonl"]).refused_for("hold 11 conformers");
     folder.file("none.jsonl", "{}\n");
