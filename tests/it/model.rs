@@ -410,7 +410,7 @@ fn the_end_of_text_is_looked_up_in_order() {
     folder.file("generation_config.json", r#"{"eos_token_id": [7, 8], "top_k": 20}"#);
     assert_eq!(ends(&config).unwrap(), [7, 8]);
     folder.file("generation_config.json", r#"{"eos_token_id": 4000000}"#);
-    assert!(ends(&config).unwrap_err().to_string().contains("4000000 is no token"));
+    assert!(ends(&config).unwrap_err().to_string().contains("4000000 is not a token"));
     folder.file("generation_config.json", "[");
     assert!(ends(&config).unwrap_err().to_string().contains("generation_config.json"));
 }
