@@ -99,7 +99,7 @@ def test_ids_that_are_not_legal() -> None:
     said = line(error)
     assert f"completion 1, token 9 behind the prompt: {wrong[9]} `C` is not legal there; allowed are " in said
     assert "tokenizer qwen-like writes them in encoding fixed" in said
-    for bad, expected in (([10**6], "1000000 is no token"), ([-1], "-1 is no token"), ([0], "token 0")):
+    for bad, expected in (([10**6], "1000000 is not a token"), ([-1], "-1 is not a token"), ([0], "token 0")):
         with pytest.raises(moldrift.ForbiddenToken, match=expected):
             automaton().legal("CCO", bad)
     # The answer to another molecule, and the prompt left in.
