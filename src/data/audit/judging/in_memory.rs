@@ -23,8 +23,8 @@ const KEPT_MOLECULES: usize = 4_096;
 /// Judges texts in memory, beside references that it is given once.
 ///
 /// ```
-/// use drift::audit::JudgePlan;
-/// use drift::{Job, Judge};
+/// use drift_core::job::Job;
+/// use drift_data::audit::{Judge, JudgePlan};
 ///
 /// let mut judge = Judge::new(JudgePlan::default())?;
 /// judge.add_texts("CCO", &["[C]<-1.2000,-0.2000,0.0000>[C]<0.0000,0.5500,0.0000>[O]<1.1700,-0.3000,0.0000>"])?;
@@ -36,7 +36,7 @@ const KEPT_MOLECULES: usize = 4_096;
 /// assert!(scores.conformers[0].verdict.valid && scores.conformers[0].rmsd[0] < 0.1);
 /// assert_eq!(scores.conformers[1].verdict.why, "no end: no [/CONFORMER]");
 /// assert_eq!(scores.groups[0].coverage[0].unwrap().cov_recall, 1.0);
-/// # Ok::<(), drift::Error>(())
+/// # Ok::<(), drift_core::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct Judge {
