@@ -238,6 +238,13 @@ class Chemistry:
         return Chem.MolFromSmiles(Chem.MolToSmiles(new))
 
 
+def flat(smiles):
+    """The SMILES without stereo."""
+    mol = Chem.MolFromSmiles(smiles)
+    Chem.RemoveStereochemistry(mol)
+    return Chem.MolToSmiles(mol)
+
+
 def with_stereo(mol, draw):
     """Every open stereo element set at random; the canonical SMILES, or None."""
     mol = Chem.Mol(mol)
@@ -572,6 +579,16 @@ def plain(text):
     return re.sub(r"\[([A-Za-z]{1,2})\]", lambda m: m.group(1) if m.group(1) in BARE else m.group(), bare)
 
 
+def heavy_atoms(mol):
+    """The SMILES of the heavy atoms of a molecule with hydrogens, and its atoms in the order of that text."""
+    for atom in mol.GetAtoms():
+        atom.SetIntProp("_at", atom.GetIdx())
+    heavy = Chem.RemoveHs(mol)
+    text = Chem.MolToSmiles(heavy)
+    order = json.loads(heavy.GetProp("_smilesAtomOutputOrder").replace(",]", "]"))
+    return text, [heavy.GetAtomWithIdx(k).GetIntProp("_at") for k in order]
+
+
 def collect_rows(work, count):
     smiles = prepare(work, count)["smiles"]
     done = checkpoint(work)
@@ -592,11 +609,7 @@ def collect_rows(work, count):
             continue
         mol = Chem.AddHs(Chem.MolFromSmiles(smiles[index]))
         masses = np.array([a.GetMass() for a in mol.GetAtoms()])
-        for atom in mol.GetAtoms():
-            atom.SetIntProp("_at", atom.GetIdx())
-        heavy = Chem.RemoveHs(mol)
-        text = Chem.MolToSmiles(heavy)
-        order = [heavy.GetAtomWithIdx(k).GetIntProp("_at") for k in json.loads(heavy.GetProp("_smilesAtomOutputOrder").replace(",]", "]"))]
+        text, order = heavy_atoms(mol)
         if text != smiles[index]:
             raise SystemExit(f"{smiles[index]} comes back as {text}")
         for conformer in entry["conformers"]:
@@ -684,25 +697,29 @@ def write_whole(path, data):
     os.replace(temporary, path)
 
 
-def versions():
+def write_rows(path, rows):
+    """Writes JSON Lines, gzipped, the same bytes for the same rows; these bytes, and the text."""
+    text = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows).encode()
+    buffer = io.BytesIO()
+    with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=buffer, mtime=0) as out:
+        out.write(text)
+    write_whole(path, buffer.getvalue())
+    return buffer.getvalue(), text
+
+
+def versions(xtb=True):
+    """What computes; of xTB only where it does."""
+    found = {"python": platform.python_version(), "rdkit": rdBase.rdkitVersion, "numpy": np.__version__}
+    if not xtb:
+        return found
     banner = subprocess.run(["xtb", "--version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout.decode()
-    return {
-        "python": platform.python_version(),
-        "rdkit": rdBase.rdkitVersion,
-        "numpy": np.__version__,
-        "xtb": re.search(r"xtb version (\S+)", banner).group(1),
-    }
+    return {**found, "xtb": re.search(r"xtb version (\S+)", banner).group(1)}
 
 
 def collect(arguments):
     work, target = Path(arguments.work), Path(arguments.out)
     rows, counts = collect_rows(work, arguments.molecules)
-    text = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
-    buffer = io.BytesIO()
-    with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=buffer, mtime=0) as out:
-        out.write(text.encode())
-    data = buffer.getvalue()
-    write_whole(target / "default.jsonl.gz", data)
+    data, text = write_rows(target / "default.jsonl.gz", rows)
     kept = prepare(work, arguments.molecules)
     manifest = {
         "name": "default",
@@ -722,7 +739,7 @@ def collect(arguments):
         "settings": kept["settings"],
         "versions": versions(),
         "counts": counts,
-        "file": {"name": "default.jsonl.gz", "bytes": len(data), "bytes_unpacked": len(text.encode()), "sha256": hashlib.sha256(data).hexdigest()},
+        "file": {"name": "default.jsonl.gz", "bytes": len(data), "bytes_unpacked": len(text), "sha256": hashlib.sha256(data).hexdigest()},
         "statistics": statistics(rows),
     }
     if arguments.reference:

@@ -10,7 +10,6 @@ seed and its SMILES alone.
 
 import argparse
 import gzip
-import io
 import json
 import multiprocessing
 import sys
@@ -24,13 +23,6 @@ from rdkit.Chem import AllChem, rdDistGeom
 ROUTES = 60_000
 CHUNK = 500
 LARGEST = 34  # heavy atoms; build.py's corpus has the larger ones
-
-
-def flat(smiles):
-    """The SMILES without stereo."""
-    mol = Chem.MolFromSmiles(smiles)
-    Chem.RemoveStereochemistry(mol)
-    return Chem.MolToSmiles(mol)
 
 
 def routes(start):
@@ -50,7 +42,7 @@ def routes(start):
             kept = chemistry.charged(mol, draw) if draw.random() < build.CHARGED_SHARE else mol
             smiles = build.with_stereo(kept or mol, draw)
             if smiles:
-                found.setdefault(flat(smiles), smiles)
+                found.setdefault(build.flat(smiles), smiles)
     return found
 
 
@@ -66,14 +58,8 @@ def conformer(smiles):
     optimise(mol, maxIters=200)
     masses = np.array([a.GetMass() for a in mol.GetAtoms()])
     xyz = build.frame(masses, mol.GetConformer().GetPositions(), build.rng("axes", smiles))
-    for atom in mol.GetAtoms():
-        atom.SetIntProp("_at", atom.GetIdx())
-    heavy = Chem.RemoveHs(mol)
-    if Chem.MolToSmiles(heavy) != smiles:
-        return None
-    order = json.loads(heavy.GetProp("_smilesAtomOutputOrder").replace(",]", "]"))
-    points = xyz[[heavy.GetAtomWithIdx(k).GetIntProp("_at") for k in order]]
-    return {"canonical_smiles": smiles, "embedded_smiles": build.enriched(smiles, points)}
+    text, order = build.heavy_atoms(mol)
+    return {"canonical_smiles": smiles, "embedded_smiles": build.enriched(smiles, xyz[order])} if text == smiles else None
 
 
 def main():
@@ -83,7 +69,7 @@ def main():
     parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
     with gzip.open(build.HERE / "default.jsonl.gz", "rt") as rows:
-        known = {flat(json.loads(row)["canonical_smiles"]) for row in rows}
+        known = {build.flat(json.loads(row)["canonical_smiles"]) for row in rows}
     with multiprocessing.get_context("spawn").Pool(arguments.workers) as pool:
         found = {}
         for some in pool.imap(routes, range(0, ROUTES, CHUNK)):
@@ -100,11 +86,7 @@ def main():
                 rows.append({"id": f"more-{len(rows):05d}", **row})
             if len(rows) % 500 == 0:
                 print(f"{len(rows)} of {len(smiles)} conformers", file=sys.stderr, flush=True)
-    text = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
-    data = io.BytesIO()
-    with gzip.GzipFile(fileobj=data, mode="wb", compresslevel=9, mtime=0) as out:
-        out.write(text.encode())
-    build.write_whole(Path(arguments.out) / "training.jsonl.gz", data.getvalue())
+    build.write_rows(Path(arguments.out) / "training.jsonl.gz", rows)
     print(f"{len(rows)} conformers of {len(smiles)} molecules", file=sys.stderr)
 
 

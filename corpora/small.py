@@ -14,9 +14,7 @@ taken in which the first atom has x and y of at least zero.
 """
 
 import argparse
-import gzip
 import hashlib
-import io
 import json
 import multiprocessing
 import sys
@@ -163,13 +161,6 @@ class Growth:
         return Chem.MolFromSmiles(Chem.MolToSmiles(new))
 
 
-def flat(mol):
-    """The SMILES without stereo."""
-    mol = Chem.Mol(mol)
-    Chem.RemoveStereochemistry(mol)
-    return Chem.MolToSmiles(mol)
-
-
 def molecules(task):
     """Molecules of some attempts: {SMILES without stereo: SMILES}."""
     part, start = task
@@ -184,7 +175,7 @@ def molecules(task):
             mol = growth.charged(mol) or mol
         smiles = build.with_stereo(mol, draw)
         if smiles:
-            found.setdefault(flat(Chem.MolFromSmiles(smiles)), smiles)
+            found.setdefault(build.flat(smiles), smiles)
     return found
 
 
@@ -228,21 +219,24 @@ def frame(masses, xyz, first):
     return xyz * np.array([x, y, x * y])
 
 
-def row(mol, positions, smiles):
-    """The text of one geometry, or None where its SMILES is another."""
+def with_conformers(mol, geometries):
+    """The molecule with these geometries alone, `[atoms, 3]` each."""
     mol = Chem.Mol(mol)
     mol.RemoveAllConformers()
-    conformer = Chem.Conformer(mol.GetNumAtoms())
-    conformer.SetPositions(np.ascontiguousarray(positions))
-    mol.AddConformer(conformer)
+    for positions in geometries:
+        conformer = Chem.Conformer(mol.GetNumAtoms())
+        conformer.SetPositions(np.ascontiguousarray(positions))
+        mol.AddConformer(conformer, assignId=True)
+    return mol
+
+
+def row(mol, positions, smiles):
+    """The text of one geometry, or None where its SMILES is another."""
+    mol = with_conformers(mol, [positions])
     Chem.AssignStereochemistryFrom3D(mol)
-    for atom in mol.GetAtoms():
-        atom.SetIntProp("_at", atom.GetIdx())
-    heavy = Chem.RemoveHs(mol)
-    if Chem.MolToSmiles(heavy) != smiles:
+    text, order = build.heavy_atoms(mol)
+    if text != smiles:
         return None
-    order = json.loads(heavy.GetProp("_smilesAtomOutputOrder").replace(",]", "]"))
-    order = [heavy.GetAtomWithIdx(k).GetIntProp("_at") for k in order]
     masses = np.array([a.GetMass() for a in mol.GetAtoms()])
     return {"canonical_smiles": smiles, "embedded_smiles": build.enriched(smiles, frame(masses, positions, order[0])[order])}
 
@@ -276,18 +270,14 @@ def test_rows(smiles):
     if mol is None:
         return []
     symbols = [a.GetSymbol() for a in mol.GetAtoms()]
-    rows, kept = [], Chem.Mol(mol)
-    kept.RemoveAllConformers()
+    found = []
     for number in distinct(mol, 6):
         result = build.xtb(symbols, mol.GetConformer(number).GetPositions(), Chem.GetFormalCharge(mol), "normal", 200, 1.0)
-        if result is None or not result[3] or build.same_molecule(mol, result[0], smiles):
-            continue
-        xyz = result[0]
-        conformer = Chem.Conformer(mol.GetNumAtoms())
-        conformer.SetPositions(np.ascontiguousarray(xyz))
-        kept.AddConformer(conformer, assignId=True)
-    for number in distinct(kept, 6):
-        rows.append(row(kept, kept.GetConformer(number).GetPositions(), smiles))
+        # One that ran out of cycles, or whose bonds or stereo changed, is no reference.
+        if result is not None and result[3] and not build.same_molecule(mol, result[0], smiles):
+            found.append(result[0])
+    kept = with_conformers(mol, found)
+    rows = [row(kept, kept.GetConformer(number).GetPositions(), smiles) for number in distinct(kept, 6)]
     return [r for r in rows if r]
 
 
@@ -307,15 +297,6 @@ def grown(pool, part, wanted, without):
     return smiles[:wanted]
 
 
-def written(path, rows, name):
-    text = "".join(json.dumps({"id": f"{name}-{k:06d}", **r}, separators=(",", ":")) + "\n" for k, r in enumerate(rows))
-    data = io.BytesIO()
-    with gzip.GzipFile(fileobj=data, mode="wb", compresslevel=9, mtime=0) as out:
-        out.write(text.encode())
-    build.write_whole(path, data.getvalue())
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=["train", "test"])
@@ -325,18 +306,23 @@ def main():
     parser.add_argument("--exclude", type=Path, help="molecules to leave out: a CSV with SMILES in its first column")
     arguments = parser.parse_args()
     RDLogger.DisableLog("rdApp.*")
-    without = set()
+    # Now, not when all is computed: it fails where there is no xtb.
+    versions = build.versions(xtb=arguments.part == "test")
+    without, excluded = set(), None
     if arguments.exclude:
+        excluded = {"name": arguments.exclude.name, "sha256": hashlib.sha256(arguments.exclude.read_bytes()).hexdigest()}
         for line in arguments.exclude.read_text().splitlines():
-            mol = Chem.MolFromSmiles(line.split(",")[0].strip() or "?")
-            without.update([flat(mol)] if mol else [])
+            smiles = line.split(",")[0].strip()
+            # The head of the columns is no SMILES.
+            if smiles and Chem.MolFromSmiles(smiles):
+                without.add(build.flat(smiles))
     count = arguments.molecules or {"train": 80_000, "test": 600}[arguments.part]
     with multiprocessing.get_context("spawn").Pool(arguments.workers) as pool:
         held_out = grown(pool, "test", HELD_OUT, without)
         if arguments.part == "test":
             smiles = held_out[:count]
         else:
-            without.update(flat(Chem.MolFromSmiles(s)) for s in held_out)
+            without.update(build.flat(smiles) for smiles in held_out)
             smiles = grown(pool, "train", count, without)
         rows, done = [], 0
         for some in pool.imap(train_rows if arguments.part == "train" else test_rows, smiles, chunksize=16):
@@ -345,14 +331,16 @@ def main():
             if done % 1000 == 0:
                 print(f"{done} of {len(smiles)} molecules, {len(rows)} conformers", file=sys.stderr, flush=True)
     name = "small" if arguments.part == "test" else "small-train"
-    digest = written(arguments.out / f"{name}.jsonl.gz", rows, name)
+    rows = [{"id": f"{name}-{k:06d}", **r} for k, r in enumerate(rows)]
+    _, text = build.write_rows(arguments.out / f"{name}.jsonl.gz", rows)
     about = {
         "command": f"corpora/small.py {arguments.part} --molecules {count}",
         "seed": build.SEED,
+        "excluded": excluded,
         "molecules": len({r["canonical_smiles"] for r in rows}),
         "conformers": len(rows),
-        "sha256": digest,
-        "versions": build.versions(),
+        "sha256": hashlib.sha256(text).hexdigest(),
+        "versions": versions,
     }
     build.write_whole(arguments.out / f"{name}.json", (json.dumps(about, indent=1) + "\n").encode())
     print(json.dumps(about), file=sys.stderr)
