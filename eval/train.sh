@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # Trains the reference checkpoints again, as eval/README.md lists them: bash eval/train.sh OUT [NAME…]
-# About 55 core minutes each. What is finished in OUT is not made again, and what was stopped goes on.
+# About 55 core minutes each. What is finished in OUT is not made again, and what was stopped goes on. `small-bins` makes its corpus
+# first, in about 40 core minutes (corpora/requirements.txt); QM9_TEST is a CSV of molecules to leave out, GeoMol's
+# data/QM9/test_smiles.csv.
 set -euo pipefail
-out=${1:?usage: eval/train.sh OUT [NAME...]}
+out=$(realpath -m "${1:?usage: eval/train.sh OUT [NAME...]}")
 shift
+QM9_TEST=${QM9_TEST:+$(realpath "$QM9_TEST")}
 cd "$(dirname "$0")/.."
 
 # Trains NAME, unless it is finished: NAME option…
@@ -16,20 +19,34 @@ model() {
     if [ -f "$out/$name/training.safetensors" ]; then
         resume=(--resume)
     fi
-    drift train-model --corpus corpora/default.jsonl.gz corpora/training.jsonl.gz --batch-tokens 4096 --copy-weight 3 \
-        "$@" -o "$out/$name" "${resume[@]}"
+    drift train-model --batch-tokens 4096 "$@" -o "$out/$name" "${resume[@]}"
 }
 
+drug_like=(--corpus corpora/default.jsonl.gz corpora/training.jsonl.gz --copy-weight 3)
+
 train() { # name architecture tokenizer outline-steps steps
-    model "$1" --arch "$2" --tokenizer "$3" --hidden 192 --layers 4 --heads 4 --kv-heads 2 --head-dim 48 \
+    model "$1" "${drug_like[@]}" --arch "$2" --tokenizer "$3" --hidden 192 --layers 4 --heads 4 --kv-heads 2 --head-dim 48 \
         --intermediate 512 --outline-steps "$4" --steps "$5" --learning-rate 3e-3 --warmup 100
 }
 
 # Goes on where each conformer is shaken a little whenever it is seen, so that exact planes are no texts of their own.
 go_on() { # name from
-    model "$1" --init "$out/$2" --steps 1000 --learning-rate 2e-3 --warmup 50 --optimizer muon --noise 0.005 --seed 1
+    model "$1" "${drug_like[@]}" --init "$out/$2" --steps 1000 --learning-rate 2e-3 --warmup 50 --optimizer muon --noise 0.005 --seed 1
 }
 
+small_bins() {
+    local encoding=binned-v2:-6.5,6.5,0.05 corpus=$out/small-train.jsonl.gz tokenizer=$out/small-bins-tokenizer
+    if [ ! -f "$corpus" ]; then
+        python3 corpora/small.py train --out "$out" ${QM9_TEST:+--exclude "$QM9_TEST"}
+    fi
+    if [ ! -f "$tokenizer/tokenizer.json" ]; then
+        drift train-tokenizer --base qwen-like --encoding "$encoding" --tokens-per-block 4 -o "$tokenizer"
+    fi
+    model small-bins --corpus "$corpus" --arch qwen3 --encoding "$encoding" --tokenizer "$tokenizer" --hidden 192 --layers 5 --heads 4 \
+        --kv-heads 2 --head-dim 48 --intermediate 512 --steps 3000 --learning-rate 3e-3 --optimizer muon --noise 0.002
+}
+
+mkdir -p "$out"
 # candle asks for the number of processors around each product unless it is set; training is on threads of its own.
 export RAYON_NUM_THREADS=${RAYON_NUM_THREADS:-2}
 for name in "${@:-qwen-like}"; do
@@ -39,6 +56,7 @@ for name in "${@:-qwen-like}"; do
         qwen-like-separate) train $name-begun qwen3 qwen-like-separate 800 3000 && go_on $name $name-begun ;;
         # As many passes over the data as qwen-like, with fewer tokens: what eval/README.md compares.
         qwen-like-separate-passes) train $name qwen3 qwen-like-separate 480 1800 ;;
+        small-bins) small_bins ;;
         *) echo "no recipe for $name" >&2; exit 2 ;;
     esac
 done
