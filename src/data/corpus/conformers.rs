@@ -7,7 +7,7 @@ use super::smiles_order::SmilesSource;
 use super::summary::ReadSummary;
 use super::{Context, Emit, ReadOptions, Source, jsonl, plain, read};
 use drift_core::encoding::{Encoding, Precision, Reading, Written};
-use drift_core::error::Result;
+use drift_core::error::{Error, Parameter, Result};
 use drift_core::io;
 use drift_core::job::{InputHash, Job, Unit};
 
@@ -53,7 +53,7 @@ impl Conformers for Files {
             None => Ok(()),
             Some(pipe) => {
                 let problem = "a pipe cannot be read twice, and it holds more than is kept in memory";
-                Err(drift_core::error::Error::input(pipe.display(), problem, "write it to a file first"))
+                Err(Error::input(pipe.display(), problem, "write it to a file first"))
             }
         }
     }
@@ -96,13 +96,13 @@ impl Conformers for Embedded {
         let name = "corpora/default.jsonl.gz";
         if self.reading.encoding.is_decimal() && self.reading.precision() > Precision::FOUR {
             let problem = format!("has four decimals, not {}", self.reading.precision().in_words());
-            let remedy = format!("give {} with conformers of your own", drift_core::error::Parameter::Corpus);
-            return Err(drift_core::error::Error::input("the built-in corpus", problem, remedy));
+            let remedy = format!("give {} with conformers of your own", Parameter::Corpus);
+            return Err(Error::input("the built-in corpus", problem, remedy));
         }
         if !self.reading.encoding.has_coordinates() {
             let problem = format!("has coordinates, and the numbers of {} are codes", self.reading.encoding);
-            let remedy = format!("give {} with texts of this encoding", drift_core::error::Parameter::Corpus);
-            return Err(drift_core::error::Error::input("the built-in corpus", problem, remedy));
+            let remedy = format!("give {} with texts of this encoding", Parameter::Corpus);
+            return Err(Error::input("the built-in corpus", problem, remedy));
         }
         // Its file has commas, whatever its blocks are to be written with.
         let reading = Reading { texts: None, cut: true, ..self.reading };
@@ -112,7 +112,7 @@ impl Conformers for Embedded {
             Reading { texts: Some(Encoding::FIXED), ..reading }
         };
         let mut reader = io::decompressed(Cursor::new(EMBEDDED))
-            .map_err(|e| drift_core::error::Error::internal(name, format!("{e}; the build is damaged")))?;
+            .map_err(|e| Error::internal(name, format!("{e}; the build is damaged")))?;
         let source = Source { name: name.to_owned(), reader: &mut *reader };
         let mut summary = read_from(jsonl::read, source, reading, job, emit)?;
         summary.inputs.push(Self::source());

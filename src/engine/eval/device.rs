@@ -87,24 +87,30 @@ pub struct DeviceSpeed {
     pub self_check: Option<SelfCheck>,
 }
 
+impl DeviceReport {
+    /// What this machine has for a device; nothing has run on it.
+    fn of_machine(device: &str) -> Self {
+        let libraries = cuda_libraries();
+        DeviceReport {
+            schema: SCHEMA.to_owned(),
+            provenance: Provenance::of(Vec::new()),
+            environment: Environment::here(),
+            device: device.to_owned(),
+            problem: None,
+            has_cuda: cfg!(feature = "cuda"),
+            install: install_line(&libraries).filter(|_| device != "cpu"),
+            libraries,
+            free_bytes: None,
+            runs: Vec::new(),
+            seconds: 0.0,
+            advice: Vec::new(),
+        }
+    }
+}
+
 /// What is there where the device cannot be used: libraries, and why.
 pub fn unusable_device(device: &str, problem: &Error) -> DeviceReport {
-    let libraries = cuda_libraries();
-    let install = install_line(&libraries);
-    DeviceReport {
-        schema: SCHEMA.to_owned(),
-        provenance: Provenance::of(Vec::new()),
-        environment: Environment::here(),
-        device: device.to_owned(),
-        problem: Some(problem.to_string()),
-        has_cuda: cfg!(feature = "cuda"),
-        libraries,
-        install,
-        free_bytes: None,
-        runs: Vec::new(),
-        seconds: 0.0,
-        advice: Vec::new(),
-    }
+    DeviceReport { problem: Some(problem.to_string()), ..DeviceReport::of_machine(device) }
 }
 
 /// Runs each engine on each model of the plan, and says what came out. A run that fails is a part of the report.
@@ -114,21 +120,8 @@ pub fn unusable_device(device: &str, problem: &Error) -> DeviceReport {
 pub fn examine_device(plan: &DevicePlan, job: &Job) -> Result<DeviceReport> {
     let began = Instant::now();
     let device = &plan.run.device;
-    let libraries = cuda_libraries();
-    let mut report = DeviceReport {
-        schema: SCHEMA.to_owned(),
-        provenance: Provenance::of(Vec::new()),
-        environment: Environment::here(),
-        device: device.name().to_owned(),
-        problem: None,
-        has_cuda: cfg!(feature = "cuda"),
-        install: install_line(&libraries).filter(|_| device.name() != "cpu"),
-        libraries,
-        free_bytes: device.free_bytes(),
-        runs: Vec::new(),
-        seconds: 0.0,
-        advice: Vec::new(),
-    };
+    let mut report =
+        DeviceReport { free_bytes: device.free_bytes(), ..DeviceReport::of_machine(device.name()) };
     let choice =
         CorpusChoice { part: Some(EvalPart::Test), most: Some(plan.run.batch), ..CorpusChoice::default() };
     let molecules = Molecules::of_corpus(&Embedded::default(), "the embedded corpus", &choice, job)?;

@@ -8,16 +8,16 @@
 use super::check_report::NearTie;
 use super::compared::{BothLogits, Compared};
 use super::evidence::{ComparedChoice, Evidence};
+use super::head::Choice;
 use super::on_device::{OnDevice, Starter};
 use super::row::Row;
 use super::schedule::{Item, longest_first};
-
 use super::{End, Options, Prompt};
 use crate::model::cuda::{DeviceRow, Entering, RowEnd, WorkDone};
 use crate::model::{Cache, Decoder, Feed, HiddenStates, Room};
-use drift_core::constraint::{DeviceRule, Mask};
+use drift_core::constraint::DeviceRule;
 use drift_core::error::Result;
-use drift_core::sampling::{Candidates, draw, most_likely};
+use drift_core::sampling::{draw, most_likely};
 
 /// Writes the prompts' texts on a device for so many steps behind the prompts, each step beside candle's operations.
 ///
@@ -231,21 +231,20 @@ impl<'c> Beside<'c> {
         }
         let constraint = row.prompt.constraint.clone();
         let mask = constraint.mask(&row.state);
-        let (taken, forced) = match mask {
-            Mask::Forced(token) => (token, true),
-            _ => {
-                let by_device = candidates(logits.device, logits.ids, mask);
-                match draw(by_device, &self.options.sampling, &mut row.noise, position) {
-                    Ok(token) => (token, false),
-                    Err(error) => {
-                        evidence.whole = Some(logits.whole(step, at));
-                        return Ok(compared.differs(format!("{place}: {error}")));
-                    }
+        let (taken, forced) = match Choice::of_known(logits.device, logits.ids, mask) {
+            Choice::Forced(token) => (token, true),
+            Choice::Draw(left) => match draw(left, &self.options.sampling, &mut row.noise, position) {
+                Ok(token) => (token, false),
+                Err(error) => {
+                    evidence.whole = Some(logits.whole(step, at));
+                    return Ok(compared.differs(format!("{place}: {error}")));
                 }
-            }
+            },
         };
-        if !compared.is_drawn && !forced {
-            let preferred = most_likely(candidates(logits.candle, logits.ids, mask))?;
+        if !compared.is_drawn
+            && let Choice::Draw(left) = Choice::of_known(logits.candle, logits.ids, mask)
+        {
+            let preferred = most_likely(left)?;
             if preferred != taken
                 && let Some(gap) = logits.gap(preferred, taken)
             {
@@ -259,7 +258,7 @@ impl<'c> Beside<'c> {
 
     /// Whether text, state or end of a row is another than the host's.
     fn texts(&mut self, compared: &mut Compared) -> Result<bool> {
-        let (ends, mut now) = (self.device.step.ends()?, self.device.step.rows()?);
+        let (ends, now) = (self.device.step.ends()?, self.device.step.rows()?);
         for (at, (row, end)) in self.rows.iter().zip(&ends).enumerate() {
             if !self.device.running.contains(&at) {
                 continue;
@@ -286,8 +285,7 @@ impl<'c> Beside<'c> {
         }
         let rows = &self.rows;
         self.device.running.retain(|at| rows[*at].end.is_none());
-        self.left.clear();
-        self.left.append(&mut now);
+        self.left = now;
         Ok(false)
     }
 
@@ -319,16 +317,6 @@ struct RowRead {
     to: usize,
     /// Whether it was the last one, so that the next is chosen.
     chooses: bool,
-}
-
-/// What a mask leaves of logits, of all tokens or of some ids.
-fn candidates<'a>(logits: &'a [f32], ids: Option<&'a [u32]>, mask: Mask<'a>) -> Candidates<'a> {
-    match (ids, mask) {
-        (Some(known), Mask::Only(ids)) => Candidates::Listed { logits, known, ids },
-        (_, Mask::Only(ids)) => Candidates::Only(logits, ids),
-        (_, Mask::Except(ids)) => Candidates::Except(logits, ids),
-        _ => Candidates::Except(logits, &[]),
-    }
 }
 
 /// How a row ended, if it ended otherwise on the host.

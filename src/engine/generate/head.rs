@@ -57,6 +57,14 @@ impl<'a> Choice<'a> {
             Mask::Forced(token) => Choice::Forced(token),
         }
     }
+
+    /// What a mask leaves of the logits of some sorted ids; of all logits without ids.
+    pub(super) fn of_known(logits: &'a [f32], known: Option<&'a [u32]>, mask: Mask<'a>) -> Self {
+        match (known, mask) {
+            (Some(known), Mask::Only(ids)) => Choice::Draw(Candidates::Listed { logits, known, ids }),
+            (_, mask) => Choice::of(logits, mask),
+        }
+    }
 }
 
 /// The logits of one step.
