@@ -57,6 +57,8 @@ pub(super) struct Args {
 /// Looks, checks, times, writes, shows.
 pub(super) fn run(args: &Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     Outputs::new().file("-o", not_stdout(Some(&args.output)))?;
+    // A name that no device has is a slip, and not worth a report.
+    Device::elsewhere(&args.device)?;
     let report = match Device::parse(&args.device) {
         Ok(device) => examine_device(&plan(args, device)?, job)?,
         Err(problem) => unusable_device(&args.device, &problem),

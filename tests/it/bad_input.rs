@@ -708,3 +708,22 @@ fn usage_errors_are_2() {
         assert_eq!(refused(&folder, arguments), line);
     }
 }
+
+/// A name that no device has is refused without a report; a GPU that cannot be used has one, which says what is missing.
+#[test]
+fn devices_that_are_not_there_are_told_apart() {
+    let folder = Folder::new();
+    folder
+        .drift(&["device", "--device", "banana", "-o", "report.json"])
+        .refused_for("--device: `banana` is no device");
+    assert!(folder.listing().is_empty(), "{:?}", folder.listing());
+    if cfg!(feature = "cuda") {
+        return;
+    }
+    let ran = folder.drift(&["device", "--device", "cuda:0", "-o", "report.json"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    let report: serde_json::Value = serde_json::from_slice(&folder.read("report.json")).unwrap();
+    assert_eq!((&report["schema"], &report["has_cuda"]), (&"drift.device/1".into(), &false.into()));
+    assert!(report["problem"].as_str().unwrap().contains("built without CUDA"), "{report}");
+    assert_eq!(report["libraries"].as_array().unwrap().len(), 7);
+}
