@@ -135,10 +135,10 @@ fn render(report: &FitReport, verbose: bool, output: &Output) -> String {
         if result.classes.iter().any(|partition| partition.significant) {
             if verbose {
                 out.push('\n');
-                out.push_str(&classes_table(result).render(output.terminal()));
+                out.push_str(&classes_table(result, &report.objective).render(output.terminal()));
             } else {
                 out.push_str("A placeholder per class of block. ");
-                out.push_str(&classes_verdict(&result.classes));
+                out.push_str(&classes_verdict(&result.classes, &report.objective));
                 out.push('\n');
             }
         }
