@@ -195,7 +195,8 @@ class Automaton:
         Edges stand in rows: those of row ``r`` are ``ids[offsets[r]:offsets[r + 1]]``, sorted, with
         ``targets``. A place is a row of the block, or, from the block's number of rows on, a row of the
         segment. Targets below 0: -1 and -2 lead into the next segment, at its ``roots[0]`` and ``roots[1]``;
-        behind -3 the text is over.
+        behind -3 the text is over. A root of -3 is that of a last segment without tokens: behind the block
+        before it the text is over.
 
         Returns:
             ``{"eos": int, "block": {"offsets": uint32, "ids": uint32, "targets": int32, "exits": int32},

@@ -20,7 +20,7 @@ class Sampling:
 
     Attributes:
         temperature: divides the logits; None: always the most likely token.
-        top_k: keeps so many of the most likely tokens.
+        top_k: keeps so many of the most likely tokens; 0 keeps all, as without it.
         top_p: keeps the most likely tokens until they have this share.
         min_p: keeps tokens with at least this share of the most likely one's probability.
         seed: of all draws.

@@ -125,6 +125,19 @@ def test_tables_are_the_automaton(name: str) -> None:
         assert legal_in_tables(tables, ids[:end]) == automaton.allowed_ids(smiles, ids[:end])
 
 
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_the_closing_tag_may_end_a_text(name: str) -> None:
+    tokenizer = moldrift.Automaton(name, eos_token_id=0).source.tokenizer
+    *_, tag = tokenizer.answer_ids("[CONFORMER][C]<0.0000,0.0000,0.0000>[/CONFORMER]")
+    automaton = moldrift.Automaton(name, eos_token_id=tag)
+    smiles = molecules(3)[2]
+    tables, ids = automaton.tables(smiles), random_text(automaton, smiles, 1)
+    for end in range(len(ids) + 1):
+        assert legal_in_tables(tables, ids[:end]) == automaton.allowed_ids(smiles, ids[:end])
+    assert automaton.allowed_ids(smiles, ids) == [tag]
+    assert tokenizer.answer_ids(automaton.text(ids) + "[/CONFORMER]") == [*ids, tag]
+
+
 def test_grammars_are_those_of_the_program(drift: Any, tmp_path: Path) -> None:
     smiles = molecules(3)
     for format in ("lark", "ebnf", "json"):

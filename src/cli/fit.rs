@@ -163,7 +163,7 @@ fn details(result: &FitResult, report: &FitReport, output: &Output) -> String {
         out.push_str(&format!("\n{}", certificate_table(certificate).render(output.terminal())));
     }
     if result.classes.iter().any(|partition| partition.significant) {
-        out.push_str(&format!("\n{}", classes_table(result).render(output.terminal())));
+        out.push_str(&format!("\n{}", classes_table(result, &report.objective).render(output.terminal())));
     }
     out
 }

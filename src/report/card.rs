@@ -275,24 +275,45 @@ pub(super) fn rows_needed(embedding: &EmbeddingReport, needed: u64) -> String {
 fn provenance(card: &mut String, report: &DesignReport) -> std::fmt::Result {
     let model =
         report.vocabulary.rows.as_ref().map_or(String::new(), |rows| format!(" --model {}", rows.model));
-    let precision = report.dialect.precision();
-    let decimals =
-        if precision == Precision::FOUR { String::new() } else { format!(" --decimals {precision}") };
-    let which = match report.range_angstrom {
-        Some(range) => format!("--range {}{decimals}", range.angstrom()),
-        None => format!("--encoding {}", report.dialect),
+    let reuse = match report.reuse {
+        None => "",
+        Some("unused") => " --reuse unused",
+        Some(_) => " --reuse FILE",
     };
+    let seed =
+        if report.search.seed == 0 { String::new() } else { format!(" --seed {}", report.search.seed) };
     writeln!(
         card,
-        "\n### Made by\n\n    drift train-tokenizer --base {} --kind {} --tokens-per-block {} {which}{model} -o DIR\n",
+        "\n### Made by\n\n    drift train-tokenizer --base {} --kind {} --tokens-per-block {} {}{model}{reuse}{seed} -o DIR\n",
         report.base,
         report.kind.name(),
-        report.tokens_per_block
+        report.tokens_per_block,
+        asked_blocks(report)
     )?;
+    if reuse.ends_with("FILE") {
+        writeln!(card, "FILE names the old tokens that went, which `new_tokens.json` lists.\n")?;
+    }
     let made = &report.provenance;
     writeln!(card, "{} {} ({}), from", made.program, made.version, made.revision)?;
     for input in &made.inputs {
         writeln!(card, "- `{}`, {} bytes, SHA-256 `{}`", input.name, thousands(input.bytes), input.sha256)?;
     }
     Ok(())
+}
+
+/// The flags that say which blocks change.
+fn asked_blocks(report: &DesignReport) -> String {
+    let (encoding, precision) = (report.dialect, report.dialect.precision());
+    let range = report.range_angstrom.map(|range| format!("--range {}", range.angstrom()));
+    // Flags of decimals say nothing of what stands around them.
+    let named = match encoding.is_decimal_blocks() && encoding.separator() == "," {
+        true if encoding.is_stripped() => Some("--dialect stripped".to_owned()),
+        true => None,
+        false => Some(format!("--encoding {encoding}")),
+    };
+    let decimals =
+        encoding.is_decimal_blocks() && encoding.separator() == "," && precision != Precision::FOUR;
+    let decimals = decimals.then(|| format!("--decimals {precision}"));
+    let fewest = encoding.is_stripped().then(|| format!("--fewest-decimals {}", report.fewest_decimals));
+    [range, named, decimals, fewest].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }

@@ -57,7 +57,10 @@ fn result_section(section: &mut Section, result: &FitResult, objective: &Objecti
     ));
     section.paragraph(&search(&result.search));
     if !result.classes.is_empty() {
-        section.heading("A placeholder per class of block").paragraph(CLASSES).table(&classes_table(result));
+        section
+            .heading("A placeholder per class of block")
+            .paragraph(CLASSES)
+            .table(&classes_table(result, objective));
     }
 }
 

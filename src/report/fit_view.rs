@@ -5,7 +5,9 @@
 use super::format::{angstrom, encoding_name, number, percent, percent_interval, thousands};
 use super::table::Table;
 use drift_data::stats::interval::Interval;
-use drift_tune::placeholder::{CandidateReport, Certificate, FitResult, Objective, PartitionReport, Refused};
+use drift_tune::placeholder::{
+    CandidateReport, Certificate, FitResult, Objective, PartitionReport, Refused, best_partition,
+};
 
 /// The row of the chosen placeholder.
 pub fn chosen(result: &FitResult) -> Option<&CandidateReport> {
@@ -183,7 +185,7 @@ fn cells(candidate: &CandidateReport) -> Vec<String> {
 }
 
 /// What placeholders per class of block would gain.
-pub fn classes_table(result: &FitResult) -> Table {
+pub fn classes_table(result: &FitResult, objective: &Objective) -> Table {
     let mut table = Table::new(format!("{}, {}, per class", result.tokenizer, result.dialect.name()))
         .text("classes by")
         .number("classes")
@@ -193,8 +195,8 @@ pub fn classes_table(result: &FitResult) -> Table {
         .number("gain by molecule,\n95 % interval")
         .text("significant");
     for partition in &result.classes {
-        let part = partition.compared.place();
-        let shown = |harm: [f64; 3]| part.map_or_else(|| "-".to_owned(), |part| number(harm[part]));
+        let shown =
+            |harm: [f64; 3]| partition.compared.of(harm, objective).map_or_else(|| "-".to_owned(), number);
         table.row([
             partition.partition.name().to_owned(),
             partition.classes.len().to_string(),
@@ -214,18 +216,13 @@ pub fn classes_table(result: &FitResult) -> Table {
         thousands(result.class_conformers),
         thousands(judged)
     ));
-    table.note(classes_verdict(&result.classes));
+    table.note(classes_verdict(&result.classes, objective));
     table
 }
 
 /// Whether classes of block are worth it, in a sentence.
-pub fn classes_verdict(partitions: &[PartitionReport]) -> String {
-    let significant = partitions.iter().filter(|partition| partition.significant);
-    let least = |a: &&PartitionReport, b: &&PartitionReport| {
-        let (a, b) = (a.judged.classes, b.judged.classes);
-        a.partial_cmp(&b).unwrap_or(std::cmp::Ordering::Equal)
-    };
-    match significant.min_by(least) {
+pub fn classes_verdict(partitions: &[PartitionReport], objective: &Objective) -> String {
+    match best_partition(objective, partitions) {
         None => "No way to class blocks gains anything significant: one placeholder is enough.".to_owned(),
         Some(best) => {
             let list: Vec<String> = best

@@ -82,7 +82,8 @@ pub fn percent_or_dash(share: Option<f64>) -> String {
 pub fn percent_interval(interval: Interval) -> String {
     let (low, high) = (interval.low * 100.0, interval.high * 100.0);
     let decimals = decimals_for(high - low).max(1);
-    format!("[{low:.decimals$}, {high:.decimals$}] %")
+    let [low, high] = [low, high].map(|share| unsigned_zero(format!("{share:.decimals$}")));
+    format!("[{low}, {high}] %")
 }
 
 /// How many decimals show a difference of `width` with two digits, 0 to 4.
@@ -116,14 +117,21 @@ pub fn number(value: f64) -> String {
         m if m >= 9.995 => format!("{value:.1}"),
         m if m >= 0.9995 => format!("{value:.2}"),
         m if m >= 0.09995 => format!("{value:.3}"),
-        _ => format!("{value:.4}"),
+        _ => unsigned_zero(format!("{value:.4}")),
+    }
+}
+
+/// A number without the sign that a value has which rounds to zero: `-0.00` says that something is below it.
+fn unsigned_zero(text: String) -> String {
+    match text.strip_prefix('-') {
+        Some(digits) if digits.bytes().all(|byte| matches!(byte, b'0' | b'.')) => digits.to_owned(),
+        _ => text,
     }
 }
 
 /// Two decimals, and no sign before zero.
 pub fn hundredths(value: f64) -> String {
-    let text = format!("{value:.2}");
-    if text == "-0.00" { "0.00".to_owned() } else { text }
+    unsigned_zero(format!("{value:.2}"))
 }
 
 /// Two decimals or `-`.
@@ -216,6 +224,8 @@ mod tests {
         }
         assert_eq!(percent_interval(Interval { low: 0.492, high: 0.506 }), "[49.2, 50.6] %");
         assert_eq!(percent_interval(Interval { low: 0.00012, high: 0.00019 }), "[0.0120, 0.0190] %");
+        assert_eq!(percent_interval(Interval { low: -0.0001, high: 0.2 }), "[0.0, 20.0] %");
+        assert_eq!(percent_interval(Interval { low: -0.001, high: 0.2 }), "[-0.1, 20.0] %");
     }
 
     #[test]
@@ -230,9 +240,15 @@ mod tests {
         ] {
             assert_eq!(angstrom(value), text);
         }
-        for (value, text) in
-            [(12.34, "12.3"), (999.6, "1,000"), (123.4, "123"), (-1234.0, "-1,234"), (f64::NAN, "-")]
-        {
+        for (value, text) in [
+            (12.34, "12.3"),
+            (999.6, "1,000"),
+            (123.4, "123"),
+            (-1234.0, "-1,234"),
+            (f64::NAN, "-"),
+            (-0.00001, "0.0000"),
+            (-0.0001, "-0.0001"),
+        ] {
             assert_eq!(number(value), text);
         }
     }

@@ -129,6 +129,58 @@ fn smoke_reports_are_read_plain_in_one_line_and_gzipped() {
     }
 }
 
+/// What made a report counted its texts, however many conformers each holds.
+#[test]
+fn a_report_is_recounted_by_texts_where_all_conformers_are_judged() {
+    let folder = Folder::new();
+    let mut report = smoke_report();
+    let second = |blocks: [&str; 2]| format!("{}<|endoftext|>", answer(blocks));
+    let twice = |blocks: [&str; 2]| decoded(blocks).replace("<|endoftext|>", &second(GOOD));
+    report["passes"][0]["decoded_text"] = json!(twice(GOOD));
+    report["passes"][1]["all_generations"][1]["decoded_text"] = json!(twice(["1.2340,-0.5000,0.", GOOD[1]]));
+    report["failures"][0]["decoded_text"] = json!(twice([GOOD[0], "5.7990,-0.2748,-0.9587abra"]));
+    folder.file("report.json", report.to_string());
+    let run = |conformers: &str| {
+        folder.drift(&["audit", "--json", "--conformers", conformers, "report.json"]).good().json()
+    };
+    let (first, all) = (run("first"), run("all"));
+    assert_eq!((&first["total"]["samples"], &all["total"]["samples"]), (&json!(7), &json!(10)));
+    assert_eq!(first["reports_by_3dmolgen"], all["reports_by_3dmolgen"]);
+    let recounted = &all["reports_by_3dmolgen"][0];
+    assert_eq!(
+        (&recounted["recounted"]["samples"], &recounted["further_generations"]),
+        (&json!(6), &json!(1))
+    );
+}
+
+/// Blocks are quoted as they were judged, where slots also stand behind bonds and branches, or have no brackets.
+#[test]
+fn faulty_blocks_are_those_at_fault_in_every_encoding() {
+    let folder = Folder::new();
+    let quoted = |encoding: &str, answer: &str| {
+        let text = format!("[SMILES]CCO[/SMILES][CONFORMER]{answer}[/CONFORMER]");
+        folder.file("texts.txt", text);
+        let arguments =
+            ["audit", "--json", "--encoding", encoding, "texts.txt", "--verdicts", "verdicts.jsonl"];
+        let report = folder.drift(&arguments).good().json();
+        let verdicts = String::from_utf8(folder.read("verdicts.jsonl")).unwrap();
+        let verdict: Value = serde_json::from_str(verdicts.lines().next().unwrap()).unwrap();
+        let examples = report["examples"].as_array().unwrap().clone();
+        let blocks: Vec<String> = examples.iter().map(|e| e["block"].as_str().unwrap().to_owned()).collect();
+        (verdict["why"].as_str().unwrap().to_owned(), blocks.join(" "))
+    };
+    let (why, blocks) = quoted("fsq:512", "[C]<1>-<900>[C]<2>(<3>[O]<x>)<4>");
+    assert_eq!((&*why, &*blocks), ("parse failure: block 3 is not a number: x", "x"));
+    let (why, blocks) = quoted("binned-v2:-13,13,0.104", "[C]166156135;[C]16615;[O]166156135;");
+    assert_eq!((&*why, &*blocks), ("parse failure: block 2 is not three numbers: 16615", "16615"));
+    let (why, blocks) =
+        quoted("fixed", "[C]<0.0000,0.0000,0.0000>[C]<1.5000,0.0000,abc>[O]<2.1000,1.2000,0.0000>");
+    assert_eq!(
+        (&*why, &*blocks),
+        ("parse failure: block 2 is not three numbers: 1.5000,0.0000,abc", "1.5000,0.0000,abc")
+    );
+}
+
 #[test]
 fn the_dialect_is_told_by_evidence_or_asked_for() {
     let folder = Folder::new();

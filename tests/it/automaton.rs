@@ -215,6 +215,43 @@ pub(crate) fn check(tokenizer: &Tokenizer, dialect: Encoding, rounds: u64) -> u6
     refused.count() as u64
 }
 
+/// A text that the closing tag ends: its tokens are those of the encoder up to the tag, and behind them there is the tag alone.
+#[test]
+fn the_closing_tag_may_be_what_ends_a_text() {
+    let mut checked = 0;
+    for tokenizer in tokenizers() {
+        let Some(eos) = tokenizer.vocabulary_id("[/CONFORMER]") else { continue };
+        for dialect in Encoding::ALL {
+            let made = |eos| LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), dialect, None, eos);
+            if made(EOS).is_err() {
+                continue;
+            }
+            let processor = made(eos).unwrap_or_else(|e| panic!("{}, {dialect}: {e}", tokenizer.name));
+            for (seed, skeleton) in (0..).zip(SKELETONS.iter().step_by(SKELETONS.len() / 6)) {
+                let Some(constraint) = constraint_of(&processor, skeleton) else { continue };
+                let mut random = ChaCha8Rng::seed_from_u64(seed);
+                let prompt = format!("[SMILES]{}[/SMILES]", smiles(skeleton));
+                let blocks = skeleton.matches("<>").count();
+                let coordinates: Vec<[Fixed; 3]> = (0..blocks)
+                    .map(|_| std::array::from_fn(|_| number(dialect.precision(), &mut random)))
+                    .collect();
+                let text = tagged(&write(skeleton, &coordinates, dialect));
+                let ids = encoded_behind(&tokenizer, &prompt, &text);
+                let mut state = constraint.start();
+                for id in &ids[..ids.len() - 1] {
+                    assert!(constraint.mask(&state).allows(*id), "{}: {text}", tokenizer.name);
+                    assert!(!constraint.is_over(&state, *id), "{}: {text}", tokenizer.name);
+                    constraint.advance(&mut state, *id);
+                }
+                assert_eq!((constraint.mask(&state), ids.last()), (Mask::Forced(eos), Some(&eos)));
+                assert!(constraint.is_over(&state, eos), "{}: {text}", tokenizer.name);
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked >= 60, "{checked}");
+}
+
 /// Texts of real conformers are followed. How many, and how many skeletons were refused.
 fn check_texts(tokenizer: &Tokenizer, dialect: Encoding, texts: &[String]) -> (usize, usize) {
     let processor = LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), dialect, None, EOS).unwrap();

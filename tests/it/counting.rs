@@ -1,5 +1,7 @@
 //! Counts equal the reference, `tokenizers` `encode` with offsets, on real text.
 
+use std::path::Path;
+
 use drift::corpus::{Conformers, Embedded};
 use drift::encoding::Encoding;
 use drift::io::hash_bytes;
@@ -246,6 +248,19 @@ fn every_kind_is_counted_and_equals_tokenizers() {
     }
 }
 
+#[test]
+fn more_tokens_than_can_be_counted_are_an_error() {
+    let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
+    let counter = Counter::reference(&tokenizer);
+    let count = |digits: usize| {
+        let mut counts = Vec::new();
+        counter.count(&format!("[C]<{},0,0>", "1".repeat(digits)), &mut counts).map(|()| counts)
+    };
+    assert_eq!(count(60_000).unwrap(), [60_004]);
+    let error = count(70_000).unwrap_err().to_string();
+    assert!(error.contains("a block takes 70004 tokens") && error.contains("65535"), "{error}");
+}
+
 /// A fixture after a change to its JSON.
 fn changed(name: &str, change: impl FnOnce(&mut serde_json::Value)) -> Tokenizer {
     let (_, json) = Tokenizer::load_with_json(&fixture("tokenizers").join(name)).unwrap();
@@ -288,6 +303,16 @@ fn what_is_not_proved_is_counted_by_encoding_and_says_why() {
         })
     };
     check(&added("[C]"), "added token `[C]` may stand in a text");
+    // Three capitals and digits are a tag's name or an atom.
+    for atom in ["[NH3]", "[CH2]", "[13C]", "[SH2]"] {
+        let holding = added(atom);
+        assert_eq!(reason(&holding), format!("added token `{atom}` may stand in a text"));
+        compare(&holding, &Counter::new(&holding, []).unwrap(), &[format!("[C]<-1,2,3>{atom}<-1.5,2,3>")]);
+    }
+    for tag in ["[CLS]", "[PAD]", "[MASK]", "[/INST]", "[CONTROL_1]"] {
+        let tagged = added(tag);
+        assert!(matches!(Counter::new(&tagged, []).unwrap().method(), Method::Tables { .. }), "{tag}");
+    }
     // An added token that is no atom is no reason, but texts with it are encoded.
     let strange = added("[carbon]");
     let counter = Counter::new(&strange, []).unwrap();

@@ -200,6 +200,8 @@ fn blocks_of_the_stripped_dialect_take_as_many_tokens_whatever_their_decimals() 
         let said = ["at most four decimals", "1 to 4 decimals"][fewest as usize];
         let (card, page) = (model_card(report), design_page(report).render());
         assert!(card.contains(said), "{card}");
+        let made = format!("--range 15 --dialect stripped --fewest-decimals {fewest} -o DIR");
+        assert!(card.contains(&made), "{card}");
         assert!(page.contains("of the stripped dialect") && page.contains("<svg"), "{name}");
         assert!(
             report.front.designs.iter().any(|point| point.written && point.new_tokens == report.new_tokens)

@@ -33,9 +33,9 @@ struct Tables {
 }
 
 impl Tables {
-    fn new(json: &str) -> Self {
+    fn new(json: &str, eos: u32) -> Self {
         let document: Value = serde_json::from_str(json).unwrap();
-        assert_eq!((&document["schema"], &document["eos"]), (&"drift.automaton/1".into(), &EOS.into()));
+        assert_eq!((&document["schema"], &document["eos"]), (&"drift.automaton/1".into(), &eos.into()));
         let mut tables = Tables { document, at: 0, place: 0 };
         tables.place = tables.root(0, 0);
         tables
@@ -203,9 +203,9 @@ impl Reader for Rules {
     }
 }
 
-/// Walks a random text of each of `rounds` skeletons, and compares in every state.
-fn compare(tokenizer: &Tokenizer, dialect: Encoding, rounds: u64) -> usize {
-    let processor = AutomatonProcessor::new(Arc::new(tokenizer.clone()), dialect, EOS).unwrap();
+/// Walks a random text of each of `rounds` skeletons, which ends in `eos`, and compares in every state.
+fn compare(tokenizer: &Tokenizer, (dialect, eos): (Encoding, u32), rounds: u64) -> usize {
+    let processor = AutomatonProcessor::new(Arc::new(tokenizer.clone()), dialect, eos).unwrap();
     let masks = (0..rounds).into_par_iter().map(|seed| {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let skeleton = &SKELETONS[random.random_range(0..SKELETONS.len())];
@@ -214,12 +214,12 @@ fn compare(tokenizer: &Tokenizer, dialect: Encoding, rounds: u64) -> usize {
         let text = |format| grammar(&follow, format).unwrap();
         let (lark, ebnf) = (text(GrammarFormat::Lark), text(GrammarFormat::Ebnf));
         let mut readers: [Box<dyn Reader>; 3] = [
-            Box::new(Tables::new(&text(GrammarFormat::Json))),
+            Box::new(Tables::new(&text(GrammarFormat::Json), eos)),
             Box::new(Rules::new(&lark, "start", ": ", ("<[", "]>"))),
             Box::new(Rules::new(&ebnf, "root", " ::= ", ("Token(", ")"))),
         ];
         let (mut state, mut masks) = (follow.start(), 0);
-        while !follow.is_over(&state, EOS) {
+        while !follow.is_over(&state, eos) {
             let legal: BTreeSet<u32> = match follow.mask(&state) {
                 Mask::Forced(id) => [id].into(),
                 Mask::Only(ids) => ids.iter().copied().collect(),
@@ -245,11 +245,26 @@ fn tables_and_grammars_allow_what_the_automaton_allows() {
     for tokenizer in tokenizers() {
         for dialect in [Encoding::FIXED, Encoding::STRIPPED] {
             let Ok(_) = AutomatonProcessor::new(Arc::new(tokenizer.clone()), dialect, EOS) else { continue };
-            let masks = compare(&tokenizer, dialect, rounds);
+            let masks = compare(&tokenizer, (dialect, EOS), rounds);
             assert!(masks > 20 * rounds as usize);
             eprintln!("{}, {}: {masks} states compared", tokenizer.name, dialect.name());
         }
     }
+}
+
+/// Where slots are cut out whole, nothing stands behind the last one then.
+#[test]
+fn and_so_where_the_closing_tag_ends_the_text() {
+    let mut compared = 0;
+    for tokenizer in tokenizers() {
+        let Some(eos) = tokenizer.vocabulary_id("[/CONFORMER]") else { continue };
+        for dialect in [Encoding::FIXED, Encoding::STRIPPED] {
+            let Ok(_) = AutomatonProcessor::new(Arc::new(tokenizer.clone()), dialect, EOS) else { continue };
+            assert!(compare(&tokenizer, (dialect, eos), 6) > 0, "{}", tokenizer.name);
+            compared += 1;
+        }
+    }
+    assert!(compared >= 10, "{compared}");
 }
 
 #[test]
@@ -257,7 +272,7 @@ fn tables_and_grammars_allow_what_the_automaton_allows() {
 fn and_so_for_real_tokenizers() {
     for tokenizer in shared_tokenizers() {
         for dialect in [Encoding::FIXED, Encoding::STRIPPED] {
-            compare(&tokenizer, dialect, if whole() { 1_000 } else { 6 });
+            compare(&tokenizer, (dialect, EOS), if whole() { 1_000 } else { 6 });
         }
     }
 }

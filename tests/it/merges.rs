@@ -329,6 +329,13 @@ fn the_learning_command_writes_and_refuses() {
     refused(&["--merges", "50", "--base", "qwen-like", "--dialect", "stripped"], fixed);
     refused(&["--merges", "50", "--base", "qwen-like", "--fewest-decimals", "1"], fixed);
     refused(&["--vocab-size", "500", "--dialect", "stripped"], fixed);
+    for other in ["fixed-spaces", "fixed-3-spaces", "lines"] {
+        refused(
+            &["--merges", "50", "--base", "qwen-like", "--encoding", other],
+            &format!("cannot go with {other}"),
+        );
+        refused(&["--vocab-size", "500", "--encoding", other], &format!("cannot go with {other}"));
+    }
     refused(
         &["--budget", "300", "--base", "qwen-like", "--dialect", "stripped", "--compare"],
         "--compare: compares in the fixed dialect alone",

@@ -13,6 +13,7 @@ use drift::tokenizer::{Tokenizer, config_beside};
 use drift::train::batches::{Batches, packs, thinned};
 use drift::train::documents::{Document, Loss, TokenKind, pack};
 use drift::train::network::{Network, Pack, Target};
+use drift::train::optimizer::Weighted;
 use drift::train::{Augmentation, Gradients, Optimizer, Schedule, Shape, Start, TrainPlan, kernels, train};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -702,6 +703,43 @@ fn a_tokenizer_without_an_end_and_a_corpus_without_conformers_are_refused() {
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("1 without SMILES"), "{}", ran.stderr);
     assert!(!folder.path().join("out").exists(), "nothing was written");
+}
+
+#[test]
+fn updates_leave_numbers() {
+    let network = Network::new(&config(Architecture::Qwen3), 64);
+    let flat = weights(&network, 1);
+    let nothing = vec![0.0; flat.len()];
+    for optimizer in [Optimizer::AdamW, Optimizer::Muon] {
+        let schedule =
+            Schedule { optimizer, ..plan(Architecture::Qwen3, 9, std::path::PathBuf::new()).schedule };
+        let mut weighted = Weighted::new(flat.clone());
+        let mut update = |gradient: &[f32], count: f64| {
+            let norm = weighted.update(gradient, count, &network.layout, &schedule).unwrap();
+            let all = [&weighted.weights, &weighted.first, &weighted.second];
+            assert!(all.into_iter().flatten().all(|number| number.is_finite()), "{optimizer:?}");
+            (norm, weighted.clone())
+        };
+        // A batch without a target.
+        let (norm, after) = update(&nothing, 0.0);
+        assert_eq!((norm, after.step), (0.0, 1));
+        for wrong in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let mut gradient = nothing.clone();
+            gradient[flat.len() / 2] = wrong;
+            let (norm, unchanged) = update(&gradient, 3.0);
+            assert!(!norm.is_finite() && unchanged == after, "{optimizer:?} {wrong}");
+        }
+    }
+}
+
+#[test]
+fn a_gradient_that_is_no_number_ends_training_before_it_is_saved() {
+    let (corpus, out) = (small_corpus(), Folder::new());
+    let heavy = Loss { prompt: 0.0, copy: 3e38, fine: 3e38 };
+    let plan = TrainPlan { loss: heavy, ..plan(Architecture::Qwen3, 4, out.path()) };
+    let error = train(&plan, &corpus.files(), &Job::default()).unwrap_err().to_string();
+    assert!(error.contains("the gradient is no number after 0 steps"), "{error}");
+    assert!(!out.path().join("model.safetensors").exists());
 }
 
 #[test]

@@ -158,6 +158,7 @@ impl Encoding {
         // What opens a slot alone says where one begins, unless it stands between numbers too.
         if let ([open], [close]) = (self.open().as_bytes(), self.close().as_bytes())
             && !self.separator().as_bytes().contains(open)
+            && open != close
         {
             let mut start = None;
             for (at, byte) in bytes.iter().enumerate() {

@@ -10,7 +10,7 @@ use super::index::Bins;
 use super::parts::{PartRow, SlotPart};
 
 /// Where slots stand in a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Slots {
     /// Behind each atom.
     Atoms,
@@ -19,7 +19,7 @@ pub enum Slots {
 }
 
 /// How a number is written, and what it means.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, PartialOrd)]
 pub enum NumberFormat {
     /// `-12.0500`: a coordinate in Å, truncated toward zero to its last decimal.
     Decimal {
@@ -58,7 +58,7 @@ pub enum NumberFormat {
 }
 
 /// How a coordinate becomes an integer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RoundTo {
     /// Toward zero.
@@ -70,7 +70,7 @@ pub enum RoundTo {
 }
 
 /// What an encoding is. [`super::Encoding`] is a handle of it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, PartialOrd)]
 pub struct Definition {
     /// What it is called.
     pub name: Cow<'static, str>,
@@ -159,8 +159,11 @@ impl NumberFormat {
     pub fn is_tail(&self, value: Fixed, axis: usize) -> bool {
         match self {
             NumberFormat::Index { axes, .. } => NumberFormat::bins(axes, axis).is_tail(value),
-            // The largest magnitude is written for all that are larger.
-            NumberFormat::Integer { most, .. } => value.unsigned_abs() >= *most,
+            // The smallest and the largest number are written for all beyond: 0 for all that is negative where there is no sign.
+            NumberFormat::Integer { .. } => {
+                let (low, high) = self.limits(axis);
+                value <= low || value >= high
+            }
             _ => false,
         }
     }

@@ -260,7 +260,12 @@ impl Definition {
                 ));
             }
         }
-        if self.numbers == 1 && self.open.is_empty() {
+        let Definition { open, separator, close, .. } = self;
+        if !separator.is_empty() && !close.is_empty() && separator.contains(&**close) {
+            // A slot ends where what closes it is first found.
+            return Err(format!("{close:?} cannot close a slot whose numbers stand {separator:?} apart"));
+        }
+        if self.numbers == 1 && open.is_empty() {
             return Err("a single number needs something before it".to_owned());
         }
         self.check_number()
@@ -292,9 +297,10 @@ impl Definition {
         if width > 9 {
             return Err(format!("numbers have at most 9 digits, not {width}"));
         }
-        let longest = self.number.limits(0).1.to_string().len();
+        // Each axis may have bins of its own.
+        let largest = (0..self.numbers).map(|axis| self.number.limits(axis).1).max().unwrap_or(0);
+        let longest = largest.to_string().len();
         if self.separator.is_empty() && self.numbers > 1 {
-            let (_, largest) = self.number.limits(0);
             if signed {
                 return Err("numbers with signs or decimals need a separator between them".to_owned());
             }
@@ -401,5 +407,14 @@ mod tests {
         assert!(of(["<", ",", ""], decimal).unwrap_err().contains("closes"));
         assert!(of(["<", "1", ">"], decimal).is_err());
         assert!(of(["<", ",", ">"], decimal).is_ok());
+        assert!(of(["<", ",", ","], decimal).unwrap_err().contains("cannot close a slot"));
+        assert!(of(["<", ",;", ";"], decimal).unwrap_err().contains("cannot close a slot"));
+        let axis = |step: f64| format!(r#"{{"low": -10, "high": 10, "step": {step}}}"#);
+        let of_axes = |steps: [f64; 3]| {
+            format!(r#"{{"kind": "index", "width": 3, "axes": [{}]}}"#, steps.map(axis).join(", "))
+        };
+        for steps in [[0.01, 0.1, 0.1], [0.1, 0.01, 0.1], [0.1, 0.1, 0.01]] {
+            assert!(of(["", "", ";"], &of_axes(steps)).unwrap_err().contains("2000 does not fit into 3"));
+        }
     }
 }

@@ -8,7 +8,7 @@ use super::decimal::Fixed;
 use super::decimal_text::NumberError;
 
 /// The bins of one axis.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, PartialOrd)]
 pub struct Bins {
     /// Å, rising.
     edges: Box<[f64]>,
@@ -164,13 +164,20 @@ impl Bins {
         index <= 0 || index >= self.last()
     }
 
-    /// The coordinates that have an index, in Å: from the first up to the second.
+    /// The coordinates that have an index, in Å: from the first up to the second. Of fitted bins the tails begin at the file's own
+    /// bounds, so that a bin beyond one of these has no coordinate, and both numbers are alike.
     pub fn cell(&self, index: Fixed) -> [f64; 2] {
         let edge = |at: Fixed| self.edges[at as usize];
+        // Below the first edge [`Bins::index`] says 0 even where the bound lies lower; the last bin goes up to the bound.
+        let (low, high) = (self.low.max(edge(0)), self.high.unwrap_or(edge(self.last() - 1)));
         match index {
-            ..=0 => [f64::NEG_INFINITY, edge(0)],
-            index if index >= self.last() => [edge(self.last() - 1), f64::INFINITY],
-            index => [edge(index - 1), edge(index)],
+            ..=0 => [f64::NEG_INFINITY, low],
+            index if index >= self.last() => [high, f64::INFINITY],
+            index => {
+                let above = if index == self.last() - 1 { high } else { edge(index).min(high) };
+                let below = edge(index - 1).max(low);
+                [below, above.max(below)]
+            }
         }
     }
 }
@@ -203,6 +210,28 @@ mod tests {
         let index = |x: f64| bins.index(x).unwrap();
         assert_eq!([-1.1, -1.0, -0.1, 0.0, 2.0, 2.1].map(index), [0, 1, 1, 2, 2, 3]);
         assert_eq!([0, 1, 2, 3].map(|index| bins.angstrom(index)), [-1.0, -0.5, 1.0, 2.0]);
+    }
+
+    /// Bounds inside and outside of the outer edges: every coordinate lies in the cell of its index.
+    #[test]
+    fn cells_of_fitted_bins_hold_what_has_their_index() {
+        for (low, high) in [(-1.0, 2.0), (-0.5, 1.5), (-3.0, 5.0), (-1.5, 0.5), (0.25, 0.75)] {
+            let tails = TailValues::At(low, high);
+            let bins = Bins::new(vec![-1.0, 0.0, 1.0, 2.0], tails, Some((low, high))).unwrap();
+            let mut held = [0; 5];
+            for x in (-700..=700).map(|n| f64::from(n) / 128.0) {
+                let index = bins.index(x).unwrap();
+                let [from, to] = bins.cell(index);
+                // The bound itself is no tail.
+                let is_bound = x == high && index < bins.last();
+                assert!(from <= x && (x < to || is_bound), "{low} {high}: {x} has {index}, {from} to {to}");
+                held[index as usize] += 1;
+            }
+            for (index, held) in (0..).zip(held) {
+                let [from, to] = bins.cell(index);
+                assert_eq!(held > 0, to - from > 1.0 / 128.0, "{low} {high}: {index}, {from} to {to}");
+            }
+        }
     }
 
     #[test]

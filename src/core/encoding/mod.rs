@@ -185,7 +185,7 @@ impl Encoding {
         if self.zeros().is_none_or(|own| own == zeros) {
             return self;
         }
-        self.respelled(zeros, self.precision())
+        self.respelled(zeros, self.precision(), self.separator())
     }
 
     /// This encoding with the other convention for trailing zeros; itself where numbers are no decimals.
@@ -197,11 +197,12 @@ impl Encoding {
         }
     }
 
-    /// The same decimals with spaces, or commas, between them; itself where numbers are no decimals.
+    /// The same decimals in the same slots with spaces, or commas, between them; itself where numbers are no decimals, or where it
+    /// could not be read back.
     pub fn with_spaces(self, spaces: bool) -> Self {
         match self.zeros() {
             Some(zeros) if (self.separator() == " ") != spaces => {
-                Encoding(names::decimal(zeros, self.precision(), spaces))
+                self.respelled(zeros, self.precision(), if spaces { " " } else { "," })
             }
             _ => self,
         }
@@ -209,18 +210,19 @@ impl Encoding {
 
     /// This encoding with so many decimals; itself where numbers are no decimals.
     pub fn with_precision(self, precision: Precision) -> Self {
-        self.zeros().map_or(self, |zeros| self.respelled(zeros, precision))
+        self.zeros().map_or(self, |zeros| self.respelled(zeros, precision, self.separator()))
     }
 
-    /// Other decimals in the same slots.
-    fn respelled(self, zeros: TrailingZeros, precision: Precision) -> Self {
-        let named = Encoding(names::decimal(zeros, precision, self.separator() == " "));
-        let slots = |e: Encoding| (e.slots(), e.open(), e.separator(), e.close(), e.numbers());
-        if slots(self) == slots(named) {
+    /// Other decimals in the same slots, so far apart.
+    fn respelled(self, zeros: TrailingZeros, precision: Precision, separator: &'static str) -> Self {
+        let named = Encoding(names::decimal(zeros, precision, separator == " "));
+        let slots = |e: Encoding| (e.slots(), e.open(), e.close(), e.numbers());
+        if slots(self) == slots(named) && separator == named.separator() {
             return named;
         }
         let definition = Definition {
             name: format!("{}, {}", self.name(), named.name()).into(),
+            separator: separator.into(),
             number: NumberFormat::Decimal { precision, zeros },
             ..self.0.clone()
         };
@@ -268,11 +270,13 @@ impl Encoding {
     /// The values of one encoding in another: exact between decimals, else by the coordinate that they stand for.
     ///
     /// # Errors
-    /// If a coordinate is beyond what can be written, or either writes codes.
+    /// If a coordinate is beyond what can be written, or either writes codes and the other is another encoding.
     pub fn convert(self, values: &[Fixed; 3], from: Encoding) -> Result<[Fixed; 3], NumberError> {
         match (&self.0.number, &from.0.number) {
             (NumberFormat::Decimal { precision, .. }, NumberFormat::Decimal { precision: own, .. }) => {
-                Ok(values.map(|value| precision.convert(value, *own)))
+                let values = values.map(|value| precision.convert(value, *own));
+                // More decimals leave fewer digits before the point.
+                self.check(&values).map(|()| values)
             }
             _ if self == from => Ok(*values),
             _ => self.quantize(from.angstrom(values).ok_or(NumberError::NoCoordinate)?),
@@ -388,11 +392,13 @@ impl PartialOrd for Encoding {
     }
 }
 
-/// Decimals first, those that keep their zeros before others; the rest by name.
+/// Decimals first, those that keep their zeros before others; the rest by name, and those of one name by what they are.
 impl Ord for Encoding {
     fn cmp(&self, other: &Self) -> Ordering {
         let key = |e: &Encoding| (!e.is_decimal(), e.zeros(), e.decimals(), e.separator(), e.name());
-        key(self).cmp(&key(other))
+        // Definitions hold no NaN, so that those that do not compare are none.
+        let definitions = || self.0.partial_cmp(other.0).unwrap_or(Ordering::Equal);
+        key(self).cmp(&key(other)).then_with(definitions)
     }
 }
 

@@ -90,8 +90,7 @@ impl<R: BufRead> BoundedLines<R> {
             read += n;
             self.reader.consume(n);
             if cut && self.ends == LineEnds::Any {
-                let problem = format!("line {} is longer than {} bytes", self.number + 1, self.limit);
-                return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+                return Err(too_long(self.number + 1, self.limit));
             }
         }
         if read == 0 {
@@ -102,8 +101,17 @@ impl<R: BufRead> BoundedLines<R> {
         let line = line.unwrap_or(&self.line);
         let line = if cut { line } else { line.strip_suffix(b"\r").unwrap_or(line) };
         let bytes = &line[..line.len().min(self.limit)];
-        Ok(Some(BoundedLine { bytes, number: self.number, cut: cut || bytes.len() < line.len() }))
+        let cut = cut || bytes.len() < line.len();
+        if cut && self.ends == LineEnds::Any {
+            return Err(too_long(self.number, self.limit));
+        }
+        Ok(Some(BoundedLine { bytes, number: self.number, cut }))
     }
+}
+
+fn too_long(number: u64, limit: usize) -> io::Error {
+    let problem = format!("line {number} is longer than {limit} bytes");
+    io::Error::new(io::ErrorKind::InvalidData, problem)
 }
 
 #[cfg(test)]
@@ -124,6 +132,19 @@ mod tests {
         assert_eq!(seen, expected.map(|(line, number)| (line.to_owned(), number)));
         let mut lines = BoundedLines::with_ends(io::BufReader::new(io::repeat(0)), 5, LineEnds::Any);
         assert!(lines.next_line().unwrap_err().to_string().contains("line 1 is longer than 5 bytes"));
+        // The room for marks that do not count is none for what does.
+        for over in 0..8 {
+            let text = format!("{}\nb", "a".repeat(5 + over));
+            let mut lines = BoundedLines::with_ends(text.as_bytes(), 5, LineEnds::Any);
+            let line = lines.next_line().map(|line| line.unwrap().bytes.to_vec());
+            match over {
+                0 => assert_eq!(line.unwrap(), b"aaaaa"),
+                _ => assert!(line.unwrap_err().to_string().contains("line 1 is longer than 5 bytes")),
+            }
+        }
+        let marked = b"\xef\xbb\xbfaaaaa\r\nb";
+        let mut lines = BoundedLines::with_ends(&marked[..], 5, LineEnds::Any);
+        assert_eq!(lines.next_line().unwrap().unwrap().bytes, b"aaaaa");
     }
 
     #[test]

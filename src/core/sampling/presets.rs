@@ -80,7 +80,6 @@ impl Sampling {
                 self.temperature.is_some_and(|t| !(t.is_finite() && t > 0.0)),
                 "a positive number",
             ),
-            ("top-k", self.top_k == Some(0), "at least 1"),
             ("top-p", !is_share(self.top_p), "a share above 0, at most 1"),
             ("min-p", !is_share(self.min_p), "a share above 0, at most 1"),
         ];
@@ -92,5 +91,28 @@ impl Sampling {
             )),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::draw::{Candidates, Noise, draw};
+    use super::*;
+
+    #[test]
+    fn a_top_k_of_none_keeps_all() {
+        let logits: Vec<f32> = (0..50).map(|n| (n * 7 % 11) as f32 / 4.0).collect();
+        let of = |top_k| Sampling { temperature: Some(1.5), top_k, top_p: Some(0.9), min_p: None };
+        assert!(of(Some(0)).check().is_ok() && of(Some(1)).check().is_ok());
+        let drawn = |top_k| -> Vec<Option<u32>> {
+            let one = |position| {
+                draw(Candidates::Except(&logits, &[]), &of(top_k), &mut Noise::new(1, 0, 0), position).ok()
+            };
+            (0..40).map(one).collect()
+        };
+        assert_eq!(drawn(Some(0)), drawn(None));
+        assert!(drawn(Some(1)) != drawn(None) && drawn(Some(0)).iter().all(Option::is_some));
+        let wrong = Sampling { temperature: Some(0.0), ..of(Some(0)) };
+        assert!(wrong.check().is_err());
     }
 }

@@ -249,6 +249,55 @@ mod tests {
         assert_eq!(parse(&stripped).unwrap().written, Written { fixed: false, stripped: true });
     }
 
+    /// Every definition that is accepted writes texts that are read back, and its slots are found in them.
+    #[test]
+    fn what_an_encoding_writes_is_read_back() {
+        let decimal = r#"{"kind": "decimal", "decimals": 2, "trailing_zeros": true}"#;
+        let stripped = r#"{"kind": "decimal", "decimals": 2, "trailing_zeros": false}"#;
+        let integer = r#"{"kind": "integer", "scale": 10, "width": 2, "most": 4999, "signed": true, "rounding": "floor"}"#;
+        // By axis 200, 2,000 and 200 bins.
+        let bins = |width: usize| {
+            let axis = |step: f64| format!(r#"{{"low": -10, "high": 10, "step": {step}}}"#);
+            let axes = [0.1, 0.01, 0.1].map(axis).join(", ");
+            format!(r#"{{"kind": "index", "width": {width}, "axes": [{axes}]}}"#)
+        };
+        let skeleton = "[C]<>1([O]<>)[N]<>=[C]<>(%10[C]<>)[C]<>1";
+        let coordinates = [[1.0, 9.5, 0.0], [-1.0, -9.55, 0.25], [0.0, 5.0, 0.0], [-3.5, 2.5, 9.99]];
+        let mut read = 0;
+        for number in [decimal, stripped, integer, &bins(3), &bins(4)] {
+            for open in ["", "<", "(", "|", " ", ",", "=<", ";"] {
+                for separator in ["", ",", "|", " ", ";", ",;", ";;", "::"] {
+                    for close in ["", ">", ";", ",", "|", "\\n", ",;", ";;", ";>", " ;", ">)"] {
+                        let file = format!(
+                            r#"{{"schema": "drift.encoding/1", "name": "own", "open": "{open}", "separator": "{separator}", "close": "{close}", "numbers": 3, "number": {number}}}"#
+                        );
+                        let Ok(encoding) = file.parse::<Encoding>() else { continue };
+                        let values: Vec<_> = coordinates
+                            .iter()
+                            .chain(&coordinates[..2])
+                            .map(|position| encoding.quantize(*position).unwrap())
+                            .collect();
+                        let text = write(skeleton, &values, encoding);
+                        let parsed = super::parse(&text, Reading::of(encoding).of_texts());
+                        let parsed = parsed.unwrap_or_else(|e| panic!("{e}: {text:?} of {file}"));
+                        assert_eq!((&*parsed.skeleton, &parsed.coordinates), (skeleton, &values), "{file}");
+                        let inside = |values| {
+                            let mut out = String::new();
+                            encoding.write_numbers(values, &mut out);
+                            out
+                        };
+                        let expected: Vec<String> = values.iter().map(inside).collect();
+                        let ranges = encoding.slot_ranges(&text);
+                        let found: Vec<&str> = ranges.into_iter().map(|range| &text[range]).collect();
+                        assert_eq!(found, expected, "{text:?} of {file}");
+                        read += 1;
+                    }
+                }
+            }
+        }
+        assert!(read > 1_000, "{read}");
+    }
+
     #[test]
     fn refuses_with_a_place() {
         for (text, at, problem) in [

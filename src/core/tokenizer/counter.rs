@@ -7,7 +7,7 @@ use super::block_tokens::{BlockTokens, block_tokens};
 use super::load::Tokenizer;
 use super::tables::Tables;
 use crate::encoding::{Encoding, Fixed, Precision};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::text::{self};
 
 /// How a counter counts.
@@ -103,7 +103,7 @@ impl<'t> Counter<'t> {
     /// Appends T of each block of `text` to `out`.
     ///
     /// # Errors
-    /// If the tokenizer cannot encode the text.
+    /// If the tokenizer cannot encode the text, or a block has more tokens than 16 bits count.
     pub fn count(&self, text: &str, out: &mut Vec<u16>) -> Result<()> {
         let before = out.len();
         if let Some(tables) = &self.tables
@@ -114,7 +114,13 @@ impl<'t> Counter<'t> {
         out.truncate(before);
         // The tables may have given up behind some blocks, which are counted again with the rest.
         let found = self.tokenizer.in_slots(text, self.encoding)?;
-        out.extend(found.ends.iter().map(|ends| ends.len() as u16));
+        for ends in &found.ends {
+            let free = u16::try_from(ends.len()).map_err(|_| {
+                let problem = format!("a block takes {} tokens", ends.len());
+                Error::input(&self.tokenizer.name, problem, format!("give blocks of {} at most", u16::MAX))
+            })?;
+            out.push(free);
+        }
         Ok(())
     }
 

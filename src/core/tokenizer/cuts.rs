@@ -315,11 +315,13 @@ fn role(content: &str, encoding: Encoding) -> Role {
     });
     let foreign =
         content.chars().any(|c| !c.is_ascii_graphic() || matches!(c, '|' | '_' | '{' | '}' | '!' | '"'));
-    if tag || foreign || !may_come_up(content) {
+    let atom = inner.is_some_and(is_atom);
+    // Of three capitals and digits there are tags, as `[CLS]`, and atoms, as `[NH3]`.
+    if (tag && !atom) || foreign || !may_come_up(content) {
         return Role::Never;
     }
     let is_bracket = inner.is_some_and(|inner| !inner.contains(['[', ']', '<', '>']));
-    if is_bracket && !inner.is_some_and(is_atom) {
+    if is_bracket && !atom {
         return Role::NoAtom;
     }
     // `>>TITLE<<` is made of a text's characters, and yet no text holds it.

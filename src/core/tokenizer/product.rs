@@ -90,6 +90,8 @@ impl<'a> SlotProduct<'a> {
         states: &mut Languages<u32, E>,
         end: E,
     ) -> Result<Option<StateId>> {
+        // Ids of another call are of its states, and of slots that end as it was asked.
+        self.known.clear();
         let place = Place { state: self.dfa.start(), last: None, open: Vec::new() };
         self.state(states, end, place, &Way::default())
     }

@@ -12,7 +12,7 @@ use super::group::{Checkers, Compared, Group, PromptedText};
 use super::judging::{ConformerVerdict, conformers_in};
 use super::plan::AuditPlan;
 use super::read::{FileRecords, Record, SmokeHead};
-use super::sample::{TextSample, TextVerdict, judge, split};
+use super::sample::{TextSample, TextVerdict, judge, judged_blocks, split};
 use super::smoke::bias;
 use crate::corpus::Skipped;
 use drift_core::encoding::Encoding;
@@ -151,14 +151,26 @@ fn judge_records(plan: &AuditPlan, dialect: Encoding, file: &str, records: &[Rec
     let mut checkers = Checkers::default();
     for record in records {
         if plan.all_conformers && record.text.matches(CONFORMER_OPEN).count() > 1 {
+            if record.listed.is_some() {
+                // What made the report counted texts, whatever conformers they hold.
+                part.list(record, &judge(&sample(plan, dialect, record, &record.text)));
+            }
             for (place, text) in conformers_in(&record.text).iter().enumerate() {
                 part.judge(plan, dialect, &mut checkers, Piece { file, record, text, place })?;
             }
         } else {
-            part.judge(plan, dialect, &mut checkers, Piece { file, record, text: &record.text, place: 0 })?;
+            let whole = Piece { file, record, text: &record.text, place: 0 };
+            let judged = part.judge(plan, dialect, &mut checkers, whole)?;
+            part.list(record, &judged);
         }
     }
     Ok(part)
+}
+
+/// A record's text, or a conformer of it, to be judged.
+fn sample<'r>(plan: &AuditPlan, dialect: Encoding, record: &'r Record, text: &'r str) -> TextSample<'r> {
+    let (prompt, max_atoms) = (record.prompt.as_deref(), plan.max_atoms);
+    TextSample { prompt, answer: text, ended: true, dialect, max_atoms }
 }
 
 /// A conformer of a record's text.
@@ -170,23 +182,26 @@ struct Piece<'r> {
 }
 
 impl Part {
+    /// Counts a text of a smoke report among the first ones of their molecules, or the further ones.
+    fn list(&mut self, record: &Record, judged: &TextVerdict) {
+        match &record.listed {
+            Some(listed) if listed.generation == 0 => self.listed.0.add(judged, record.prompt.is_some()),
+            Some(_) => self.listed.1 += 1,
+            None => {}
+        }
+    }
+
     fn judge(
         &mut self,
         plan: &AuditPlan,
         dialect: Encoding,
         checkers: &mut Checkers,
         Piece { file, record, text, place }: Piece<'_>,
-    ) -> Result<()> {
-        let Record { place: record_place, prompt, lp, listed, .. } = record;
+    ) -> Result<TextVerdict> {
+        let Record { place: record_place, prompt, lp, .. } = record;
         let answer = split(text);
         let max_atoms = plan.max_atoms;
-        let judged =
-            judge(&TextSample { prompt: prompt.as_deref(), answer: text, ended: true, dialect, max_atoms });
-        match listed {
-            Some(listed) if listed.generation == 0 => self.listed.0.add(&judged, prompt.is_some()),
-            Some(_) => self.listed.1 += 1,
-            None => {}
-        }
+        let judged = judge(&sample(plan, dialect, record, text));
         let group = self
             .by_lp
             .entry(lp.clone())
@@ -199,7 +214,7 @@ impl Part {
         let pool = record.pool.as_deref().filter(|_| plan.pool);
         let (mut chemistry, mut compared) = (None, None);
         if let Some(prompt) = prompt {
-            let sample = PromptedText {
+            let prompted = PromptedText {
                 prompt,
                 pool,
                 answer: answer.answer,
@@ -207,7 +222,7 @@ impl Part {
                 max_atoms,
                 as_3dmolgen: plan.as_3dmolgen,
             };
-            (chemistry, compared) = group.take_conformer(checkers, sample, plan.keeps_conformers());
+            (chemistry, compared) = group.take_conformer(checkers, prompted, plan.keeps_conformers());
         }
         self.keep_faults(&judged, (answer.answer, dialect), file, record_place);
         if plan.by_text {
@@ -220,10 +235,15 @@ impl Part {
                 lp: lp.clone(),
                 compared,
                 pool: pool.map(str::to_owned),
-                verdict: ConformerVerdict::of(text, &judged, prompt.as_deref(), chemistry.as_ref()),
+                verdict: ConformerVerdict::of(
+                    (text, dialect),
+                    &judged,
+                    prompt.as_deref(),
+                    chemistry.as_ref(),
+                ),
             });
         }
-        Ok(())
+        Ok(judged)
     }
 
     /// Keeps faulty blocks of which there are few.
@@ -234,13 +254,13 @@ impl Part {
         file: &str,
         record: &str,
     ) {
-        for (verdict, range) in judged.blocks.iter().zip(dialect.slot_ranges(answer)) {
+        if judged.blocks.iter().all(|verdict| Fault::worst(verdict).is_none()) {
+            return;
+        }
+        for (verdict, block) in judged.blocks.iter().zip(judged_blocks(answer, dialect)) {
             if let Some(fault) = Fault::worst(verdict) {
                 let (file, record) = (file.to_owned(), record.to_owned());
-                keep(
-                    &mut self.examples,
-                    FaultyBlock { file, record, block: answer[range].to_owned(), fault },
-                );
+                keep(&mut self.examples, FaultyBlock { file, record, block, fault });
             }
         }
     }

@@ -100,6 +100,18 @@ pub fn judge(sample: &TextSample<'_>) -> TextVerdict {
     TextVerdict { outcome, by_3dmolgen, skeleton, blocks }
 }
 
+/// What stands inside of the blocks that [`judge`] judges, in their order, with the encoding's own separators.
+pub(super) fn judged_blocks(answer: &str, dialect: Encoding) -> Vec<String> {
+    // Found where they are judged: of the answer as it is, slots behind symbols and junk would be counted otherwise.
+    let answer = &*bracketed(answer, dialect);
+    let own = |block: &str| match (dialect.is_bracketed(), dialect.numbers()) {
+        (true, _) => block.to_owned(),
+        (false, 1) => block.strip_suffix(",0,0").unwrap_or(block).to_owned(),
+        (false, _) => block.replace(',', dialect.separator()),
+    };
+    block_ranges(answer).into_iter().map(|range| own(&answer[range])).collect()
+}
+
 /// An answer whose slots are written as [`Encoding::bracketed`] writes them. What is no slot stays as it is.
 fn bracketed(answer: &str, encoding: Encoding) -> Cow<'_, str> {
     if encoding.is_bracketed() {

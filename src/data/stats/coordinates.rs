@@ -59,10 +59,8 @@ impl CoordinateStats {
             self.classes[class].add_size(molecule, conformer.coordinates.len());
             return;
         }
-        // What a bin stands for is within the range of four decimals, or there would be no such edges.
-        let in_angstrom =
-            |values: &[Fixed; 3]| Encoding::FIXED.convert(values, self.encoding).unwrap_or_default();
-        let coordinates: Vec<[Fixed; 3]> = conformer.coordinates.iter().map(in_angstrom).collect();
+        let coordinates: Vec<[Fixed; 3]> =
+            conformer.coordinates.iter().map(|values| in_four_decimals(values, self.encoding)).collect();
         self.classes[class].add(molecule, &coordinates);
     }
 
@@ -77,6 +75,18 @@ impl CoordinateStats {
         let mut total = Group::new(self.precision);
         self.classes.iter().for_each(|class| total.merge(class));
         total
+    }
+}
+
+/// What values stand for, cut to four decimals. Edges of bins and large integers may lie beyond what these can say: then it is
+/// the largest that they can.
+fn in_four_decimals(values: &[Fixed; 3], encoding: Encoding) -> [Fixed; 3] {
+    let most = Precision::FOUR.angstrom(Precision::FOUR.max_fixed());
+    let cut = |x: f64| Encoding::FIXED.number().quantize(x.clamp(-most, most), 0).unwrap_or_default();
+    match Encoding::FIXED.convert(values, encoding) {
+        Ok(values) => values,
+        // Codes alone stand for nothing, and are not counted here.
+        Err(_) => encoding.angstrom(values).unwrap_or_default().map(cut),
     }
 }
 
@@ -290,6 +300,26 @@ mod tests {
         let mut stats = CoordinateStats::default();
         conformers.iter().for_each(|c| stats.add(c));
         stats
+    }
+
+    /// Edges may lie where four decimals do not reach: such a coordinate is no zero.
+    #[test]
+    fn coordinates_beyond_four_decimals_are_counted_as_the_largest() {
+        let bins =
+            r#"{"kind": "index", "width": 1, "axes": [{"low": -300000, "high": 300000, "step": 100000}]}"#;
+        let file = format!(
+            r#"{{"schema": "drift.encoding/1", "name": "wide", "open": "<", "separator": ",", "close": ">", "numbers": 3, "number": {bins}}}"#
+        );
+        let encoding: Encoding = file.parse().unwrap();
+        let values = encoding.quantize([250_000.0, -150_000.0, 1_000.0]).unwrap();
+        let mut stats = CoordinateStats::new(encoding);
+        stats.add(&conformer("C", vec![values]));
+        let report = stats.report();
+        let [x, y, z] = &report.total.axes;
+        assert_eq!((x.zero, x.positive, y.zero, y.negative.count), (0, 1, 0, 1));
+        assert_eq!((x.first_digit[9], y.first_digit[9]), (1, 1));
+        // The bin from 0 Å on is read as its middle, 50,000 Å.
+        assert_eq!((z.zero, z.first_digit[5]), (0, 1));
     }
 
     #[test]

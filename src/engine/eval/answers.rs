@@ -112,10 +112,15 @@ fn parts(sample: &GeneratedText, conformers: usize, close: u32) -> Vec<Generated
     (0..conformers).map(part).collect()
 }
 
+/// The tag before what was written of a conformer that the prompt holds; empty where it holds none.
+pub(super) fn tag_of_prompt(written: &str, form: AnswerForm, generation: usize) -> &'static str {
+    let opened = form.opened && generation.is_multiple_of(form.conformers.max(1));
+    if opened && !written.is_empty() { CONFORMER_OPEN } else { "" }
+}
+
 /// The whole text of a conformer: with the tag that the prompt holds, and with the one that ended it, if that is the end of text.
 pub(super) fn with_tags(written: String, form: AnswerForm, (generation, ended): (usize, bool)) -> String {
-    let opened = form.opened && generation.is_multiple_of(form.conformers.max(1));
-    let open = if opened && !written.is_empty() { CONFORMER_OPEN } else { "" };
+    let open = tag_of_prompt(&written, form, generation);
     let close = if ended && !written.contains(CONFORMER_CLOSE) { CONFORMER_CLOSE } else { "" };
     if open.is_empty() && close.is_empty() { written } else { format!("{open}{written}{close}") }
 }

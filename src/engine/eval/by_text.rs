@@ -7,6 +7,7 @@ use super::judged::Judged;
 use super::measured::MeasuredMolecule;
 use super::run::Run;
 use super::subject::Subject;
+use drift_core::encoding::Encoding;
 use drift_data::audit::geometry::{Conformation, Topology};
 use drift_data::audit::{
     ConformerVerdict, DUPLICATE_ANGSTROM, MoleculeDistances, RmsdMatrix, VerdictLine, duplicates,
@@ -36,7 +37,7 @@ impl TextFigures {
             let references = measured.map_or(0, |one| one.deviations.references);
             let mut distances = MoleculeDistances::of(subject.molecule.smiles.clone(), references);
             for (text, duplicate_of) in texts.iter().zip(same) {
-                let mut verdict = verdict(subject, text);
+                let mut verdict = verdict(subject, text, checkpoint.dialect);
                 let place = measured.and_then(|one| Some((one, one.place(text.generation)?)));
                 if let Some((measured, at)) = place {
                     verdict.set_distances(&measured.deviations.rmsd[at], measured.deviations.bond_errors[at]);
@@ -66,9 +67,10 @@ impl TextFigures {
     }
 }
 
-fn verdict(subject: &Subject, text: &Judged) -> ConformerVerdict {
+fn verdict(subject: &Subject, text: &Judged, dialect: Encoding) -> ConformerVerdict {
     let chemistry = text.points.as_ref().and_then(|points| subject.chemistry.as_ref()?.check(points));
-    ConformerVerdict::of(&text.text, &text.verdict, Some(&subject.molecule.smiles), chemistry.as_ref())
+    let prompt = Some(&*subject.molecule.smiles);
+    ConformerVerdict::of((&text.text, dialect), &text.verdict, prompt, chemistry.as_ref())
 }
 
 /// By text, the line of the first one of the molecule that has the same conformer; `first` is the line of its first text.

@@ -367,7 +367,7 @@ impl Gathered {
         if let Some(other) = &plan.same_as {
             let same = self.same_texts.get_or_insert_with(|| SameTexts::beside(other));
             for (processor, run) in processors(plan, &placeholders).into_iter().zip(&done) {
-                same.add(other, &mut checkpoint, subjects, (processor, run))?;
+                same.add((plan, other), &mut checkpoint, subjects, (processor, run))?;
             }
         }
         let measured: Vec<_> = done.iter().map(|run| measure(subjects, &run.judged)).collect();

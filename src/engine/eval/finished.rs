@@ -129,7 +129,7 @@ pub struct Spent {
     pub(super) counts: WorkCounts,
     pub(super) timing: Timing,
     pub(super) templates_seconds: f64,
-    /// None on a GPU, or where the system doesn't tell.
+    /// None on a GPU, or where the system doesn't tell, of a part at least.
     pub(super) cpu_seconds: Option<f64>,
     pub(super) batches: Vec<BatchSeconds>,
     /// The most that the process held; none where the system doesn't tell.
@@ -143,13 +143,19 @@ impl Spent {
     }
 
     pub(super) fn add(&mut self, more: Spent) {
+        let nothing = Spent::default();
+        if *self == nothing || more == nothing {
+            // Nothing has no CPU seconds that would be lacking.
+            if *self == nothing {
+                *self = more;
+            }
+            return;
+        }
         self.counts.add(more.counts);
         self.timing.add(more.timing);
         self.templates_seconds += more.templates_seconds;
-        self.cpu_seconds = match (self.cpu_seconds, more.cpu_seconds) {
-            (Some(a), Some(b)) => Some(a + b),
-            (a, b) => a.or(b),
-        };
+        // Of a part they say nothing of the whole, whose texts they would be divided by.
+        self.cpu_seconds = self.cpu_seconds.zip(more.cpu_seconds).map(|(a, b)| a + b);
         self.batches.extend(more.batches);
         self.peak_memory_bytes = self.peak_memory_bytes.max(more.peak_memory_bytes);
     }
@@ -159,6 +165,22 @@ impl Spent {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn cpu_seconds_are_those_of_all_parts() {
+        let part = |cpu_seconds| Spent { templates_seconds: 1.0, cpu_seconds, ..Spent::default() };
+        let sum = |parts: &[Option<f64>]| {
+            let mut all = Spent::default();
+            parts.iter().for_each(|cpu| all.add(part(*cpu)));
+            all.add(Spent::default());
+            (all.cpu_seconds, all.templates_seconds)
+        };
+        assert_eq!(sum(&[Some(2.0), Some(3.0)]), (Some(5.0), 2.0));
+        for parts in [[Some(2.0), None, Some(1.0)], [None, Some(2.0), Some(1.0)], [None; 3]] {
+            assert_eq!(sum(&parts), (None, 3.0));
+        }
+        assert_eq!(sum(&[Some(2.0)]), (Some(2.0), 1.0));
+    }
 
     proptest! {
         #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
-use super::answers::with_tags;
+use super::answers::{tag_of_prompt, with_tags};
 use super::checkpoint::Checkpoint;
 use super::subject::Subject;
 use crate::generate::{End, Generated, GeneratedText};
@@ -26,8 +26,10 @@ pub(super) struct Judged {
     pub subject: usize,
     /// Which of its texts.
     pub generation: usize,
-    /// What was written after the prompt.
+    /// What was written after the prompt, with the tags around it that were not.
     pub text: String,
+    /// Bytes that it begins with and that the prompt holds.
+    pub of_prompt: usize,
     /// What became of it.
     pub verdict: audit::TextVerdict,
     /// What is wrong, by bytes of the text.
@@ -84,9 +86,14 @@ fn judged(
     let Judging { placeholder, strips_junk, max_atoms, form, ends_in_tag } = judging;
     let written = checkpoint.tokenizer.answer_text(&sample.tokens)?;
     let closed = ends_in_tag && sample.end == End::Eos;
+    let of_prompt = tag_of_prompt(&written, form, sample.generation).len();
     let written = with_tags(written, form, (sample.generation, closed));
     // Of the text as it was written: what is stripped below was generated all the same.
-    let wasted_tokens = wasted(&checkpoint.tokenizer, sample, &audit::marks(&written, checkpoint.dialect));
+    let written_marks = audit::marks(&written, checkpoint.dialect);
+    let flawed = written_marks.iter().any(|mark| mark.flaw != Flaw::Lost);
+    // Most texts have no flaw, and need no token decoded.
+    let tokens = if flawed { token_texts(&checkpoint.tokenizer, &sample.tokens) } else { Vec::new() };
+    let wasted_tokens = wasted(&tokens, of_prompt, &written_marks);
     let text = if strips_junk { strip_junk(&written, checkpoint.dialect) } else { written };
     let prompt = Some(&*subject.molecule.smiles);
     let (ended, dialect) = (sample.end == End::Eos, checkpoint.dialect);
@@ -110,6 +117,7 @@ fn judged(
         generation: sample.generation,
         wasted_tokens,
         text,
+        of_prompt,
         verdict,
         marks,
         copied,
@@ -153,23 +161,44 @@ fn cut_off(tokenizer: &Tokenizer, sample: &GeneratedText, dialect: Encoding) -> 
     sample.preferred.iter().filter_map(is_cut).collect()
 }
 
-/// Tokens that lie inside what is junk or invented.
-fn wasted(tokenizer: &Tokenizer, sample: &GeneratedText, marks: &[Mark]) -> u64 {
-    let flawed: Vec<&Mark> = marks.iter().filter(|mark| mark.flaw != Flaw::Lost).collect();
-    if flawed.is_empty() {
-        return 0;
-    }
-    let mut at = 0;
+/// How many of the tokens of a text, the first of which begins at byte `begin`, lie inside what is junk or invented.
+fn wasted(tokens: &[String], begin: usize, marks: &[Mark]) -> u64 {
+    let mut at = begin;
     let mut is_wasted = |text: &String| {
         let (start, end) = (at, at + text.len());
         at = end;
-        flawed.iter().any(|mark| mark.range.start <= start && end <= mark.range.end)
+        let mut flawed = marks.iter().filter(|mark| mark.flaw != Flaw::Lost);
+        flawed.any(|mark| mark.range.start <= start && end <= mark.range.end)
     };
-    token_texts(tokenizer, &sample.tokens).into_iter().map(|text| u64::from(is_wasted(&text))).sum()
+    tokens.iter().map(|text| u64::from(is_wasted(text))).sum()
 }
 
 /// The text of each token.
 pub(super) fn token_texts(tokenizer: &Tokenizer, tokens: &[u32]) -> Vec<String> {
     // A token that is part of a character shows as a replacement character: such text is junk anyway.
     tokens.iter().map(|token| tokenizer.decode(&[*token]).unwrap_or_default()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use drift_core::text::CONFORMER_OPEN;
+
+    /// The same tokens are wasted whether the opening tag is one of them or the prompt's.
+    #[test]
+    fn tokens_of_opened_prompts_are_where_the_marks_are() {
+        let tokens = ["[C]", "<", "1.0000", ",", "2.0000", ",", "3.0000", "ab", "ra", ">"].map(str::to_owned);
+        let (opened, plain) = (AnswerForm { conformers: 2, opened: true }, AnswerForm::default());
+        let of = |tokens: &[String], form: AnswerForm, generation: usize| {
+            let written = tokens.concat();
+            let begin = tag_of_prompt(&written, form, generation).len();
+            let text = with_tags(written, form, (generation, true));
+            (wasted(tokens, begin, &audit::marks(&text, Encoding::FIXED)), text)
+        };
+        let with_tag = [&[CONFORMER_OPEN.to_owned()], &tokens[..]].concat();
+        let (own, text) = of(&with_tag, plain, 0);
+        assert_eq!((own, of(&tokens, opened, 2)), (2, (2, text)));
+        // Only the first conformer of a text is opened by its prompt.
+        assert_eq!(of(&with_tag, opened, 3).0, 2);
+    }
 }

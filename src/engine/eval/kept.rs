@@ -62,6 +62,31 @@ impl KeptRun {
         }
     }
 
+    /// Of texts and groups that are there twice, keeps the later ones: a group whose end was not written is drawn again, and the
+    /// texts of its first drawing stand in the journal all the same.
+    fn keep_latest(&mut self) {
+        let texts = take(&mut self.texts).into_iter().map(|text| ((text.prompt, text.generation), text));
+        self.texts = texts.collect::<BTreeMap<_, _>>().into_values().collect();
+        let groups = take(&mut self.groups).into_iter().map(|group| ((group.prompt, group.first), group));
+        self.groups = groups.collect::<BTreeMap<_, _>>().into_values().collect();
+    }
+
+    /// Adds what another shard has of the run.
+    ///
+    /// # Errors
+    /// If it is a text that is there already.
+    fn join(&mut self, mut more: KeptRun) -> Result<()> {
+        let known: BTreeSet<_> = self.texts.iter().map(|text| (text.prompt, text.generation)).collect();
+        if let Some(text) = more.texts.iter().find(|text| known.contains(&(text.prompt, text.generation))) {
+            return Err(held_twice(text.prompt));
+        }
+        self.texts.append(&mut more.texts);
+        self.groups.append(&mut more.groups);
+        self.spent.add(more.spent);
+        more.check.into_iter().for_each(|check| self.take_check(check));
+        Ok(())
+    }
+
     /// Takes what was generated; what it took is known already.
     pub(super) fn take(&mut self, generated: &mut Generated) {
         self.texts.append(&mut generated.samples);
@@ -131,6 +156,7 @@ impl Kept {
 
     fn take_all(&mut self, pieces: Vec<Finished>) -> Result<()> {
         let mut of_these: BTreeMap<RunPlace, KeptRun> = BTreeMap::new();
+        let mut nats_of_these: BTreeMap<(usize, usize), Vec<f64>> = BTreeMap::new();
         for piece in pieces {
             match piece {
                 Finished::Began(environment) => self.environments.push(environment),
@@ -147,7 +173,7 @@ impl Kept {
                     }
                 }
                 Finished::Nats(model, molecule, nats) => {
-                    self.nats.entry(model).or_default().insert(molecule, nats);
+                    nats_of_these.insert((model, molecule), nats);
                 }
                 Finished::Text(run, text) => of_these.entry(run).or_default().texts.push(text.into_text()),
                 Finished::Group(run, group) => of_these.entry(run).or_default().groups.push(group),
@@ -156,12 +182,14 @@ impl Kept {
                 Finished::Done => {}
             }
         }
+        for ((model, molecule), nats) in nats_of_these {
+            if self.nats.entry(model).or_default().insert(molecule, nats).is_some() {
+                return Err(held_twice(molecule));
+            }
+        }
         for (place, mut run) in of_these {
-            let known = self.runs.entry(place).or_default();
-            known.texts.append(&mut run.texts);
-            known.groups.append(&mut run.groups);
-            known.spent.add(run.spent);
-            run.check.into_iter().for_each(|check| known.take_check(check));
+            run.keep_latest();
+            self.runs.entry(place).or_default().join(run)?;
         }
         Ok(())
     }
@@ -298,6 +326,12 @@ impl Kept {
     }
 }
 
+/// Two shards hold the same work.
+fn held_twice(molecule: usize) -> Error {
+    let problem = format!("holds what another shard holds of molecule {}", molecule + 1);
+    Error::input("the work", problem, "give each shard once")
+}
+
 /// Molecules or placeholders were read from other files.
 fn other_inputs(problem: &str) -> Error {
     let problem = format!("{problem} of molecules, references or placeholders");
@@ -339,5 +373,69 @@ impl Keeper for RunKeeper<'_> {
         }
         self.kept.run(place).spent.add(spent);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::End;
+
+    fn text(molecule: usize, generation: usize, token: u32) -> Finished {
+        let text = GeneratedText {
+            prompt: molecule,
+            generation,
+            tokens: vec![token],
+            forced: vec![false],
+            end: End::Eos,
+            log_probabilities: None,
+            log_allowed: None,
+            preferred: Vec::new(),
+        };
+        Finished::Text((0, 0), KeptText::of(&text))
+    }
+
+    fn group(molecule: usize) -> Finished {
+        let group = Resampled {
+            prompt: molecule,
+            first: 0,
+            draws: 2,
+            effective: 2.0,
+            least_effective: 2.0,
+            resamplings: 0,
+            ancestors: 2,
+            log_legal: 0.0,
+        };
+        Finished::Group((0, 0), group)
+    }
+
+    /// A journal was cut before the end of a group, which was drawn again behind it.
+    #[test]
+    fn texts_that_were_drawn_again_count_once() {
+        let cut = vec![text(0, 0, 1), text(0, 1, 2)];
+        let again = [text(0, 0, 3), text(0, 1, 4), group(0)];
+        let mut kept = Kept::new(None, None, cut.clone()).unwrap();
+        kept.run((0, 0)).forget_parts_of_groups();
+        assert_eq!(kept.texts(), 0);
+        let mut kept = Kept::new(None, None, cut.into_iter().chain(again).collect()).unwrap();
+        let run = kept.run((0, 0));
+        run.forget_parts_of_groups();
+        assert_eq!(run.done(), BTreeMap::from([(0, vec![0, 1])]));
+        let samples = run.generated().generated.samples;
+        assert_eq!(samples.iter().map(|text| text.tokens[0]).collect::<Vec<_>>(), [3, 4]);
+    }
+
+    #[test]
+    fn shards_that_hold_the_same_are_refused() {
+        let shard = |number: &str| number.parse::<Shard>().unwrap();
+        let merged = |second: Vec<Finished>| {
+            let first = vec![text(0, 0, 1), Finished::Nats(0, 4, vec![1.0]), Finished::Nats(0, 4, vec![1.0])];
+            Kept::merged(vec![(shard("1/2"), first), (shard("2/2"), second)], false)
+        };
+        assert_eq!(merged(vec![text(1, 0, 1), text(0, 1, 1)]).unwrap().texts(), 3);
+        for second in [text(0, 0, 1), Finished::Nats(0, 4, vec![2.0])] {
+            let error = merged(vec![second]).unwrap_err().to_string();
+            assert!(error.starts_with("shard 2/2: holds what another shard holds"), "{error}");
+        }
     }
 }

@@ -1,12 +1,13 @@
 //! Texts of another run of the same order, of another device or version, set beside those of this one.
 
+use super::answers;
 use super::checkpoint::Checkpoint;
 use super::judged::{Judged, token_texts};
+use super::plan::EvalPlan;
 use super::run::{Processor, Run, logit_processor};
 use super::subject::Subject;
 use super::texts::{OtherTexts, SameTexts, TextDifference};
 use crate::generate::GeneratedText;
-use crate::train;
 use drift_core::constraint::LogitProcessor;
 use drift_core::error::Result;
 
@@ -25,12 +26,12 @@ impl SameTexts {
     /// If the device fails.
     pub(super) fn add(
         &mut self,
-        other: &OtherTexts,
+        (plan, other): (&EvalPlan, &OtherTexts),
         checkpoint: &mut Checkpoint,
         subjects: &[Subject],
         (processor, run): (Processor<'_>, &Run),
     ) -> Result<()> {
-        let made = logit_processor(checkpoint, processor)?;
+        let made = logit_processor(checkpoint, processor)?.answering(plan.form);
         for (judged, sample) in run.judged.iter().zip(&run.generated.samples) {
             let smiles = &subjects[judged.subject].molecule.smiles;
             let (placeholder, generation) = (run.placeholder.clone(), judged.generation);
@@ -44,7 +45,8 @@ impl SameTexts {
                 self.equal += 1;
             } else if self.differences.len() < LOOKED_INTO {
                 let subject = &subjects[judged.subject];
-                self.differences.push(difference(checkpoint, subject, &made, (judged, sample), theirs)?);
+                let texts = (judged, sample, &**theirs);
+                self.differences.push(difference(plan, checkpoint, subject, &made, texts)?);
             }
         }
         Ok(())
@@ -53,23 +55,21 @@ impl SameTexts {
 
 /// Where a text parts from another.
 fn difference(
+    plan: &EvalPlan,
     checkpoint: &mut Checkpoint,
     subject: &Subject,
     processor: &LogitProcessor,
-    (judged, sample): (&Judged, &GeneratedText),
-    theirs: &str,
+    (judged, sample, theirs): (&Judged, &GeneratedText, &str),
 ) -> Result<TextDifference> {
     let texts = token_texts(&checkpoint.tokenizer, &sample.tokens);
-    let common = judged.text.bytes().zip(theirs.bytes()).take_while(|(a, b)| a == b).count();
-    let mut end = 0;
-    let parts = |text: &String| {
-        end += text.len();
-        end > common
+    let (tokens, place) = parting(&texts, (&judged.text, judged.of_prompt), theirs);
+    let rest = theirs.get(place..).unwrap_or_default();
+    // What stood before a later conformer of a text is not here: texts were cut apart.
+    let is_first = judged.generation.is_multiple_of(plan.form.conformers.max(1));
+    let lead = match is_first {
+        true => lead(plan, checkpoint, subject, processor, &sample.tokens[..tokens])?,
+        false => None,
     };
-    // The first token that ends behind the common text is the one that differs.
-    let tokens = texts.iter().position(parts).unwrap_or(texts.len());
-    let before: usize = texts[..tokens].iter().map(String::len).sum();
-    let rest = theirs.get(before..).unwrap_or_default();
     Ok(TextDifference {
         model: checkpoint.name.clone(),
         lp: processor.kind(),
@@ -78,12 +78,33 @@ fn difference(
         tokens,
         ours: texts.get(tokens).cloned().unwrap_or_default(),
         theirs: rest.chars().take(12).collect(),
-        lead: lead(checkpoint, subject, processor, &sample.tokens[..tokens])?,
+        lead,
     })
+}
+
+/// How many tokens stand before the first in which a text differs from another, and the byte of the other where that one
+/// begins. The text begins with so many bytes that are the prompt's, and may lack junk that the tokens hold.
+fn parting(tokens: &[String], (text, of_prompt): (&str, usize), theirs: &str) -> (usize, usize) {
+    let common = text.bytes().zip(theirs.bytes()).take_while(|(a, b)| a == b).count();
+    let mut wanted = text.as_bytes()[..common].iter().skip(of_prompt).peekable();
+    let mut place = of_prompt.min(common);
+    for (number, token) in tokens.iter().enumerate() {
+        let begin = place;
+        for byte in token.bytes() {
+            if wanted.next_if(|next| **next == byte).is_some() {
+                place += 1;
+            } else if wanted.peek().is_none() {
+                // All that both have has come, so this token is the one that differs.
+                return (number, begin);
+            }
+        }
+    }
+    (tokens.len(), place)
 }
 
 /// By how much the best of the logits that are allowed after `written` leads the second.
 fn lead(
+    plan: &EvalPlan,
     checkpoint: &mut Checkpoint,
     subject: &Subject,
     processor: &LogitProcessor,
@@ -92,7 +113,32 @@ fn lead(
     let constraint = processor.constraint(&subject.molecule.skeleton)?;
     let mut state = constraint.start();
     written.iter().for_each(|token| constraint.advance(&mut state, *token));
-    let mut text = checkpoint.tokenizer.prompt_ids(&train::prompt(&subject.molecule.smiles))?;
+    let prompt = answers::prompt(plan, &subject.molecule.smiles, checkpoint.dialect)?;
+    let mut text = checkpoint.tokenizer.prompt_ids(&prompt)?;
     text.extend_from_slice(written);
     checkpoint.engine()?.lead(&text, constraint.mask(&state))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_part_at_the_token_that_differs() {
+        let tokens = ["[C]", "<", "1.5", ",", "2.25", "x", ",", "3", ">"].map(str::to_owned);
+        let text = tokens.concat();
+        let at = |(text, of_prompt): (&str, usize), theirs: &str| {
+            let (tokens, place) = parting(&tokens, (text, of_prompt), theirs);
+            (tokens, theirs[place..].to_owned())
+        };
+        assert_eq!(at((&text, 0), "[C]<1.5,2.26,3>"), (4, "2.26,3>".to_owned()));
+        assert_eq!(at((&text, 0), "[C]<1.7"), (2, "1.7".to_owned()));
+        assert_eq!(at((&text, 0), &format!("{text}[O]")), (9, "[O]".to_owned()));
+        assert_eq!(at((&text, 0), "[C]<"), (2, String::new()));
+        // The prompt's tag is none of the tokens, and junk was taken off.
+        let opened = format!("[CONFORMER]{text}");
+        assert_eq!(at((&opened, 11), "[CONFORMER][C]<1.5,2.26,3>"), (4, "2.26,3>".to_owned()));
+        let stripped = opened.replace('x', "");
+        assert_eq!(at((&stripped, 11), "[CONFORMER][C]<1.5,2.25,4>"), (7, "4>".to_owned()));
+    }
 }

@@ -32,8 +32,8 @@ impl Decoder {
             true => of_weights(&self.weights()),
             false => of_copy(self.device()),
         };
-        // What is measured is of no use to a result: where it fails, nothing is said.
-        measured.ok().flatten()
+        // What is measured is of no use to a result: where it fails, or there was nothing to read, nothing is said.
+        measured.ok().flatten().filter(|rate| *rate > 0.0)
     }
 }
 

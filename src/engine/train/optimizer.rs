@@ -41,7 +41,8 @@ impl Weighted {
         Weighted { first: zeros(), second: zeros(), weights, step: 0 }
     }
 
-    /// One update along `gradient` divided by `count`; the norm of that, before it was clipped.
+    /// One update along `gradient` divided by `count`; the norm of that, before it was clipped. A count of 0, of a batch without
+    /// a target, says nothing: no gradient is followed. Where the norm is not finite, nothing is changed.
     ///
     /// # Errors
     /// If candle refuses a product.
@@ -52,7 +53,12 @@ impl Weighted {
         layout: &ParameterLayout,
         schedule: &Schedule,
     ) -> Result<f64> {
+        // Without a target the gradient is 0, and dividing by infinity leaves it so.
+        let count = if count > 0.0 { count } else { f64::INFINITY };
         let norm = norm(gradient) / count;
+        if !norm.is_finite() {
+            return Ok(norm);
+        }
         // One factor for both: divided by the weight of the targets, and scaled down where the norm is above the clip.
         let factor = ((schedule.clip / norm).min(1.0) / count) as f32;
         let rate = schedule.rate(self.step);

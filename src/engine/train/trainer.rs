@@ -234,6 +234,15 @@ impl Run<'_> {
             weighted.update(&gradient, weight, self.network.layout(), schedule)
         };
         let gradient_norm = gradient_norm.map_err(candle)?;
+        // A loss that is one may have a gradient that is none; it was not followed, so that what is saved is whole.
+        if !gradient_norm.is_finite() {
+            let problem = format!("the gradient is no number after {} steps", state.weighted.step);
+            return Err(Error::input(
+                "training",
+                problem,
+                format!("give a lower {}", Parameter::LearningRate),
+            ));
+        }
         let (past, step) = (&mut state.past, state.weighted.step);
         past.tokens += batch.iter().map(|document| document.tokens.len() as u64).sum::<u64>();
         past.pending = [past.pending[0] + loss, past.pending[1] + weight];
@@ -244,7 +253,8 @@ impl Run<'_> {
             past.curve.push(CurvePoint {
                 step,
                 tokens: past.tokens,
-                loss: loss / weight,
+                // Updates without a target have no loss, and JSON has no NaN.
+                loss: if weight > 0.0 { loss / weight } else { 0.0 },
                 gradient_norm,
                 learning_rate,
             });

@@ -115,7 +115,8 @@ impl TokenizerRequest {
     /// Refuses what does not go together.
     ///
     /// # Errors
-    /// If merges are to be learned, or ways compared, in the stripped dialect.
+    /// If merges are to be learned, or ways compared, of other blocks than those of the fixed dialect between `<` and `>` with
+    /// commas.
     pub fn check(&self) -> Result<()> {
         let (option, does) = match self.goal {
             Goal::Merges(_) => (Parameter::Merges, "learns"),
@@ -132,13 +133,15 @@ impl TokenizerRequest {
                 remedy,
             ))
         };
-        if !self.reading.encoding.is_decimal() {
-            return refused(self.reading.encoding.name(), "");
+        let encoding = self.reading.encoding;
+        // What is learned is of blocks with commas, whatever stands between the numbers of the corpus.
+        if !encoding.is_decimal_blocks() || encoding.separator() != "," {
+            return refused(encoding.name(), "");
         }
         if self.reuse.is_some() {
             return refused(&Parameter::Reuse.to_string(), "");
         }
-        let stripped = match (self.reading.encoding.is_stripped(), self.fewest_decimals) {
+        let stripped = match (encoding.is_stripped(), self.fewest_decimals) {
             (true, _) => format!("{} stripped", Parameter::Dialect),
             (false, Some(_)) => Parameter::FewestDecimals.to_string(),
             (false, None) => return Ok(()),

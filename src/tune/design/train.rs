@@ -12,7 +12,7 @@ use super::extension::json::written;
 use super::extension::layout::Alphabet;
 use super::extension::new_tokens::list;
 use super::extension::plan::{Aim, ExtensionPlan};
-use super::extension::reuse::prune;
+use super::extension::reuse::{Reuse, prune};
 use super::extension::strip::{another_way, strip_extension};
 use super::front::designs;
 use super::measured::corpus::Measured;
@@ -225,6 +225,7 @@ impl Design {
             tokens_per_block: tokens as u64,
             free_tokens_per_block: (tokens - scheme.brackets()) as u64,
             new_tokens,
+            reuse: plan.reuse.as_ref().map(Reuse::name),
             drift: total.inside.worst(tokens as u64),
             lower_bound,
             lower_bound_by,

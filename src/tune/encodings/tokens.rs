@@ -46,7 +46,8 @@ pub struct TokensPerBlock {
     pub mean: f64,
 }
 
-/// Counts on a sample, whose coordinates are values of `from`.
+/// Counts on a sample, whose coordinates are values of `from`. Conformers that the encoding cannot write are left out, as of
+/// [`super::TextLoss`].
 ///
 /// # Errors
 /// If a text cannot be encoded, or the job was cancelled.
@@ -59,12 +60,12 @@ pub fn costs(
     // No id of a vocabulary: the end is one more token, whatever it is.
     let eos = u32::MAX;
     let automaton = AutomatonProcessor::new(Arc::new(tokenizer.clone()), encoding, eos).ok();
-    let counted: Vec<Counted> = sample
+    let counted: Vec<Option<Counted>> = sample
         .par_iter()
         .enumerate()
         .map(|(place, conformer)| {
             job.check()?;
-            let (skeleton, text) = written(conformer, (from, encoding), place);
+            let Some((skeleton, text)) = written(conformer, (from, encoding), place) else { return Ok(None) };
             let smiles = skeleton::smiles(&conformer.skeleton);
             let prompt = tokenizer.prompt_ids(&format!("{SMILES_OPEN}{smiles}{SMILES_CLOSE}"))?;
             let found = tokenizer.answer_tokens_of(&text, encoding)?;
@@ -73,15 +74,15 @@ pub fn costs(
             let ids: Vec<u32> = found.iter().map(|token| token.id).chain([eos]).collect();
             let automaton = automaton.as_ref().filter(|_| place < FOLLOWED);
             let forced = automaton.and_then(|automaton| forced(automaton, &skeleton, &ids));
-            Ok(Counted {
+            Ok(Some(Counted {
                 tokens: (prompt.len() + found.len()) as u64,
                 answer: ids.len() as u64,
                 blocks,
                 forced,
-            })
+            }))
         })
         .collect::<Result<_>>()?;
-    Ok(summed(&counted))
+    Ok(summed(&counted.into_iter().flatten().collect::<Vec<_>>()))
 }
 
 /// One conformer.
@@ -109,12 +110,17 @@ fn summed(counted: &[Counted]) -> TokenCosts {
     }
 }
 
-/// A conformer's skeleton and tagged text in an encoding; codes are drawn, since no coordinate says which.
-fn written(conformer: &Conformer, (from, encoding): (Encoding, Encoding), place: usize) -> (String, String) {
+/// A conformer's skeleton and tagged text in an encoding; codes are drawn, since no coordinate says which. `None` if a coordinate is
+/// beyond what the encoding can write.
+fn written(
+    conformer: &Conformer,
+    (from, encoding): (Encoding, Encoding),
+    place: usize,
+) -> Option<(String, String)> {
     let skeleton = skeleton::placed(&conformer.skeleton, encoding.slots()).into_owned();
     let values: Vec<[Fixed; 3]> = if encoding.has_coordinates() {
-        let of = |values: &[Fixed; 3]| encoding.convert(values, from).unwrap_or_default();
-        conformer.coordinates.iter().map(of).collect()
+        let of = |values: &[Fixed; 3]| encoding.convert(values, from).ok();
+        conformer.coordinates.iter().map(of).collect::<Option<_>>()?
     } else {
         // By place, so that threads do not change which codes are drawn.
         let mut random = ChaCha8Rng::seed_from_u64(place as u64);
@@ -122,7 +128,7 @@ fn written(conformer: &Conformer, (from, encoding): (Encoding, Encoding), place:
         (0..skeleton.matches("<>").count()).map(|_| [random.random_range(low..=high); 3]).collect()
     };
     let text = text::tagged(&text::write(&skeleton, &values, encoding));
-    (skeleton, text)
+    Some((skeleton, text))
 }
 
 /// How many tokens of an answer are forced; none if the automaton does not take it.
@@ -140,4 +146,33 @@ fn forced(automaton: &AutomatonProcessor, skeleton: &str, ids: &[u32]) -> Option
         follow.advance(&mut state, id);
     }
     Some(forced)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use drift_core::encoding::Written;
+    use drift_data::corpus::AtomOrder;
+
+    #[test]
+    fn conformers_that_cannot_be_written_are_left_out() {
+        let conformer = |x: Fixed| Conformer {
+            molecule: "C".into(),
+            skeleton: "[C]<>".into(),
+            coordinates: vec![[x, 0, 10_000]],
+            order: AtomOrder::Smiles,
+            written: Written::ANY,
+            id: None,
+            notes: None,
+        };
+        // Six decimals end at 999.999999 Å; 2,000 Å would have been written as 0.
+        let (near, far) = (conformer(15_000), conformer(20_000_000));
+        let six: Encoding = "fixed-6".parse().unwrap();
+        let written = |conformer: &Conformer| written(conformer, (Encoding::FIXED, six), 0);
+        assert!(written(&near).unwrap().1.contains("<1.500000,0.000000,1.000000>"));
+        assert_eq!(written(&far), None);
+        let tokenizer = Tokenizer::load(std::path::Path::new("qwen-like")).unwrap();
+        let of = |sample: &[Conformer]| costs(&tokenizer, six, (sample, Encoding::FIXED), &Job::default());
+        assert_eq!(of(&[near.clone(), far]).unwrap(), of(&[near]).unwrap());
+    }
 }

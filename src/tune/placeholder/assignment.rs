@@ -91,10 +91,10 @@ impl ClassProblem {
         })
     }
 
-    /// RMSD by conformer in Å; zero where a block is unparsable.
-    pub fn rmsd_by_conformer(&self, assignment: &[u8]) -> Vec<f64> {
+    /// RMSD by conformer in Å; none where a block is unparsable.
+    pub fn rmsd_by_conformer(&self, assignment: &[u8]) -> Vec<Option<f64>> {
         let chosen = self.costs(assignment);
-        self.rmsds(&chosen).map(|rmsd| rmsd.unwrap_or(0) as f64 / super::counts::PICO).collect()
+        self.rmsds(&chosen).map(|rmsd| Some(rmsd? as f64 / super::counts::PICO)).collect()
     }
 
     /// The assignment of least harm among the numbers of FREE tokens that are `allowed`, by exhaustive branch and bound;

@@ -12,7 +12,7 @@ use super::assignment::{ClassProblem, ClassifiedConformer};
 use super::certificate::Certificate;
 use super::counts::{Damage, OPTIONS};
 use super::grammar::{Numbers, Space};
-use super::objective::Objective;
+use super::objective::{Harm, Objective};
 use super::replay::BlockReplay;
 use super::sample::key_of_text;
 use super::search::{SearchSettings, search};
@@ -45,7 +45,7 @@ pub struct PartitionReport {
     pub judged: Judged,
     /// Whether argmin's search reached the bound by itself.
     pub search_reached_bound: bool,
-    /// The part of harm that is compared: the first one that differs on the other half.
+    /// The part of harm that is compared: the first one that differs on the other half; of a weighted objective the sum.
     pub compared: ComparedHarm,
     /// Single placeholder minus classes on the other half, by molecule; none if nothing differs.
     pub gain: Option<Paired>,
@@ -65,6 +65,9 @@ pub enum ComparedHarm {
     /// j.
     #[serde(rename = "junk_tokens_per_block")]
     JunkTokens,
+    /// The weighted sum of all three.
+    #[serde(rename = "weighted_harm")]
+    WeightedSum,
     /// They are alike.
     #[serde(rename = "nothing differs")]
     Nothing,
@@ -77,7 +80,17 @@ impl ComparedHarm {
             ComparedHarm::UnparsableBlocks => Some(0),
             ComparedHarm::Rmsd => Some(1),
             ComparedHarm::JunkTokens => Some(2),
-            ComparedHarm::Nothing => None,
+            ComparedHarm::WeightedSum | ComparedHarm::Nothing => None,
+        }
+    }
+
+    /// What it is of a harm `[u, r, j]`; none where nothing differs.
+    pub fn of(self, harm: [f64; 3], objective: &Objective) -> Option<f64> {
+        match (self, objective) {
+            (ComparedHarm::WeightedSum, Objective::Weighted { weights, .. }) => {
+                Some(harm.iter().zip(weights).map(|(part, weight)| part * weight).sum())
+            }
+            _ => Some(harm[self.place()?]),
         }
     }
 
@@ -87,9 +100,24 @@ impl ComparedHarm {
             ComparedHarm::UnparsableBlocks => "unparsable_blocks",
             ComparedHarm::Rmsd => "rmsd_angstrom",
             ComparedHarm::JunkTokens => "junk_tokens_per_block",
+            ComparedHarm::WeightedSum => "weighted_harm",
             ComparedHarm::Nothing => "nothing differs",
         }
     }
+}
+
+/// The partition of least harm among those whose gain is significant; none if there is none.
+pub fn best_partition<'p>(
+    objective: &Objective,
+    reported: impl IntoIterator<Item = &'p PartitionReport>,
+) -> Option<&'p PartitionReport> {
+    let harm = |reported: &PartitionReport| {
+        let [unparsable, excess_rmsd, junk] = reported.judged.classes;
+        Harm { unparsable, excess_rmsd, junk }
+    };
+    let significant = reported.into_iter().filter(|partition| partition.significant);
+    // They were judged on the half of molecules that nothing was chosen on, so their harms are comparable.
+    significant.min_by(|a, b| objective.compare_harms(harm(a), harm(b)))
 }
 
 /// What was chosen on one half of the molecules does on the other.
@@ -273,7 +301,7 @@ fn best_single(
     best.map(|(_, free)| vec![free; classes])
 }
 
-/// Single minus classes, by conformer, in the first part of harm that differs.
+/// Single minus classes, by conformer, in the first part of harm that differs, or in the weighted sum.
 fn differences(
     objective: &Objective,
     problem: &ClassProblem,
@@ -281,7 +309,7 @@ fn differences(
     single: &[u8],
     classes: &[u8],
 ) -> (ComparedHarm, Option<Vec<f64>>) {
-    let subtract = |a: Vec<f64>, b: Vec<f64>| Some(a.iter().zip(&b).map(|(a, b)| a - b).collect());
+    let subtract = |a: Vec<f64>, b: Vec<f64>| -> Vec<f64> { a.iter().zip(&b).map(|(a, b)| a - b).collect() };
     let counts = |cost: fn(u8, &BlockReplay) -> f64| {
         let by_conformer = |assignment: &[u8]| -> Vec<f64> {
             let one = |blocks: &ClassifiedConformer| {
@@ -292,14 +320,37 @@ fn differences(
         };
         subtract(by_conformer(single), by_conformer(classes))
     };
-    let [one, many] = [single, classes].map(|assignment| objective.harm(&problem.damage(assignment)));
+    let unparsable = || counts(|f, block| f64::from(u8::from(block.error(f).is_none())));
+    let junk = || counts(|f, block| f64::from(f.saturating_sub(block.tokens)));
+    let rmsd = || -> Vec<f64> {
+        // A conformer that only one of them leaves readable says nothing of the RMSD.
+        let both = |(a, b): (Option<f64>, Option<f64>)| a.zip(b).map_or(0.0, |(a, b)| a - b);
+        let [one, many] = [single, classes].map(|assignment| problem.rmsd_by_conformer(assignment));
+        one.into_iter().zip(many).map(both).collect()
+    };
+    let harms = |objective: &Objective| {
+        [single, classes].map(|assignment| objective.harm(&problem.damage(assignment)))
+    };
+    let [one, many] = harms(objective);
+    if let Objective::Weighted { weights: [u, r, j], .. } = objective {
+        if one == many {
+            return (ComparedHarm::Nothing, None);
+        }
+        // RMSD up to the tolerance is no harm, so of its difference the share counts that lies above.
+        let [single, classes] = harms(&objective.without_tolerance());
+        let whole = single.excess_rmsd - classes.excess_rmsd;
+        let share = if whole == 0.0 { 0.0 } else { (one.excess_rmsd - many.excess_rmsd) / whole };
+        let parts = unparsable().into_iter().zip(rmsd()).zip(junk());
+        let sum = parts.map(|((blocks, rmsd), junk)| u * blocks + r * share * rmsd + j * junk);
+        return (ComparedHarm::WeightedSum, Some(sum.collect()));
+    }
     // By default harms are compared in the order u, r, j, so the first part that differs is the one that decided.
     if one.unparsable != many.unparsable {
-        (ComparedHarm::UnparsableBlocks, counts(|f, block| f64::from(u8::from(block.error(f).is_none()))))
+        (ComparedHarm::UnparsableBlocks, Some(unparsable()))
     } else if one.excess_rmsd != many.excess_rmsd {
-        (ComparedHarm::Rmsd, subtract(problem.rmsd_by_conformer(single), problem.rmsd_by_conformer(classes)))
+        (ComparedHarm::Rmsd, Some(rmsd()))
     } else if one.junk != many.junk {
-        (ComparedHarm::JunkTokens, counts(|f, block| f64::from(f.saturating_sub(block.tokens))))
+        (ComparedHarm::JunkTokens, Some(junk()))
     } else {
         (ComparedHarm::Nothing, None)
     }
@@ -314,4 +365,54 @@ pub(super) fn by_molecule(molecules: &[Arc<str>], by_conformer: &[f64]) -> Vec<f
         entry.1 += 1;
     }
     means.values().map(|(sum, count)| sum / f64::from(*count)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use drift_core::encoding::Precision;
+
+    /// Of a conformer's two blocks one takes five tokens and the other six; with five of these z is 0.1 Å off.
+    fn conformers() -> Vec<ClassifiedConformer> {
+        let block = |tokens: u8, last: u32| {
+            let mut errors = [0; 12];
+            errors[usize::from(tokens) - 4] = last;
+            BlockReplay { tokens, parsable_from: 3, precision: Precision::FOUR, errors }
+        };
+        vec![vec![(0, block(5, 0)), (1, block(6, 1_000))]; 3]
+    }
+
+    fn compared(objective: Objective, single: [u8; 2], classes: [u8; 2]) -> (ComparedHarm, f64) {
+        let conformers = conformers();
+        let problem = ClassProblem::new(&conformers, 2);
+        let (compared, gains) = differences(&objective, &problem, &conformers, &single, &classes);
+        let gains = gains.unwrap();
+        assert!(gains.len() == 3 && gains.iter().all(|gain| *gain == gains[0]));
+        (compared, gains[0])
+    }
+
+    #[test]
+    fn a_weighted_objective_is_compared_by_its_sum() {
+        // One placeholder leaves a junk slot in half of the blocks; the classes lose these blocks.
+        let by_order = compared(Objective::default(), [6, 6], [2, 6]);
+        assert_eq!(by_order, (ComparedHarm::UnparsableBlocks, -0.5));
+        let weights = [0.1, 0.0, 1.0];
+        let (what, gain) = compared(Objective::of(1e-3, Some(weights)), [6, 6], [2, 6]);
+        assert!(what == ComparedHarm::WeightedSum && (gain - (0.5 - 0.05)).abs() < 1e-12, "{gain}");
+        let objective = Objective::of(1e-3, Some(weights));
+        assert_eq!(what.of([0.5, 7.0, 0.25], &objective), Some(0.3));
+        assert_eq!(ComparedHarm::Rmsd.of([0.5, 7.0, 0.25], &objective), Some(7.0));
+        assert_eq!(ComparedHarm::Nothing.of([0.5, 7.0, 0.25], &objective), None);
+    }
+
+    #[test]
+    fn rmsd_below_the_tolerance_is_no_gain() {
+        let rmsd = 0.1 / f64::sqrt(2.0);
+        let gain = |tolerance| compared(Objective::of(tolerance, Some([0.0, 1.0, 0.0])), [5, 5], [5, 6]).1;
+        assert!(
+            (gain(0.0) - rmsd).abs() < 1e-9 && (gain(0.05) - (rmsd - 0.05)).abs() < 1e-9,
+            "{}",
+            gain(0.05)
+        );
+    }
 }

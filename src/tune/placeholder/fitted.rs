@@ -4,8 +4,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::classes::PartitionReport;
-use super::objective::{Harm, Objective};
+use super::classes::{PartitionReport, best_partition};
 use super::report::{FitReport, FitResult, SCHEMA};
 use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
@@ -77,7 +76,7 @@ impl FittedFile {
         }
         let report: FitReport = serde_json::from_slice(&bytes).map_err(unlike)?;
         let fitted = |result: FitResult| Fitted {
-            classes: best_classes(&report.objective, result.classes),
+            classes: best_partition(&report.objective, &result.classes).map(FittedClasses::of),
             tokenizer: result.tokenizer,
             tokenizer_sha256: result.tokenizer_sha256,
             dialect: result.dialect,
@@ -118,15 +117,10 @@ impl FittedFile {
     }
 }
 
-/// The partition of least harm among those whose gain is significant.
-fn best_classes(objective: &Objective, reported: Vec<PartitionReport>) -> Option<FittedClasses> {
-    let harm = |reported: &PartitionReport| {
-        let [unparsable, excess_rmsd, junk] = reported.judged.classes;
-        Harm { unparsable, excess_rmsd, junk }
-    };
-    let significant = reported.into_iter().filter(|partition| partition.significant);
-    // They were judged on the half of molecules that nothing was chosen on, so their harms are comparable.
-    let best = significant.min_by(|a, b| objective.compare_harms(harm(a), harm(b)))?;
-    let placeholders = best.classes.into_iter().map(|class| (class.class, class.placeholder)).collect();
-    Some(FittedClasses { partition: best.partition, placeholders })
+impl FittedClasses {
+    fn of(reported: &PartitionReport) -> Self {
+        let classes = reported.classes.iter();
+        let placeholders = classes.map(|class| (class.class.clone(), class.placeholder.clone())).collect();
+        FittedClasses { partition: reported.partition, placeholders }
+    }
 }

@@ -91,7 +91,8 @@ impl Objective {
         }
     }
 
-    /// The harm of a damage. Without a readable conformer u says it all; r is then 0.
+    /// The harm of a damage. Without a readable conformer there is no r, which is then 0; [`compare`](Self::compare) does not
+    /// take that for none.
     pub fn harm(&self, damage: &Damage) -> Harm {
         let rmsd = damage.rmsd_angstrom().unwrap_or(0.0);
         Harm {
@@ -107,9 +108,13 @@ impl Objective {
             Objective::Lexicographic { .. } => a
                 .unparsable_blocks
                 .cmp(&b.unparsable_blocks)
+                .then_with(|| loses_all(a).cmp(&loses_all(b)))
                 .then_with(|| self.compare_excess(a, b))
                 .then(a.junk_tokens.cmp(&b.junk_tokens)),
-            Objective::Weighted { .. } => self.compare_harms(self.harm(a), self.harm(b)),
+            // First, since no sum of weights says what the RMSD of nothing is: losing every conformer would beat losing a few.
+            Objective::Weighted { .. } => {
+                loses_all(a).cmp(&loses_all(b)).then_with(|| self.compare_harms(self.harm(a), self.harm(b)))
+            }
         }
     }
 
@@ -133,7 +138,7 @@ impl Objective {
         // Integers throughout: a float quotient can differ where the fractions are equal.
         let tolerance = (self.tolerance_angstrom() * PICO).round() as u128;
         let excess = |damage: &Damage| {
-            // At least 1, since a damage without a readable conformer would be 0 / 0; u speaks for it.
+            // At least 1, since a damage without a readable conformer would be 0 / 0; it was compared before.
             let readable = u128::from(damage.readable_conformers());
             (damage.rmsd_pico.saturating_sub(tolerance.saturating_mul(readable)), readable.max(1))
         };
@@ -143,16 +148,26 @@ impl Objective {
 
     /// One number for annealing, which needs a sum: u outweighs any r that matters, and r any j. Results are compared
     /// by [`Objective::compare`], never by this.
-    pub fn scalar(&self, harm: Harm) -> f64 {
+    pub fn scalar(&self, damage: &Damage) -> f64 {
+        let harm = self.harm(damage);
         match self {
             Objective::Lexicographic { .. } => {
                 // The factors keep the order where it matters: all blocks unparsable is 1,000, 1 Å is 100, a junk slot per
                 // block 0.1. RMSD is capped, so that it seldom outweighs u.
                 1_000.0 * harm.unparsable + 100.0 * harm.excess_rmsd.min(1.0) + harm.junk / 10.0
             }
-            Objective::Weighted { weights, .. } => harm.parts().iter().zip(weights).map(|(p, w)| p * w).sum(),
+            Objective::Weighted { weights, .. } => {
+                let sum: f64 = harm.parts().iter().zip(weights).map(|(p, w)| p * w).sum();
+                // As if the RMSD of nothing were 10 Å beyond any other.
+                sum + if loses_all(damage) { 10.0 * weights[1].max(1.0) } else { 0.0 }
+            }
         }
     }
+}
+
+/// Whether no conformer is left that can be read.
+fn loses_all(damage: &Damage) -> bool {
+    damage.conformers > 0 && damage.readable_conformers() == 0
 }
 
 #[cfg(test)]
@@ -178,5 +193,28 @@ mod tests {
         let (a, b) = (damage(0, 11_000_000_000), damage(0, 1));
         assert_eq!(objective.compare(&a, &b), Ordering::Equal);
         assert_eq!(objective.without_tolerance().compare(&a, &b), Ordering::Greater);
+    }
+
+    /// The mean over conformers that can be read is no gain where none is left.
+    #[test]
+    fn losing_every_conformer_is_worse_than_losing_few() {
+        let damage = |unparsable_conformers, unparsable_blocks, rmsd_pico| Damage {
+            conformers: 10,
+            blocks: 300,
+            unparsable_blocks,
+            unparsable_conformers,
+            rmsd_pico,
+            ..Damage::default()
+        };
+        // A block of each conformer; all blocks of one, and 0.3 Å in each of the others.
+        let (all, few) = (damage(10, 10, 0), damage(1, 30, 2_700_000_000_000));
+        let weighted = Objective::of(1e-3, Some([1.0, 1.0, 1.0]));
+        assert!(weighted.compare_harms(weighted.harm(&all), weighted.harm(&few)).is_lt());
+        assert!(weighted.compare(&all, &few).is_gt() && weighted.compare(&few, &all).is_lt());
+        assert!(weighted.scalar(&all) > weighted.scalar(&few));
+        // As many blocks, spread and not.
+        let (all, few) = (damage(10, 30, 0), damage(1, 30, 2_700_000_000_000));
+        assert!(Objective::default().compare(&all, &few).is_gt() && weighted.compare(&all, &few).is_gt());
+        assert!(weighted.compare(&damage(10, 20, 0), &all).is_lt());
     }
 }

@@ -102,8 +102,7 @@ impl<E: Fn(&[Numbers]) -> Result<Damage>> CostFunction for Problem<'_, E> {
         }
         // A little per character draws ties to short placeholders.
         let characters: usize = assignment.iter().map(|numbers| self.space.text(numbers).len()).sum();
-        let harm = self.objective.harm(&damage);
-        Ok(self.objective.scalar(harm) + characters as f64 * 1e-4 / assignment.len() as f64)
+        Ok(self.objective.scalar(&damage) + characters as f64 * 1e-4 / assignment.len() as f64)
     }
 }
 

@@ -30,7 +30,9 @@ pub struct DeviceTable {
     /// Of each state of a block the mode in which the block may end before the next token, or [`DeviceTable::NONE`]: then
     /// the edges of that root of the next segment are legal too.
     pub exits: Vec<u32>,
-    /// Of each segment the places where it begins, by the mode of the block before; [`DeviceTable::NONE`] if it cannot.
+    /// Of each segment the places where it begins, by the mode of the block before; [`DeviceTable::NONE`] if it cannot,
+    /// [`DeviceTable::OVER`] if it has no tokens and the text is over. The two are one number: no block ends where the next
+    /// segment cannot begin.
     pub roots: Vec<u32>,
     /// The segments of all molecules, end to end.
     pub order: Vec<u32>,
@@ -235,9 +237,10 @@ impl<'a> Builder<'a> {
         let mut roots = Vec::with_capacity(2 * self.segments.len());
         for segment in &self.segments {
             roots.extend(segment.roots.map(|root| match root {
+                Some(OVER) => DeviceTable::OVER,
                 Some(place) if place < self.states() => place,
-                Some(place) if place != OVER => place + shift,
-                _ => DeviceTable::NONE,
+                Some(place) => place + shift,
+                None => DeviceTable::NONE,
             }));
             shift += segment.nodes.len() as u32;
         }

@@ -17,6 +17,7 @@ pub struct Follow {
 }
 
 /// What a step leads to, as edges say it.
+#[derive(Clone, Copy)]
 enum Step {
     /// Within the segment or the block, or from the one to the other.
     To(u32),
@@ -24,6 +25,13 @@ enum Step {
     Next(u32),
     /// The text is over.
     Over,
+}
+
+impl Step {
+    /// This step, or the end of the text where `place` is that.
+    fn unless_over(self, place: u32) -> Self {
+        if place == OVER { Step::Over } else { self }
+    }
 }
 
 impl Follow {
@@ -42,19 +50,23 @@ impl Follow {
         if state.inner >= self.states() {
             let node = self.node(state.at, state.inner)?;
             let target = edge(&node.ids, &node.targets)?;
-            return Some(if target == OVER { Step::Over } else { Step::To(target) });
+            return Some(Step::To(target).unless_over(target));
         }
         let here = &self.automaton.states[state.inner as usize];
         let next = self.segments.get(state.at as usize + 1)?;
         match edge(&here.ids, &here.targets) {
-            Some(target) if target >= EXIT => next.roots[(target - EXIT) as usize].map(Step::Next),
+            Some(target) if target >= EXIT => {
+                let root = next.roots[(target - EXIT) as usize]?;
+                // A last segment may have no tokens: a slot is cut out with what closes it, and the closing tag ends the text.
+                Some(Step::Next(root).unless_over(root))
+            }
             Some(target) => Some(Step::To(target)),
             None => {
                 // The block ends here, and the token begins the next segment.
                 let root = next.roots[here.exit?.0 as usize]?;
                 let node = self.node(state.at + 1, root)?;
                 let target = edge(&node.ids, &node.targets)?;
-                Some(if target == OVER { Step::Over } else { Step::Next(target) })
+                Some(Step::Next(target).unless_over(target))
             }
         }
     }

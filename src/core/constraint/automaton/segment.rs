@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN};
 use crate::tokenizer::Tokenizer;
 
-/// Where a segment leads when the text is over.
+/// Where a segment leads when the text is over; of a last segment without tokens also where it begins.
 pub(super) const OVER: u32 = u32::MAX;
 
 /// Masks of the states in which a block may end, with the tokens that begin the segment behind it; by number of state.
@@ -24,7 +24,7 @@ pub(super) type KnownExits = Mutex<BTreeMap<(Mode, Vec<u32>), Arc<ExitMasks>>>;
 /// A copied text. Places are numbered as [`super::super::State::inner`]: below the automaton's number of states they are
 /// states of the next block, from there on nodes of the segment.
 pub(super) struct Segment {
-    /// Where it begins, by the mode of the block before.
+    /// Where it begins, by the mode of the block before; [`OVER`] if it has no tokens and nothing follows.
     pub roots: [Option<u32>; 2],
     /// The places in the copied text.
     pub nodes: Vec<SegmentNode>,

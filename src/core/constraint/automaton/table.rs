@@ -12,7 +12,7 @@ use super::{Automaton, CompactState, EXIT};
 /// The schema of [`MoleculeTable`].
 pub const TABLE_SCHEMA: &str = "drift.automaton/1";
 
-/// The target of an edge behind which the text is over: EOS and nothing else.
+/// The target of an edge, or the root of a last segment without tokens, behind which the text is over: EOS and nothing else.
 pub const TEXT_OVER: i32 = -3;
 
 /// The automaton of one molecule. A *place* is a number: below [`Edges::len`] of the block it is a state of the block, from
@@ -20,7 +20,8 @@ pub const TEXT_OVER: i32 = -3;
 /// `roots[0]` of its segment.
 ///
 /// An edge of a *segment* leads to a place, or to [`TEXT_OVER`]. An edge of the *block* leads to a place; or to -1 or -2: the
-/// block is over, and the text stands in the next entry of `order`, at `roots[0]` (-1) or `roots[1]` (-2) of its segment.
+/// block is over, and the text stands in the next entry of `order`, at `roots[0]` (-1) or `roots[1]` (-2) of its segment,
+/// which may be [`TEXT_OVER`].
 /// Where `exits` of a state is 0 or 1, the block may end before the next token: the edges of the next entry's place
 /// `roots[exit]` are legal too. No id is legal twice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -56,7 +57,8 @@ pub struct BlockTable {
 /// A text between blocks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SegmentTable {
-    /// The places where it begins, by the mode in which the block before ended; -1 if it cannot end so.
+    /// The places where it begins, by the mode in which the block before ended; -1 if it cannot end so; [`TEXT_OVER`] if
+    /// it has no tokens, and the text is over behind the block.
     pub roots: [i32; 2],
     /// The edges of each node.
     #[serde(flatten)]
@@ -122,7 +124,7 @@ impl SegmentTable {
     fn of(segment: &Segment) -> Self {
         let place = |to: u32| if to == OVER { TEXT_OVER } else { to as i32 };
         SegmentTable {
-            roots: segment.roots.map(|root| root.map_or(-1, |root| root as i32)),
+            roots: segment.roots.map(|root| root.map_or(-1, place)),
             edges: Edges::of(segment.nodes.iter().map(|node| (&*node.ids, &*node.targets)), place),
         }
     }

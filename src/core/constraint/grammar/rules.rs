@@ -138,7 +138,9 @@ impl Builder<'_> {
 
     fn ways_from(&mut self, at: usize, before: usize) -> Ways {
         let segment = self.table.order[at] as usize;
-        if self.table.segments[segment].roots[before] < 0 || (at == 0 && before > 0) {
+        let root = self.table.segments[segment].roots[before];
+        // A root of `TEXT_OVER` is no place either, but a way: the last segment then has no tokens.
+        if (root < 0 && root != TEXT_OVER) || (at == 0 && before > 0) {
             return Vec::new();
         }
         if at + 1 == self.table.order.len() {

@@ -57,7 +57,9 @@ pub fn duplicates(topology: &Topology, conformers: &[Conformation], bound: f64) 
 
 /// A cell and those that touch it.
 fn around(cell: [i64; 3]) -> impl Iterator<Item = [i64; 3]> {
-    (0..27).map(move |at| [cell[0] + at % 3 - 1, cell[1] + at / 3 % 3 - 1, cell[2] + at / 9 - 1])
+    // Of a tiny bound all cells are the last that there is.
+    let beside = move |axis: usize, step: i64| cell[axis].saturating_add(step - 1);
+    (0..27).map(move |at| [beside(0, at % 3), beside(1, at / 3 % 3), beside(2, at / 9)])
 }
 
 /// What neither rotations nor symmetric orders of atoms change.
@@ -144,6 +146,10 @@ mod tests {
             assert!(expected.iter().any(Option::is_some) && expected[1..].iter().any(Option::is_none));
         }
         assert_eq!(duplicates(&topology, &conformers[..3], 0.0), [None; 3]);
+        // So small that no cell has a number: nothing is that near but the same coordinates.
+        for tiny in [1e-300, f64::MIN_POSITIVE] {
+            assert_eq!(duplicates(&topology, &conformers[..3], tiny), [None; 3]);
+        }
         assert_eq!(duplicates(&topology, &[vec![[0.0; 3]]], 0.1), [None]);
     }
 }

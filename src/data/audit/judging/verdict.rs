@@ -6,6 +6,7 @@ use super::super::chemistry::{ChemistryFinding, ChemistryRule, ConformerChemistr
 use super::super::outcome::Outcome;
 use super::super::sample::TextVerdict;
 use super::why::why;
+use drift_core::encoding::Encoding;
 
 /// How many broken rules are told in words.
 const TOLD: usize = 20;
@@ -71,9 +72,9 @@ pub struct ConformerVerdict {
 }
 
 impl ConformerVerdict {
-    /// Of a tagged text; `chemistry` is what was found of its conformer, if it has one.
+    /// Of a tagged text of an encoding; `chemistry` is what was found of its conformer, if it has one.
     pub fn of(
-        text: &str,
+        text: (&str, Encoding),
         verdict: &TextVerdict,
         prompt: Option<&str>,
         chemistry: Option<&ConformerChemistry>,

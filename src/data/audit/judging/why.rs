@@ -1,17 +1,21 @@
 //! Why a text does not pass, in words.
 
 use super::super::outcome::Outcome;
-use super::super::sample::{TextVerdict, split};
+use super::super::sample::{TextVerdict, judged_blocks, split};
+use drift_core::encoding::Encoding;
 use drift_core::error::{one_line, shortened_end};
 use drift_core::text::skeleton::smiles;
 use drift_core::text::{CONFORMER_CLOSE, CONFORMER_OPEN};
-use drift_core::tokenizer::block_ranges;
 
 /// Characters of a text that are quoted.
 const QUOTED: usize = 60;
 
-/// Why a tagged text does not pass; empty if it does.
-pub(in crate::audit) fn why(text: &str, verdict: &TextVerdict, prompt: Option<&str>) -> String {
+/// Why a tagged text of an encoding does not pass; empty if it does.
+pub(in crate::audit) fn why(
+    (text, dialect): (&str, Encoding),
+    verdict: &TextVerdict,
+    prompt: Option<&str>,
+) -> String {
     let quoted = |text: &str| shortened_end(&one_line(text), QUOTED);
     match verdict.outcome {
         Outcome::Pass => String::new(),
@@ -19,24 +23,18 @@ pub(in crate::audit) fn why(text: &str, verdict: &TextVerdict, prompt: Option<&s
         Outcome::NoEos if !text.contains(CONFORMER_CLOSE) => format!("no end: no {CONFORMER_CLOSE}"),
         Outcome::NoEos if split(text).answer.is_empty() => "no end: nothing between the tags".to_owned(),
         Outcome::NoEos => "no end".to_owned(),
-        Outcome::ParseFailure => {
-            let answer = split(text).answer;
-            let junk = verdict.blocks.iter().zip(block_ranges(answer)).enumerate();
-            let first = junk.into_iter().find(|(_, (block, _))| block.junk_strict);
-            match first {
-                Some((at, (_, range))) => {
-                    format!(
-                        "parse failure: block {} is not three numbers: {}",
-                        at + 1,
-                        quoted(&answer[range])
-                    )
-                }
-                None => {
-                    let found = quoted(&verdict.skeleton);
-                    format!("parse failure: not atoms in brackets with a block each: {found}")
-                }
+        Outcome::ParseFailure => match verdict.blocks.iter().position(|block| block.junk_strict) {
+            Some(at) => {
+                let blocks = judged_blocks(split(text).answer, dialect);
+                let block = blocks.get(at).map_or("", |block| &**block);
+                let numbers = if dialect.numbers() == 1 { "a number" } else { "three numbers" };
+                format!("parse failure: block {} is not {numbers}: {}", at + 1, quoted(block))
             }
-        }
+            None => {
+                let found = quoted(&verdict.skeleton);
+                format!("parse failure: not atoms in brackets with a block each: {found}")
+            }
+        },
         Outcome::GraphMismatch => {
             let found = quoted(&smiles(&verdict.skeleton));
             match prompt {

@@ -114,7 +114,7 @@ impl Walk<'_> {
         if filters == 0 && Some(u64::from(stored)) != self.grid.bytes() || stored == 0 {
             return bad(format!("a chunk of {stored} bytes"));
         }
-        if u64::from(mask) >= 1 << filters {
+        if names_more(mask, filters) {
             return bad("a chunk without filters that it never had");
         }
         // Checked, not read: rust-hdf5 reads the data later.
@@ -122,5 +122,30 @@ impl Walk<'_> {
         self.last = Some(key.clone());
         self.found += 1;
         Ok(())
+    }
+}
+
+/// Whether a mask names filters beyond the first so many.
+fn names_more(mask: u32, filters: usize) -> bool {
+    // A dataset may have as many filters as a mask has bits, or more.
+    u32::try_from(filters)
+        .ok()
+        .and_then(|filters| mask.checked_shr(filters))
+        .is_some_and(|beyond| beyond != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_name_filters_that_there_are() {
+        for filters in 0..32 {
+            assert!(names_more(1 << filters, filters) && names_more(u32::MAX, filters), "{filters}");
+            assert!(!names_more((1 << filters) - 1, filters), "{filters}");
+        }
+        for filters in [32, 33, 63, 64, 65, 255, usize::MAX] {
+            assert!(!names_more(u32::MAX, filters), "{filters}");
+        }
     }
 }

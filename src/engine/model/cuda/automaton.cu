@@ -23,7 +23,7 @@ struct Tables {
     const u32 *slots;      // [edges]: which token, ascending within a place
     const u32 *targets;    // [edges]: a place, NEXT or NEXT + 1 (the next segment, by the mode of the block), or OVER
     const u32 *exits;      // [states]: mode in which a block may end before the next token, or STAYS
-    const u32 *roots;      // [segments, 2]: the place where a segment begins, by mode; NONE
+    const u32 *roots;      // [segments, 2]: the place where a segment begins, by mode; OVER if it has no tokens; NONE
     const u32 *order;      // segments of all molecules, one molecule behind the other
     const u32 *molecules;  // [molecules + 1]: where each begins in `order`
     const u32 *tokens;     // [slots]: token ids
@@ -113,12 +113,14 @@ __device__ __forceinline__ void advance(const Tables &tables, const Legal &legal
     if (leaves) edge = find(tables, legal.next, slot);
     u32 target = tables.targets[edge], first = tables.molecules[row.molecule];
     if (leaves) row.at++;
+    if (target != OVER && target >= NEXT) {
+        row.at++;
+        // The root of a last segment without tokens is OVER.
+        target = tables.roots[2 * tables.order[first + row.at] + target - NEXT];
+    }
     if (target == OVER) {
         row.at = tables.molecules[row.molecule + 1] - first;
         row.place = 0;
-    } else if (target >= NEXT) {
-        row.at++;
-        row.place = tables.roots[2 * tables.order[first + row.at] + target - NEXT];
     } else {
         row.place = target;
     }

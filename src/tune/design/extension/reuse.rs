@@ -25,6 +25,16 @@ pub enum Reuse {
     Unused,
 }
 
+impl Reuse {
+    /// As reports have it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Reuse::Named(_) => "named",
+            Reuse::Unused => "unused",
+        }
+    }
+}
+
 /// A base without some of its tokens.
 pub(in crate::design) struct Pruned {
     /// What is left of it.

@@ -39,6 +39,9 @@ pub struct DesignReport {
     pub free_tokens_per_block: u64,
     /// Tokens added to the base.
     pub new_tokens: u64,
+    /// Which old tokens might go for them, if any: `unused` or `named`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reuse: Option<&'static str>,
     /// The largest difference between `tokens_per_block` and the tokens of a block of the corpus in the range. The
     /// checks have shown before that every block of the range takes exactly as many.
     pub drift: u64,

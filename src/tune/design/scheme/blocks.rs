@@ -46,14 +46,25 @@ pub fn shape(grammar: Grammar, numbers: &[SpelledNumber; 3]) -> u64 {
     })
 }
 
-/// The block in which number `index` is x and two others are y and z. Over all indices of numbers every number is once
-/// in every position: both steps are primes, and larger than any factor of a count. Further indices give a block of
-/// every shape.
+/// Steps from number to number of y and z: primes, of which the first that is no factor of their count is taken.
+const STEPS: [[u64; 3]; 2] = [[7_919, 7_907, 1], [104_729, 104_723, 1]];
+
+/// The block in which number `index` is x and two others are y and z. Over all indices of numbers every number is at least once
+/// in every position, for the steps share no factor with the counts. Further indices give a block of every shape.
 pub fn numbers(grammar: Grammar, index: u64) -> [SpelledNumber; 3] {
     let count = grammar.numbers();
     if index < count {
-        let of_axes = [index, index * 7_919 + 17, index * 104_729 + 4_711];
-        return std::array::from_fn(|axis| grammar.number(of_axes[axis] % grammar.numbers_of(axis), axis));
+        return std::array::from_fn(|axis| {
+            let own = grammar.numbers_of(axis);
+            let step =
+                |steps: [u64; 3]| steps.into_iter().find(|step| *step == 1 || own % step != 0).unwrap_or(1);
+            let place = match axis {
+                0 => index,
+                1 => index * step(STEPS[0]) + 17,
+                _ => index * step(STEPS[1]) + 4_711,
+            };
+            grammar.number(place % own, axis)
+        });
     }
     let shapes = shapes(grammar, 0);
     let index = index - count;
@@ -145,5 +156,37 @@ impl Grammar {
     pub fn isolating_pattern(self) -> String {
         let behind = if self.dialect().open().is_empty() { BEHIND_ATOM } else { "" };
         behind.to_owned() + &self.block_pattern()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::design::scheme::slots::Range;
+    use drift_core::encoding::Encoding;
+
+    /// Counts that the usual steps are factors of, or that differ by axis.
+    #[test]
+    fn every_number_is_in_every_position() {
+        for counts in [[7_919, 7_919, 7_919], [840, 840, 840], [7_919, 300, 7_907], [100, 7_918, 15_838]] {
+            // An index has one more number than edges.
+            let axis = |count: u64| format!(r#"{{"low": 0, "high": {}, "step": 1}}"#, count - 1);
+            let encoding: Encoding = format!(
+                r#"{{"schema": "drift.encoding/1", "name": "own", "open": "<", "separator": ",", "close": ">", "numbers": 3,
+                "number": {{"kind": "index", "width": 5, "axes": [{}]}}}}"#,
+                counts.map(axis).join(", ")
+            )
+            .parse()
+            .unwrap();
+            let grammar = Grammar::constant(encoding, Range::new(15).unwrap());
+            let mut seen = [(); 3].map(|()| BTreeSet::new());
+            for index in 0..grammar.numbers() {
+                let numbers = numbers(grammar, index);
+                seen.iter_mut().zip(numbers).for_each(|(seen, number)| _ = seen.insert(number.integer));
+            }
+            assert_eq!(seen.map(|seen| seen.len() as u64), counts);
+        }
     }
 }

@@ -14,12 +14,11 @@ pub struct Filled([u32; MOST_SLOTS]);
 impl Filled {
     /// The slots of a block; `None` if a number is beyond the range.
     pub fn of(numbers: &[Fixed; 3], grammar: Grammar) -> Option<Self> {
-        let decimals = grammar.decimals();
+        let (decimals, row) = (grammar.decimals(), grammar.row());
         let mut slots = [0; MOST_SLOTS];
         for (axis, number) in numbers.iter().enumerate() {
-            // The row of the fixed dialect: one bracket, then sign, integer part, point and decimals of each number with what
-            // ends it.
-            let first = 1 + axis * (4 + decimals);
+            // Of the fixed dialect: sign, integer part, point and decimals; no point where there are no decimals.
+            let first = row.first(axis);
             let mut left = number.unsigned_abs();
             for place in (0..decimals).rev() {
                 slots[first + 3 + place] = left % 10;
@@ -139,5 +138,12 @@ mod tests {
             assert_eq!(table.of_block(&filled).map(|at| &*table.strings[at]).collect::<String>(), text);
         }
         assert_eq!(Filled::of(&[0, 0, -15_000], grammar), None);
+        let grammar = Grammar::fixed(Range::new(15).unwrap(), Precision::ZERO);
+        let table = PieceTable::of(&Scheme::fixed(grammar, vec![0, 3, 6, 9]));
+        for (numbers, text) in [([0, -1, 14], "<0,-1,14>"), ([-13, 2, -10], "<-13,2,-10>")] {
+            let filled = Filled::of(&numbers, grammar).unwrap();
+            assert_eq!(table.of_block(&filled).map(|at| &*table.strings[at]).collect::<String>(), text);
+        }
+        assert_eq!(Filled::of(&[0, 0, -15], grammar), None);
     }
 }
