@@ -64,12 +64,12 @@
 //!
 //! ```
 //! use drift::text::skeleton;
-//! use drift::{Encoding, Legal, LogitProcessor, LpKind, Tokenizer};
+//! use drift::{Encoding, Legal, LogitProcessor, ProcessorKind, Tokenizer};
 //!
 //! let tokenizer = Tokenizer::load("qwen-like".as_ref())?;
 //! let vocabulary = tokenizer.vocabulary();
 //! let end = vocabulary["<|im_end|>"];
-//! let processor = LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Encoding::FIXED, None, end)?;
+//! let processor = LogitProcessor::new(ProcessorKind::Automaton, tokenizer.clone(), Encoding::FIXED, None, end)?;
 //! let skeleton = skeleton::from_smiles("C=O").expect("a SMILES");
 //! let constraint = processor.constraint(&skeleton)?;
 //!
@@ -134,7 +134,7 @@ pub mod report;
 #[allow(clippy::disallowed_methods, reason = "the only place that prints")]
 pub mod cli;
 
-pub use drift_core::constraint::{Constraint, Legal, LogitProcessor, LpKind, Mask};
+pub use drift_core::constraint::{Constraint, Legal, LogitProcessor, Mask, ProcessorKind};
 pub use drift_core::encoding::Encoding;
 pub use drift_core::error::{Error, Result};
 pub use drift_core::job::Job;

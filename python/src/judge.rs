@@ -147,7 +147,7 @@ impl Judge {
         let encoding = self.read().plan().encoding;
         let own = if encoding.is_decimal() { encoding } else { drift::Encoding::FIXED };
         let cut = encoding.precision() != drift::encoding::Precision::FOUR;
-        Reading { cut, rewrites: true, ..Reading::of(own) }
+        Reading { cut, rewrites: true, ..Reading::new(own) }
     }
 }
 

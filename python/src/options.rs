@@ -90,7 +90,7 @@ impl BlockOptions {
 
     /// How texts are read, and coordinates without text taken.
     pub(crate) fn reading(&self) -> Result<Reading> {
-        Ok(Reading::of(self.asked()?.over(Encoding::FIXED)).cutting(self.decimals.is_some()))
+        Ok(Reading::new(self.asked()?.over(Encoding::FIXED)).cutting(self.decimals.is_some()))
     }
 
     /// What was asked for.

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use drift::constraint::automaton::{AnswerForm, Follow};
+use drift::constraint::automaton::{AnswerForm, MoleculeAutomaton};
 use drift::constraint::{Placeholder, Specials, State};
 use drift::design::advice::logit_processor;
 use drift::error::excerpt;
 use drift::text::skeleton;
-use drift::{Encoding, Error, LogitProcessor, LpKind, Mask};
+use drift::{Encoding, Error, LogitProcessor, Mask, ProcessorKind};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -65,7 +65,7 @@ impl Processor {
         conformers: usize,
         opened: bool,
     ) -> PyResult<Self> {
-        let kind: LpKind = kind.parse().map_err(raised)?;
+        let kind: ProcessorKind = kind.parse().map_err(raised)?;
         let encoding = dialect.to_owned();
         let dialect = dialect_named(dialect)?;
         let placeholder = placeholder.map(Placeholder::new).transpose().map_err(raised)?;
@@ -104,8 +104,14 @@ impl Processor {
     fn constraint(&self, py: Python<'_>, smiles: &str) -> PyResult<Constraint> {
         let skeleton = skeleton_of(smiles)?;
         let made = py.detach(|| self.of_skeleton(&skeleton));
-        let (inner, follow) = made.map_err(Class::Tokenizer.of())?;
-        Ok(Constraint { inner, follow, tokenizer: self.tokenizer.clone(), skeleton, eos: self.eos })
+        let (inner, molecule_automaton) = made.map_err(Class::Tokenizer.of())?;
+        Ok(Constraint {
+            inner,
+            molecule_automaton,
+            tokenizer: self.tokenizer.clone(),
+            skeleton,
+            eos: self.eos,
+        })
     }
 
     /// The legal ids at every token of completions, one of each SMILES, as offsets `[tokens + 1]` and ids; for the automaton.
@@ -123,14 +129,14 @@ impl Processor {
 }
 
 /// A constraint, and the same as the automaton's own.
-pub(crate) type Made = (Arc<dyn drift::Constraint>, Option<Arc<Follow>>);
+pub(crate) type Made = (Arc<dyn drift::Constraint>, Option<Arc<MoleculeAutomaton>>);
 
 impl Processor {
     pub(crate) fn of_skeleton(&self, skeleton: &str) -> drift::Result<Made> {
         match self.inner.automaton() {
             Some(automaton) => {
-                let follow = Arc::new(automaton.follow(skeleton)?);
-                Ok((follow.clone(), Some(follow)))
+                let molecule_automaton = Arc::new(automaton.molecule(skeleton)?);
+                Ok((molecule_automaton.clone(), Some(molecule_automaton)))
             }
             None => Ok((self.inner.constraint(skeleton)?, None)),
         }
@@ -142,7 +148,7 @@ impl Processor {
 pub(crate) struct Constraint {
     pub(crate) inner: Arc<dyn drift::Constraint>,
     /// The automaton's own, for grammars and tables.
-    follow: Option<Arc<Follow>>,
+    molecule_automaton: Option<Arc<MoleculeAutomaton>>,
     pub(crate) tokenizer: Arc<drift::Tokenizer>,
     skeleton: String,
     pub(crate) eos: u32,
@@ -195,9 +201,9 @@ pub(crate) fn listed(mask: Mask<'_>) -> String {
 }
 
 impl Constraint {
-    fn automaton(&self) -> PyResult<&Follow> {
+    fn automaton(&self) -> PyResult<&MoleculeAutomaton> {
         let problem = "constraint: a position template has no automaton; take moldrift.Automaton";
-        self.follow.as_deref().ok_or_else(|| Class::Drift.exception(problem))
+        self.molecule_automaton.as_deref().ok_or_else(|| Class::Drift.exception(problem))
     }
 
     /// The place behind a prefix.

@@ -70,7 +70,7 @@ pub(crate) fn fit(py: Python<'_>, mut options: FitOptions, progress: Option<Py<P
             tokenizers,
             dialects: dialects(&options)?,
             candidates: options.candidates,
-            objective: Objective::of(options.tolerance, options.weights),
+            objective: Objective::new(options.tolerance, options.weights),
             seed: options.seed,
             classes: options.classes,
         };

@@ -1,6 +1,6 @@
 //! The automaton of a molecule as a grammar, and as NumPy arrays.
 
-use drift::constraint::automaton::{Edges, Follow};
+use drift::constraint::automaton::{Edges, MoleculeAutomaton};
 use drift::constraint::grammar::grammar;
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -9,14 +9,14 @@ use pyo3::types::{PyDict, PyList};
 use crate::errors::raised;
 
 /// The grammar in a format: lark, ebnf or json.
-pub(crate) fn spelled(py: Python<'_>, follow: &Follow, format: &str) -> PyResult<String> {
+pub(crate) fn spelled(py: Python<'_>, molecule: &MoleculeAutomaton, format: &str) -> PyResult<String> {
     let format = format.parse().map_err(raised)?;
-    py.detach(|| grammar(follow, format)).map_err(raised)
+    py.detach(|| grammar(molecule, format)).map_err(raised)
 }
 
 /// The tables.
-pub(crate) fn tables<'py>(py: Python<'py>, follow: &Follow) -> PyResult<Bound<'py, PyDict>> {
-    let table = follow.table();
+pub(crate) fn tables<'py>(py: Python<'py>, molecule: &MoleculeAutomaton) -> PyResult<Bound<'py, PyDict>> {
+    let table = molecule.table();
     let block = edges(py, &table.block.edges)?;
     block.set_item("exits", PyArray1::from_slice(py, &table.block.exits))?;
     let segments = PyList::empty(py);

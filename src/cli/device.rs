@@ -8,7 +8,7 @@ use super::values::{is_stdout, not_stdout, one_of};
 use crate::report::format::{bytes, number, percent, seconds, thousands};
 use crate::report::table::Table;
 use drift_core::chem::AtomLimit;
-use drift_core::constraint::LpKind;
+use drift_core::constraint::ProcessorKind;
 use drift_core::constraint::automaton::AnswerForm;
 use drift_core::error::Error;
 use drift_core::io::Outputs;
@@ -103,7 +103,7 @@ fn plan(args: &Args, device: Device) -> anyhow::Result<DevicePlan> {
     let run = EvalPlan {
         models,
         tokenizer: None,
-        processors: vec![LpKind::Automaton, LpKind::None],
+        processors: vec![ProcessorKind::Automaton, ProcessorKind::None],
         placeholders: Vec::new(),
         dialect: Default::default(),
         generations: Generations::Each(1),

@@ -70,7 +70,7 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
     let decimals =
         args.encoding.iter().filter(|encoding| encoding.is_decimal()).map(|encoding| encoding.precision());
     let precision = decimals.chain([Precision::FOUR]).max().unwrap_or_default();
-    let reading = Reading::of(Encoding::decimal(TrailingZeros::Kept, precision)).cutting(true);
+    let reading = Reading::new(Encoding::decimal(TrailingZeros::Kept, precision)).cutting(true);
     let corpus = Corpus::new(&args.corpus, Reading { rewrites: true, ..reading }, args.smiles.source(job)?);
     let verbose = args.verbose;
     let plan = EncodingsPlan {

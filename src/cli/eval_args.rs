@@ -8,7 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use super::shards::shard;
 use super::values::{DialectArg, EncodingArgs, SmilesOfArgs, one_of, threshold};
 use drift_core::chem::MAX_HEAVY_ATOMS;
-use drift_core::constraint::LpKind;
+use drift_core::constraint::ProcessorKind;
 use drift_data::audit::Missing;
 use drift_data::shard::Shard;
 use drift_engine::eval::plan::{EngineChoice, EvalPart, Generations};
@@ -171,12 +171,12 @@ impl Args {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LpArg {
     All,
-    One(LpKind),
+    One(ProcessorKind),
 }
 
 /// Parses `all`, or the name of a logit processor.
 fn lp_arg() -> impl TypedValueParser<Value = LpArg> {
-    let names = ["all"].into_iter().chain(LpKind::ALL.map(LpKind::name));
+    let names = ["all"].into_iter().chain(ProcessorKind::ALL.map(ProcessorKind::name));
     PossibleValuesParser::new(names).try_map(|given| match &*given {
         "all" => Ok(LpArg::All),
         name => name.parse().map(LpArg::One),
@@ -190,11 +190,11 @@ pub(super) enum DtypeArg {
 }
 
 /// Each processor once, in the order of reports. Where none is named: the model alone, the users' newest, and the one without drift.
-pub(super) fn processors(asked: &[LpArg]) -> Vec<LpKind> {
+pub(super) fn processors(asked: &[LpArg]) -> Vec<ProcessorKind> {
     if asked.is_empty() {
-        return vec![LpKind::None, LpKind::Allowlist, LpKind::Automaton];
+        return vec![ProcessorKind::None, ProcessorKind::Allowlist, ProcessorKind::Automaton];
     }
     let all = asked.contains(&LpArg::All);
-    let is_asked = |kind: &LpKind| all || asked.contains(&LpArg::One(*kind));
-    LpKind::ALL.into_iter().filter(is_asked).collect()
+    let is_asked = |kind: &ProcessorKind| all || asked.contains(&LpArg::One(*kind));
+    ProcessorKind::ALL.into_iter().filter(is_asked).collect()
 }

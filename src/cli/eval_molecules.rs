@@ -27,7 +27,7 @@ pub(super) enum LinesFormat {
 
 impl LinesFormat {
     /// By the name of the file, which nobody has written yet.
-    pub(super) fn of(path: &Path) -> Result<Self, Error> {
+    pub(super) fn from_path(path: &Path) -> Result<Self, Error> {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("csv") => Ok(LinesFormat::Csv),
             Some("jsonl") => Ok(LinesFormat::Jsonl),

@@ -56,7 +56,7 @@ impl Targets {
             .file("--trace", not_stdout(self.trace.as_deref()))?
             .file("--verdicts", self.verdicts.as_deref())?
             .file("--matrix", self.matrix.as_deref())?;
-        self.molecules.as_deref().map(LinesFormat::of).transpose()?;
+        self.molecules.as_deref().map(LinesFormat::from_path).transpose()?;
         outputs.file("--molecules", not_stdout(self.molecules.as_deref()))?.apart_from(inputs)
     }
 
@@ -69,7 +69,7 @@ impl Targets {
     ) -> anyhow::Result<()> {
         let mut files = OutputSet::new();
         if let Some(path) = &self.molecules {
-            files.put(path, LinesFormat::of(path)?.render(plan, evaluation)?.as_bytes())?;
+            files.put(path, LinesFormat::from_path(path)?.render(plan, evaluation)?.as_bytes())?;
         }
         if let Some(folder) = not_stdout(self.folder.as_deref()) {
             files.folder(folder)?;

@@ -100,7 +100,7 @@ fn plan(args: &Args, job: &Job) -> anyhow::Result<FitPlan> {
         tokenizers,
         dialects: dialects(args),
         candidates: args.candidate.clone(),
-        objective: Objective::of(args.tolerance, weights),
+        objective: Objective::new(args.tolerance, weights),
         seed: args.seed,
         classes: !args.no_classes,
     })

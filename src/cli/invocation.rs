@@ -25,7 +25,7 @@ pub(super) struct Invocation {
 
 impl Invocation {
     /// What was parsed.
-    pub(super) fn of(command: &Command, matches: &ArgMatches) -> Self {
+    pub(super) fn new(command: &Command, matches: &ArgMatches) -> Self {
         let (mut command, mut own) = (command, matches);
         while let Some((verb, inner)) = own.subcommand()
             && let Some(found) = command.find_subcommand(verb)

@@ -50,7 +50,7 @@ pub(super) struct Args {
 
 /// Reads shards, and runs the rest of their command.
 pub(super) fn run(args: &Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    let mut set = ShardSet::of(&args.shards)?;
+    let mut set = ShardSet::open(&args.shards)?;
     if args.dry_run {
         let progress = progress(&set)?;
         return match output.json {
@@ -78,7 +78,7 @@ pub(super) fn run(args: &Args, job: &Job, output: &Output) -> anyhow::Result<()>
                 output.note("note: some of the work is missing");
             }
             let shards = shards.into_iter().map(|(_, folder, pieces)| (folder, pieces)).collect();
-            Shards::Files(MergedFiles::of(shards, is_partial)?)
+            Shards::Files(MergedFiles::from_shards(shards, is_partial)?)
         }
         verb => return Err(unknown(&set, verb).into()),
     };
@@ -126,8 +126,8 @@ struct Finished<P> {
 fn progress(set: &ShardSet) -> Result<ShardsProgress, Error> {
     match &*set.manifest.verb {
         #[cfg(feature = "generate")]
-        "eval" => ShardsProgress::of::<drift_engine::eval::Finished>(set),
-        "audit" | "encode" | "mine" => ShardsProgress::of::<FilesFinished>(set),
+        "eval" => ShardsProgress::read::<drift_engine::eval::Finished>(set),
+        "audit" | "encode" | "mine" => ShardsProgress::read::<FilesFinished>(set),
         verb => Err(unknown(set, verb)),
     }
 }

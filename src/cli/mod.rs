@@ -154,7 +154,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(cli: Cli, given: (&clap::Command, &ArgMatches), output: &Output) -> anyhow::Result<()> {
-    let invocation = invocation::Invocation::of(given.0, given.1);
+    let invocation = invocation::Invocation::new(given.0, given.1);
     if let Some(threads) = cli.global.threads {
         rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
     }

@@ -24,7 +24,7 @@ pub(super) fn run(args: &Args, output: &Output) -> anyhow::Result<()> {
         let remedy = "give the folder that drift slurm eval wrote to with -o";
         return Err(Error::input(args.folder.display(), "holds no shards", remedy).into());
     }
-    let progress = ShardsProgress::of::<Finished>(&ShardSet::of(&shard_folders(&shards)?)?)?;
+    let progress = ShardsProgress::read::<Finished>(&ShardSet::open(&shard_folders(&shards)?)?)?;
     match output.json {
         true => output.document(&progress),
         false => output.text(&shards_table(&progress, output.terminal())),

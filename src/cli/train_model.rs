@@ -198,7 +198,7 @@ fn plan(args: Args, job: &Job) -> anyhow::Result<TrainPlan> {
     let device = Device::parse(&args.device)?;
     let gradients = match device.inner().is_cpu() {
         true => Gradients::ByHand,
-        false => Gradients::Recorded(device.inner().clone()),
+        false => Gradients::Autograd(device.inner().clone()),
     };
     let schedule = Schedule {
         optimizer: args.schedule.optimizer.into(),

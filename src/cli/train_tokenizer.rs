@@ -129,7 +129,7 @@ fn reading(args: &Args) -> Reading {
     let encoding = asked.over(Encoding::FIXED);
     // A corpus of other coordinates is written anew in bins.
     let rewrites = !encoding.is_decimal();
-    Reading { rewrites, ..Reading::of(encoding).cutting(args.decimals.is_some()) }
+    Reading { rewrites, ..Reading::new(encoding).cutting(args.decimals.is_some()) }
 }
 
 /// Which old tokens may go: `unused`, or those that a file names.

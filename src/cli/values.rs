@@ -76,7 +76,7 @@ impl EncodingArgs {
     /// How texts are read, and coordinates without text taken.
     pub(super) fn reading(self) -> Reading {
         let encoding = self.asked(None).over(Encoding::FIXED);
-        Reading::of(encoding).cutting(self.decimals.is_some())
+        Reading::new(encoding).cutting(self.decimals.is_some())
     }
 
     /// What was asked for, with trailing zeros kept or removed.

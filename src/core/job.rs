@@ -94,7 +94,7 @@ pub struct InputHash {
 
 impl Provenance {
     /// The provenance of something made from `inputs` by this build.
-    pub fn of(inputs: Vec<InputHash>) -> Self {
+    pub fn from_inputs(inputs: Vec<InputHash>) -> Self {
         Provenance {
             // The program, whichever crate asks: stores hold it.
             program: "drift".to_owned(),

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::corpus::{Conformer, Listing, ReadOptions, Skipped};
-use crate::shard::files::{CameOf, FilesDone, FilesShard, MergedFiles, check_part};
+use crate::shard::files::{FilesDone, FilesShard, FilesSummary, MergedFiles, check_part};
 use drift_core::chem::SmilesNotes;
 use drift_core::encoding::{Encoding, TrailingZeros};
 use drift_core::error::{Error, Result};
@@ -85,7 +85,7 @@ pub type Put<'p> = dyn FnMut(&[u8]) -> Result<()> + 'p;
 /// # Errors
 /// As [`corpus::read`](crate::corpus::read()), and what `out` gives.
 pub fn encode(plan: &EncodePlan, job: &Job, out: &mut Put<'_>) -> Result<EncodeReport> {
-    let listing = Listing::of(&plan.inputs)?;
+    let listing = Listing::from_inputs(&plan.inputs)?;
     let came = lines_of(&listing, 0..listing.len(), Some(0), &plan.options, job, out)?;
     came.summary.refuse_if_empty(&plan.inputs)?;
     Ok(EncodeReport::of(came, plan.options.reading.encoding))
@@ -146,8 +146,8 @@ pub fn merge_encoded(
 const NAMELESS: &[u8] = b"{\"id\":null";
 
 impl EncodeReport {
-    fn of(came: CameOf, encoding: Encoding) -> Self {
-        let CameOf { mut summary, skipped_by_reason, mut notes, beside, .. } = came;
+    fn of(came: FilesSummary, encoding: Encoding) -> Self {
+        let FilesSummary { mut summary, skipped_by_reason, mut notes, beside, .. } = came;
         summary.inputs.extend(beside);
         EncodeReport {
             encoding,
@@ -160,7 +160,7 @@ impl EncodeReport {
             open_stereo_records: summary.open_stereo_records,
             stereo_unchecked: notes.remove(UNCHECKED).unwrap_or(0),
             not_canonical: notes,
-            provenance: Provenance::of(summary.inputs),
+            provenance: Provenance::from_inputs(summary.inputs),
         }
     }
 }
@@ -173,7 +173,7 @@ fn lines_of(
     options: &ReadOptions,
     job: &Job,
     out: &mut Put<'_>,
-) -> Result<CameOf> {
+) -> Result<FilesSummary> {
     // A text without its SMILES would be no example to train on.
     let mut options = options.clone();
     options.smiles.required = true;
@@ -200,7 +200,7 @@ fn lines_of(
         })
     })?;
     let beside = options.smiles.names.iter().map(|names| names.source.clone()).collect();
-    Ok(CameOf { records: summary.conformers, summary, skipped_by_reason, notes, beside })
+    Ok(FilesSummary { records: summary.conformers, summary, skipped_by_reason, notes, beside })
 }
 
 /// The lines of conformers, the first of which is the `first` of all, where that is known.

@@ -140,7 +140,7 @@ fn report(plan: &ExportPlan) -> ExportReport {
         line_bytes: [u64::MAX, 0],
         skipped: 0,
         skipped_records: Vec::new(),
-        provenance: Provenance::of(inputs),
+        provenance: Provenance::from_inputs(inputs),
     }
 }
 
@@ -153,10 +153,10 @@ struct Liner<'a> {
 impl Liner<'_> {
     /// The line of one molecule, with its end.
     fn line(&self, smiles: &str, skeleton: &str) -> Result<Vec<u8>> {
-        let follow = self.processor.follow(skeleton)?;
+        let molecule_automaton = self.processor.molecule(skeleton)?;
         let grammar = match self.format {
-            GrammarFormat::Json => Spelled::Table(Box::new(follow.table())),
-            format => Spelled::Text(grammar(&follow, format)?),
+            GrammarFormat::Json => Spelled::Table(Box::new(molecule_automaton.table())),
+            format => Spelled::Text(grammar(&molecule_automaton, format)?),
         };
         let line = serde_json::to_vec(&GrammarLine { smiles, skeleton, grammar });
         let mut line = line.map_err(|e| Error::internal("a line of grammars", e))?;

@@ -102,7 +102,7 @@ pub fn mine_of(
         skipped_records: summary.skipped_records,
         in_file_order: summary.in_file_order,
         in_file_order_records: summary.in_file_order_records,
-        provenance: Provenance::of(summary.inputs),
+        provenance: Provenance::from_inputs(summary.inputs),
     };
     Ok((report, store))
 }

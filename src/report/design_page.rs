@@ -5,7 +5,7 @@ use super::format::{encoding_name, thousands};
 use super::html::Page;
 use super::plot::{Points, points};
 use super::promises_view::advice;
-use drift_tune::design::report::front::Front;
+use drift_tune::design::report::front::ParetoFront;
 use drift_tune::design::{DesignReport, Range, SchemeKind};
 
 /// The page: the design, the front, and what was checked.
@@ -37,7 +37,7 @@ pub fn design_page(report: &DesignReport) -> Page {
         })
 }
 
-fn plot(front: &Front, range: Option<Range>) -> Points {
+fn plot(front: &ParetoFront, range: Option<Range>) -> Points {
     let series = [SchemeKind::Separate, SchemeKind::Fused].map(|kind| {
         let here = front.designs.iter().filter(|point| point.kind == kind && point.range_angstrom == range);
         let points = here.map(|point| (point.tokens_per_block as f64, point.new_tokens as f64));

@@ -10,7 +10,7 @@ use super::mask_view::mask_section;
 use super::plot::{Bar, BarChart, BarValue, Columns, Curve, Curves, Scale, bars, columns, curves};
 use super::table::Table;
 use super::worst_view::chemistry_section;
-use drift_core::constraint::LpKind;
+use drift_core::constraint::ProcessorKind;
 use drift_core::encoding::Precision;
 use drift_data::audit::coverage::ThresholdCoverage;
 use drift_engine::eval::record::{EvalReport, RunReport, Seconds};
@@ -83,7 +83,7 @@ fn harm_plot(report: &EvalReport) -> String {
     };
     let bar = |run: &RunReport| Bar {
         label: name(report, run),
-        strong: run.lp == LpKind::Automaton,
+        strong: run.lp == ProcessorKind::Automaton,
         values: vec![
             part(run, Some(run.outcome.junk_blocks_strict)),
             part(run, run.outcome.truncated_blocks),
@@ -121,7 +121,7 @@ fn time_plot(report: &EvalReport) -> String {
         };
         Bar {
             label: name(report, run),
-            strong: run.lp == LpKind::Automaton,
+            strong: run.lp == ProcessorKind::Automaton,
             values: phases.iter().map(part).collect(),
         }
     };

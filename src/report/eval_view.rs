@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::coverage_view::{coverage_cells, coverage_columns, coverage_note};
 use super::format::{number, percent, seconds, thousands};
 use super::table::Table;
-use drift_core::constraint::LpKind;
+use drift_core::constraint::ProcessorKind;
 use drift_data::audit::GeometryReport;
 use drift_data::stats::Interval;
 use drift_data::stats::bootstrap::Mean;
@@ -45,7 +45,7 @@ pub fn outcome_table(report: &EvalReport) -> Table {
             geometry_cell(run, |geometry| geometry.bond_length_error_angstrom),
             geometry_cell(run, |geometry| geometry.mat_precision_angstrom),
         ]);
-        add(&mut table, run.lp == LpKind::Automaton, cells);
+        add(&mut table, run.lp == ProcessorKind::Automaton, cells);
     }
     table.note("Blocks in percent of all blocks; bond error and MAT-P over the texts that pass.");
     table
@@ -75,7 +75,7 @@ pub fn coverage_table(report: &EvalReport) -> Option<Table> {
         let mut cells = model_cells(report, &run.model);
         cells.push(run.label());
         cells.extend(coverage_cells(&run.coverage, thresholds.len()));
-        add(&mut table, run.lp == LpKind::Automaton, cells);
+        add(&mut table, run.lp == ProcessorKind::Automaton, cells);
     }
     table.note(coverage_note(report.protocol.missing));
     Some(table)
@@ -128,7 +128,7 @@ pub fn comparison_table(report: &EvalReport) -> Table {
             difference(pair.rescued.and_then(|found| found.nearest_difference_angstrom)),
             speed(pair),
         ]);
-        add(&mut table, pair.lp == LpKind::Automaton, cells);
+        add(&mut table, pair.lp == ProcessorKind::Automaton, cells);
     }
     table.note(
         "Differences over the molecules whose texts pass both ways, with 95 % bootstrap intervals for each row. Same text: of \
@@ -185,7 +185,7 @@ pub fn cost_table(report: &EvalReport) -> Table {
             share(time.templates),
             share(time.other),
         ]);
-        add(&mut table, run.lp == LpKind::Automaton, cells);
+        add(&mut table, run.lp == ProcessorKind::Automaton, cells);
     }
     table
 }

@@ -231,7 +231,7 @@ mod tests {
         };
         let html = fit_page(&FitReport {
             schema: SCHEMA.to_owned(),
-            provenance: Provenance::of(vec![]),
+            provenance: Provenance::from_inputs(vec![]),
             corpus: CorpusReport {
                 conformers: 800,
                 blocks: 19_123,

@@ -3,7 +3,7 @@
 use super::eval_view::{add, model_cells, model_column, title};
 use super::format::{number, percent, seconds, thousands};
 use super::table::Table;
-use drift_core::constraint::LpKind;
+use drift_core::constraint::ProcessorKind;
 use drift_engine::eval::record::EvalReport;
 
 /// Bytes and operations that each run had to move and compute, beside the time that it took; none where nothing was counted.
@@ -36,7 +36,7 @@ pub fn floor_table(report: &EvalReport) -> Option<Table> {
             or_dash(floor.floor_seconds.map(seconds)),
             or_dash(floor.floor_share.map(percent)),
         ]);
-        add(&mut table, run.lp == LpKind::Automaton, cells);
+        add(&mut table, run.lp == ProcessorKind::Automaton, cells);
     }
     table.note(
         "Weights once a pass, keys and values once a pass and row, LM head where it was read; the rate is measured on the device.",

@@ -293,12 +293,12 @@ mod tests {
 
     #[test]
     fn the_page_loads_nothing() {
-        let html = stats_page(&report(), &Provenance::of(vec![])).render();
+        let html = stats_page(&report(), &Provenance::from_inputs(vec![])).render();
         assert!(!html.contains("http"));
         assert_eq!(html.matches("<svg").count(), 2);
         // Nothing counted is no reason to fail.
         let empty = CoordinateStats::default().report();
-        assert!(stats_page(&empty, &Provenance::of(vec![])).render().contains("0 conformers"));
+        assert!(stats_page(&empty, &Provenance::from_inputs(vec![])).render().contains("0 conformers"));
         assert!(stats_table(&empty, Terminal::default()).contains("0 conformers"));
     }
 }

@@ -3,7 +3,7 @@
 use super::eval_view::{add, geometry_cell, valid};
 use super::format::{number, percent, thousands};
 use super::table::Table;
-use drift_core::constraint::LpKind;
+use drift_core::constraint::ProcessorKind;
 use drift_engine::eval::record::{EvalReport, RunReport};
 
 /// A table for each model, one row per logit processor; the automaton in bold.
@@ -49,7 +49,7 @@ fn summary(runs: &[RunReport]) -> Table {
             geometry_cell(run, |geometry| geometry.mat_precision_angstrom),
             number(run.cost.tokens_per_second),
         ];
-        add(&mut table, run.lp == LpKind::Automaton, cells);
+        add(&mut table, run.lp == ProcessorKind::Automaton, cells);
     }
     table
 }

@@ -2,7 +2,7 @@
 
 use super::table::Terminal;
 use drift_core::error::is_unseen;
-use drift_core::tokenizer::{Class, Token};
+use drift_core::tokenizer::{Token, TokenRole};
 
 /// Columns where the terminal does not say.
 const WIDTH: usize = 100;
@@ -24,8 +24,8 @@ pub fn token_lines(tokens: &[Token], terminal: Terminal) -> String {
             used += 1;
         }
         let mark = match token.class {
-            Class::Free => "^",
-            Class::Copy => ".",
+            TokenRole::Free => "^",
+            TokenRole::Copy => ".",
         };
         pieces.push_str(&format!("{piece:columns$}"));
         marks.push_str(&mark.repeat(columns));
@@ -69,11 +69,12 @@ mod tests {
     #[test]
     fn marks_stand_under_their_tokens() {
         let token = |text: &str, class| Token { id: 0, text: text.to_owned(), class, start: 0, end: 0 };
-        let tokens = [token("]<", Class::Copy), token("-", Class::Free), token("123", Class::Free)];
+        let tokens =
+            [token("]<", TokenRole::Copy), token("-", TokenRole::Free), token("123", TokenRole::Free)];
         let lines = token_lines(&tokens, Terminal::default());
         assert_eq!(lines, "]<|-|123\n.. ^ ^^^\n");
         let narrow = Terminal { width: Some(20), ..Terminal::default() };
-        let long = vec![token("12345678", Class::Free); 3];
+        let long = vec![token("12345678", TokenRole::Free); 3];
         assert_eq!(token_lines(&long, narrow).lines().count(), 4);
     }
 }

@@ -4,7 +4,7 @@ use super::chemistry_view::{ChemistryRow, chemistry_table, flatness_table};
 use super::format::number;
 use super::html::Section;
 use super::plot::{MoleculePicture, molecule};
-use drift_core::constraint::LpKind;
+use drift_core::constraint::ProcessorKind;
 use drift_data::audit::chemistry::ChemistryRule;
 use drift_engine::eval::record::WorstText;
 use drift_engine::eval::record::{EvalReport, RunReport};
@@ -20,7 +20,7 @@ pub fn chemistry_rows(report: &EvalReport) -> Vec<ChemistryRow<'_>> {
         .iter()
         .map(|run| ChemistryRow {
             name: if models { format!("{} {}", run.model, run.label()) } else { run.label() },
-            strong: run.lp == LpKind::Automaton,
+            strong: run.lp == ProcessorKind::Automaton,
             passed: Some(run.outcome.passed),
             chemistry: &run.chemistry,
             texts: run.outcome.samples,
@@ -65,7 +65,7 @@ fn pictured(report: &EvalReport) -> Vec<&RunReport> {
     models.dedup();
     let of_model = |model: &&str| {
         let own = || report.runs.iter().filter(|run| run.model == *model && !run.worst.is_empty());
-        own().find(|run| run.lp == LpKind::Automaton).or_else(|| own().next())
+        own().find(|run| run.lp == ProcessorKind::Automaton).or_else(|| own().next())
     };
     models.iter().filter_map(of_model).collect()
 }

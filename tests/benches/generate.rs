@@ -28,7 +28,7 @@ use drift::generate::{Engine, Generated, Options, Prompt, Sampling};
 use drift::job::Job;
 use drift::model::{Config, Device};
 use drift::text::{skeleton, tagged};
-use drift::tokenizer::{Class, Tokenizer};
+use drift::tokenizer::{TokenRole, Tokenizer};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
@@ -211,7 +211,7 @@ impl Work {
         let template = |text: &Arc<str>| {
             let text = tagged(&skeleton::fill(text, "0.0000,0.0000,0.0000", drift::Encoding::FIXED));
             let tokens = tokenizer.tokens(&text).expect("encodes");
-            tokens.iter().map(|token| (token.class == Class::Copy).then_some(token.id)).collect()
+            tokens.iter().map(|token| (token.class == TokenRole::Copy).then_some(token.id)).collect()
         };
         let vocabulary = tokenizer.vocabulary();
         let number = |text: &str| text.bytes().all(|byte| b"0123456789.,-".contains(&byte));

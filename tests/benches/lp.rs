@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use candle_core::{D, Device, Tensor};
-use drift::constraint::{Constraint, Legal, LogitProcessor, LpKind, Mask, Placeholder, State};
+use drift::constraint::{Constraint, Legal, LogitProcessor, Mask, Placeholder, ProcessorKind, State};
 use drift::corpus::{Conformers, Embedded};
 use drift::encoding::Encoding;
 use drift::job::Job;
@@ -40,7 +40,7 @@ fn main() {
     let tokenizer = tokenizer();
     let skeletons = skeletons();
     for dialect in Encoding::ALL {
-        for kind in LpKind::ALL.into_iter().filter(|kind| *kind != LpKind::None) {
+        for kind in ProcessorKind::ALL.into_iter().filter(|kind| *kind != ProcessorKind::None) {
             let processor = processor(kind, &tokenizer, dialect);
             check(&processor, &skeletons);
         }
@@ -54,11 +54,11 @@ fn main() {
     let softmax = pool.install(softmax);
     println!("softmax over [{BATCH}, {VOCABULARY}]: {:.2} ms", softmax.as_secs_f64() * 1e3);
     for dialect in Encoding::ALL {
-        for kind in LpKind::ALL.into_iter().filter(|kind| *kind != LpKind::None) {
+        for kind in ProcessorKind::ALL.into_iter().filter(|kind| *kind != ProcessorKind::None) {
             let processor = processor(kind, &tokenizer, dialect);
             let step = step(&processor, &skeletons);
             let share = step.as_secs_f64() / softmax.as_secs_f64();
-            let bar = if kind == LpKind::Automaton { AUTOMATON_BAR } else { POSITION_BAR };
+            let bar = if kind == ProcessorKind::Automaton { AUTOMATON_BAR } else { POSITION_BAR };
             println!(
                 "{:<10} {:<8} {:>8.2} us a step, share of a softmax {share:.5} (bar {bar}: {}), template {:.4} ms",
                 kind.name(),
@@ -72,7 +72,7 @@ fn main() {
     println!("bar of the automaton's template: {TEMPLATE_BAR} ms");
 }
 
-fn processor(kind: LpKind, tokenizer: &Tokenizer, dialect: Encoding) -> LogitProcessor {
+fn processor(kind: ProcessorKind, tokenizer: &Tokenizer, dialect: Encoding) -> LogitProcessor {
     let placeholder = Placeholder::new("0.0000,0.0000,0.0000").expect("three numbers");
     LogitProcessor::new(kind, tokenizer.clone(), dialect, Some(&placeholder), 0).expect("an exact tokenizer")
 }

@@ -15,10 +15,10 @@ use drift::job::Job;
 use drift::model::{Architecture, Config};
 use drift::tokenizer::{Tokenizer, config_beside};
 use drift::train::Shape;
+use drift::train::autograd::Autograd;
 use drift::train::batches::packs;
 use drift::train::documents::{Document, Loss, Writer, pack};
 use drift::train::network::{Network, Pack};
-use drift::train::recorded::Recorded;
 use rayon::prelude::*;
 
 fn main() -> anyhow::Result<()> {
@@ -34,7 +34,7 @@ fn compare(hidden: usize, layers: usize, batch_tokens: usize, check: bool) -> an
     let (config, documents) = setting(hidden, layers)?;
     let longest = documents.iter().map(|document| document.tokens.len()).max().unwrap_or(1);
     let network = Network::new(&config, longest);
-    let recorded = Recorded::new(&config, longest, &Device::Cpu)?;
+    let recorded = Autograd::new(&config, longest, &Device::Cpu)?;
     let flat = network.layout.initial(1);
     let mut total = 0;
     let batch: Vec<Document> = documents

@@ -160,13 +160,14 @@ fn check(scene: &Scene, bytes: &[u8]) -> Verdict {
     if summary.inputs.len() != 1 || summary.inputs[0] != drift::io::hash_bytes(scene.file, bytes) {
         return Err("the hash is not that of the file".to_owned());
     }
-    let announced = match Format::of(&bytes[..bytes.len().min(64 << 10)]) {
+    let announced = match Format::from_prefix(&bytes[..bytes.len().min(64 << 10)]) {
         Some(format) if bytes.get(257..262) != Some(b"ustar") => announced::records(format, bytes),
         _ => inside(bytes),
     };
     compare(announced, &summary)?;
     let torn = announced::torn_molecules(bytes);
-    if Format::of(&bytes[..bytes.len().min(64 << 10)]) == Some(Format::Sdf) && summary.skipped < torn {
+    if Format::from_prefix(&bytes[..bytes.len().min(64 << 10)]) == Some(Format::Sdf) && summary.skipped < torn
+    {
         return Err(format!(
             "molecules with fewer atoms than they announce are read | {torn} of them, {} skipped",
             summary.skipped
@@ -179,13 +180,13 @@ fn check(scene: &Scene, bytes: &[u8]) -> Verdict {
 fn inside(bytes: &[u8]) -> Option<std::ops::RangeInclusive<u64>> {
     let content = gunzip(bytes).unwrap_or_else(|| bytes.to_vec());
     if content.get(257..262) != Some(b"ustar") {
-        let format = Format::of(&content[..content.len().min(64 << 10)])?;
+        let format = Format::from_prefix(&content[..content.len().min(64 << 10)])?;
         return announced::records(format, &content);
     }
     let mut fewest = 0;
     for (_, content) in announced::members(&content)? {
         let content = gunzip(&content).unwrap_or(content);
-        let format = Format::of(&content[..content.len().min(64 << 10)]);
+        let format = Format::from_prefix(&content[..content.len().min(64 << 10)]);
         let is_archive = content.get(257..262) == Some(b"ustar");
         let own = format.filter(|_| !is_archive).and_then(|format| announced::records(format, &content));
         fewest += own.map_or(1, |records| *records.start());

@@ -269,7 +269,7 @@ fn check_weights(scene: &Scene, bytes: &[u8]) -> Verdict {
 
 fn check_index(scene: &Scene, bytes: &[u8]) -> Verdict {
     let index = Path::new("model/model.safetensors.index.json");
-    let files = match WeightFiles::of(index, "give another") {
+    let files = match WeightFiles::find(index, "give another") {
         Ok(files) => files,
         Err(error) => return refused(scene, &error),
     };

@@ -428,7 +428,7 @@ fn true_texts_are_without_fault() {
         assert_eq!(counts, clean);
         assert_eq!(drift.0.values().sum::<u64>(), counts.blocks);
         let blocks = texts.iter().flat_map(|text| block_ranges(text).into_iter().map(|range| &text[range]));
-        assert_eq!(DialectCounts::of(blocks, dialect).dialect(dialect), Some(dialect));
+        assert_eq!(DialectCounts::from_blocks(blocks, dialect).dialect(dialect), Some(dialect));
     }
 }
 

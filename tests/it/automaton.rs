@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-use drift::constraint::{Constraint, LogitProcessor, LpKind, Mask};
+use drift::constraint::{Constraint, LogitProcessor, Mask, ProcessorKind};
 use drift::corpus::{Conformers, Embedded};
 use drift::design::extension::extend::extend;
 use drift::design::{Grammar, Range, Scheme};
@@ -193,7 +193,8 @@ fn constraint_of(processor: &LogitProcessor, skeleton: &str) -> Option<Arc<dyn C
 /// Both ways between automaton and encoder: a random answer of a skeleton in the encoder's tokens, and a random walk. How
 /// many skeletons were refused.
 pub(crate) fn check(tokenizer: &Tokenizer, dialect: Encoding, rounds: u64) -> u64 {
-    let processor = LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), dialect, None, EOS).unwrap();
+    let processor =
+        LogitProcessor::new(ProcessorKind::Automaton, tokenizer.clone(), dialect, None, EOS).unwrap();
     let refused = (0..rounds).into_par_iter().filter(|&seed| {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let skeleton = &SKELETONS[random.random_range(0..SKELETONS.len())];
@@ -222,7 +223,8 @@ fn the_closing_tag_may_be_what_ends_a_text() {
     for tokenizer in tokenizers() {
         let Some(eos) = tokenizer.vocabulary_id("[/CONFORMER]") else { continue };
         for dialect in Encoding::ALL {
-            let made = |eos| LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), dialect, None, eos);
+            let made =
+                |eos| LogitProcessor::new(ProcessorKind::Automaton, tokenizer.clone(), dialect, None, eos);
             if made(EOS).is_err() {
                 continue;
             }
@@ -254,7 +256,8 @@ fn the_closing_tag_may_be_what_ends_a_text() {
 
 /// Texts of real conformers are followed. How many, and how many skeletons were refused.
 fn check_texts(tokenizer: &Tokenizer, dialect: Encoding, texts: &[String]) -> (usize, usize) {
-    let processor = LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), dialect, None, EOS).unwrap();
+    let processor =
+        LogitProcessor::new(ProcessorKind::Automaton, tokenizer.clone(), dialect, None, EOS).unwrap();
     let refused = texts.par_iter().filter(|text| {
         let skeleton = drift::text::parse(text, Reading::default()).unwrap().skeleton;
         let Some(constraint) = constraint_of(&processor, &skeleton) else { return true };
@@ -321,7 +324,7 @@ fn the_grammar_has_few_states_and_few_legal_tokens() {
     let size = |name: &str, dialect| {
         let tokenizer = Tokenizer::load(Path::new(name)).unwrap();
         let processor =
-            LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), dialect, None, EOS).unwrap();
+            LogitProcessor::new(ProcessorKind::Automaton, tokenizer.clone(), dialect, None, EOS).unwrap();
         let automaton = processor.automaton().unwrap().automaton();
         (automaton.size(), automaton.alphabet())
     };
@@ -351,7 +354,7 @@ fn the_grammar_has_few_states_and_few_legal_tokens() {
 fn other_spellings_of_legal_texts_are_not_legal() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
     let processor =
-        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Encoding::FIXED, None, EOS).unwrap();
+        LogitProcessor::new(ProcessorKind::Automaton, tokenizer.clone(), Encoding::FIXED, None, EOS).unwrap();
     let constraint = processor.constraint("[C]<>[O]<>").unwrap();
     let vocabulary = tokenizer.vocabulary();
     let canonical =
@@ -382,7 +385,7 @@ fn other_spellings_of_legal_texts_are_not_legal() {
 fn forced_runs_are_what_is_forced() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
     let processor =
-        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Encoding::FIXED, None, EOS).unwrap();
+        LogitProcessor::new(ProcessorKind::Automaton, tokenizer.clone(), Encoding::FIXED, None, EOS).unwrap();
     let constraint = processor.constraint("[C]<>").unwrap();
     let mut run = Vec::new();
     constraint.forced_run(&constraint.start(), &mut run);
@@ -399,14 +402,16 @@ fn forced_runs_are_what_is_forced() {
 #[test]
 fn tokenizers_without_a_proof_are_refused_by_name() {
     let tokenizer = trained(&embedded_texts(200), false);
-    let error =
-        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Encoding::FIXED, None, EOS).err().unwrap();
+    let error = LogitProcessor::new(ProcessorKind::Automaton, tokenizer.clone(), Encoding::FIXED, None, EOS)
+        .err()
+        .unwrap();
     let message = error.to_string();
     assert!(message.starts_with("trained: the automaton cannot be proved"), "{message}");
     assert!(message.contains("holds a digit beside another character"), "{message}");
     let tokenizer = fixture_tokenizer("unigram-like");
-    let error =
-        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Encoding::FIXED, None, EOS).err().unwrap();
+    let error = LogitProcessor::new(ProcessorKind::Automaton, tokenizer.clone(), Encoding::FIXED, None, EOS)
+        .err()
+        .unwrap();
     let expected = "unigram-like: the automaton cannot be proved for this tokenizer: two ways to cut `111` are equally likely";
     assert!(error.to_string().starts_with(expected), "{error}");
 }
@@ -432,7 +437,7 @@ fn a_prompt_that_shares_a_token_with_its_answer_leaves_it_to_the_answer() {
 fn molecules_that_can_be_cut_in_two_equally_likely_ways_are_refused() {
     let tokenizer = fixture_tokenizer("unigram-digits-like");
     let processor =
-        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Encoding::FIXED, None, EOS).unwrap();
+        LogitProcessor::new(ProcessorKind::Automaton, tokenizer.clone(), Encoding::FIXED, None, EOS).unwrap();
     assert!(processor.constraint("[C]<>[C@@H]<>").is_ok());
     // `@@` and `@`, or `@` and `@@`.
     let error = processor.constraint("[C]<>[C@@@H]<>").err().unwrap().to_string();
@@ -443,8 +448,9 @@ fn molecules_that_can_be_cut_in_two_equally_likely_ways_are_refused() {
 fn skeletons_that_the_model_never_saw_are_refused() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
     let processor =
-        LogitProcessor::new(LpKind::Automaton, tokenizer.clone(), Encoding::FIXED, None, EOS).unwrap();
-    let corpus = SKELETONS.iter().map(|s| Spelling::of(s)).fold(Spelling::default(), Spelling::join);
+        LogitProcessor::new(ProcessorKind::Automaton, tokenizer.clone(), Encoding::FIXED, None, EOS).unwrap();
+    let corpus =
+        SKELETONS.iter().map(|s| Spelling::from_skeleton(s)).fold(Spelling::default(), Spelling::join);
     let processor = processor.spelled_as(corpus);
     assert!(processor.constraint("[C]<>[O]<>").is_ok());
     let error = processor.constraint(&with_hydrogens("[C]<>[O]<>").unwrap()).err().unwrap().to_string();

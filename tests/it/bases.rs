@@ -325,7 +325,7 @@ fn splits_by_classes_of_characters_do_what_digits_and_punctuation_do() {
         json!({ "type": "Punctuation" }),
     ] {
         let document = json!({ "pre_tokenizer": { "type": "Sequence", "pretokenizers": [member.clone(), level.clone()] } });
-        let layout = BaseLayout::of(&document).unwrap();
+        let layout = BaseLayout::from_json(&document).unwrap();
         let [own, rewritten]: [PreTokenizerWrapper; 2] =
             [member.clone(), layout.own[0].clone()].map(|json| serde_json::from_value(json).unwrap());
         let same = |text: &str| assert_eq!(pieces(&own, text), pieces(&rewritten, text), "{member} {text:?}");
@@ -564,7 +564,7 @@ fn automata_of_extended_tokenizers_are_proved() {
 #[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn merges_are_learned_on_gpt2() {
     let plan = plan("gpt2-like", SchemeKind::Fused, Encoding::FIXED, 9);
-    let trained = train_merges(MergesPlan::of(&plan, 30), &First(50), &Job::default()).unwrap();
+    let trained = train_merges(MergesPlan::new(&plan, 30), &First(50), &Job::default()).unwrap();
     let report = &trained.report;
     assert!((1..=30).contains(&report.new_tokens) && report.drift == 0, "{report:?}");
     assert_eq!(json!(report.guarantees)["plain_text"], "proved");

@@ -115,7 +115,7 @@ fn rules_and_stereo_are_those_of_posebusters_and_rdkit() {
     let mut valid = [0; 2];
     let mut differ = 0;
     for ((how, smiles, points), their) in all.iter().zip(&theirs) {
-        let found = Chemistry::of(smiles).unwrap().check(points).unwrap();
+        let found = Chemistry::from_smiles(smiles).unwrap().check(points).unwrap();
         let is = |name: &str| their[name].as_bool().unwrap();
         let count = |name: &str| their[name].as_u64().unwrap();
         for (name, own) in broken(&found) {
@@ -198,7 +198,7 @@ fn conformers_of_the_embedded_corpus_are_valid() {
         .unwrap();
     let mut centres = 0;
     for (smiles, conformers) in molecules {
-        let chemistry = Chemistry::of(&smiles).unwrap();
+        let chemistry = Chemistry::from_smiles(&smiles).unwrap();
         for points in conformers {
             let found = chemistry.check(&points).unwrap();
             assert!(found.is_valid(), "{smiles}: {:?}", found.findings);

@@ -7,7 +7,7 @@ use drift::encoding::Encoding;
 use drift::io::hash_bytes;
 use drift::job::Job;
 use drift::text::{tagged, write};
-use drift::tokenizer::{Class, Counter, Method, Tokenizer};
+use drift::tokenizer::{Counter, Method, TokenRole, Tokenizer};
 use rayon::prelude::*;
 use tokenizers::TokenizerBuilder;
 use tokenizers::models::bpe::{BPE, BpeTrainerBuilder};
@@ -189,7 +189,7 @@ fn copy_tokens_with_parts_of_coordinates_are_named() {
             inside.iter().any(|is| *is) && !inside.iter().all(|is| *is)
         });
         assert_eq!(found, expected.collect::<Vec<_>>(), "{}", tokenizer.name);
-        assert!(found.iter().all(|token| token.class == Class::Copy));
+        assert!(found.iter().all(|token| token.class == TokenRole::Copy));
         found.into_iter().map(|token| token.text).collect()
     };
     let embedded = |name: &str| copied(&Tokenizer::load(std::path::Path::new(name)).unwrap());

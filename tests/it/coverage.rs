@@ -59,7 +59,7 @@ fn coverage_and_matching_are_those_of_rdkit() {
     eprintln!("furthest from RDKit: {furthest:.1e} Å");
 
     let thresholds = THRESHOLDS.map(|text| text.parse::<f64>().unwrap());
-    let report = CoverageReport::of(&all.iter().collect::<Vec<_>>(), &thresholds);
+    let report = CoverageReport::from_molecules(&all.iter().collect::<Vec<_>>(), &thresholds);
     let close = |ours: [MeanMedian; 2], theirs: &Value| {
         let theirs: Vec<f64> = read(theirs);
         for (ours, theirs) in ours.iter().flat_map(|one| [one.mean, one.median]).zip(theirs) {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use candle_core::{Tensor, TensorId};
-use drift::constraint::{LogitProcessor, LpKind, Placeholder};
+use drift::constraint::{LogitProcessor, Placeholder, ProcessorKind};
 use drift::encoding::Encoding;
 use drift::error::Error;
 use drift::generate::{Engine, Generated, Options, Prompt, Resampling, Sampling, SelfChecking};
@@ -67,7 +67,7 @@ fn numbers(tensor: &Tensor) -> Vec<f32> {
 
 impl EmulatedGpu {
     fn start(config: &Config, how: How) -> Option<Self> {
-        let shape = KernelShape::of(config, false).unwrap();
+        let shape = KernelShape::from_config(config, false).unwrap();
         let mut emulator = match how.is_checked {
             true => Emulator::checked(shape),
             false => Emulator::start(shape),
@@ -260,10 +260,10 @@ fn prompts_in(
     prompts
 }
 
-pub(crate) fn processor(kind: LpKind, tokenizer: &str) -> LogitProcessor {
+pub(crate) fn processor(kind: ProcessorKind, tokenizer: &str) -> LogitProcessor {
     let tokenizer = Tokenizer::load(Path::new(tokenizer)).unwrap();
     // The end of text is a token of the model where texts end by drawing it.
-    let eos = if kind == LpKind::None { 7 } else { EOS };
+    let eos = if kind == ProcessorKind::None { 7 } else { EOS };
     LogitProcessor::new(kind, tokenizer, Encoding::STRIPPED, None, eos).unwrap()
 }
 
@@ -296,7 +296,7 @@ fn on_the_device(
 fn texts_under_the_automaton_are_those_of_the_cpu() {
     for (tokenizer, qwen3, head_dim) in [("qwen-like", true, 48), ("llama-like", false, 128)] {
         let config = config(qwen3, head_dim, vocab(tokenizer));
-        let processor = processor(LpKind::Automaton, tokenizer);
+        let processor = processor(ProcessorKind::Automaton, tokenizer);
         let mut engine = engine(&config);
         let backwards = How { own_products: true, can_record: true, order: ORDERS[1], is_checked: false };
         for (sampling, batch, how, lengths, most) in [
@@ -344,7 +344,8 @@ fn texts_in_bins_and_codes_are_those_of_the_cpu() {
         let encoding: Encoding = encoding.parse().unwrap();
         let vocab = tokenizer.vocabulary().into_values().max().unwrap() as usize + 1;
         let config = config(true, 48, vocab);
-        let processor = LogitProcessor::new(LpKind::Automaton, tokenizer, encoding, None, EOS).unwrap();
+        let processor =
+            LogitProcessor::new(ProcessorKind::Automaton, tokenizer, encoding, None, EOS).unwrap();
         let mut engine = engine(&config);
         let prompts = prompts_in(&processor, 400, [1, 30, 12], encoding);
         for (sampling, batch) in [(Sampling::GREEDY, 8), (Sampling::QWEN3, 3)] {
@@ -369,7 +370,7 @@ fn texts_in_bins_and_codes_are_those_of_the_cpu() {
 #[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn texts_without_a_logit_processor_are_those_of_the_cpu() {
     let config = config(true, 64, 300);
-    let prompts = prompts(&processor(LpKind::None, "qwen-like"), 30);
+    let prompts = prompts(&processor(ProcessorKind::None, "qwen-like"), 30);
     let mut engine = engine(&config);
     for sampling in [Sampling::GREEDY, Sampling::QWEN3, Sampling::preset("top-p-0.8-t1.2").unwrap()] {
         let options = Options { batch: 4, sampling, seed: 3, ..Options::default() };
@@ -388,8 +389,9 @@ fn texts_without_a_logit_processor_are_those_of_the_cpu() {
 #[test]
 #[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn generations_neither_stray_nor_race() {
-    for (kind, qwen3, head_dim) in [(LpKind::Automaton, true, 48), (LpKind::None, false, 64)] {
-        let config = config(qwen3, head_dim, if kind == LpKind::None { 300 } else { vocab("qwen-like") });
+    for (kind, qwen3, head_dim) in [(ProcessorKind::Automaton, true, 48), (ProcessorKind::None, false, 64)] {
+        let config =
+            config(qwen3, head_dim, if kind == ProcessorKind::None { 300 } else { vocab("qwen-like") });
         let prompts = prompts_of(&processor(kind, "qwen-like"), 16, [1, 9, 5]);
         let mut engine = engine(&config);
         let options = Options { batch: 3, sampling: Sampling::QWEN3, seed: 3, ..Options::default() };
@@ -407,7 +409,7 @@ fn draws_under_masks_of_the_host_are_those_of_the_cpu() {
     let (config, tokenizer) =
         (config(true, 64, vocab("qwen-like")), Tokenizer::load(Path::new("qwen-like")).unwrap());
     let placeholder = Placeholder::new("0.0000,0.0000,0.0000").unwrap();
-    let template = LpKind::ALL.into_iter().filter(|kind| kind.takes_placeholder());
+    let template = ProcessorKind::ALL.into_iter().filter(|kind| kind.takes_placeholder());
     let mut engine = engine(&config);
     for kind in template {
         let processor =
@@ -426,7 +428,7 @@ fn draws_under_masks_of_the_host_are_those_of_the_cpu() {
 #[test]
 fn runs_that_no_device_takes_are_computed_all_the_same() {
     let config = config(true, 64, vocab("qwen-like"));
-    let prompts = prompts(&processor(LpKind::Automaton, "qwen-like"), 60);
+    let prompts = prompts(&processor(ProcessorKind::Automaton, "qwen-like"), 60);
     let mut engine = engine(&config);
     let options = Options { batch: 4, sampling: Sampling::QWEN3, ..Options::default() };
     let resampling = Resampling { draws: 2, block_ends: [].into() };
@@ -445,7 +447,7 @@ fn runs_that_no_device_takes_are_computed_all_the_same() {
     // A device that cannot be started, and one that takes no batch of this size.
     let expected = engine.generate(&prompts, &options, &Job::default()).unwrap();
     let start = || -> drift::Result<Box<dyn Gpu>> {
-        Err(KernelShape::of(&Config { head_dim: 36, ..config.clone() }, false).unwrap_err())
+        Err(KernelShape::from_config(&Config { head_dim: 36, ..config.clone() }, false).unwrap_err())
     };
     let found =
         engine.generate_on(&start, (&prompts, &options), KernelSteps::default(), &Job::default()).unwrap();

@@ -619,7 +619,7 @@ fn check_any(bench: &mut Bench, known: usize, sampling: &Sampling, excluded: &[u
     );
     let ends = bench.emulator.read::<u32>(batch.ends, rows);
     for (at, (count, _, _)) in lengths.into_iter().enumerate() {
-        let found = (words[16 * at + 11], RowEnd::of(ends[at]));
+        let found = (words[16 * at + 11], RowEnd::from_number(ends[at]));
         if at == 2 || at == 3 {
             assert_eq!(found, (count, (at == 2).then_some(RowEnd::Eos)), "a row that does not choose");
             continue;
@@ -680,7 +680,7 @@ fn logits_that_are_no_numbers_end_a_row() {
             let head =
                 [batch.bytes(), DrawArguments::from(&sampling).bytes(), argument(lasts), argument(logits)];
             bench.emulator.launch("choose_any", [1, 1, 1], 32, &[&head[..], &numbers].concat());
-            assert_eq!(RowEnd::of(bench.emulator.read::<u32>(batch.ends, 1)[0]), Some(expected));
+            assert_eq!(RowEnd::from_number(bench.emulator.read::<u32>(batch.ends, 1)[0]), Some(expected));
         }
     }
 }

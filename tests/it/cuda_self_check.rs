@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use candle_core::Tensor;
-use drift::constraint::{LogitProcessor, LpKind, Placeholder};
+use drift::constraint::{LogitProcessor, Placeholder, ProcessorKind};
 use drift::encoding::Encoding;
 use drift::error::Error;
 use drift::generate::{Engine, Generated, Options, Prompt, Sampling, SelfCheck, SelfChecking, Verdict};
@@ -132,8 +132,8 @@ struct Case {
 }
 
 impl Case {
-    fn new(kind: LpKind, tokenizer: &str, head_dim: usize, batch: usize, most: usize) -> Self {
-        let vocab = if kind == LpKind::None { 300 } else { vocab(tokenizer) };
+    fn new(kind: ProcessorKind, tokenizer: &str, head_dim: usize, batch: usize, most: usize) -> Self {
+        let vocab = if kind == ProcessorKind::None { 300 } else { vocab(tokenizer) };
         let config = config(tokenizer == "qwen-like", head_dim, vocab);
         let prompts = prompts_of(&processor(kind, tokenizer), most, [2, 7, 12]);
         Case::of(config, prompts, batch)
@@ -178,7 +178,7 @@ impl Case {
 
 /// The emulator of a case, if there is a compiler.
 fn emulated(config: &Config, can_record: bool) -> Option<EmulatedGpu> {
-    let emulator = Emulator::start(KernelShape::of(config, false).unwrap())?;
+    let emulator = Emulator::start(KernelShape::from_config(config, false).unwrap())?;
     Some(EmulatedGpu::of(emulator, can_record))
 }
 
@@ -193,14 +193,14 @@ fn what_is_sound_passes_and_is_checked_once() {
         let placeholder = Placeholder::new("0.0000,0.0000,0.0000").unwrap();
         let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
         let processor =
-            LogitProcessor::new(LpKind::Allowlist, tokenizer, Encoding::FIXED, Some(&placeholder), 7);
+            LogitProcessor::new(ProcessorKind::Allowlist, tokenizer, Encoding::FIXED, Some(&placeholder), 7);
         let config = config(true, 64, vocab("qwen-like"));
         Case::of(config, prompts_of(&processor.unwrap(), 40, [2, 7, 300]), 16)
     };
     let cases = [
-        ("automaton, few ids", Case::new(LpKind::Automaton, "qwen-like", 48, 16, 60)),
-        ("automaton, many ids", Case::new(LpKind::Automaton, "llama-like", 128, 4, 24)),
-        ("none", Case::new(LpKind::None, "qwen-like", 64, 3, 24)),
+        ("automaton, few ids", Case::new(ProcessorKind::Automaton, "qwen-like", 48, 16, 60)),
+        ("automaton, many ids", Case::new(ProcessorKind::Automaton, "llama-like", 128, 4, 24)),
+        ("none", Case::new(ProcessorKind::None, "qwen-like", 64, 3, 24)),
         ("draws under masks", template),
     ];
     for (name, case) in cases {
@@ -261,8 +261,8 @@ fn what_is_sound_passes_and_is_checked_once() {
 #[test]
 #[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn planted_faults_end_in_texts_of_candle() {
-    let case = Case::new(LpKind::Automaton, "qwen-like", 64, 3, 16);
-    let shape = KernelShape::of(&case.config, false).unwrap();
+    let case = Case::new(ProcessorKind::Automaton, "qwen-like", 64, 3, 16);
+    let shape = KernelShape::from_config(&case.config, false).unwrap();
     let names: Vec<String> = FAULTY.iter().map(|(name, ..)| format!("each({name})")).collect();
     let own = "embed add_norm last_norm gated gather head append_all attend enter choose choose_any pack";
     let own: Vec<String> = own.split(' ').map(|name| format!("each({name})")).collect();
@@ -372,8 +372,8 @@ const WRONG: [(&str, &str, &str); 24] = [
 #[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn kernels_that_compute_something_else_end_in_texts_of_candle() {
     // As long as texts may be here, attention goes over positions more than once.
-    let case = Case::new(LpKind::Automaton, "qwen-like", 64, 4, 300);
-    let shape = KernelShape::of(&case.config, false).unwrap();
+    let case = Case::new(ProcessorKind::Automaton, "qwen-like", 64, 4, 300);
+    let shape = KernelShape::from_config(&case.config, false).unwrap();
     let Some(_) = Emulator::start(shape) else { return };
     let found: Vec<String> = WRONG
         .into_par_iter()
@@ -401,7 +401,8 @@ fn kernels_that_compute_something_else_end_in_texts_of_candle() {
 fn every_call_that_fails_ends_in_texts_of_candle() {
     // A prompt that candle reads, and one that does not fit into a step.
     let config = config(true, 64, vocab("qwen-like"));
-    let case = Case::of(config, prompts_of(&processor(LpKind::Automaton, "qwen-like"), 12, [2, 260, 12]), 2);
+    let case =
+        Case::of(config, prompts_of(&processor(ProcessorKind::Automaton, "qwen-like"), 12, [2, 260, 12]), 2);
     if emulated(&case.config, true).is_none() {
         return;
     }
@@ -454,8 +455,8 @@ fn every_call_that_fails_ends_in_texts_of_candle() {
 
 #[test]
 fn who_insists_has_the_kernels_or_an_error_and_evidence_is_kept() {
-    let case = Case::new(LpKind::Automaton, "qwen-like", 64, 3, 24);
-    let shape = KernelShape::of(&case.config, false).unwrap();
+    let case = Case::new(ProcessorKind::Automaton, "qwen-like", 64, 3, 24);
+    let shape = KernelShape::from_config(&case.config, false).unwrap();
     let Some(_) = Emulator::start(shape) else { return };
     let source = KernelShape::source().replacen("position + count);", "position);", 1);
     let options = [&shape.options()[..], &["-Wno-unused".to_owned()]].concat();

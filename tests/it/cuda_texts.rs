@@ -6,8 +6,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use drift::constraint::automaton::{AutomatonProcessor, DeviceTable, Follow};
-use drift::constraint::{Constraint, LogitProcessor, LpKind, Mask};
+use drift::constraint::automaton::{AutomatonProcessor, DeviceTable, MoleculeAutomaton};
+use drift::constraint::{Constraint, LogitProcessor, Mask, ProcessorKind};
 use drift::encoding::Encoding;
 use drift::model::cuda::{
     BatchArguments, DeviceRow, DrawArguments, KernelShape, RowEnd, RowPrompt, TableArguments,
@@ -83,7 +83,7 @@ fn logits(job: &Job, position: usize, ids: &[u32], out: &mut Vec<f32>) {
 }
 
 /// As `generate/row.rs` and `generate/decode.rs` write a text, one token at a time.
-fn on_the_cpu(follow: &Follow, job: &Job, table: &DeviceTable, sampling: &Sampling) -> Written {
+fn on_the_cpu(follow: &MoleculeAutomaton, job: &Job, table: &DeviceTable, sampling: &Sampling) -> Written {
     let mut noise = Noise::new(SEED, job.molecule, job.generation);
     let mut state = follow.start();
     let mut written = Written { tokens: Vec::new(), forced: Vec::new(), end: None };
@@ -234,7 +234,7 @@ impl<'a> Device<'a> {
 
     fn ends(&mut self) -> Vec<Option<RowEnd>> {
         let ends = self.emulator.read::<u32>(self.batch.ends, self.batch.count as usize);
-        ends.into_iter().map(RowEnd::of).collect()
+        ends.into_iter().map(RowEnd::from_number).collect()
     }
 
     /// The text of a row that ended.
@@ -319,12 +319,12 @@ fn compare(
     let tokenizer: Arc<Tokenizer> = tokenizer.into();
     let name = tokenizer.name.clone();
     let vocab = tokenizer.vocabulary().into_values().max().unwrap() as usize + 1;
-    let processor = LogitProcessor::new(LpKind::Automaton, tokenizer, dialect, None, eos).unwrap();
+    let processor = LogitProcessor::new(ProcessorKind::Automaton, tokenizer, dialect, None, eos).unwrap();
     let processor: &AutomatonProcessor = processor.automaton().unwrap();
     let small = SKELETONS.iter().filter(|skeleton| skeleton.matches("<>").count() <= 8);
     let placed = |skeleton: &String| drift::text::skeleton::placed(skeleton, dialect.slots()).into_owned();
-    let follows: Vec<Follow> =
-        small.take(40).map(|skeleton| processor.follow(&placed(skeleton)).unwrap()).collect();
+    let follows: Vec<MoleculeAutomaton> =
+        small.take(40).map(|skeleton| processor.molecule(&placed(skeleton)).unwrap()).collect();
     let table = DeviceTable::new(&follows.iter().collect::<Vec<_>>(), vocab, false).unwrap();
     let (mut drawn, mut ends) = (0, [0; 2]);
     for (number, preset) in PRESETS.into_iter().enumerate() {
@@ -360,8 +360,8 @@ impl Sample {
     pub(crate) fn new() -> Self {
         let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
         let processor =
-            LogitProcessor::new(LpKind::Automaton, tokenizer, Encoding::STRIPPED, None, EOS).unwrap();
-        let follow = processor.automaton().unwrap().follow(&SKELETONS[0]).unwrap();
+            LogitProcessor::new(ProcessorKind::Automaton, tokenizer, Encoding::STRIPPED, None, EOS).unwrap();
+        let follow = processor.automaton().unwrap().molecule(&SKELETONS[0]).unwrap();
         let table = DeviceTable::new(&[&follow], 100_000, false).unwrap();
         let jobs: Vec<Job> =
             jobs(10, 1, 0).into_iter().map(|job| Job { most: job.most.min(30), ..job }).collect();

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use crate::support::Folder;
 
 fn three() -> Reading {
-    Reading::of("fixed-3".parse().unwrap()).cutting(true)
+    Reading::new("fixed-3".parse().unwrap()).cutting(true)
 }
 
 /// The first conformers of the embedded corpus as a file of texts in a dialect.
 fn corpus(folder: &Folder, name: &str, dialect: Encoding) {
     let mut rows = Vec::new();
-    let reading = Reading { cut: true, ..Reading::of(dialect) };
+    let reading = Reading { cut: true, ..Reading::new(dialect) };
     Embedded { reading }
         .read(&Job::default(), &mut |batch| {
             rows.extend(batch.conformers.iter().map(|conformer| {

@@ -183,7 +183,7 @@ fn followed_both_ways(tokenizer: &Arc<Tokenizer>, encoding: Encoding, rounds: us
     let mut random = ChaCha8Rng::seed_from_u64(5);
     for skeleton in drift::tokenizer::BUILT_IN_SKELETONS {
         let skeleton = drift::text::skeleton::placed(skeleton, encoding.slots());
-        let follow = processor.follow(&skeleton).unwrap();
+        let follow = processor.molecule(&skeleton).unwrap();
         for _ in 0..rounds {
             let slots = (0..skeleton.matches("<>").count())
                 .map(|_| values(encoding, &mut random))
@@ -295,8 +295,8 @@ fn every_encoding_is_followed_at_length() {
             };
             followed_both_ways(tokenizer, encoding, rounds);
             for text in &texts {
-                let parsed = drift::text::parse(text, Reading::of(encoding)).unwrap();
-                let follow = processor.follow(&parsed.skeleton).unwrap();
+                let parsed = drift::text::parse(text, Reading::new(encoding)).unwrap();
+                let follow = processor.molecule(&parsed.skeleton).unwrap();
                 let mut state = follow.start();
                 for id in tokenizer.answer_ids(&tagged(text)).unwrap() {
                     assert!(follow.mask(&state).allows(id), "{}: {text}", tokenizer.name);
@@ -363,7 +363,7 @@ fn extended(folder: &Folder, base: &Path, kind: SchemeKind, encoding: Encoding, 
         serde_json::json!({ "canonical_smiles": "C", "embedded_smiles": text }).to_string()
     });
     folder.file("texts.jsonl", texts.join("\n"));
-    let options = ReadOptions { reading: Reading::of(encoding), ..ReadOptions::default() };
+    let options = ReadOptions { reading: Reading::new(encoding), ..ReadOptions::default() };
     let corpus = Files { inputs: vec![folder.path().join("texts.jsonl")], options };
     let (base, json) = Tokenizer::load_with_json(base).unwrap();
     let (base_json, aim) = (serde_json::from_slice(&json).unwrap(), Aim::TokensPerBlock(tokens));
@@ -537,8 +537,8 @@ fn answers_of_several_conformers_and_opened_prompts_are_followed() {
     let new = || AutomatonProcessor::new(tokenizer.clone(), encoding, u32::MAX).unwrap();
     let one = "[C]<1.0000,2.0000,-3.0000>=[O]<0.5000,0.2500,-0.1250>";
     let three = new().answering(AnswerForm { conformers: 3, opened: false });
-    let follow = three.follow("[C]<>=[O]<>").unwrap();
-    let accepted = |follow: &drift::constraint::automaton::Follow, ids: &[u32]| {
+    let follow = three.molecule("[C]<>=[O]<>").unwrap();
+    let accepted = |follow: &drift::constraint::automaton::MoleculeAutomaton, ids: &[u32]| {
         let mut state = follow.start();
         for id in ids {
             assert!(follow.mask(&state).allows(*id));
@@ -549,14 +549,14 @@ fn answers_of_several_conformers_and_opened_prompts_are_followed() {
     let ids = |count: usize| tokenizer.answer_ids(&tagged(one).repeat(count)).unwrap();
     assert!(accepted(&follow, &ids(3)) && !accepted(&follow, &ids(2)));
     let opened = new().answering(AnswerForm { conformers: 2, opened: true });
-    let follow = opened.follow("[C]<>=[O]<>").unwrap();
+    let follow = opened.molecule("[C]<>=[O]<>").unwrap();
     let open = tokenizer.ids("[CONFORMER]").unwrap().len();
     assert!(accepted(&follow, &ids(2)[open..]));
     // The tag that closes a conformer may be what ends the text.
     let close = tokenizer.ids("[/CONFORMER]").unwrap();
     if let [close] = close[..] {
         let ended = AutomatonProcessor::new(tokenizer.clone(), encoding, close).unwrap();
-        let follow = ended.follow("[C]<>=[O]<>").unwrap();
+        let follow = ended.molecule("[C]<>=[O]<>").unwrap();
         let mut state = follow.start();
         let answer = ids(1);
         for id in &answer[..answer.len() - 1] {

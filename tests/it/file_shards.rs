@@ -239,7 +239,7 @@ fn what_is_stopped_at_any_moment_goes_on_to_the_same_bytes() {
         let shards = [1, 2].map(|number| at(&format!("{name}{number}")));
         let shards =
             shards.map(|folder| (folder.clone(), Manifest::finished::<FilesFinished>(&folder).unwrap()));
-        MergedFiles::of(shards.to_vec(), false).unwrap()
+        MergedFiles::from_shards(shards.to_vec(), false).unwrap()
     };
     let merged = parts("mined");
     assert_eq!(merged.parts.len(), 14);

@@ -210,7 +210,7 @@ fn compare(tokenizer: &Tokenizer, (dialect, eos): (Encoding, u32), rounds: u64) 
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let skeleton = &SKELETONS[random.random_range(0..SKELETONS.len())];
         // A part of it may be cut in two ways of the same likelihood, as Unigram has them.
-        let Ok(follow) = processor.follow(skeleton) else { return 0 };
+        let Ok(follow) = processor.molecule(skeleton) else { return 0 };
         let text = |format| grammar(&follow, format).unwrap();
         let (lark, ebnf) = (text(GrammarFormat::Lark), text(GrammarFormat::Ebnf));
         let mut readers: [Box<dyn Reader>; 3] = [

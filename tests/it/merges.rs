@@ -38,7 +38,7 @@ fn merges(
     tokens: u64,
     corpus: &dyn Conformers,
 ) -> drift::Result<Trained<LearnedReport>> {
-    train_merges(MergesPlan::of(plan, tokens), corpus, &Job::default())
+    train_merges(MergesPlan::new(plan, tokens), corpus, &Job::default())
 }
 
 /// A number of the range, spelled.
@@ -169,8 +169,8 @@ fn enough_merges_make_every_block_alike() {
 fn ways_to_add_tokens_are_compared() {
     let plan = plan("qwen-like", SchemeKind::Fused, 15, 260);
     let designed = train(&plan, &First(200), &Job::default()).unwrap();
-    let merges = MergesPlan::of(&plan, designed.report.new_tokens);
-    let comparison = compare(merges, Some(Designed::of(&designed)), &First(200), &Job::default()).unwrap();
+    let merges = MergesPlan::new(&plan, designed.report.new_tokens);
+    let comparison = compare(merges, Some(Designed::new(&designed)), &First(200), &Job::default()).unwrap();
     let rows: HashMap<&str, _> = comparison
         .rows
         .iter()

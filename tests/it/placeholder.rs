@@ -40,7 +40,7 @@ fn corpus_of(folder: &Path, texts: &[String]) -> Files {
 
 /// The same, read as a dialect is written.
 fn corpus_in(dialect: Encoding, folder: &Path, texts: &[String]) -> Files {
-    let options = ReadOptions { reading: Reading::of(dialect), ..ReadOptions::default() };
+    let options = ReadOptions { reading: Reading::new(dialect), ..ReadOptions::default() };
     Files { options, ..corpus_of(folder, texts) }
 }
 
@@ -170,7 +170,7 @@ fn embedded_texts(dialect: Encoding, limit: usize) -> Vec<String> {
     let mut texts = Vec::new();
     let mut random = ChaCha8Rng::seed_from_u64(9);
     let own = dialect.precision().min(Precision::FOUR);
-    Embedded { reading: Reading::of(Encoding::FIXED.with_precision(own)) }
+    Embedded { reading: Reading::new(Encoding::FIXED.with_precision(own)) }
         .read(&Job::default(), &mut |batch| {
             for conformer in batch.conformers.iter().take(limit) {
                 let mut longer = |value: Fixed| {

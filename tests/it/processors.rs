@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use drift::constraint::vocabulary::{Vocabulary, is_well_formed};
-use drift::constraint::{Constraint, LogitProcessor, LpKind, Mask, Placeholder, Specials};
+use drift::constraint::{Constraint, LogitProcessor, Mask, Placeholder, ProcessorKind, Specials};
 use drift::encoding::{Encoding, TrailingZeros};
 use drift::text::partition::Partition;
 use drift::tokenizer::Tokenizer;
@@ -17,13 +17,13 @@ use crate::automaton::{FUSED, SEPARATE, extended};
 use crate::support::shared;
 
 /// The kinds with position templates, with their lookahead.
-const POSITION: [(LpKind, usize); 6] = [
-    (LpKind::Generic, 1),
-    (LpKind::Qwen38, 4),
-    (LpKind::Qwen39, 2),
-    (LpKind::Targeted, 2),
-    (LpKind::Allowlist, 2),
-    (LpKind::Truncating, 2),
+const POSITION: [(ProcessorKind, usize); 6] = [
+    (ProcessorKind::Generic, 1),
+    (ProcessorKind::Qwen38, 4),
+    (ProcessorKind::Qwen39, 2),
+    (ProcessorKind::Targeted, 2),
+    (ProcessorKind::Allowlist, 2),
+    (ProcessorKind::Truncating, 2),
 ];
 
 const MALFORMED: [&str; 7] = ["..", "--", ",,", ".,", ",.", ".-", "-,"];
@@ -36,7 +36,7 @@ fn sets_have_the_users_sizes() {
         [("qwen3-custom", 1_173, 2_514, 15), ("llama-3.2-chem", 1_399, 2_820, 1_115)]
     {
         let tokenizer = Tokenizer::load(&shared.join("tokenizers").join(name)).unwrap();
-        let vocabulary = Vocabulary::of(&tokenizer);
+        let vocabulary = Vocabulary::from_tokenizer(&tokenizer);
         assert_eq!(vocabulary.holding(&['<', '>']).len(), brackets, "{name}");
         assert_eq!(vocabulary.holding(&['<', '>', '[', ']', '@', '+']).len(), targeted, "{name}");
         assert_eq!(vocabulary.ids(is_well_formed).len(), allowed, "{name}");
@@ -50,12 +50,18 @@ struct Slow {
     blocked_tags: HashSet<u32>,
     /// Id, FREE, text.
     template: Vec<(u32, bool, String)>,
-    kind: LpKind,
+    kind: ProcessorKind,
     lookahead: usize,
 }
 
 impl Slow {
-    fn new(tokenizer: &Tokenizer, kind: LpKind, lookahead: usize, text: &str, specials: &Specials) -> Self {
+    fn new(
+        tokenizer: &Tokenizer,
+        kind: ProcessorKind,
+        lookahead: usize,
+        text: &str,
+        specials: &Specials,
+    ) -> Self {
         let inner = tokenizer.inner();
         let size = inner.get_vocab(true).into_values().max().unwrap() + 1;
         let strings = (0..size).map(|id| inner.id_to_token(id).unwrap_or_default()).collect();
@@ -102,19 +108,20 @@ impl Slow {
             let separator = !token.is_empty() && token.chars().all(|c| c == ',' || c == '-');
             let comma = !token.is_empty() && token.chars().all(|c| c == ',');
             let base = match self.kind {
-                LpKind::Generic => !tag && !token.contains(['<', '>']),
-                LpKind::Qwen38 | LpKind::Qwen39 => {
+                ProcessorKind::Generic => !tag && !token.contains(['<', '>']),
+                ProcessorKind::Qwen38 | ProcessorKind::Qwen39 => {
                     let bad = number(token) && malformed(token);
                     !(tag || bad || token.contains(['<', '>']))
                 }
-                LpKind::Targeted => {
+                ProcessorKind::Targeted => {
                     let bad = number(token) && malformed(token);
                     !(tag || bad || token.contains(['<', '>', '[', ']', '@', '+']))
                 }
                 _ => number(token) && !malformed(token),
             };
-            let allowlist = matches!(self.kind, LpKind::Allowlist | LpKind::Truncating);
-            let trailing = separator || (self.kind != LpKind::Generic && [".,", ",."].contains(&token));
+            let allowlist = matches!(self.kind, ProcessorKind::Allowlist | ProcessorKind::Truncating);
+            let trailing =
+                separator || (self.kind != ProcessorKind::Generic && [".,", ",."].contains(&token));
             base && !(allowlist && first && comma) && !(close && trailing)
         };
         self.strings.iter().enumerate().map(|(id, token)| legal(id, token)).collect()
@@ -190,7 +197,7 @@ proptest! {
             if constraint.wants_argmax() {
                 constraint.observe(&mut state, argmax as u32);
             }
-            if slow.kind == LpKind::Truncating && slow.is_free(at) && complete(&block, dialect, &slow.strings[argmax]) {
+            if slow.kind == ProcessorKind::Truncating && slow.is_free(at) && complete(&block, dialect, &slow.strings[argmax]) {
                 while slow.is_free(at) {
                     at += 1;
                 }
@@ -236,7 +243,7 @@ fn complete_coordinates_end_their_block() {
     let placeholder = Placeholder::new("-10.0000,-10.0000,-10.0000").unwrap();
     for (dialect, block) in [(Encoding::FIXED, "1.2345,0.0000,9.8765"), (Encoding::STRIPPED, "1.2,0,9.8")] {
         let processor =
-            LogitProcessor::new(LpKind::Truncating, tokenizer.clone(), dialect, Some(&placeholder), 0)
+            LogitProcessor::new(ProcessorKind::Truncating, tokenizer.clone(), dialect, Some(&placeholder), 0)
                 .unwrap();
         let constraint = processor.constraint("[C]<>[O]<>").unwrap();
         assert_eq!(constraint.wants_argmax(), dialect.is_stripped());
@@ -268,9 +275,14 @@ fn each_class_of_block_has_its_own_placeholder() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
     let placeholder =
         Placeholder::per_class(Partition::Index, &[("first", "0.0000,0.0000,0.0000")], "0,0,0").unwrap();
-    let processor =
-        LogitProcessor::new(LpKind::Allowlist, tokenizer.clone(), Encoding::FIXED, Some(&placeholder), 0)
-            .unwrap();
+    let processor = LogitProcessor::new(
+        ProcessorKind::Allowlist,
+        tokenizer.clone(),
+        Encoding::FIXED,
+        Some(&placeholder),
+        0,
+    )
+    .unwrap();
     let constraint = processor.constraint("[C]<>[O]<>").unwrap();
     let mut state = constraint.start();
     let mut free = String::new();
@@ -290,7 +302,8 @@ fn each_class_of_block_has_its_own_placeholder() {
 #[test]
 fn nothing_is_masked_without_a_processor() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
-    let processor = LogitProcessor::new(LpKind::None, tokenizer.clone(), Encoding::FIXED, None, 5).unwrap();
+    let processor =
+        LogitProcessor::new(ProcessorKind::None, tokenizer.clone(), Encoding::FIXED, None, 5).unwrap();
     let constraint = processor.constraint("[C]<>").unwrap();
     let state = constraint.start();
     assert_eq!(constraint.mask(&state), Mask::Any);
@@ -300,23 +313,29 @@ fn nothing_is_masked_without_a_processor() {
 #[test]
 fn what_a_template_cannot_do_is_refused() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
-    let error =
-        LogitProcessor::new(LpKind::Generic, tokenizer.clone(), Encoding::FIXED, None, 0).err().unwrap();
+    let error = LogitProcessor::new(ProcessorKind::Generic, tokenizer.clone(), Encoding::FIXED, None, 0)
+        .err()
+        .unwrap();
     assert!(error.to_string().starts_with("‘placeholder’: the processor `generic` needs one"), "{error}");
-    let error = "allow-list".parse::<LpKind>().unwrap_err().to_string();
+    let error = "allow-list".parse::<ProcessorKind>().unwrap_err().to_string();
     assert!(error.contains("there is no `allow-list`") && error.contains("allowlist"), "{error}");
 
     let fused = extended("qwen-like", &FUSED);
     let placeholder = Placeholder::new("0.0000,0.0000,0.0000").unwrap();
     let processor =
-        LogitProcessor::new(LpKind::Allowlist, fused.clone(), Encoding::FIXED, Some(&placeholder), 0)
+        LogitProcessor::new(ProcessorKind::Allowlist, fused.clone(), Encoding::FIXED, Some(&placeholder), 0)
             .unwrap();
     let error = processor.constraint("[C]<>").err().unwrap().to_string();
     assert!(error.contains(": token `<0.` holds a bracket and digits"), "{error}");
 
     let separate = extended("qwen-like", &SEPARATE);
-    let processor =
-        LogitProcessor::new(LpKind::Allowlist, separate.clone(), Encoding::FIXED, Some(&placeholder), 0)
-            .unwrap();
+    let processor = LogitProcessor::new(
+        ProcessorKind::Allowlist,
+        separate.clone(),
+        Encoding::FIXED,
+        Some(&placeholder),
+        0,
+    )
+    .unwrap();
     assert!(processor.constraint("[C]<>").is_ok());
 }

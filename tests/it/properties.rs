@@ -102,13 +102,13 @@ mod text {
             for dialect in Encoding::both(precision) {
                 let dialect = dialect.with_spaces(spaces);
                 let text = write(&skeleton, &coordinates, dialect);
-                let parsed = drift::text::parse(&text, Reading::of(dialect));
+                let parsed = drift::text::parse(&text, Reading::new(dialect));
                 let parsed = parsed.map_err(|e| TestCaseError::fail(format!("{text}: {e}")))?;
                 prop_assert_eq!((&parsed.skeleton, &parsed.coordinates), (&skeleton, &coordinates));
                 prop_assert!(parsed.written.agrees_with(dialect), "{text}");
                 // Cut to fewer decimals is what a writer of fewer decimals writes.
                 let fewer = Precision::new(decimals - decimals / 2).unwrap();
-                let reading = Reading::of(dialect.with_precision(fewer)).cutting(true);
+                let reading = Reading::new(dialect.with_precision(fewer)).cutting(true);
                 let cut = drift::text::parse(&text, reading).unwrap();
                 let expected: Vec<[Fixed; 3]> =
                     coordinates.iter().map(|block| block.map(|value| fewer.convert(value, precision))).collect();

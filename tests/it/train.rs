@@ -243,8 +243,8 @@ fn the_split_is_by_molecule_and_has_its_shares() {
         .read(&Job::default(), &mut |batch| {
             for conformer in &batch.conformers {
                 let smiles = skeleton::smiles(&conformer.skeleton);
-                assert_eq!(Part::of(conformer), Part::of_smiles(&smiles));
-                parts.insert(smiles, Part::of(conformer));
+                assert_eq!(Part::from_conformer(conformer), Part::of_smiles(&smiles));
+                parts.insert(smiles, Part::from_conformer(conformer));
             }
             Ok(())
         })
@@ -268,7 +268,7 @@ fn the_molecules_to_train_on_are_others_than_those_of_the_embedded_corpus() {
     };
     let mut known: std::collections::HashMap<_, Vec<String>> = Default::default();
     let gather = &mut |batch: drift::corpus::Batch| {
-        let test = batch.conformers.iter().filter(|conformer| Part::of(conformer) == Part::Test);
+        let test = batch.conformers.iter().filter(|conformer| Part::from_conformer(conformer) == Part::Test);
         for smiles in test.map(|conformer| skeleton::smiles(&conformer.skeleton)) {
             known.entry(flat(&smiles)).or_default().push(smiles);
         }
@@ -307,7 +307,7 @@ fn needless_hydrogens_do_not_move_a_molecule() {
     let bare = conformer.unwrap();
     let mut spelled = bare.clone();
     spelled.skeleton = skeleton::with_hydrogens(&bare.skeleton).unwrap().into();
-    assert_eq!(Part::of(&spelled), Part::of(&bare));
+    assert_eq!(Part::from_conformer(&spelled), Part::from_conformer(&bare));
 }
 
 #[test]

@@ -7,11 +7,11 @@ use candle_core::Device;
 use drift::job::Job;
 use drift::model::{Architecture, Config, Llama3Scaling, load_numbers};
 use drift::tokenizer::{Tokenizer, config_beside};
+use drift::train::autograd::Autograd;
 use drift::train::batches::thinned;
 use drift::train::documents::{Loss, Writer, pack};
 use drift::train::network::{Network, Pack, Target};
 use drift::train::parameters::ParameterLayout;
-use drift::train::recorded::Recorded;
 use drift::train::{Gradients, InitCheckpoint, Schedule, Start, TrainPlan, train};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ fn recorded_gradients_are_those_written_out_by_hand() {
         for config in [config(architecture), unusual(architecture)] {
             let packs = [random_pack(&[9, 150, 2, 33], 1), random_pack(&[40], 2)];
             let network = Network::new(&config, 150);
-            let recorded = Recorded::new(&config, 150, &Device::Cpu).unwrap();
+            let recorded = Autograd::new(&config, 150, &Device::Cpu).unwrap();
             let flat = weights(&network, 2);
             let tensors = network.weights(&flat).unwrap();
             let [(a, mut ours), (b, more)] = [0, 1].map(|n| network.gradient(&tensors, &packs[n]).unwrap());
@@ -77,7 +77,7 @@ fn a_whole_training_of_recorded_gradients_goes_the_same_way() {
         plan.gradients = gradients;
         train(&plan, &corpus.files(), &Job::default()).unwrap()
     };
-    let (ours, theirs) = (curve(Gradients::ByHand), curve(Gradients::Recorded(Device::Cpu)));
+    let (ours, theirs) = (curve(Gradients::ByHand), curve(Gradients::Autograd(Device::Cpu)));
     assert_eq!(ours.recipe, theirs.recipe, "a state can be carried from one to the other");
     for (ours, theirs) in ours.curve.iter().zip(&theirs.curve) {
         assert!((ours.loss - theirs.loss).abs() < 1e-3 * ours.loss, "{ours:?} {theirs:?}");
@@ -109,7 +109,7 @@ fn the_first_loss_is_the_one_that_transformers_computes() {
         let network = Network::new(&config, pack.tokens.len());
         let (loss, _) = network.gradient(&network.weights(&flat).unwrap(), &pack).unwrap();
         assert!((loss - expected).abs() < 1e-5 * expected, "{name}: {loss} {expected}");
-        let recorded = Recorded::new(&config, pack.tokens.len(), &Device::Cpu).unwrap();
+        let recorded = Autograd::new(&config, pack.tokens.len(), &Device::Cpu).unwrap();
         let (loss, _) = recorded.gradient(&recorded.weights(&flat).unwrap(), &[pack]).unwrap();
         assert!((loss - expected).abs() < 1e-5 * expected, "{name}, recorded: {loss} {expected}");
     }

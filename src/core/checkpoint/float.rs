@@ -16,7 +16,7 @@ pub enum Float {
 
 impl Float {
     /// As safetensors names it; none if it is none of these.
-    pub fn of(dtype: Dtype) -> Option<Self> {
+    pub fn from_dtype(dtype: Dtype) -> Option<Self> {
         [Float::Bf16, Float::F16, Float::F32].into_iter().find(|float| float.dtype() == dtype)
     }
 

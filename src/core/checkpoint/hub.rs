@@ -219,7 +219,7 @@ fn check_weights(folder: &ModelFolder) -> Result<(), String> {
             None => Err("is in the cache without its weights".to_owned()),
         };
     };
-    let files = WeightFiles::of(&file, "").map_err(|e| e.to_string())?;
+    let files = WeightFiles::find(&file, "").map_err(|e| e.to_string())?;
     match files.files().into_iter().find(|shard| !shard.is_file()) {
         Some(shard) => {
             let name = excerpt(file_name(shard).as_bytes());

@@ -27,7 +27,7 @@ impl WeightFiles {
     ///
     /// # Errors
     /// If the index cannot be read, is none, or leads out of its folder; `remedy` is what to do then.
-    pub fn of(file: &Path, remedy: &str) -> Result<Self> {
+    pub fn find(file: &Path, remedy: &str) -> Result<Self> {
         if file.extension().is_none_or(|extension| extension != "json") {
             return Ok(WeightFiles::Whole(file.to_owned()));
         }

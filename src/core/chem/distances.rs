@@ -37,7 +37,7 @@ pub(super) type Told = BTreeMap<[u32; 2], Order>;
 
 impl UnclearBonds {
     /// Of the molecule of a SMILES and a file without orders, by their colours.
-    pub(super) fn of(smiles: &LabelledGraph, file: &LabelledGraph, colours: &[Vec<u64>; 2]) -> Self {
+    pub(super) fn new(smiles: &LabelledGraph, file: &LabelledGraph, colours: &[Vec<u64>; 2]) -> Self {
         let key = |side: usize, [a, b]: [usize; 2]| {
             let [x, y] = [colours[side][a], colours[side][b]];
             [x.min(y), x.max(y)]

@@ -25,7 +25,7 @@ pub(super) struct Handedness {
 pub(super) type Place<'p> = dyn Fn(usize) -> [f64; 3] + 'p;
 
 impl Handedness {
-    pub(super) fn of(graph: &LabelledGraph) -> Self {
+    pub(super) fn from_graph(graph: &LabelledGraph) -> Self {
         let marks = &graph.marks;
         if marks.is_empty() {
             return Handedness::default();
@@ -37,7 +37,7 @@ impl Handedness {
         let bonds = marks.double_bonds.iter().flat_map(|mark| mark.atoms.into_iter().chain(mark.neighbours));
         let looked_at: Vec<usize> = centres.chain(polyhedra).chain(bonds).collect();
         let matters = |factor: &Factor| factor.atoms.iter().any(|atom| looked_at.contains(atom));
-        let factors = Symmetries::of(graph).factors.into_iter().filter(matters);
+        let factors = Symmetries::from_graph(graph).factors.into_iter().filter(matters);
         Handedness { groups: factors.map(|factor| orders(&factor)).collect() }
     }
 

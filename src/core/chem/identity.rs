@@ -40,7 +40,7 @@ impl MolecularIdentity {
     ///
     /// # Errors
     /// If RDKit would refuse it, or it is too large.
-    pub fn of(smiles: &str, limit: AtomLimit) -> Result<Self, SmilesError> {
+    pub fn from_smiles(smiles: &str, limit: AtomLimit) -> Result<Self, SmilesError> {
         let fail = |problem| SmilesError::new(smiles, &problem);
         limit.check(smiles).map_err(fail)?;
         let text = Graph::parse(smiles).map_err(fail)?;
@@ -50,7 +50,7 @@ impl MolecularIdentity {
             removed.iter().map(|removed| if *removed { None } else { new.next() }).collect();
         let molecule = Molecule::try_from(text.without_hydrogens()).map_err(fail)?;
         let mut graph = LabelledGraph::of_identity(&molecule);
-        graph.marks = StereoMarks::of(&text).renumbered(&text, &numbers);
+        graph.marks = StereoMarks::from_graph(&text).renumbered(&text, &numbers);
         let isotopes = molecule.atoms.iter().map(|atom| atom.isotope).collect();
         let mut identity = MolecularIdentity {
             written: text.atoms.len(),
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     fn identity(smiles: &str) -> MolecularIdentity {
-        MolecularIdentity::of(smiles, AtomLimit::default()).unwrap()
+        MolecularIdentity::from_smiles(smiles, AtomLimit::default()).unwrap()
     }
 
     #[test]

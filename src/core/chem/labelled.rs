@@ -141,14 +141,14 @@ impl LabelledGraph {
         let doubles = graph.bonds.iter().filter(|bond| bond.order == Order::Double);
         // Nothing is left out, so all numbers stay.
         if self.places.len() == removed.len() {
-            self.marks = StereoMarks::of(graph);
+            self.marks = StereoMarks::from_graph(graph);
             self.double_bonds = doubles.map(|bond| bond.atoms).collect();
             return;
         }
         let mut new = 0..;
         let numbers: Vec<Option<usize>> =
             removed.iter().map(|removed| if *removed { None } else { new.next() }).collect();
-        self.marks = StereoMarks::of(graph).renumbered(graph, &numbers);
+        self.marks = StereoMarks::from_graph(graph).renumbered(graph, &numbers);
         self.double_bonds =
             doubles.filter_map(|bond| Some([numbers[bond.atoms[0]]?, numbers[bond.atoms[1]]?])).collect();
     }

@@ -4,7 +4,7 @@
 //! - [`Graph`] is what a text or a file says: [`Graph::parse`] takes the grammar of RDKit's parser, which is stricter than OpenSMILES in
 //!   some places (`C(1CC1)`, `C()C`) and laxer in others (`C%(5)CC5`); files are read into the same.
 //! - [`Molecule`] is what RDKit's sanitisation makes of it: charges of nitro groups and their like, valences, Kekulé structures.
-//!   [`Molecule::aromatic_bonds`] perceives aromaticity, [`PerceivedShape`] what a molecule's shape depends on.
+//!   [`Molecule::aromatic_bonds`] perceives aromaticity, [`SanitizedMolecule`] what a molecule's shape depends on.
 //! - [`SmilesReading`] has both of a SMILES, read once for all that is asked of it.
 //! - [`same_graph`] compares two molecules, [`MolecularIdentity`] many with many, with their stereo too, [`SmilesMolecule::pair`] finds
 //!   the orders of a file's atoms that are those of a SMILES,
@@ -26,17 +26,17 @@ mod identity;
 mod kekule;
 pub(crate) mod labelled;
 mod limit;
+mod mapping;
 mod mismatch;
 mod molecule;
 mod open;
-mod pairing;
 mod parse;
 mod polyhedra;
 mod reading;
 mod rings;
 mod same;
+mod sanitized;
 pub(crate) mod search;
-mod shape;
 mod spelling;
 pub mod stereo;
 pub mod symmetry;
@@ -47,13 +47,13 @@ mod write;
 pub use graph::{Atom, Bond, BondsOfAtom, Chirality, Direction, Graph, Order, SmilesProblem};
 pub use identity::{IdenticalAtoms, MolecularIdentity};
 pub use limit::{AtomLimit, MAX_HEAVY_ATOMS};
+pub use mapping::{AtomMapping, SmilesMolecule, StereoAgreement};
 pub use mismatch::{Mismatch, StereoDifference};
 pub use molecule::{Molecule, SmilesError};
-pub use pairing::{Pairing, SmilesMolecule, StereoAgreement};
 pub use polyhedra::PolyhedralMark;
 pub use reading::SmilesReading;
 pub use same::{SameGraph, atoms_in_order, graph_key, same_graph, same_graph_within, same_molecule};
-pub use shape::{Hybridisation, PerceivedShape};
+pub use sanitized::{Hybridisation, SanitizedMolecule};
 pub use spelling::{SmilesNotes, foreign};
 pub use write::without_needless_atoms;
 

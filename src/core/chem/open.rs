@@ -36,7 +36,7 @@ pub(super) struct OpenStereo {
 pub(super) type Found = (Vec<usize>, Vec<[usize; 2]>);
 
 impl OpenStereo {
-    pub(super) fn of(graph: &LabelledGraph) -> Self {
+    pub(super) fn from_graph(graph: &LabelledGraph) -> Self {
         let [colours] = colours([graph], BondColours::LeftOut);
         let (centres, double_bonds) = possible(graph, &colours);
         let marks = &graph.marks;

@@ -22,19 +22,19 @@ pub struct SmilesNotes {
 
 impl SmilesNotes {
     /// Those of a SMILES that was read.
-    pub fn of(read: &SmilesReading<'_>) -> Self {
+    pub fn from_reading(read: &SmilesReading<'_>) -> Self {
         let graph = &read.written;
         let is_polyhedral = graph.atoms.iter().any(|atom| atom.has_polyhedral_mark());
         SmilesNotes {
             foreign: foreign_in(read),
-            has_unchecked_stereo: is_polyhedral && !StereoMarks::of(graph).unchecked.is_empty(),
+            has_unchecked_stereo: is_polyhedral && !StereoMarks::from_graph(graph).unchecked.is_empty(),
         }
     }
 
     /// Those of a SMILES; none of what is no SMILES.
     pub fn of_smiles(smiles: &str) -> Self {
         let read = SmilesReading::new(smiles, AtomLimit::default());
-        read.map_or_else(|_| SmilesNotes::default(), |read| SmilesNotes::of(&read))
+        read.map_or_else(|_| SmilesNotes::default(), |read| SmilesNotes::from_reading(&read))
     }
 }
 

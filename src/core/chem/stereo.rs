@@ -46,7 +46,7 @@ pub struct StereoMarks {
 
 impl StereoMarks {
     /// Those of a graph as it was written. Marks that say nothing (an atom with two bonds, one side of a double bond) are left out.
-    pub fn of(graph: &Graph) -> Self {
+    pub fn from_graph(graph: &Graph) -> Self {
         if graph.written.len() != graph.atoms.len() {
             return StereoMarks::default();
         }
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     fn marks(smiles: &str) -> StereoMarks {
-        StereoMarks::of(&Graph::parse(smiles).unwrap())
+        StereoMarks::from_graph(&Graph::parse(smiles).unwrap())
     }
 
     #[test]

@@ -49,13 +49,13 @@ impl Symmetries {
     /// Those that RDKit's `GetBestRMS` looks at ([`LabelledGraph::of_rmsd`]).
     pub fn of_rmsd(molecule: &Molecule) -> Self {
         match molecule.atoms.len() {
-            ..=MAX_ATOMS => Symmetries::of(&LabelledGraph::of_rmsd(molecule)),
+            ..=MAX_ATOMS => Symmetries::from_graph(&LabelledGraph::of_rmsd(molecule)),
             _ => Symmetries { factors: Vec::new(), complete: false },
         }
     }
 
     /// Those of a molecule.
-    pub(crate) fn of(graph: &LabelledGraph) -> Self {
+    pub(crate) fn from_graph(graph: &LabelledGraph) -> Self {
         let n = graph.labels.len();
         if n > MAX_ATOMS {
             return Symmetries { factors: Vec::new(), complete: false };
@@ -265,7 +265,7 @@ mod tests {
 
     fn of(smiles: &str) -> (LabelledGraph, Symmetries) {
         let graph = LabelledGraph::of_rmsd(&Molecule::of_smiles(smiles).unwrap());
-        let found = Symmetries::of(&graph);
+        let found = Symmetries::from_graph(&graph);
         (graph, found)
     }
 

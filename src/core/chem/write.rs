@@ -22,7 +22,7 @@ pub fn without_needless_atoms(smiles: &str) -> Result<Option<String>, SmilesProb
     let mut new = 0..;
     let numbers: Vec<Option<usize>> =
         removed.iter().map(|removed| if *removed { None } else { new.next() }).collect();
-    let wanted = StereoMarks::of(&written).renumbered(&written, &numbers);
+    let wanted = StereoMarks::from_graph(&written).renumbered(&written, &numbers);
     let mut bare = written.without_hydrogens();
     copy_directions(&written, &removed, &numbers, &mut bare);
     count_hydrogens(&mut bare)?;
@@ -38,7 +38,7 @@ pub fn without_needless_atoms(smiles: &str) -> Result<Option<String>, SmilesProb
     let of_text = |atom: usize| order[atom];
     // What `@` means depends on the order in which neighbours are written, so a first text shows that order, and a second has the
     // marks.
-    for mark in &StereoMarks::of(&Graph::parse(&text)?).centres {
+    for mark in &StereoMarks::from_graph(&Graph::parse(&text)?).centres {
         let atom = of_text(mark.atom);
         let asked = wanted.centres.iter().find(|known| known.atom == atom);
         let there = mark.neighbours.map(|other| other.map(of_text));
@@ -48,7 +48,7 @@ pub fn without_needless_atoms(smiles: &str) -> Result<Option<String>, SmilesProb
     }
     let (text, order) = bare.text();
     // Directions beside double bonds may contradict one another, so the text is read back.
-    if says_same(&StereoMarks::of(&Graph::parse(&text)?), &wanted, &order) {
+    if says_same(&StereoMarks::from_graph(&Graph::parse(&text)?), &wanted, &order) {
         return Ok(Some(text));
     }
     Err(SmilesProblem::Stereo)

@@ -26,7 +26,7 @@ pub mod vocabulary;
 pub use junk::strip_junk;
 pub use mask::{Legal, Mask};
 pub use placeholder::{Placeholder, THEIR_PLACEHOLDER, USUAL_PLACEHOLDER, as_written};
-pub use processor::{LogitProcessor, LpKind, Specials};
+pub use processor::{LogitProcessor, ProcessorKind, Specials};
 pub use template::{Slot, Template};
 pub use text_class::{TextClass, byte_classes, token_class};
 
@@ -42,7 +42,7 @@ pub struct State {
 /// What a device can follow texts by, without asking the host.
 pub enum DeviceRule<'c> {
     /// The tables of an automaton.
-    Automaton(&'c automaton::Follow),
+    Automaton(&'c automaton::MoleculeAutomaton),
     /// Every token is allowed always.
     Any {
         /// Ends the text.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::mask::Mask;
 use super::template::{Slot, Template};
 use super::vocabulary::{Vocabulary, is_comma, is_number_token, is_separator, is_well_formed, tags};
-use super::{Constraint, LpKind, Specials, State};
+use super::{Constraint, ProcessorKind, Specials, State};
 use crate::error::Result;
 use crate::tokenizer::Tokenizer;
 
@@ -53,8 +53,12 @@ impl FreeSets {
     ///
     /// # Errors
     /// If the tokenizer cannot encode a tag.
-    pub(super) fn new(kind: LpKind, tokenizer: &Tokenizer, specials: &Specials) -> Result<Option<Self>> {
-        let vocabulary = Vocabulary::of(tokenizer);
+    pub(super) fn new(
+        kind: ProcessorKind,
+        tokenizer: &Tokenizer,
+        specials: &Specials,
+    ) -> Result<Option<Self>> {
+        let vocabulary = Vocabulary::from_tokenizer(tokenizer);
         let malformed = || vocabulary.ids(|token| is_number_token(token) && !is_well_formed(token));
         let blocked = |characters: &[char]| -> Result<Set> {
             let mut ids = tags(tokenizer)?;
@@ -64,19 +68,22 @@ impl FreeSets {
         };
         // Lookaheads and blocked characters are those of the users' own versions, whose masks these have to equal.
         let (lookahead, base) = match kind {
-            LpKind::None | LpKind::Automaton => return Ok(None),
-            LpKind::Generic => (1, blocked(&['<', '>'])?),
-            LpKind::Qwen38 => (4, blocked(&['<', '>'])?.without(&malformed())),
-            LpKind::Qwen39 => (2, blocked(&['<', '>'])?.without(&malformed())),
-            LpKind::Targeted => (2, blocked(&['<', '>', '[', ']', '@', '+'])?.without(&malformed())),
-            LpKind::Allowlist | LpKind::Truncating => (2, Set::Only(vocabulary.ids(is_well_formed))),
+            ProcessorKind::None | ProcessorKind::Automaton => return Ok(None),
+            ProcessorKind::Generic => (1, blocked(&['<', '>'])?),
+            ProcessorKind::Qwen38 => (4, blocked(&['<', '>'])?.without(&malformed())),
+            ProcessorKind::Qwen39 => (2, blocked(&['<', '>'])?.without(&malformed())),
+            ProcessorKind::Targeted => (2, blocked(&['<', '>', '[', ']', '@', '+'])?.without(&malformed())),
+            ProcessorKind::Allowlist | ProcessorKind::Truncating => {
+                (2, Set::Only(vocabulary.ids(is_well_formed)))
+            }
         };
         // No block ends in a comma or a sign. Version 2.1 does not know `.,` and `,.`.
-        let trailing = vocabulary
-            .ids(|token| is_separator(token) || (kind != LpKind::Generic && matches!(token, ".," | ",.")));
+        let trailing = vocabulary.ids(|token| {
+            is_separator(token) || (kind != ProcessorKind::Generic && matches!(token, ".," | ",."))
+        });
         // Only the allowlist keeps a block from beginning with a comma, as the users' code has it.
         let commas = match kind {
-            LpKind::Allowlist | LpKind::Truncating => vocabulary.ids(is_comma),
+            ProcessorKind::Allowlist | ProcessorKind::Truncating => vocabulary.ids(is_comma),
             _ => Vec::new(),
         };
         let first = base.without(&commas);

@@ -19,7 +19,7 @@ use crate::tokenizer::Tokenizer;
 /// Which logit processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum LpKind {
+pub enum ProcessorKind {
     /// No processor: everything is allowed.
     None,
     /// The users' 2.1: FREE positions block brackets and tags.
@@ -38,51 +38,51 @@ pub enum LpKind {
     Automaton,
 }
 
-impl LpKind {
+impl ProcessorKind {
     /// All kinds, in the order of reports.
-    pub const ALL: [LpKind; 8] = [
-        LpKind::None,
-        LpKind::Generic,
-        LpKind::Qwen38,
-        LpKind::Qwen39,
-        LpKind::Targeted,
-        LpKind::Allowlist,
-        LpKind::Truncating,
-        LpKind::Automaton,
+    pub const ALL: [ProcessorKind; 8] = [
+        ProcessorKind::None,
+        ProcessorKind::Generic,
+        ProcessorKind::Qwen38,
+        ProcessorKind::Qwen39,
+        ProcessorKind::Targeted,
+        ProcessorKind::Allowlist,
+        ProcessorKind::Truncating,
+        ProcessorKind::Automaton,
     ];
 
     /// As it is written on the command line and in records.
     pub fn name(self) -> &'static str {
         match self {
-            LpKind::None => "none",
-            LpKind::Generic => "generic",
-            LpKind::Qwen38 => "qwen38",
-            LpKind::Qwen39 => "qwen39",
-            LpKind::Targeted => "targeted",
-            LpKind::Allowlist => "allowlist",
-            LpKind::Truncating => "truncating",
-            LpKind::Automaton => "automaton",
+            ProcessorKind::None => "none",
+            ProcessorKind::Generic => "generic",
+            ProcessorKind::Qwen38 => "qwen38",
+            ProcessorKind::Qwen39 => "qwen39",
+            ProcessorKind::Targeted => "targeted",
+            ProcessorKind::Allowlist => "allowlist",
+            ProcessorKind::Truncating => "truncating",
+            ProcessorKind::Automaton => "automaton",
         }
     }
 
     /// Whether it needs a placeholder.
     pub fn takes_placeholder(self) -> bool {
-        !matches!(self, LpKind::None | LpKind::Automaton)
+        !matches!(self, ProcessorKind::None | ProcessorKind::Automaton)
     }
 }
 
-impl std::fmt::Display for LpKind {
+impl std::fmt::Display for ProcessorKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl std::str::FromStr for LpKind {
+impl std::str::FromStr for ProcessorKind {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        LpKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
-            let names: Vec<&str> = LpKind::ALL.iter().map(|kind| kind.name()).collect();
+        ProcessorKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+            let names: Vec<&str> = ProcessorKind::ALL.iter().map(|kind| kind.name()).collect();
             Error::parameter(
                 Parameter::Lp,
                 format!("there is no `{name}`"),
@@ -117,7 +117,7 @@ impl From<u32> for Specials {
 /// A logit processor for one tokenizer, dialect and placeholder; makes the constraints of molecules, on any thread. It owns what
 /// it needs, the tokenizer too, so that it can live anywhere.
 pub struct LogitProcessor {
-    kind: LpKind,
+    kind: ProcessorKind,
     tokenizer: Arc<Tokenizer>,
     dialect: Encoding,
     eos: u32,
@@ -141,7 +141,7 @@ impl LogitProcessor {
     /// If a kind that takes a placeholder has none, an id is not in the vocabulary, or the tokenizer is none that the
     /// automaton can be proved for.
     pub fn new(
-        kind: LpKind,
+        kind: ProcessorKind,
         tokenizer: impl Into<Arc<Tokenizer>>,
         dialect: Encoding,
         placeholder: Option<&Placeholder>,
@@ -158,13 +158,13 @@ impl LogitProcessor {
             Ok::<_, Error>(given.clone())
         };
         let way = match (kind, FreeSets::new(kind, &tokenizer, &specials)?) {
-            (LpKind::Automaton, _) => {
+            (ProcessorKind::Automaton, _) => {
                 Way::Automaton(Box::new(AutomatonProcessor::new(tokenizer.clone(), dialect, specials.eos)?))
             }
             // Beside the automaton only `none` has no sets.
             (_, None) => Way::None,
-            (LpKind::Truncating, Some(sets)) => {
-                let numbers = Arc::new(NumberTokens::of(&tokenizer));
+            (ProcessorKind::Truncating, Some(sets)) => {
+                let numbers = Arc::new(NumberTokens::from_tokenizer(&tokenizer));
                 Way::Truncating(Arc::new(sets), placeholder()?, numbers)
             }
             (_, Some(sets)) => Way::Position(Arc::new(sets), placeholder()?),
@@ -190,7 +190,7 @@ impl LogitProcessor {
     }
 
     /// Which processor it is.
-    pub fn kind(&self) -> LpKind {
+    pub fn kind(&self) -> ProcessorKind {
         self.kind
     }
 
@@ -207,7 +207,9 @@ impl LogitProcessor {
     /// # Errors
     /// If the skeleton is none, is spelled unlike the corpus, or its text cannot be tokenised as the processor needs.
     pub fn constraint(&self, skeleton: &str) -> Result<Arc<dyn Constraint>> {
-        if let Some(conflict) = self.spelling.and_then(|c| spelling_conflict(Spelling::of(skeleton), c)) {
+        if let Some(conflict) =
+            self.spelling.and_then(|c| spelling_conflict(Spelling::from_skeleton(skeleton), c))
+        {
             let remedy = "take the skeleton from the same writer as the training text";
             return Err(Error::input(crate::error::excerpt(skeleton.as_bytes()), conflict, remedy));
         }
@@ -231,7 +233,7 @@ impl LogitProcessor {
                 dialect: self.dialect,
                 eos,
             }),
-            Way::Automaton(processor) => Arc::new(processor.follow(skeleton)?),
+            Way::Automaton(processor) => Arc::new(processor.molecule(skeleton)?),
         })
     }
 }

@@ -5,7 +5,7 @@ use super::placeholder::Placeholder;
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 use crate::text::{CONFORMER_OPEN, tagged};
-use crate::tokenizer::{Class, Tokenizer};
+use crate::tokenizer::{TokenRole, Tokenizer};
 
 /// What a position template does at one position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Template {
             })
         };
         // A token of one byte lies on one side of every border.
-        for token in tokens.iter().filter(|token| token.class == Class::Copy && token.text.len() > 1) {
+        for token in tokens.iter().filter(|token| token.class == TokenRole::Copy && token.text.len() > 1) {
             if mixes(token.start, token.end) {
                 let problem = format!(
                     "token `{}` holds {} and digits, so a position template cannot leave the digits free",
@@ -67,7 +67,7 @@ impl Template {
         }
         // A slot that nothing closes ends before the next atom.
         let closes = encoding.close().chars().next().unwrap_or('[');
-        let free: Vec<bool> = tokens.iter().map(|token| token.class == Class::Free).collect();
+        let free: Vec<bool> = tokens.iter().map(|token| token.class == TokenRole::Free).collect();
         let slots = tokens.iter().enumerate().map(|(at, token)| {
             if !free[at] {
                 return Slot::Copy(token.id);

@@ -19,7 +19,7 @@ pub struct Vocabulary {
 
 impl Vocabulary {
     /// The vocabulary of a tokenizer, strings in the alphabet of its model (ASCII stands for itself).
-    pub fn of(tokenizer: &Tokenizer) -> Self {
+    pub fn from_tokenizer(tokenizer: &Tokenizer) -> Self {
         let mut tokens: Vec<(u32, String)> =
             tokenizer.vocabulary().into_iter().map(|(token, id)| (id, token)).collect();
         // By id: masks are sorted lists, and a hash map has no order.
@@ -50,8 +50,8 @@ pub struct NumberTokens {
 
 impl NumberTokens {
     /// The tokens of a tokenizer that are made of a block's characters alone.
-    pub fn of(tokenizer: &Tokenizer) -> Self {
-        let tokens = Vocabulary::of(tokenizer).tokens;
+    pub fn from_tokenizer(tokenizer: &Tokenizer) -> Self {
+        let tokens = Vocabulary::from_tokenizer(tokenizer).tokens;
         let (ids, texts) = tokens.into_iter().filter(|(_, token)| is_number_token(token)).unzip();
         NumberTokens { ids, texts }
     }

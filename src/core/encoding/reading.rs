@@ -30,13 +30,13 @@ pub struct Reading {
 
 impl Default for Reading {
     fn default() -> Self {
-        Reading::of(Encoding::FIXED)
+        Reading::new(Encoding::FIXED)
     }
 }
 
 impl Reading {
     /// As an encoding is written; longer numbers are refused.
-    pub fn of(encoding: Encoding) -> Self {
+    pub fn new(encoding: Encoding) -> Self {
         Reading { encoding, texts: None, cut: false, rewrites: false, out_of_range: OutOfRange::Clip }
     }
 

@@ -278,7 +278,7 @@ mod tests {
                             .map(|position| encoding.quantize(*position).unwrap())
                             .collect();
                         let text = write(skeleton, &values, encoding);
-                        let parsed = super::parse(&text, Reading::of(encoding).of_texts());
+                        let parsed = super::parse(&text, Reading::new(encoding).of_texts());
                         let parsed = parsed.unwrap_or_else(|e| panic!("{e}: {text:?} of {file}"));
                         assert_eq!((&*parsed.skeleton, &parsed.coordinates), (skeleton, &values), "{file}");
                         let inside = |values| {

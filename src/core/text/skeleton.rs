@@ -157,7 +157,7 @@ pub struct Spelling {
 impl Spelling {
     /// Counts both spellings in a skeleton. Hydrogens that are fewer or more than the implied ones, as of a radical, are not
     /// needless.
-    pub fn of(skeleton: &str) -> Self {
+    pub fn from_skeleton(skeleton: &str) -> Self {
         let mut spelling = Spelling::default();
         if atoms(skeleton).any(|atom| needless_hydrogens(atom).is_some()) {
             let smiles = smiles(skeleton);
@@ -261,8 +261,10 @@ mod tests {
         let spelled = with_hydrogens(&bare).unwrap();
         assert_eq!(spelled, "[NH2]<>[C]<>(=[O]<>)[c]<>1[c]<>[c]<>[nH]<>[c]<>1[C]<>[OH]<>");
         assert_eq!(without_needless_hydrogens(&spelled), bare);
-        assert_eq!(Spelling::of(&spelled), Spelling { bare: 1, with_hydrogens: 2 });
-        assert!(spelling_conflict(Spelling::of(&spelled), Spelling::of(&bare)).is_some());
-        assert!(spelling_conflict(Spelling::of(&bare), Spelling::of(&bare)).is_none());
+        assert_eq!(Spelling::from_skeleton(&spelled), Spelling { bare: 1, with_hydrogens: 2 });
+        assert!(
+            spelling_conflict(Spelling::from_skeleton(&spelled), Spelling::from_skeleton(&bare)).is_some()
+        );
+        assert!(spelling_conflict(Spelling::from_skeleton(&bare), Spelling::from_skeleton(&bare)).is_none());
     }
 }

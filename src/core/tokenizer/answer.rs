@@ -6,7 +6,7 @@
 //! prompt, and the prompt's are those before: a token that crosses the border is the answer's first.
 
 use super::load::Tokenizer;
-use super::{Class, Token};
+use super::{Token, TokenRole};
 use crate::encoding::Encoding;
 use crate::error::Result;
 use crate::text::CONFORMER_OPEN;
@@ -34,7 +34,7 @@ impl Tokenizer {
         let mut tokens = self.tokens_of(&format!("{SOME_PROMPT}{answer}"), encoding)?;
         tokens.retain(|token| token.end > before);
         for token in &mut tokens {
-            debug_assert!(token.start >= before || token.class == Class::Copy);
+            debug_assert!(token.start >= before || token.class == TokenRole::Copy);
             token.start = token.start.saturating_sub(before);
             token.end -= before;
         }

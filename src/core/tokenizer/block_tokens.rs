@@ -26,7 +26,7 @@ impl BlockTokens {
     ///
     /// # Errors
     /// If there are more than [`MAX_BLOCK_TOKENS`]; the message names the tokenizer.
-    pub fn of(ends: &[usize], tokenizer: &Tokenizer) -> Result<Self> {
+    pub fn from_ends(ends: &[usize], tokenizer: &Tokenizer) -> Result<Self> {
         block_tokens(ends).ok_or_else(|| {
             let problem = format!("a block takes {} tokens", ends.len());
             crate::Error::input(&tokenizer.name, problem, "blocks hold three numbers below 10⁵ Å")

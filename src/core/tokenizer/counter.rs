@@ -137,7 +137,7 @@ impl<'t> Counter<'t> {
         }
         out.truncate(before);
         for ends in self.tokenizer.in_slots(text, self.encoding)?.ends {
-            out.push(BlockTokens::of(&ends, self.tokenizer)?);
+            out.push(BlockTokens::from_ends(&ends, self.tokenizer)?);
         }
         Ok(())
     }

@@ -70,7 +70,7 @@ impl Expressions {
     ///
     /// # Errors
     /// A sentence: where an expression backtracks in a place that cannot be looked into.
-    pub(super) fn of(tokenizer: &HfTokenizer) -> Result<Self, String> {
+    pub(super) fn from_tokenizer(tokenizer: &HfTokenizer) -> Result<Self, String> {
         let parts = [
             ("normalizer", serde_json::to_value(tokenizer.get_normalizer())),
             ("decoder", serde_json::to_value(tokenizer.get_decoder())),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Class, Token, Tokenizer};
+use super::{Token, TokenRole, Tokenizer};
 use crate::encoding::Encoding;
 use crate::error::{Error, Parameter, Result};
 
@@ -77,7 +77,7 @@ impl Inspector {
     /// As [`Tokenizer::tokens`].
     pub fn inspect(&self, text: String) -> Result<InspectedText> {
         let tokens = self.tokenizer.tokens_of(&text, self.encoding)?;
-        let free = tokens.iter().filter(|token| token.class == Class::Free).count();
+        let free = tokens.iter().filter(|token| token.class == TokenRole::Free).count();
         let ranges = self.encoding.slot_ranges(&text);
         // The placeholder is counted in the same text, since borders of blocks merge with what stands around them.
         let mut template = String::with_capacity(text.len());

@@ -7,7 +7,7 @@ use tokenizers::{Encoding, ModelWrapper, Tokenizer as HfTokenizer};
 
 use super::expressions::Expressions;
 use super::panics::caught;
-use super::{Class, Token, block_ranges};
+use super::{Token, TokenRole, block_ranges};
 use crate::checkpoint::folder_around;
 use crate::encoding::Encoding as CoordinateEncoding;
 use crate::error::{Error, Result, excerpt};
@@ -165,7 +165,7 @@ impl Tokenizer {
         // A file may ask for both; tokens are counted over whole texts.
         inner.with_padding(None);
         inner.with_truncation(None).map_err(|e| refuse(first_line(&e.to_string()).to_owned()))?;
-        let expressions = caught(|| Expressions::of(&inner))
+        let expressions = caught(|| Expressions::from_tokenizer(&inner))
             .unwrap_or_else(|| Err("its expressions cannot be read".into()))
             .map_err(refuse)?;
         let tokenizer = Tokenizer { name: name.to_owned(), source, inner, expressions: expressions.into() };
@@ -278,7 +278,7 @@ impl Tokenizer {
                 next += 1;
             }
             let free = blocks.get(next).is_some_and(|block| block.start <= start && end <= block.end);
-            let class = if free { Class::Free } else { Class::Copy };
+            let class = if free { TokenRole::Free } else { TokenRole::Copy };
             let covered = text.get(start..end).ok_or_else(|| {
                 let problem = format!("says that token {id} covers bytes {start} to {end}, which is no text");
                 self.refuse("encode", text, &problem)
@@ -316,12 +316,12 @@ impl Tokenizer {
             // All that follows stands behind the last block.
             let Some(block) = blocks.get(next) else { break };
             match token.class {
-                Class::Free => found.ends[next].push(token.end - block.start),
+                TokenRole::Free => found.ends[next].push(token.end - block.start),
                 // It reaches into the block.
-                Class::Copy if block.start.max(token.start) < block.end.min(token.end) => {
+                TokenRole::Copy if block.start.max(token.start) < block.end.min(token.end) => {
                     found.copied.push(token);
                 }
-                Class::Copy => {}
+                TokenRole::Copy => {}
             }
         }
         Ok(found)

@@ -1,7 +1,7 @@
 //! Tokenizers: loading, exact token counts in context, COPY and FREE.
 //!
-//! A token is [`Class::Free`] if all its characters lie between the `<` and the `>` of a block, else
-//! [`Class::Copy`]. Counts are made *in context*, over the whole text: the closing `>` merges forward (`>[`) and the
+//! A token is [`TokenRole::Free`] if all its characters lie between the `<` and the `>` of a block, else
+//! [`TokenRole::Copy`]. Counts are made *in context*, over the whole text: the closing `>` merges forward (`>[`) and the
 //! opening `<` backward (`]<`), so a block alone takes other tokens.
 //!
 //! - [`Tokenizer`] wraps a Hugging Face tokenizer; [`Tokenizer::tokens`] is the reference: `encode` with offsets.
@@ -10,9 +10,9 @@
 
 mod answer;
 mod block_tokens;
+pub mod boundaries;
 mod characters;
 mod counter;
-pub mod cuts;
 mod expressions;
 mod inspect;
 pub mod learn;
@@ -41,7 +41,7 @@ use serde::Serialize;
 /// What a position template does at a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Class {
+pub enum TokenRole {
     /// All characters lie strictly inside a block: the model chooses.
     Free,
     /// Anything else: the template forces it.
@@ -56,7 +56,7 @@ pub struct Token {
     /// The characters it covers.
     pub text: String,
     /// COPY or FREE.
-    pub class: Class,
+    pub class: TokenRole,
     /// First byte in the text.
     #[serde(skip)]
     pub start: usize,

@@ -21,7 +21,7 @@ use std::collections::HashMap;
 use std::sync::RwLock;
 
 use super::block_tokens::{BlockTokens, MAX_BLOCK_TOKENS};
-use super::cuts::Cuts as Borders;
+use super::boundaries::TokenBoundaries as Borders;
 use super::load::Tokenizer;
 use crate::encoding::{Encoding, Precision};
 use crate::error::Result;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Tokenizer;
-use super::cuts::SPACE;
+use super::boundaries::SPACE;
 use crate::encoding::{Encoding, Fixed};
 use crate::error::{Error, Result};
 use crate::text::{self, skeleton};

@@ -46,7 +46,7 @@ pub struct AgainstReport {
 }
 
 impl AgainstReport {
-    pub(super) fn of(
+    pub(super) fn new(
         (encoding, bound_angstrom): (Encoding, f64),
         read: ReadSummary,
         found: &FoundInOther,
@@ -66,7 +66,7 @@ impl AgainstReport {
             skipped_records: read.skipped_records,
             in_file_order: read.in_file_order,
             in_file_order_records: read.in_file_order_records,
-            provenance: Provenance::of(read.inputs),
+            provenance: Provenance::from_inputs(read.inputs),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::found::FoundInOther;
 use super::other::OtherSummary;
 use super::report::AgainstReport;
 use super::run::{AgainstPlan, PutList};
-use crate::shard::files::{CameOf, FilesDone, FilesShard, MergedFiles, check_part};
+use crate::shard::files::{FilesDone, FilesShard, FilesSummary, MergedFiles, check_part};
 use drift_core::error::{Error, Result};
 use drift_core::io::{AtomicFile, file_name, open};
 use drift_core::job::Job;
@@ -39,8 +39,12 @@ pub fn against_shard(plan: &AgainstPlan, shard: &mut FilesShard, job: &Job) -> R
         let beside = other.summary.inputs.clone();
         let beside =
             beside.into_iter().chain(plan.options.smiles.names.iter().map(|names| names.source.clone()));
-        let came =
-            CameOf { records: summary.conformers, beside: beside.collect(), summary, ..CameOf::default() };
+        let came = FilesSummary {
+            records: summary.conformers,
+            beside: beside.collect(),
+            summary,
+            ..FilesSummary::default()
+        };
         Ok((came, file))
     })
 }
@@ -80,5 +84,5 @@ pub fn merge_against(
     let folders: Vec<_> = parts.parts.iter().map(|(path, _)| path.clone()).collect();
     came.summary.refuse_if_empty(&folders)?;
     let read = (plan.options.reading.encoding, plan.bound_angstrom);
-    Ok(AgainstReport::of(read, came.summary, &found, other))
+    Ok(AgainstReport::new(read, came.summary, &found, other))
 }

@@ -45,6 +45,6 @@ pub(super) fn identity(conformer: &Conformer) -> Option<MolecularIdentity> {
     if conformer.order != AtomOrder::Smiles {
         return None;
     }
-    let identity = MolecularIdentity::of(&smiles(&conformer.skeleton), AtomLimit::default()).ok()?;
+    let identity = MolecularIdentity::from_smiles(&smiles(&conformer.skeleton), AtomLimit::default()).ok()?;
     (identity.written() == conformer.coordinates.len()).then_some(identity)
 }

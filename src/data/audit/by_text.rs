@@ -37,7 +37,7 @@ pub(super) struct TextsOfFile {
 }
 
 impl TextsOfFile {
-    pub(super) fn of(file: JudgedFile) -> Self {
+    pub(super) fn new(file: JudgedFile) -> Self {
         let keeps = !file.texts.is_empty();
         let same =
             file.groups.iter().map(|group| if keeps { same(group) } else { BTreeMap::new() }).collect();
@@ -179,7 +179,7 @@ impl Audited {
             let at = *places.entry(&compared.under).or_insert(next);
             if at == next {
                 let smiles = one.text.pool.as_deref().or(one.text.smiles.as_deref()).unwrap_or_default();
-                matrix.molecules.push(MoleculeDistances::of(smiles.to_owned(), deviations.references));
+                matrix.molecules.push(MoleculeDistances::new(smiles.to_owned(), deviations.references));
             }
             let row = one.conformer.map(|conformer| Cow::Borrowed(&*deviations.rmsd[conformer]));
             matrix.molecules[at].push(line as u64, row);

@@ -123,8 +123,8 @@ pub struct MeanMedian {
 
 impl MeanMedian {
     /// Of values, one a molecule; none without values.
-    pub fn of(values: &[f64]) -> Option<Self> {
-        let mean = Mean::of(values, SEED)?;
+    pub fn from_values(values: &[f64]) -> Option<Self> {
+        let mean = Mean::from_values(values, SEED)?;
         Some(MeanMedian { interval: mean.interval, ..MeanMedian::plain(values)? })
     }
 
@@ -169,7 +169,7 @@ pub struct CoverageReport {
 
 impl CoverageReport {
     /// Over molecules with references, each with its usable conformers, which may be none.
-    pub fn of(molecules: &[&Deviations], thresholds_angstrom: &[f64]) -> Self {
+    pub fn from_molecules(molecules: &[&Deviations], thresholds_angstrom: &[f64]) -> Self {
         let at = |angstrom: f64, summary: fn(&[f64]) -> Option<MeanMedian>| {
             let found: Vec<Coverage> = molecules.iter().filter_map(|one| one.coverage(angstrom)).collect();
             let recall: Vec<f64> = found.iter().map(|one| one.cov_recall).collect();
@@ -180,11 +180,11 @@ impl CoverageReport {
         let matching = |figure: fn(&Coverage) -> Option<f64>| {
             // It does not depend on the threshold.
             let found = molecules.iter().filter_map(|one| figure(&one.coverage(0.0)?));
-            MeanMedian::of(&found.collect::<Vec<f64>>())
+            MeanMedian::from_values(&found.collect::<Vec<f64>>())
         };
         let sweep = SWEEP.map(|step| f64::from(step * SWEEP_STEP) / 100.0);
         CoverageReport {
-            thresholds: thresholds_angstrom.iter().filter_map(|t| at(*t, MeanMedian::of)).collect(),
+            thresholds: thresholds_angstrom.iter().filter_map(|t| at(*t, MeanMedian::from_values)).collect(),
             mat_r: matching(|one| one.mat_recall_angstrom),
             mat_p: matching(|one| one.mat_precision_angstrom),
             coverage_sweep: sweep.filter_map(|t| at(t, MeanMedian::plain)).collect(),
@@ -205,7 +205,7 @@ mod tests {
             upper_bounds: vec![0, 1],
         };
         let none = Deviations { references: 3, ..Deviations::default() };
-        let report = CoverageReport::of(&[&one, &none], &[0.5, 1.0]);
+        let report = CoverageReport::from_molecules(&[&one, &none], &[0.5, 1.0]);
         // Recall of the first is 1/2 then 2/2, precision 1/2 then 2/2; the second counts 0 in both.
         let means: Vec<(f64, f64)> = report.thresholds.iter().map(|t| (t.cov_r.mean, t.cov_p.mean)).collect();
         assert_eq!(means, [(0.25, 0.25), (0.5, 0.5)]);
@@ -216,12 +216,12 @@ mod tests {
         assert_eq!(report.coverage_sweep[0].angstrom, 0.05);
         assert!((one.bond_length_error().unwrap() - 0.2).abs() < 1e-12);
         assert_eq!((one.of(&[1]).nearest(0), one.of(&[1]).upper_bounds), (Some(0.9), vec![1]));
-        assert_eq!(CoverageReport::of(&[], &[0.75]).thresholds, []);
+        assert_eq!(CoverageReport::from_molecules(&[], &[0.75]).thresholds, []);
     }
 
     #[test]
     fn medians() {
-        let median = |values: &[f64]| MeanMedian::of(values).map(|found| found.median);
+        let median = |values: &[f64]| MeanMedian::from_values(values).map(|found| found.median);
         assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
         assert_eq!((median(&[7.0]), median(&[])), (Some(7.0), None));

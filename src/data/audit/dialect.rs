@@ -29,7 +29,7 @@ pub struct DialectCounts {
 impl DialectCounts {
     /// What the blocks of one text say, in text order, without their brackets. `like` says how many decimals numbers have
     /// and what separates them.
-    pub fn of<'t>(blocks: impl IntoIterator<Item = &'t str>, like: Encoding) -> Self {
+    pub fn from_blocks<'t>(blocks: impl IntoIterator<Item = &'t str>, like: Encoding) -> Self {
         let mut evidence = DialectCounts::default();
         let mut uncut = true;
         for block in blocks {
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     fn dialect(blocks: &[&str]) -> Option<Encoding> {
-        DialectCounts::of(blocks.iter().copied(), Encoding::FIXED).dialect(Encoding::FIXED)
+        DialectCounts::from_blocks(blocks.iter().copied(), Encoding::FIXED).dialect(Encoding::FIXED)
     }
 
     #[test]

@@ -212,7 +212,7 @@ impl Best {
         for smiles in smiles.filter(|smiles| seen.insert(*smiles)) {
             let key = skeleton::from_smiles(smiles).ok();
             let Some(reference) = key.and_then(|key| references.get(&key)) else { continue };
-            let Ok(checker) = Chemistry::of(smiles) else { continue };
+            let Ok(checker) = Chemistry::from_smiles(smiles) else { continue };
             let elements: Vec<&'static str> = checker.elements().collect();
             let fits = reference.conformers.iter().filter(|points| points.len() == elements.len());
             frames.extend(fits.map(|points| EnergyFrame {

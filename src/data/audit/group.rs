@@ -84,7 +84,7 @@ pub(super) struct Checkers(HashMap<String, Option<Chemistry>>);
 impl Checkers {
     pub(super) fn of(&mut self, skeleton: &str) -> Option<&Chemistry> {
         if !self.0.contains_key(skeleton) {
-            let checker = Chemistry::of(&skeleton::smiles(skeleton)).ok();
+            let checker = Chemistry::from_smiles(&skeleton::smiles(skeleton)).ok();
             self.0.insert(skeleton.to_owned(), checker);
         }
         self.0.get(skeleton)?.as_ref()
@@ -168,8 +168,9 @@ impl Group {
             pass_interval: wilson(self.counts.passed, self.counts.samples, LEVEL),
             drift: self.drift.clone(),
             geometry,
-            coverage: counted.map(|counted| CoverageReport::of(&counted, &plan.thresholds)),
-            chemistry: (!self.chemistry.is_empty()).then(|| ChemistryReport::of(self.chemistry.values())),
+            coverage: counted.map(|counted| CoverageReport::from_molecules(&counted, &plan.thresholds)),
+            chemistry: (!self.chemistry.is_empty())
+                .then(|| ChemistryReport::from_molecules(self.chemistry.values())),
         }
     }
 

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashSet};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::block_faults::{BlockFault, FaultyBlock, keep};
 use super::counts::SampleCounts;
 use super::energies::{self, AnsweredText};
-use super::faults::{Fault, FaultyBlock, keep};
 use super::group::{Checkers, Compared, Group, PromptedText};
 use super::judging::{ConformerVerdict, conformers_in};
 use super::plan::AuditPlan;
@@ -235,7 +235,7 @@ impl Part {
                 lp: lp.clone(),
                 compared,
                 pool: pool.map(str::to_owned),
-                verdict: ConformerVerdict::of(
+                verdict: ConformerVerdict::new(
                     (text, dialect),
                     &judged,
                     prompt.as_deref(),
@@ -254,11 +254,11 @@ impl Part {
         file: &str,
         record: &str,
     ) {
-        if judged.blocks.iter().all(|verdict| Fault::worst(verdict).is_none()) {
+        if judged.blocks.iter().all(|verdict| BlockFault::worst(verdict).is_none()) {
             return;
         }
         for (verdict, block) in judged.blocks.iter().zip(judged_blocks(answer, dialect)) {
-            if let Some(fault) = Fault::worst(verdict) {
+            if let Some(fault) = BlockFault::worst(verdict) {
                 let (file, record) = (file.to_owned(), record.to_owned());
                 keep(&mut self.examples, FaultyBlock { file, record, block, fault });
             }

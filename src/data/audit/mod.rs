@@ -13,6 +13,7 @@
 
 pub mod align;
 mod block;
+mod block_faults;
 mod by_text;
 pub mod chemistry;
 mod counts;
@@ -20,12 +21,11 @@ pub mod coverage;
 mod dialect;
 mod document;
 mod energies;
-mod faults;
-mod flaws;
 pub mod geometry;
 mod group;
 mod judged;
 mod judging;
+mod marks;
 mod outcome;
 mod plan;
 mod quaternion;
@@ -43,19 +43,19 @@ mod superposition;
 mod threedmolgen;
 
 pub use block::{BlockVerdict, goes_on, judge_block};
+pub use block_faults::{BlockFault, FaultyBlock};
 pub use by_text::Audited;
 pub use counts::{DriftHistogram, SampleCounts};
 pub use coverage::Missing;
 pub use dialect::DialectCounts;
 pub use energies::{ENERGY_SCHEMA, EnergyFigures, EnergyReport, StrainFigures, TextEnergy};
-pub use faults::{Fault, FaultyBlock};
-pub use flaws::{Flaw, Mark, marks, readable};
 pub use group::FileReport;
 pub use judging::{
     BatchScores, ConformerVerdict, DUPLICATE_ANGSTROM, GroupScore, Judge, JudgePlan, MoleculeDistances,
     PutBytes, Reward, RewardPart, RmsdMatrix, ScoredConformer, VerdictLine, conformers_in, duplicates,
     usable_points, without_examples,
 };
+pub use marks::{Mark, MarkKind, marks, readable};
 pub use outcome::Outcome;
 pub use plan::AuditPlan;
 pub use references::{GeometryReport, MoleculeGeometry, Reference, References};

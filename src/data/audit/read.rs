@@ -55,7 +55,7 @@ pub struct FileRecords {
 pub fn read(path: &Path, job: &Job) -> Result<FileRecords> {
     let fail = |error: stdio::Error| job.check().err().unwrap_or_else(|| Error::io(path, error));
     let mut opened = io::open(path, job);
-    let mut file = Reader::of(path.display().to_string());
+    let mut file = Reader::new(path.display().to_string());
     let mut begun = beginning(&mut opened.reader).map_err(fail)?;
     // A document is read whole, so its size is bounded; of lines each is.
     if Kind::of(&begun) != Kind::Lines {

@@ -95,7 +95,7 @@ pub(super) struct Reader {
 
 impl Reader {
     /// Of a file of this name.
-    pub(super) fn of(name: String) -> Self {
+    pub(super) fn new(name: String) -> Self {
         Reader { name, ..Reader::default() }
     }
 

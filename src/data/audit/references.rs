@@ -104,16 +104,16 @@ impl References {
     /// The chemistry of all of them.
     pub fn chemistry(&self) -> ChemistryReport {
         let of_molecule = |(skeleton, reference): (&str, &Reference)| {
-            let chemistry = Chemistry::of(&smiles(skeleton)).ok();
+            let chemistry = Chemistry::from_smiles(&smiles(skeleton)).ok();
             let found = reference.conformers.iter().map(|points| chemistry.as_ref()?.check(points));
-            MoleculeChemistry::of(found)
+            MoleculeChemistry::from_conformers(found)
         };
         let molecules: Vec<MoleculeChemistry> = self
             .molecules
             .par_iter()
             .map(|(skeleton, reference)| of_molecule((skeleton, reference)))
             .collect();
-        ChemistryReport::of(molecules.iter())
+        ChemistryReport::from_molecules(molecules.iter())
     }
 
     /// Compares generated conformers, by skeleton of the prompt; a prompt without a usable conformer has an empty list.
@@ -194,9 +194,9 @@ impl GeometryReport {
     /// From what is known of each molecule.
     pub fn of_deviations(molecules: &[&Deviations]) -> Self {
         let geometry: Vec<MoleculeGeometry> =
-            molecules.iter().filter_map(|one| MoleculeGeometry::of(one)).collect();
+            molecules.iter().filter_map(|one| MoleculeGeometry::from_deviations(one)).collect();
         let mean = |value: &dyn Fn(&MoleculeGeometry) -> Option<f64>| {
-            Mean::of(&geometry.iter().filter_map(value).collect::<Vec<f64>>(), SEED)
+            Mean::from_values(&geometry.iter().filter_map(value).collect::<Vec<f64>>(), SEED)
         };
         let count = |of: fn(&Deviations) -> usize| molecules.iter().map(|one| of(one) as u64).sum();
         GeometryReport {
@@ -226,7 +226,7 @@ impl GeometryReport {
 
 impl MoleculeGeometry {
     /// At the threshold that the users report; none without references.
-    pub fn of(deviations: &Deviations) -> Option<Self> {
+    pub fn from_deviations(deviations: &Deviations) -> Option<Self> {
         Some(MoleculeGeometry {
             bond_length_error_angstrom: deviations.bond_length_error(),
             coverage: deviations.coverage(COVERAGE_THRESHOLD_ANGSTROM)?,

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
+use super::block_faults::FaultyBlock;
 use super::chemistry::ChemistryReport;
 use super::coverage::Missing;
 use super::energies::EnergyReport;
-use super::faults::FaultyBlock;
 use super::group::FileReport;
 use super::smoke::{ForeignPrompt, TheirReport};
 use crate::corpus::Skipped;

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::PathBuf;
 
+use super::block_faults::{EXAMPLES, keep};
 use super::by_text::{Audited, TextsOfFile};
 use super::chemistry::ChemistryReport;
 use super::dialect::DialectCounts;
 use super::energies::{self, EnergyReport};
-use super::faults::{EXAMPLES, keep};
 use super::group::Group;
 use super::judged::{JudgedFile, judge_files};
 use super::plan::AuditPlan;
@@ -82,7 +82,7 @@ pub(super) fn report(
         .map(|(at, (file, group))| group.report(file, measured.as_ref().map(|measured| &measured[at]), plan));
     let report = AuditReport {
         schema: SCHEMA,
-        provenance: Provenance::of(inputs),
+        provenance: Provenance::from_inputs(inputs),
         dialect,
         dialect_from,
         tokenizer: plan.tokenizer.as_ref().map(|tokenizer| tokenizer.name.clone()),
@@ -101,7 +101,7 @@ pub(super) fn report(
         skipped,
         skipped_records: skipped_records.into_iter().take(SKIPPED_LISTED).collect(),
     };
-    let files = files.into_iter().map(TextsOfFile::of).collect();
+    let files = files.into_iter().map(TextsOfFile::new).collect();
     Ok(Audited { report, files, measured: measured.unwrap_or_default() })
 }
 
@@ -161,7 +161,7 @@ fn corpus(plan: &AuditPlan) -> Files {
     let cut = plan.like.precision() != Precision::FOUR;
     // References say themselves how they are written; of bins they are compared by what these stand for.
     let own = if plan.like.is_decimal() { plan.like } else { Encoding::FIXED };
-    let reading = Reading { cut, rewrites: true, ..Reading::of(own) };
+    let reading = Reading { cut, rewrites: true, ..Reading::new(own) };
     Files { inputs: plan.references.clone(), options: ReadOptions { reading, ..ReadOptions::default() } }
 }
 
@@ -185,7 +185,10 @@ pub(super) fn evidence(plan: &AuditPlan, files: &[FileRecords]) -> DialectCounts
     }
     let evidence = |record: &Record| {
         let answer = split(&record.text).answer;
-        DialectCounts::of(plan.like.slot_ranges(answer).into_iter().map(|range| &answer[range]), plan.like)
+        DialectCounts::from_blocks(
+            plan.like.slot_ranges(answer).into_iter().map(|range| &answer[range]),
+            plan.like,
+        )
     };
     let records = files.iter().flat_map(|file| &file.records);
     records.map(evidence).fold(DialectCounts::default(), DialectCounts::join)

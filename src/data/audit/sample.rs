@@ -167,7 +167,7 @@ fn is_asked_for(prompt: Option<&str>, skeleton: &str, limit: AtomLimit) -> bool 
 pub fn coordinates(answer: &str, dialect: Encoding) -> Option<Vec<[f64; 3]>> {
     let answer = split(answer).answer;
     if !dialect.is_decimal() {
-        let parsed = parse(answer, Reading::of(dialect)).ok()?;
+        let parsed = parse(answer, Reading::new(dialect)).ok()?;
         return parsed.coordinates.iter().map(|values| dialect.angstrom(values)).collect();
     }
     let answer = &*bracketed(answer, dialect);

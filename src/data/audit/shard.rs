@@ -9,7 +9,7 @@ use super::dialect::DialectCounts;
 use super::judged::{JudgedFile, judge_files};
 use super::plan::AuditPlan;
 use super::run::{dialect, evidence, read_files, report};
-use crate::shard::files::{CameOf, FilesDone, FilesShard, MergedFiles, check_part};
+use crate::shard::files::{FilesDone, FilesShard, FilesSummary, MergedFiles, check_part};
 use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Parameter, Result};
 use drift_core::io::{AtomicFile, file_name, open};
@@ -34,8 +34,10 @@ pub fn audit_shard(plan: &AuditPlan, shard: &mut FilesShard, job: &Job) -> Resul
         let read = read_files(&plan.files[files], job)?;
         let evidence = evidence(plan, &read);
         let (dialect, _) = dialect(plan, evidence, job)?;
-        let mut came =
-            CameOf { records: read.iter().map(|file| file.records.len() as u64).sum(), ..CameOf::default() };
+        let mut came = FilesSummary {
+            records: read.iter().map(|file| file.records.len() as u64).sum(),
+            ..FilesSummary::default()
+        };
         came.summary.skipped = read.iter().map(|file| file.skipped).sum();
         let mut file = AtomicFile::create(path)?;
         let mut put = |line: serde_json::Result<Vec<u8>>| {

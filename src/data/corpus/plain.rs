@@ -66,7 +66,7 @@ fn parse(body: &str, reading: Reading) -> Result<Enriched, String> {
     let decimals = Encoding::decimal(TrailingZeros::Removed, Precision::MOST);
     let parsed =
         text::parse(body, Reading { texts: Some(decimals), ..reading }).map_err(|_| wanted.to_string())?;
-    let coordinates = text::parse(body, Reading::of(decimals)).map_err(|e| e.to_string())?;
+    let coordinates = text::parse(body, Reading::new(decimals)).map_err(|e| e.to_string())?;
     if looks_like_bins(&coordinates, Precision::MOST) {
         return Err(format!("it looks like bins of another encoding than {}", reading.encoding));
     }
@@ -76,7 +76,7 @@ fn parse(body: &str, reading: Reading) -> Result<Enriched, String> {
 /// What a text that is not of the encoding that it should be of would be, for a message.
 fn what_it_would_be(body: &str, wanted: Encoding) -> &'static str {
     let decimals = Encoding::decimal(TrailingZeros::Removed, Precision::MOST);
-    match text::parse(body, Reading::of(decimals)) {
+    match text::parse(body, Reading::new(decimals)) {
         Ok(parsed) if !looks_like_bins(&parsed, Precision::MOST) && !wanted.is_decimal() => {
             "; it is written in decimals"
         }

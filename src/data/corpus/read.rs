@@ -41,7 +41,7 @@ pub fn read(
     job: &Job,
     emit: &mut Emit<'_>,
 ) -> Result<ReadSummary> {
-    let listing = Listing::of(inputs)?;
+    let listing = Listing::from_inputs(inputs)?;
     let mut summary = listing.read(0..listing.len(), options, job, emit)?;
     summary.inputs.extend(options.smiles.names.iter().map(|names| names.source.clone()));
     summary.refuse_if_empty(inputs)?;
@@ -60,7 +60,7 @@ impl Listing {
     ///
     /// # Errors
     /// If there is none, an input does not exist, or a folder cannot be listed or holds no file.
-    pub fn of(inputs: &[PathBuf]) -> Result<Self> {
+    pub fn from_inputs(inputs: &[PathBuf]) -> Result<Self> {
         if inputs.is_empty() {
             return Err(Error::input("INPUT", "no input given", "name a file or a folder"));
         }
@@ -136,7 +136,7 @@ fn read_file(file: &InputFile, context: Context<'_>, emit: &mut Emit<'_>) -> Res
     let place = file.place();
     let mut opened = io::open(&file.path, context.job);
     let prefix = source::prefix(&mut opened.reader).map_err(|e| read_error(&place, e))?;
-    let format = Format::of(&prefix);
+    let format = Format::from_prefix(&prefix);
     if format == Some(Format::Hdf5) && file.regular && !opened.compressed() {
         // HDF5 is read from its path; this pass only hashes.
         let before = stamp(&file.path)?;
@@ -180,7 +180,7 @@ fn read_member(
     emit: &mut Emit<'_>,
 ) -> Result<()> {
     let prefix = source::prefix(content).map_err(|e| read_error(&name, e))?;
-    let Some(format) = Format::of(&prefix) else { return emit(unknown(name, &prefix)) };
+    let Some(format) = Format::from_prefix(&prefix) else { return emit(unknown(name, &prefix)) };
     let mut stream = Cursor::new(prefix.as_slice()).chain(content);
     read_format(format, Source { name, reader: &mut stream }, context, emit)
 }

@@ -6,8 +6,8 @@ use super::labels::Labels;
 use super::names::{Names, smiles_of};
 use super::perceive::BondCounts;
 use drift_core::chem::{
-    AtomLimit, Graph, Mismatch, Molecule, Pairing, SmilesMolecule, SmilesNotes, SmilesProblem, SmilesReading,
-    StereoDifference, same_molecule, without_needless_atoms,
+    AtomLimit, AtomMapping, Graph, Mismatch, Molecule, SmilesMolecule, SmilesNotes, SmilesProblem,
+    SmilesReading, StereoDifference, same_molecule, without_needless_atoms,
 };
 use drift_core::text::skeleton;
 
@@ -73,7 +73,7 @@ struct Known {
     text: Arc<str>,
     molecule: Result<Asked, Mismatch>,
     /// With the structure that was set beside it last.
-    pairing: Option<(Arc<Graph>, Result<Pairing, Mismatch>)>,
+    pairing: Option<(Arc<Graph>, Result<AtomMapping, Mismatch>)>,
 }
 
 /// What is asked of a file's molecule.
@@ -92,8 +92,8 @@ impl Asked {
         } else {
             skeleton::of_checked(text)
         };
-        let notes = notes.then(|| SmilesNotes::of(read));
-        Ok(Asked { molecule: SmilesMolecule::of(read)?, skeleton: skeleton.into(), notes })
+        let notes = notes.then(|| SmilesNotes::from_reading(read));
+        Ok(Asked { molecule: SmilesMolecule::from_reading(read)?, skeleton: skeleton.into(), notes })
     }
 }
 

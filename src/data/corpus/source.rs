@@ -35,7 +35,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl Format {
     /// The format of a stream that begins with `prefix`; `None` if it is none of them.
-    pub fn of(prefix: &[u8]) -> Option<Format> {
+    pub fn from_prefix(prefix: &[u8]) -> Option<Format> {
         if prefix.starts_with(HDF5_MAGIC) {
             return Some(Format::Hdf5);
         }
@@ -156,7 +156,7 @@ mod tests {
             (b"SMILES,n\nC,1\n", None),
         ];
         for (prefix, format) in cases {
-            assert_eq!(Format::of(prefix), *format, "{:?}", String::from_utf8_lossy(prefix));
+            assert_eq!(Format::from_prefix(prefix), *format, "{:?}", String::from_utf8_lossy(prefix));
         }
     }
 }

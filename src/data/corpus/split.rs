@@ -36,7 +36,7 @@ impl Part {
 
     /// The part of a conformer's molecule: all conformers of a skeleton fall into one part, however hydrogens that
     /// need not be written are spelled.
-    pub fn of(conformer: &Conformer) -> Part {
+    pub fn from_conformer(conformer: &Conformer) -> Part {
         Part::of_smiles(&smiles(&without_needless_hydrogens(&conformer.skeleton)))
     }
 }

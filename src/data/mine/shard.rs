@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{MinePlan, Store};
 use crate::corpus::{Conformers, Emit, Listing, ReadOptions, ReadSummary};
-use crate::shard::files::{CameOf, FilesDone, FilesShard, MergedFiles, check_part};
+use crate::shard::files::{FilesDone, FilesShard, FilesSummary, MergedFiles, check_part};
 use drift_core::encoding::Reading;
 use drift_core::error::Result;
 use drift_core::job::Job;
@@ -20,7 +20,7 @@ pub fn mine_shard(plan: &MinePlan, shard: &mut FilesShard, job: &Job) -> Result<
         let summary = listing.read(files, options, job, &mut |batch| store.push(&batch.conformers))?;
         let file = store.finish(summary.inputs.clone(), summary.skipped)?;
         let beside = options.smiles.names.iter().map(|names| names.source.clone()).collect();
-        Ok((CameOf { records: summary.conformers, summary, beside, ..CameOf::default() }, file))
+        Ok((FilesSummary { records: summary.conformers, summary, beside, ..FilesSummary::default() }, file))
     })
 }
 
@@ -39,12 +39,12 @@ impl Conformers for StoredParts {
         for (path, part) in &self.parts.parts {
             // A store without conformers is refused by its reader.
             if part.came.summary.conformers > 0 {
-                let listing = Listing::of(std::slice::from_ref(path))?;
+                let listing = Listing::from_inputs(std::slice::from_ref(path))?;
                 let read = listing.read(0..1, &options, job, emit)?;
                 read.inputs.iter().try_for_each(|found| check_part(path, found, part))?;
             }
         }
-        let CameOf { mut summary, beside, .. } = self.parts.came();
+        let FilesSummary { mut summary, beside, .. } = self.parts.came();
         summary.inputs.extend(beside);
         let folders: Vec<PathBuf> = self.parts.parts.iter().map(|(path, _)| path.clone()).collect();
         summary.refuse_if_empty(&folders)?;

@@ -61,14 +61,14 @@ pub struct FilesPart {
     /// The file beside the journal that holds it.
     pub kept: InputHash,
     /// What there is to say of it.
-    pub came: CameOf,
+    pub came: FilesSummary,
     /// How long it took, in seconds.
     pub seconds: f64,
 }
 
 /// What there is to say of a run of files.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct CameOf {
+pub struct FilesSummary {
     /// How many conformers or texts.
     pub records: u64,
     /// What was read of conformers.
@@ -82,9 +82,9 @@ pub struct CameOf {
     pub beside: Vec<InputHash>,
 }
 
-impl CameOf {
+impl FilesSummary {
     /// Adds what came of the files behind.
-    pub fn append(&mut self, behind: CameOf) {
+    pub fn append(&mut self, behind: FilesSummary) {
         self.records += behind.records;
         self.summary.append(behind.summary);
         for (note, count) in behind.notes {
@@ -123,7 +123,7 @@ pub struct FilesShard {
 }
 
 /// Does a run of files: what came of them, and the file that holds it, whole, but not yet under the name that it was given.
-pub type DoFiles<'d> = dyn FnMut(&Listing, Range<usize>, &Path) -> Result<(CameOf, AtomicFile)> + 'd;
+pub type DoFiles<'d> = dyn FnMut(&Listing, Range<usize>, &Path) -> Result<(FilesSummary, AtomicFile)> + 'd;
 
 impl FilesShard {
     /// Work that begins, or goes on.
@@ -131,7 +131,7 @@ impl FilesShard {
     /// # Errors
     /// If there are fewer files than shards, what is there is of other files, or as [`Manifest::begin`].
     pub fn begin(manifest: &Manifest, shard: Shard, folder: &Path, inputs: &[PathBuf]) -> Result<Self> {
-        let listing = Listing::of(inputs)?;
+        let listing = Listing::from_inputs(inputs)?;
         let sizes = listing.sizes();
         if sizes.len() < shard.of() as usize {
             let count = match sizes.len() {
@@ -259,7 +259,7 @@ impl MergedFiles {
     ///
     /// # Errors
     /// If they were not of the same files.
-    pub fn of(shards: Vec<(PathBuf, Vec<FilesFinished>)>, is_partial: bool) -> Result<Self> {
+    pub fn from_shards(shards: Vec<(PathBuf, Vec<FilesFinished>)>, is_partial: bool) -> Result<Self> {
         let mut merged = MergedFiles { parts: Vec::new(), is_partial };
         for (folder, finished) in shards {
             for part in finished.iter().filter_map(FilesFinished::part) {
@@ -288,8 +288,8 @@ impl MergedFiles {
     }
 
     /// What there is to say of all of them.
-    pub fn came(&self) -> CameOf {
-        let mut all = CameOf::default();
+    pub fn came(&self) -> FilesSummary {
+        let mut all = FilesSummary::default();
         self.parts.iter().for_each(|(_, part)| all.append(part.came.clone()));
         all
     }

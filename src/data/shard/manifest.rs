@@ -44,7 +44,7 @@ impl Manifest {
         options: BTreeMap<String, Vec<String>>,
         folder: PathBuf,
     ) -> Self {
-        let Provenance { version, revision, .. } = Provenance::of(Vec::new());
+        let Provenance { version, revision, .. } = Provenance::from_inputs(Vec::new());
         let (schema, verb) = (SCHEMA.to_owned(), verb.to_owned());
         Manifest { schema, verb, shard, version, revision, options, folder }
     }
@@ -106,7 +106,7 @@ impl Manifest {
     ///
     /// # Errors
     /// If there is none.
-    pub fn of(folder: &Path) -> Result<Self> {
+    pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
         if !path.is_file() {
             let remedy = "give the folders that shards were written to with -o";
@@ -237,8 +237,8 @@ mod tests {
         let mut newer = own.clone();
         newer.version = "9.9.9".to_owned();
         assert!(refused(&newer).contains("drift is "));
-        assert_eq!(Manifest::of(folder).unwrap(), own);
+        assert_eq!(Manifest::read(folder).unwrap(), own);
         assert_eq!(Manifest::finished::<u32>(folder).unwrap(), [5, 6]);
-        assert!(Manifest::of(&folder.join("nowhere")).unwrap_err().to_string().contains("holds no"));
+        assert!(Manifest::read(&folder.join("nowhere")).unwrap_err().to_string().contains("holds no"));
     }
 }

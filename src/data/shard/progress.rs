@@ -89,7 +89,7 @@ impl ShardsProgress {
     ///
     /// # Errors
     /// If they are not of one work, or a file is damaged.
-    pub fn of<P: FinishedPiece>(set: &ShardSet) -> Result<Self> {
+    pub fn read<P: FinishedPiece>(set: &ShardSet) -> Result<Self> {
         let begun: BTreeMap<u32, ShardProgress> = set
             .folders
             .iter()

@@ -22,10 +22,10 @@ impl ShardSet {
     ///
     /// # Errors
     /// If one is none, of other work than the first, or there twice.
-    pub fn of(folders: &[PathBuf]) -> Result<Self> {
+    pub fn open(folders: &[PathBuf]) -> Result<Self> {
         let mut set: Option<ShardSet> = None;
         for folder in folders {
-            let manifest = Manifest::of(folder)?;
+            let manifest = Manifest::read(folder)?;
             let Some(shard) = manifest.shard else {
                 let problem = "holds an unfinished run without shards, not a shard";
                 return Err(Error::input(folder.display(), problem, "run its command again to finish it"));

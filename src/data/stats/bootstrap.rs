@@ -48,7 +48,7 @@ pub struct Mean {
 
 impl Mean {
     /// The mean of `values`, one per item; none without values.
-    pub fn of(values: &[f64], seed: u64) -> Option<Mean> {
+    pub fn from_values(values: &[f64], seed: u64) -> Option<Mean> {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let interval = bootstrap_mean(values, RESAMPLES, LEVEL, seed);
         (!values.is_empty()).then_some(Mean { items: values.len(), mean, interval })

@@ -33,7 +33,7 @@ pub struct Quantiles {
 
 impl Quantiles {
     /// The quantiles of values, interpolated between neighbours (R's type 7); none without values.
-    pub fn of(values: &[f64]) -> Option<Self> {
+    pub fn from_values(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         Quantiles::by(|per_mille| (!sorted.is_empty()).then(|| quantile(&sorted, per_mille as f64 / 1000.0)))

@@ -54,7 +54,7 @@ impl TextStats {
                 (*verdict, *spelling)
             }
             _ => {
-                let judged = (judge(conformer), Spelling::of(&conformer.skeleton));
+                let judged = (judge(conformer), Spelling::from_skeleton(&conformer.skeleton));
                 let (molecule, skeleton) = (conformer.molecule.clone(), conformer.skeleton.clone());
                 self.last = Some((molecule, skeleton, judged.0, judged.1));
                 judged

@@ -9,7 +9,7 @@ use super::paired::level;
 use super::record::{ComparedFigure, FigureDifference, PairedComparison, Rescued, RunReport, SpeedRatio};
 use super::speed::{BatchTimes, ratio};
 use crate::generate::Verdict;
-use drift_core::constraint::LpKind;
+use drift_core::constraint::ProcessorKind;
 use drift_data::stats::Interval;
 use drift_data::stats::bootstrap::Mean;
 
@@ -80,10 +80,10 @@ fn by_model(runs: &[RunReport]) -> Vec<(&str, Vec<&RunReport>)> {
 
 fn of_model(model: &str, runs: &[&RunReport], pairs: &[&PairedComparison]) -> Vec<String> {
     let mut out = Vec::new();
-    let without = runs.iter().find(|run| run.lp == LpKind::None);
-    let exact = runs.iter().find(|run| run.lp == LpKind::Automaton);
+    let without = runs.iter().find(|run| run.lp == ProcessorKind::None);
+    let exact = runs.iter().find(|run| run.lp == ProcessorKind::Automaton);
     if let (Some(without), Some(exact)) = (without, exact) {
-        let pair = pairs.iter().find(|pair| pair.lp == LpKind::Automaton);
+        let pair = pairs.iter().find(|pair| pair.lp == ProcessorKind::Automaton);
         out.push(whether(model, without, exact, pair.copied()));
         out.extend(pair.and_then(|pair| pair.rescued.as_ref()).map(|found| rescued(model, found)));
     } else if let Some(best) = runs.iter().max_by_key(|run| run.outcome.passed) {
@@ -91,7 +91,7 @@ fn of_model(model: &str, runs: &[&RunReport], pairs: &[&PairedComparison]) -> Ve
         let label = best.label();
         out.push(format!("{model}: most texts pass with `{label}` ({passed} of {samples})."));
     }
-    out.extend(pairs.iter().filter(|pair| pair.lp != LpKind::Automaton).filter_map(|pair| harm(pair)));
+    out.extend(pairs.iter().filter(|pair| pair.lp != ProcessorKind::Automaton).filter_map(|pair| harm(pair)));
     out
 }
 
@@ -246,7 +246,7 @@ mod tests {
     fn pair(figures: Vec<FigureDifference>) -> PairedComparison {
         PairedComparison {
             model: "m".to_owned(),
-            lp: LpKind::Allowlist,
+            lp: ProcessorKind::Allowlist,
             placeholder: None,
             passed_difference: 0,
             well_formed_without: 0,

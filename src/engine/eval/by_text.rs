@@ -35,7 +35,7 @@ impl TextFigures {
             let measured = measured.iter().find(|one| one.subject == texts[0].subject);
             let same = same(subject, texts, self.lines.len());
             let references = measured.map_or(0, |one| one.deviations.references);
-            let mut distances = MoleculeDistances::of(subject.molecule.smiles.clone(), references);
+            let mut distances = MoleculeDistances::new(subject.molecule.smiles.clone(), references);
             for (text, duplicate_of) in texts.iter().zip(same) {
                 let mut verdict = verdict(subject, text, checkpoint.dialect);
                 let place = measured.and_then(|one| Some((one, one.place(text.generation)?)));
@@ -70,7 +70,7 @@ impl TextFigures {
 fn verdict(subject: &Subject, text: &Judged, dialect: Encoding) -> ConformerVerdict {
     let chemistry = text.points.as_ref().and_then(|points| subject.chemistry.as_ref()?.check(points));
     let prompt = Some(&*subject.molecule.smiles);
-    ConformerVerdict::of((&text.text, dialect), &text.verdict, prompt, chemistry.as_ref())
+    ConformerVerdict::new((&text.text, dialect), &text.verdict, prompt, chemistry.as_ref())
 }
 
 /// By text, the line of the first one of the molecule that has the same conformer; `first` is the line of its first text.

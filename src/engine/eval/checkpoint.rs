@@ -262,7 +262,10 @@ fn recipe_spelling(folder: &Path, job: &Job) -> Result<Option<Spelling>> {
     }
     let mut spelling = Spelling::default();
     Embedded::default().read(job, &mut |batch| {
-        spelling = batch.conformers.iter().fold(spelling, |sum, one| sum.join(Spelling::of(&one.skeleton)));
+        spelling = batch
+            .conformers
+            .iter()
+            .fold(spelling, |sum, one| sum.join(Spelling::from_skeleton(&one.skeleton)));
         Ok(())
     })?;
     Ok(Some(spelling))

@@ -15,10 +15,11 @@ const WORST: usize = 3;
 /// What the texts of a run come to, and the worst of them.
 pub(super) fn chemistry(subjects: &[Subject], judged: &[Judged]) -> (ChemistryReport, Vec<WorstText>) {
     let groups: Vec<&[Judged]> = judged.chunk_by(|a, b| a.subject == b.subject).collect();
-    let of_molecule =
-        |texts: &&[Judged]| MoleculeChemistry::of(texts.iter().map(|text| check(subjects, text)));
+    let of_molecule = |texts: &&[Judged]| {
+        MoleculeChemistry::from_conformers(texts.iter().map(|text| check(subjects, text)))
+    };
     let molecules: Vec<MoleculeChemistry> = groups.par_iter().map(of_molecule).collect();
-    (ChemistryReport::of(molecules.iter()), worst(subjects, &groups))
+    (ChemistryReport::from_molecules(molecules.iter()), worst(subjects, &groups))
 }
 
 /// The references of all molecules by the same method; none if there are none.
@@ -26,10 +27,10 @@ pub(super) fn of_references(subjects: &[Subject]) -> Option<ChemistryReport> {
     let of_molecule = |subject: &Subject| {
         let conformers = &subject.reference.as_ref()?.conformers;
         let chemistry = subject.chemistry.as_ref();
-        Some(MoleculeChemistry::of(conformers.iter().map(|points| chemistry?.check(points))))
+        Some(MoleculeChemistry::from_conformers(conformers.iter().map(|points| chemistry?.check(points))))
     };
     let molecules: Vec<MoleculeChemistry> = subjects.par_iter().filter_map(of_molecule).collect();
-    (!molecules.is_empty()).then(|| ChemistryReport::of(molecules.iter()))
+    (!molecules.is_empty()).then(|| ChemistryReport::from_molecules(molecules.iter()))
 }
 
 /// The chemistry of a text that passes.

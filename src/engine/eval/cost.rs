@@ -32,12 +32,12 @@ pub struct Cost {
     pub peak_memory_bytes: Option<u64>,
     /// What had to be moved and computed at least; none of candle-transformers, and in records of before this was counted.
     #[serde(default)]
-    pub floor: Option<Floor>,
+    pub floor: Option<Roofline>,
 }
 
 /// What a run had to move between memory and processor at least, and how near it came to the time that this takes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Floor {
+pub struct Roofline {
     /// By counting: bytes, and operations.
     #[serde(flatten)]
     pub traffic: Traffic,

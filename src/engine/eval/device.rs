@@ -12,7 +12,7 @@ use super::record::Environment;
 use crate::generate::SelfCheck;
 use crate::model::cuda::{CudaLibrary, cuda_libraries, install_line};
 use crate::model::{Device, KernelSteps};
-use drift_core::constraint::LpKind;
+use drift_core::constraint::ProcessorKind;
 use drift_core::error::{Error, Result};
 use drift_core::job::{Job, Provenance};
 use drift_data::corpus::Embedded;
@@ -68,7 +68,7 @@ pub struct DeviceSpeed {
     /// Whose operations were asked for.
     pub engine: EngineChoice,
     /// Under which logit processor; none if the run did not come to its end.
-    pub lp: Option<LpKind>,
+    pub lp: Option<ProcessorKind>,
     /// Why it did not.
     pub problem: Option<String>,
     /// Tokens a second, the start left out.
@@ -93,7 +93,7 @@ impl DeviceReport {
         let libraries = cuda_libraries();
         DeviceReport {
             schema: SCHEMA.to_owned(),
-            provenance: Provenance::of(Vec::new()),
+            provenance: Provenance::from_inputs(Vec::new()),
             environment: Environment::here(),
             device: device.to_owned(),
             problem: None,

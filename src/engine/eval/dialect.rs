@@ -9,7 +9,7 @@ use super::plan::EvalPlan;
 use super::record::DialectEvidence;
 use crate::generate::{Options, Prompt};
 use crate::train::prompt;
-use drift_core::constraint::{LogitProcessor, LpKind};
+use drift_core::constraint::{LogitProcessor, ProcessorKind};
 use drift_core::encoding::{Encoding, TrailingZeros, Written};
 use drift_core::error::{Error, Parameter, Result};
 use drift_core::job::Job;
@@ -101,7 +101,7 @@ fn own_text(
     job: &Job,
 ) -> Result<Option<Encoding>> {
     let none = LogitProcessor::new(
-        LpKind::None,
+        ProcessorKind::None,
         checkpoint.tokenizer.clone(),
         checkpoint.dialect,
         None,
@@ -146,7 +146,7 @@ fn own_text(
 
 fn evidence(text: &str, like: Encoding) -> DialectCounts {
     let answer = split(text).answer;
-    DialectCounts::of(like.slot_ranges(answer).into_iter().map(|range| &answer[range]), like)
+    DialectCounts::from_blocks(like.slot_ranges(answer).into_iter().map(|range| &answer[range]), like)
 }
 
 fn enough(found: DialectCounts, like: Encoding) -> Option<Encoding> {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use drift_core::constraint::LpKind;
+use drift_core::constraint::ProcessorKind;
 use drift_data::stats::Interval;
 use drift_data::stats::bootstrap::Mean;
 
@@ -33,7 +33,7 @@ pub struct PairedComparison {
     /// The model's name.
     pub model: String,
     /// The logit processor.
-    pub lp: LpKind,
+    pub lp: ProcessorKind,
     /// Its placeholder.
     pub placeholder: Option<String>,
     /// Texts that passed here less those that passed without.
@@ -176,6 +176,6 @@ impl PairedComparison {
 }
 
 /// A logit processor with its placeholder.
-pub(super) fn label(lp: LpKind, placeholder: Option<&str>) -> String {
+pub(super) fn label(lp: ProcessorKind, placeholder: Option<&str>) -> String {
     placeholder.map_or_else(|| lp.to_string(), |placeholder| format!("{lp} {placeholder}"))
 }

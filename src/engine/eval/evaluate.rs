@@ -25,7 +25,7 @@ use super::texts::{SameTexts, TextRecord};
 use crate::generate::{Span, Verdict};
 use crate::model::Synthetic;
 use drift_core::checkpoint::folder_name;
-use drift_core::constraint::LpKind;
+use drift_core::constraint::ProcessorKind;
 use drift_core::error::{Error, Parameter, Result};
 use drift_core::job::{InputHash, Job, Provenance};
 use drift_data::corpus::Part;
@@ -87,7 +87,7 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept, job: &J
     let advice = self_checks(&runs).into_iter().chain(notes).chain(other).collect();
     let report = EvalReport {
         schema: SCHEMA.to_owned(),
-        provenance: Provenance::of(inputs),
+        provenance: Provenance::from_inputs(inputs),
         environment,
         protocol: protocol(plan, molecules, synthetic),
         interrupted,
@@ -166,7 +166,7 @@ struct Begun {
 
 /// The runs of a model, in order: each logit processor, with each placeholder if it takes one.
 fn processors<'p>(plan: &EvalPlan, placeholders: &'p [NamedPlaceholder]) -> Vec<Processor<'p>> {
-    let of = |processor: &LpKind| -> Vec<Processor<'p>> {
+    let of = |processor: &ProcessorKind| -> Vec<Processor<'p>> {
         match processor.takes_placeholder() {
             true => placeholders.iter().map(|named| (*processor, Some(named))).collect(),
             false => vec![(*processor, None)],

@@ -3,7 +3,7 @@
 use super::judged::Judged;
 use super::record::{Example, ExampleProblem};
 use super::subject::Subject;
-use drift_data::audit::{Flaw, Outcome};
+use drift_data::audit::{MarkKind, Outcome};
 
 /// How many are kept of a run.
 const KEPT: usize = 6;
@@ -14,9 +14,9 @@ const AROUND: usize = 90;
 /// The first texts with each kind of flaw, or that did not pass.
 pub(super) fn examples(subjects: &[Subject], judged: &[Judged]) -> Vec<Example> {
     let flaws = [
-        (Flaw::Junk, ExampleProblem::Junk),
-        (Flaw::Lost, ExampleProblem::Lost),
-        (Flaw::Invented, ExampleProblem::Invented),
+        (MarkKind::Junk, ExampleProblem::Junk),
+        (MarkKind::Lost, ExampleProblem::Lost),
+        (MarkKind::Invented, ExampleProblem::Invented),
     ];
     let mut out = Vec::new();
     for (flaw, problem) in flaws {
@@ -43,7 +43,7 @@ fn problem(outcome: Outcome) -> ExampleProblem {
 }
 
 /// The surroundings of the first such flaw, with all flaws in it marked.
-fn example(subjects: &[Subject], judged: &Judged, flaw: Flaw, problem: ExampleProblem) -> Example {
+fn example(subjects: &[Subject], judged: &Judged, flaw: MarkKind, problem: ExampleProblem) -> Example {
     let marks = &judged.marks;
     let first = marks.iter().find(|mark| mark.flaw == flaw).map_or(0, |mark| mark.range.start);
     let start = floor(&judged.text, first.saturating_sub(AROUND));

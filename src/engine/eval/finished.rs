@@ -88,7 +88,7 @@ pub struct KeptText {
 }
 
 impl KeptText {
-    pub(super) fn of(text: &GeneratedText) -> Self {
+    pub(super) fn from_generated(text: &GeneratedText) -> Self {
         // Bits and not decimals, so that a number comes back as it was.
         let bits =
             |logs: &Option<Vec<f32>>| -> Vec<u32> { logs.iter().flatten().map(|x| x.to_bits()).collect() };
@@ -198,7 +198,7 @@ mod tests {
                 log_allowed: logs.then(|| tokens.iter().map(|one| f32::from_bits(one.3)).collect()),
                 preferred: tokens.iter().map(|one| (one.2 as usize, one.3)).collect(),
             };
-            let line = serde_json::to_string(&Finished::Text((0, 1), KeptText::of(&text))).unwrap();
+            let line = serde_json::to_string(&Finished::Text((0, 1), KeptText::from_generated(&text))).unwrap();
             let Finished::Text((0, 1), back) = serde_json::from_str(&line).unwrap() else { panic!("{line}") };
             let back = back.into_text();
             // Numbers that are none are not equal to themselves.

@@ -17,7 +17,7 @@ use drift_core::text::skeleton::placed;
 use drift_core::text::write;
 use drift_core::tokenizer::Tokenizer;
 use drift_data::audit::geometry::Conformation;
-use drift_data::audit::{self, DriftHistogram, Flaw, Mark, Outcome};
+use drift_data::audit::{self, DriftHistogram, Mark, MarkKind, Outcome};
 
 /// One text.
 #[derive(Debug, Clone)]
@@ -90,7 +90,7 @@ fn judged(
     let written = with_tags(written, form, (sample.generation, closed));
     // Of the text as it was written: what is stripped below was generated all the same.
     let written_marks = audit::marks(&written, checkpoint.dialect);
-    let flawed = written_marks.iter().any(|mark| mark.flaw != Flaw::Lost);
+    let flawed = written_marks.iter().any(|mark| mark.flaw != MarkKind::Lost);
     // Most texts have no flaw, and need no token decoded.
     let tokens = if flawed { token_texts(&checkpoint.tokenizer, &sample.tokens) } else { Vec::new() };
     let wasted_tokens = wasted(&tokens, of_prompt, &written_marks);
@@ -167,7 +167,7 @@ fn wasted(tokens: &[String], begin: usize, marks: &[Mark]) -> u64 {
     let mut is_wasted = |text: &String| {
         let (start, end) = (at, at + text.len());
         at = end;
-        let mut flawed = marks.iter().filter(|mark| mark.flaw != Flaw::Lost);
+        let mut flawed = marks.iter().filter(|mark| mark.flaw != MarkKind::Lost);
         flawed.any(|mark| mark.range.start <= start && end <= mark.range.end)
     };
     tokens.iter().map(|text| u64::from(is_wasted(text))).sum()

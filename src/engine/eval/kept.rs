@@ -6,7 +6,7 @@ use std::mem::take;
 use super::environment::{cpu_seconds, peak_memory_bytes};
 use super::finished::{Finished, KeptModel, KeptText, RunPlace, Spent};
 use super::record::Environment;
-use crate::generate::{Generated, GeneratedText, Keeper, News, Resampled, SelfCheck, Verdict};
+use crate::generate::{Generated, GeneratedText, Resampled, SelfCheck, TextDelta, TextSink, Verdict};
 use drift_core::error::{Error, Result};
 use drift_core::job::InputHash;
 use drift_data::shard::{Shard, Work};
@@ -348,8 +348,8 @@ pub(super) struct RunKeeper<'k> {
     cpu: Option<f64>,
 }
 
-impl Keeper for RunKeeper<'_> {
-    fn keep(&mut self, news: &News<'_>) -> Result<()> {
+impl TextSink for RunKeeper<'_> {
+    fn keep(&mut self, news: &TextDelta<'_>) -> Result<()> {
         let now = self.cpu.and_then(|_| cpu_seconds());
         let spent = Spent {
             counts: news.counts,
@@ -363,7 +363,7 @@ impl Keeper for RunKeeper<'_> {
         let place = self.place;
         if self.kept.work.is_some() {
             let groups = news.groups.iter().map(|group| Finished::Group(place, group.clone()));
-            let texts = news.texts.iter().map(|text| Finished::Text(place, KeptText::of(text)));
+            let texts = news.texts.iter().map(|text| Finished::Text(place, KeptText::from_generated(text)));
             // A group counts once it is there, so it comes after its texts.
             let spent = [Finished::Spent(place, spent.clone())];
             match news.texts {
@@ -392,7 +392,7 @@ mod tests {
             log_allowed: None,
             preferred: Vec::new(),
         };
-        Finished::Text((0, 0), KeptText::of(&text))
+        Finished::Text((0, 0), KeptText::from_generated(&text))
     }
 
     fn group(molecule: usize) -> Finished {

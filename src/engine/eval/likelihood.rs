@@ -100,9 +100,9 @@ pub(super) fn likelihood(
     let known: Vec<f64> = means.iter().flatten().copied().collect();
     let difference = first.and_then(|first| {
         let pairs = first.iter().zip(&means).filter_map(|(first, own)| Some((*own)? - (*first)?));
-        Mean::of(&pairs.collect::<Vec<f64>>(), seed)
+        Mean::from_values(&pairs.collect::<Vec<f64>>(), seed)
     });
-    let scored = Mean::of(&known, seed).map(|nats_per_conformer| Likelihood {
+    let scored = Mean::from_values(&known, seed).map(|nats_per_conformer| Likelihood {
         model: checkpoint.name.clone(),
         tokenizer: checkpoint.tokenizer.name.clone(),
         conformers: conformers as u64,

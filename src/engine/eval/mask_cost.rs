@@ -17,10 +17,10 @@ pub struct Spread {
 
 impl Spread {
     /// Of these values; none without any.
-    pub fn of(values: &[f64]) -> Option<Self> {
+    pub fn from_values(values: &[f64]) -> Option<Self> {
         // Of no values it is no number, but then there are no quantiles either, and nothing is given.
         let mean = values.iter().sum::<f64>() / values.len() as f64;
-        Some(Spread { mean, quantiles: Quantiles::of(values)? })
+        Some(Spread { mean, quantiles: Quantiles::from_values(values)? })
     }
 }
 

@@ -12,7 +12,7 @@ use super::measured::MeasuredMolecule;
 use super::plan::EvalPlan;
 use super::run::Run;
 use super::subject::Subject;
-use drift_core::constraint::LpKind;
+use drift_core::constraint::ProcessorKind;
 use drift_data::audit::geometry::Coverage;
 
 /// One molecule under one logit processor.
@@ -21,7 +21,7 @@ pub struct MoleculeRecord {
     /// The model's name.
     pub model: String,
     /// The logit processor.
-    pub lp: LpKind,
+    pub lp: ProcessorKind,
     /// Its placeholder.
     pub placeholder: Option<String>,
     /// The prompt's SMILES.
@@ -143,7 +143,7 @@ mod tests {
     fn values_are_separated_by_commas() {
         let record = MoleculeRecord {
             model: "a \"small\", one".to_owned(),
-            lp: LpKind::Allowlist,
+            lp: ProcessorKind::Allowlist,
             placeholder: Some("0.0,0.0,0.0".to_owned()),
             smiles: "CCO".to_owned(),
             texts: 4,

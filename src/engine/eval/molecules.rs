@@ -92,10 +92,10 @@ impl Molecules {
                 }
                 written = written.join(conformer.written);
                 let place = *places.entry(conformer.skeleton.clone()).or_insert_with(|| {
-                    let own = Spelling::of(&conformer.skeleton);
+                    let own = Spelling::from_skeleton(&conformer.skeleton);
                     spelling = Some(spelling.map_or(own, |known| known.join(own)));
                     let (smiles, skeleton) = (smiles(&conformer.skeleton), conformer.skeleton.to_string());
-                    let part = Some(Part::of(conformer));
+                    let part = Some(Part::from_conformer(conformer));
                     found.push(PromptMolecule { smiles, skeleton, encoding, conformers: Vec::new(), part });
                     found.len() - 1
                 });

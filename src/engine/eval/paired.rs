@@ -8,7 +8,7 @@ use super::measured::MeasuredMolecule;
 use super::record::{ComparedFigure, FigureDifference, PairedComparison, Rescued};
 use super::run::Run;
 use super::speed::ratio;
-use drift_core::constraint::LpKind;
+use drift_core::constraint::ProcessorKind;
 use drift_data::audit::MoleculeGeometry;
 use drift_data::audit::coverage::Deviations;
 use drift_data::stats::bootstrap::Mean;
@@ -30,8 +30,11 @@ type Figure = fn(&MoleculeGeometry) -> Option<f64>;
 
 /// Sets each run of a model against its run without logit processor; nothing if there is none.
 pub(super) fn compare(checkpoint: &Checkpoint, runs: &[Measured<'_>], seed: u64) -> Vec<PairedComparison> {
-    let Some(without) = runs.iter().find(|(run, _)| run.processor == LpKind::None) else { return Vec::new() };
-    let others: Vec<&Measured<'_>> = runs.iter().filter(|(run, _)| run.processor != LpKind::None).collect();
+    let Some(without) = runs.iter().find(|(run, _)| run.processor == ProcessorKind::None) else {
+        return Vec::new();
+    };
+    let others: Vec<&Measured<'_>> =
+        runs.iter().filter(|(run, _)| run.processor != ProcessorKind::None).collect();
     let rows = others.len();
     others.iter().map(|run| comparison(checkpoint, *without, **run, rows, seed)).collect()
 }
@@ -51,7 +54,10 @@ fn comparison(
     let identical = well_formed.clone().filter(|(before, after)| before.text == after.text);
     let molecules = both_ways(without.1, with.1);
     let difference = |figure: Figure| -> Option<Mean> {
-        Mean::of(&differences(&molecules, figure).iter().map(|(a, b)| b - a).collect::<Vec<f64>>(), seed)
+        Mean::from_values(
+            &differences(&molecules, figure).iter().map(|(a, b)| b - a).collect::<Vec<f64>>(),
+            seed,
+        )
     };
     PairedComparison {
         model: checkpoint.name.clone(),
@@ -97,7 +103,7 @@ fn both_ways(without: &[MeasuredMolecule], with: &[MeasuredMolecule]) -> Vec<(De
 
 /// A figure without and with, by molecule that has it both ways.
 fn differences(molecules: &[(Deviations, Deviations)], figure: Figure) -> Vec<(f64, f64)> {
-    let of = |one: &Deviations| figure(&MoleculeGeometry::of(one)?);
+    let of = |one: &Deviations| figure(&MoleculeGeometry::from_deviations(one)?);
     molecules.iter().filter_map(|(before, after)| Some((of(before)?, of(after)?))).collect()
 }
 

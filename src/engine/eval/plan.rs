@@ -10,7 +10,7 @@ use super::texts::OtherTexts;
 use crate::generate::{Sampling, SelfChecking};
 use crate::model::{Device, Room, Synthetic};
 use drift_core::chem::AtomLimit;
-use drift_core::constraint::LpKind;
+use drift_core::constraint::ProcessorKind;
 use drift_core::constraint::automaton::AnswerForm;
 use drift_core::encoding::AskedEncoding;
 use drift_data::audit::Missing;
@@ -24,7 +24,7 @@ pub struct EvalPlan {
     /// The tokenizer, where it is not the one beside the model.
     pub tokenizer: Option<PathBuf>,
     /// The logit processors.
-    pub processors: Vec<LpKind>,
+    pub processors: Vec<ProcessorKind>,
     /// Placeholders of those that take one.
     pub placeholders: Vec<PlaceholderChoice>,
     /// How blocks are written; without it the model's recipe says so, else the conformers given and its own text.

@@ -95,16 +95,18 @@ pub(super) fn mask_cost(checkpoint: &Checkpoint, run: &Run) -> Option<MaskCost> 
         by_class.iter_mut().zip(sums).for_each(|(texts, sum)| texts.push(sum));
     }
     let class = |((class, tokens), sums): ((TextClass, u64), &Vec<f64>)| {
-        Some(ClassMaskCost { class, tokens, log_z: Spread::of(sums)? }).filter(|class| class.tokens > 0)
+        Some(ClassMaskCost { class, tokens, log_z: Spread::from_values(sums)? })
+            .filter(|class| class.tokens > 0)
     };
     let classes = TextClass::ALL.into_iter().zip(tokens).zip(&by_class).filter_map(class).collect();
-    Some(MaskCost { texts: samples.len() as u64, log_z: Spread::of(&all)?, classes })
+    Some(MaskCost { texts: samples.len() as u64, log_z: Spread::from_values(&all)?, classes })
 }
 
 /// What resampling groups of at most `draws` texts came to; nothing if no group was finished.
 pub(super) fn resampling(draws: usize, run: &Run) -> Option<ResamplingReport> {
     let groups = &run.generated.resampled;
-    let spread = |figure: fn(&Resampled) -> f64| Spread::of(&groups.iter().map(figure).collect::<Vec<f64>>());
+    let spread =
+        |figure: fn(&Resampled) -> f64| Spread::from_values(&groups.iter().map(figure).collect::<Vec<f64>>());
     Some(ResamplingReport {
         draws,
         groups: groups.len() as u64,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-pub use super::cost::{Cost, Floor, Seconds};
+pub use super::cost::{Cost, Roofline, Seconds};
 use super::differences::label;
 pub use super::differences::{
     ComparedFigure, FigureDifference, PairedComparison, Rescued, SpeedMeasure, SpeedRatio,
@@ -14,7 +14,7 @@ use super::texts::SameTexts;
 pub use super::worst::WorstText;
 use crate::generate::SelfCheck;
 use crate::model::{Room, Synthetic};
-use drift_core::constraint::{LpKind, TextClass};
+use drift_core::constraint::{ProcessorKind, TextClass};
 use drift_core::encoding::Encoding;
 use drift_core::job::Provenance;
 use drift_data::audit::chemistry::ChemistryReport;
@@ -200,7 +200,7 @@ pub enum DialectEvidence {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunReport {
     /// The logit processor.
-    pub lp: LpKind,
+    pub lp: ProcessorKind,
     /// Its placeholder, without brackets; how blocks are classed, and in which file, where each class has its own; none
     /// where it needs none.
     pub placeholder: Option<String>,
@@ -339,7 +339,7 @@ mod tests {
         {
             assert_eq!(json, name);
         }
-        for kind in LpKind::ALL {
+        for kind in ProcessorKind::ALL {
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
         }
         for shape in Synthetic::ALL {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::molecules::{Molecules, UNUSED_LISTED, without_order};
 use super::record::ReferenceCounts;
-use drift_core::chem::{AtomLimit, Graph, Pairing, SmilesMolecule, graph_key};
+use drift_core::chem::{AtomLimit, AtomMapping, Graph, SmilesMolecule, graph_key};
 use drift_core::encoding::{Encoding, Fixed, Written};
 use drift_core::error::{Error, Parameter, Result};
 use drift_core::job::Job;
@@ -116,7 +116,7 @@ struct Matcher {
 struct Candidate {
     prompt: usize,
     molecule: SmilesMolecule,
-    pairing: Pairing,
+    pairing: AtomMapping,
 }
 
 impl Matcher {

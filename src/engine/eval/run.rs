@@ -20,7 +20,7 @@ use super::speed::BatchTimes;
 use super::subject::Subject;
 use crate::generate::{Generated, Options, Prompt, Resampling, SelfCheck, SelfChecking, Span};
 use drift_core::constraint::vocabulary::Vocabulary;
-use drift_core::constraint::{Constraint, LogitProcessor, LpKind};
+use drift_core::constraint::{Constraint, LogitProcessor, ProcessorKind};
 use drift_core::encoding::Encoding;
 use drift_core::error::Result;
 use drift_core::job::Job;
@@ -33,7 +33,7 @@ const WIDEST: &str = "-10.0001,-10.0001,-10.0001";
 
 /// A run that is over.
 pub(super) struct Run {
-    pub processor: LpKind,
+    pub processor: ProcessorKind,
     /// Its label.
     pub placeholder: Option<String>,
     /// By class of block, if it has classes.
@@ -77,7 +77,7 @@ impl Run {
 }
 
 /// A logit processor, with its placeholder if it takes one.
-pub(super) type Processor<'p> = (LpKind, Option<&'p NamedPlaceholder>);
+pub(super) type Processor<'p> = (ProcessorKind, Option<&'p NamedPlaceholder>);
 
 /// Generates under one logit processor what is not kept yet, for the molecules of the shard; the phases of each step, if asked
 /// for, and whether the job was cancelled.
@@ -152,7 +152,7 @@ pub(super) fn logit_processor(
     let placeholder = named.map(|named| &named.placeholder);
     let made = advice::logit_processor(processor, tokenizer, *dialect, placeholder, specials.clone())?;
     // Without a logit processor no text is forced, so that any spelling may be asked for.
-    Ok(match spelling.filter(|_| made.kind() != LpKind::None) {
+    Ok(match spelling.filter(|_| made.kind() != ProcessorKind::None) {
         Some(trained) => made.spelled_as(trained),
         None => made,
     })
@@ -194,16 +194,19 @@ pub(super) fn judge(
 
 /// Tokens that close a number, where whether a block was cut off shows in nothing but what the model would have written:
 /// under position templates in the stripped dialect.
-fn closing(processor: LpKind, checkpoint: &Checkpoint) -> Arc<[u32]> {
+fn closing(processor: ProcessorKind, checkpoint: &Checkpoint) -> Arc<[u32]> {
     if !processor.takes_placeholder() || checkpoint.dialect.is_fixed() {
         return Arc::default();
     }
-    Vocabulary::of(&checkpoint.tokenizer).ids(|token| token.starts_with([',', '>'])).into()
+    Vocabulary::from_tokenizer(&checkpoint.tokenizer).ids(|token| token.starts_with([',', '>'])).into()
 }
 
 /// Texts wait for one another where they have closed a block.
 fn resampling(draws: usize, tokenizer: &Tokenizer) -> Resampling {
-    Resampling { draws, block_ends: Vocabulary::of(tokenizer).ids(|token| token.contains('>')).into() }
+    Resampling {
+        draws,
+        block_ends: Vocabulary::from_tokenizer(tokenizer).ids(|token| token.contains('>')).into(),
+    }
 }
 
 /// A molecule that lacks texts.

@@ -28,7 +28,7 @@ impl Subject {
     }
 
     fn new(molecule: &PromptMolecule) -> Result<Self> {
-        let chemistry = Chemistry::of(&smiles(&molecule.skeleton)).ok();
+        let chemistry = Chemistry::from_smiles(&smiles(&molecule.skeleton)).ok();
         let mut subject = Subject { molecule: molecule.clone(), reference: None, chemistry };
         if !molecule.conformers.is_empty() {
             let topology = Topology::new(&molecule.skeleton)

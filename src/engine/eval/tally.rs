@@ -6,7 +6,7 @@ use super::examples::examples;
 use super::measured::MeasuredMolecule;
 use super::plan::EvalPlan;
 use super::probabilities::{mask_cost, probabilities, resampling};
-use super::record::{Cost, Floor, RunReport, Seconds, Unseen};
+use super::record::{Cost, Roofline, RunReport, Seconds, Unseen};
 use super::run::Run;
 use super::speed::BatchTimes;
 use super::subject::Subject;
@@ -62,7 +62,7 @@ pub(super) fn run_report(
         batch_seconds,
         geometry: (!deviations.is_empty())
             .then(|| GeometryReport { left_out, ..GeometryReport::of_deviations(&deviations) }),
-        coverage: CoverageReport::of(&deviations, &plan.thresholds),
+        coverage: CoverageReport::from_molecules(&deviations, &plan.thresholds),
         drift,
         probabilities: probabilities(checkpoint, run),
         mask_cost: mask_cost(checkpoint, run),
@@ -102,14 +102,14 @@ fn cost(plan: &EvalPlan, checkpoint: &Checkpoint, run: &Run) -> Cost {
 }
 
 /// What the run had to move at least, and how near it came.
-fn floor(plan: &EvalPlan, checkpoint: &Checkpoint, run: &Run) -> Option<Floor> {
+fn floor(plan: &EvalPlan, checkpoint: &Checkpoint, run: &Run) -> Option<Roofline> {
     let Generated { counts, timing, .. } = &run.generated;
-    let traffic = Traffic::of(&checkpoint.config, plan.device.bytes_per_number(), counts)?;
+    let traffic = Traffic::new(&checkpoint.config, plan.device.bytes_per_number(), counts)?;
     // The start of a device moves none of these bytes.
     let elapsed = (timing.total() - timing.start).max(f64::MIN_POSITIVE);
     // A rate that the run itself surpassed is not that of the device: something held the measurement up.
     let bytes_per_second = checkpoint.bytes_per_second.filter(|rate| traffic.bytes / elapsed <= *rate);
     let floor_seconds = bytes_per_second.map(|rate| traffic.bytes / rate);
     let floor_share = floor_seconds.map(|seconds| seconds / elapsed);
-    Some(Floor { traffic, bytes_per_second, floor_seconds, floor_share })
+    Some(Roofline { traffic, bytes_per_second, floor_seconds, floor_share })
 }

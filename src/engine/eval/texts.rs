@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use drift_core::constraint::LpKind;
+use drift_core::constraint::ProcessorKind;
 use drift_core::error::{Error, Result};
 use drift_core::io::{self, BoundedLines};
 use drift_core::job::Job;
@@ -21,7 +21,7 @@ pub struct TextRecord {
     /// Which of the molecule's texts.
     pub generation: usize,
     /// The logit processor.
-    pub lp: LpKind,
+    pub lp: ProcessorKind,
     /// Its placeholder.
     pub placeholder: Option<String>,
     /// The model's name.
@@ -31,7 +31,7 @@ pub struct TextRecord {
 }
 
 /// What a text is known by: model, logit processor, placeholder, SMILES, generation.
-pub(super) type Key = (String, LpKind, Option<String>, String, usize);
+pub(super) type Key = (String, ProcessorKind, Option<String>, String, usize);
 
 /// The texts of another run.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ pub struct TextDifference {
     /// The model's name.
     pub model: String,
     /// The logit processor.
-    pub lp: LpKind,
+    pub lp: ProcessorKind,
     /// The prompt's SMILES.
     pub smiles: String,
     /// Which of its texts.

@@ -8,9 +8,9 @@ use candle_nn::{Activation, VarBuilder};
 use candle_transformers::models::{llama, qwen3};
 
 use super::clock::{Clock, Phase};
-use super::keep::{Keeper, News, Told};
 use super::row::Row;
 use super::schedule::{Item, groups_of_equal_length};
+use super::sink::{SentSoFar, TextDelta, TextSink};
 use super::{Generated, GeneratedText, Options, Prompt, WorkCounts};
 use crate::model::{
     Architecture, Config, Device, check_cache_fits, check_fits, checked_product, failed, free_memory,
@@ -119,7 +119,7 @@ impl Baseline {
         &mut self,
         prompts: &[Prompt],
         options: &Options,
-        keeper: &mut dyn Keeper,
+        keeper: &mut dyn TextSink,
         job: &Job,
     ) -> Result<Generated> {
         let context = self.config.max_position_embeddings;
@@ -131,7 +131,7 @@ impl Baseline {
         }
         let mut generated = Generated::default();
         let mut clock = Clock::new(options);
-        let mut told = Told::default();
+        let mut told = SentSoFar::default();
         for group in groups_of_equal_length(prompts, options.batch) {
             let mut run = Group {
                 baseline: self,
@@ -156,8 +156,8 @@ impl Baseline {
     }
 }
 
-fn so_far<'g>(generated: &'g Generated, clock: &'g Clock) -> News<'g> {
-    News {
+fn so_far<'g>(generated: &'g Generated, clock: &'g Clock) -> TextDelta<'g> {
+    TextDelta {
         texts: &generated.samples,
         groups: &[],
         counts: generated.counts,

@@ -291,8 +291,11 @@ impl<'c> Beside<'c> {
 
     /// Where a row stands, if it is elsewhere than on the host.
     fn state_differs(&self, row: &Row<'_>, found: &DeviceRow) -> Option<String> {
-        let DeviceRule::Automaton(follow) = row.prompt.constraint.device_rule() else { return None };
-        let expected = self.device.table.as_ref()?.place_of(follow, row.prompt_index(), row.state);
+        let DeviceRule::Automaton(molecule_automaton) = row.prompt.constraint.device_rule() else {
+            return None;
+        };
+        let expected =
+            self.device.table.as_ref()?.place_of(molecule_automaton, row.prompt_index(), row.state);
         let found = (found.at, found.place);
         // A text that may have no more tokens is not followed any further.
         let is_over = row.end.is_some();

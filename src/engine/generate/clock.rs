@@ -185,7 +185,7 @@ impl Clock {
         // What was booked last may be of another phase; the pass is the last forward one.
         if let Some(span) = self.spans.iter_mut().rev().find(|span| span.phase == Phase::Forward) {
             span.work = work;
-            span.traffic = Traffic::of(decoder.config(), decoder.device().bytes_per_number(), &work);
+            span.traffic = Traffic::new(decoder.config(), decoder.device().bytes_per_number(), &work);
         }
     }
 }

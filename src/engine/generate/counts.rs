@@ -109,7 +109,7 @@ pub struct Traffic {
 impl Traffic {
     /// Of a model of this shape, whose matrices and whose cache take so many bytes per number. None of counts without
     /// [`WorkCounts::positions`], which candle-transformers does not keep.
-    pub fn of(config: &Config, (of_weights, of_cache): (usize, usize), counts: &WorkCounts) -> Option<Self> {
+    pub fn new(config: &Config, (of_weights, of_cache): (usize, usize), counts: &WorkCounts) -> Option<Self> {
         if counts.positions == 0 {
             return None;
         }
@@ -143,18 +143,18 @@ mod tests {
         let config = Config::synthetic(Synthetic::Qwen3Small);
         let (batch, context) = (32, 512);
         let mut counts = WorkCounts { decode_steps: 1, ..WorkCounts::default() };
-        assert_eq!(Traffic::of(&config, (2, 2), &counts), None);
+        assert_eq!(Traffic::new(&config, (2, 2), &counts), None);
         (0..batch).for_each(|_| counts.feed(context - 1, 1));
         assert_eq!((counts.positions, counts.keys_read, counts.keys_seen), (32, 32 * 512, 32 * 512));
         // By hand: 0.88 GB of body weights, 114,688 bytes of keys and values a token.
         let body = 2.0 * (596_049_920.0 - 151_936.0 * 1024.0);
         let cache = 114_688.0 * f64::from(batch) * (context as f64 + 1.0);
         let embedded = 2.0 * 1024.0 * f64::from(batch);
-        let traffic = Traffic::of(&config, (2, 2), &counts).unwrap();
+        let traffic = Traffic::new(&config, (2, 2), &counts).unwrap();
         assert!((traffic.bytes - (body + cache + embedded)).abs() < 1.0, "{}", traffic.bytes);
         counts.head_weights = 151_936;
         counts.head_rows = 151_936 * 32;
-        let whole = Traffic::of(&config, (2, 2), &counts).unwrap();
+        let whole = Traffic::new(&config, (2, 2), &counts).unwrap();
         assert_eq!(whole.bytes - traffic.bytes, 151_936.0 * (2.0 * 1024.0 + 4.0 * 32.0));
         // A run of three tokens on five looks at 6, 7 and 8 positions.
         let mut counts = WorkCounts::default();

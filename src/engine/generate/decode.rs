@@ -7,11 +7,11 @@ use rayon::prelude::*;
 use super::clock::{Clock, Phase};
 use super::groups::Groups;
 use super::head::{Choice, Logits, Want, lasts, most_likely_after, pick};
-use super::keep::{Keeper, News, Told};
 use super::on_device::{DeviceWork, OnDevice, Starter, given_up};
 use super::row::Row;
 use super::schedule::{Slots, Waiting, longest_first};
 use super::self_check::trusted;
+use super::sink::{SentSoFar, TextDelta, TextSink};
 use super::{Generated, GeneratedText, Options, Prompt, WorkCounts};
 use crate::model::cuda::{RowDraw, VocabularySampler};
 use crate::model::{Cache, Decoder, Feed, HiddenStates, Prefix};
@@ -26,7 +26,7 @@ pub(super) fn generate(
     decoder: &Decoder,
     (prompts, options): (&[Prompt], &Options),
     starter: Option<Starter<'_>>,
-    keeper: &mut dyn Keeper,
+    keeper: &mut dyn TextSink,
     job: &Job,
 ) -> Result<Generated> {
     let mut clock = Clock::new(options);
@@ -59,7 +59,7 @@ pub(super) fn generate(
         counts: WorkCounts::default(),
         clock,
     };
-    let mut told = Told::default();
+    let mut told = SentSoFar::default();
     let interrupted = run.all(device.as_deref_mut(), &mut told, keeper, job)?;
     run.clock.end_batch();
     told.tell(run.so_far(), keeper, true)?;
@@ -106,8 +106,8 @@ impl<'a> Run<'a> {
     fn all(
         &mut self,
         mut device: Option<&mut OnDevice<'_>>,
-        told: &mut Told,
-        keeper: &mut dyn Keeper,
+        told: &mut SentSoFar,
+        keeper: &mut dyn TextSink,
         job: &Job,
     ) -> Result<bool> {
         loop {
@@ -134,8 +134,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn so_far(&self) -> News<'_> {
-        News {
+    fn so_far(&self) -> TextDelta<'_> {
+        TextDelta {
             texts: &self.samples,
             groups: &self.groups.done,
             counts: self.counts,
@@ -171,7 +171,7 @@ impl<'a> Run<'a> {
         self.counts.decode_steps += 1;
         self.counts.row_passes += count as u64;
         self.clock.lap(Phase::Forward, count);
-        let wants: Vec<Want<'a>> = rows.iter().map(|row| Want::of(row)).collect();
+        let wants: Vec<Want<'a>> = rows.iter().map(|row| Want::from_row(row)).collect();
         self.clock.lap(Phase::LogitProcessor, count);
         // All rows or none: logits lie in one tensor, which is on the device or here.
         let stays = !logs && self.sampler.is_some() && rows.iter().zip(&wants).all(may_stay);
@@ -323,7 +323,7 @@ impl<'a> Run<'a> {
             let rows = rows.filter(|(at, _)| released.binary_search(at).is_ok());
             rows.try_for_each(|(_, row)| {
                 let Some(held) = row.held.take() else { return Ok(()) };
-                let choice = Choice::of(&held, row.prompt.constraint.mask(&row.state));
+                let choice = Choice::new(&held, row.prompt.constraint.mask(&row.state));
                 let (token, forced) = choose_one(row, choice, Some(&held), sampling)?;
                 row.take(token, forced, true);
                 Ok(())

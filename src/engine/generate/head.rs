@@ -23,7 +23,7 @@ pub(super) enum Want<'p> {
 
 impl<'p> Want<'p> {
     /// What the constraint of a row needs.
-    pub(super) fn of(row: &Row<'p>) -> Self {
+    pub(super) fn from_row(row: &Row<'p>) -> Self {
         let constraint = &row.prompt.constraint;
         if row.logs() || constraint.wants_argmax() {
             return Want::Full;
@@ -49,7 +49,7 @@ pub(super) enum Choice<'a> {
 
 impl<'a> Choice<'a> {
     /// What a mask leaves of all logits.
-    pub(super) fn of(full: &'a [f32], mask: Mask<'a>) -> Self {
+    pub(super) fn new(full: &'a [f32], mask: Mask<'a>) -> Self {
         match mask {
             Mask::Any => Choice::Draw(Candidates::Except(full, &[])),
             Mask::Except(ids) => Choice::Draw(Candidates::Except(full, ids)),
@@ -62,7 +62,7 @@ impl<'a> Choice<'a> {
     pub(super) fn of_known(logits: &'a [f32], known: Option<&'a [u32]>, mask: Mask<'a>) -> Self {
         match (known, mask) {
             (Some(known), Mask::Only(ids)) => Choice::Draw(Candidates::Listed { logits, known, ids }),
-            (_, mask) => Choice::of(logits, mask),
+            (_, mask) => Choice::new(logits, mask),
         }
     }
 }
@@ -184,7 +184,7 @@ impl Logits {
                 let logits = &self.listed[at * self.known.len()..(at + 1) * self.known.len()];
                 Choice::Draw(Candidates::Listed { logits, known: &self.known, ids })
             }
-            (_, _, full) => Choice::of(full.unwrap_or_default(), prompt.constraint.mask(state)),
+            (_, _, full) => Choice::new(full.unwrap_or_default(), prompt.constraint.mask(state)),
         }
     }
 }

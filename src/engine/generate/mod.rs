@@ -22,13 +22,13 @@ mod device_steps;
 mod evidence;
 mod groups;
 mod head;
-mod keep;
 mod on_device;
 mod particles;
 mod row;
 mod schedule;
 mod score;
 mod self_check;
+mod sink;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -40,8 +40,8 @@ pub use check_report::{NearTie, SelfCheck, SelfChecking, Verdict};
 pub use clock::{BatchSeconds, CpuClock, Phase, Span, Timing};
 pub use counts::{Traffic, WorkCounts};
 pub use drift_core::sampling::Sampling;
-pub use keep::{Forget, Keeper, News};
 pub use score::Text;
+pub use sink::{NoSink, TextDelta, TextSink};
 
 use self::on_device::Starter;
 use crate::model::cuda::{self, Gpu};
@@ -277,7 +277,7 @@ impl Engine {
     /// If a prompt does not fit into the context, the cache not into memory, a logit processor allows nothing, or the
     /// device fails: [`Error::DeviceLost`] where no candle can go on in this process.
     pub fn generate(&mut self, prompts: &[Prompt], options: &Options, job: &Job) -> Result<Generated> {
-        self.generate_keeping(prompts, options, &mut Forget, job)
+        self.generate_keeping(prompts, options, &mut NoSink, job)
     }
 
     /// Generates as [`Engine::generate`] does, and hands each text to `keeper` as soon as it is finished, in any order.
@@ -288,7 +288,7 @@ impl Engine {
         &mut self,
         prompts: &[Prompt],
         options: &Options,
-        keeper: &mut dyn Keeper,
+        keeper: &mut dyn TextSink,
         job: &Job,
     ) -> Result<Generated> {
         self.run(prompts, options, None, keeper, job)
@@ -306,7 +306,7 @@ impl Engine {
         steps: KernelSteps,
         job: &Job,
     ) -> Result<Generated> {
-        self.run(prompts, options, Some(Starter { start, steps }), &mut Forget, job)
+        self.run(prompts, options, Some(Starter { start, steps }), &mut NoSink, job)
     }
 
     /// Why a GPU's steps were done by candle's operations, if they had to be.
@@ -322,7 +322,7 @@ impl Engine {
         prompts: &[Prompt],
         options: &Options,
         starter: Option<Starter<'_>>,
-        keeper: &mut dyn Keeper,
+        keeper: &mut dyn TextSink,
         job: &Job,
     ) -> Result<Generated> {
         check(prompts, options, self.config())?;

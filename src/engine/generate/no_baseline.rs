@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::path::Path;
 
-use super::{Generated, Keeper, Options, Prompt};
+use super::{Generated, Options, Prompt, TextSink};
 use crate::model::{Config, Device};
 use drift_core::error::{Error, Parameter, Result};
 use drift_core::job::{InputHash, Job};
@@ -40,7 +40,13 @@ impl Baseline {
     }
 
     /// Generates for all prompts.
-    pub fn generate(&mut self, _: &[Prompt], _: &Options, _: &mut dyn Keeper, _: &Job) -> Result<Generated> {
+    pub fn generate(
+        &mut self,
+        _: &[Prompt],
+        _: &Options,
+        _: &mut dyn TextSink,
+        _: &Job,
+    ) -> Result<Generated> {
         match self.0 {}
     }
 }

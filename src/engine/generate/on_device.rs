@@ -9,7 +9,7 @@ use crate::model::cuda::{
 };
 use crate::model::{Cache, Decoder, FEW_ROWS, KernelSteps, Room};
 use drift_core::constraint::DeviceRule;
-use drift_core::constraint::automaton::{DeviceTable, Follow};
+use drift_core::constraint::automaton::{DeviceTable, MoleculeAutomaton};
 use drift_core::error::{Error, Parameter, Result};
 
 /// The longest prompt that a device reads in its steps, for each of its texts anew: about what one step has room for. Candle reads
@@ -50,18 +50,18 @@ fn unread(tokens: &[u32]) -> &[u32] {
 
 /// What all prompts are followed by, if it is one thing and a device can do it.
 enum Rule<'p> {
-    Automaton(Vec<&'p Follow>),
+    Automaton(Vec<&'p MoleculeAutomaton>),
     Any(u32),
 }
 
 /// None where a mask comes from the host, or prompts differ.
 fn rule(prompts: &[Prompt]) -> Option<Rule<'_>> {
-    let follows = prompts.iter().map(|prompt| match prompt.constraint.device_rule() {
-        DeviceRule::Automaton(follow) => Some(follow),
+    let automata = prompts.iter().map(|prompt| match prompt.constraint.device_rule() {
+        DeviceRule::Automaton(molecule_automaton) => Some(molecule_automaton),
         _ => None,
     });
-    if let Some(follows) = follows.collect::<Option<Vec<_>>>() {
-        return (!follows.is_empty()).then_some(Rule::Automaton(follows));
+    if let Some(automata) = automata.collect::<Option<Vec<_>>>() {
+        return (!automata.is_empty()).then_some(Rule::Automaton(automata));
     }
     let eos = prompts.iter().map(|prompt| match prompt.constraint.device_rule() {
         DeviceRule::Any { eos } => Some(eos),
@@ -91,12 +91,12 @@ pub(super) enum DeviceTask {
 
 impl DeviceTask {
     /// None where candle and the host do everything.
-    pub(super) fn of(prompts: &[Prompt], options: &Options) -> Option<Self> {
-        let follows = |prompt: &Prompt| matches!(prompt.constraint.device_rule(), DeviceRule::Automaton(_));
+    pub(super) fn new(prompts: &[Prompt], options: &Options) -> Option<Self> {
+        let automata = |prompt: &Prompt| matches!(prompt.constraint.device_rule(), DeviceRule::Automaton(_));
         match rule(prompts) {
             Some(Rule::Automaton(_)) if is_for_a_device(prompts, options) => Some(DeviceTask::Automaton),
             Some(Rule::Any(_)) if is_for_a_device(prompts, options) => Some(DeviceTask::Any),
-            _ if options.logs() || prompts.iter().all(follows) => None,
+            _ if options.logs() || prompts.iter().all(automata) => None,
             _ => Some(DeviceTask::Draws),
         }
     }
@@ -123,7 +123,7 @@ impl DeviceWork {
         (prompts, options): (&[Prompt], &Options),
     ) -> Result<Self> {
         let Some(starter) = starter.filter(|_| cache.rows() > 0) else { return Ok(DeviceWork::Nothing) };
-        let made = match DeviceTask::of(prompts, options) {
+        let made = match DeviceTask::new(prompts, options) {
             None => return Ok(DeviceWork::Nothing),
             Some(DeviceTask::Automaton | DeviceTask::Any) => {
                 let made = OnDevice::new(starter, (decoder, cache), (prompts, options));
@@ -178,11 +178,11 @@ impl<'d> OnDevice<'d> {
     ) -> Result<Self> {
         let vocab = decoder.config().vocab_size;
         let table = match rule(prompts) {
-            Some(Rule::Automaton(follows)) => {
-                let table = DeviceTable::new(&follows, vocab, false)?;
+            Some(Rule::Automaton(automata)) => {
+                let table = DeviceTable::new(&automata, vocab, false)?;
                 // With many legal ids the table is made for the whole vocabulary, whose head is one product.
                 let are_few = table.known as usize * FEW_ROWS <= vocab;
-                Some(if are_few { table } else { DeviceTable::new(&follows, vocab, true)? })
+                Some(if are_few { table } else { DeviceTable::new(&automata, vocab, true)? })
             }
             _ => None,
         };

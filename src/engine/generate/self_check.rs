@@ -61,7 +61,7 @@ pub(super) fn trusted<'g>(
     decoder: &Decoder,
     (prompts, options): (&[Prompt], &Options),
 ) -> Result<(Option<Starter<'g>>, Option<SelfCheck>)> {
-    let task = DeviceTask::of(prompts, options).filter(|_| options.self_check.is_wanted);
+    let task = DeviceTask::new(prompts, options).filter(|_| options.self_check.is_wanted);
     let (Some(starter), Some(task)) = (starter, task) else { return Ok((starter, None)) };
     let began = Instant::now();
     let checked = Checking { starter, decoder, prompts, options, task }.run();

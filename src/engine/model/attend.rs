@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::kernels::{softmax, vectorized};
-use super::registers::{
+use super::simd::{
     LANES, Number, OnRegisters, Registers, Strip, add_products, ask_for, pack, strips_of_line,
 };
 
@@ -300,7 +300,7 @@ mod tests {
     use half::bf16;
     use proptest::prelude::*;
 
-    use super::super::registers::{Eight, OnAnyRegisters, on_registers};
+    use super::super::simd::{Eight, OnAnyRegisters, on_registers};
     use super::*;
 
     impl<T: Number> OnAnyRegisters for Group<'_, T> {

@@ -11,8 +11,8 @@ use super::batch::Batch;
 use super::cache::LayerCache;
 use super::heads::{HeadNorm, Heads};
 use super::kernels;
-use super::registers::{Number, OnAnyRegisters, Registers, on_registers};
 use super::rope::Rope;
+use super::simd::{Number, OnAnyRegisters, Registers, on_registers};
 use super::tensors::{PassTensors, attention_of_tensors};
 
 /// What does not change from layer to layer of one pass.

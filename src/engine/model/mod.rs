@@ -26,8 +26,8 @@ mod memory;
 #[cfg(feature = "cuda")]
 mod pool;
 mod product;
-mod registers;
 mod rope;
+mod simd;
 mod synthetic;
 mod tensors;
 mod weights;

@@ -4,7 +4,7 @@
 
 use rayon::prelude::*;
 
-use super::registers::{
+use super::simd::{
     LANES, Number, OnAnyRegisters, OnRegisters, Registers, Strip, add_products, ask_for, on_registers, pack,
     strips_of_line,
 };
@@ -256,7 +256,7 @@ mod tests {
     use half::bf16;
     use proptest::prelude::*;
 
-    use super::super::registers::Eight;
+    use super::super::simd::Eight;
     use super::*;
 
     /// Numbers of both signs, by seed.

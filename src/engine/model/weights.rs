@@ -157,7 +157,7 @@ fn draw(seed: u64, matrix: u64, count: usize) -> Vec<f32> {
 /// The safetensors files of a checkpoint.
 fn weight_files(dir: &Path) -> Result<Vec<PathBuf>> {
     let file = ModelFolder::new(dir).needed_weights()?;
-    let weights = WeightFiles::of(&file, "give the index that came with the shards")?;
+    let weights = WeightFiles::find(&file, "give the index that came with the shards")?;
     let paths = weights.files();
     match paths.iter().find(|path| !path.is_file()) {
         Some(missing) => {
@@ -215,7 +215,7 @@ impl Reader<'_> {
             self.parts(end - start, |_, _| Ok(()))?;
             return Ok(None);
         }
-        let Some(float) = Float::of(info.dtype) else {
+        let Some(float) = Float::from_dtype(info.dtype) else {
             let problem = format!("`{name}` is stored as {:?}", info.dtype);
             return Err(Error::input(self.path.display(), problem, "drift reads F32, F16 and BF16"));
         };

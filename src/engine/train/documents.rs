@@ -11,7 +11,7 @@ use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Parameter, Result};
 use drift_core::job::Job;
 use drift_core::text::{self, SMILES_CLOSE, SMILES_OPEN, skeleton};
-use drift_core::tokenizer::{Class, Named, Token, Tokenizer};
+use drift_core::tokenizer::{Named, Token, TokenRole, Tokenizer};
 use drift_data::corpus::{AtomOrder, Conformer, Conformers, Part, ReadSummary};
 
 /// How much a token counts in the loss.
@@ -40,7 +40,7 @@ pub enum TokenKind {
 impl TokenKind {
     /// Of a token of an answer.
     fn of(token: &Token, answer: &str) -> Self {
-        if token.class == Class::Copy {
+        if token.class == TokenRole::Copy {
             return TokenKind::Copy;
         }
         let is_of_number = |c: char| c.is_ascii_digit() || ['-', '.'].contains(&c);
@@ -217,7 +217,7 @@ impl Writer<'_> {
                 .map(|conformer| {
                     let with_smiles = conformer.order == AtomOrder::Smiles;
                     let document = || Document::new(conformer, self.tokenizer, self.end, self.dialect);
-                    with_smiles.then(|| Ok((Part::of(conformer), document()?))).transpose()
+                    with_smiles.then(|| Ok((Part::from_conformer(conformer), document()?))).transpose()
                 })
                 .collect::<Result<_>>()?;
             for (conformer, made) in batch.conformers.iter().zip(made) {

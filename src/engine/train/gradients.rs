@@ -4,12 +4,12 @@
 use candle_core::Device;
 use rayon::prelude::*;
 
+use super::autograd::Autograd;
 use super::batches::packs;
 use super::documents::{Document, Loss, pack};
 use super::kernels::{Prediction, add};
 use super::network::{Network, Pack};
 use super::parameters::ParameterLayout;
-use super::recorded::Recorded;
 use crate::model::Config;
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
@@ -29,13 +29,13 @@ pub enum Gradients {
     /// Formulas that are written out by hand, on all threads: the way for a CPU.
     ByHand,
     /// Candle, on this device: the way for a GPU.
-    Recorded(Device),
+    Autograd(Device),
 }
 
 /// A decoder that can be trained.
 pub(super) enum Trainable {
     ByHand(Network),
-    Recorded { network: Box<Recorded>, pack_tokens: usize },
+    Autograd { network: Box<Autograd>, pack_tokens: usize },
 }
 
 /// The loss of a batch.
@@ -56,8 +56,8 @@ impl Trainable {
     pub(super) fn new(by: &Gradients, config: &Config, longest: usize) -> Result<Self> {
         Ok(match by {
             Gradients::ByHand => Trainable::ByHand(Network::new(config, longest)),
-            Gradients::Recorded(device) => Trainable::Recorded {
-                network: Box::new(Recorded::new(config, longest, device).map_err(candle)?),
+            Gradients::Autograd(device) => Trainable::Autograd {
+                network: Box::new(Autograd::new(config, longest, device).map_err(candle)?),
                 pack_tokens: recorded_tokens(config, longest),
             },
         })
@@ -67,7 +67,7 @@ impl Trainable {
     pub(super) fn layout(&self) -> &ParameterLayout {
         match self {
             Trainable::ByHand(network) => &network.layout,
-            Trainable::Recorded { network, .. } => &network.layout,
+            Trainable::Autograd { network, .. } => &network.layout,
         }
     }
 
@@ -84,7 +84,7 @@ impl Trainable {
     ) -> Result<BatchLoss> {
         let limit = match self {
             Trainable::ByHand(_) => PACK_TOKENS,
-            Trainable::Recorded { pack_tokens, .. } => *pack_tokens,
+            Trainable::Autograd { pack_tokens, .. } => *pack_tokens,
         };
         let packs: Vec<Pack> = packs(batch, limit).into_par_iter().map(|part| pack(part, loss)).collect();
         let weight = packs.iter().map(weight).sum();
@@ -101,7 +101,7 @@ impl Trainable {
                 let nats = parts.iter().map(|(nats, _)| nats).sum();
                 (nats, sum(parts.into_iter().map(|(_, gradient)| gradient).collect()))
             }
-            Trainable::Recorded { network, .. } => {
+            Trainable::Autograd { network, .. } => {
                 job.check()?;
                 let weights = network.weights(weights).map_err(candle)?;
                 network.gradient(&weights, &packs).map_err(candle)?
@@ -130,7 +130,7 @@ impl Trainable {
                 });
                 predictions.collect()
             }
-            Trainable::Recorded { network, pack_tokens } => {
+            Trainable::Autograd { network, pack_tokens } => {
                 let weights = network.weights(weights).map_err(candle)?;
                 let mut predictions = Vec::new();
                 for part in packs(documents, *pack_tokens) {

@@ -11,6 +11,7 @@
 
 pub mod attention;
 pub mod augment;
+pub mod autograd;
 mod backward;
 pub mod batches;
 pub mod documents;
@@ -23,7 +24,6 @@ mod new_rows;
 pub mod optimizer;
 pub mod parameters;
 pub mod recipe;
-pub mod recorded;
 pub mod report;
 mod start;
 pub mod state;

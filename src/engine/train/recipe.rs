@@ -33,7 +33,7 @@ pub struct Shape {
 
 impl Shape {
     /// Of a checkpoint, with documents of up to `context` tokens.
-    pub fn of(config: &Config, context: usize) -> Self {
+    pub fn from_config(config: &Config, context: usize) -> Self {
         Shape {
             architecture: config.architecture,
             hidden: config.hidden_size,

@@ -234,12 +234,12 @@ fn with_end(mut config: Value, end: &Named) -> Value {
 fn widest(folder: &ModelFolder) -> Result<Float> {
     let Some(file) = folder.weights() else { return Ok(Float::Bf16) };
     let mut widest = None;
-    for file in WeightFiles::of(&file, "give the index that came with the shards")?.files() {
+    for file in WeightFiles::find(&file, "give the index that came with the shards")?.files() {
         if !file.is_file() {
             continue;
         }
         let tensors = Header::read(file)?.tensors;
-        let types = tensors.tensors().into_values().filter_map(|info| Float::of(info.dtype));
+        let types = tensors.tensors().into_values().filter_map(|info| Float::from_dtype(info.dtype));
         widest = types.chain(widest).max();
     }
     Ok(widest.unwrap_or(Float::Bf16))

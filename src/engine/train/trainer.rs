@@ -86,7 +86,7 @@ pub fn train(plan: &TrainPlan, corpus: &dyn Conformers, job: &Job) -> Result<Tra
     let mut inputs = documents.summary.inputs.clone();
     inputs.push(plan.tokenizer.source.clone());
     let recipe = Recipe {
-        shape: Shape::of(&config, context),
+        shape: Shape::from_config(&config, context),
         schedule: plan.schedule,
         loss: plan.loss,
         augmentation: plan.augmentation,
@@ -280,7 +280,7 @@ impl Run<'_> {
     fn report(&self, past: &Past, stored: Option<Validation>) -> TrainReport {
         TrainReport {
             schema: SCHEMA,
-            provenance: Provenance::of(self.recipe.inputs.clone()),
+            provenance: Provenance::from_inputs(self.recipe.inputs.clone()),
             finished: stored.is_some(),
             recipe: self.recipe.clone(),
             eos_token: self.end.text.clone(),

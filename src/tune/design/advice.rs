@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{SchemeKind, possible};
 use crate::placeholder::{FitReport, takes_templates};
 use drift_core::constraint::automaton::AutomatonProcessor;
-use drift_core::constraint::{LogitProcessor, LpKind, Placeholder, Specials};
+use drift_core::constraint::{LogitProcessor, Placeholder, ProcessorKind, Specials};
 use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
 use drift_core::tokenizer::Tokenizer;
@@ -29,7 +29,7 @@ pub fn automaton(tokenizer: &Arc<Tokenizer>, encoding: Encoding, eos: u32) -> Re
 /// # Errors
 /// Those of [`LogitProcessor::new`]; where the automaton refuses a tokenizer, the remedy says what works instead.
 pub fn logit_processor(
-    kind: LpKind,
+    kind: ProcessorKind,
     tokenizer: &Arc<Tokenizer>,
     encoding: Encoding,
     placeholder: Option<&Placeholder>,
@@ -37,7 +37,7 @@ pub fn logit_processor(
 ) -> Result<LogitProcessor> {
     LogitProcessor::new(kind, tokenizer.clone(), encoding, placeholder, specials).map_err(
         |error| match kind {
-            LpKind::Automaton => advised(error, tokenizer, encoding),
+            ProcessorKind::Automaton => advised(error, tokenizer, encoding),
             _ => error,
         },
     )

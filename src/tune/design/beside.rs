@@ -40,7 +40,7 @@ impl Beside {
     ///
     /// # Errors
     /// If a configuration cannot be read.
-    pub fn of(base: &Path) -> Result<Self> {
+    pub fn read(base: &Path) -> Result<Self> {
         let mut beside = match Tokenizer::embedded_by_name(base) {
             Some(_) => Beside::default(),
             None => Self::in_folder(&ModelFolder::around(base))?,

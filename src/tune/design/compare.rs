@@ -62,7 +62,7 @@ pub struct Designed<'d> {
 
 impl<'d> Designed<'d> {
     /// Of a result.
-    pub fn of(trained: &'d Trained) -> Self {
+    pub fn new(trained: &'d Trained) -> Self {
         Designed {
             json: &trained.tokenizer_json,
             new_tokens: &trained.new_tokens.new_tokens,
@@ -89,7 +89,7 @@ pub fn compare_with_design(
         Err(Error::Parameter { parameter: Parameter::Budget, .. }) => None,
         Err(error) => return Err(error),
     };
-    compare(plan, designed.as_ref().map(Designed::of), corpus, job)
+    compare(plan, designed.as_ref().map(Designed::new), corpus, job)
 }
 
 /// Extends the base by `plan.tokens` tokens in every way, and measures all on the corpus.
@@ -168,7 +168,7 @@ fn continued(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> Result
 /// Continued BPE with every block as one word.
 fn in_whole_blocks(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> Result<Entry> {
     let MergesPlan { base, base_json, .. } = plan;
-    let inside = |numbers: &&[Fixed; 3]| Filled::of(numbers, plan.grammar()).is_some();
+    let inside = |numbers: &&[Fixed; 3]| Filled::from_numbers(numbers, plan.grammar()).is_some();
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for numbers in sample.numbers().filter(inside).take(WHOLE_BLOCKS) {
         let text = text::write("[C]<>", &[*numbers], plan.grammar().dialect());
@@ -251,7 +251,7 @@ fn rows(
     let first = base.map(|(tokenizer, _)| tokenizer);
     let tokenizers: Vec<&Tokenizer> =
         first.into_iter().chain(entries.iter().map(|entry| &entry.tokenizer)).collect();
-    let measured = Measured::of(&tokenizers, grammar, corpus, job)?;
+    let measured = Measured::from_corpus(&tokenizers, grammar, corpus, job)?;
     let mut rows: Vec<MethodRow> = first.iter().map(|_| base_row(&measured)).collect();
     for (index, entry) in (rows.len()..).zip(entries) {
         let total = measured.total(index);

@@ -53,10 +53,10 @@ impl Base {
     /// A tokenizer from a path or by an embedded name, with what lies beside it.
     ///
     /// # Errors
-    /// As [`Tokenizer::load_for`] and [`Beside::of`].
+    /// As [`Tokenizer::load_for`] and [`Beside::read`].
     pub fn load(path: &Path, job: &Job) -> Result<Self> {
         let (tokenizer, json) = Tokenizer::load_for(path, job)?;
-        Ok(Base { tokenizer, json, beside: Beside::of(path)? })
+        Ok(Base { tokenizer, json, beside: Beside::read(path)? })
     }
 
     /// Its JSON, [as it is read](as_read).
@@ -208,8 +208,8 @@ impl TokenizerRequest {
             .vocabulary
             .for_model(beside.model_rows(), rows.as_ref().map(|rows| rows.report.clone()));
         if self.compare {
-            let merges = MergesPlan::of(plan, trained.report.new_tokens);
-            trained.report.comparison = Some(compare(merges, Some(Designed::of(&trained)), corpus, job)?);
+            let merges = MergesPlan::new(plan, trained.report.new_tokens);
+            trained.report.comparison = Some(compare(merges, Some(Designed::new(&trained)), corpus, job)?);
         }
         Ok(MadeTokenizer {
             trained: trained.map(|report| TokenizerReport::Designed(report.into())),
@@ -227,7 +227,7 @@ impl TokenizerRequest {
         corpus: &dyn Conformers,
         job: &Job,
     ) -> Result<MadeTokenizer> {
-        let mut trained = train_merges(MergesPlan::of(&plan, tokens), corpus, job)?;
+        let mut trained = train_merges(MergesPlan::new(&plan, tokens), corpus, job)?;
         let rows = beside.rows(&plan.base, &trained.new_tokens)?;
         trained
             .report
@@ -236,7 +236,7 @@ impl TokenizerRequest {
         if self.compare {
             // The design is a row of a table here, not what is written.
             let plan = ExtensionPlan { contexts: 1, ..plan };
-            let merges = MergesPlan::of(&plan, tokens);
+            let merges = MergesPlan::new(&plan, tokens);
             trained.report.comparison = Some(compare_with_design(&plan, merges, corpus, job)?);
         }
         Ok(MadeTokenizer {

@@ -18,7 +18,7 @@ use super::front::designs;
 use super::measured::corpus::Measured;
 use super::measured::sample::read_as;
 use super::report::designed::{AnnealingReport, DesignReport};
-use super::report::front::{Front, TokenizerPoint};
+use super::report::front::{ParetoFront, TokenizerPoint};
 use super::report::trained::Trained;
 use super::report::vocabulary::{SCHEMA, VocabularyReport};
 use super::scheme::cuts::{Scheme, SchemeKind};
@@ -64,7 +64,7 @@ fn extended(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<
     // Refuses what cannot be extended or measured at all, before any work.
     extendable((base, base_json), plan.dialect, *range)?;
     read_as(plan.dialect, corpus)?;
-    let known = BaseVocabulary::of(base, Alphabet::of(base_json));
+    let known = BaseVocabulary::of(base, Alphabet::from_json(base_json));
     let spaces = DesignSpaces::new(*kind, *range, (plan.dialect, plan.fewest_decimals), &known)?;
     let Optimum { scheme, .. } = reach(plan, &spaces, &known)?;
     job.check()?;
@@ -120,7 +120,7 @@ pub fn possible(base: &Tokenizer, kind: SchemeKind, encoding: Encoding) -> Resul
         return Err(another_way(&base.name));
     }
     extendable((base, &base_json), encoding, Range::USUAL)?;
-    let known = BaseVocabulary::of(base, Alphabet::of(&base_json));
+    let known = BaseVocabulary::of(base, Alphabet::from_json(&base_json));
     let spaces = DesignSpaces::new(kind, Range::USUAL, (encoding, None), &known)?;
     let least = match (encoding.is_decimal(), kind) {
         (false, _) => 0,
@@ -156,7 +156,7 @@ pub fn drafts(
     tokens: impl Iterator<Item = usize>,
     each: &mut dyn FnMut(&Tokenizer, u64) -> Result<()>,
 ) -> Result<()> {
-    let known = BaseVocabulary::of(base, Alphabet::of(base_json));
+    let known = BaseVocabulary::of(base, Alphabet::from_json(base_json));
     let spaces = DesignSpaces::new(kind, Range::USUAL, (encoding, None), &known)?;
     for tokens in tokens.filter(|tokens| spaces.tokens().contains(tokens)) {
         let Some(Optimum { scheme, new_tokens }) = spaces.optimum(tokens, MAX_NEW_TOKENS) else { continue };
@@ -201,22 +201,22 @@ impl Design {
         let ExtensionPlan { base, kind, range, .. } = plan;
         let Design { scheme, tokenizer, annealed, guarantees, .. } = self;
         let (tokens, new_tokens) = (scheme.tokens_per_block(), self.new_tokens.len() as u64);
-        let measured = Measured::of(&[&tokenizer, base], scheme.grammar, corpus, job)?;
+        let measured = Measured::from_corpus(&[&tokenizer, base], scheme.grammar, corpus, job)?;
         let (total, base_total) = (measured.total(0), measured.total(1));
         let (lower_bound, lower_bound_by) = spaces.lower_bound(tokens, known.texts());
         let dialect = (plan.dialect, plan.fewest_decimals);
-        let front = Front {
+        let front = ParetoFront {
             designs: designs(*range, dialect, known, &measured.reach, (*kind, tokens), job)?,
             tokenizers: vec![
-                TokenizerPoint::of(&base.name, 0, &base_total.inside),
-                TokenizerPoint::of(&tokenizer.name, new_tokens, &total.inside),
+                TokenizerPoint::new(&base.name, 0, &base_total.inside),
+                TokenizerPoint::new(&tokenizer.name, new_tokens, &total.inside),
             ],
         };
         let mut inputs = measured.inputs.clone();
         inputs.push(base.source.clone());
         Ok(DesignReport {
             schema: SCHEMA,
-            provenance: Provenance::of(inputs),
+            provenance: Provenance::from_inputs(inputs),
             base: base.name.clone(),
             kind: *kind,
             dialect: plan.dialect,
@@ -231,9 +231,9 @@ impl Design {
             lower_bound_by,
             gap: new_tokens.saturating_sub(lower_bound),
             least_in_space: new_tokens,
-            search: AnnealingReport::of(&annealed, plan.seed, new_tokens),
+            search: AnnealingReport::new(&annealed, plan.seed, new_tokens),
             examples: scheme.grammar.counts().rev().map(|decimals| scheme.example(decimals)).collect(),
-            vocabulary: VocabularyReport::of(
+            vocabulary: VocabularyReport::new(
                 &tokenizer,
                 (&self.new_tokens, self.reused),
                 &total,

@@ -27,7 +27,7 @@ pub fn train_merges(
     let sample = LearningSample::read(corpus, plan.grammar().dialect(), job)?;
     let MergesPlan { base, base_json, .. } = plan;
     let merged = merge(plan, &sample, job)?;
-    let measured = Measured::of(&[&merged.tokenizer, base], merged.scheme.grammar, corpus, job)?;
+    let measured = Measured::from_corpus(&[&merged.tokenizer, base], merged.scheme.grammar, corpus, job)?;
     // Isolating blocks gives up merges such as `]<`, so few new tokens can make texts longer than they were.
     if measured.total(0).tokens >= measured.total(1).tokens {
         let problem = format!("with {} new tokens, blocks by themselves save nothing", plan.tokens);
@@ -61,7 +61,7 @@ fn report(
     let new_tokens = merged.new_tokens.len() as u64;
     LearnedReport {
         schema: SCHEMA,
-        provenance: Provenance::of(inputs),
+        provenance: Provenance::from_inputs(inputs),
         way: Way::Merges,
         base: Some(base.name.clone()),
         kind,
@@ -78,13 +78,13 @@ fn report(
         lower_bound: proved.lower_bound,
         gap: new_tokens.saturating_sub(proved.lower_bound),
         example: merged.scheme.example(merged.scheme.grammar.decimals()),
-        vocabulary: VocabularyReport::of(
+        vocabulary: VocabularyReport::new(
             &merged.tokenizer,
             (&merged.new_tokens, 0),
             &total,
             Some(&base_total),
         ),
-        learned_from: LearnedFrom::of(sample),
+        learned_from: LearnedFrom::new(sample),
         corpus: measured.report(0, Some(1), blocks.usual),
         guarantees: Promises::Extension(guarantees),
         comparison: None,

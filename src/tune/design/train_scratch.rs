@@ -43,7 +43,7 @@ pub fn train_scratch(
     let made = scratch(plan, &sample, job)?;
     let pieces = made.pieces()?;
     let promises = promises(&made, &pieces, plan.contexts, &sample, job)?;
-    let measured = Measured::of(&[&made.tokenizer], made.scheme.grammar, corpus, job)?;
+    let measured = Measured::from_corpus(&[&made.tokenizer], made.scheme.grammar, corpus, job)?;
     let proved = proved(plan.kind, &made, &pieces);
     let comparison =
         if plan.compare { Some(compare_scratch(&made, proved, (corpus, &sample), job)?) } else { None };
@@ -84,11 +84,12 @@ fn promises(
 
 /// What is known of the blocks of the range.
 fn proved(kind: SchemeKind, made: &Scratch, pieces: &Pieces) -> Proved {
-    let table = PieceTable::of(&made.scheme);
+    let table = PieceTable::from_scheme(&made.scheme);
     let lengths: Vec<usize> = table.strings.iter().map(|string| pieces[string].len()).collect();
     // Of the bytes that it begins with, only these can stand in a block.
-    let usable = Usable::of(made.scheme.grammar, ["<", ">", "-", ".", ","].into_iter().chain(DIGITS));
-    Proved::of(kind, made.scheme.grammar, table.extremes(&lengths), usable)
+    let usable =
+        Usable::from_vocabulary(made.scheme.grammar, ["<", ">", "-", ".", ","].into_iter().chain(DIGITS));
+    Proved::new(kind, made.scheme.grammar, table.extremes(&lengths), usable)
 }
 
 const DIGITS: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
@@ -105,7 +106,7 @@ fn report(
     let new_tokens = made.new_tokens.len() as u64;
     LearnedReport {
         schema: SCHEMA,
-        provenance: Provenance::of(measured.inputs.clone()),
+        provenance: Provenance::from_inputs(measured.inputs.clone()),
         way: Way::VocabSize,
         base: None,
         kind: plan.kind,
@@ -122,8 +123,8 @@ fn report(
         lower_bound: proved.lower_bound,
         gap: new_tokens.saturating_sub(proved.lower_bound),
         example: made.scheme.example(made.scheme.grammar.decimals()),
-        vocabulary: VocabularyReport::of(&made.tokenizer, (&made.new_tokens, 0), &total, None),
-        learned_from: LearnedFrom::of(sample),
+        vocabulary: VocabularyReport::new(&made.tokenizer, (&made.new_tokens, 0), &total, None),
+        learned_from: LearnedFrom::new(sample),
         corpus: measured.report(0, None, blocks.usual),
         guarantees: Promises::Scratch(promises),
         comparison: None,

@@ -91,7 +91,7 @@ impl Losses {
             }
             // A file's own order has no SMILES to judge by.
             if conformer.order == AtomOrder::Smiles {
-                let checker = || Chemistry::of(&skeleton::smiles(&conformer.skeleton)).ok();
+                let checker = || Chemistry::from_smiles(&skeleton::smiles(&conformer.skeleton)).ok();
                 checkers.entry(&conformer.skeleton).or_insert_with(checker);
             }
         }

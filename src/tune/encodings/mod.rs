@@ -75,7 +75,7 @@ pub fn compare_encodings(
     let recommended = recommend(&mut rows);
     Ok(EncodingsReport {
         schema: SCHEMA,
-        provenance: Provenance::of(inputs),
+        provenance: Provenance::from_inputs(inputs),
         conformers,
         skipped: summary.skipped,
         skipped_records: summary.skipped_records,

@@ -133,17 +133,17 @@ fn written(
 
 /// How many tokens of an answer are forced; none if the automaton does not take it.
 fn forced(automaton: &AutomatonProcessor, skeleton: &str, ids: &[u32]) -> Option<u64> {
-    let follow = automaton.follow(skeleton).ok()?;
-    let mut state = follow.start();
+    let molecule_automaton = automaton.molecule(skeleton).ok()?;
+    let mut state = molecule_automaton.start();
     let mut forced = 0;
     for &id in ids {
-        let mask = follow.mask(&state);
+        let mask = molecule_automaton.mask(&state);
         if !mask.allows(id) {
             return None;
         }
         // Runs of forced tokens are fed in one pass with the token before them, so none of them takes a pass of its own.
         forced += u64::from(matches!(mask, Mask::Forced(_)));
-        follow.advance(&mut state, id);
+        molecule_automaton.advance(&mut state, id);
     }
     Some(forced)
 }

@@ -4,7 +4,7 @@
 //! conformers of `sqrt(Σ_class error² / atoms)`. Each grows with each class's own share, so a partial assignment with the
 //! other classes at their least u and j and at no error bounds every completion from below.
 
-use super::counts::{Damage, OPTIONS, add_errors, precision_of, rmsd_pico};
+use super::counts::{OPTIONS, ReplayTotals, add_errors, precision_of, rmsd_pico};
 use super::objective::Objective;
 use super::replay::BlockReplay;
 use drift_core::encoding::Precision;
@@ -53,7 +53,7 @@ impl ClassProblem {
     }
 
     /// What an assignment does: F for each class.
-    pub fn damage(&self, assignment: &[u8]) -> Damage {
+    pub fn damage(&self, assignment: &[u8]) -> ReplayTotals {
         self.damage_of(&self.costs(assignment))
     }
 
@@ -61,13 +61,13 @@ impl ClassProblem {
         assignment.iter().zip(&self.classes).map(|(&free, costs)| &costs[usize::from(free)]).collect()
     }
 
-    fn damage_of(&self, chosen: &[&Cost]) -> Damage {
-        let mut damage = Damage {
+    fn damage_of(&self, chosen: &[&Cost]) -> ReplayTotals {
+        let mut damage = ReplayTotals {
             conformers: self.atoms.len() as u64,
             blocks: self.blocks,
             unparsable_blocks: chosen.iter().map(|c| c.unparsable).sum(),
             junk_tokens: chosen.iter().map(|c| c.junk).sum(),
-            ..Damage::default()
+            ..ReplayTotals::default()
         };
         // A conformer whose block is unparsable has no RMSD; it is counted apart, so that its absence does not pass for a good
         // mean.
@@ -99,7 +99,7 @@ impl ClassProblem {
 
     /// The assignment of least harm among the numbers of FREE tokens that are `allowed`, by exhaustive branch and bound;
     /// ties go to those that stand first there. `None` if none is allowed.
-    pub fn solve(&self, objective: &Objective, allowed: &[u8]) -> Option<(Vec<u8>, Damage)> {
+    pub fn solve(&self, objective: &Objective, allowed: &[u8]) -> Option<(Vec<u8>, ReplayTotals)> {
         // Options that another one dominates are dropped before the search: the tree has one level for each class and one
         // branch for each option.
         let lists: Vec<Vec<&Cost>> =
@@ -180,7 +180,7 @@ struct BranchAndBound<'a> {
     problem: &'a ClassProblem,
     objective: &'a Objective,
     lists: &'a [Vec<&'a Cost>],
-    best: Option<(Vec<&'a Cost>, Damage)>,
+    best: Option<(Vec<&'a Cost>, ReplayTotals)>,
 }
 
 impl<'a> BranchAndBound<'a> {
@@ -206,7 +206,7 @@ impl<'a> BranchAndBound<'a> {
 
     /// At most the damage of any completion of `chosen`; the damage itself where nothing is left to choose. Counts are
     /// added before anything is divided.
-    fn bound(&self, chosen: &[&Cost]) -> Damage {
+    fn bound(&self, chosen: &[&Cost]) -> ReplayTotals {
         let mut damage = self.problem.damage_of(chosen);
         let rest = &self.lists[chosen.len()..];
         let least = |part: fn(&Cost) -> u64| -> u64 {

@@ -37,7 +37,7 @@ pub struct Inside {
 /// If the tokenizer cannot encode the text, or a block has more tokens than a record holds.
 pub fn inside(tokenizer: &Tokenizer, text: &str, encoding: Encoding) -> Result<Inside> {
     let InBlocks { ends, copied } = tokenizer.in_slots(text, encoding)?;
-    let blocks = ends.iter().map(|ends| BlockTokens::of(ends, tokenizer)).collect::<Result<_>>()?;
+    let blocks = ends.iter().map(|ends| BlockTokens::from_ends(ends, tokenizer)).collect::<Result<_>>()?;
     let reaches = |slot: &Range<usize>| {
         copied.iter().any(|token| slot.start.max(token.start) < slot.end.min(token.end))
     };

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::attainable::Attainable;
-use super::counts::{Damage, OPTIONS};
+use super::counts::{OPTIONS, ReplayTotals};
 use super::objective::Objective;
 
 /// Least harm reached, least harm possible, and the difference.
@@ -22,7 +22,12 @@ pub struct Certificate {
 
 impl Certificate {
     /// Compares what was reached with what is possible.
-    pub fn new(objective: &Objective, reached: &Damage, bound: &Damage, proof: Option<String>) -> Self {
+    pub fn new(
+        objective: &Objective,
+        reached: &ReplayTotals,
+        bound: &ReplayTotals,
+        proof: Option<String>,
+    ) -> Self {
         let [reached, lower_bound] = [reached, bound].map(|damage| objective.harm(damage).parts());
         let gap = std::array::from_fn(|part| reached[part] - lower_bound[part]);
         Certificate { objective: reached, lower_bound, gap, proof }
@@ -31,8 +36,8 @@ impl Certificate {
     /// The certificate of one placeholder.
     pub fn of_one(
         objective: &Objective,
-        reached: &Damage,
-        damage: impl Fn(u8) -> Damage,
+        reached: &ReplayTotals,
+        damage: impl Fn(u8) -> ReplayTotals,
         attainable: &Attainable,
     ) -> Self {
         // The bound starts at what was reached, so that it is never worse.
@@ -91,13 +96,13 @@ mod tests {
     use std::collections::BTreeMap;
 
     /// Junk above 5 tokens, unparsable blocks below.
-    fn damage(free: u8) -> Damage {
-        Damage {
+    fn damage(free: u8) -> ReplayTotals {
+        ReplayTotals {
             conformers: 1,
             blocks: 4,
             junk_tokens: u64::from(free.saturating_sub(5)),
             unparsable_blocks: u64::from(5u8.saturating_sub(free)),
-            ..Damage::default()
+            ..ReplayTotals::default()
         }
     }
 

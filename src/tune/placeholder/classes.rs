@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::assignment::{ClassProblem, ClassifiedConformer};
 use super::certificate::Certificate;
-use super::counts::{Damage, OPTIONS};
+use super::counts::{OPTIONS, ReplayTotals};
 use super::grammar::{Numbers, Space};
 use super::objective::{Harm, Objective};
 use super::replay::BlockReplay;
@@ -218,7 +218,7 @@ fn placeholder(choices: &[(u8, String)], free: u8) -> String {
 }
 
 /// What argmin finds by itself.
-fn search_classes(plan: &ClassPlan<'_>, problem: &ClassProblem, classes: usize) -> Result<Damage> {
+fn search_classes(plan: &ClassPlan<'_>, problem: &ClassProblem, classes: usize) -> Result<ReplayTotals> {
     let known: std::cell::RefCell<HashMap<Numbers, u8>> = std::cell::RefCell::default();
     let free = |numbers: &Numbers| -> Result<u8> {
         if let Some(free) = known.borrow().get(numbers) {
@@ -229,7 +229,7 @@ fn search_classes(plan: &ClassPlan<'_>, problem: &ClassProblem, classes: usize) 
         Ok(free)
     };
     // Many strings come to few numbers.
-    let damages: std::cell::RefCell<HashMap<Vec<u8>, Damage>> = std::cell::RefCell::default();
+    let damages: std::cell::RefCell<HashMap<Vec<u8>, ReplayTotals>> = std::cell::RefCell::default();
     let found = search(plan.space, classes, plan.objective, plan.settings, |placeholders| {
         let assignment: Vec<u8> = placeholders.iter().map(free).collect::<Result<_>>()?;
         let mut damages = damages.borrow_mut();
@@ -397,9 +397,9 @@ mod tests {
         let by_order = compared(Objective::default(), [6, 6], [2, 6]);
         assert_eq!(by_order, (ComparedHarm::UnparsableBlocks, -0.5));
         let weights = [0.1, 0.0, 1.0];
-        let (what, gain) = compared(Objective::of(1e-3, Some(weights)), [6, 6], [2, 6]);
+        let (what, gain) = compared(Objective::new(1e-3, Some(weights)), [6, 6], [2, 6]);
         assert!(what == ComparedHarm::WeightedSum && (gain - (0.5 - 0.05)).abs() < 1e-12, "{gain}");
-        let objective = Objective::of(1e-3, Some(weights));
+        let objective = Objective::new(1e-3, Some(weights));
         assert_eq!(what.of([0.5, 7.0, 0.25], &objective), Some(0.3));
         assert_eq!(ComparedHarm::Rmsd.of([0.5, 7.0, 0.25], &objective), Some(7.0));
         assert_eq!(ComparedHarm::Nothing.of([0.5, 7.0, 0.25], &objective), None);
@@ -408,7 +408,7 @@ mod tests {
     #[test]
     fn rmsd_below_the_tolerance_is_no_gain() {
         let rmsd = 0.1 / f64::sqrt(2.0);
-        let gain = |tolerance| compared(Objective::of(tolerance, Some([0.0, 1.0, 0.0])), [5, 5], [5, 6]).1;
+        let gain = |tolerance| compared(Objective::new(tolerance, Some([0.0, 1.0, 0.0])), [5, 5], [5, 6]).1;
         assert!(
             (gain(0.0) - rmsd).abs() < 1e-9 && (gain(0.05) - (rmsd - 0.05)).abs() < 1e-9,
             "{}",

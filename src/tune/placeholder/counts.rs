@@ -39,7 +39,7 @@ pub struct ReplayCounts {
 
 /// What one number of FREE tokens, or one per class of block, does to a corpus: exact counts and sums.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Damage {
+pub struct ReplayTotals {
     /// Conformers replayed.
     pub conformers: u64,
     /// Blocks replayed.
@@ -82,7 +82,7 @@ impl BlockReplay {
     }
 }
 
-impl Damage {
+impl ReplayTotals {
     /// Conformers without an unparsable block.
     pub fn readable_conformers(&self) -> u64 {
         self.conformers - self.unparsable_conformers
@@ -101,7 +101,7 @@ impl Damage {
     }
 
     /// Compares mean RMSDs by cross-multiplication; without a readable conformer it is the largest.
-    pub fn compare_rmsd(&self, other: &Damage) -> Ordering {
+    pub fn compare_rmsd(&self, other: &ReplayTotals) -> Ordering {
         let (mine, theirs) = (self.readable_conformers(), other.readable_conformers());
         match (mine, theirs) {
             // Cross-multiplying by 0 would call everything equal, so the side without a readable conformer is put last by hand.
@@ -166,13 +166,13 @@ impl ReplayCounts {
     }
 
     /// What a template does that forces a digit or a sign: all blocks are held to be lost.
-    pub fn all_lost(&self) -> Damage {
-        Damage {
+    pub fn all_lost(&self) -> ReplayTotals {
+        ReplayTotals {
             conformers: self.conformers,
             blocks: self.blocks,
             unparsable_blocks: self.blocks,
             unparsable_conformers: self.conformers,
-            ..Damage::default()
+            ..ReplayTotals::default()
         }
     }
 
@@ -192,16 +192,16 @@ impl ReplayCounts {
     }
 
     /// What `free` FREE tokens in every block do.
-    pub fn damage(&self, free: u8) -> Damage {
+    pub fn damage(&self, free: u8) -> ReplayTotals {
         let free = usize::from(free);
-        let mut damage = Damage {
+        let mut damage = ReplayTotals {
             conformers: self.conformers,
             blocks: self.blocks,
             // `parsable_from` is the smallest F that is enough, so blocks above `free` are the unparsable ones.
             unparsable_blocks: self.parsable_from[free + 1..].iter().sum(),
             unparsable_conformers: self.readable_from[free + 1..].iter().sum(),
             rmsd_pico: self.rmsd_pico[free],
-            ..Damage::default()
+            ..ReplayTotals::default()
         };
         for (tokens, &blocks) in self.tokens.iter().enumerate() {
             match tokens.cmp(&free) {

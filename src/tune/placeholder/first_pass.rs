@@ -60,7 +60,7 @@ impl FirstPass {
     ///
     /// # Errors
     /// As [`Conformers::read`].
-    pub(super) fn of(corpus: &dyn Conformers, seed: u64, job: &Job) -> Result<Self> {
+    pub(super) fn run(corpus: &dyn Conformers, seed: u64, job: &Job) -> Result<Self> {
         let mut kept = Some(Vec::new());
         let (mut blocks, mut in_file_order) = (0u64, 0u64);
         let mut found = BTreeSet::new();
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn a_corpus_that_grows_between_the_passes_is_refused() {
         let (corpus, job) = (Growing(AtomicU64::new(0)), Job::default());
-        let pass = FirstPass::of(&corpus, 0, &job).unwrap();
+        let pass = FirstPass::run(&corpus, 0, &job).unwrap();
         let message = pass.again(&corpus, &job, &mut |_| Ok(())).unwrap_err().to_string();
         assert!(message.contains("changed while it was read: 801 conformers the first time, 802 the second"));
     }

@@ -33,7 +33,7 @@ pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitRepo
             "give the inside of a block: 0.0000,0.0000,0.0000",
         ));
     }
-    let first_pass = FirstPass::of(corpus, plan.seed, job)?;
+    let first_pass = FirstPass::run(corpus, plan.seed, job)?;
     let mut refused = Vec::new();
     let mut tasks = Vec::new();
     for tokenizer in &plan.tokenizers {
@@ -63,7 +63,7 @@ pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitRepo
     inputs.extend(plan.tokenizers.iter().map(|t| t.source.clone()));
     Ok(FitReport {
         schema: SCHEMA.to_owned(),
-        provenance: Provenance::of(inputs),
+        provenance: Provenance::from_inputs(inputs),
         corpus: CorpusReport {
             conformers: first_pass.summary.conformers,
             blocks: first_pass.blocks,

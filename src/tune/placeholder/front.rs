@@ -1,11 +1,11 @@
 //! The front: placeholders of which none is better in everything, so that a user sees what the order of harm decided.
 
-use super::counts::Damage;
+use super::counts::ReplayTotals;
 
 /// Which of these damages no other one dominates, in (unparsable blocks, RMSD, junk slots, truncated blocks). Of equal
 /// ones the first.
-pub fn front(damages: &[Damage]) -> Vec<usize> {
-    let beaten = |(index, one): (usize, &Damage)| {
+pub fn front(damages: &[ReplayTotals]) -> Vec<usize> {
+    let beaten = |(index, one): (usize, &ReplayTotals)| {
         damages.iter().enumerate().any(|(other_index, other)| {
             // Of equal damages only the first stays: each would beat all the others, and none would be left.
             dominates(other, one) && (!dominates(one, other) || other_index < index)
@@ -15,7 +15,7 @@ pub fn front(damages: &[Damage]) -> Vec<usize> {
 }
 
 /// Nowhere worse.
-fn dominates(a: &Damage, b: &Damage) -> bool {
+fn dominates(a: &ReplayTotals, b: &ReplayTotals) -> bool {
     a.unparsable_blocks <= b.unparsable_blocks
         && a.compare_rmsd(b).is_le()
         && a.junk_tokens <= b.junk_tokens
@@ -28,13 +28,13 @@ mod tests {
 
     #[test]
     fn what_is_nowhere_better_is_left_out() {
-        let damage = |junk_tokens, truncated_blocks, unparsable_blocks| Damage {
+        let damage = |junk_tokens, truncated_blocks, unparsable_blocks| ReplayTotals {
             conformers: 2,
             blocks: 10,
             junk_tokens,
             truncated_blocks,
             unparsable_blocks,
-            ..Damage::default()
+            ..ReplayTotals::default()
         };
         let all = [damage(0, 5, 0), damage(5, 0, 0), damage(5, 5, 0), damage(0, 5, 0), damage(0, 9, 1)];
         assert_eq!(front(&all), [0, 1]);

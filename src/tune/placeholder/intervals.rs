@@ -30,7 +30,7 @@ pub struct Intervals {
 
 impl Intervals {
     /// What `free` FREE tokens do to a sample.
-    pub fn of(sample: &[Sampled], free: u8) -> Self {
+    pub fn from_sample(sample: &[Sampled], free: u8) -> Self {
         let count = |cost: fn(u8, &BlockReplay) -> u64| clusters(sample, |block| cost(free, block));
         let unparsable = count(|f, block| u64::from(block.error(f).is_none()));
         let truncated = count(|f, block| u64::from(f < block.tokens));

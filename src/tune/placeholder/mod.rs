@@ -35,7 +35,7 @@ pub use attainable::{Attainable, free_tokens};
 pub use borders::{Borders, Crossing, Inside, borders, inside, takes_templates};
 pub use certificate::Certificate;
 pub use classes::{ClassReport, ComparedHarm, Judged, PartitionReport, best_partition};
-pub use counts::{Damage, Measures, ReplayCounts};
+pub use counts::{Measures, ReplayCounts, ReplayTotals};
 pub use fit::fit;
 pub use fitted::{Fitted, FittedClasses, FittedFile};
 pub use front::front;

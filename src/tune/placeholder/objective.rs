@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use super::counts::{Damage, PICO};
+use super::counts::{PICO, ReplayTotals};
 use drift_core::error::{Error, Parameter, Result};
 
 /// The harm that a placeholder does in replay, `[u, r, j]`, for reports: it is compared before it is divided.
@@ -51,7 +51,7 @@ impl Default for Objective {
 
 impl Objective {
     /// The sum with these weights of u, r and j, or without weights their order.
-    pub fn of(tolerance_angstrom: f64, weights: Option<[f64; 3]>) -> Self {
+    pub fn new(tolerance_angstrom: f64, weights: Option<[f64; 3]>) -> Self {
         match weights {
             None => Objective::Lexicographic { tolerance_angstrom },
             Some(weights) => Objective::Weighted { tolerance_angstrom, weights },
@@ -93,7 +93,7 @@ impl Objective {
 
     /// The harm of a damage. Without a readable conformer there is no r, which is then 0; [`compare`](Self::compare) does not
     /// take that for none.
-    pub fn harm(&self, damage: &Damage) -> Harm {
+    pub fn harm(&self, damage: &ReplayTotals) -> Harm {
         let rmsd = damage.rmsd_angstrom().unwrap_or(0.0);
         Harm {
             unparsable: damage.share(damage.unparsable_blocks),
@@ -103,7 +103,7 @@ impl Objective {
     }
 
     /// Less harm is less. Of damages to the same blocks; the order u, r, j compares integers, not quotients.
-    pub fn compare(&self, a: &Damage, b: &Damage) -> Ordering {
+    pub fn compare(&self, a: &ReplayTotals, b: &ReplayTotals) -> Ordering {
         match self {
             Objective::Lexicographic { .. } => a
                 .unparsable_blocks
@@ -134,10 +134,10 @@ impl Objective {
     }
 
     /// Compares `max(0, sum / n - tolerance)` as `max(0, sum - tolerance · n) / n`, cross-multiplied.
-    fn compare_excess(&self, a: &Damage, b: &Damage) -> Ordering {
+    fn compare_excess(&self, a: &ReplayTotals, b: &ReplayTotals) -> Ordering {
         // Integers throughout: a float quotient can differ where the fractions are equal.
         let tolerance = (self.tolerance_angstrom() * PICO).round() as u128;
-        let excess = |damage: &Damage| {
+        let excess = |damage: &ReplayTotals| {
             // At least 1, since a damage without a readable conformer would be 0 / 0; it was compared before.
             let readable = u128::from(damage.readable_conformers());
             (damage.rmsd_pico.saturating_sub(tolerance.saturating_mul(readable)), readable.max(1))
@@ -148,7 +148,7 @@ impl Objective {
 
     /// One number for annealing, which needs a sum: u outweighs any r that matters, and r any j. Results are compared
     /// by [`Objective::compare`], never by this.
-    pub fn scalar(&self, damage: &Damage) -> f64 {
+    pub fn scalar(&self, damage: &ReplayTotals) -> f64 {
         let harm = self.harm(damage);
         match self {
             Objective::Lexicographic { .. } => {
@@ -166,7 +166,7 @@ impl Objective {
 }
 
 /// Whether no conformer is left that can be read.
-fn loses_all(damage: &Damage) -> bool {
+fn loses_all(damage: &ReplayTotals) -> bool {
     damage.conformers > 0 && damage.readable_conformers() == 0
 }
 
@@ -177,12 +177,12 @@ mod tests {
     /// `1/3 + 1/3 + 1/3` of a mean is not always a third of the sum in floats; integers do not mind.
     #[test]
     fn equal_means_are_equal_whatever_they_are_means_of() {
-        let damage = |unparsable_conformers, rmsd_pico| Damage {
+        let damage = |unparsable_conformers, rmsd_pico| ReplayTotals {
             conformers: 12,
             blocks: 120,
             unparsable_conformers,
             rmsd_pico,
-            ..Damage::default()
+            ..ReplayTotals::default()
         };
         let objective = Objective::Lexicographic { tolerance_angstrom: 1e-3 };
         // Means of 0.01 Å over 11 and over 7 conformers.
@@ -198,17 +198,17 @@ mod tests {
     /// The mean over conformers that can be read is no gain where none is left.
     #[test]
     fn losing_every_conformer_is_worse_than_losing_few() {
-        let damage = |unparsable_conformers, unparsable_blocks, rmsd_pico| Damage {
+        let damage = |unparsable_conformers, unparsable_blocks, rmsd_pico| ReplayTotals {
             conformers: 10,
             blocks: 300,
             unparsable_blocks,
             unparsable_conformers,
             rmsd_pico,
-            ..Damage::default()
+            ..ReplayTotals::default()
         };
         // A block of each conformer; all blocks of one, and 0.3 Å in each of the others.
         let (all, few) = (damage(10, 10, 0), damage(1, 30, 2_700_000_000_000));
-        let weighted = Objective::of(1e-3, Some([1.0, 1.0, 1.0]));
+        let weighted = Objective::new(1e-3, Some([1.0, 1.0, 1.0]));
         assert!(weighted.compare_harms(weighted.harm(&all), weighted.harm(&few)).is_lt());
         assert!(weighted.compare(&all, &few).is_gt() && weighted.compare(&few, &all).is_lt());
         assert!(weighted.scalar(&all) > weighted.scalar(&few));

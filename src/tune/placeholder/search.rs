@@ -8,7 +8,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::counts::Damage;
+use super::counts::ReplayTotals;
 use super::grammar::{Numbers, Space, tie_key};
 use super::objective::Objective;
 use crate::anneal::{Cooling, anneal};
@@ -32,7 +32,7 @@ pub struct Found {
     /// A placeholder per class.
     pub assignment: Assignment,
     /// What it does.
-    pub damage: Damage,
+    pub damage: ReplayTotals,
     /// How many assignments were judged.
     pub evaluations: u64,
     /// How many of them until nothing less harmful came.
@@ -48,7 +48,7 @@ pub fn search(
     classes: usize,
     objective: &Objective,
     settings: SearchSettings,
-    evaluate: impl Fn(&[Numbers]) -> Result<Damage>,
+    evaluate: impl Fn(&[Numbers]) -> Result<ReplayTotals>,
 ) -> Result<Found> {
     let start = vec![space.start(); classes];
     let damage = evaluate(&start)?;
@@ -83,7 +83,7 @@ struct Problem<'a, E> {
     best: RefCell<Found>,
 }
 
-impl<E: Fn(&[Numbers]) -> Result<Damage>> CostFunction for Problem<'_, E> {
+impl<E: Fn(&[Numbers]) -> Result<ReplayTotals>> CostFunction for Problem<'_, E> {
     type Param = Assignment;
     type Output = f64;
 
@@ -106,7 +106,7 @@ impl<E: Fn(&[Numbers]) -> Result<Damage>> CostFunction for Problem<'_, E> {
     }
 }
 
-impl<E: Fn(&[Numbers]) -> Result<Damage>> Anneal for Problem<'_, E> {
+impl<E: Fn(&[Numbers]) -> Result<ReplayTotals>> Anneal for Problem<'_, E> {
     type Param = Assignment;
     type Output = Assignment;
     type Float = f64;

@@ -233,7 +233,7 @@ impl<'t> Task<'t> {
             proved: certified.as_ref().is_some_and(|c| c.proof.is_none() || self.attainable.proved),
             certificate: certified,
             constant_tokens: self.attainable.constant(),
-            intervals: Intervals::of(&self.sample, chosen.free),
+            intervals: Intervals::from_sample(&self.sample, chosen.free),
             without_tolerance: Alternative {
                 placeholder: alternative.placeholder.clone(),
                 free_tokens: u32::from(alternative.free),

@@ -8,7 +8,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::follow::Follow;
+use super::molecule::MoleculeAutomaton;
 use super::segment::{OVER, Segment};
 use super::{Automaton, EXIT};
 use crate::constraint::State;
@@ -58,9 +58,12 @@ impl DeviceTable {
     ///
     /// # Errors
     /// If there are none, they are of different processors, or the tables are too large for a device.
-    pub fn new(molecules: &[&Follow], vocab: usize, whole_head: bool) -> Result<Self> {
+    pub fn new(molecules: &[&MoleculeAutomaton], vocab: usize, whole_head: bool) -> Result<Self> {
         let Some(first) = molecules.first() else { return Err(refuse("there is no molecule")) };
-        if molecules.iter().any(|follow| !Arc::ptr_eq(&follow.automaton, &first.automaton)) {
+        if molecules
+            .iter()
+            .any(|molecule_automaton| !Arc::ptr_eq(&molecule_automaton.automaton, &first.automaton))
+        {
             return Err(refuse("the molecules are of different processors"));
         }
         let mut builder = Builder::new(&first.automaton, molecules);
@@ -84,9 +87,14 @@ impl DeviceTable {
 
     /// Where a text of a molecule stands on a device that is in `state` on the host: the segment, and the place. `follow` is the
     /// molecule's.
-    pub fn place_of(&self, follow: &Follow, molecule: usize, state: State) -> (u32, u32) {
+    pub fn place_of(
+        &self,
+        molecule_automaton: &MoleculeAutomaton,
+        molecule: usize,
+        state: State,
+    ) -> (u32, u32) {
         let first = self.molecules[molecule] as usize;
-        let Some(segment) = follow.segments.get(state.at as usize) else { return (state.at, 0) };
+        let Some(segment) = molecule_automaton.segments.get(state.at as usize) else { return (state.at, 0) };
         let states = self.states();
         if state.inner < states {
             return (state.at, state.inner);
@@ -129,7 +137,7 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(automaton: &'a Automaton, molecules: &[&'a Follow]) -> Self {
+    fn new(automaton: &'a Automaton, molecules: &[&'a MoleculeAutomaton]) -> Self {
         let mut builder = Builder {
             automaton,
             segments: Vec::new(),
@@ -138,7 +146,7 @@ impl<'a> Builder<'a> {
             slots: Vec::new(),
             targets: Vec::new(),
         };
-        for segment in molecules.iter().flat_map(|follow| &follow.segments) {
+        for segment in molecules.iter().flat_map(|molecule_automaton| &molecule_automaton.segments) {
             let Builder { segments, number, .. } = &mut builder;
             // Segments of one processor are the same where they are equal.
             number.entry(Arc::as_ptr(segment)).or_insert_with(|| {
@@ -232,7 +240,7 @@ impl<'a> Builder<'a> {
         if fits { Ok(()) } else { Err(refuse("there are too many places")) }
     }
 
-    fn finish(self, molecules: &[&Follow], tokens: Tokens) -> DeviceTable {
+    fn finish(self, molecules: &[&MoleculeAutomaton], tokens: Tokens) -> DeviceTable {
         let mut shift = 0;
         let mut roots = Vec::with_capacity(2 * self.segments.len());
         for segment in &self.segments {
@@ -246,8 +254,9 @@ impl<'a> Builder<'a> {
         }
         let mut order = Vec::new();
         let mut starts = vec![0];
-        for follow in molecules {
-            order.extend(follow.segments.iter().map(|segment| self.number[&Arc::as_ptr(segment)]));
+        for molecule_automaton in molecules {
+            order
+                .extend(molecule_automaton.segments.iter().map(|segment| self.number[&Arc::as_ptr(segment)]));
             starts.push(order.len() as u32);
         }
         let exit = |mode: super::Mode| mode as u32;

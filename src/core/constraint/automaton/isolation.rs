@@ -10,7 +10,7 @@ use crate::encoding::parts::{self, PartRow, SlotPart};
 use crate::encoding::{Encoding, IntegersBelow};
 use crate::error::Result;
 use crate::tokenizer::Tokenizer;
-use crate::tokenizer::cuts::SPACE;
+use crate::tokenizer::boundaries::SPACE;
 
 /// How slots that are cut out of the text are tokenised.
 pub(super) struct Isolation {

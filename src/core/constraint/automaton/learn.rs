@@ -4,7 +4,7 @@ use super::Mode;
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN};
-use crate::tokenizer::cuts::Cuts;
+use crate::tokenizer::boundaries::TokenBoundaries;
 use crate::tokenizer::{SOME_PROMPT, Token, Tokenizer};
 
 /// An error that names the tokenizer, without a remedy: whoever asks knows what works instead (`advice` of `drift-tune`).
@@ -62,7 +62,7 @@ pub(super) struct Copier<'a> {
     /// Some block that the tokenizer isolates, if it does.
     pub isolated_block: &'a str,
     /// Where texts fall apart; none for a tokenizer that isolates blocks.
-    pub cuts: Option<&'a Cuts>,
+    pub cuts: Option<&'a TokenBoundaries>,
 }
 
 impl Copier<'_> {

@@ -28,9 +28,9 @@
 //! checked, on random texts, both ways.
 
 mod device_table;
-mod follow;
 mod isolation;
 mod learn;
+mod molecule;
 mod segment;
 mod table;
 mod verify;
@@ -43,7 +43,7 @@ use learn::refuse;
 use segment::{KnownExits, Segment, Segments};
 
 pub use device_table::DeviceTable;
-pub use follow::Follow;
+pub use molecule::MoleculeAutomaton;
 pub use table::{BlockTable, Edges, MoleculeTable, SegmentTable, TABLE_SCHEMA, TEXT_OVER};
 
 use crate::encoding::language::{self, Languages, StateId};
@@ -51,7 +51,7 @@ use crate::encoding::{Encoding, IntegersBelow, Slots};
 use crate::error::{Error, Result};
 use crate::text::skeleton::placed;
 use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE};
-use crate::tokenizer::cuts::Cuts;
+use crate::tokenizer::boundaries::TokenBoundaries;
 use crate::tokenizer::{BUILT_IN_SKELETONS, SlotProduct, Tokenizer, tables};
 
 /// Where an edge leads that ends a block, plus the [`Mode`]: the two largest numbers, which no state has.
@@ -68,7 +68,7 @@ pub struct Automaton {
     /// Some isolated block; empty if there is none.
     isolated_block: String,
     /// Where texts fall apart; none if blocks are isolated.
-    cuts: Option<Cuts>,
+    cuts: Option<TokenBoundaries>,
     /// States of a block that begins as usual, without those for unusual borders.
     size: usize,
     /// [`Automaton::table`], once it was asked for.
@@ -357,7 +357,7 @@ impl AutomatonProcessor {
     ///
     /// # Errors
     /// If the skeleton is none, or a text of it is tokenised in no known way.
-    pub fn follow(&self, skeleton: &str) -> Result<Follow> {
+    pub fn molecule(&self, skeleton: &str) -> Result<MoleculeAutomaton> {
         let skeleton = placed(skeleton, self.automaton.encoding.slots());
         let pieces: Vec<&str> = skeleton.split("<>").collect();
         let blocks = pieces.len() - 1;
@@ -392,7 +392,7 @@ impl AutomatonProcessor {
                 segments.push(self.segment(&key)?);
             }
         }
-        Ok(Follow { automaton: self.automaton.clone(), segments, eos: self.eos })
+        Ok(MoleculeAutomaton { automaton: self.automaton.clone(), segments, eos: self.eos })
     }
 
     /// A text between blocks, made on first sight.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-use super::follow::Follow;
+use super::molecule::MoleculeAutomaton;
 use super::segment::{OVER, Segment};
 use super::{Automaton, CompactState, EXIT};
 
@@ -130,7 +130,7 @@ impl SegmentTable {
     }
 }
 
-impl Follow {
+impl MoleculeAutomaton {
     /// The molecule's automaton as tables.
     pub fn table(&self) -> MoleculeTable {
         let mut known: HashMap<*const Segment, u32> = HashMap::new();

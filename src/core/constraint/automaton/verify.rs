@@ -4,8 +4,8 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::AutomatonProcessor;
-use super::follow::Follow;
 use super::learn::refuse;
+use super::molecule::MoleculeAutomaton;
 use crate::constraint::{Constraint, Mask};
 use crate::encoding::{Encoding, Fixed, Reading};
 use crate::error::Result;
@@ -27,16 +27,16 @@ pub(super) fn verify(processor: &AutomatonProcessor, encoding: Encoding) -> Resu
     for skeleton in BUILT_IN_SKELETONS {
         let prompt = format!("{SMILES_OPEN}{}{SMILES_CLOSE}", smiles(skeleton));
         let skeleton = placed(skeleton, encoding.slots());
-        let follow = processor.follow(&skeleton)?;
+        let molecule_automaton = processor.molecule(&skeleton)?;
         let prompt_ids = tokenizer.prompt_ids(&prompt)?;
         for _ in 0..ROUNDS {
             let coordinates: Vec<[Fixed; 3]> =
                 (0..skeleton.matches("<>").count()).map(|_| values(encoding, &mut random)).collect();
             let text = tagged(&write(&skeleton, &coordinates, encoding));
-            if !accepts(&follow, &tokenizer.answer_ids(&text)?) {
+            if !accepts(&molecule_automaton, &tokenizer.answer_ids(&text)?) {
                 return Err(refuse(tokenizer, format!("it is not followed through `{text}`")));
             }
-            let walked = walk(&follow, &mut random);
+            let walked = walk(&molecule_automaton, &mut random);
             let text = tokenizer.answer_text(&walked)?;
             // The prompt's last tokens are compared too: a token must not cross into it.
             let expected = [&prompt_ids[prompt_ids.len().saturating_sub(2)..], &walked].concat();
@@ -61,7 +61,7 @@ fn is_legal(answer: &str, encoding: Encoding) -> bool {
     let inside = answer.strip_prefix(CONFORMER_OPEN).unwrap_or(answer);
     // The tag that closes a conformer may be what ends the text.
     let inside = inside.strip_suffix(CONFORMER_CLOSE).unwrap_or(inside);
-    parse(inside, Reading::of(encoding)).is_ok()
+    parse(inside, Reading::new(encoding)).is_ok()
 }
 
 /// Values of every magnitude that the grammar holds; of decimals with and without trailing zeros.
@@ -80,32 +80,32 @@ fn values(encoding: Encoding, random: &mut ChaCha8Rng) -> [Fixed; 3] {
 }
 
 /// Whether an answer's tokens are legal, and the answer over behind them.
-fn accepts(follow: &Follow, ids: &[u32]) -> bool {
-    let mut state = follow.start();
+fn accepts(molecule_automaton: &MoleculeAutomaton, ids: &[u32]) -> bool {
+    let mut state = molecule_automaton.start();
     // The tag that closes a conformer may be what ends the text.
-    let ids = ids.strip_suffix(&[follow.eos]).unwrap_or(ids);
+    let ids = ids.strip_suffix(&[molecule_automaton.eos]).unwrap_or(ids);
     for &id in ids {
-        if follow.is_over(&state, id) || !follow.mask(&state).allows(id) {
+        if molecule_automaton.is_over(&state, id) || !molecule_automaton.mask(&state).allows(id) {
             return false;
         }
-        follow.advance(&mut state, id);
+        molecule_automaton.advance(&mut state, id);
     }
-    follow.is_over(&state, follow.eos)
+    molecule_automaton.is_over(&state, molecule_automaton.eos)
 }
 
 /// The tokens of a random legal answer, without EOS.
-fn walk(follow: &Follow, random: &mut ChaCha8Rng) -> Vec<u32> {
-    let mut state = follow.start();
+fn walk(molecule_automaton: &MoleculeAutomaton, random: &mut ChaCha8Rng) -> Vec<u32> {
+    let mut state = molecule_automaton.start();
     let mut ids = Vec::new();
-    while !follow.is_over(&state, follow.eos) {
-        let id = match follow.mask(&state) {
+    while !molecule_automaton.is_over(&state, molecule_automaton.eos) {
+        let id = match molecule_automaton.mask(&state) {
             Mask::Forced(id) => id,
             Mask::Only(list) if !list.is_empty() => list[random.random_range(0..list.len())],
             // No state of an automaton allows everything, or nothing.
             _ => break,
         };
         ids.push(id);
-        follow.advance(&mut state, id);
+        molecule_automaton.advance(&mut state, id);
     }
     ids
 }

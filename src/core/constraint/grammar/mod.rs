@@ -13,7 +13,7 @@ mod write;
 
 use serde::{Deserialize, Serialize};
 
-use super::automaton::Follow;
+use super::automaton::MoleculeAutomaton;
 use crate::error::{Error, Result};
 
 /// How a grammar is spelled.
@@ -68,8 +68,8 @@ const MAX_NESTED: usize = 1_000;
 /// # Errors
 /// If the molecule has more than 1,000 atoms and the tokenizer cuts out some blocks and not others: its grammar would be nested
 /// too deep for engines. The tables have no such limit.
-pub fn grammar(follow: &Follow, format: GrammarFormat) -> Result<String> {
-    let table = follow.table();
+pub fn grammar(molecule_automaton: &MoleculeAutomaton, format: GrammarFormat) -> Result<String> {
+    let table = molecule_automaton.table();
     if format == GrammarFormat::Json {
         return serde_json::to_string(&table).map_err(|e| Error::internal("the automaton's table", e));
     }

@@ -2,7 +2,7 @@
 //! and no atoms lie in one another. The rules are those of PoseBusters (M. Buttenschoen, G. Morris and C. Deane, Chem. Sci. 15
 //! (2024) 3130) on the heavy atoms alone; `docs/figures.md` has them all, with their limits and what differs.
 //!
-//! Usage: [`Chemistry::of`] a SMILES once, [`Chemistry::check`] for each conformer.
+//! Usage: [`Chemistry::from_smiles`] a SMILES once, [`Chemistry::check`] for each conformer.
 
 mod bounds;
 mod elements;
@@ -70,7 +70,7 @@ impl Chemistry {
     ///
     /// # Errors
     /// If RDKit would refuse it, it is larger than what is looked at, or holds a `*`.
-    pub fn of(smiles: &str) -> Result<Self, SmilesError> {
+    pub fn from_smiles(smiles: &str) -> Result<Self, SmilesError> {
         let molecule = Molecule::new(smiles)?;
         let stereo = SmilesMolecule::new(smiles, AtomLimit::default()).map_err(|why| SmilesError {
             smiles: drift_core::error::shortened_end(smiles, 100),

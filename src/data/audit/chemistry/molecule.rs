@@ -2,17 +2,17 @@
 
 use std::collections::VecDeque;
 
-use drift_core::chem::{Atom, BondsOfAtom, Hybridisation, Order, PerceivedShape, SmilesError};
+use drift_core::chem::{Atom, BondsOfAtom, Hybridisation, Order, SanitizedMolecule, SmilesError};
 
 /// Of atoms that no bonds connect.
 pub(super) const UNCONNECTED: u16 = u16::MAX;
 
 /// A molecule; atoms and bonds by number.
 pub(super) struct Molecule {
-    pub shape: PerceivedShape,
+    pub shape: SanitizedMolecule,
     /// The bonds of each atom, in ascending order.
     pub neighbours: Vec<BondsOfAtom>,
-    /// The bonds of each small ring in order: bond `i` is between atoms `i` and `i + 1` of [`PerceivedShape::rings`].
+    /// The bonds of each small ring in order: bond `i` is between atoms `i` and `i + 1` of [`SanitizedMolecule::rings`].
     pub ring_bonds: Vec<Vec<usize>>,
     /// By atom, the sizes of its rings.
     pub ring_sizes: Vec<Vec<usize>>,
@@ -35,9 +35,9 @@ impl Molecule {
     /// The molecule of a SMILES.
     ///
     /// # Errors
-    /// As [`PerceivedShape::new`].
+    /// As [`SanitizedMolecule::new`].
     pub(super) fn new(smiles: &str) -> Result<Self, SmilesError> {
-        let shape = PerceivedShape::new(smiles)?;
+        let shape = SanitizedMolecule::new(smiles)?;
         let graph = &shape.molecule;
         let neighbours = graph.neighbours.clone();
         let bond =
@@ -59,7 +59,7 @@ impl Molecule {
         }
         let distances = (0..neighbours.len()).flat_map(|from| distances(&shape, &neighbours, from));
         let distances = distances.collect();
-        let shape = PerceivedShape { rings, ..shape };
+        let shape = SanitizedMolecule { rings, ..shape };
         Ok(Molecule { shape, neighbours, ring_bonds, ring_sizes, bond_ring_sizes, distances })
     }
 
@@ -141,7 +141,7 @@ impl Molecule {
 }
 
 /// How many bonds lie between one atom and each other, breadth first.
-fn distances(shape: &PerceivedShape, neighbours: &[BondsOfAtom], from: usize) -> Vec<u16> {
+fn distances(shape: &SanitizedMolecule, neighbours: &[BondsOfAtom], from: usize) -> Vec<u16> {
     let bonds = &shape.molecule.bonds;
     let mut distances = vec![UNCONNECTED; neighbours.len()];
     let mut queue = VecDeque::from([from]);

@@ -172,7 +172,7 @@ impl MoleculeChemistry {
     }
 
     /// Of these conformers; those that are none were not checked.
-    pub fn of(found: impl Iterator<Item = Option<ConformerChemistry>>) -> Self {
+    pub fn from_conformers(found: impl Iterator<Item = Option<ConformerChemistry>>) -> Self {
         let mut out = MoleculeChemistry::default();
         found.for_each(|found| out.add(found.as_ref()));
         out
@@ -189,7 +189,7 @@ impl ChemistryReport {
     }
 
     /// Over molecules.
-    pub fn of<'m>(molecules: impl Iterator<Item = &'m MoleculeChemistry> + Clone) -> Self {
+    pub fn from_molecules<'m>(molecules: impl Iterator<Item = &'m MoleculeChemistry> + Clone) -> Self {
         let mut report = ChemistryReport::default();
         for molecule in molecules.clone() {
             report.checked += molecule.checked;
@@ -253,16 +253,17 @@ mod tests {
 
     #[test]
     fn counts_and_intervals_over_molecules() {
-        let propane = Chemistry::of("CCCC").unwrap();
+        let propane = Chemistry::from_smiles("CCCC").unwrap();
         let straight: Vec<[f64; 3]> =
             (0..4).map(|i| [1.27 * f64::from(i), if i % 2 == 0 { 0.0 } else { 0.86 }, 0.0]).collect();
         let mut torn = straight.clone();
         torn[3] = [9.0, 0.0, 1.0];
         let checked = [Some(&straight), Some(&torn), None];
-        let mut one = MoleculeChemistry::of(checked.into_iter().map(|points| propane.check(points?)));
-        let other = MoleculeChemistry::of([propane.check(&straight)].into_iter());
+        let mut one =
+            MoleculeChemistry::from_conformers(checked.into_iter().map(|points| propane.check(points?)));
+        let other = MoleculeChemistry::from_conformers([propane.check(&straight)].into_iter());
         one.merge(&MoleculeChemistry::default());
-        let report = ChemistryReport::of([&one, &other].into_iter());
+        let report = ChemistryReport::from_molecules([&one, &other].into_iter());
         assert_eq!((report.checked, report.valid, report.valid_geometry), (3, 2, 2));
         assert_eq!((report.bad_bonds, report.fragmented, report.flat), (1, 1, 2));
         assert_eq!((report.checked_blocks, report.zero_z, report.stereocentres), (12, 11, 0));
@@ -273,6 +274,6 @@ mod tests {
         let json = serde_json::to_value(&report).unwrap();
         assert_eq!(json["valid"], 2);
         assert_eq!(serde_json::from_value::<ChemistryReport>(json).unwrap(), report);
-        assert_eq!(ChemistryReport::of(std::iter::empty()), ChemistryReport::default());
+        assert_eq!(ChemistryReport::from_molecules(std::iter::empty()), ChemistryReport::default());
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 fn broken(smiles: &str, points: &[[f64; 3]]) -> Vec<(ChemistryRule, Vec<usize>)> {
-    let found = Chemistry::of(smiles).unwrap().check(points).unwrap();
+    let found = Chemistry::from_smiles(smiles).unwrap().check(points).unwrap();
     found.findings.into_iter().map(|finding| (finding.rule, finding.atoms)).collect()
 }
 
@@ -35,7 +35,7 @@ fn a_mirrored_stereocentre_is_wrong() {
     let points = tetrahedron();
     let mirrored = points.map(|[x, y, z]| [x, y, -z]);
     let count = |smiles: &str, points: &[[f64; 3]]| {
-        let found = Chemistry::of(smiles).unwrap().check(points).unwrap();
+        let found = Chemistry::from_smiles(smiles).unwrap().check(points).unwrap();
         (found.stereocentres, found.stereocentres_right, found.is_valid(), found.has_valid_geometry())
     };
     assert_ne!(count("C[C@](F)(Cl)Br", &points), count("C[C@@](F)(Cl)Br", &points));
@@ -54,7 +54,7 @@ fn a_double_bond_with_its_neighbours_on_the_wrong_sides() {
     let trans = [[-1.8, 0.4, 0.0], [-0.6, -0.3, 0.0], [0.6, 0.3, 0.0], [1.8, -0.4, 0.0]];
     assert_eq!(broken("C/C=C/C", &trans), []);
     assert_eq!(broken("C/C=C\\C", &trans), [(ChemistryRule::DoubleBond, vec![1, 2])]);
-    let found = Chemistry::of("C/C=C\\C").unwrap().check(&trans).unwrap();
+    let found = Chemistry::from_smiles("C/C=C\\C").unwrap().check(&trans).unwrap();
     assert_eq!((found.double_bonds, found.double_bonds_right), (1, 0));
     // Twisted by a right angle, its ends leave the plane.
     let twisted = [trans[0], trans[1], trans[2], [1.25, -0.05, 1.3]];
@@ -92,7 +92,7 @@ fn two_atoms_at_one_place() {
     assert!(found.contains(&(ChemistryRule::Clash, vec![0, 4])), "{found:?}");
     let found = broken("CC", &[[1.0; 3], [1.0; 3]]);
     assert_eq!(found, [(ChemistryRule::ShortBond, vec![0, 1])]);
-    let all = Chemistry::of("C[C@](F)(Cl)Br").unwrap().check(&[[0.0; 3]; 5]).unwrap();
+    let all = Chemistry::from_smiles("C[C@](F)(Cl)Br").unwrap().check(&[[0.0; 3]; 5]).unwrap();
     assert_eq!((all.stereocentres_right, all.is_valid(), all.flat, all.zero_z), (0, false, true, 5));
 }
 
@@ -132,16 +132,16 @@ fn atoms_without_bonds_salts_and_metals() {
     let found = broken("[NH3][Pt]([NH3])(Cl)Cl", &platinum);
     assert!(!found.iter().any(|(rule, _)| *rule == ChemistryRule::Clash), "{found:?}");
     assert!(
-        Chemistry::of("C1CC[Fe]C1").is_ok()
-            && Chemistry::of("[Cu+2]").is_ok()
-            && Chemistry::of("[U]").is_ok()
+        Chemistry::from_smiles("C1CC[Fe]C1").is_ok()
+            && Chemistry::from_smiles("[Cu+2]").is_ok()
+            && Chemistry::from_smiles("[U]").is_ok()
     );
 }
 
 #[test]
 fn what_cannot_be_checked_is_not() {
-    assert!(Chemistry::of("C(").is_err() && Chemistry::of("*C").is_err());
-    let ethane = Chemistry::of("CC").unwrap();
+    assert!(Chemistry::from_smiles("C(").is_err() && Chemistry::from_smiles("*C").is_err());
+    let ethane = Chemistry::from_smiles("CC").unwrap();
     assert_eq!(ethane.atoms(), 2);
     assert_eq!(ethane.check(&[[0.0; 3]]), None);
     assert_eq!(ethane.check(&[[0.0; 3], [f64::INFINITY, 0.0, 0.0]]), None);
@@ -152,7 +152,7 @@ fn what_cannot_be_checked_is_not() {
 #[test]
 fn flat_conformers() {
     let flat = |points: &[[f64; 3]]| {
-        let found = Chemistry::of("CCCCCC").unwrap().check(points).unwrap();
+        let found = Chemistry::from_smiles("CCCCCC").unwrap().check(points).unwrap();
         (found.flat, found.planar, found.zero_z)
     };
     let chain = zigzag(6);
@@ -167,17 +167,17 @@ fn flat_conformers() {
 #[test]
 fn molecules_of_a_thousand_atoms() {
     for smiles in ["C".repeat(1_000), format!("C1{}C1", "C".repeat(998)), "c1ccccc1".repeat(120)] {
-        let chemistry = Chemistry::of(&smiles).unwrap();
+        let chemistry = Chemistry::from_smiles(&smiles).unwrap();
         assert!(chemistry.check(&vec![[0.0; 3]; chemistry.atoms()]).unwrap().findings.len() > 1_000);
     }
-    assert!(Chemistry::of(&"C".repeat(1_001)).is_err());
+    assert!(Chemistry::from_smiles(&"C".repeat(1_001)).is_err());
 }
 
 #[test]
 fn both_oxygens_of_a_carboxylate_may_have_either_length() {
     let formate = |one: f64, two: f64| [[-0.9 * one, 0.5 * one, 0.0], [0.0; 3], [0.9 * two, 0.5 * two, 0.0]];
     assert_eq!(broken("[O-]C=O", &formate(1.1, 1.1)), []);
-    let found = Chemistry::of("CC(=O)[O-]").unwrap();
+    let found = Chemistry::from_smiles("CC(=O)[O-]").unwrap();
     assert_eq!((found.bonds[1].low, found.bonds[1].high), (found.bonds[2].low, found.bonds[2].high));
     assert!(found.bonds[1].low < 1.26 && found.bonds[1].high > 1.26);
 }

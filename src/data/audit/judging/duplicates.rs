@@ -35,7 +35,7 @@ pub fn duplicates(topology: &Topology, conformers: &[Conformation], bound: f64) 
             continue;
         }
         let centred = Centred::new(conformer);
-        let shape = Shape::of(&centred, &topology.orbits());
+        let shape = Shape::from_config(&centred, &topology.orbits());
         let cell = shape.singular.map(|x| (x / bound).floor() as i64);
         let mut near: Vec<usize> = around(cell)
             .filter_map(|cell| leaders.get(&cell))
@@ -71,7 +71,7 @@ struct Shape {
 }
 
 impl Shape {
-    fn of(centred: &Centred, orbits: &[Vec<usize>]) -> Self {
+    fn from_config(centred: &Centred, orbits: &[Vec<usize>]) -> Self {
         let points = centred.points();
         let n = points.len() as f64;
         let mut gram = [[0.0; 3]; 3];

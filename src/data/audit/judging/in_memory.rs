@@ -82,7 +82,7 @@ impl Judge {
                 return Err(Error::input(place(), problem, "give arrays of coordinates"));
             }
             for piece in conformers_in(text) {
-                let read = parse(split(&piece).answer, Reading::of(self.plan.encoding)).map_err(|e| {
+                let read = parse(split(&piece).answer, Reading::new(self.plan.encoding)).map_err(|e| {
                     let name = self.plan.encoding.name();
                     Error::input(place(), e, format!("is the text written as {name} says, and whole?"))
                 })?;

@@ -47,7 +47,7 @@ pub type PutBytes<'p> = dyn FnMut(&[u8]) -> Result<()> + 'p;
 
 impl<'d> MoleculeDistances<'d> {
     /// A molecule without texts.
-    pub fn of(smiles: String, references: usize) -> Self {
+    pub fn new(smiles: String, references: usize) -> Self {
         MoleculeDistances { smiles, references, rows: Vec::new() }
     }
 

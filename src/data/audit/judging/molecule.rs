@@ -26,7 +26,7 @@ impl JudgedMolecule {
     }
 
     pub(super) fn chemistry(&self) -> Option<&Chemistry> {
-        self.chemistry.get_or_init(|| Chemistry::of(&skeleton::smiles(&self.skeleton)).ok()).as_ref()
+        self.chemistry.get_or_init(|| Chemistry::from_smiles(&skeleton::smiles(&self.skeleton)).ok()).as_ref()
     }
 
     pub(super) fn topology(&self) -> Result<&Topology> {

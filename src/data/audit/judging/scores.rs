@@ -131,7 +131,7 @@ fn of_text(
             let answer = split(&piece).answer;
             let points = usable_points(answer, &judged, &molecule.skeleton, dialect, max_atoms);
             let chemistry = points.as_ref().and_then(|points| molecule.chemistry()?.check(points));
-            let verdict = ConformerVerdict::of((&piece, dialect), &judged, prompt, chemistry.as_ref());
+            let verdict = ConformerVerdict::new((&piece, dialect), &judged, prompt, chemistry.as_ref());
             let blocks = (!judged.blocks.is_empty(), answer.contains('.'));
             let references = molecule.conformers.len();
             let scored = ScoredConformer {

@@ -73,7 +73,7 @@ pub struct ConformerVerdict {
 
 impl ConformerVerdict {
     /// Of a tagged text of an encoding; `chemistry` is what was found of its conformer, if it has one.
-    pub fn of(
+    pub fn new(
         text: (&str, Encoding),
         verdict: &TextVerdict,
         prompt: Option<&str>,

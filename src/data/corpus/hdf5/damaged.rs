@@ -8,35 +8,35 @@ use crate::corpus::pickle::cursor::Ended;
 
 /// What is wrong, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Damaged(pub String);
+pub(super) struct DamagedFile(pub String);
 
 /// Shorthand of this module.
-pub(super) type Checked<T> = Result<T, Damaged>;
+pub(super) type Checked<T> = Result<T, DamagedFile>;
 
 /// An error with these words.
 pub(super) fn bad<T>(problem: impl Into<String>) -> Checked<T> {
-    Err(Damaged(problem.into()))
+    Err(DamagedFile(problem.into()))
 }
 
-impl From<Ended> for Damaged {
+impl From<Ended> for DamagedFile {
     fn from(_: Ended) -> Self {
-        Damaged("it ends in the middle of a value".to_owned())
+        DamagedFile("it ends in the middle of a value".to_owned())
     }
 }
 
-impl From<FormatError> for Damaged {
+impl From<FormatError> for DamagedFile {
     fn from(error: FormatError) -> Self {
-        Damaged(error.to_string())
+        DamagedFile(error.to_string())
     }
 }
 
-impl From<io::Error> for Damaged {
+impl From<io::Error> for DamagedFile {
     fn from(error: io::Error) -> Self {
-        Damaged(error.to_string())
+        DamagedFile(error.to_string())
     }
 }
 
-impl std::fmt::Display for Damaged {
+impl std::fmt::Display for DamagedFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }

@@ -16,7 +16,7 @@ use rust_hdf5::format::messages::filter::{
 
 use super::blocks::{Blocks, UNDEFINED};
 use super::chunks::{self, Grid};
-use super::damaged::{Checked, Damaged, bad};
+use super::damaged::{Checked, DamagedFile, bad};
 use super::header::{Header, kind};
 use super::heap;
 use super::links::{self, CONTEXT, Target};
@@ -69,8 +69,8 @@ pub(super) struct Refused {
     pub is_elsewhere: bool,
 }
 
-impl From<Damaged> for Refused {
-    fn from(damaged: Damaged) -> Self {
+impl From<DamagedFile> for Refused {
+    fn from(damaged: DamagedFile) -> Self {
         Refused { path: String::new(), problem: damaged.0, is_elsewhere: false }
     }
 }
@@ -85,7 +85,7 @@ impl Structure {
         let mut walk = Walk { blocks, nodes, objects: Vec::new(), seen: HashMap::new(), groups: Vec::new() };
         let root = Header::read(&mut walk.blocks, superblock.root)?;
         if classify(&root)? != Class::Group {
-            return Err(Damaged("its root is no group".to_owned()).into());
+            return Err(DamagedFile("its root is no group".to_owned()).into());
         }
         check_table(&root, superblock.root_table)?;
         attributes(&mut walk.blocks, &root)?;
@@ -136,9 +136,9 @@ struct Walk {
 
 impl Walk {
     fn group(&mut self, path: String, header: &Header, depth: usize) -> Result<(), Refused> {
-        let damaged = |damaged: Damaged| Refused { path: path.clone(), ..damaged.into() };
+        let damaged = |damaged: DamagedFile| Refused { path: path.clone(), ..damaged.into() };
         if depth > MAX_DEPTH {
-            return Err(damaged(Damaged(format!("groups nested deeper than {MAX_DEPTH}"))));
+            return Err(damaged(DamagedFile(format!("groups nested deeper than {MAX_DEPTH}"))));
         }
         for link in links::links(&mut self.blocks, self.nodes, header).map_err(damaged)? {
             let path = if path.is_empty() { link.name } else { format!("{path}/{}", link.name) };
@@ -247,7 +247,7 @@ fn extension(blocks: &mut Blocks, superblock: &Superblock) -> Checked<NodeSizes>
 /// Checks what a dataset's header says against what is there.
 fn dataset(blocks: &mut Blocks, nodes: NodeSizes, header: &Header) -> Checked<()> {
     let part =
-        |kind| header.one(kind)?.ok_or_else(|| Damaged("a dataset without shape, type or data".into()));
+        |kind| header.one(kind)?.ok_or_else(|| DamagedFile("a dataset without shape, type or data".into()));
     let (space, _) = DataspaceMessage::decode(part(kind::DATASPACE)?, &CONTEXT)?;
     let (datatype, _) = DatatypeMessage::decode(part(kind::DATATYPE)?, &CONTEXT)?;
     let (layout, _) = DataLayoutMessage::decode(part(kind::LAYOUT)?, &CONTEXT)?;

@@ -167,7 +167,7 @@ impl StoreWriter {
         for (column, &rows) in self.columns.iter().zip(&rows) {
             column.set_rows(rows).map_err(fail)?;
         }
-        let provenance = serde_json::to_string(&Provenance::of(inputs))
+        let provenance = serde_json::to_string(&Provenance::from_inputs(inputs))
             .map_err(|e| Error::internal(self.target.display(), format!("provenance: {e}")))?;
         if let Some(file) = &self.file {
             file.set_attr_string("schema", layout::SCHEMA).map_err(fail)?;

@@ -22,7 +22,7 @@ pub(super) enum Call {
 
 impl Call {
     /// By its name, of CUDA's runtime and driver, HIP and others; none of calls that no table counts.
-    pub(super) fn of(name: &str) -> Option<Self> {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         let name = name.to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
         Some(match () {
@@ -86,7 +86,7 @@ mod tests {
             ("cudaFree", Some(Call::Allocation)),
             ("cudaEventQuery", None),
         ] {
-            assert_eq!(Call::of(name), call, "{name}");
+            assert_eq!(Call::from_name(name), call, "{name}");
         }
     }
 

@@ -27,7 +27,7 @@ pub(super) enum Category {
 
 impl Category {
     /// By its name; the names with capitals are those before PyTorch 1.12.
-    pub(super) fn of(name: &str) -> Self {
+    pub(super) fn from_name(name: &str) -> Self {
         match name {
             "cpu_op" | "Operator" => Category::Operator,
             "cuda_runtime"
@@ -92,7 +92,7 @@ mod tests {
             ("Trace", Category::Recording),
             ("automaton", Category::Foreign),
         ] {
-            assert_eq!(Category::of(name), category, "{name}");
+            assert_eq!(Category::from_name(name), category, "{name}");
         }
         assert!(Category::Memset.is_device() && !Category::DeviceAnnotation.is_device());
     }

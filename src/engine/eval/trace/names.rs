@@ -37,7 +37,7 @@ impl Names {
     ) -> Result<(usize, Category), E> {
         if !self.categories.contains_key(category) {
             kept.add(&[category])?;
-            let known = Known { category: Category::of(category), names: HashMap::new() };
+            let known = Known { category: Category::from_name(category), names: HashMap::new() };
             self.categories.insert(category.to_owned(), known);
         }
         // It was put there if it was not there.

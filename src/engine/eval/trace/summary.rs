@@ -158,7 +158,7 @@ impl Summary {
         self.categories.entry(entry.category).or_default().add(entry);
         match entry.category {
             Category::Runtime => {
-                let Some(call) = Call::of(&entry.name) else { return };
+                let Some(call) = Call::from_name(&entry.name) else { return };
                 self.calls.entry(call).or_default().add(entry);
                 if call == Call::KernelLaunch {
                     self.launches.entry(entry.name.clone()).or_default().add(entry);

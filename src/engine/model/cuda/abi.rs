@@ -20,7 +20,7 @@ pub enum RowEnd {
 
 impl RowEnd {
     /// What a number in `ends` says; none if the row runs, or the number is none of them.
-    pub fn of(number: u32) -> Option<Self> {
+    pub fn from_number(number: u32) -> Option<Self> {
         let all = [RowEnd::Eos, RowEnd::Length, RowEnd::NothingAllowed, RowEnd::NotFinite];
         all.get(number.checked_sub(1)? as usize).copied()
     }
@@ -88,7 +88,7 @@ impl DeviceRow {
     }
 
     /// From its words in device memory; none if they are not as many.
-    pub(super) fn of(words: &[u32]) -> Option<Self> {
+    pub(super) fn from_words(words: &[u32]) -> Option<Self> {
         let (key, rest) = words.split_first_chunk::<8>()?;
         let [molecule, at, place, count, read, most, base, prompt] = *<&[u32; 8]>::try_from(rest).ok()?;
         Some(DeviceRow { key: *key, molecule, at, place, count, read, most, base, prompt })
@@ -195,11 +195,11 @@ pub struct BatchArguments {
     pub rows: u64,
     /// Tokens `[rows, stride]`, the prompt's first.
     pub texts: u64,
-    /// `[rows]`: 0 while a row runs, else what [`RowEnd::of`] reads.
+    /// `[rows]`: 0 while a row runs, else what [`RowEnd::from_number`] reads.
     pub ends: u64,
     /// `[1]`: counts rows as they end.
     pub ended: u64,
-    /// `[5]`, 64 bits each: counts what steps come to, as [`WorkDone::of`] reads it.
+    /// `[5]`, 64 bits each: counts what steps come to, as [`WorkDone::from_numbers`] reads it.
     pub work: u64,
     /// Rows.
     pub count: u32,
@@ -235,7 +235,7 @@ impl WorkDone {
     pub const NUMBERS: usize = 5;
 
     /// From device memory.
-    pub fn of(numbers: [u64; WorkDone::NUMBERS]) -> Self {
+    pub fn from_numbers(numbers: [u64; WorkDone::NUMBERS]) -> Self {
         let [row_passes, positions, keys_read, keys_seen, choices] = numbers;
         WorkDone { row_passes, positions, keys_read, keys_seen, choices }
     }
@@ -340,9 +340,12 @@ mod tests {
         assert_eq!((draw.bytes().len(), draw.top_k), (size_of::<DrawArguments>(), 20));
         let row = DeviceRow::new(&Noise::new(1, 2, 3), 4, 5, RowPrompt { read: 6, unread: 2 }, 7);
         assert_eq!(DeviceRow::written_in(&DeviceRow { count: 5, ..row }.words()), 2..5);
-        assert_eq!((DeviceRow::of(&row.words()), DeviceRow::of(&[0; 15])), (Some(row), None));
+        assert_eq!((DeviceRow::from_words(&row.words()), DeviceRow::from_words(&[0; 15])), (Some(row), None));
         assert_eq!(row.words(), [1, 0, 2, 0, 3, 0, 0, 0, 4, 0, 5, 2, 0, 9, 6, 2]);
         assert_eq!(size_of::<DeviceRow>(), 64);
-        assert_eq!((RowEnd::of(0), RowEnd::of(2), RowEnd::of(9)), (None, Some(RowEnd::Length), None));
+        assert_eq!(
+            (RowEnd::from_number(0), RowEnd::from_number(2), RowEnd::from_number(9)),
+            (None, Some(RowEnd::Length), None)
+        );
     }
 }

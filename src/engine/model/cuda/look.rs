@@ -20,7 +20,7 @@ impl DecodeStep<'_> {
     pub(crate) fn rows(&mut self) -> Result<Vec<DeviceRow>> {
         let size = size_of::<DeviceRow>() / 4;
         let words = self.numbers(self.batch.rows, size * self.batch.count as usize)?;
-        let rows: Option<Vec<DeviceRow>> = words.chunks_exact(size).map(DeviceRow::of).collect();
+        let rows: Option<Vec<DeviceRow>> = words.chunks_exact(size).map(DeviceRow::from_words).collect();
         rows.ok_or_else(|| Error::internal("the device", "a row of another size"))
     }
 

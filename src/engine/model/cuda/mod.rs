@@ -64,7 +64,7 @@ use drift_core::error::{Error, Parameter, Result};
 /// If there are none for it, they cannot be compiled, or the device is no GPU.
 #[cfg(feature = "cuda")]
 pub(crate) fn start(device: &Device, config: &Config) -> Result<Box<dyn Gpu>> {
-    let shape = KernelShape::of(config, device.dtype() == DType::BF16)?;
+    let shape = KernelShape::from_config(config, device.dtype() == DType::BF16)?;
     let driver = driver::Driver::start(device.inner(), shape)?;
     #[cfg(feature = "cuda-products")]
     let driver = match device.steps().by_kernels() {
@@ -138,7 +138,7 @@ impl KernelShape {
     ///
     /// # Errors
     /// If there are no kernels for it.
-    pub fn of(config: &Config, bf16: bool) -> Result<Self> {
+    pub fn from_config(config: &Config, bf16: bool) -> Result<Self> {
         let shape = KernelShape { bf16, head_dim: config.head_dim, group: config.group_size() };
         for (what, size) in
             [("hidden states", config.hidden_size), ("inner states", config.intermediate_size)]

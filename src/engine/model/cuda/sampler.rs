@@ -105,7 +105,7 @@ impl<'d> VocabularySampler<'d> {
             self.gpu.launch("choose_any", [rows as u32, 1, 1], THREADS, &arguments)?;
         }
         let ends = self.numbers(self.batch.ends, rows)?;
-        match ends.into_iter().find_map(RowEnd::of) {
+        match ends.into_iter().find_map(RowEnd::from_number) {
             Some(RowEnd::NothingAllowed) => return Err(nothing_allowed()),
             Some(RowEnd::NotFinite) => return Err(not_finite()),
             _ => {}

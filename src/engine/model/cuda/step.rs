@@ -349,7 +349,7 @@ impl<'d> DecodeStep<'d> {
     /// If the device failed in one of them.
     pub(crate) fn ends(&mut self) -> Result<Vec<Option<RowEnd>>> {
         let ends = self.numbers(self.batch.ends, self.batch.count as usize)?;
-        Ok(ends.into_iter().map(RowEnd::of).collect())
+        Ok(ends.into_iter().map(RowEnd::from_number).collect())
     }
 
     /// What a row wrote.
@@ -376,7 +376,7 @@ impl<'d> DecodeStep<'d> {
         for (number, bytes) in numbers.iter_mut().zip(bytes.as_chunks::<8>().0) {
             *number = u64::from_le_bytes(*bytes);
         }
-        Ok(WorkDone::of(numbers))
+        Ok(WorkDone::from_numbers(numbers))
     }
 
     pub(super) fn numbers(&mut self, address: u64, count: usize) -> Result<Vec<u32>> {

@@ -76,7 +76,7 @@ pub(in crate::design) fn check_pieces(
 ) -> Result<Guarantees> {
     // At least one context and at most all: a plan may ask for less when time is short, never for nothing.
     let contexts = &CONTEXTS[..contexts.clamp(1, ALL_CONTEXTS)];
-    let alphabet = Alphabet::of(base_json);
+    let alphabet = Alphabet::from_json(base_json);
     let check = Checker { base, extended, scheme, contexts, alphabet, place: &base.name };
     let unchanged_tokens = check.vocabulary(new_tokens)?;
     check.normalizer()?;

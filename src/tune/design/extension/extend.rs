@@ -84,7 +84,7 @@ pub fn extend_guarded(
             (false, _) => refuse(&problem),
         });
     }
-    let layout = BaseLayout::of(base).map_err(|problem| refuse(&problem))?;
+    let layout = BaseLayout::from_json(base).map_err(|problem| refuse(&problem))?;
     let new_tokens = add_tokens(&mut json, place, new, ids)?;
     json["model"]["ignore_merges"] = true.into();
     json["pre_tokenizer"] = pre_tokenizer(&layout, scheme, guard);

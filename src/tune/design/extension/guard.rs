@@ -39,7 +39,7 @@ pub(in crate::design) fn guard(
     new: &[String],
 ) -> Result<Option<String>> {
     let characters = written_with(grammar);
-    if Alphabet::of(base_json) == Alphabet::Bytes {
+    if Alphabet::from_json(base_json) == Alphabet::Bytes {
         return Ok(None);
     }
     let vocabulary = base.vocabulary();

@@ -29,8 +29,8 @@ pub enum Alphabet {
 }
 
 impl Alphabet {
-    /// Of a base that [`BaseLayout::of`] takes.
-    pub fn of(base: &Value) -> Self {
+    /// Of a base that [`BaseLayout::from_json`] takes.
+    pub fn from_json(base: &Value) -> Self {
         let bytes = splits(&base["pre_tokenizer"]).iter().any(|member| member["type"] == "ByteLevel");
         if bytes { Alphabet::Bytes } else { Alphabet::Text }
     }
@@ -52,14 +52,14 @@ impl BaseLayout {
     ///
     /// # Errors
     /// If one of its pre-tokenizers cannot be kept from cutting blocks, or there is none where bytes need one.
-    pub fn of(base: &Value) -> std::result::Result<Self, String> {
+    pub fn from_json(base: &Value) -> std::result::Result<Self, String> {
         let (before, own, after) = Default::default();
         let mut layout = BaseLayout { before, own, after };
         for member in splits(&base["pre_tokenizer"]) {
-            layout.add(member, Alphabet::of(base))?;
+            layout.add(member, Alphabet::from_json(base))?;
         }
         let writes_bytes = base["decoder"].to_string().contains("\"ByteLevel\"");
-        if writes_bytes && Alphabet::of(base) == Alphabet::Text {
+        if writes_bytes && Alphabet::from_json(base) == Alphabet::Text {
             return Err("has no pre-tokenizer that writes the bytes that its decoder reads".into());
         }
         Ok(layout)
@@ -103,7 +103,7 @@ impl BaseLayout {
 
     /// The longest run of digits that a piece of a base's splits can hold, by [`longest_digits`].
     pub fn longest_digits(base: &Value) -> Option<usize> {
-        longest_digits(BaseLayout::of(base).ok()?.patterns())
+        longest_digits(BaseLayout::from_json(base).ok()?.patterns())
     }
 
     /// The expressions of its own splits whose matches are pieces.
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn pre_tokenizers_that_may_cut_blocks_are_refused() {
-        let of = |pre: Value| BaseLayout::of(&json!({ "pre_tokenizer": pre }));
+        let of = |pre: Value| BaseLayout::from_json(&json!({ "pre_tokenizer": pre }));
         let split = |pattern: Value, behavior: &str| json!({ "type": "Split", "pattern": pattern, "behavior": behavior, "invert": false });
         let gemma = split(json!({ "String": " " }), "MergedWithPrevious");
         assert_eq!(of(gemma.clone()).unwrap().own, [gemma]);
@@ -294,7 +294,7 @@ mod tests {
         inverted["invert"] = true.into();
         assert_eq!(of(in_bytes(inverted.clone())).unwrap().own, [inverted]);
         let bare = json!({ "pre_tokenizer": null, "decoder": { "type": "ByteLevel" } });
-        assert!(BaseLayout::of(&bare).unwrap_err().starts_with("has no pre-tokenizer"));
+        assert!(BaseLayout::from_json(&bare).unwrap_err().starts_with("has no pre-tokenizer"));
     }
 
     #[test]
@@ -305,7 +305,7 @@ mod tests {
             { "type": "Digits", "individual_digits": false },
             split("[0-9][0-9][0-9]"),
         ] } });
-        let layout = BaseLayout::of(&falcon).unwrap();
+        let layout = BaseLayout::from_json(&falcon).unwrap();
         // What writes bytes keeps its place among them.
         let types: Vec<&str> = layout.own.iter().filter_map(|member| member["type"].as_str()).collect();
         assert_eq!(types, ["Split", "Split", "ByteLevel", "Split", "Split"]);
@@ -316,7 +316,7 @@ mod tests {
             { "type": "ByteLevel", "add_prefix_space": false, "use_regex": true },
         ] } });
         assert_eq!(
-            (BaseLayout::longest_digits(&one), BaseLayout::of(&one).unwrap().after.len()),
+            (BaseLayout::longest_digits(&one), BaseLayout::from_json(&one).unwrap().after.len()),
             (Some(1), 1)
         );
     }

@@ -67,7 +67,7 @@ pub struct MergesPlan<'p> {
 
 impl<'p> MergesPlan<'p> {
     /// As a design's plan, but for `tokens` new tokens.
-    pub fn of(plan: &'p ExtensionPlan, tokens: u64) -> Self {
+    pub fn new(plan: &'p ExtensionPlan, tokens: u64) -> Self {
         let ExtensionPlan { base, base_json, kind, range, contexts, .. } = plan;
         let precision = plan.dialect.precision();
         MergesPlan { base, base_json, kind: *kind, range: *range, precision, tokens, contexts: *contexts }
@@ -118,11 +118,11 @@ pub fn merge(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> Result
     let strings = best.table.strings.iter().cloned();
     let pieces = strings.zip(best.learned.words.iter().map(|word| word.symbols.clone())).collect();
     let extremes = best.table.extremes(&lengths);
-    let usable = Usable::of(plan.grammar(), known.tokens.keys().map(String::as_str));
+    let usable = Usable::from_vocabulary(plan.grammar(), known.tokens.keys().map(String::as_str));
     Ok(Merged {
         merges: best.learned.tokens.iter().filter(|(step, _)| matches!(step, Step::Merge(..))).count() as u64,
         replaced: best.banned.len() as u64,
-        proved: Proved::of(kind, plan.grammar(), extremes, usable),
+        proved: Proved::new(kind, plan.grammar(), extremes, usable),
         scheme: best.scheme,
         tokenizer,
         json: bytes,
@@ -154,7 +154,7 @@ struct Known<'p> {
 /// # Errors
 /// If the base has none.
 pub fn learns_apart(base_json: &Value, place: &str, option: Parameter) -> Result<()> {
-    if Alphabet::of(base_json) == Alphabet::Bytes {
+    if Alphabet::from_json(base_json) == Alphabet::Bytes {
         return Ok(());
     }
     let problem = format!(
@@ -244,7 +244,7 @@ impl<'p> Known<'p> {
     fn words(&self, table: &PieceTable, sample: &LearningSample) -> Result<Vec<Word>> {
         // One for each string of the range, so that what the corpus lacks is learned too, last.
         let mut weights = vec![1; table.strings.len()];
-        for block in sample.numbers().filter_map(|numbers| Filled::of(numbers, table.grammar)) {
+        for block in sample.numbers().filter_map(|numbers| Filled::from_numbers(numbers, table.grammar)) {
             table.of_block(&block).for_each(|string| weights[string] += BLOCK_WEIGHT);
         }
         let words = table.strings.iter().zip(weights).map(|(string, weight)| {
@@ -267,7 +267,7 @@ impl<'p> Known<'p> {
         sample: &LearningSample,
         job: &Job,
     ) -> Result<Option<Candidate>> {
-        let table = PieceTable::of(scheme);
+        let table = PieceTable::from_scheme(scheme);
         let words = self.words(&table, sample)?;
         let mut texts: HashMap<u32, String> = HashMap::new();
         for id in words.iter().flat_map(|word| &word.symbols) {
@@ -283,7 +283,9 @@ impl<'p> Known<'p> {
             let steps: Vec<String> = learned.unused(self.first_id).into_iter().map(String::from).collect();
             if steps.is_empty() {
                 let mut counts = Histogram::EMPTY;
-                for block in sample.numbers().filter_map(|numbers| Filled::of(numbers, plan.grammar())) {
+                for block in
+                    sample.numbers().filter_map(|numbers| Filled::from_numbers(numbers, plan.grammar()))
+                {
                     let length = |string: usize| learned.words[string].symbols.len();
                     counts.count(table.of_block(&block).map(length).sum());
                 }

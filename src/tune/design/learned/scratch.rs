@@ -97,7 +97,7 @@ pub fn scratch(plan: ScratchPlan, sample: &LearningSample, job: &Job) -> Result<
     let gaps = sample.gaps();
     let scheme = choose(plan, sample, &gaps, job)?;
     job.check()?;
-    let table = PieceTable::of(&scheme);
+    let table = PieceTable::from_scheme(&scheme);
     let mut words = gaps;
     for (string, count) in table.strings.iter().zip(counts(&table, sample)) {
         *words.entry(string.clone()).or_default() += count;
@@ -125,7 +125,7 @@ pub fn scratch(plan: ScratchPlan, sample: &LearningSample, job: &Job) -> Result<
 /// How often each string of a table is a piece of a block, and once more.
 fn counts(table: &PieceTable, sample: &LearningSample) -> Vec<u64> {
     let mut counts = vec![1; table.strings.len()];
-    for block in sample.numbers().filter_map(|numbers| Filled::of(numbers, table.grammar)) {
+    for block in sample.numbers().filter_map(|numbers| Filled::from_numbers(numbers, table.grammar)) {
         table.of_block(&block).for_each(|string| counts[string] += 1);
     }
     counts
@@ -162,14 +162,14 @@ fn choose(
         whole: false,
     };
     let judged = schemes.into_par_iter().map(|scheme| {
-        let table = PieceTable::of(&scheme);
+        let table = PieceTable::from_scheme(&scheme);
         let pieces = table.strings.iter().zip(counts(&table, sample));
         let words = pieces.map(|(string, count)| word(string, count));
         let words = words.chain(gaps.iter().map(|(gap, count)| word(gap, *count))).collect();
         let limits = Limits { tokens: plan.vocab_size - LEAST, first_id: 256, allows: &|_| true };
         let learned = learn(words, texts.clone(), &limits, job)?;
         let mut blocks = Histogram::EMPTY;
-        for block in sample.numbers().filter_map(|numbers| Filled::of(numbers, plan.grammar())) {
+        for block in sample.numbers().filter_map(|numbers| Filled::from_numbers(numbers, plan.grammar())) {
             blocks.count(table.of_block(&block).map(|string| learned.words[string].symbols.len()).sum());
         }
         let blocks = blocks.tokens();

@@ -83,7 +83,7 @@ impl Measured {
     ///
     /// # Errors
     /// If a text cannot be encoded, the corpus cannot be read or is written in another dialect, or the job was cancelled.
-    pub fn of(
+    pub fn from_corpus(
         tokenizers: &[&Tokenizer],
         grammar: Grammar,
         corpus: &dyn Conformers,
@@ -91,7 +91,7 @@ impl Measured {
     ) -> Result<Self> {
         let mut tallies = vec![[CorpusTally::EMPTY; SIZE_CLASSES.len()]; tokenizers.len()];
         let mut seen = vec![HashSet::new(); tokenizers.len()];
-        let mut reach = Reach::of(grammar);
+        let mut reach = Reach::from_grammar(grammar);
         let summary = corpus.read(job, &mut |batch| {
             for ((tokenizer, tallies), seen) in tokenizers.iter().zip(&mut tallies).zip(&mut seen) {
                 job.check()?;

@@ -16,7 +16,7 @@ const BEYOND: usize = 100;
 
 impl Reach {
     /// Of no blocks yet, whose numbers have the decimals of this grammar.
-    pub fn of(grammar: Grammar) -> Self {
+    pub fn from_grammar(grammar: Grammar) -> Self {
         Reach { grammar, blocks: vec![[0; MOST_DECIMALS + 1]; BEYOND + 1] }
     }
 
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn coverage_counts_blocks_by_range_and_decimals() {
         let range = |angstrom| Range::new(angstrom).unwrap();
-        let mut reach = Reach::of(Grammar::fixed(range(15), Precision::FOUR));
+        let mut reach = Reach::from_grammar(Grammar::fixed(range(15), Precision::FOUR));
         for numbers in [[1, 25_000, -99_999], [100_000, 1, 1], [10_000, 1, 1], [-2_000_000, 5, 5]] {
             reach.add(&numbers);
         }
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn three_decimals_are_counted_in_their_own_units() {
         let range = |angstrom| Range::new(angstrom).unwrap();
-        let mut reach = Reach::of(Grammar::fixed(range(15), Precision::new(3).unwrap()));
+        let mut reach = Reach::from_grammar(Grammar::fixed(range(15), Precision::new(3).unwrap()));
         for numbers in [[1, 2_500, -9_999], [10_000, 1, 1], [1_230, 4_500, 1]] {
             reach.add(&numbers);
         }

@@ -47,7 +47,7 @@ pub struct ExtendModelPlan {
 pub fn extend_model(plan: &ExtendModelPlan, job: &Job) -> Result<ExtendModelReport> {
     let source = SourceModel::open(&plan.model)?;
     let ordered: Vec<OrderedFile<'_>> =
-        source.shards.iter().map(|shard| OrderedFile::of(shard, &source)).collect::<Result<_>>()?;
+        source.shards.iter().map(|shard| OrderedFile::open(shard, &source)).collect::<Result<_>>()?;
     let mut files = OutputSet::new();
     files.folder(&plan.output)?;
     job.observer().begin("weights", Some(source.shards.iter().map(Shard::bytes).sum()), Unit::Bytes);
@@ -124,7 +124,7 @@ fn prepare<'s>(source: &'s SourceModel, plan: &ExtendModelPlan, job: &Job) -> Re
     let rows = rows(source, &added, plan.pad_to_multiple_of);
     let grown = grown(source, &own, &added, (plan.init, rows))?;
     let companions = companions(source, rows, (&plan.tokenizer, &extended, json))?;
-    let inputs = Provenance::of(vec![own.source.clone(), extended.source.clone()]);
+    let inputs = Provenance::from_inputs(vec![own.source.clone(), extended.source.clone()]);
     let names = (own.name.clone(), extended.name.clone());
     let mut report = said(plan, source, (&added, rows, &grown), names, inputs);
     report.left_out.clone_from(&companions.left);

@@ -43,7 +43,7 @@ impl<'s> OrderedFile<'s> {
     ///
     /// # Errors
     /// If the header would be too long.
-    pub(super) fn of(shard: &'s Shard, source: &'s SourceModel) -> Result<Self> {
+    pub(super) fn open(shard: &'s Shard, source: &'s SourceModel) -> Result<Self> {
         let table = |name: &str| {
             source
                 .tables()

@@ -259,7 +259,7 @@ pub(super) fn named<'c>(config: &'c Value, name: &str) -> Option<&'c str> {
 /// The files of the weights, with their headers, and the index.
 fn weights(path: &Path, folder: &ModelFolder) -> Result<(Vec<Shard>, Option<Value>)> {
     let file = if path.is_dir() { folder.needed_weights()? } else { path.to_owned() };
-    let files = WeightFiles::of(&file, "give the index that came with the shards")?;
+    let files = WeightFiles::find(&file, "give the index that came with the shards")?;
     let WeightFiles::Shards(listed) = &files else {
         let shard = Shard { header: Header::read(&file)?, name: WEIGHTS.to_owned(), path: file };
         return Ok((vec![shard], None));

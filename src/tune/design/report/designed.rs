@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::comparison::MethodComparison;
-use super::front::Front;
+use super::front::ParetoFront;
 use super::vocabulary::VocabularyReport;
 use crate::design::extension::check::Guarantees;
 use crate::design::measured::corpus::MeasuredCorpus;
@@ -63,7 +63,7 @@ pub struct DesignReport {
     /// Measured on this corpus.
     pub corpus: MeasuredCorpus,
     /// The design among others, and beside the base.
-    pub front: Front,
+    pub front: ParetoFront,
     /// What was run before anything was written.
     pub guarantees: Guarantees,
     /// Other ways to add as many tokens, if asked for.
@@ -88,7 +88,7 @@ pub struct AnnealingReport {
 
 impl AnnealingReport {
     /// Of a search with this seed, in a space whose schemes need `least` new tokens.
-    pub fn of(annealed: &Annealed, seed: u64, least: u64) -> Self {
+    pub fn new(annealed: &Annealed, seed: u64, least: u64) -> Self {
         AnnealingReport {
             seed,
             iterations: ITERATIONS,

@@ -9,7 +9,7 @@ use crate::design::scheme::slots::Range;
 /// Designs of which no other of the same kind and range has both fewer new tokens and fewer tokens a block, beside the
 /// tokenizers that there are.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Front {
+pub struct ParetoFront {
     /// Designs, by kind, range and tokens a block. Under each of them drift is 0 in its range.
     pub designs: Vec<DesignPoint>,
     /// The base, and what was made of it.
@@ -51,7 +51,7 @@ pub struct TokenizerPoint {
 
 impl TokenizerPoint {
     /// Of the blocks in the range.
-    pub fn of(name: &str, new_tokens: u64, inside: &Histogram) -> Self {
+    pub fn new(name: &str, new_tokens: u64, inside: &Histogram) -> Self {
         let BlockTokenStats { mean, min, max, .. } = inside.tokens();
         TokenizerPoint { name: name.to_owned(), new_tokens, tokens_per_block: mean, drift: max - min }
     }

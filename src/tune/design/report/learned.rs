@@ -90,7 +90,7 @@ pub struct LearnedFrom {
 
 impl LearnedFrom {
     /// How much a sample holds.
-    pub fn of(sample: &LearningSample) -> Self {
+    pub fn new(sample: &LearningSample) -> Self {
         let conformers = sample.conformers.len() as u64;
         LearnedFrom { conformers, blocks: sample.blocks, left_out: sample.left_out }
     }

@@ -33,7 +33,7 @@ pub struct VocabularyReport {
 
 impl VocabularyReport {
     /// Of a tokenizer with these new tokens, of which so many have ids of old ones, measured on a corpus beside its base.
-    pub fn of(
+    pub fn new(
         tokenizer: &Tokenizer,
         (new_tokens, reused_ids): (&[(u32, String)], u64),
         own: &CorpusTally,
@@ -47,7 +47,7 @@ impl VocabularyReport {
             first_new_id: new_tokens.first().map(|(id, _)| *id),
             reused_ids,
             embedding_rows,
-            embedding: EmbeddingReport::of(embedding_rows, base_rows, None),
+            embedding: EmbeddingReport::new(embedding_rows, base_rows, None),
             rows: None,
             coverage: own.coverage(),
             tokens_per_conformer: own.tokens_per_conformer(),
@@ -57,7 +57,7 @@ impl VocabularyReport {
 
     /// Adds what is known of the model: the rows of its embedding, and the rows made for the new tokens.
     pub fn for_model(&mut self, model_rows: Option<u64>, rows: Option<RowsReport>) {
-        self.embedding = EmbeddingReport::of(self.embedding_rows, self.embedding.base_rows, model_rows);
+        self.embedding = EmbeddingReport::new(self.embedding_rows, self.embedding.base_rows, model_rows);
         self.rows = rows;
     }
 }
@@ -95,7 +95,7 @@ pub struct ResizeReport {
 
 impl EmbeddingReport {
     /// Of a vocabulary that needs `needed` rows, on top of a base that needs `base_rows`.
-    pub fn of(needed: u64, base_rows: u64, model_rows: Option<u64>) -> Self {
+    pub fn new(needed: u64, base_rows: u64, model_rows: Option<u64>) -> Self {
         EmbeddingReport {
             base_rows,
             model_rows,

@@ -167,7 +167,7 @@ impl Model {
     pub fn open(path: &Path) -> Result<Self> {
         let file = located(path)?;
         let config = config(&ModelFolder::around(path))?;
-        let tensors = WeightFiles::of(&file, "give an intact model folder")?.tensors()?;
+        let tensors = WeightFiles::find(&file, "give an intact model folder")?.tensors()?;
         let tied = config.as_ref().and_then(is_tied);
         let found = |endings: &[&str]| only(&tensors, endings, &file);
         let (name, shard) = found(&EMBEDDINGS)?.ok_or_else(|| missing(&file, &EMBEDDINGS))?;
@@ -196,7 +196,7 @@ impl Model {
             return Ok(None);
         }
         let file = located(path)?;
-        let tensors = WeightFiles::of(&file, "give an intact model folder")?.tensors()?;
+        let tensors = WeightFiles::find(&file, "give an intact model folder")?.tensors()?;
         let head = only(&tensors, &HEADS, &file)?.map(|(name, shard)| table(&shard, name)).transpose()?;
         head.map(|head| head.beside(&self.embedding)).transpose()
     }
@@ -270,7 +270,7 @@ fn table(file: &Path, name: &str) -> Result<TokenTable> {
     let info = tensors.info(name).ok_or_else(|| {
         Error::input(&place, "is not in the file, though the index says so", "fetch the shard again")
     })?;
-    let float = Float::of(info.dtype).ok_or_else(|| {
+    let float = Float::from_dtype(info.dtype).ok_or_else(|| {
         let problem = format!("holds {:?}, not F32, F16 or BF16", info.dtype);
         Error::input(&place, problem, "give weights that are not quantised")
     })?;

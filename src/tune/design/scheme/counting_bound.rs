@@ -31,7 +31,7 @@ pub struct Usable {
 
 impl Usable {
     /// Counts the tokens of a vocabulary that can be part of some block.
-    pub fn of<'v>(grammar: Grammar, vocabulary: impl Iterator<Item = &'v str>) -> Self {
+    pub fn from_vocabulary<'v>(grammar: Grammar, vocabulary: impl Iterator<Item = &'v str>) -> Self {
         let (parts, [open, close]) = (BlockParts::of(grammar), ends(grammar));
         let mut usable = Usable::default();
         for token in vocabulary.filter(|token| parts.hold(token)) {
@@ -115,7 +115,7 @@ pub struct Proved {
 
 impl Proved {
     /// Of the fewest and the most tokens of any block, on top of a base.
-    pub fn of(kind: SchemeKind, grammar: Grammar, (fewest, most): (usize, usize), base: Usable) -> Self {
+    pub fn new(kind: SchemeKind, grammar: Grammar, (fewest, most): (usize, usize), base: Usable) -> Self {
         // Blocks of fewer tokens are filled up with one more sort of token, for the bound alone.
         let base = Usable { inner: base.inner + u64::from(fewest < most), ..base };
         Proved { fewest, most, lower_bound: counting_bound(kind, grammar, most, base) }

@@ -97,7 +97,7 @@ impl Grammar {
 
     /// The slots of a block whose numbers have all their decimals.
     pub fn row(self) -> SlotRow {
-        SlotRow::of(self.dialect, self.range)
+        SlotRow::new(self.dialect, self.range)
     }
 
     /// Below which magnitude its numbers lie, where they are decimals.

@@ -13,7 +13,7 @@ pub struct Filled([u32; MOST_SLOTS]);
 
 impl Filled {
     /// The slots of a block; `None` if a number is beyond the range.
-    pub fn of(numbers: &[Fixed; 3], grammar: Grammar) -> Option<Self> {
+    pub fn from_numbers(numbers: &[Fixed; 3], grammar: Grammar) -> Option<Self> {
         let (decimals, row) = (grammar.decimals(), grammar.row());
         let mut slots = [0; MOST_SLOTS];
         for (axis, number) in numbers.iter().enumerate() {
@@ -51,7 +51,7 @@ struct Piece {
 
 impl PieceTable {
     /// Lists the strings of a scheme of the fixed dialect.
-    pub fn of(scheme: &Scheme) -> Self {
+    pub fn from_scheme(scheme: &Scheme) -> Self {
         let mut known: HashMap<String, u32> = HashMap::new();
         let mut all = Vec::new();
         let row = scheme.grammar.row();
@@ -111,9 +111,9 @@ mod tests {
     fn pieces_of_blocks_are_their_text() {
         let grammar = Grammar::fixed(Range::new(15).unwrap(), Precision::FOUR);
         for starts in [vec![0, 4, 6, 8, 12, 14, 16, 20, 22], (0..25).filter(|s| s % 8 != 1).collect()] {
-            let table = PieceTable::of(&Scheme::fixed(grammar, starts.clone()));
+            let table = PieceTable::from_scheme(&Scheme::fixed(grammar, starts.clone()));
             for numbers in [[0, -1, 10_000], [-149_999, 99_999, -100_000], [12_345, -67_890, 140_099]] {
-                let filled = Filled::of(&numbers, grammar).unwrap();
+                let filled = Filled::from_numbers(&numbers, grammar).unwrap();
                 let pieces: Vec<&str> = table.of_block(&filled).map(|at| &*table.strings[at]).collect();
                 assert_eq!(pieces.len(), starts.len());
                 assert_eq!(
@@ -124,7 +124,7 @@ mod tests {
             let ones = vec![1; table.strings.len()];
             assert_eq!(table.extremes(&ones), (starts.len(), starts.len()));
         }
-        assert_eq!(Filled::of(&[0, 0, -150_000], grammar), None);
+        assert_eq!(Filled::from_numbers(&[0, 0, -150_000], grammar), None);
     }
 
     #[test]
@@ -132,18 +132,18 @@ mod tests {
         let numbers = [[0, -1, 10_000], [-14_999, 9_999, -10_000], [1_234, -6_789, 14_099]];
         let texts = ["<0.000,-0.001,10.000>", "<-14.999,9.999,-10.000>", "<1.234,-6.789,14.099>"];
         let grammar = Grammar::fixed(Range::new(15).unwrap(), Precision::new(3).unwrap());
-        let table = PieceTable::of(&Scheme::fixed(grammar, vec![0, 4, 6, 7, 11, 13, 14, 18, 20]));
+        let table = PieceTable::from_scheme(&Scheme::fixed(grammar, vec![0, 4, 6, 7, 11, 13, 14, 18, 20]));
         for (numbers, text) in numbers.iter().zip(texts) {
-            let filled = Filled::of(numbers, grammar).unwrap();
+            let filled = Filled::from_numbers(numbers, grammar).unwrap();
             assert_eq!(table.of_block(&filled).map(|at| &*table.strings[at]).collect::<String>(), text);
         }
-        assert_eq!(Filled::of(&[0, 0, -15_000], grammar), None);
+        assert_eq!(Filled::from_numbers(&[0, 0, -15_000], grammar), None);
         let grammar = Grammar::fixed(Range::new(15).unwrap(), Precision::ZERO);
-        let table = PieceTable::of(&Scheme::fixed(grammar, vec![0, 3, 6, 9]));
+        let table = PieceTable::from_scheme(&Scheme::fixed(grammar, vec![0, 3, 6, 9]));
         for (numbers, text) in [([0, -1, 14], "<0,-1,14>"), ([-13, 2, -10], "<-13,2,-10>")] {
-            let filled = Filled::of(&numbers, grammar).unwrap();
+            let filled = Filled::from_numbers(&numbers, grammar).unwrap();
             assert_eq!(table.of_block(&filled).map(|at| &*table.strings[at]).collect::<String>(), text);
         }
-        assert_eq!(Filled::of(&[0, 0, -15], grammar), None);
+        assert_eq!(Filled::from_numbers(&[0, 0, -15], grammar), None);
     }
 }

@@ -56,7 +56,7 @@ pub struct SlotRow {
 
 impl SlotRow {
     /// Of the blocks of an encoding; integer parts of decimals lie below `range`.
-    pub fn of(encoding: Encoding, range: Range) -> Self {
+    pub fn new(encoding: Encoding, range: Range) -> Self {
         let mut row = SlotRow {
             // Any slot will do: what lies behind `length` is never read.
             slots: [BlockSlot::Point; MOST_SLOTS],

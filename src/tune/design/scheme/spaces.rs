@@ -118,7 +118,8 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
     /// A number of new tokens that no tokenizer with as many tokens a block does without, and how it is known.
     pub fn lower_bound(&self, tokens: usize, base: impl Iterator<Item = &'v str> + Clone) -> (u64, BoundBy) {
         let grammar = self.grammar(tokens);
-        let counting = counting_bound(self.kind, grammar, tokens, Usable::of(grammar, base.clone()));
+        let counting =
+            counting_bound(self.kind, grammar, tokens, Usable::from_vocabulary(grammar, base.clone()));
         let kinds = distinct_digits_bound(self.kind, grammar, tokens, base);
         if kinds > counting { (kinds, BoundBy::DistinctDigits) } else { (counting, BoundBy::Counting) }
     }

@@ -32,7 +32,7 @@ pub struct SmilesMolecule {
 
 /// The orders in which a file's atoms are those of a SMILES, stereo aside.
 #[derive(Debug, Clone)]
-pub struct Pairing {
+pub struct AtomMapping {
     file: LabelledGraph,
     /// That of the SMILES, without orders where the file has none.
     asked: Arc<LabelledGraph>,
@@ -61,17 +61,17 @@ impl SmilesMolecule {
     /// [`Mismatch::Smiles`] if RDKit would refuse it, or it is too large.
     pub fn new(smiles: &str, limit: AtomLimit) -> Result<Self, Mismatch> {
         let read = SmilesReading::new(smiles, limit);
-        SmilesMolecule::of(&read.map_err(|problem| Mismatch::of_smiles(smiles, &problem))?)
+        SmilesMolecule::from_reading(&read.map_err(|problem| Mismatch::of_smiles(smiles, &problem))?)
     }
 
     /// The molecule of a SMILES that was read, to which files' molecules are compared.
     ///
     /// # Errors
     /// [`Mismatch::Smiles`] if RDKit would refuse it with the hydrogens that are written.
-    pub fn of(read: &SmilesReading<'_>) -> Result<Self, Mismatch> {
+    pub fn from_reading(read: &SmilesReading<'_>) -> Result<Self, Mismatch> {
         let fail = |problem| Mismatch::of_smiles(read.text, &problem);
         let (graph, hydrogens) = LabelledGraph::of_reading(read).map_err(fail)?;
-        let (written, open) = (read.written.atoms.len(), OpenStereo::of(&graph));
+        let (written, open) = (read.written.atoms.len(), OpenStereo::from_graph(&graph));
         Ok(SmilesMolecule { written, graph: Arc::new(graph), hydrogens, open, handedness: OnceLock::new() })
     }
 
@@ -85,7 +85,7 @@ impl SmilesMolecule {
     ///
     /// # Errors
     /// If they are not those of the SMILES, or not bonded so.
-    pub fn pair(&self, file: &Graph) -> Result<Pairing, Mismatch> {
+    pub fn pair(&self, file: &Graph) -> Result<AtomMapping, Mismatch> {
         let file = LabelledGraph::of_graph(file, self.hydrogens)
             .map_err(|problem| Mismatch::File(problem.to_string()))?;
         let asked = match file.has_orders {
@@ -110,9 +110,9 @@ impl SmilesMolecule {
         all.orders.truncate(if are_all { usize::MAX } else { 1 });
         let unclear = match file.has_orders {
             true => UnclearBonds::default(),
-            false => UnclearBonds::of(&self.graph, &file, &colours),
+            false => UnclearBonds::new(&self.graph, &file, &colours),
         };
-        Ok(Pairing { file, asked, colours, unclear, orders: all.orders, are_all })
+        Ok(AtomMapping { file, asked, colours, unclear, orders: all.orders, are_all })
     }
 
     /// For each atom of the SMILES the number of a file's atom, from 0, in a conformer whose atoms lie at `points`, in Å: of all orders
@@ -122,7 +122,7 @@ impl SmilesMolecule {
     /// If there is none, or two heavy atoms lie at one place.
     pub fn order(
         &mut self,
-        pairing: &Pairing,
+        pairing: &AtomMapping,
         points: &[[f64; 3]],
     ) -> Result<(Vec<u32>, StereoDifference), Mismatch> {
         let images = pairing.order(points).map_err(|why| self.mismatch(pairing, points, why))?;
@@ -152,7 +152,7 @@ impl SmilesMolecule {
     }
 
     fn handedness(&self) -> &Handedness {
-        self.handedness.get_or_init(|| Handedness::of(&self.graph))
+        self.handedness.get_or_init(|| Handedness::from_graph(&self.graph))
     }
 
     /// What agrees, by atoms of the text.
@@ -174,7 +174,7 @@ impl SmilesMolecule {
     }
 
     /// Why no order keeps bonds and stereo.
-    fn mismatch(&self, pairing: &Pairing, points: &[[f64; 3]], why: Unfit) -> Mismatch {
+    fn mismatch(&self, pairing: &AtomMapping, points: &[[f64; 3]], why: Unfit) -> Mismatch {
         let (Unfit::Stereo, Some(first)) = (why, pairing.orders.first()) else {
             return if why == Unfit::Bonds { Mismatch::Bonds } else { Mismatch::Symmetry };
         };
@@ -202,7 +202,7 @@ enum Unfit {
     TooMuch,
 }
 
-impl Pairing {
+impl AtomMapping {
     /// The first order that keeps the stereo of the coordinates, as atoms of the file's graph.
     fn order(&self, points: &[[f64; 3]]) -> Result<Vec<u32>, Unfit> {
         let told = self.unclear.told(&|atom| self.place(points, atom));
@@ -265,7 +265,7 @@ impl Question for All {
 
 /// Looks for the first order that keeps all marks and the orders of bonds that distances tell.
 struct First<'p> {
-    pairing: &'p Pairing,
+    pairing: &'p AtomMapping,
     points: &'p [[f64; 3]],
     told: Told,
     /// Whether marks are kept.
@@ -275,7 +275,7 @@ struct First<'p> {
 
 impl Question for First<'_> {
     fn allows(&mut self, last: usize, images: &[u32]) -> bool {
-        let Pairing { asked, unclear, .. } = self.pairing;
+        let AtomMapping { asked, unclear, .. } = self.pairing;
         let place = |atom: usize| self.pairing.place(self.points, images[atom]);
         (unclear.is_empty() || unclear.agree_at(last, images, &self.told))
             && (!self.marks || asked.marks.agree_at(last, &place))

@@ -35,7 +35,7 @@ struct Beside {
 }
 
 impl Beside {
-    fn of(encoding: Encoding) -> Self {
+    fn read(encoding: Encoding) -> Self {
         let point = encoding.is_decimal().then_some(b'.');
         let mut before = vec![encoding.open().bytes().last().unwrap_or(b']')];
         before.extend(encoding.separator().bytes().last());
@@ -54,7 +54,7 @@ impl Beside {
 }
 
 /// The pairs of characters that tokens join.
-pub struct Cuts {
+pub struct TokenBoundaries {
     /// By the first and the second character of a pair.
     joined: Vec<bool>,
     /// The least token that joins a digit with the border of a number.
@@ -65,13 +65,13 @@ pub struct Cuts {
     scores: Option<Scores>,
 }
 
-impl Cuts {
+impl TokenBoundaries {
     /// Reads a tokenizer's vocabulary, for texts of an encoding.
     ///
     /// # Errors
     /// A sentence that says why nothing can be said of this tokenizer.
     pub fn learn(tokenizer: &Tokenizer, encoding: Encoding) -> Result<Self, String> {
-        let beside = Beside::of(encoding);
+        let beside = Beside::read(encoding);
         let digits_alone =
             |text: &str| !encoding.is_decimal() && text.bytes().all(|byte| byte.is_ascii_digit());
         let scores = match tokenizer.inner().get_model() {
@@ -87,7 +87,8 @@ impl Cuts {
             _ => return Err("neither a BPE nor a Unigram model".into()),
         };
         keeps_ascii(tokenizer)?;
-        let mut cuts = Cuts { joined: vec![false; 128 * 128], crossing: None, watched: Vec::new(), scores };
+        let mut cuts =
+            TokenBoundaries { joined: vec![false; 128 * 128], crossing: None, watched: Vec::new(), scores };
         // The text of an added token never reaches the model, so no token of the model holds one that no text holds.
         let mut never = HashSet::new();
         // By id, so that messages do not depend on the order of a hash map.

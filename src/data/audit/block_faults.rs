@@ -17,13 +17,13 @@ pub struct FaultyBlock {
     /// The text between the brackets.
     pub block: String,
     /// What is wrong.
-    pub fault: Fault,
+    pub fault: BlockFault,
 }
 
 /// What is wrong with a block, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Fault {
+pub enum BlockFault {
     /// It holds a letter.
     Letters,
     /// It is not exactly three numbers.
@@ -34,25 +34,25 @@ pub enum Fault {
     Invented,
 }
 
-impl Fault {
+impl BlockFault {
     /// As reports have it.
     pub fn name(self) -> &'static str {
         match self {
-            Fault::Letters => "letters",
-            Fault::Junk => "junk",
-            Fault::Truncated => "truncated",
-            Fault::Invented => "invented",
+            BlockFault::Letters => "letters",
+            BlockFault::Junk => "junk",
+            BlockFault::Truncated => "truncated",
+            BlockFault::Invented => "invented",
         }
     }
 
     /// The worst fault of a block.
     pub(super) fn worst(verdict: &BlockVerdict) -> Option<Self> {
-        // In the order of [`Fault`]: letters are junk as well, and junk may lack digits.
+        // In the order of [`BlockFault`]: letters are junk as well, and junk may lack digits.
         let faults = [
-            (verdict.junk_letters, Fault::Letters),
-            (verdict.junk_strict, Fault::Junk),
-            (verdict.truncated == Some(true), Fault::Truncated),
-            (verdict.invented, Fault::Invented),
+            (verdict.junk_letters, BlockFault::Letters),
+            (verdict.junk_strict, BlockFault::Junk),
+            (verdict.truncated == Some(true), BlockFault::Truncated),
+            (verdict.invented, BlockFault::Invented),
         ];
         faults.into_iter().find(|(found, _)| *found).map(|(_, fault)| fault)
     }

@@ -130,11 +130,11 @@ impl Orbitals<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::PerceivedShape;
+    use super::super::SanitizedMolecule;
     use super::Hybridisation::{self, S, Sp, Sp2, Sp3, Sp3d2};
 
     fn of(smiles: &str) -> Vec<Hybridisation> {
-        PerceivedShape::new(smiles).unwrap().hybridisation
+        SanitizedMolecule::new(smiles).unwrap().hybridisation
     }
 
     #[test]

@@ -9,7 +9,7 @@ use drift_core::encoding::{Encoding, Fixed, scan_prefix};
 
 /// What is wrong at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flaw {
+pub enum MarkKind {
     /// What is no part of a number.
     Junk,
     /// A number that lacks decimals, or a block that lacks numbers.
@@ -22,7 +22,7 @@ pub enum Flaw {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
     /// What is wrong.
-    pub flaw: Flaw,
+    pub flaw: MarkKind,
     /// Where.
     pub range: Range<usize>,
 }
@@ -35,7 +35,7 @@ pub fn marks(answer: &str, dialect: Encoding) -> Vec<Mark> {
         let junk =
             |range: &Range<usize>| dialect.parse_numbers(answer[range.clone()].as_bytes(), false).is_err();
         let blocks = dialect.slot_ranges(answer).into_iter().filter(junk);
-        return blocks.map(|range| Mark { flaw: Flaw::Junk, range }).collect();
+        return blocks.map(|range| Mark { flaw: MarkKind::Junk, range }).collect();
     }
     let between = dialect.separator().len();
     for block in dialect.slot_ranges(answer) {
@@ -45,20 +45,20 @@ pub fn marks(answer: &str, dialect: Encoding) -> Vec<Mark> {
             let end = at + text.len();
             numbers += 1;
             if numbers > 3 {
-                marks.push(Mark { flaw: Flaw::Junk, range: at - between..end });
+                marks.push(Mark { flaw: MarkKind::Junk, range: at - between..end });
             } else {
                 let number = scan_prefix(led(text).as_bytes());
                 // What leads a number is junk by itself; where no number follows, all of the part is.
                 let start = if number.has_digits() { end - led(text).len() } else { at };
                 if start > at {
-                    marks.push(Mark { flaw: Flaw::Junk, range: at..start });
+                    marks.push(Mark { flaw: MarkKind::Junk, range: at..start });
                 }
                 number_marks(&number, start..end, dialect, &mut marks);
             }
             at = end + between;
         }
         if numbers < 3 && dialect.is_fixed() {
-            marks.push(Mark { flaw: Flaw::Lost, range: block });
+            marks.push(Mark { flaw: MarkKind::Lost, range: block });
         }
     }
     marks
@@ -68,21 +68,21 @@ fn number_marks(part: &NumberPrefix, range: Range<usize>, dialect: Encoding, mar
     let mut mark = |flaw, range: Range<usize>| marks.push(Mark { flaw, range });
     let end = range.end - part.rest;
     if !part.has_digits() {
-        mark(Flaw::Junk, range);
+        mark(MarkKind::Junk, range);
         return;
     }
     if part.decimals < dialect.decimals() && dialect.is_fixed() {
-        mark(Flaw::Lost, range.start..end);
+        mark(MarkKind::Lost, range.start..end);
     }
     let beyond = part.decimals.saturating_sub(dialect.decimals());
     let zeros = if dialect.is_stripped() { part.trailing_zeros } else { 0 };
     // Both are counted from the end, so the longer holds the shorter.
     let invented = beyond.max(zeros);
     if invented > 0 {
-        mark(Flaw::Invented, end - invented..end);
+        mark(MarkKind::Invented, end - invented..end);
     }
     if part.rest > 0 {
-        mark(Flaw::Junk, end..range.end);
+        mark(MarkKind::Junk, end..range.end);
     }
 }
 
@@ -110,7 +110,7 @@ pub fn readable(answer: &str, dialect: Encoding) -> Vec<Option<[Fixed; 3]>> {
 mod tests {
     use super::*;
 
-    fn shown(answer: &str, dialect: Encoding) -> Vec<(Flaw, &str)> {
+    fn shown(answer: &str, dialect: Encoding) -> Vec<(MarkKind, &str)> {
         marks(answer, dialect).into_iter().map(|mark| (mark.flaw, &answer[mark.range])).collect()
     }
 
@@ -119,19 +119,22 @@ mod tests {
         assert_eq!(shown("[C]<0.1234,-5.6789,10.0000>", Encoding::FIXED), []);
         assert_eq!(
             shown("[C]<1.0000,2.00,3.00001abra>", Encoding::FIXED),
-            [(Flaw::Lost, "2.00"), (Flaw::Invented, "1"), (Flaw::Junk, "abra")]
+            [(MarkKind::Lost, "2.00"), (MarkKind::Invented, "1"), (MarkKind::Junk, "abra")]
         );
         // Of a space or a plus the number behind it takes no harm.
         assert_eq!(
             shown("[C]<1.0000, 2.0000,+ 3.00>", Encoding::FIXED),
-            [(Flaw::Junk, " "), (Flaw::Junk, "+ "), (Flaw::Lost, "3.00")]
+            [(MarkKind::Junk, " "), (MarkKind::Junk, "+ "), (MarkKind::Lost, "3.00")]
         );
-        assert_eq!(shown("[C]<1.0000, ,3.0000>", Encoding::FIXED), [(Flaw::Junk, " ")]);
-        assert_eq!(shown("[C]<1.0000,x,3.0000,4>", Encoding::FIXED), [(Flaw::Junk, "x"), (Flaw::Junk, ",4")]);
-        assert_eq!(shown("[C]<1.0000,2.0000>", Encoding::FIXED), [(Flaw::Lost, "1.0000,2.0000")]);
+        assert_eq!(shown("[C]<1.0000, ,3.0000>", Encoding::FIXED), [(MarkKind::Junk, " ")]);
+        assert_eq!(
+            shown("[C]<1.0000,x,3.0000,4>", Encoding::FIXED),
+            [(MarkKind::Junk, "x"), (MarkKind::Junk, ",4")]
+        );
+        assert_eq!(shown("[C]<1.0000,2.0000>", Encoding::FIXED), [(MarkKind::Lost, "1.0000,2.0000")]);
         assert_eq!(
             shown("[C]<0.5,-2.0,10.12300>", Encoding::STRIPPED),
-            [(Flaw::Invented, "0"), (Flaw::Invented, "00")]
+            [(MarkKind::Invented, "0"), (MarkKind::Invented, "00")]
         );
     }
 

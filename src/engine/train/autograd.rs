@@ -16,7 +16,7 @@ use super::parameters::{LayerLayout, ParameterLayout};
 use crate::model::{Config, rotary_tables};
 
 /// A decoder's shape on a device, ready to run.
-pub struct Recorded {
+pub struct Autograd {
     /// Where weights lie.
     pub layout: ParameterLayout,
     config: Config,
@@ -154,7 +154,7 @@ impl Places {
     }
 }
 
-impl Recorded {
+impl Autograd {
     /// For documents of at most `longest` tokens.
     ///
     /// # Errors
@@ -162,7 +162,7 @@ impl Recorded {
     pub fn new(config: &Config, longest: usize, device: &Device) -> Result<Self> {
         let half = config.head_dim / 2;
         let [cos, sin] = rotary_tables(config, longest);
-        Ok(Recorded {
+        Ok(Autograd {
             layout: ParameterLayout::new(config),
             config: config.clone(),
             device: device.clone(),
@@ -332,7 +332,7 @@ impl Recorded {
     }
 }
 
-/// The cross-entropy of targets, `[targets]`, as [`Recorded::logits`] gives them.
+/// The cross-entropy of targets, `[targets]`, as [`Autograd::logits`] gives them.
 fn nats(logits: &Tensor, right: &Tensor) -> Result<Tensor> {
     logits.exp()?.sum_keepdim(1)?.log()?.squeeze(1)? - right
 }

@@ -11,7 +11,7 @@ use super::rings::Rings;
 
 /// A molecule with its aromatic bonds and small rings; atoms as the SMILES has them, hydrogens that are written as atoms too.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PerceivedShape {
+pub struct SanitizedMolecule {
     /// Atoms, bonds and hydrogens; bonds of aromatic rings in a Kekulé structure.
     pub molecule: Molecule,
     /// By bond, whether it is aromatic.
@@ -24,7 +24,7 @@ pub struct PerceivedShape {
     pub conjugated: Vec<bool>,
 }
 
-impl PerceivedShape {
+impl SanitizedMolecule {
     /// Of a SMILES of a size that is looked at ([`AtomLimit::default`]).
     ///
     /// # Errors
@@ -37,7 +37,7 @@ impl PerceivedShape {
             return Err(fail(SmilesProblem::Unperceived));
         };
         let (hybridisation, conjugated) = hybridisation::hybridisation(&molecule, &aromatic);
-        Ok(PerceivedShape { molecule, aromatic, rings, hybridisation, conjugated })
+        Ok(SanitizedMolecule { molecule, aromatic, rings, hybridisation, conjugated })
     }
 }
 
@@ -47,19 +47,19 @@ mod tests {
 
     #[test]
     fn rings_and_aromatic_bonds() {
-        let indole = PerceivedShape::new("C1=CC=C2NC=CC2=C1C").unwrap();
+        let indole = SanitizedMolecule::new("C1=CC=C2NC=CC2=C1C").unwrap();
         let mut sizes: Vec<usize> = indole.rings.iter().map(Vec::len).collect();
         sizes.sort_unstable();
         assert_eq!(sizes, [5, 6]);
         assert_eq!(indole.aromatic.iter().filter(|aromatic| **aromatic).count(), 10);
-        let cubane = PerceivedShape::new("C12C3C4C1C5C4C3C25").unwrap();
+        let cubane = SanitizedMolecule::new("C12C3C4C1C5C4C3C25").unwrap();
         assert_eq!(cubane.rings.len(), 6);
-        assert!(PerceivedShape::new("C(").is_err() && PerceivedShape::new(&"C".repeat(1_001)).is_err());
+        assert!(SanitizedMolecule::new("C(").is_err() && SanitizedMolecule::new(&"C".repeat(1_001)).is_err());
     }
 
     #[test]
     fn hydrogens_that_are_atoms_stay_in_place() {
-        let water = PerceivedShape::new("[2H]O[H]").unwrap();
+        let water = SanitizedMolecule::new("[2H]O[H]").unwrap();
         assert_eq!(water.molecule.atoms.len(), 3);
         assert_eq!(water.molecule.atoms[1].element, 8);
         assert!(water.rings.is_empty());

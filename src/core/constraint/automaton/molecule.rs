@@ -10,7 +10,7 @@ use crate::constraint::{Constraint, DeviceRule, Mask, State};
 ///
 /// `State::at` is the segment, or the block behind it; past the last one the text is over. `State::inner` is the place in
 /// it: below the automaton's number of states a state of the block, from there on a node of the segment.
-pub struct Follow {
+pub struct MoleculeAutomaton {
     pub(super) automaton: Arc<Automaton>,
     pub(super) segments: Vec<Arc<Segment>>,
     pub(super) eos: u32,
@@ -34,7 +34,7 @@ impl Step {
     }
 }
 
-impl Follow {
+impl MoleculeAutomaton {
     fn states(&self) -> u32 {
         self.automaton.states.len() as u32
     }
@@ -72,7 +72,7 @@ impl Follow {
     }
 }
 
-impl Constraint for Follow {
+impl Constraint for MoleculeAutomaton {
     fn start(&self) -> State {
         // A first segment always has its root.
         State { at: 0, inner: self.segments[0].roots[0].unwrap_or(0) }

@@ -4,27 +4,27 @@ use super::{BatchSeconds, GeneratedText, Resampled, Timing, WorkCounts};
 use drift_core::error::Result;
 
 /// Takes what is finished while the rest is written.
-pub trait Keeper: Send {
+pub trait TextSink: Send {
     /// Takes what is new since the last call; groups of resampled texts come with their texts.
     ///
     /// # Errors
     /// If it cannot be kept: generation then stops.
-    fn keep(&mut self, news: &News<'_>) -> Result<()>;
+    fn keep(&mut self, news: &TextDelta<'_>) -> Result<()>;
 }
 
 /// Keeps nothing.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Forget;
+pub struct NoSink;
 
-impl Keeper for Forget {
-    fn keep(&mut self, _: &News<'_>) -> Result<()> {
+impl TextSink for NoSink {
+    fn keep(&mut self, _: &TextDelta<'_>) -> Result<()> {
         Ok(())
     }
 }
 
 /// What is new since the last time.
 #[derive(Debug, Clone, Copy)]
-pub struct News<'g> {
+pub struct TextDelta<'g> {
     /// Finished texts.
     pub texts: &'g [GeneratedText],
     /// Finished groups of resampled texts.
@@ -39,7 +39,7 @@ pub struct News<'g> {
 
 /// How much of a run was told already.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct SentSoFar {
     texts: usize,
     groups: usize,
     batches: usize,
@@ -47,14 +47,19 @@ pub(super) struct Told {
     timing: Timing,
 }
 
-impl Told {
+impl SentSoFar {
     /// Tells what is new of a whole run, if a text is; at the end whatever there is.
-    pub(super) fn tell(&mut self, whole: News<'_>, keeper: &mut dyn Keeper, is_end: bool) -> Result<()> {
-        let News { texts, groups, counts, timing, batches } = whole;
+    pub(super) fn tell(
+        &mut self,
+        whole: TextDelta<'_>,
+        keeper: &mut dyn TextSink,
+        is_end: bool,
+    ) -> Result<()> {
+        let TextDelta { texts, groups, counts, timing, batches } = whole;
         if texts.len() == self.texts && !is_end {
             return Ok(());
         }
-        keeper.keep(&News {
+        keeper.keep(&TextDelta {
             texts: &texts[self.texts..],
             groups: &groups[self.groups..],
             counts: counts.since(&self.counts),
@@ -62,7 +67,7 @@ impl Told {
             batches: &batches[self.batches..],
         })?;
         let (texts, groups, batches) = (texts.len(), groups.len(), batches.len());
-        *self = Told { texts, groups, batches, counts, timing };
+        *self = SentSoFar { texts, groups, batches, counts, timing };
         Ok(())
     }
 }
