@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::coverage_view::{coverage_cells, coverage_columns, coverage_note};
-use super::format::{number, percent, seconds, thousands};
+use super::format::{number, percent, seconds, signed, thousands};
 use super::table::Table;
 use drift_core::constraint::ProcessorKind;
 use drift_data::audit::GeometryReport;
@@ -254,7 +254,7 @@ pub fn likelihood_table(report: &EvalReport) -> Table {
         ];
         if compared {
             let difference = scored.difference.as_ref();
-            let mean = difference.map(|difference| format!("{:+.1}", difference.mean));
+            let mean = difference.map(|difference| signed(difference.mean, 1));
             cells.push(mean.unwrap_or_else(|| "-".to_owned()));
             cells.push(difference.map_or_else(|| "-".to_owned(), |difference| interval(difference, true)));
         }

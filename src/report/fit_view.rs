@@ -2,7 +2,7 @@
 //!
 //! Views of [`FitResult`] and its parts. Shares are fractions of 1.
 
-use super::format::{angstrom, encoding_name, number, percent, percent_interval, thousands};
+use super::format::{angstrom, encoding_name, number, percent, percent_interval, signed, thousands};
 use super::table::Table;
 use drift_data::stats::interval::Interval;
 use drift_tune::placeholder::{
@@ -205,7 +205,7 @@ pub fn classes_table(result: &FitResult, objective: &Objective) -> Table {
             shown(partition.judged.classes),
             partition.gain.map_or_else(
                 || "-".to_owned(),
-                |gain| format!("{:+.4} to {:+.4}", gain.interval.low, gain.interval.high),
+                |gain| format!("{} to {}", signed(gain.interval.low, 4), signed(gain.interval.high, 4)),
             ),
             if partition.significant { "yes" } else { "no" }.to_owned(),
         ]);

@@ -129,6 +129,16 @@ fn unsigned_zero(text: String) -> String {
     }
 }
 
+/// A difference with its sign; one that rounds to zero has none: `-0.0` says that something is below it.
+pub fn signed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:+.decimals$}");
+    if text.bytes().all(|byte| matches!(byte, b'+' | b'-' | b'0' | b'.')) {
+        text[1..].to_owned()
+    } else {
+        text
+    }
+}
+
 /// Two decimals, and no sign before zero.
 pub fn hundredths(value: f64) -> String {
     unsigned_zero(format!("{value:.2}"))
@@ -226,6 +236,15 @@ mod tests {
         assert_eq!(percent_interval(Interval { low: 0.00012, high: 0.00019 }), "[0.0120, 0.0190] %");
         assert_eq!(percent_interval(Interval { low: -0.0001, high: 0.2 }), "[0.0, 20.0] %");
         assert_eq!(percent_interval(Interval { low: -0.001, high: 0.2 }), "[-0.1, 20.0] %");
+    }
+
+    #[test]
+    fn differences_that_round_to_zero_have_no_sign() {
+        for (value, text) in
+            [(-0.0004, "0.000"), (0.0, "0.000"), (0.0004, "0.000"), (-0.0006, "-0.001"), (2.5, "+2.500")]
+        {
+            assert_eq!(signed(value, 3), text);
+        }
     }
 
     #[test]

@@ -358,6 +358,9 @@ mod tests {
         assert_eq!(serde_json::from_str::<Encoding>(&kept).unwrap(), encoding);
         for wrong in [
             r#"{"mode": "uniform", "L": -1.0, "H": 2.0, "n_bins": 2}"#,
+            r#"{"mode": "uniform", "L": 2.0, "H": -1.0, "n_bins": 2, "edges": [-1.0, 0.5, 2.0]}"#,
+            r#"{"mode": "uniform", "L": 0.5, "H": 0.5, "n_bins": 2, "edges": [-1.0, 0.5, 2.0]}"#,
+            r#"{"mode": "uniform", "L": 3.0, "H": 4.0, "n_bins": 2, "edges": [-1.0, 0.5, 2.0]}"#,
             r#"{"mode": "uniform", "L": -1.0, "H": 2.0, "n_bins": 3, "edges": [-1.0, 0.5, 2.0]}"#,
             r#"{"mode": "uniform", "L": -1.0, "H": 2.0, "n_bins": 2, "edges": [-1.0, 2.5, 2.0]}"#,
             r#"{"schema": "drift.encoding/2"}"#,

@@ -46,6 +46,14 @@ pub enum BinsError {
         /// Its value, Å.
         value: f64,
     },
+    /// Bounds of fitted bins between which no bin lies.
+    #[error("no bin lies between L {low} and H {high}; L is below H, and edges lie between them")]
+    Bounds {
+        /// Å.
+        low: f64,
+        /// Å.
+        high: f64,
+    },
     /// A range or step that gives no edges, or too many.
     #[error(
         "low {low}, high {high} and step {step} give no bins; give low < high and a step that parts them into at most 100,000"
@@ -90,7 +98,7 @@ impl Bins {
     /// Bins of given edges. `fitted` are the bounds of bins that were fitted to data.
     ///
     /// # Errors
-    /// If the edges do not rise.
+    /// If the edges do not rise, or lie outside the bounds.
     pub fn new(edges: Vec<f64>, tails: TailValues, fitted: Option<(f64, f64)>) -> Result<Self, BinsError> {
         if edges.len() < 2 {
             return Err(BinsError::Few(edges.len()));
@@ -105,6 +113,12 @@ impl Bins {
             }
         }
         let last = edges[edges.len() - 1];
+        if let Some((low, high)) = fitted {
+            // Every coordinate would be in a tail; a bound that is no number compares with nothing.
+            if !(low < high && low < last && high > edges[0]) {
+                return Err(BinsError::Bounds { low, high });
+            }
+        }
         let middle = |a: f64, b: f64| (a + b) / 2.0;
         let (below, above) = match tails {
             TailValues::Middles { step } => (middle(edges[0], edges[1]), middle(last, last + step)),

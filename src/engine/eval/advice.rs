@@ -35,7 +35,7 @@ pub(super) fn advice(runs: &[RunReport], comparisons: &[PairedComparison]) -> Ve
         let rows =
             if rows == 1 { "one row".to_owned() } else { format!("all {rows} rows of a model at once") };
         out.push(format!(
-            "Brackets hold 95 % intervals, and harm is listed where such an interval excludes zero, for {rows} (Bonferroni)."
+            "Brackets hold 95 % intervals, and harm is listed where such an interval excludes zero, for {rows} (Bonferroni), but for each figure alone."
         ));
     }
     out
@@ -191,12 +191,14 @@ fn shown(found: &FigureDifference) -> String {
     format!("{} {:.1} % instead of {:.1} %", figure.name(), 100.0 * with, 100.0 * without)
 }
 
-/// The larger of the differences in geometry with its interval.
+/// The difference in geometry that decides, with its interval: a certain loss before all others, since a larger one that may be
+/// chance would hide it; else the one that may be the largest loss.
 fn worst(pair: &PairedComparison) -> Option<(f64, Interval)> {
     let wanted = [ComparedFigure::BondLengthError, ComparedFigure::MatPrecision];
     let known = pair.figures.iter().filter(|found| wanted.contains(&found.figure));
     let known = known.filter_map(|found| Some((found.difference, found.interval?)));
-    known.max_by(|(a, _), (b, _)| a.total_cmp(b))
+    let is_certain = |interval: &Interval| interval.low > NEGLIGIBLE_ANGSTROM;
+    known.max_by(|(_, a), (_, b)| is_certain(a).cmp(&is_certain(b)).then(a.high.total_cmp(&b.high)))
 }
 
 /// A speed of which something can be said: its interval does not hold 1.
@@ -289,6 +291,16 @@ mod tests {
             said.contains("texts that pass -19.3 %") && said.contains("MAT-P 0.207 Å instead of 0.007 Å"),
             "{said}"
         );
+    }
+
+    #[test]
+    fn a_certain_loss_is_not_hidden_by_a_larger_one_that_may_be_chance() {
+        let certain = figure(ComparedFigure::BondLengthError, 0.05, 0.01);
+        let may_be = figure(ComparedFigure::MatPrecision, 0.2, 0.5);
+        assert_eq!(worst(&pair(vec![certain, may_be])).unwrap().0, 0.05);
+        // Of two that may be chance, the one that may be larger.
+        let small = figure(ComparedFigure::BondLengthError, 0.01, 0.02);
+        assert_eq!(worst(&pair(vec![small, may_be])).unwrap().0, 0.2);
     }
 
     #[test]
