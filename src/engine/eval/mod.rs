@@ -24,6 +24,7 @@ mod figures;
 mod finished;
 mod judged;
 mod kept;
+mod kept_run;
 mod likelihood;
 pub mod mask_cost;
 mod measured;
