@@ -332,13 +332,14 @@ def main():
                 print(f"{done} of {len(smiles)} molecules, {len(rows)} conformers", file=sys.stderr, flush=True)
     name = "small" if arguments.part == "test" else "small-train"
     rows = [{"id": f"{name}-{k:06d}", **r} for k, r in enumerate(rows)]
-    _, text = build.write_rows(arguments.out / f"{name}.jsonl.gz", rows)
+    data, text = build.write_rows(arguments.out / f"{name}.jsonl.gz", rows)
     about = {
         "command": f"corpora/small.py {arguments.part} --molecules {count}",
         "seed": build.SEED,
         "excluded": excluded,
         "molecules": len({r["canonical_smiles"] for r in rows}),
         "conformers": len(rows),
+        "file": {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()},
         "sha256": hashlib.sha256(text).hexdigest(),
         "versions": versions,
     }

@@ -8,7 +8,9 @@ use super::skipped;
 use drift_core::encoding::Reading;
 use drift_core::error::Result;
 use drift_core::job::Job;
-use drift_data::corpus::{Conformers, Emit, ReadSummary, SmilesSource, files_or_embedded};
+use drift_data::corpus::{
+    Conformers, Embedded, EmbeddedCorpus, Emit, ReadSummary, SmilesSource, files_or_embedded,
+};
 
 /// The files given, or the embedded corpus; remembers what is to be told of the conformers that came of them.
 pub(super) struct Corpus {
@@ -21,6 +23,11 @@ impl Corpus {
     pub(super) fn new(inputs: &[PathBuf], reading: Reading, smiles: SmilesSource) -> Self {
         let inner = files_or_embedded(inputs, reading, smiles);
         Corpus { inner, summary: Mutex::default() }
+    }
+
+    /// The conformers of a corpus that comes with drift.
+    pub(super) fn embedded(corpus: EmbeddedCorpus, reading: Reading) -> Self {
+        Corpus { inner: Box::new(Embedded { corpus, reading }), summary: Mutex::default() }
     }
 
     /// Says how many conformers were taken in the order of their file.

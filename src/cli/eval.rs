@@ -19,6 +19,7 @@ use drift_core::constraint::{Placeholder, USUAL_PLACEHOLDER};
 use drift_core::encoding::Reading;
 use drift_core::error::{Error, Parameter};
 use drift_core::job::Job;
+use drift_data::corpus::EmbeddedCorpus;
 use drift_data::shard::{FILE, Manifest, Shard};
 use drift_engine::eval::device::with_engine;
 use drift_engine::eval::molecules::{CorpusChoice, Molecules, PromptMolecule};
@@ -362,13 +363,25 @@ fn molecules(args: &Args, plan: &EvalPlan, job: &Job) -> anyhow::Result<Molecule
             inputs => molecules.with_references(&corpus(inputs), &named(inputs), job)?,
         });
     }
-    let choice = match args.corpus.as_slice() {
-        [] => CorpusChoice {
-            part: args.split.or(Some(EvalPart::Test)),
-            most: most.or(Some(EMBEDDED_SAMPLES)),
-            ..CorpusChoice::default()
-        },
-        _ => CorpusChoice { part: args.split, trained_on: trained_on(&plan.models), most },
+    let most = most.or(args.corpus.is_empty().then_some(EMBEDDED_SAMPLES));
+    let Some(own) = own_corpus(args, plan) else {
+        let choice = CorpusChoice { part: args.split, trained_on: trained_on(&plan.models), most };
+        return Ok(Molecules::of_corpus(&corpus(&args.corpus), &named(&args.corpus), &choice, job)?);
     };
-    Ok(Molecules::of_corpus(&corpus(&args.corpus), &named(&args.corpus), &choice, job)?)
+    // All molecules of the small corpus are for tests; of the other one, drift trains on all but a tenth.
+    let part = if own == EmbeddedCorpus::Small { EvalPart::All } else { EvalPart::Test };
+    let choice = CorpusChoice { part: args.split.or(Some(part)), most, ..CorpusChoice::default() };
+    let name = format!("the built-in corpus `{}`", own.name());
+    Ok(Molecules::of_corpus(&Corpus::embedded(own, compared(args)), &name, &choice, job)?)
+}
+
+/// The built-in corpus that is asked for, by its name or by no other: the built-in model writes small molecules.
+fn own_corpus(args: &Args, plan: &EvalPlan) -> Option<EmbeddedCorpus> {
+    let is_built_in = |model: &ModelChoice| *model == ModelChoice::Embedded;
+    match args.corpus.as_slice() {
+        [] if plan.models.iter().all(is_built_in) => Some(EmbeddedCorpus::Small),
+        [] => Some(EmbeddedCorpus::DrugLike),
+        [one] => EmbeddedCorpus::by_name(one),
+        _ => None,
+    }
 }

@@ -47,17 +47,17 @@ pub(super) struct Args {
     /// Reference conformers of the molecules of --smiles, in any format that `drift mine` reads
     #[arg(long, value_name = "INPUT", num_args = 1.., requires = "smiles")]
     pub references: Vec<PathBuf>,
-    /// Generate for the molecules of this corpus, with all their conformers as references; by default the test part of the built-in
-    /// corpus
+    /// Generate for the molecules of this corpus, with all their conformers as references: files, or the name of a built-in corpus,
+    /// `small` (the default of the built-in model) or `drug-like` (the default of other models)
     #[arg(long, value_name = "INPUT", num_args = 1.., conflicts_with = "smiles")]
     pub corpus: Vec<PathBuf>,
     #[command(flatten)]
     pub smiles_source: SmilesOfArgs,
-    /// Which molecules of the corpus: all, or the tenth that `drift train-model` never trains on. The default is `test` for the built-in
-    /// corpus and for one that drift trained the models on, else `all`
+    /// Which molecules of the corpus: all, or the tenth that `drift train-model` never trains on. The default is `test` for `drug-like`
+    /// and for a corpus that drift trained the models on, else `all`
     #[arg(long, value_parser = one_of(&EvalPart::ALL, EvalPart::name), conflicts_with = "smiles")]
     pub split: Option<EvalPart>,
-    /// At most this many molecules: spread evenly over a corpus, the first ones of --smiles. By default 64 of the built-in corpus,
+    /// At most this many molecules: spread evenly over a corpus, the first ones of --smiles. By default 64 of a built-in corpus,
     /// else all
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub samples: Option<u32>,

@@ -17,7 +17,7 @@ fn three() -> Reading {
 fn corpus(folder: &Folder, name: &str, dialect: Encoding) {
     let mut rows = Vec::new();
     let reading = Reading { cut: true, ..Reading::new(dialect) };
-    Embedded { reading }
+    Embedded { reading, ..Embedded::default() }
         .read(&Job::default(), &mut |batch| {
             rows.extend(batch.conformers.iter().map(|conformer| {
                 let text = write(&conformer.skeleton, &conformer.coordinates, dialect);

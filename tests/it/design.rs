@@ -331,7 +331,7 @@ fn the_command_makes_constant_blocks_of_three_decimals() {
 #[test]
 fn stripped_blocks_of_three_decimals_are_constant_too() {
     let reading = Reading::new("fixed-3".parse().unwrap()).cutting(true);
-    let corpus = Embedded { reading };
+    let corpus = Embedded { reading, ..Embedded::default() };
     let plan = ExtensionPlan {
         dialect: reading.written(TrailingZeros::Removed),
         fewest_decimals: Some(1),

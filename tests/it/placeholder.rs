@@ -170,7 +170,7 @@ fn embedded_texts(dialect: Encoding, limit: usize) -> Vec<String> {
     let mut texts = Vec::new();
     let mut random = ChaCha8Rng::seed_from_u64(9);
     let own = dialect.precision().min(Precision::FOUR);
-    Embedded { reading: Reading::new(Encoding::FIXED.with_precision(own)) }
+    Embedded { reading: Reading::new(Encoding::FIXED.with_precision(own)), ..Embedded::default() }
         .read(&Job::default(), &mut |batch| {
             for conformer in batch.conformers.iter().take(limit) {
                 let mut longer = |value: Fixed| {

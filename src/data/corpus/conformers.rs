@@ -1,7 +1,7 @@
 //! Where conformers come from: files, or the corpus that comes with drift.
 
 use std::io::Cursor;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::smiles_order::SmilesSource;
 use super::summary::ReadSummary;
@@ -63,37 +63,94 @@ impl Conformers for Files {
     }
 }
 
-/// The conformers of files and folders, or without any the corpus that comes with drift.
+/// The conformers of files and folders; without any, or of the name of one, those of a corpus that comes with drift.
 pub fn files_or_embedded(inputs: &[PathBuf], reading: Reading, smiles: SmilesSource) -> Box<dyn Conformers> {
-    if inputs.is_empty() {
-        return Box::new(Embedded { reading });
+    let named = match inputs {
+        [] => Some(EmbeddedCorpus::default()),
+        [one] => EmbeddedCorpus::by_name(one),
+        _ => None,
+    };
+    if let Some(corpus) = named {
+        return Box::new(Embedded { corpus, reading });
     }
     let options = ReadOptions { reading, smiles, ..ReadOptions::default() };
     Box::new(Files { inputs: inputs.to_vec(), options })
 }
 
-/// The corpus that comes with drift (`corpora/`): drug-like molecules of our own, GFN2-xTB geometries.
+/// The corpora that come with drift (`corpora/`): molecules of our own, GFN2-xTB geometries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EmbeddedCorpus {
+    /// `drug-like`: 6,630 conformers of molecules like those of GEOM-Drugs.
+    #[default]
+    DrugLike,
+    /// `small`: 1,043 conformers of 423 molecules of 4 to 9 heavy atoms, like those of GEOM-QM9. All are for tests: the corpus that
+    /// reference checkpoints learn from has none of their graphs.
+    Small,
+}
+
+impl EmbeddedCorpus {
+    /// All of them.
+    pub const ALL: [EmbeddedCorpus; 2] = [EmbeddedCorpus::DrugLike, EmbeddedCorpus::Small];
+
+    /// What options call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            EmbeddedCorpus::DrugLike => "drug-like",
+            EmbeddedCorpus::Small => "small",
+        }
+    }
+
+    /// The corpus of a name; none if a file has this name.
+    pub fn by_name(path: &Path) -> Option<Self> {
+        Self::ALL.into_iter().find(|corpus| Path::new(corpus.name()) == path && !path.exists())
+    }
+
+    /// Name, size and hash of its file.
+    pub fn source(self) -> InputHash {
+        io::hash_bytes(self.file(), self.bytes())
+    }
+
+    /// SHA-256 of the file that reference checkpoints of its domain learn from: of `drug-like` its own, whose molecules are split; of
+    /// `small` that of `small-train.jsonl.gz`, which `corpora/small.py` makes.
+    pub fn trained_on(self) -> String {
+        match self {
+            EmbeddedCorpus::DrugLike => self.source().sha256,
+            EmbeddedCorpus::Small => SMALL_TRAIN_SHA256.to_owned(),
+        }
+    }
+
+    fn file(self) -> &'static str {
+        match self {
+            EmbeddedCorpus::DrugLike => "default.jsonl.gz",
+            EmbeddedCorpus::Small => "small.jsonl.gz",
+        }
+    }
+
+    fn bytes(self) -> &'static [u8] {
+        match self {
+            EmbeddedCorpus::DrugLike => include_bytes!("../../../corpora/default.jsonl.gz"),
+            EmbeddedCorpus::Small => include_bytes!("../../../corpora/small.jsonl.gz"),
+        }
+    }
+}
+
+/// As `corpora/small-train.json` has it.
+const SMALL_TRAIN_SHA256: &str = "f6f5d67778fdfb75113a6480f386731298d0ca61f89956e8b066252afc6119a4";
+
+/// The conformers of a corpus that comes with drift.
 ///
 /// Its coordinates stand for both dialects, so it agrees with both. They have four decimals; fewer are cut from them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Embedded {
+    /// Which one.
+    pub corpus: EmbeddedCorpus,
     /// At most four decimals; the separator says how its text is taken to be written.
     pub reading: Reading,
 }
 
-impl Embedded {
-    /// Name, size and hash of its file.
-    pub fn source() -> InputHash {
-        io::hash_bytes("default.jsonl.gz", EMBEDDED)
-    }
-}
-
-/// The bytes of the embedded corpus.
-const EMBEDDED: &[u8] = include_bytes!("../../../corpora/default.jsonl.gz");
-
 impl Conformers for Embedded {
     fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
-        let name = "corpora/default.jsonl.gz";
+        let name = format!("corpora/{}", self.corpus.file());
         if self.reading.encoding.is_decimal() && self.reading.precision() > Precision::FOUR {
             let problem = format!("has four decimals, not {}", self.reading.precision().in_words());
             let remedy = format!("give {} with conformers of your own", Parameter::Corpus);
@@ -111,11 +168,11 @@ impl Conformers for Embedded {
         } else {
             Reading { texts: Some(Encoding::FIXED), ..reading }
         };
-        let mut reader = io::decompressed(Cursor::new(EMBEDDED))
-            .map_err(|e| Error::internal(name, format!("{e}; the build is damaged")))?;
-        let source = Source { name: name.to_owned(), reader: &mut *reader };
+        let mut reader = io::decompressed(Cursor::new(self.corpus.bytes()))
+            .map_err(|e| Error::internal(&name, format!("{e}; the build is damaged")))?;
+        let source = Source { name: name.clone(), reader: &mut *reader };
         let mut summary = read_from(jsonl::read, source, reading, job, emit)?;
-        summary.inputs.push(Self::source());
+        summary.inputs.push(self.corpus.source());
         // Its texts are of one dialect, but the coordinates stand for both.
         summary.written = Written::ANY;
         Ok(summary)

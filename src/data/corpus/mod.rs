@@ -46,7 +46,7 @@ mod xyz;
 
 use std::sync::Arc;
 
-pub use conformers::{Conformers, Embedded, Files, Texts, files_or_embedded};
+pub use conformers::{Conformers, Embedded, EmbeddedCorpus, Files, Texts, files_or_embedded};
 pub use lines::MAX_LINE_BYTES;
 pub use names::Names;
 pub use read::{Listing, read};

@@ -18,7 +18,7 @@ use drift_core::error::{Error, Parameter, Result};
 use drift_core::job::{InputHash, Job};
 use drift_core::text::skeleton::Spelling;
 use drift_core::tokenizer::Tokenizer;
-use drift_data::corpus::{Conformers, Embedded};
+use drift_data::corpus::{Conformers, Embedded, EmbeddedCorpus};
 
 /// The files of the reference checkpoint that comes with drift.
 const EMBEDDED: [(&str, &[u8]); 6] = [
@@ -252,20 +252,17 @@ fn unpacked() -> Result<tempfile::TempDir> {
     Ok(folder)
 }
 
-/// How the training text spells hydrogens, where it was the embedded corpus, by its hash.
+/// How the training text spells hydrogens, where it was a corpus of ours, by its hash.
 fn recipe_spelling(folder: &Path, job: &Job) -> Result<Option<Spelling>> {
-    let inputs: Option<Vec<Value>> = ModelFolder::new(folder).recipe("/recipe/inputs");
-    let Some(inputs) = inputs else { return Ok(None) };
-    let own = Embedded::source();
-    if !inputs.iter().any(|input| input["sha256"] == *own.sha256) {
+    let Some(trained_on) = recipe_inputs(folder) else { return Ok(None) };
+    let Some(corpus) = EmbeddedCorpus::ALL.into_iter().find(|own| trained_on.contains(&own.trained_on()))
+    else {
         return Ok(None);
-    }
+    };
     let mut spelling = Spelling::default();
-    Embedded::default().read(job, &mut |batch| {
-        spelling = batch
-            .conformers
-            .iter()
-            .fold(spelling, |sum, one| sum.join(Spelling::from_skeleton(&one.skeleton)));
+    Embedded { corpus, ..Embedded::default() }.read(job, &mut |batch| {
+        let conformers = batch.conformers.iter();
+        spelling = conformers.fold(spelling, |sum, one| sum.join(Spelling::from_skeleton(&one.skeleton)));
         Ok(())
     })?;
     Ok(Some(spelling))

@@ -15,7 +15,7 @@ use crate::model::{Device, KernelSteps};
 use drift_core::constraint::ProcessorKind;
 use drift_core::error::{Error, Result};
 use drift_core::job::{Job, Provenance};
-use drift_data::corpus::Embedded;
+use drift_data::corpus::{Embedded, EmbeddedCorpus};
 
 /// The schema of [`DeviceReport`].
 const SCHEMA: &str = "drift.device/1";
@@ -124,8 +124,14 @@ pub fn examine_device(plan: &DevicePlan, job: &Job) -> Result<DeviceReport> {
         DeviceReport { free_bytes: device.free_bytes(), ..DeviceReport::of_machine(device.name()) };
     let choice =
         CorpusChoice { part: Some(EvalPart::Test), most: Some(plan.run.batch), ..CorpusChoice::default() };
-    let molecules = Molecules::of_corpus(&Embedded::default(), "the embedded corpus", &choice, job)?;
     'all: for model in &plan.run.models {
+        // The built-in model knows small molecules; shapes of random weights are for the lengths of drug-like ones.
+        let corpus = match model {
+            ModelChoice::Embedded => EmbeddedCorpus::Small,
+            _ => EmbeddedCorpus::DrugLike,
+        };
+        let corpus = Embedded { corpus, ..Embedded::default() };
+        let molecules = Molecules::of_corpus(&corpus, "the built-in corpus", &choice, job)?;
         for engine in &plan.engines {
             job.check()?;
             if began.elapsed().as_secs_f64() > plan.most_seconds {

@@ -28,7 +28,7 @@ use drift_core::checkpoint::folder_name;
 use drift_core::constraint::ProcessorKind;
 use drift_core::error::{Error, Parameter, Result};
 use drift_core::job::{InputHash, Job, Provenance};
-use drift_data::corpus::Part;
+use drift_data::corpus::{EmbeddedCorpus, Part};
 
 /// What an evaluation gives.
 #[derive(Debug)]
@@ -245,6 +245,11 @@ fn unseen(checkpoint: &Checkpoint, molecules: &Molecules) -> Unseen {
         return Unseen::Yes;
     }
     let Some(trained_on) = &checkpoint.trained_on else { return Unseen::Unknown };
+    // What reference checkpoints learn from has no molecule of the small corpus.
+    let small = EmbeddedCorpus::Small;
+    if trained_on.contains(&small.trained_on()) && molecules.corpus == [small.source()] {
+        return Unseen::Yes;
+    }
     let mut known = molecules.corpus.iter().map(|input| trained_on.contains(&input.sha256));
     let are_test = molecules.molecules.iter().all(|molecule| molecule.part == Some(Part::Test));
     match (known.clone().all(|known| known) && !molecules.corpus.is_empty(), are_test) {

@@ -209,7 +209,7 @@ fn spread(all: Vec<PromptMolecule>, most: Option<usize>) -> Vec<PromptMolecule> 
 mod tests {
     use super::*;
     use drift_data::audit::geometry;
-    use drift_data::corpus::{Embedded, MAX_SMILES_LINE_BYTES};
+    use drift_data::corpus::{Embedded, EmbeddedCorpus, MAX_SMILES_LINE_BYTES};
 
     fn of_embedded(part: EvalPart, most: Option<usize>) -> Molecules {
         let choice = CorpusChoice { part: Some(part), most, ..CorpusChoice::default() };
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn the_part_follows_from_what_models_were_trained_on() {
-        let trained_on = BTreeSet::from([Embedded::source().sha256]);
+        let trained_on = BTreeSet::from([EmbeddedCorpus::DrugLike.source().sha256]);
         let part = |choice: CorpusChoice| {
             let read = Molecules::of_corpus(&Embedded::default(), "it", &choice, &Job::default()).unwrap();
             (read.part.unwrap(), read.source)

@@ -116,7 +116,7 @@ fn fit_of(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<FitReport> {
         seed,
         classes: false,
     };
-    fit(&plan, &Embedded { reading: Reading::new(checkpoint.dialect) }, job)
+    fit(&plan, &Embedded { reading: Reading::new(checkpoint.dialect), ..Embedded::default() }, job)
 }
 
 fn fitted(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<String> {

@@ -157,8 +157,8 @@ pub struct ReferenceCounts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unseen {
-    /// drift trained it on this very input, of which these molecules are the part that no training sees; or its weights are
-    /// random.
+    /// drift trained it on this very input, of which these molecules are the part that no training sees; or on the corpus that was
+    /// made without the molecules of the small one; or its weights are random.
     Yes,
     /// drift trained it on this very input, and there are other molecules among these.
     No,
