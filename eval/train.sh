@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Trains the reference checkpoints again, as eval/README.md lists them: bash eval/train.sh OUT [NAME…]
-# About 55 core minutes each. What is finished in OUT is not made again, and what was stopped goes on. `small-bins` makes its corpus
-# first, in about 40 core minutes (corpora/requirements.txt); QM9_TEST is a CSV of molecules to leave out, GeoMol's
+# About 55 core minutes each. What is finished in OUT is not made again, and what was stopped goes on. All but `llama-like` make their
+# corpus first, in about 40 core minutes (corpora/requirements.txt); QM9_TEST is a CSV of molecules to leave out, GeoMol's
 # data/QM9/test_smiles.csv.
 set -euo pipefail
 out=$(realpath -m "${1:?usage: eval/train.sh OUT [NAME...]}")
@@ -34,16 +34,27 @@ go_on() { # name from
     model "$1" "${drug_like[@]}" --init "$out/$2" --steps 1000 --learning-rate 2e-3 --warmup 50 --optimizer muon --noise 0.005 --seed 1
 }
 
-small_bins() {
-    local encoding=binned-v2:-6.5,6.5,0.05 corpus=$out/small-train.jsonl.gz tokenizer=$out/small-bins-tokenizer
-    if [ ! -f "$corpus" ]; then
+# The corpus of small molecules, with which models of this size learn 3D.
+small_corpus() {
+    if [ ! -f "$out/small-train.jsonl.gz" ]; then
         python3 corpora/small.py train --out "$out" ${QM9_TEST:+--exclude "$QM9_TEST"}
     fi
+}
+
+small() { # name tokenizer steps option...
+    local name=$1 tokenizer=$2 steps=$3
+    shift 3
+    small_corpus
+    model "$name" --corpus "$out/small-train.jsonl.gz" --arch qwen3 --tokenizer "$tokenizer" --hidden 192 --layers 5 --heads 4 \
+        --kv-heads 2 --head-dim 48 --intermediate 512 --steps "$steps" --learning-rate 3e-3 --optimizer muon --noise 0.002 "$@"
+}
+
+small_bins() {
+    local encoding=binned-v2:-6.5,6.5,0.05 tokenizer=$out/small-bins-tokenizer
     if [ ! -f "$tokenizer/tokenizer.json" ]; then
         drift train-tokenizer --base qwen-like --encoding "$encoding" --tokens-per-block 4 -o "$tokenizer"
     fi
-    model small-bins --corpus "$corpus" --arch qwen3 --encoding "$encoding" --tokenizer "$tokenizer" --hidden 192 --layers 5 --heads 4 \
-        --kv-heads 2 --head-dim 48 --intermediate 512 --steps 3000 --learning-rate 3e-3 --optimizer muon --noise 0.002
+    small small-bins "$tokenizer" 3000 --encoding "$encoding"
 }
 
 mkdir -p "$out"
@@ -51,11 +62,9 @@ mkdir -p "$out"
 export RAYON_NUM_THREADS=${RAYON_NUM_THREADS:-2}
 for name in "${@:-qwen-like}"; do
     case $name in
-        qwen-like) train $name-begun qwen3 qwen-like 800 3000 && go_on $name $name-begun ;;
+        # The third and fourth decimals are nearly random: with their whole weight the others are learned later.
+        qwen-like) small qwen-like qwen-like 3600 --fine-weight 0.2 ;;
         llama-like) train $name-begun llama llama-like 600 3000 && go_on $name $name-begun ;;
-        qwen-like-separate) train $name-begun qwen3 qwen-like-separate 800 3000 && go_on $name $name-begun ;;
-        # As many passes over the data as qwen-like, with fewer tokens: what eval/README.md compares.
-        qwen-like-separate-passes) train $name qwen3 qwen-like-separate 480 1800 ;;
         small-bins) small_bins ;;
         *) echo "no recipe for $name" >&2; exit 2 ;;
     esac
