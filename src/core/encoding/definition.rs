@@ -66,7 +66,7 @@ pub enum RoundTo {
     /// To the nearest, halves to even, as NumPy's `rint`.
     Nearest,
     /// Downward.
-    Roofline,
+    Floor,
 }
 
 /// What an encoding is. [`super::Encoding`] is a handle of it.
@@ -141,7 +141,7 @@ impl NumberFormat {
                 let (mut low, mut high) = match rounding {
                     RoundTo::Truncate => truncated(v),
                     RoundTo::Nearest => (v - 0.5, v + 0.5),
-                    RoundTo::Roofline => (v, v + 1.0),
+                    RoundTo::Floor => (v, v + 1.0),
                 };
                 if value <= least {
                     low = f64::NEG_INFINITY;
@@ -219,7 +219,7 @@ impl NumberFormat {
         let x = match rounding {
             RoundTo::Truncate => x.trunc(),
             RoundTo::Nearest => x.round_ties_even(),
-            RoundTo::Roofline => x.floor(),
+            RoundTo::Floor => x.floor(),
         };
         // Integers have the same limits on every axis.
         let (low, high) = self.limits(0);
