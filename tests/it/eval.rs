@@ -235,7 +235,7 @@ fn the_same_seed_gives_the_same_texts_for_any_batch_and_threads() {
 fn models_are_set_beside_the_first_one_by_molecule() {
     let folder = Folder::new();
     let root = env!("CARGO_MANIFEST_DIR");
-    let models = ["qwen-like", "qwen-like-separate"].map(|name| format!("{root}/eval/{name}"));
+    let models = ["qwen-like", "llama-like"].map(|name| format!("{root}/eval/{name}"));
     let args =
         ["eval", "--samples", "4", "--lp", "automaton", "--likelihood", "--json", "--molecules", "m.jsonl"];
     let more = ["--model", &models[0], "--model", &models[1]];
@@ -300,14 +300,15 @@ fn texts_or_the_trace_go_to_stdout_alone() {
 fn shipped(name: &str, lps: &str) -> Value {
     let folder = Folder::new();
     let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("eval").join(name);
-    let arguments =
-        ["eval", "--model", model.to_str().unwrap(), "--samples", "8", "--generations", "2", "--json"];
-    folder.drift(&[&arguments[..], &["--lp", lps]].concat()).good().json()
+    // Llama-like learned drug-like molecules, the others small ones.
+    let corpus = if name == "llama-like" { "drug-like" } else { "small" };
+    let arguments = ["eval", "--model", model.to_str().unwrap(), "--samples", "8", "--generations", "2", "--json"];
+    folder.drift(&[&arguments[..], &["--corpus", corpus, "--lp", lps]].concat()).good().json()
 }
 
 #[test]
 fn reference_checkpoints_copy_alone_and_the_automaton_changes_nothing_legal() {
-    for (name, least) in [("qwen-like", 6), ("llama-like", 1), ("qwen-like-separate", 10)] {
+    for (name, least) in [("qwen-like", 12), ("llama-like", 1), ("small-bins", 12)] {
         let report = shipped(name, "none,automaton");
         let runs = runs(&report);
         assert!(count(runs["none"], "passed") >= least, "{name}: {}", runs["none"]["passed"]);
@@ -320,7 +321,7 @@ fn reference_checkpoints_copy_alone_and_the_automaton_changes_nothing_legal() {
 
 #[test]
 fn under_a_tokenizer_without_drift_position_templates_change_no_legal_text() {
-    let report = shipped("qwen-like-separate", "none,generic,qwen38,qwen39,targeted,allowlist,truncating");
+    let report = shipped("small-bins", "none,generic,qwen38,qwen39,targeted,allowlist,truncating");
     let runs = runs(&report);
     let junk = |lp: &str| count(runs[lp], "junk_blocks_strict");
     for pair in report["comparisons"].as_array().unwrap() {

@@ -212,7 +212,7 @@ def processors(bench):
 
 def reference(bench):
     """The reference checkpoints; the record says that texts are the same."""
-    for model in ["qwen-like", "llama-like", "qwen-like-separate"]:
+    for model in ["qwen-like", "llama-like", "small-bins"]:
         arguments = ["--samples", "2", "--preset", "greedy", "--lp", "none", "--lp", "automaton", "--dtype", "f32"]
         arguments += ["--max-new-tokens", "150"]
         cpu = bench.cpu(model, *arguments)
