@@ -25,7 +25,7 @@ mkdir -p "${2:?usage: eval/gpu.sh DRIFT OUT}"
 out=$(realpath "$2")
 cd "$(dirname "$0")/.." || exit 2
 device=${DEVICE:-cuda:0} samples=${SAMPLES:-201} generations=${GENERATIONS:-5} batches=${BATCHES-32 8 128 1}
-shapes=${SHAPES-qwen3-0.6b llama-380m} models=${MODELS-qwen-like llama-like qwen-like-separate} tokens=${TOKENS:-400}
+shapes=${SHAPES-qwen3-0.6b llama-380m} models=${MODELS-qwen-like llama-like small-bins} tokens=${TOKENS:-400}
 parts=${PARTS-machine check texts junk memory speed peers}
 known='machine check texts junk memory speed peers tables products kernels sanitizer'
 for part in $parts; do
@@ -131,12 +131,19 @@ beside_cublas() {
     told "$out/$name-products/record.json" >"$out/$name-products.md"
 }
 
+# The options of a checkpoint, with the corpus that it knows.
+of_model() {
+    local corpus=small
+    [ "$1" != llama-like ] || corpus=drug-like
+    echo --model "eval/$1" --corpus "$corpus" --samples "$samples"
+}
+
 texts() {
     local model shape batch
     for model in $models; do
-        beside_the_cpu "$model" --model "eval/$model" --samples "$samples"
+        beside_the_cpu "$model" $(of_model "$model")
         # Up to 16, 32 and 64 slots.
-        for batch in 4 16 32; do beside_cublas "$model" $batch --model "eval/$model" --samples "$samples"; done
+        for batch in 4 16 32; do beside_cublas "$model" $batch $(of_model "$model"); done
     done
     for shape in $shapes; do
         beside_the_cpu "$shape" --synthetic "$shape" --samples "${COMPARED:-4}" --max-new-tokens 160
@@ -147,7 +154,7 @@ texts() {
 junk() {
     local model
     for model in $models; do
-        try 120 "$drift" eval --quiet --model "eval/$model" --samples "$samples" --generations "$generations" --batch 128 \
+        try 120 "$drift" eval --quiet $(of_model "$model") --generations "$generations" --batch 128 \
             --lp none,automaton --device "$device" -o "$out/$model-junk" >"$out/$model-junk.txt" && told "$out/$model-junk/record.json"
     done
 }
@@ -202,10 +209,13 @@ peers() {
 }
 
 tables() {
-    local model
+    local model placeholders
     for model in $models; do
-        try 600 "$drift" eval --quiet --model "eval/$model" --samples "$samples" --generations "$generations" --device "$device" \
-            --lp all --likelihood --placeholder 0.0000,0.0000,0.0000 --placeholder 0.000,0.000,0.000 -o "$out/$model"
+        # Bins have one placeholder.
+        placeholders=(--placeholder 0.0000,0.0000,0.0000 --placeholder 0.000,0.000,0.000)
+        [ "$model" != small-bins ] || placeholders=()
+        try 600 "$drift" eval --quiet $(of_model "$model") --generations "$generations" --device "$device" --lp all --likelihood \
+            "${placeholders[@]}" -o "$out/$model"
     done
 }
 
