@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a trained model gains from a better tokenizer: python3 eval/carry_on.py DRIFT OUT [options]
+"""What a trained model gains from a better tokenizer: python3 eval/carry_on.py DRIFT OUT --corpus INPUT... [options]
 
 A checkpoint is carried on in four ways, with several seeds each, and all are measured on the same test molecules:
 
@@ -25,7 +25,6 @@ from pathlib import Path
 from statistics import fmean
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-CORPUS = [REPOSITORY / "corpora" / name for name in ("default.jsonl.gz", "training.jsonl.gz")]
 INITS = ("mean", "digits", "ends")
 RESAMPLES = 2000
 
@@ -43,13 +42,15 @@ def options():
     parser.add_argument("out", type=Path, help="a folder for all that is made")
     parser.add_argument("--figures", type=Path, help="a folder for a file of figures a training; OUT/figures without")
     parser.add_argument("--model", type=Path, default=REPOSITORY / "eval" / "qwen-like", help="the checkpoint")
+    parser.add_argument("--corpus", nargs="+", type=Path, required=True, help="what to train on, such as small-train.jsonl.gz")
+    parser.add_argument("--test", default="small", help="the corpus of test molecules, as `drift eval --corpus` takes it")
     parser.add_argument("--designs", nargs="+", default=["separate:11", "fused:9"], help="kind:tokens a block")
     parser.add_argument("--inits", nargs="+", default=INITS, choices=INITS)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--steps", type=int, default=240, help="updates of own")
     parser.add_argument("--batch-tokens", type=int, default=4096)
     parser.add_argument("--learning-rate", default="3e-3")
-    parser.add_argument("--samples", type=int, default=201, help="test molecules")
+    parser.add_argument("--samples", type=int, default=423, help="test molecules")
     parser.add_argument("--generations", type=int, default=1, help="texts of each")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     return parser.parse_args()
@@ -98,7 +99,7 @@ class Experiment:
         """A training from this start."""
         def make(folder):
             self.drift(
-                "train-model", *start, "--corpus", *CORPUS, "--steps", steps, "--seed", seed, "--warmup", 20,
+                "train-model", *start, "--corpus", *self.given.corpus, "--steps", steps, "--seed", seed, "--warmup", 20,
                 "--batch-tokens", self.given.batch_tokens, "--learning-rate", self.given.learning_rate,
                 "--optimizer", "muon", "--copy-weight", 3, "--noise", 0.005, "--save-every", 100_000, "-o", folder,
             )  # fmt: skip
@@ -131,7 +132,7 @@ class Experiment:
 
         def make(folder):
             self.drift(
-                "eval", "--model", model, "--samples", self.given.samples, "--generations", self.given.generations,
+                "eval", "--model", model, "--corpus", self.given.test, "--samples", self.given.samples, "--generations", self.given.generations,
                 "--lp", "automaton", "--likelihood", "--molecules", molecules, "-o", folder,
             )  # fmt: skip
             shutil.move(molecules, folder / "molecules.jsonl")
