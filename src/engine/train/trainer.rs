@@ -236,7 +236,7 @@ impl Run<'_> {
         let gradient_norm = gradient_norm.map_err(candle)?;
         // A loss that is one may have a gradient that is none; it was not followed, so that what is saved is whole.
         if !gradient_norm.is_finite() {
-            let problem = format!("the gradient is no number after {} steps", state.weighted.step);
+            let problem = format!("the gradient is not a number after {} steps", state.weighted.step);
             return Err(Error::input(
                 "training",
                 problem,
