@@ -738,7 +738,7 @@ fn a_gradient_that_is_no_number_ends_training_before_it_is_saved() {
     let heavy = Loss { prompt: 0.0, copy: 3e38, fine: 3e38 };
     let plan = TrainPlan { loss: heavy, ..plan(Architecture::Qwen3, 4, out.path()) };
     let error = train(&plan, &corpus.files(), &Job::default()).unwrap_err().to_string();
-    assert!(error.contains("the gradient is no number after 0 steps"), "{error}");
+    assert!(error.contains("the gradient is not a number after 0 steps"), "{error}");
     assert!(!out.path().join("model.safetensors").exists());
 }
 
