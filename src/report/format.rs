@@ -8,12 +8,20 @@ pub fn encoding_name(encoding: Encoding) -> String {
     if encoding.is_decimal() { format!("{encoding} dialect") } else { encoding.to_string() }
 }
 
-/// `text` in lines of at most `width` characters, broken at spaces; longer words stay whole. Lines after the first are indented by
+/// `text` in lines of at most `width` characters, broken at spaces, but not before a unit; longer words stay whole. Lines after the first are indented by
 /// `indent` spaces.
 pub fn wrapped(text: &str, width: usize, indent: usize) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        // A unit stays with its number.
+        match words.last_mut().filter(|_| word.starts_with(['%', 'Å'])) {
+            Some(number) => *number = format!("{number} {word}"),
+            None => words.push(word.to_owned()),
+        }
+    }
     let mut out = String::new();
     let mut used = 0;
-    for word in text.split(' ') {
+    for word in words {
         let own = word.chars().count();
         if used > 0 && used + 1 + own > width {
             out.push('\n');
@@ -23,7 +31,7 @@ pub fn wrapped(text: &str, width: usize, indent: usize) -> String {
             out.push(' ');
             used += 1;
         }
-        out.push_str(word);
+        out.push_str(&word);
         used += own;
     }
     out
@@ -201,7 +209,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_broken_at_spaces() {
+    fn lines_are_broken_at_spaces_but_not_before_a_unit() {
+        assert_eq!(
+            wrapped("blocks 49.8 % instead of 0.0 %; bond", 13, 2),
+            "blocks 49.8 %\n  instead of\n  0.0 %; bond"
+        );
         assert_eq!(wrapped("one two three four", 9, 2), "one two\n  three\n  four");
         assert_eq!(wrapped("aaaaaaaaaaaa b", 5, 0), "aaaaaaaaaaaa\nb");
         assert_eq!(wrapped("Å Å Å", 5, 0), "Å Å Å");

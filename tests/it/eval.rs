@@ -302,7 +302,8 @@ fn shipped(name: &str, lps: &str) -> Value {
     let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("eval").join(name);
     // Llama-like learned drug-like molecules, the others small ones.
     let corpus = if name == "llama-like" { "drug-like" } else { "small" };
-    let arguments = ["eval", "--model", model.to_str().unwrap(), "--samples", "8", "--generations", "2", "--json"];
+    let arguments =
+        ["eval", "--model", model.to_str().unwrap(), "--samples", "8", "--generations", "2", "--json"];
     folder.drift(&[&arguments[..], &["--corpus", corpus, "--lp", lps]].concat()).good().json()
 }
 
