@@ -80,7 +80,7 @@ SLOW = (
     "cargo run --release -- eval",
     "drift eval --model Qwen/Qwen3-0.6B",
     "drift eval --model eval/llama-like",
-    "drift eval --model eval/qwen-like --samples 24",
+    "drift eval --samples 24",
     "drift eval --model model",
     "drift eval --model path/to/model --lp none,allowlist,automaton --samples 200",
     "drift train-",
