@@ -39,7 +39,7 @@ import moldrift  # noqa: E402
 from moldrift.trl import ConstrainedGRPOTrainer, judge_reward  # noqa: E402
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-CORPUS = REPOSITORY / "corpora" / "default.jsonl.gz"
+CORPUS = REPOSITORY / "corpora" / "small.jsonl.gz"
 ARMS = ("masked", "unmasked", "mismatched")
 NEAR = 0.75
 
@@ -60,7 +60,7 @@ def options():
     parser.add_argument("--arms", nargs="+", default=ARMS, choices=ARMS)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--cpu-seconds", type=float, default=120, help="of a training")
-    parser.add_argument("--molecules", type=int, default=2, help="the smallest of the embedded corpus")
+    parser.add_argument("--molecules", type=int, default=2, help="the smallest of the corpus of small molecules")
     parser.add_argument("--atoms", type=int, default=6, help="heavy atoms that a molecule has to have")
     parser.add_argument("--generations", type=int, default=16, help="rollouts of a prompt")
     parser.add_argument("--prompts", type=int, default=2, help="of an update")
