@@ -411,7 +411,7 @@ fn an_evaluation_says_of_each_text_what_audit_says() {
     ];
     let ran = folder.drift(&run);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/corpora/default.jsonl.gz");
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/corpora/small.jsonl.gz");
     let audit = ["audit", "t.jsonl", "--dialect", "fixed", "--references", corpus, "--verdicts", "w.jsonl"];
     let ran = folder.drift(&[&audit[..], &["--matrix", "n.npz"]].concat());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);

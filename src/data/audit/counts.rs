@@ -165,13 +165,13 @@ impl DriftHistogram {
     /// If the tokenizer cannot encode the text.
     pub fn add(
         &mut self,
-        tokenizer: &Tokenizer,
+        (tokenizer, encoding): (&Tokenizer, Encoding),
         answer: &str,
         template: &str,
         counts: impl Fn(usize) -> bool,
     ) -> Result<()> {
-        let real = tokenizer.free_ends(&tagged(answer))?;
-        let forced = tokenizer.free_ends(&tagged(template))?;
+        let real = tokenizer.in_slots(&tagged(answer), encoding)?.ends;
+        let forced = tokenizer.in_slots(&tagged(template), encoding)?.ends;
         // Where placeholders change how many blocks there are, none has a partner to be measured by.
         if real.len() == forced.len() {
             for (_, (t, f)) in real.iter().zip(&forced).enumerate().filter(|(block, _)| counts(*block)) {

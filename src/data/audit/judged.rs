@@ -209,7 +209,7 @@ impl Part {
         group.counts.add(&judged, prompt.is_some());
         if let (Some(tokenizer), Some(drift)) = (&plan.tokenizer, &mut group.drift) {
             let template = fill(&judged.skeleton, &plan.placeholder, dialect);
-            drift.add(tokenizer, answer.answer, &template, |_| true)?;
+            drift.add((tokenizer, dialect), answer.answer, &template, |_| true)?;
         }
         let pool = record.pool.as_deref().filter(|_| plan.pool);
         let (mut chemistry, mut compared) = (None, None);

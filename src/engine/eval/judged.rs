@@ -139,7 +139,7 @@ fn add_drift(
     let coordinates: Vec<_> = blocks.iter().map(|block| block.unwrap_or_default()).collect();
     let mended = write(&placed(skeleton, checkpoint.dialect.slots()), &coordinates, checkpoint.dialect);
     let template = placeholder.fill(skeleton, checkpoint.dialect);
-    drift.add(&checkpoint.tokenizer, &mended, &template, |block| {
+    drift.add((&checkpoint.tokenizer, checkpoint.dialect), &mended, &template, |block| {
         blocks.get(block).is_some_and(Option::is_some)
     })
 }
