@@ -56,8 +56,9 @@ pub fn numbers(grammar: Grammar, index: u64) -> [SpelledNumber; 3] {
     if index < count {
         return std::array::from_fn(|axis| {
             let own = grammar.numbers_of(axis);
-            let step =
-                |steps: [u64; 3]| steps.into_iter().find(|step| *step == 1 || !own.is_multiple_of(*step)).unwrap_or(1);
+            let step = |steps: [u64; 3]| {
+                steps.into_iter().find(|step| *step == 1 || !own.is_multiple_of(*step)).unwrap_or(1)
+            };
             let place = match axis {
                 0 => index,
                 1 => index * step(STEPS[0]) + 17,
