@@ -401,7 +401,7 @@ fn test_molecules_are_unseen_only_where_drift_trained_the_first_checkpoint() {
         let mut recipe: Value = serde_json::from_slice(&folder.read("model/recipe.json")).unwrap();
         recipe["recipe"]["init"] = by_drift.map_or(Value::Null, |by_drift| json!({ "by_drift": by_drift }));
         folder.file("model/recipe.json", recipe.to_string());
-        let short = "eval --model model --lp none --max-new-tokens 4 --samples 3 --split test --json -q";
+        let short = "eval --model model --lp none --max-new-tokens 4 --corpus small --samples 3 --json -q";
         let report = folder.drift(&short.split(' ').collect::<Vec<_>>()).good().json();
         report["runs"][0]["unseen"].clone()
     };
