@@ -32,7 +32,7 @@ def automaton() -> moldrift.Automaton:
 
 
 class Judge:
-    """In place of `moldrift.Judge`: texts pass if their skeleton is right, and are valid if x of the first atom is positive."""
+    """In place of `moldrift.Judge`: texts pass if their skeleton is right, and half of all texts are valid, by the sum of their bytes."""
 
     def __init__(self, references: dict[str, Any], encoding: str = "fixed", thresholds: Any = None) -> None:
         self.references, self.asked = references, 0
@@ -47,7 +47,7 @@ class Judge:
             else False
             for one, text in zip(smiles, texts, strict=True)
         ]
-        valid = [text.startswith("[CONFORMER][C]<0") or "<1" in text for text in texts]
+        valid = [sum(map(ord, text)) % 2 == 0 for text in texts]
         rmsd = [np.array([0.5, np.nan]) if one else np.array([np.nan]) for one in passed]
         return types.SimpleNamespace(
             passed=np.array(passed),
