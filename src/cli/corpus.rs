@@ -26,8 +26,10 @@ impl Corpus {
     }
 
     /// The conformers of a corpus that comes with drift.
-    pub(super) fn embedded(corpus: EmbeddedCorpus, reading: Reading) -> Self {
-        Corpus { inner: Box::new(Embedded { corpus, reading }), summary: Mutex::default() }
+    #[cfg(feature = "generate")]
+    pub(super) fn embedded(corpus: drift_data::corpus::EmbeddedCorpus, reading: Reading) -> Self {
+        let inner = Box::new(drift_data::corpus::Embedded { corpus, reading });
+        Corpus { inner, summary: Mutex::default() }
     }
 
     /// Says how many conformers were taken in the order of their file.
