@@ -8,9 +8,7 @@ use super::skipped;
 use drift_core::encoding::Reading;
 use drift_core::error::Result;
 use drift_core::job::Job;
-use drift_data::corpus::{
-    Conformers, Embedded, EmbeddedCorpus, Emit, ReadSummary, SmilesSource, files_or_embedded,
-};
+use drift_data::corpus::{Conformers, Emit, ReadSummary, SmilesSource, files_or_embedded};
 
 /// The files given, or the embedded corpus; remembers what is to be told of the conformers that came of them.
 pub(super) struct Corpus {
