@@ -23,13 +23,6 @@ impl Corpus {
         Corpus { inner, summary: Mutex::default() }
     }
 
-    /// The conformers of a corpus that comes with drift.
-    #[cfg(feature = "generate")]
-    pub(super) fn embedded(corpus: drift_data::corpus::EmbeddedCorpus, reading: Reading) -> Self {
-        let inner = Box::new(drift_data::corpus::Embedded { corpus, reading });
-        Corpus { inner, summary: Mutex::default() }
-    }
-
     /// Says how many conformers were taken in the order of their file.
     pub(super) fn tell(&self, output: &Output) {
         let Ok(summary) = self.summary.lock() else { return };

@@ -19,11 +19,11 @@ use drift_core::constraint::{Placeholder, USUAL_PLACEHOLDER};
 use drift_core::encoding::Reading;
 use drift_core::error::{Error, Parameter};
 use drift_core::job::Job;
-use drift_data::corpus::EmbeddedCorpus;
+use drift_data::corpus::{Embedded, EmbeddedCorpus};
 use drift_data::shard::{FILE, Manifest, Shard};
 use drift_engine::eval::device::with_engine;
 use drift_engine::eval::molecules::{CorpusChoice, Molecules, PromptMolecule};
-use drift_engine::eval::plan::{EngineChoice, EvalPart, EvalPlan, ModelChoice, PlaceholderChoice};
+use drift_engine::eval::plan::{EngineChoice, EvalPlan, ModelChoice, PlaceholderChoice};
 use drift_engine::eval::{
     Finished, Kept, MOST_EXAMPLES, OtherTexts, check, evaluate, evaluate_shard, trained_on,
 };
@@ -368,18 +368,15 @@ fn molecules(args: &Args, plan: &EvalPlan, job: &Job) -> anyhow::Result<Molecule
         let choice = CorpusChoice { part: args.split, trained_on: trained_on(&plan.models), most };
         return Ok(Molecules::of_corpus(&corpus(&args.corpus), &named(&args.corpus), &choice, job)?);
     };
-    // All molecules of the small corpus are for tests; of the other one, drift trains on all but a tenth.
-    let part = if own == EmbeddedCorpus::Small { EvalPart::All } else { EvalPart::Test };
-    let choice = CorpusChoice { part: args.split.or(Some(part)), most, ..CorpusChoice::default() };
-    let name = format!("the built-in corpus `{}`", own.name());
-    Ok(Molecules::of_corpus(&Corpus::embedded(own, compared(args)), &name, &choice, job)?)
+    let own = Embedded { corpus: own, reading: compared(args) };
+    Ok(Molecules::of_embedded(own, args.split, most, job)?)
 }
 
-/// The built-in corpus that is asked for, by its name or by no other: the built-in model writes small molecules.
+/// The built-in corpus that is asked for, by its name or by no other: the small one if that is the corpus of all models.
 fn own_corpus(args: &Args, plan: &EvalPlan) -> Option<EmbeddedCorpus> {
-    let is_built_in = |model: &ModelChoice| *model == ModelChoice::Embedded;
+    let is_of_small = |model: &ModelChoice| model.corpus() == EmbeddedCorpus::Small;
     match args.corpus.as_slice() {
-        [] if plan.models.iter().all(is_built_in) => Some(EmbeddedCorpus::Small),
+        [] if plan.models.iter().all(is_of_small) => Some(EmbeddedCorpus::Small),
         [] => Some(EmbeddedCorpus::DrugLike),
         [one] => EmbeddedCorpus::by_name(one),
         _ => None,

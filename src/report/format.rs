@@ -8,8 +8,8 @@ pub fn encoding_name(encoding: Encoding) -> String {
     if encoding.is_decimal() { format!("{encoding} dialect") } else { encoding.to_string() }
 }
 
-/// `text` in lines of at most `width` characters, broken at spaces, but not before a unit; longer words stay whole. Lines after the first are indented by
-/// `indent` spaces.
+/// `text` in lines of at most `width` characters, broken at spaces, but not before a unit; longer words stay whole. Lines after the
+/// first are indented by `indent` spaces.
 pub fn wrapped(text: &str, width: usize, indent: usize) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -131,7 +131,7 @@ pub fn number(value: f64) -> String {
 
 /// A number without the sign that a value has which rounds to zero: `-0.00` says that something is below it.
 fn unsigned_zero(text: String) -> String {
-    match text.strip_prefix('-') {
+    match text.strip_prefix(['+', '-']) {
         Some(digits) if digits.bytes().all(|byte| matches!(byte, b'0' | b'.')) => digits.to_owned(),
         _ => text,
     }
@@ -139,12 +139,7 @@ fn unsigned_zero(text: String) -> String {
 
 /// A difference with its sign; one that rounds to zero has none: `-0.0` says that something is below it.
 pub fn signed(value: f64, decimals: usize) -> String {
-    let text = format!("{value:+.decimals$}");
-    if text.bytes().all(|byte| matches!(byte, b'+' | b'-' | b'0' | b'.')) {
-        text[1..].to_owned()
-    } else {
-        text
-    }
+    unsigned_zero(format!("{value:+.decimals$}"))
 }
 
 /// Two decimals, and no sign before zero.

@@ -222,3 +222,16 @@ fn read_from(
     outcome?;
     Ok(summary)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_those_of_the_manifests() {
+        let training = include_str!("../../../corpora/small-train.json");
+        assert!(training.contains(SMALL_TRAIN_SHA256));
+        let small = include_str!("../../../corpora/small.json");
+        assert!(small.contains(&EmbeddedCorpus::Small.source().sha256));
+    }
+}

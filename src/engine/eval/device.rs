@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::evaluate::evaluate;
 use super::kept::Kept;
-use super::molecules::{CorpusChoice, Molecules};
-use super::plan::{EngineChoice, EvalPart, EvalPlan, ModelChoice};
+use super::molecules::Molecules;
+use super::plan::{EngineChoice, EvalPlan, ModelChoice};
 use super::record::Environment;
 use crate::generate::SelfCheck;
 use crate::model::cuda::{CudaLibrary, cuda_libraries, install_line};
@@ -15,7 +15,7 @@ use crate::model::{Device, KernelSteps};
 use drift_core::constraint::ProcessorKind;
 use drift_core::error::{Error, Result};
 use drift_core::job::{Job, Provenance};
-use drift_data::corpus::{Embedded, EmbeddedCorpus};
+use drift_data::corpus::Embedded;
 
 /// The schema of [`DeviceReport`].
 const SCHEMA: &str = "drift.device/1";
@@ -122,16 +122,9 @@ pub fn examine_device(plan: &DevicePlan, job: &Job) -> Result<DeviceReport> {
     let device = &plan.run.device;
     let mut report =
         DeviceReport { free_bytes: device.free_bytes(), ..DeviceReport::of_machine(device.name()) };
-    let choice =
-        CorpusChoice { part: Some(EvalPart::Test), most: Some(plan.run.batch), ..CorpusChoice::default() };
     'all: for model in &plan.run.models {
-        // The built-in model knows small molecules; shapes of random weights are for the lengths of drug-like ones.
-        let corpus = match model {
-            ModelChoice::Embedded => EmbeddedCorpus::Small,
-            _ => EmbeddedCorpus::DrugLike,
-        };
-        let corpus = Embedded { corpus, ..Embedded::default() };
-        let molecules = Molecules::of_corpus(&corpus, "the built-in corpus", &choice, job)?;
+        let corpus = Embedded { corpus: model.corpus(), ..Embedded::default() };
+        let molecules = Molecules::of_embedded(corpus, None, Some(plan.run.batch), job)?;
         for engine in &plan.engines {
             job.check()?;
             if began.elapsed().as_secs_f64() > plan.most_seconds {

@@ -278,8 +278,7 @@ impl TextSink for RunKeeper<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::End;
-    use crate::generate::{GeneratedText, Resampled};
+    use crate::generate::{End, GeneratedText, Resampled};
 
     fn text(molecule: usize, generation: usize, token: u32) -> Finished {
         let text = GeneratedText {

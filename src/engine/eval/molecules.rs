@@ -16,7 +16,8 @@ use drift_core::io;
 use drift_core::job::{InputHash, Job};
 use drift_core::text::skeleton::{Spelling, smiles};
 use drift_data::corpus::{
-    AtomOrder, Conformers, Part, Rest, SKIPPED_LISTED, Skipped, SmilesLine, each_prompt, no_prompt,
+    AtomOrder, Conformers, Embedded, EmbeddedCorpus, Part, Rest, SKIPPED_LISTED, Skipped, SmilesLine,
+    each_prompt, no_prompt,
 };
 
 /// Which molecules of a corpus are taken.
@@ -73,6 +74,26 @@ impl Default for Molecules {
 }
 
 impl Molecules {
+    /// At most so many of a corpus that comes with drift: what is for tests, unless a part is asked for.
+    ///
+    /// # Errors
+    /// If the reading does not fit the corpus, or the job was cancelled.
+    pub fn of_embedded(
+        corpus: Embedded,
+        part: Option<EvalPart>,
+        most: Option<usize>,
+        job: &Job,
+    ) -> Result<Self> {
+        // No training sees the small corpus; of the other one drift trains on all but a tenth.
+        let for_tests = match corpus.corpus {
+            EmbeddedCorpus::Small => EvalPart::All,
+            EmbeddedCorpus::DrugLike => EvalPart::Test,
+        };
+        let choice = CorpusChoice { part: part.or(Some(for_tests)), most, ..CorpusChoice::default() };
+        let name = format!("the built-in corpus `{}`", corpus.corpus.name());
+        Molecules::of_corpus(&corpus, &name, &choice, job)
+    }
+
     /// The molecules of a corpus with all their conformers as reference.
     ///
     /// # Errors
@@ -209,7 +230,7 @@ fn spread(all: Vec<PromptMolecule>, most: Option<usize>) -> Vec<PromptMolecule> 
 mod tests {
     use super::*;
     use drift_data::audit::geometry;
-    use drift_data::corpus::{Embedded, EmbeddedCorpus, MAX_SMILES_LINE_BYTES};
+    use drift_data::corpus::MAX_SMILES_LINE_BYTES;
 
     fn of_embedded(part: EvalPart, most: Option<usize>) -> Molecules {
         let choice = CorpusChoice { part: Some(part), most, ..CorpusChoice::default() };

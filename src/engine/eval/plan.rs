@@ -14,6 +14,7 @@ use drift_core::constraint::ProcessorKind;
 use drift_core::constraint::automaton::AnswerForm;
 use drift_core::encoding::AskedEncoding;
 use drift_data::audit::Missing;
+use drift_data::corpus::EmbeddedCorpus;
 use drift_tune::placeholder::FittedFile;
 
 /// A complete, checked order.
@@ -164,6 +165,17 @@ pub enum ModelChoice {
     Folder(PathBuf),
     /// Random weights of a known shape, for throughput alone; needs a tokenizer.
     Synthetic(Synthetic),
+}
+
+impl ModelChoice {
+    /// The built-in corpus of molecules as it writes them; of a model that is not known, and of shapes whose speed is measured, the
+    /// drug-like one.
+    pub fn corpus(&self) -> EmbeddedCorpus {
+        match self {
+            ModelChoice::Embedded => EmbeddedCorpus::Small,
+            ModelChoice::Folder(_) | ModelChoice::Synthetic(_) => EmbeddedCorpus::DrugLike,
+        }
+    }
 }
 
 /// What a position template holds in its blocks.

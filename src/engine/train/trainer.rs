@@ -220,12 +220,7 @@ impl Run<'_> {
         let BatchLoss { nats: loss, weight, gradient } =
             self.network.gradient(&state.weighted.weights, batch, self.plan.loss, self.job)?;
         if !loss.is_finite() {
-            let problem = format!("the loss is not a number after {} steps", state.weighted.step);
-            return Err(Error::input(
-                "training",
-                problem,
-                format!("give a lower {}", Parameter::LearningRate),
-            ));
+            return Err(diverged("loss", state));
         }
         let (weighted, schedule) = (&mut state.weighted, &self.plan.schedule);
         let gradient_norm = if weighted.step < schedule.new_rows_steps {
@@ -236,12 +231,7 @@ impl Run<'_> {
         let gradient_norm = gradient_norm.map_err(candle)?;
         // A loss that is one may have a gradient that is none; it was not followed, so that what is saved is whole.
         if !gradient_norm.is_finite() {
-            let problem = format!("the gradient is not a number after {} steps", state.weighted.step);
-            return Err(Error::input(
-                "training",
-                problem,
-                format!("give a lower {}", Parameter::LearningRate),
-            ));
+            return Err(diverged("gradient", state));
         }
         let (past, step) = (&mut state.past, state.weighted.step);
         past.tokens += batch.iter().map(|document| document.tokens.len() as u64).sum::<u64>();
@@ -375,4 +365,9 @@ impl Tally {
             copied: share(copied, conformers),
         }
     }
+}
+
+fn diverged(what: &str, state: &TrainingState) -> Error {
+    let problem = format!("the {what} is not a number after {} steps", state.weighted.step);
+    Error::input("training", problem, format!("give a lower {}", Parameter::LearningRate))
 }

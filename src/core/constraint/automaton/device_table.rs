@@ -85,8 +85,8 @@ impl DeviceTable {
         self.roots[2 * self.order[self.molecules[molecule] as usize] as usize]
     }
 
-    /// Where a text of a molecule stands on a device that is in `state` on the host: the segment, and the place. `follow` is the
-    /// molecule's.
+    /// Where a text of a molecule stands on a device that is in `state` on the host: the segment, and the place.
+    /// `molecule_automaton` is the molecule's.
     pub fn place_of(
         &self,
         molecule_automaton: &MoleculeAutomaton,
