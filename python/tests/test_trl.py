@@ -32,7 +32,7 @@ def automaton() -> moldrift.Automaton:
 
 
 class Judge:
-    """In place of `moldrift.Judge`: texts pass if their skeleton is right, and half of all texts are valid, by the sum of their bytes."""
+    """Stands in for `moldrift.Judge`: a text passes if its skeleton is right; half are valid, by the sum of their bytes."""
 
     def __init__(self, references: dict[str, Any], encoding: str = "fixed", thresholds: Any = None) -> None:
         self.references, self.asked = references, 0
