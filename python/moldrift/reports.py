@@ -29,7 +29,7 @@ Progress: TypeAlias = "bool | ProgressCallback"
 Zeros: TypeAlias = Literal["fixed", "stripped"]
 ZerosOrAuto: TypeAlias = Literal["fixed", "stripped", "auto"]
 Separator: TypeAlias = Literal["comma", "space"]
-Frame: TypeAlias = Literal["keep", "principal"]
+Frame: TypeAlias = Literal["keep", "principal", "first-atoms"]
 OpenStereo: TypeAlias = Literal["keep", "skip"]
 #: What becomes of molecules without a usable text in coverage and matching.
 Missing: TypeAlias = Literal["zero", "leave-out"]
@@ -167,8 +167,9 @@ def mine(
         inputs: files and folders, known by content: JSONL, enriched text, SDF, XYZ, GEOM msgpack, RDKit
             pickles, HDF5; each also gzipped or in a .tar(.gz).
         output: the store to write, HDF5; None for statistics alone.
-        frame: coordinates as in the file, or with the centre of mass at the origin and the principal axes on
-            x, y, z.
+        frame: coordinates as in the file (``keep``), with the centre of mass at the origin and the principal
+            axes on x, y, z (``principal``), or with the first atom of the text at the origin, the second on x
+            and the third in the plane of x and y (``first-atoms``).
         smiles_of, property, open_stereo, encoding, decimals, separator, progress: as in `fit`.
 
     Returns:

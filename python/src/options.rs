@@ -143,7 +143,8 @@ impl ReadingOptions {
 
     /// All of it.
     pub(crate) fn options(&self, job: &Job) -> Result<ReadOptions> {
-        let words = [("keep", Frame::Keep), ("principal", Frame::Principal)];
+        let words =
+            [("keep", Frame::Keep), ("principal", Frame::Principal), ("first-atoms", Frame::FirstAtoms)];
         let frame = choice("frame", &self.frame, &words)?;
         Ok(ReadOptions { frame, reading: self.reading()?, smiles: self.smiles(job)? })
     }

@@ -8,7 +8,7 @@ use super::skipped;
 use drift_core::encoding::Reading;
 use drift_core::error::Result;
 use drift_core::job::Job;
-use drift_data::corpus::{Conformers, Emit, ReadSummary, SmilesSource, files_or_embedded};
+use drift_data::corpus::{Conformers, Emit, ReadOptions, ReadSummary, files_or_embedded};
 
 /// The files given, or the embedded corpus; remembers what is to be told of the conformers that came of them.
 pub(super) struct Corpus {
@@ -18,8 +18,8 @@ pub(super) struct Corpus {
 
 impl Corpus {
     /// The conformers of `inputs`, or of the embedded corpus if there are none.
-    pub(super) fn new(inputs: &[PathBuf], reading: Reading, smiles: SmilesSource) -> Self {
-        let inner = files_or_embedded(inputs, reading, smiles);
+    pub(super) fn new(inputs: &[PathBuf], options: ReadOptions) -> Self {
+        let inner = files_or_embedded(inputs, options);
         Corpus { inner, summary: Mutex::default() }
     }
 

@@ -32,7 +32,7 @@ pub(super) struct Args {
     smiles: Option<PathBuf>,
     #[command(flatten)]
     source: SmilesArgs,
-    /// The frame of coordinates: as in the file, or centre of mass at the origin with the principal axes on x, y, z
+    /// The frame of coordinates
     #[arg(long, value_enum, default_value = "keep")]
     frame: FrameArg,
     #[command(flatten)]

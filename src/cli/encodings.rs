@@ -12,6 +12,7 @@ use drift_core::encoding::{Encoding, Precision, Reading, TrailingZeros};
 use drift_core::error::Error;
 use drift_core::io::{OutputSet, Outputs};
 use drift_core::job::Job;
+use drift_data::corpus::ReadOptions;
 use drift_tune::design::{Base, SchemeKind};
 use drift_tune::encodings::{EncodingsPlan, compare_encodings};
 
@@ -71,7 +72,10 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
         args.encoding.iter().filter(|encoding| encoding.is_decimal()).map(|encoding| encoding.precision());
     let precision = decimals.chain([Precision::FOUR]).max().unwrap_or_default();
     let reading = Reading::new(Encoding::decimal(TrailingZeros::Kept, precision)).cutting(true);
-    let corpus = Corpus::new(&args.corpus, Reading { rewrites: true, ..reading }, args.smiles.source(job)?);
+    let corpus = Corpus::new(
+        &args.corpus,
+        ReadOptions::new(Reading { rewrites: true, ..reading }, args.smiles.source(job)?),
+    );
     let verbose = args.verbose;
     let plan = EncodingsPlan {
         tokenizers: tokenizers(&args, job)?,

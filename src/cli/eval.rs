@@ -19,7 +19,7 @@ use drift_core::constraint::{Placeholder, USUAL_PLACEHOLDER};
 use drift_core::encoding::Reading;
 use drift_core::error::{Error, Parameter};
 use drift_core::job::Job;
-use drift_data::corpus::{Embedded, EmbeddedCorpus};
+use drift_data::corpus::{Embedded, EmbeddedCorpus, ReadOptions};
 use drift_data::shard::{FILE, Manifest, Shard};
 use drift_engine::eval::device::with_engine;
 use drift_engine::eval::molecules::{CorpusChoice, Molecules, PromptMolecule};
@@ -265,7 +265,8 @@ fn examples(args: &Args, job: &Job) -> Result<Vec<PromptMolecule>, Error> {
         return Ok(Vec::new());
     }
     // What an example says is not to be lost before the model's encoding writes it.
-    let corpus = Corpus::new(&args.examples, compared(args), args.smiles_source.source(job)?);
+    let corpus =
+        Corpus::new(&args.examples, ReadOptions::new(compared(args), args.smiles_source.source(job)?));
     let read = Molecules::of_corpus(&corpus, &named(&args.examples), &CorpusChoice::default(), job)?;
     let conformers: usize = read.molecules.iter().map(|molecule| molecule.conformers.len()).sum();
     if conformers > MOST_EXAMPLES {
@@ -355,7 +356,7 @@ fn told_molecules(args: &Args, plan: &EvalPlan, job: &Job, output: &Output) -> a
 fn molecules(args: &Args, plan: &EvalPlan, job: &Job) -> anyhow::Result<Molecules> {
     let most = args.samples.map(|most| most as usize);
     let source = args.smiles_source.source(job)?;
-    let corpus = |inputs: &[PathBuf]| Corpus::new(inputs, compared(args), source.clone());
+    let corpus = |inputs: &[PathBuf]| Corpus::new(inputs, ReadOptions::new(compared(args), source.clone()));
     if let Some(path) = &args.smiles {
         let molecules = Molecules::of_file(path, most, job)?;
         return Ok(match args.references.as_slice() {
@@ -368,7 +369,7 @@ fn molecules(args: &Args, plan: &EvalPlan, job: &Job) -> anyhow::Result<Molecule
         let choice = CorpusChoice { part: args.split, trained_on: trained_on(&plan.models), most };
         return Ok(Molecules::of_corpus(&corpus(&args.corpus), &named(&args.corpus), &choice, job)?);
     };
-    let own = Embedded { corpus: own, reading: compared(args) };
+    let own = Embedded { corpus: own, reading: compared(args), ..Embedded::default() };
     Ok(Molecules::of_embedded(own, args.split, most, job)?)
 }
 

@@ -15,6 +15,7 @@ use drift_core::error::Error;
 use drift_core::io::Outputs;
 use drift_core::job::Job;
 use drift_core::tokenizer::Tokenizer;
+use drift_data::corpus::ReadOptions;
 use drift_tune::design::advice::complete;
 use drift_tune::placeholder::{DialectChoice, FitPlan, FitReport, FitResult, Objective, fit};
 
@@ -61,7 +62,7 @@ pub(super) struct Args {
 /// Reads, fits, writes, shows.
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     args.tokenizer.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
-    let corpus = Corpus::new(&args.corpus, args.blocks.reading(), args.smiles.source(job)?);
+    let corpus = Corpus::new(&args.corpus, ReadOptions::new(args.blocks.reading(), args.smiles.source(job)?));
     let plan = plan(&args, job)?;
     let folder = not_stdout(args.output.as_deref());
     let names = fit_files(plan.tokenizers.iter().map(|tokenizer| &*tokenizer.name));

@@ -29,7 +29,7 @@ pub(super) struct Args {
     /// a folder
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The frame of coordinates: as in the file, or centre of mass at the origin with the principal axes on x, y, z
+    /// The frame of coordinates
     #[arg(long, value_enum, default_value = "keep")]
     frame: FrameArg,
     #[command(flatten)]

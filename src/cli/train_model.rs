@@ -6,7 +6,7 @@ use anyhow::Context;
 
 use super::corpus::Corpus;
 use super::output::Output;
-use super::values::{DialectArg, EncodingArgs, SmilesOfArgs, folder_alone, found};
+use super::values::{DialectArg, EncodingArgs, FrameArg, SmilesOfArgs, folder_alone, found};
 use crate::report::train_view::train_table;
 use drift_core::checkpoint::Wanted;
 use drift_core::encoding::Encoding;
@@ -14,6 +14,7 @@ use drift_core::error::Error;
 use drift_core::io::Outputs;
 use drift_core::job::Job;
 use drift_core::tokenizer::{Tokenizer, config_beside};
+use drift_data::corpus::{Frame, ReadOptions};
 use drift_engine::model::{Architecture, Device};
 use drift_engine::train::documents::Loss;
 use drift_engine::train::export;
@@ -49,6 +50,9 @@ pub(super) struct Args {
     corpus: Vec<PathBuf>,
     #[command(flatten)]
     smiles: SmilesOfArgs,
+    /// The frame of coordinates
+    #[arg(long, value_enum, default_value = "keep")]
+    frame: FrameArg,
     /// How coordinates are written
     #[arg(long, value_enum, default_value = "fixed")]
     dialect: DialectArg,
@@ -172,7 +176,12 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
     args.tokenizer.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
     args.new_tokens_of.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
     args.init.iter_mut().try_for_each(|path| found(path, Wanted::Model))?;
-    let corpus = Corpus::new(&args.corpus, args.blocks.reading(), args.smiles.source(job)?);
+    let options = ReadOptions {
+        frame: args.frame.into(),
+        reading: args.blocks.reading(),
+        smiles: args.smiles.source(job)?,
+    };
+    let corpus = Corpus::new(&args.corpus, options);
     let mut inputs = args.corpus.clone();
     inputs.extend(args.init.iter().flat_map(|init| export::WRITTEN.map(|name| init.join(name))));
     let plan = plan(args, job)?;
@@ -214,7 +223,15 @@ fn plan(args: Args, job: &Job) -> anyhow::Result<TrainPlan> {
         new_rows_steps: args.schedule.new_rows_warmup,
     };
     let loss = loss(&args.schedule)?;
-    let augmentation = Augmentation { turned: args.schedule.turn, noise_angstrom: args.schedule.noise };
+    let augmentation = Augmentation {
+        turned: args.schedule.turn,
+        noise_angstrom: args.schedule.noise,
+        frame: args.frame.into(),
+    };
+    if augmentation.turned && augmentation.frame == Frame::FirstAtoms {
+        let problem = "turns conformers out of the frame of --frame first-atoms";
+        return Err(Error::input("--turn", problem, "leave it out, or give --frame principal").into());
+    }
     if !(0.0..=1.0).contains(&augmentation.noise_angstrom) {
         let problem = format!("is {}", augmentation.noise_angstrom);
         return Err(Error::input("--noise", problem, "give 0 to 1 Å").into());

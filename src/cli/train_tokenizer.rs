@@ -13,6 +13,7 @@ use drift_core::encoding::{AskedEncoding, Encoding, Precision, Reading};
 use drift_core::error::{Error, Parameter};
 use drift_core::io::Outputs;
 use drift_core::job::Job;
+use drift_data::corpus::ReadOptions;
 use drift_tune::design::{Aim, Base, Goal, Range, Reuse, SchemeKind, TokenizerReport, TokenizerRequest};
 
 /// The command line of `drift train-tokenizer`.
@@ -106,7 +107,7 @@ impl From<KindArg> for SchemeKind {
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     args.base.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
     args.model.iter_mut().try_for_each(|path| found(path, Wanted::Weights))?;
-    let corpus = Corpus::new(&args.corpus, reading(&args), args.smiles.source(job)?);
+    let corpus = Corpus::new(&args.corpus, ReadOptions::new(reading(&args), args.smiles.source(job)?));
     let request = request(&args)?;
     request.check()?;
     refuse_over(&args.output, &[("base", args.base.as_deref()), ("model", args.model.as_deref())])?;

@@ -89,8 +89,12 @@ impl EncodingArgs {
 /// The frame of coordinates.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub(super) enum FrameArg {
+    /// As in the file
     Keep,
+    /// The centre of mass at the origin, the principal axes on x (longest), y and z
     Principal,
+    /// The first heavy atom of the text at the origin, the second on x, the next one off their line in the plane of x and y
+    FirstAtoms,
 }
 
 impl From<FrameArg> for Frame {
@@ -98,6 +102,7 @@ impl From<FrameArg> for Frame {
         match frame {
             FrameArg::Keep => Frame::Keep,
             FrameArg::Principal => Frame::Principal,
+            FrameArg::FirstAtoms => Frame::FirstAtoms,
         }
     }
 }

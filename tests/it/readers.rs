@@ -113,6 +113,131 @@ fn geom_conformers_lie_in_the_principal_frame() {
     assert_eq!(kept.iter().zip(&turned).filter(moved).count(), 1);
 }
 
+/// A chiral molecule, its mirror image and a nitrile, whose first three atoms lie on a line.
+const HANDED: &str = "[O]<0.9000,1.9000,-0.3000>[C@H]<1.2000,0.6000,0.2000>([F]<0.3000,0.1000,1.1000>)[Cl]<2.8000,0.7000,0.9000>\n\
+    [O]<0.9000,1.9000,0.3000>[C@@H]<1.2000,0.6000,-0.2000>([F]<0.3000,0.1000,-1.1000>)[Cl]<2.8000,0.7000,-0.9000>\n\
+    [N]<0.0000,0.0000,3.9000>#[C]<0.0000,0.0000,2.7000>[C]<0.0000,0.0000,1.2000>[O]<0.0000,1.4000,0.7000>\n";
+
+#[test]
+fn the_frame_of_the_first_atoms() {
+    let folder = Folder::new();
+    let (kept, _) = read(folder.file("texts", HANDED)).unwrap();
+    let (turned, _) = read_as(Frame::FirstAtoms, &[folder.path().join("texts")]).unwrap();
+    for (kept, turned) in kept.iter().zip(&turned) {
+        assert_eq!((&kept.molecule, kept.order), (&turned.molecule, turned.order));
+        let distances = |conformer: &Conformer| -> Vec<f64> {
+            let at = &conformer.coordinates;
+            let pairs = (0..at.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
+            pairs
+                .map(|(i, j)| {
+                    (0..3).map(|axis| f64::from(at[i][axis] - at[j][axis]).powi(2)).sum::<f64>().sqrt()
+                })
+                .collect()
+        };
+        // Each of six numbers is truncated by less than one of its last decimals.
+        let near = distances(kept).into_iter().zip(distances(turned)).all(|(a, b)| (a - b).abs() < 3.5);
+        assert!(near, "{turned:?}");
+        let at = &turned.coordinates;
+        assert_eq!(at[0], [0; 3]);
+        assert!(at[1][0] > 0 && at[1][1..] == [0, 0], "{at:?}");
+    }
+    let [one, other, nitrile] = &turned[..] else { panic!("{turned:?}") };
+    for (a, b) in one.coordinates.iter().zip(&other.coordinates) {
+        assert_eq!(*a, [b[0], b[1], -b[2]], "a mirror image differs in the signs of z alone");
+    }
+    assert!(one.coordinates[2][1] > 0 && one.coordinates[2][2] == 0 && one.coordinates[3][2] != 0);
+    assert_eq!(nitrile.coordinates[2], [27_000, 0, 0]);
+    assert!(nitrile.coordinates[3][1] > 0 && nitrile.coordinates[3][2] == 0);
+}
+
+#[test]
+fn a_frame_holds_for_atoms_texts_and_stores() {
+    let folder = Folder::new();
+    folder.file("texts.txt", HANDED);
+    folder.file("one.sdf", SDF);
+    folder.file("one.txt", format!("{LINE}\n"));
+    folder.drift(&["mine", "texts.txt", "-o", "texts.h5", "--quiet"]).good();
+    folder.drift(&["mine", "one.sdf", "-o", "one.h5", "--quiet"]).good();
+    let text = |input: &str, frame: &str, more: &[&str]| {
+        let encode = [&["encode", input, "--frame", frame, "-o", "-", "--quiet"], more].concat();
+        let out = folder.drift(&encode).good();
+        let rows = out.text().lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        rows.map(|row| row["embedded_smiles"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    for frame in ["principal", "first-atoms"] {
+        assert_ne!(text("texts.h5", frame, &[]), text("texts.h5", "keep", &[]));
+        assert_eq!(text("texts.h5", frame, &[]), text("texts.txt", frame, &[]));
+        let smiles = &["--smiles", "C=O"];
+        assert_eq!(text("one.sdf", frame, smiles), text("one.h5", frame, smiles));
+    }
+    // Rounded to bins once, behind the turn: the same from decimals of six digits, which lose nothing that a bin shows.
+    let bins = &["--encoding", "binned-v1:-6.025,6.025,0.05"];
+    for input in ["texts.txt", "texts.h5"] {
+        let encode = folder.drift(&[
+            "encode",
+            input,
+            "--frame",
+            "first-atoms",
+            "--decimals",
+            "6",
+            "-o",
+            "six.jsonl",
+            "--quiet",
+        ]);
+        encode.good();
+        assert_eq!(text(input, "first-atoms", bins), text("six.jsonl", "keep", bins), "{input}");
+    }
+}
+
+#[test]
+fn a_model_learns_in_the_frame_that_is_asked_for() {
+    let folder = Folder::new();
+    folder.file("texts.txt", HANDED.repeat(40));
+    let shape = ["--hidden", "16", "--layers", "1", "--heads", "1", "--kv-heads", "1", "--head-dim", "16"];
+    let train = [
+        "train-model",
+        "--corpus",
+        "texts.txt",
+        "--tokenizer",
+        "qwen-like",
+        "--arch",
+        "qwen3",
+        "--steps",
+        "1",
+    ];
+    let train =
+        [&train[..], &shape, &["--intermediate", "16", "--frame", "first-atoms", "-o", "model", "--quiet"]]
+            .concat();
+    folder.drift(&[&train[..], &["--turn"]].concat()).refused_for("--frame first-atoms");
+    folder.drift(&[&train[..], &["--noise", "0.01"]].concat()).good();
+    let recipe: serde_json::Value = serde_json::from_slice(&folder.read("model/recipe.json")).unwrap();
+    assert_eq!(recipe["recipe"]["augmentation"]["frame"], "first-atoms");
+    // Conformers that the model is shown are turned into its frame, whatever frame they lie in.
+    folder.file("few.txt", HANDED);
+    folder.drift(&["encode", "few.txt", "--frame", "first-atoms", "-o", "turned.jsonl", "--quiet"]).good();
+    folder.drift(&["encode", "few.txt", "--frame", "principal", "-o", "axes.jsonl", "--quiet"]).good();
+    let nats = |corpus: &str| {
+        let eval = [
+            "eval",
+            "--model",
+            "model",
+            "--corpus",
+            corpus,
+            "--lp",
+            "automaton",
+            "--likelihood",
+            "--json",
+            "--quiet",
+        ];
+        folder.drift(&eval).good().json()["likelihoods"][0]["nats_per_conformer"]["mean"].as_f64().unwrap()
+    };
+    let turned = nats("turned.jsonl");
+    for other in ["few.txt", "axes.jsonl"] {
+        // Of the decimals only the last may differ, by truncation.
+        assert!((nats(other) / turned - 1.0).abs() < 0.01, "{other}");
+    }
+}
+
 #[test]
 fn each_content_alone_compressed_and_archived() {
     let folder = Folder::new();

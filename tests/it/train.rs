@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use drift::corpus::{Conformers, Embedded, Files, Part, ReadOptions};
+use drift::corpus::{Conformers, Embedded, Files, Frame, Part, ReadOptions};
 use drift::encoding::Encoding;
 use drift::error::Error;
 use drift::job::{Job, Observer, Unit};
@@ -386,7 +386,7 @@ fn augmented_conformers_are_the_same_molecule_in_another_pose() {
     };
     corpus.files().read(&Job::default(), emit).unwrap();
     let conformer = &conformers[2];
-    let turned = Augmentation { turned: true, noise_angstrom: 0.0 };
+    let turned = Augmentation { turned: true, ..Augmentation::default() };
     let poses: std::collections::BTreeSet<_> = (0..64)
         .map(|draw| turned.apply(conformer, Encoding::FIXED, 5, draw).coordinates)
         .inspect(|pose| {
@@ -400,7 +400,13 @@ fn augmented_conformers_are_the_same_molecule_in_another_pose() {
         })
         .collect();
     assert_eq!(poses.len(), 4);
-    let noisy = Augmentation { turned: false, noise_angstrom: 0.01 };
+    let framed = Augmentation { noise_angstrom: 0.01, frame: Frame::FirstAtoms, ..Augmentation::default() };
+    for draw in 0..64 {
+        let new = framed.apply(conformer, Encoding::FIXED, 5, draw).coordinates;
+        assert_eq!((new[0], &new[1][1..], new[2][2]), ([0; 3], &[0, 0][..], 0), "noise leaves the frame");
+        assert_ne!(new, framed.apply(conformer, Encoding::FIXED, 5, draw + 1).coordinates);
+    }
+    let noisy = Augmentation { noise_angstrom: 0.01, ..Augmentation::default() };
     let added: Vec<f64> = (0..400)
         .flat_map(|draw| {
             let new = noisy.apply(conformer, Encoding::FIXED, 5, draw).coordinates;

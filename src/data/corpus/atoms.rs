@@ -228,10 +228,12 @@ impl Atoms {
         // Turned before they are compared: a proper rotation changes no stereo.
         self.turned()?;
         match self.in_smiles_order(labels) {
-            Err(reason) if !self.smiles.is_required() => Ok(Finished {
-                in_file_order: Some(reason),
-                ..from_elements(labels.molecule.clone(), &self.numbers, &self.fixed)?.into()
-            }),
+            Err(reason) if !self.smiles.is_required() => {
+                let mut conformer = from_elements(labels.molecule.clone(), &self.numbers, &self.fixed)?;
+                let heavy = (0..self.numbers.len()).filter(|&at| self.numbers[at] != HYDROGEN);
+                conformer.coordinates = self.coordinates(heavy)?;
+                Ok(Finished { in_file_order: Some(reason), ..conformer.into() })
+            }
             outcome => outcome,
         }
     }
@@ -247,27 +249,43 @@ impl Atoms {
                 && ordered.open.is_empty()
             {
                 let name = labels.own_names().next().or(labels.key);
-                return Ok(self.finished(ordered, name));
+                return self.finished(ordered, name);
             }
         }
         let smiles = self.smiles.smiles(labels)?.to_owned();
         let ordered = self.ordered(&smiles)?.map_err(|mismatch| mismatch.to_string())?;
-        Ok(self.finished(ordered, labels.own_names().next()))
+        self.finished(ordered, labels.own_names().next())
     }
 
     /// A conformer in the order of a SMILES, and the name by which it is called where that is asked for.
-    fn finished(&self, ordered: Ordered, name: Option<&str>) -> Finished {
+    ///
+    /// # Errors
+    /// A reason: in the frame of the first atoms, a coordinate leaves the range.
+    fn finished(&self, ordered: Ordered, name: Option<&str>) -> Result<Finished, String> {
         let open_stereo = (!ordered.open.is_empty()).then(|| ordered.open.to_string());
         let conformer = Conformer {
             molecule: ordered.smiles,
             skeleton: ordered.skeleton,
-            coordinates: ordered.order.iter().map(|at| self.fixed[*at as usize]).collect(),
+            coordinates: self.coordinates(ordered.order.iter().map(|at| *at as usize))?,
             order: AtomOrder::Smiles,
             written: Written::ANY,
             id: name.filter(|_| self.smiles.is_required()).map(Into::into),
             notes: ordered.notes,
         };
-        Finished { open_stereo, ..conformer.into() }
+        Ok(Finished { open_stereo, ..conformer.into() })
+    }
+
+    /// The coordinates of some atoms in their order, in the frame that these atoms span where that is asked for.
+    ///
+    /// # Errors
+    /// A reason: a coordinate leaves the range in this frame.
+    fn coordinates(&self, order: impl Iterator<Item = usize>) -> Result<Vec<[Fixed; 3]>, String> {
+        if self.frame != Frame::FirstAtoms {
+            return Ok(order.map(|at| self.fixed[at]).collect());
+        }
+        let mut positions: Vec<[f64; 3]> = order.map(|at| self.angstrom[at]).collect();
+        frame::first_atoms(&mut positions);
+        positions.into_iter().map(|position| fixed(position, self.encoding)).collect()
     }
 
     /// The order of atoms that is a SMILES'.

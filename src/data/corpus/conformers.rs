@@ -3,9 +3,8 @@
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
-use super::smiles_order::SmilesSource;
 use super::summary::ReadSummary;
-use super::{Context, Emit, ReadOptions, Source, jsonl, plain, read};
+use super::{Context, Emit, Frame, ReadOptions, Source, jsonl, plain, read};
 use drift_core::encoding::{Encoding, Precision, Reading, Written};
 use drift_core::error::{Error, Parameter, Result};
 use drift_core::io;
@@ -64,16 +63,15 @@ impl Conformers for Files {
 }
 
 /// The conformers of files and folders; without any, or of the name of one, those of a corpus that comes with drift.
-pub fn files_or_embedded(inputs: &[PathBuf], reading: Reading, smiles: SmilesSource) -> Box<dyn Conformers> {
+pub fn files_or_embedded(inputs: &[PathBuf], options: ReadOptions) -> Box<dyn Conformers> {
     let named = match inputs {
         [] => Some(EmbeddedCorpus::default()),
         [one] => EmbeddedCorpus::by_name(one),
         _ => None,
     };
     if let Some(corpus) = named {
-        return Box::new(Embedded { corpus, reading });
+        return Box::new(Embedded { corpus, frame: options.frame, reading: options.reading });
     }
-    let options = ReadOptions { reading, smiles, ..ReadOptions::default() };
     Box::new(Files { inputs: inputs.to_vec(), options })
 }
 
@@ -144,6 +142,8 @@ const SMALL_TRAIN_SHA256: &str = "f6f5d67778fdfb75113a6480f386731298d0ca61f89956
 pub struct Embedded {
     /// Which one.
     pub corpus: EmbeddedCorpus,
+    /// The frame of its coordinates; in its file they lie in the principal axes.
+    pub frame: Frame,
     /// At most four decimals; the separator says how its text is taken to be written.
     pub reading: Reading,
 }
@@ -171,7 +171,8 @@ impl Conformers for Embedded {
         let mut reader = io::decompressed(Cursor::new(self.corpus.bytes()))
             .map_err(|e| Error::internal(&name, format!("{e}; the build is damaged")))?;
         let source = Source { name: name.clone(), reader: &mut *reader };
-        let mut summary = read_from(jsonl::read, source, reading, job, emit)?;
+        let options = ReadOptions { frame: self.frame, reading, ..ReadOptions::default() };
+        let mut summary = read_from(jsonl::read, source, &options, job, emit)?;
         summary.inputs.push(self.corpus.source());
         // Its texts are of one dialect, but the coordinates stand for both.
         summary.written = Written::ANY;
@@ -191,7 +192,7 @@ impl Conformers for Texts<'_> {
     fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
         let name = "texts";
         let source = Source { name: name.to_owned(), reader: &mut self.0.as_bytes() };
-        let mut summary = read_from(plain::read, source, Reading::default(), job, emit)?;
+        let mut summary = read_from(plain::read, source, &ReadOptions::default(), job, emit)?;
         summary.refuse_if_empty(&[name.into()])?;
         summary.inputs.push(io::hash_bytes(name, self.0.as_bytes()));
         Ok(summary)
@@ -205,17 +206,16 @@ type Reader = fn(Source<'_>, Context<'_>, &mut Emit<'_>) -> Result<()>;
 fn read_from(
     reader: Reader,
     source: Source<'_>,
-    reading: Reading,
+    options: &ReadOptions,
     job: &Job,
     emit: &mut Emit<'_>,
 ) -> Result<ReadSummary> {
     let mut summary = ReadSummary::default();
     job.observer().begin("reading", None, Unit::Items);
-    let options = ReadOptions { reading, ..ReadOptions::default() };
-    let context = Context { options: &options, job };
+    let context = Context { options, job };
     let outcome = reader(source, context, &mut |batch| {
         job.check()?;
-        summary.count(&batch, reading.encoding);
+        summary.count(&batch, options.reading.encoding);
         emit(batch)
     });
     job.observer().end();

@@ -1,9 +1,10 @@
-//! The principal-axis frame, in which GEOM's conformers lie.
+//! Frames that coordinates are given in: the principal axes, in which GEOM's conformers lie, and that of the first atoms.
 
+use std::array::from_fn;
 use std::cmp::Ordering;
 
 use super::eigen::{Rounding, diagonalise, turn_rows};
-use super::{Conformer, Frame, ReadOptions};
+use super::{Conformer, Frame};
 use drift_core::chem::elements::{atomic_number, weight_dalton};
 use drift_core::encoding::{Encoding, Fixed, NumberError};
 
@@ -37,23 +38,98 @@ pub fn principal(numbers: &[u8], positions: &mut [[f64; 3]]) {
     }
 }
 
-/// `conformer` in the frame of `options`; the text gives no hydrogens but a few, so its heavy atoms are what is weighed.
+/// Moves atoms into the frame of the first ones: the first at the origin, the second on the positive x axis, the next one that is
+/// off their line in the half plane of x and positive y, by a proper rotation.
+///
+/// `positions` are in Å, in the order of the text. A model that writes atoms one by one knows this frame from the atoms that it has
+/// written; the principal axes depend on all atoms that are still to come. A mirror image differs in the signs of z alone.
+///
+/// An atom counts as off the line if its direction is more than 5.7° (a sine of 0.1) away from it. Where none is, any turn
+/// about the line is as good as another.
+pub fn first_atoms(positions: &mut [[f64; 3]]) {
+    let Some(&origin) = positions.first() else { return };
+    positions.iter_mut().for_each(|p| *p = from_fn(|axis| p[axis] - origin[axis]));
+    let Some(x) = positions.get(1).and_then(|&second| unit(second)) else { return };
+    let off = |p: Vector| {
+        let along = dot(p, x);
+        let off: Vector = from_fn(|axis| p[axis] - along * x[axis]);
+        (dot(off, off) > LEAST_SINE * LEAST_SINE * dot(p, p)).then(|| unit(off)).flatten()
+    };
+    let third = (2..positions.len()).find_map(|at| off(positions[at]).map(|y| (at, y)));
+    let y = third.map_or_else(|| across(x), |(_, y)| y);
+    let rotation = [x, y, cross(x, y)];
+    for position in positions.iter_mut() {
+        *position = rotation.map(|axis| dot(axis, *position));
+    }
+    // What is zero by the choice of axes is exactly zero, not some 10⁻¹⁷ on either side of an edge between bins.
+    positions[1] = [positions[1][0], 0.0, 0.0];
+    if let Some((at, _)) = third {
+        positions[at][2] = 0.0;
+    }
+}
+
+/// The least sine of an angle for which a direction is not that of the line.
+const LEAST_SINE: f64 = 0.1;
+
+/// A vector of length 1 along this one; a zero vector has none.
+fn unit(v: Vector) -> Option<Vector> {
+    let length = dot(v, v).sqrt();
+    (length > 0.0).then(|| v.map(|x| x / length))
+}
+
+/// A unit vector perpendicular to the unit vector `x`.
+fn across(x: Vector) -> Vector {
+    // The coordinate axis that is farthest from it.
+    let least = if x[0].abs() <= x[1].abs() && x[0].abs() <= x[2].abs() {
+        [1.0, 0.0, 0.0]
+    } else if x[1].abs() <= x[2].abs() {
+        [0.0, 1.0, 0.0]
+    } else {
+        [0.0, 0.0, 1.0]
+    };
+    unit(cross(x, least)).unwrap_or(least)
+}
+
+/// Turns a conformer, whose values are those of the encoding `from`, into `frame`, with values of the encoding `to`.
 ///
 /// # Errors
-/// A reason: an atom of the skeleton has no element, or a coordinate leaves the range.
-pub(super) fn turn(conformer: &mut Conformer, options: &ReadOptions) -> Result<(), String> {
-    if options.frame == Frame::Keep {
-        return Ok(());
-    }
-    let encoding = options.reading.encoding;
-    let numbers = elements(&conformer.skeleton)?;
-    let positions: Option<Vec<Vector>> = conformer.coordinates.iter().map(|c| encoding.angstrom(c)).collect();
-    let mut positions = positions.ok_or_else(|| NumberError::NoCoordinate.to_string())?;
-    principal(&numbers, &mut positions);
-    for (coordinate, position) in conformer.coordinates.iter_mut().zip(positions) {
-        *coordinate = fixed(position, encoding)?;
-    }
+/// As [`rewritten`].
+pub(super) fn turn(
+    conformer: &mut Conformer,
+    frame: Frame,
+    from: Encoding,
+    to: Encoding,
+) -> Result<(), String> {
+    conformer.coordinates = rewritten(&conformer.skeleton, &conformer.coordinates, frame, (from, to))?;
     Ok(())
+}
+
+/// The values of a text in another frame and another encoding: `[atoms, 3]`, of the encodings `(from, to)`.
+///
+/// A text gives no hydrogens but a few, so in the principal axes its heavy atoms are what is weighed.
+///
+/// # Errors
+/// A reason: an atom of the skeleton has no element, a value has no coordinate, or a coordinate leaves the range.
+pub fn rewritten(
+    skeleton: &str,
+    values: &[[Fixed; 3]],
+    frame: Frame,
+    (from, to): (Encoding, Encoding),
+) -> Result<Vec<[Fixed; 3]>, String> {
+    if frame == Frame::Keep {
+        // Between decimals this is exact.
+        let kept: Result<Vec<_>, NumberError> =
+            values.iter().map(|values| to.convert(values, from)).collect();
+        return kept.map_err(|problem| problem.to_string());
+    }
+    let positions: Option<Vec<Vector>> = values.iter().map(|values| from.angstrom(values)).collect();
+    let mut positions = positions.ok_or_else(|| NumberError::NoCoordinate.to_string())?;
+    match frame {
+        Frame::Keep => {}
+        Frame::Principal => principal(&elements(skeleton)?, &mut positions),
+        Frame::FirstAtoms => first_atoms(&mut positions),
+    }
+    positions.into_iter().map(|position| fixed(position, to)).collect()
 }
 
 /// The atomic numbers of a skeleton's atoms.
@@ -102,7 +178,7 @@ fn least_turn(axes: Matrix) -> Matrix {
     for (x, y) in [(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)] {
         // The third sign follows from the others: a rotation must not mirror.
         let signs = [x, y, x * y * handedness];
-        let rotation: Matrix = std::array::from_fn(|i| axes[i].map(|v| v * signs[i]));
+        let rotation: Matrix = from_fn(|i| axes[i].map(|v| v * signs[i]));
         let trace: f64 = (0..3).map(|i| rotation[i][i]).sum();
         // Ties by rounding go to the first, so that the same molecule turns the same way.
         if trace > best.0 + 1e-9 {
@@ -187,6 +263,52 @@ mod tests {
         let mut dummy = [[1.0, 0.0, 0.0]];
         principal(&[0], &mut dummy);
         assert_eq!(dummy, [[1.0, 0.0, 0.0]]);
+    }
+
+    #[test]
+    fn the_first_atoms_span_the_frame() {
+        let mut turned = POSITIONS;
+        first_atoms(&mut turned);
+        assert_eq!(turned[0], [0.0; 3]);
+        assert!(turned[1][0] > 0.0 && turned[1][1..] == [0.0, 0.0]);
+        assert!(turned[2][1] > 0.0 && turned[2][2] == 0.0);
+        for i in 0..5 {
+            for j in 0..5 {
+                let (before, after) = (distance(POSITIONS[i], POSITIONS[j]), distance(turned[i], turned[j]));
+                assert!((before - after).abs() < 1e-12);
+            }
+        }
+        let mut mirrored = POSITIONS.map(|[x, y, z]| [-x, y, z]);
+        first_atoms(&mut mirrored);
+        for (a, b) in turned.iter().zip(mirrored) {
+            assert!(
+                distance(*a, [b[0], b[1], -b[2]]) < 1e-12,
+                "a mirror image differs in the signs of z alone"
+            );
+        }
+        let mut twice = turned;
+        first_atoms(&mut twice);
+        assert!(
+            turned.iter().zip(&twice).all(|(a, b)| distance(*a, *b) < 1e-12),
+            "what lies in the frame stays"
+        );
+    }
+
+    #[test]
+    fn atoms_on_the_line_of_the_first_two_span_no_plane() {
+        // The third atom is on the line but for 10⁻³ Å; the fourth is the first that is off it.
+        let mut nitrile =
+            [[0.0, 0.0, 0.0], [0.0, 0.0, 1.2], [0.001, 0.0, 2.6], [0.0, -1.4, 3.1], [0.0, 0.0, 9.0]];
+        first_atoms(&mut nitrile);
+        assert!(nitrile[3][1] > 1.39 && nitrile[3][2] == 0.0);
+        assert!((nitrile[2][2].abs() - 0.001).abs() < 1e-9);
+        let mut line = [[1.0, 1.0, 1.0], [1.0, 1.0, 2.0], [1.0, 1.0, 3.5]];
+        first_atoms(&mut line);
+        assert_eq!(line, [[0.0; 3], [1.0, 0.0, 0.0], [2.5, 0.0, 0.0]]);
+        for mut few in [vec![], vec![[1.0, 2.0, 3.0]], vec![[1.0, 2.0, 3.0]; 2]] {
+            first_atoms(&mut few);
+            assert!(few.iter().all(|p| *p == [0.0; 3]));
+        }
     }
 
     #[test]

@@ -13,8 +13,8 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use memchr::{memchr, memchr_iter, memrchr};
 
 use super::damage::read_error;
-use super::{Batch, Conformer, Context, Emit, ReadOptions, Skipped, Source, frame};
-use drift_core::encoding::Reading;
+use super::{Batch, Conformer, Context, Emit, Frame, ReadOptions, Skipped, Source, frame};
+use drift_core::encoding::{Encoding, Precision, Reading, TrailingZeros};
 use drift_core::error::Result;
 use drift_core::io::BoundedLines;
 
@@ -211,9 +211,31 @@ impl Task {
             return Err(too_long());
         }
         let text = std::str::from_utf8(record).map_err(|e| format!("byte {}: not UTF-8", e.valid_up_to()))?;
-        let mut conformer = (self.parse)(text, self.options.reading)?;
-        frame::turn(&mut conformer, &self.options)?;
+        let ReadOptions { frame, reading, .. } = self.options;
+        if frame == Frame::Keep {
+            return (self.parse)(text, reading);
+        }
+        let (mut conformer, own) = self.as_written(text, reading)?;
+        frame::turn(&mut conformer, frame, own, reading.encoding)?;
+        reading.keep(&conformer.coordinates)?;
         Ok(conformer)
+    }
+
+    /// A conformer with the values of its text, not of the encoding that is asked for: what is turned and then rounded to bins has
+    /// the error of the bins once.
+    fn as_written(&self, text: &str, reading: Reading) -> Result<(Conformer, Encoding), String> {
+        let own = reading.texts.unwrap_or(reading.encoding);
+        let read = (self.parse)(text, Reading { encoding: own, texts: reading.texts, ..reading });
+        if own.is_decimal() || reading.texts.is_some() {
+            return read.map(|conformer| (conformer, own));
+        }
+        // A text that is not in the bins asked for may be one of decimals.
+        let strict = (self.parse)(text, Reading { texts: Some(own), ..reading });
+        strict.map(|conformer| (conformer, own)).or_else(|reason| {
+            let decimals = Encoding::decimal(TrailingZeros::Removed, Precision::MOST);
+            let read = (self.parse)(text, Reading { encoding: decimals, texts: None, ..reading });
+            read.map(|conformer| (conformer, decimals)).map_err(|_| reason)
+        })
     }
 
     fn skip(&self, batch: &mut Batch, line: u64, reason: String) {

@@ -144,13 +144,17 @@ impl Batch {
 }
 
 /// The frame that coordinates are given in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Frame {
     /// As in the file.
     #[default]
     Keep,
     /// Centre of mass at the origin, principal axes of inertia along x (longest), y and z.
     Principal,
+    /// The first atom of the text at the origin, the second on the positive x axis, the next one that is off their line in the half
+    /// plane of x and positive y ([`first_atoms`](frame::first_atoms)).
+    FirstAtoms,
 }
 
 /// How files are read.
@@ -162,6 +166,13 @@ pub struct ReadOptions {
     pub reading: Reading,
     /// Which SMILES belongs to a molecule without text.
     pub smiles: SmilesSource,
+}
+
+impl ReadOptions {
+    /// Coordinates in the frame that they have.
+    pub fn new(reading: Reading, smiles: SmilesSource) -> Self {
+        ReadOptions { frame: Frame::Keep, reading, smiles }
+    }
 }
 
 /// One stream to read: a file or a member of an archive, already decompressed.

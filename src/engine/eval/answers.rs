@@ -4,15 +4,16 @@
 //! The users write several conformers into one completion, `[CONFORMER]…[/CONFORMER][CONFORMER]…[/CONFORMER]`, give prompts that end in
 //! `[CONFORMER]`, and put worked examples before the molecule, each `[SMILES]…[/SMILES][CONFORMER]…[/CONFORMER]` and a line break.
 
+use super::checkpoint::Checkpoint;
 use super::plan::EvalPlan;
 use super::prompt_molecule::PromptMolecule;
 use crate::generate::{End, GeneratedText};
 use crate::train;
 use drift_core::constraint::automaton::AnswerForm;
-use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Parameter, Result};
 use drift_core::text::{CONFORMER_CLOSE, CONFORMER_OPEN, tagged, write};
 use drift_core::tokenizer::Tokenizer;
+use drift_data::corpus::frame::rewritten;
 
 /// The most worked examples of a prompt: what the users give.
 pub const MOST_EXAMPLES: usize = 10;
@@ -21,10 +22,10 @@ pub const MOST_EXAMPLES: usize = 10;
 ///
 /// # Errors
 /// If a coordinate of an example cannot be written in the model's encoding.
-pub(super) fn prompt(plan: &EvalPlan, smiles: &str, encoding: Encoding) -> Result<String> {
+pub(super) fn prompt(plan: &EvalPlan, smiles: &str, checkpoint: &Checkpoint) -> Result<String> {
     let mut out = String::new();
     for example in &plan.examples {
-        out.push_str(&worked(example, encoding)?);
+        out.push_str(&worked(example, checkpoint)?);
     }
     out.push_str(&train::prompt(smiles));
     if plan.form.opened {
@@ -33,16 +34,18 @@ pub(super) fn prompt(plan: &EvalPlan, smiles: &str, encoding: Encoding) -> Resul
     Ok(out)
 }
 
-/// A worked example: a molecule with its conformers, and a line break.
-fn worked(example: &PromptMolecule, encoding: Encoding) -> Result<String> {
+/// A worked example: a molecule with its conformers in the model's frame, and a line break.
+fn worked(example: &PromptMolecule, checkpoint: &Checkpoint) -> Result<String> {
+    let encoding = checkpoint.dialect;
     let skeleton = drift_core::text::skeleton::placed(&example.skeleton, encoding.slots());
     let mut out = train::prompt(&example.smiles);
     for conformer in &example.conformers {
-        let converted = conformer.iter().map(|values| encoding.convert(values, example.encoding));
-        let converted = converted.collect::<std::result::Result<Vec<_>, _>>().map_err(|problem| {
-            let remedy = format!("give examples that {encoding} can say");
-            Error::parameter(Parameter::Examples, format!("{}: {problem}", example.smiles), remedy)
-        })?;
+        let encodings = (example.encoding, encoding);
+        let converted =
+            rewritten(&example.skeleton, conformer, checkpoint.frame, encodings).map_err(|problem| {
+                let remedy = format!("give examples that {encoding} can say");
+                Error::parameter(Parameter::Examples, format!("{}: {problem}", example.smiles), remedy)
+            })?;
         out.push_str(&tagged(&write(&skeleton, &converted, encoding)));
     }
     out.push('\n');

@@ -18,7 +18,7 @@ use drift_core::error::{Error, Parameter, Result};
 use drift_core::job::{InputHash, Job};
 use drift_core::text::skeleton::Spelling;
 use drift_core::tokenizer::Tokenizer;
-use drift_data::corpus::{Conformers, Embedded, EmbeddedCorpus};
+use drift_data::corpus::{Conformers, Embedded, EmbeddedCorpus, Frame};
 
 /// The files of the reference checkpoint that comes with drift.
 const EMBEDDED: [(&str, &[u8]); 6] = [
@@ -47,6 +47,8 @@ pub(super) struct Checkpoint {
     pub dialect: Encoding,
     /// What says so.
     pub dialect_from: Option<DialectEvidence>,
+    /// The frame that it writes coordinates in, where a recipe says so: conformers that it is shown are turned into it.
+    pub frame: Frame,
     /// SHA-256 of what drift trained it on, where a recipe says so.
     pub trained_on: Option<BTreeSet<String>>,
     /// How its training text spells hydrogens, where that is known: of what was trained on the embedded corpus.
@@ -157,6 +159,7 @@ impl Checkpoint {
             engine,
             dialect,
             dialect_from,
+            frame: ModelFolder::new(folder).recipe("/recipe/augmentation/frame").unwrap_or_default(),
             trained_on: recipe_inputs(folder),
             spelling,
             synthetic: None,
@@ -202,6 +205,7 @@ impl Checkpoint {
             } else {
                 DialectEvidence::Default
             }),
+            frame: Frame::Keep,
             trained_on: None,
             spelling: None,
             synthetic: Some(shape),

@@ -14,6 +14,7 @@ use drift_core::encoding::Fixed;
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_core::text::{tagged, write};
+use drift_data::corpus::frame::rewritten;
 use drift_data::stats::bootstrap::Mean;
 
 /// Nats of a conformer, a mean over those of each molecule; none for a molecule without.
@@ -62,14 +63,15 @@ fn texts(checkpoint: &Checkpoint, molecule: &PromptMolecule) -> Result<Vec<Text>
     let tokenizer = &checkpoint.tokenizer;
     let text = |conformer: &Vec<[Fixed; 3]>| {
         let own = checkpoint.dialect;
-        let written = conformer.iter().map(|values| own.convert(values, molecule.encoding));
-        let written: Vec<[Fixed; 3]> = written.collect::<std::result::Result<_, _>>().map_err(|problem| {
-            Error::input(
-                drift_core::error::excerpt(molecule.smiles.as_bytes()),
-                problem,
-                "leave its conformers out",
-            )
-        })?;
+        let encodings = (molecule.encoding, own);
+        let written =
+            rewritten(&molecule.skeleton, conformer, checkpoint.frame, encodings).map_err(|problem| {
+                Error::input(
+                    drift_core::error::excerpt(molecule.smiles.as_bytes()),
+                    problem,
+                    "leave its conformers out",
+                )
+            })?;
         let answer = tagged(&write(&molecule.skeleton, &written, own));
         let mut answer = tokenizer.answer_ids(&answer)?;
         answer.push(checkpoint.specials.eos);

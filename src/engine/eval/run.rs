@@ -105,7 +105,7 @@ pub(super) fn generate(
     let made = logit_processor(checkpoint, (processor, named))?.answering(plan.form);
     let constraints = lacking.par_iter().map(|lacking| made.constraint(&lacking.molecule.skeleton));
     let constraints = constraints.collect::<Result<Vec<_>>>()?;
-    let prompts = prompts_of(plan, (&checkpoint.tokenizer, checkpoint.dialect), &lacking, &constraints)?;
+    let prompts = prompts_of(plan, checkpoint, &lacking, &constraints)?;
     let templates_seconds = begin.elapsed().as_secs_f64();
     let on_cpu = plan.device.name() == "cpu";
     let options = Options {
@@ -252,17 +252,18 @@ fn widest(encoding: Encoding) -> String {
 /// The prompts of molecules, with the room that their texts may take.
 fn prompts_of(
     plan: &EvalPlan,
-    (tokenizer, encoding): (&Tokenizer, Encoding),
+    checkpoint: &Checkpoint,
     lacking: &[Lacking<'_>],
     constraints: &[Arc<dyn Constraint>],
 ) -> Result<Vec<Prompt>> {
+    let (tokenizer, encoding) = (&checkpoint.tokenizer, checkpoint.dialect);
     let prompt = |(lacking, constraint): (&Lacking<'_>, &Arc<dyn Constraint>)| {
         let PromptMolecule { smiles, skeleton, .. } = lacking.molecule;
         let widest = widest(encoding);
         let one = tokenizer.ids(&tagged(&skeleton::fill(skeleton, &widest, encoding)))?.len();
         let longest = one * plan.form.conformers.max(1);
         Ok(Prompt {
-            tokens: tokenizer.prompt_ids(&prompt_text(plan, smiles, encoding)?)?,
+            tokens: tokenizer.prompt_ids(&prompt_text(plan, smiles, checkpoint)?)?,
             number: lacking.number,
             generations: lacking.generations,
             done: lacking.done.clone(),

@@ -113,7 +113,7 @@ fn lead(
     let constraint = processor.constraint(&subject.molecule.skeleton)?;
     let mut state = constraint.start();
     written.iter().for_each(|token| constraint.advance(&mut state, *token));
-    let prompt = answers::prompt(plan, &subject.molecule.smiles, checkpoint.dialect)?;
+    let prompt = answers::prompt(plan, &subject.molecule.smiles, checkpoint)?;
     let mut text = checkpoint.tokenizer.prompt_ids(&prompt)?;
     text.extend_from_slice(written);
     checkpoint.engine()?.lead(&text, constraint.mask(&state))

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::parameters::normal;
 use drift_core::encoding::{Encoding, Fixed};
-use drift_data::corpus::Conformer;
+use drift_data::corpus::frame::first_atoms;
+use drift_data::corpus::{Conformer, Frame};
 
 /// A stream apart from those of initial weights and of orders.
 const STREAM: u64 = 3 << 33;
@@ -22,6 +23,9 @@ pub struct Augmentation {
     /// benzene is one text, where each other geometry is one of very many: sampling at a low temperature then finds z = 0.0000
     /// far too often.
     pub noise_angstrom: f64,
+    /// The frame of the conformers. That of the first atoms is found again after noise, so that it holds exactly in every text; a
+    /// little noise hardly turns the principal axes.
+    pub frame: Frame,
 }
 
 impl Augmentation {
@@ -37,7 +41,7 @@ impl Augmentation {
         let turn: usize = if self.turned { random.random_range(0..4) } else { 0 };
         // Axis `turn - 1` stays, the other two change their signs.
         let signs = [1, 2, 3].map(|axis| if turn == 0 || turn == axis { 1 } else { -1 });
-        if !dialect.is_decimal() {
+        if !dialect.is_decimal() || self.frame == Frame::FirstAtoms {
             return self.requantized(conformer, dialect, signs, &mut random);
         }
         let precision = dialect.precision();
@@ -62,11 +66,15 @@ impl Augmentation {
         random: &mut ChaCha8Rng,
     ) -> Conformer {
         let mut changed = conformer.clone();
-        for values in &mut changed.coordinates {
-            let Some(mut position) = encoding.angstrom(values) else { continue };
-            for (x, sign) in position.iter_mut().zip(signs) {
-                *x = f64::from(sign) * *x + self.noise_angstrom * f64::from(normal(random));
-            }
+        let positions: Option<Vec<_>> = conformer.coordinates.iter().map(|v| encoding.angstrom(v)).collect();
+        let Some(mut positions) = positions else { return changed };
+        for (x, sign) in positions.iter_mut().flat_map(|position| position.iter_mut().zip(signs)) {
+            *x = f64::from(sign) * *x + self.noise_angstrom * f64::from(normal(random));
+        }
+        if self.frame == Frame::FirstAtoms {
+            first_atoms(&mut positions);
+        }
+        for (values, position) in changed.coordinates.iter_mut().zip(positions) {
             // A position that cannot be written stays where it was.
             *values = encoding.quantize(position).unwrap_or(*values);
         }

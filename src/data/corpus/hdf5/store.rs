@@ -8,7 +8,7 @@ use rust_hdf5::H5Dataset;
 use super::Container;
 use super::stream::{Stream, open, slice};
 use crate::corpus::store::layout::{self, Field};
-use crate::corpus::{Batch, Conformer, Context, Emit, Skipped};
+use crate::corpus::{Batch, Conformer, Context, Emit, Frame, ReadOptions, Skipped, frame};
 use drift_core::encoding::{Encoding, Fixed, Reading};
 use drift_core::error::{Error, Parameter, Result};
 
@@ -24,14 +24,18 @@ const MAX_BLOCKS: u64 = 1 << 20;
 /// # Errors
 /// If the datasets contradict each other or cannot be decompressed.
 pub(super) fn read(container: &Container<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-    let reading = context.options.reading;
-    let mut reader = Reader::open(container, reading)?;
+    let ReadOptions { frame, reading, .. } = *context.options;
+    let mut reader = Reader::open(container, context.options)?;
     let mut batch = Batch::default();
     let mut blocks = 0;
     for index in 0..reader.conformers {
-        let conformer = reader.next(index)?;
+        let mut conformer = reader.next(index)?;
         blocks += conformer.coordinates.len();
-        match reading.keep(&conformer.coordinates) {
+        let turned = match frame {
+            Frame::Keep => Ok(()),
+            _ => frame::turn(&mut conformer, frame, reader.own, reading.encoding),
+        };
+        match turned.and_then(|()| reading.keep(&conformer.coordinates)) {
             Ok(()) => batch.conformers.push(conformer),
             Err(reason) => {
                 let (file, record) = (container.name.to_owned(), format!("conformer {index}"));
@@ -57,8 +61,8 @@ struct Reader<'a> {
     container: &'a Container<'a>,
     /// The encoding of the file.
     own: Encoding,
-    /// The encoding that is asked for.
-    asked: Encoding,
+    /// The encoding of the values that are handed on.
+    given: Encoding,
     conformers: usize,
     /// Rows of coordinates taken.
     at: u64,
@@ -96,7 +100,8 @@ fn check_encoding(container: &Container<'_>, own: Encoding, reading: Reading) ->
 }
 
 impl<'a> Reader<'a> {
-    fn open(container: &'a Container<'a>, reading: Reading) -> Result<Self> {
+    fn open(container: &'a Container<'a>, options: &ReadOptions) -> Result<Self> {
+        let reading = options.reading;
         let own = container.encoding()?;
         check_encoding(container, own, reading)?;
         let mut offset = Stream::open(container, layout::OFFSET)?;
@@ -111,7 +116,8 @@ impl<'a> Reader<'a> {
         Ok(Reader {
             container,
             own,
-            asked: reading.encoding,
+            // What is to be turned is rounded once, when it is.
+            given: if options.frame == Frame::Keep { reading.encoding } else { own },
             conformers,
             at: 0,
             offset,
@@ -142,7 +148,7 @@ impl<'a> Reader<'a> {
             // A damaged file may hold what no writer writes.
             self.own.check(values).map_err(|e| broken(layout::COORDINATES, &e.to_string()))?;
             *values = self
-                .asked
+                .given
                 .convert(values, self.own)
                 .map_err(|e| broken(layout::COORDINATES, &e.to_string()))?;
         }
