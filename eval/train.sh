@@ -46,11 +46,12 @@ small() { # name tokenizer steps option...
     shift 3
     small_corpus
     model "$name" --corpus "$out/small-train.jsonl.gz" --arch qwen3 --tokenizer "$tokenizer" --hidden 192 --layers 5 --heads 4 \
-        --kv-heads 2 --head-dim 48 --intermediate 512 --steps "$steps" --learning-rate 3e-3 --optimizer muon --noise 0.002 "$@"
+        --kv-heads 2 --head-dim 48 --intermediate 512 --frame first-atoms --steps "$steps" --learning-rate 3e-3 --optimizer muon --noise 0.002 \
+        "$@"
 }
 
 small_bins() {
-    local encoding=binned-v2:-6.5,6.5,0.05 tokenizer=$out/small-bins-tokenizer
+    local encoding=binned-v2:-9.525,9.525,0.05 tokenizer=$out/small-bins-tokenizer
     if [ ! -f "$tokenizer/tokenizer.json" ]; then
         drift train-tokenizer --base qwen-like --encoding "$encoding" --tokens-per-block 4 -o "$tokenizer"
     fi

@@ -104,8 +104,9 @@ pub fn flatness_table(rows: &[ChemistryRow<'_>]) -> Option<Table> {
         add(&mut table, row.strong, cells);
     }
     table.note(
-        "Within 0.05 Å, texts of four atoms or more. Where z is 0.0000 a truncated last digit costs nothing, so templates of \
-         zeros look better on flat texts than they are.",
+        "Within 0.05 Å, texts of four atoms or more. z depends on the frame: in that of the first atoms three atoms of each \
+         molecule have z = 0. Where z is 0.0000 a truncated last digit costs nothing, so templates of zeros look better on flat \
+         texts than they are.",
     );
     Some(table)
 }
