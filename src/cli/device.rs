@@ -92,11 +92,7 @@ fn plan(args: &Args, device: Device) -> anyhow::Result<DevicePlan> {
     let is_cpu = device.name() == "cpu";
     let engines: Vec<EngineChoice> = match args.engine.as_slice() {
         [] if is_cpu => vec![EngineChoice::Drift, EngineChoice::Candle],
-        [] => EngineChoice::ALL
-            .iter()
-            .copied()
-            .filter(|engine| *engine != EngineChoice::CandleTransformers)
-            .collect(),
+        [] => EngineChoice::ALL.to_vec(),
         engines => engines.to_vec(),
     };
     let evidence = not_stdout(Some(&args.output)).map(|file| file.with_extension("self-check"));

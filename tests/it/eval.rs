@@ -271,8 +271,6 @@ fn a_model_that_learned_holds_reference_conformers_likelier_than_chance() {
     // Twelve digits of a block are free, the first of each number hardly; ln 10 each is chance.
     let nats = figure(&scored["nats_per_conformer"]["mean"]) / figure(&scored["tokens_per_conformer"]);
     assert!((0.5..2.0).contains(&nats), "{nats}");
-    let ran = folder.drift(&["eval", "--samples", "3", "--likelihood", "--engine", "candle-transformers"]);
-    ran.refused_for(if cfg!(feature = "baseline") { "--likelihood" } else { "--engine" });
 }
 
 #[test]
@@ -552,8 +550,6 @@ fn what_the_mask_left_is_reported_and_resampled_by() {
 
     run(&["--resample", "8", "--batch", "7"]).refused_for("8 texts are drawn together, a batch has 7 rows");
     run(&["--resample", "4", "--preset", "greedy"]).refused_for("a greedy preset does not sample");
-    let ran = run(&["--resample", "4", "--engine", "candle-transformers"]);
-    ran.refused_for(if cfg!(feature = "baseline") { "--resample" } else { "--engine" });
     // So many texts at least.
     let few =
         folder.drift(&["eval", "--samples", "1", "--lp", "automaton", "--resample", "3", "--json"]).good();

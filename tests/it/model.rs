@@ -1,10 +1,9 @@
-//! Decoders: the logits of transformers and of candle-transformers, rows that do not depend on their batch, and
+//! Decoders: the logits of transformers, rows that do not depend on their batch, and
 //! checkpoints that are refused.
 
 use std::path::{Path, PathBuf};
 
 use candle_core::Tensor;
-use drift::generate::Baseline;
 use drift::model::{
     Cache, Config, Decoder, Device, Feed, HiddenStates, Room, Synthetic, check_cache_fits, end_of_text,
 };
@@ -99,22 +98,6 @@ fn kernels_and_candle_operations_agree() {
             assert!(error < 1e-5, "{name}: {error}");
             assert_eq!(caches[0].lengths(), caches[1].lengths());
         }
-    }
-}
-
-#[test]
-#[cfg_attr(not(feature = "baseline"), ignore = "needs --features baseline")]
-fn logits_are_those_of_candle_transformers() {
-    for name in MODELS {
-        let (tokens, _) = golden(name);
-        let ours = logits_in_pieces(&load(name), &tokens, &[tokens.len()], Room::Static);
-        let mut baseline = Baseline::load(&model(name), &Device::cpu()).unwrap();
-        let mut theirs = baseline.forward(&[tokens[..20].to_vec()], 0).unwrap();
-        for (at, token) in tokens.iter().enumerate().skip(20) {
-            theirs.extend(baseline.forward(&[vec![*token]], at).unwrap());
-        }
-        let error = largest_difference(&ours[19..], &theirs);
-        assert!(error < 1e-5, "{name}: {error}");
     }
 }
 

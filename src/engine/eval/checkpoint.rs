@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::finished::KeptModel;
-use super::plan::{EngineChoice, EvalPlan, ModelChoice};
+use super::plan::{EvalPlan, ModelChoice};
 use super::record::DialectEvidence;
 use crate::generate::Engine;
 use crate::model::{Config, Decoder, Synthetic, end_of_text};
@@ -102,10 +102,7 @@ impl Checkpoint {
 
     /// Measures how fast its device reads, if it computes here.
     pub(super) fn measure(&mut self) {
-        self.bytes_per_second = match &self.engine {
-            Some(Engine::Drift(decoder)) => decoder.bytes_per_second(),
-            _ => None,
-        };
+        self.bytes_per_second = self.engine.as_ref().and_then(|engine| engine.decoder().bytes_per_second());
     }
 
     /// What is to be kept of it.
@@ -115,7 +112,7 @@ impl Checkpoint {
             dialect: self.dialect,
             dialect_from: self.dialect_from,
             tokenizer: self.tokenizer.source.clone(),
-            files: self.engine.as_ref().map_or(&[][..], Engine::files).to_vec(),
+            files: self.engine.as_ref().map_or(&[][..], |engine| engine.decoder().files()).to_vec(),
         }
     }
 
@@ -132,10 +129,9 @@ impl Checkpoint {
         }
         let config = Config::load(folder)?;
         let ends = ends(plan, folder, &config, &tokenizer)?;
-        let engine = match plan.engine {
-            _ if kept.is_some() => None,
-            EngineChoice::CandleTransformers => Some(Engine::candle_transformers(folder, &plan.device)?),
-            _ => Some(Engine::drift(folder, &plan.device)?),
+        let engine = match kept {
+            Some(_) => None,
+            None => Some(Engine::load(folder, &plan.device)?),
         };
         config.check_vocabulary(&tokenizer)?;
         let recipe: Option<Encoding> = ModelFolder::new(folder).recipe("/recipe/dialect");
@@ -144,9 +140,8 @@ impl Checkpoint {
         let given = said.then_some(DialectEvidence::Given);
         let dialect_from = given.or(recipe.map(|_| DialectEvidence::Recipe));
         let mut inputs = vec![tokenizer.source.clone()];
-        inputs.extend_from_slice(
-            kept.map_or_else(|| engine.as_ref().map_or(&[][..], Engine::files), |kept| &kept.files),
-        );
+        let files = engine.as_ref().map_or(&[][..], |engine| engine.decoder().files());
+        inputs.extend_from_slice(kept.map_or(files, |kept| &kept.files));
         let specials = specials(ends, &config);
         let spelling = recipe_spelling(folder, job)?;
         let tokenizer = tokenizer.into();
@@ -173,14 +168,6 @@ impl Checkpoint {
                 Synthetic::Llama380M => "llama-like",
             })
         });
-        if plan.engine == EngineChoice::CandleTransformers {
-            let problem = "random weights are for drift's own engine";
-            return Err(Error::parameter(
-                Parameter::Synthetic,
-                problem,
-                format!("leave {} out", Parameter::Engine),
-            ));
-        }
         let (tokenizer, _) = Tokenizer::load_for(&path, job)?;
         let config = Config::synthetic(shape);
         let ends = ends(plan, &path, &config, &tokenizer)?;
@@ -188,7 +175,7 @@ impl Checkpoint {
         let specials = specials(ends, &config);
         let engine = match kept {
             Some(_) => None,
-            None => Some(Engine::Drift(Box::new(Decoder::random(config.clone(), plan.seed, &plan.device)?))),
+            None => Some(Decoder::random(config.clone(), plan.seed, &plan.device)?.into()),
         };
         Ok(Checkpoint {
             name: shape.name().to_owned(),

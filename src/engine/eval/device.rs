@@ -190,7 +190,7 @@ pub fn with_engine(device: Device, engine: EngineChoice) -> Device {
         #[cfg(feature = "cuda-products")]
         EngineChoice::DriftProducts => device.with_steps(usual.with_own_products()),
         EngineChoice::Candle => device.without_kernels(),
-        EngineChoice::Drift | EngineChoice::CandleTransformers => device,
+        EngineChoice::Drift => device,
     }
 }
 

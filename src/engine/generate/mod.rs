@@ -5,11 +5,6 @@
 //! the batch, the order and the number of threads (on the CPU, in f32).
 
 mod admit;
-#[cfg(feature = "baseline")]
-mod baseline;
-#[cfg(not(feature = "baseline"))]
-#[path = "no_baseline.rs"]
-mod baseline;
 mod check_draws;
 mod check_report;
 mod check_steps;
@@ -35,7 +30,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use baseline::Baseline;
 pub use check_report::{NearTie, SelfCheck, SelfChecking, Verdict};
 pub use clock::{BatchSeconds, CpuClock, Phase, Span, Timing};
 pub use counts::{Traffic, WorkCounts};
@@ -50,7 +44,7 @@ use crate::model::{
 };
 use drift_core::constraint::Constraint;
 use drift_core::error::{Error, Parameter, Result};
-use drift_core::job::{InputHash, Job};
+use drift_core::job::Job;
 
 /// What a token of a text takes until the end: its id, its characters, its marks.
 const TOKEN_BYTES: usize = 16;
@@ -230,45 +224,29 @@ impl Generated {
     }
 }
 
-/// What runs a model.
-pub enum Engine {
-    /// drift's own decoders.
-    Drift(Box<Decoder>),
-    /// The models of candle-transformers, in groups of equal prompt length, for comparison.
-    CandleTransformers(Box<Baseline>),
+/// Writes texts with a decoder.
+pub struct Engine {
+    decoder: Decoder,
+}
+
+impl From<Decoder> for Engine {
+    fn from(decoder: Decoder) -> Self {
+        Engine { decoder }
+    }
 }
 
 impl Engine {
-    /// Loads drift's own decoder.
+    /// Loads a Hugging Face checkpoint.
     ///
     /// # Errors
     /// If config or weights are missing, broken or of another model, a weight is not finite, or the device has no room.
-    pub fn drift(dir: &Path, device: &Device) -> Result<Self> {
-        Ok(Engine::Drift(Box::new(Decoder::load(dir, device)?)))
+    pub fn load(dir: &Path, device: &Device) -> Result<Self> {
+        Ok(Decoder::load(dir, device)?.into())
     }
 
-    /// Loads the model of candle-transformers.
-    ///
-    /// # Errors
-    /// If config or weights are missing, broken, or of a model that candle-transformers does not run.
-    pub fn candle_transformers(dir: &Path, device: &Device) -> Result<Self> {
-        Ok(Engine::CandleTransformers(Box::new(Baseline::load(dir, device)?)))
-    }
-
-    /// The files of its weights; none if they are random.
-    pub fn files(&self) -> &[InputHash] {
-        match self {
-            Engine::Drift(decoder) => decoder.files(),
-            Engine::CandleTransformers(baseline) => baseline.files(),
-        }
-    }
-
-    /// The shape of the model.
-    pub fn config(&self) -> &Config {
-        match self {
-            Engine::Drift(decoder) => decoder.config(),
-            Engine::CandleTransformers(baseline) => baseline.config(),
-        }
+    /// The decoder that computes the logits.
+    pub fn decoder(&self) -> &Decoder {
+        &self.decoder
     }
 
     /// Generates for all prompts. A cancelled job is no error: what was finished is returned.
@@ -311,10 +289,7 @@ impl Engine {
 
     /// Why a GPU's steps were done by candle's operations, if they had to be.
     pub fn note(&self) -> Option<&str> {
-        match self {
-            Engine::Drift(decoder) => decoder.refusal(),
-            Engine::CandleTransformers(_) => None,
-        }
+        self.decoder.refusal()
     }
 
     fn run(
@@ -325,28 +300,18 @@ impl Engine {
         keeper: &mut dyn TextSink,
         job: &Job,
     ) -> Result<Generated> {
-        check(prompts, options, self.config())?;
-        if options.resampling.is_some() && matches!(self, Engine::CandleTransformers(_)) {
-            let problem = "candle-transformers cannot copy rows of its cache";
-            return Err(Error::parameter(
-                Parameter::Resample,
-                problem,
-                format!("leave {} out", Parameter::Engine),
-            ));
-        }
+        check(prompts, options, self.decoder.config())?;
         let total = prompts.iter().fold(0u64, |sum, prompt| sum.saturating_add(prompt.generations as u64));
         job.observer().begin("generate", Some(total), drift_core::job::Unit::Items);
         job.observer().advance(prompts.iter().map(|prompt| prompt.done.len() as u64).sum());
         // Inside the pool parallel loops start at once; from outside each would wait for a worker to wake.
-        let generated = rayon::scope(|_| match self {
-            Engine::Drift(decoder) => {
-                let start = || cuda::start(decoder.device(), decoder.config());
-                let own = decoder.device().steps().by_kernels();
-                // What the caller starts goes first: tests give a device that is none.
-                let own = own.map(|steps| Starter { start: &start, steps });
-                decode::generate(decoder, (prompts, options), starter.or(own), keeper, job)
-            }
-            Engine::CandleTransformers(baseline) => baseline.generate(prompts, options, keeper, job),
+        let generated = rayon::scope(|_| {
+            let decoder = &mut self.decoder;
+            let start = || cuda::start(decoder.device(), decoder.config());
+            let own = decoder.device().steps().by_kernels();
+            // What the caller starts goes first: tests give a device that is none.
+            let own = own.map(|steps| Starter { start: &start, steps });
+            decode::generate(decoder, (prompts, options), starter.or(own), keeper, job)
         });
         job.observer().end();
         Ok(generated?.settled())
