@@ -17,7 +17,7 @@ use drift_core::chem::AtomLimit;
 use drift_core::constraint::automaton::AnswerForm;
 use drift_core::constraint::{Placeholder, USUAL_PLACEHOLDER};
 use drift_core::encoding::Reading;
-use drift_core::error::{Error, Parameter};
+use drift_core::error::Error;
 use drift_core::job::Job;
 use drift_data::corpus::{Embedded, EmbeddedCorpus};
 use drift_data::shard::{FILE, Manifest, Shard};
@@ -30,6 +30,7 @@ use drift_engine::eval::{
 use drift_engine::generate::{Sampling, SelfChecking};
 use drift_engine::model::cuda::device_folder;
 use drift_engine::model::{Config, Device};
+use drift_engine::parameter;
 use drift_tune::placeholder::FittedFile;
 
 /// Molecules of the embedded corpus that are taken unless it is said how many.
@@ -270,7 +271,7 @@ fn examples(args: &Args, job: &Job) -> Result<Vec<PromptMolecule>, Error> {
     let conformers: usize = read.molecules.iter().map(|molecule| molecule.conformers.len()).sum();
     if conformers > MOST_EXAMPLES {
         let problem = format!("{} hold {conformers} conformers", named(&args.examples));
-        return Err(Error::parameter(Parameter::Examples, problem, format!("give at most {MOST_EXAMPLES}")));
+        return Err(Error::parameter(parameter::EXAMPLES, problem, format!("give at most {MOST_EXAMPLES}")));
     }
     Ok(read.molecules)
 }

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use super::smiles_order::SmilesSource;
 use super::summary::ReadSummary;
 use super::{Context, Emit, ReadOptions, Source, jsonl, plain, read};
+use crate::parameter;
 use drift_core::encoding::{Encoding, Precision, Reading, Written};
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::io;
 use drift_core::job::{InputHash, Job, Unit};
 
@@ -153,12 +154,12 @@ impl Conformers for Embedded {
         let name = format!("corpora/{}", self.corpus.file());
         if self.reading.encoding.is_decimal() && self.reading.precision() > Precision::FOUR {
             let problem = format!("has four decimals, not {}", self.reading.precision().in_words());
-            let remedy = format!("give {} with conformers of your own", Parameter::Corpus);
+            let remedy = format!("give {} with conformers of your own", parameter::CORPUS);
             return Err(Error::input("the built-in corpus", problem, remedy));
         }
         if !self.reading.encoding.has_coordinates() {
             let problem = format!("has coordinates, and the numbers of {} are codes", self.reading.encoding);
-            let remedy = format!("give {} with texts of this encoding", Parameter::Corpus);
+            let remedy = format!("give {} with texts of this encoding", parameter::CORPUS);
             return Err(Error::input("the built-in corpus", problem, remedy));
         }
         // Its file has commas, whatever its blocks are to be written with.

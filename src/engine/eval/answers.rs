@@ -7,10 +7,11 @@
 use super::plan::EvalPlan;
 use super::prompt_molecule::PromptMolecule;
 use crate::generate::{End, GeneratedText};
+use crate::parameter;
 use crate::train;
 use drift_core::constraint::automaton::AnswerForm;
 use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::text::{CONFORMER_CLOSE, CONFORMER_OPEN, tagged, write};
 use drift_core::tokenizer::Tokenizer;
 
@@ -41,7 +42,7 @@ fn worked(example: &PromptMolecule, encoding: Encoding) -> Result<String> {
         let converted = conformer.iter().map(|values| encoding.convert(values, example.encoding));
         let converted = converted.collect::<std::result::Result<Vec<_>, _>>().map_err(|problem| {
             let remedy = format!("give examples that {encoding} can say");
-            Error::parameter(Parameter::Examples, format!("{}: {problem}", example.smiles), remedy)
+            Error::parameter(parameter::EXAMPLES, format!("{}: {problem}", example.smiles), remedy)
         })?;
         out.push_str(&tagged(&write(&skeleton, &converted, encoding)));
     }
@@ -57,7 +58,7 @@ pub(super) fn check_form(tokenizer: &Tokenizer, form: AnswerForm) -> Result<()> 
     if form.conformers > 1 && tokenizer.vocabulary_id(CONFORMER_CLOSE).is_none() {
         let problem = format!("{CONFORMER_CLOSE} is not a token of {}", tokenizer.name);
         let remedy = "add the four tags to the tokenizer, or ask for one conformer a text";
-        return Err(Error::parameter(Parameter::Conformers, problem, remedy));
+        return Err(Error::parameter(parameter::CONFORMERS, problem, remedy));
     }
     Ok(())
 }

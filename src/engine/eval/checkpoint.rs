@@ -11,10 +11,11 @@ use super::plan::{EvalPlan, ModelChoice};
 use super::record::DialectEvidence;
 use crate::generate::Engine;
 use crate::model::{Config, Decoder, Synthetic, end_of_text};
+use crate::parameter;
 use drift_core::checkpoint::{ModelFolder, RECIPE, folder_name};
 use drift_core::constraint::Specials;
 use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::job::{InputHash, Job};
 use drift_core::text::skeleton::Spelling;
 use drift_core::tokenizer::Tokenizer;
@@ -261,7 +262,7 @@ fn ends(plan: &EvalPlan, folder: &Path, config: &Config, tokenizer: &Tokenizer) 
     let Some(asked) = &plan.eos else { return named };
     let id = tokenizer.vocabulary_id(asked).ok_or_else(|| {
         let problem = format!("`{asked}` is not a token of {}", tokenizer.name);
-        Error::parameter(Parameter::Eos, problem, "give one of its tokens")
+        Error::parameter(parameter::EOS, problem, "give one of its tokens")
     })?;
     // A model whose files name none has this one.
     let others = named.unwrap_or_default().into_iter().filter(|other| *other != id);

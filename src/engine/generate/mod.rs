@@ -42,8 +42,9 @@ use crate::model::cuda::{self, Gpu};
 use crate::model::{
     Config, Decoder, Device, KernelSteps, Room, check_fits, checked_product, checked_sum, free_memory,
 };
+use crate::parameter;
 use drift_core::constraint::Constraint;
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 
 /// What a token of a text takes until the end: its id, its characters, its marks.
@@ -321,7 +322,7 @@ impl Engine {
 /// Refuses what cannot work, before anything is computed.
 fn check(prompts: &[Prompt], options: &Options, config: &Config) -> Result<()> {
     if options.batch == 0 {
-        return Err(Error::parameter(Parameter::Batch, "a batch of 0 rows", "give at least 1"));
+        return Err(Error::parameter(parameter::BATCH, "a batch of 0 rows", "give at least 1"));
     }
     options.sampling.check()?;
     check_resampling(options)?;
@@ -330,7 +331,7 @@ fn check(prompts: &[Prompt], options: &Options, config: &Config) -> Result<()> {
         checked_product(&[prompt.generations, text])
     };
     let texts = checked_sum(&prompts.iter().map(of_prompt).collect::<Vec<_>>());
-    check_fits("the texts", texts, free_memory(), &format!("give fewer {}", Parameter::Generations))?;
+    check_fits("the texts", texts, free_memory(), &format!("give fewer {}", parameter::GENERATIONS))?;
     let (context, vocab) = (config.max_position_embeddings, config.vocab_size);
     for (at, prompt) in prompts.iter().enumerate() {
         let place = format!("prompt {}", at + 1);
@@ -354,7 +355,7 @@ fn check(prompts: &[Prompt], options: &Options, config: &Config) -> Result<()> {
 fn check_resampling(options: &Options) -> Result<()> {
     let Some(Resampling { draws, .. }) = options.resampling else { return Ok(()) };
     let refuse =
-        |problem: String, remedy: String| Err(Error::parameter(Parameter::Resample, problem, remedy));
+        |problem: String, remedy: String| Err(Error::parameter(parameter::RESAMPLE, problem, remedy));
     let batch = options.batch;
     if draws < 2 {
         return refuse(
@@ -364,11 +365,11 @@ fn check_resampling(options: &Options) -> Result<()> {
     }
     if draws > batch {
         let problem = format!("{draws} texts are drawn together, a batch has {batch} rows");
-        return refuse(problem, format!("give {} at least {draws}", Parameter::Batch));
+        return refuse(problem, format!("give {} at least {draws}", parameter::BATCH));
     }
     if options.sampling.temperature.is_none() {
         let problem = "a greedy preset does not sample: all texts of a molecule are the same";
-        return refuse(problem.to_owned(), format!("give another {}", Parameter::Preset));
+        return refuse(problem.to_owned(), format!("give another {}", parameter::PRESET));
     }
     Ok(())
 }

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::optimizer::Weighted;
 use super::recipe::Recipe;
 use super::report::{CurvePoint, Validation};
-use drift_core::error::{Error, Parameter, Result};
+use crate::parameter;
+use drift_core::error::{Error, Result};
 use drift_core::io::{read_to_limit, write_atomic};
 
 /// The file's name in the output folder.
@@ -84,14 +85,14 @@ impl TrainingState {
             return Err(Error::input(
                 file.display(),
                 "is not there",
-                format!("train without {} first", Parameter::Resume),
+                format!("train without {} first", parameter::RESUME),
             ));
         }
         let damaged = |e: &dyn std::fmt::Display| {
             Error::input(
                 file.display(),
                 format!("is not a training state: {e}"),
-                format!("train anew, without {}", Parameter::Resume),
+                format!("train anew, without {}", parameter::RESUME),
             )
         };
         let bytes = read_to_limit(&file, MAX_BYTES)?;

@@ -12,8 +12,9 @@ use super::plan::JudgePlan;
 use super::points::reordered;
 use super::scores::{BatchScores, score};
 use crate::corpus::{Conformers, ReadSummary};
+use crate::parameter;
 use drift_core::encoding::Reading;
-use drift_core::error::{Error, Parameter, Result, shortened_end};
+use drift_core::error::{Error, Result, shortened_end};
 use drift_core::job::Job;
 use drift_core::text::{parse, skeleton};
 
@@ -159,7 +160,7 @@ impl Judge {
                 None => "hold no conformer with its atoms in the order of a SMILES",
             };
             return Err(Error::parameter(
-                Parameter::References,
+                parameter::REFERENCES,
                 problem,
                 "give enriched text, or SMILES by name",
             ));

@@ -9,8 +9,9 @@ use super::Container;
 use super::stream::{Stream, open, slice};
 use crate::corpus::store::layout::{self, Field};
 use crate::corpus::{Batch, Conformer, Context, Emit, Skipped};
+use crate::parameter;
 use drift_core::encoding::{Encoding, Fixed, Reading};
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 
 /// Conformers of a batch.
 const BATCH: usize = 4096;
@@ -83,7 +84,7 @@ fn check_encoding(container: &Container<'_>, own: Encoding, reading: Reading) ->
         return Err(Error::input(
             container.name,
             problem,
-            format!("read it with {} {precision}", Parameter::Decimals),
+            format!("read it with {} {precision}", parameter::DECIMALS),
         ));
     }
     if own == asked
@@ -92,7 +93,7 @@ fn check_encoding(container: &Container<'_>, own: Encoding, reading: Reading) ->
         return Ok(());
     }
     let problem = format!("its values are written as {own}, not as {asked}");
-    Err(Error::input(container.name, problem, format!("read it with {} {own}", Parameter::Encoding)))
+    Err(Error::input(container.name, problem, format!("read it with {} {own}", parameter::ENCODING)))
 }
 
 impl<'a> Reader<'a> {
