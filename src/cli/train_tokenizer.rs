@@ -141,7 +141,7 @@ fn reused(path: &Path) -> anyhow::Result<Reuse> {
     let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, e))?;
     let names: Vec<String> = text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
     if names.is_empty() {
-        return Err(Error::input(path.display(), "names no token", "give a text or an id a line").into());
+        return Err(Error::input(path.display(), "names no token", "give one text or id per line").into());
     }
     Ok(Reuse::Named(names))
 }

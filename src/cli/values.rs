@@ -219,7 +219,7 @@ pub(super) fn not_stdout(path: Option<&Path>) -> Option<&Path> {
 pub(super) fn folder_alone<'p>(option: &str, path: &'p Path) -> Result<Option<&'p Path>, Error> {
     if is_stdout(path) {
         let place = format!("{option} -");
-        return Err(Error::input(place, "stdout takes no folder", "give the name of a folder"));
+        return Err(Error::input(place, "stdout cannot be a folder", "give the name of a folder"));
     }
     Ok(Some(path))
 }

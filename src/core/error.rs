@@ -102,12 +102,12 @@ fn system_remedy(error: &std::io::Error) -> &'static str {
     use std::io::ErrorKind as Kind;
     match error.kind() {
         Kind::NotFound | Kind::NotADirectory | Kind::IsADirectory => "check the path",
-        Kind::PermissionDenied | Kind::ReadOnlyFilesystem => "give another place, or yourself the permission",
+        Kind::PermissionDenied | Kind::ReadOnlyFilesystem => "write to another place, or get permission",
         Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge | Kind::WriteZero => {
-            "make room, or give another place"
+            "make room, or write to another place"
         }
         Kind::InvalidFilename => "give a shorter name",
-        Kind::OutOfMemory => "give it more memory, or less to do",
+        Kind::OutOfMemory => "give it more memory, or reduce the work",
         _ => "",
     }
 }
@@ -264,6 +264,6 @@ mod tests {
     fn errors_of_the_system_say_what_to_do() {
         let error = |number| Error::io(Path::new("x"), std::io::Error::from_raw_os_error(number)).to_string();
         assert_eq!(error(2), "x: No such file or directory; check the path");
-        assert_eq!(error(28), "x: No space left on device; make room, or give another place");
+        assert_eq!(error(28), "x: No space left on device; make room, or write to another place");
     }
 }

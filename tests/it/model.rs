@@ -333,7 +333,7 @@ fn config_and_weights_that_disagree_are_told_apart_by_the_tensor() {
             "`model.layers.0.mlp.gate_proj.weight` is [37, 26] in the weights and [36, 26]",
         ),
         ("num_hidden_layers", json!(3), "no `model.layers.2.self_attn.q_proj.weight`"),
-        ("num_hidden_layers", json!(1), "hold `model.layers.1."),
+        ("num_hidden_layers", json!(1), "contain `model.layers.1."),
         ("tie_word_embeddings", json!(false), "no `lm_head.weight`"),
         ("vocab_size", json!(62), "`model.embed_tokens.weight` is [61, 26] in the weights and [62, 26]"),
         ("model_type", json!("llama"), "`model.layers.0.self_attn.k_norm.weight`"),
@@ -409,7 +409,7 @@ fn a_tokenizer_without_an_end_of_text_is_refused() {
     let tokenizer = Tokenizer::load(&folder.file("tokenizer.json", text)).unwrap();
     let config = Config::load(&model("qwen3-tied")).unwrap();
     let error = end_of_text(&folder.path(), &config, &tokenizer).unwrap_err().to_string();
-    assert!(error.contains("nothing says which token ends a text"), "{error}");
+    assert!(error.contains("no file says which token ends a text"), "{error}");
 }
 
 #[test]

@@ -48,7 +48,7 @@ impl Placeholder {
             None => Ok(()),
             Some((text, problem)) => {
                 let zeros = some_numbers(encoding);
-                let problem = format!("`{text}` is not the inside of a slot of {encoding}: {problem}");
+                let problem = format!("`{text}` is not the content of a slot of {encoding}: {problem}");
                 Err(Error::parameter(parameter::PLACEHOLDER, problem, format!("give one such as {zeros}")))
             }
         }

@@ -211,7 +211,7 @@ impl LogitProcessor {
         if let Some(conflict) =
             self.spelling.and_then(|c| spelling_conflict(Spelling::from_skeleton(skeleton), c))
         {
-            let remedy = "take the skeleton from the same writer as the training text";
+            let remedy = "write the skeleton with the program that wrote the training text";
             return Err(Error::input(crate::error::excerpt(skeleton.as_bytes()), conflict, remedy));
         }
         // The model never saw another spelling, so its texts would be judged for the prompt's fault.

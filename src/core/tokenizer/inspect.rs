@@ -51,8 +51,8 @@ impl Inspector {
     /// If it holds a bracket.
     pub fn check(placeholder: &str) -> Result<()> {
         if placeholder.contains(['<', '>']) {
-            let problem = format!("`{placeholder}` holds a bracket");
-            return Err(Error::parameter(parameter::PLACEHOLDER, problem, "give the inside of a block"));
+            let problem = format!("`{placeholder}` contains a bracket");
+            return Err(Error::parameter(parameter::PLACEHOLDER, problem, "give the content of a block"));
         }
         Ok(())
     }

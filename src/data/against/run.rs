@@ -48,7 +48,7 @@ impl AgainstPlan {
         let encoding = self.options.reading.encoding;
         if !encoding.has_coordinates() {
             let problem = format!("has no coordinates to compare: its numbers are codes ({encoding})");
-            let remedy = "decode the texts, and compare these";
+            let remedy = "decode the texts, and compare those";
             return Err(Error::parameter(parameter::ENCODING, problem, remedy));
         }
         if !(self.bound_angstrom >= 0.0 && self.bound_angstrom <= MOST_ANGSTROM) {

@@ -85,7 +85,7 @@ impl References {
         let wanted = wanted.iter().map(|skeleton| (*skeleton).into()).collect();
         let (found, summary) = conformers_by_skeleton(corpus, Some(&wanted), job)?;
         if found.is_empty() {
-            let problem = "hold none of the molecules that were generated";
+            let problem = "contain none of the molecules that were generated";
             let remedy = "give the conformers of the prompts, as enriched text in the same atom order";
             return Err(Error::parameter(parameter::REFERENCES, problem, remedy));
         }
@@ -220,7 +220,7 @@ impl GeometryReport {
     pub fn inexact(&self) -> Option<String> {
         let count = self.rmsd_upper_bounds;
         (count > 0).then(|| {
-            format!("{count} of the deviations behind COV and MAT are upper bounds: their molecules have too much symmetry")
+            format!("{count} of the deviations behind COV and MAT are upper bounds, because their molecules are too symmetric")
         })
     }
 }

@@ -77,7 +77,7 @@ pub fn merge_audited(plan: &AuditPlan, shards: &MergedFiles, job: &Job) -> Resul
     let (dialect, from) = dialect(plan, found, job)?;
     // Blocks were counted by the dialect of their own part, which cannot be undone.
     if heads.iter().any(|head| head.dialect != dialect) {
-        let problem = "some texts are of another dialect than most";
+        let problem = "some texts are in another dialect than most";
         let parameter = parameter::DIALECT;
         let remedy = format!("make the shards again with {parameter} fixed or {parameter} stripped");
         return Err(Error::input("the shards", problem, remedy));

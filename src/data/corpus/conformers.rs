@@ -53,7 +53,7 @@ impl Conformers for Files {
         match self.inputs.iter().find(gone) {
             None => Ok(()),
             Some(pipe) => {
-                let problem = "a pipe cannot be read twice, and it holds more than is kept in memory";
+                let problem = "a pipe cannot be read twice, and it has more data than is kept in memory";
                 Err(Error::input(pipe.display(), problem, "write it to a file first"))
             }
         }

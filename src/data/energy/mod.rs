@@ -108,7 +108,7 @@ impl Energies {
     /// If the command is empty, a number of the plan is 0, or the cache cannot be read or is another process's.
     pub fn new(plan: EnergyPlan) -> Result<Self> {
         if plan.command.trim().is_empty() {
-            return Err(Error::parameter(parameter::ENERGY, "is empty", "give a command, as for a shell"));
+            return Err(Error::parameter(parameter::ENERGY, "is empty", "give a shell command"));
         }
         if plan.timeout.is_zero() || plan.batch == 0 {
             let parameter = if plan.batch == 0 { parameter::ENERGY_BATCH } else { parameter::ENERGY_TIMEOUT };

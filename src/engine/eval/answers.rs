@@ -57,7 +57,7 @@ fn worked(example: &PromptMolecule, encoding: Encoding) -> Result<String> {
 pub(super) fn check_form(tokenizer: &Tokenizer, form: AnswerForm) -> Result<()> {
     if form.conformers > 1 && tokenizer.vocabulary_id(CONFORMER_CLOSE).is_none() {
         let problem = format!("{CONFORMER_CLOSE} is not a token of {}", tokenizer.name);
-        let remedy = "add the four tags to the tokenizer, or ask for one conformer a text";
+        let remedy = "add the four tags to the tokenizer, or ask for one conformer per text";
         return Err(Error::parameter(parameter::CONFORMERS, problem, remedy));
     }
     Ok(())

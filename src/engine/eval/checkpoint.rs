@@ -98,7 +98,7 @@ impl Checkpoint {
     /// What it computed otherwise than asked, if it did.
     pub(super) fn note(&self) -> Option<String> {
         let why = self.engine.as_ref()?.note()?;
-        Some(format!("{}: the GPU's steps were done by candle's operations: {why}", self.name))
+        Some(format!("{}: the GPU ran candle's operations instead of drift's kernels: {why}", self.name))
     }
 
     /// Measures how fast its device reads, if it computes here.

@@ -205,7 +205,7 @@ fn nothing_of(name: &str, molecules: usize, conformers: u64, first: Option<&Skip
     if molecules == 0 {
         return without_order(name, conformers, first);
     }
-    let problem = format!("none of its {molecules} molecules falls into the test part");
+    let problem = format!("none of its {molecules} molecules is in the test part");
     Error::input(name, problem, format!("give {} all, or more molecules", parameter::SPLIT))
 }
 

@@ -88,8 +88,10 @@ fn none_usable(name: &str, counts: &ReferenceCounts, conformers: u64, first: Opt
         return Error::input(place, problem, "give conformers of the prompts' stereoisomers");
     }
     let example = first.map_or_else(String::new, |smiles| format!(", such as {smiles}"));
-    let problem =
-        format!("hold no molecule that is asked for, but {} others{example}", counts.molecules_not_asked_for);
+    let problem = format!(
+        "contain none of the molecules that were asked for, but {} others{example}",
+        counts.molecules_not_asked_for
+    );
     Error::input(place, problem, format!("give the conformers of the molecules of {}", parameter::SMILES))
 }
 
@@ -202,7 +204,10 @@ mod tests {
         assert_eq!((counts.used, counts.reordered, counts.not_asked_for), (2, 1, 1));
         assert_eq!((counts.molecules_not_asked_for, counts.prompts_without), (1, 1));
         let error = prompts("CCCC").with_references(&Texts(texts), "texts", &Job::default()).unwrap_err();
-        assert!(error.to_string().contains("hold no molecule that is asked for, but 3 others"), "{error}");
+        assert!(
+            error.to_string().contains("contain none of the molecules that were asked for, but 3 others"),
+            "{error}"
+        );
     }
 
     #[test]

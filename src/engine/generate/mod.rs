@@ -344,7 +344,7 @@ fn check(prompts: &[Prompt], options: &Options, config: &Config) -> Result<()> {
             return Err(Error::input(place, problem, "leave this molecule out"));
         }
         if let Some(id) = prompt.tokens.iter().find(|id| **id as usize >= vocab) {
-            let problem = format!("holds token {id}, the model has {vocab} rows");
+            let problem = format!("contains token {id}, the model has {vocab} rows");
             return Err(Error::input(place, problem, "give the tokenizer that the model was trained with"));
         }
     }

@@ -153,7 +153,7 @@ impl DeviceWork {
 /// If the run is for drift's kernels whatever happens, or candle has lost the device, too.
 pub(super) fn given_up(decoder: &Decoder, error: &Error, options: &Options) -> Result<()> {
     if options.self_check.insists {
-        let problem = format!("drift's kernels are insisted on: {error}");
+        let problem = format!("the run insists on drift's kernels: {error}");
         return Err(Error::input(
             decoder.device().name(),
             problem,

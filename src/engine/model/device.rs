@@ -204,7 +204,7 @@ impl Device {
         let may_halve = self.matrices == DType::F32 && (self.kernels || !self.inner.is_cpu());
         let remedy = match may_halve && bytes(DType::BF16).is_some_and(|bytes| bytes <= free) {
             true => format!("give {} bf16, which takes half", parameter::DTYPE),
-            false => "take a smaller model, or more memory".to_owned(),
+            false => "use a smaller model, or more memory".to_owned(),
         };
         check_fits(&format!("{place}: the weights on {}", self.name), bytes(self.matrices), free, &remedy)
     }
@@ -222,9 +222,11 @@ impl Device {
 fn number(name: &str) -> Result<Option<usize>> {
     let number = name.strip_prefix("cuda:").and_then(|number| number.parse().ok());
     match number {
-        None if name != "cpu" => {
-            Err(Error::parameter(parameter::DEVICE, format!("`{name}` is no device"), "give cpu or cuda:0"))
-        }
+        None if name != "cpu" => Err(Error::parameter(
+            parameter::DEVICE,
+            format!("`{name}` is not a device"),
+            "give cpu or cuda:0",
+        )),
         number => Ok(number),
     }
 }
@@ -279,7 +281,7 @@ mod tests {
             (Device::cpu().in_bf16(), 1),
         ] {
             let text = refusal(device, free);
-            assert!(text.ends_with("; take a smaller model, or more memory"), "{text}");
+            assert!(text.ends_with("; use a smaller model, or more memory"), "{text}");
         }
         Device::cpu().check_weights_fit_into(bytes, "it", &config).unwrap();
         Device::cpu().in_bf16().check_weights_fit_into(bytes / 2, "it", &config).unwrap();

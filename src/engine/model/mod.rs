@@ -56,7 +56,7 @@ pub(crate) fn failed(error: candle_core::Error) -> Error {
     let text = error.to_string();
     // As the driver of a GPU calls it.
     if text.contains("OUT_OF_MEMORY") {
-        let remedy = format!("give {} fewer rows, or take a smaller model", parameter::BATCH);
+        let remedy = format!("give {} fewer rows, or use a smaller model", parameter::BATCH);
         return Error::input("the model", "the GPU has not enough memory", remedy);
     }
     Error::input("the model", text.lines().next().unwrap_or("failed"), "")

@@ -235,7 +235,7 @@ impl Writer<'_> {
         })?;
         documents.sizes.skipped = documents.summary.skipped;
         if documents.train.is_empty() {
-            let problem = format!("holds no conformer to learn from ({})", documents.sizes.left_out());
+            let problem = format!("contains no conformer to learn from ({})", documents.sizes.left_out());
             return Err(Error::parameter(
                 parameter::CORPUS,
                 problem,

@@ -151,7 +151,11 @@ impl Schedule {
         positive(parameter::CLIP, self.clip)?;
         if self.new_rows_steps >= self.steps {
             let problem = format!("is {} of {} updates", self.new_rows_steps, self.steps);
-            return Err(Error::parameter(parameter::NEW_ROWS_STEPS, problem, "leave some for all weights"));
+            return Err(Error::parameter(
+                parameter::NEW_ROWS_STEPS,
+                problem,
+                "leave some updates for all weights",
+            ));
         }
         if !(self.weight_decay.is_finite() && self.weight_decay >= 0.0) {
             return Err(Error::parameter(

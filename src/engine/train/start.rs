@@ -82,7 +82,7 @@ impl InitCheckpoint {
                     own.name,
                     token.escape_debug()
                 );
-                let remedy = "give the model's own tokenizer, or one that drift made of it";
+                let remedy = "give the model's own tokenizer, or an extension of it that drift made";
                 return Err(Error::input(&tokenizer.source.name, problem, remedy));
             }
         }
@@ -94,7 +94,7 @@ impl InitCheckpoint {
                 self.folder.display(),
                 self.config.vocab_size
             );
-            let remedy = "make rows for them first, with drift extend-model";
+            let remedy = "add rows for them first, with drift extend-model";
             return Err(Error::input(&tokenizer.source.name, problem, remedy));
         }
         Ok(())

@@ -92,18 +92,18 @@ impl TrainingState {
             Error::input(
                 file.display(),
                 format!("is not a training state: {e}"),
-                format!("train anew, without {}", parameter::RESUME),
+                format!("start again, without {}", parameter::RESUME),
             )
         };
         let bytes = read_to_limit(&file, MAX_BYTES)?;
         let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| damaged(&e))?;
         let text = header.metadata().as_ref().and_then(|all| all.get("drift"));
-        let text = text.ok_or_else(|| damaged(&"it holds no recipe"))?;
+        let text = text.ok_or_else(|| damaged(&"it contains no recipe"))?;
         let metadata: Metadata = serde_json::from_str(text).map_err(|e| damaged(&e))?;
         let wanted = serde_json::to_value(recipe).map_err(|e| damaged(&e))?;
         // Compared as JSON, so that a field that only one version has is a difference too.
         if let Some(at) = difference(&metadata.recipe, &wanted, String::new()) {
-            let problem = format!("was made by another recipe: {at}");
+            let problem = format!("was made with another recipe: {at}");
             return Err(Error::input(
                 file.display(),
                 problem,
@@ -111,7 +111,7 @@ impl TrainingState {
             ));
         }
         if metadata.step > recipe.schedule.steps {
-            return Err(damaged(&format!("it is {} steps far", metadata.step)));
+            return Err(damaged(&format!("it is at step {}", metadata.step)));
         }
         let tensors = SafeTensors::deserialize(&bytes).map_err(|e| damaged(&e))?;
         let values = |name: &str| -> Result<Vec<f32>> {

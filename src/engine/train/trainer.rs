@@ -138,8 +138,10 @@ impl Run<'_> {
         if matches!(outcome, Err(Error::Interrupted)) {
             state.save(&plan.output, &self.recipe)?;
             let (done, steps) = (state.weighted.step, plan.schedule.steps);
-            let kept =
-                format!("the state after {done} of {steps} steps was kept; go on with {}", parameter::RESUME);
+            let kept = format!(
+                "the state after {done} of {steps} steps was kept; continue with {}",
+                parameter::RESUME
+            );
             return Err(Error::Stopped { kept });
         }
         outcome

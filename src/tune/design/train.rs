@@ -101,8 +101,8 @@ fn extendable((base, base_json): (&Tokenizer, &Value), encoding: Encoding, range
     let around = [encoding.open(), encoding.separator(), encoding.close()].concat();
     if !around.bytes().all(|byte| byte.is_ascii_graphic()) {
         let problem =
-            format!("blocks of {encoding} hold white space, which tokenizers write in other characters");
-        return Err(Error::parameter(parameter::ENCODING, problem, "give an encoding without"));
+            format!("blocks of {encoding} contain white space, which tokenizers write in other characters");
+        return Err(Error::parameter(parameter::ENCODING, problem, "give an encoding without white space"));
     }
     base.writes(encoding, BUILT_IN_SKELETONS)?;
     // Any scheme shows whether the base can be extended; the finest needs no search.
@@ -295,7 +295,7 @@ fn reach(
                     .min_by_key(|optimum| optimum.new_tokens);
                 let remedy = least.map_or_else(String::new, |least| {
                     let tokens = least.scheme.tokens_per_block();
-                    format!("the least is {} new tokens, for {tokens} tokens a block", least.new_tokens)
+                    format!("the fewest are {} new tokens, for {tokens} tokens a block", least.new_tokens)
                 });
                 let problem = format!("no scheme works with {budget} new tokens");
                 Error::parameter(parameter::BUDGET, problem, remedy)

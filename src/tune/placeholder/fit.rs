@@ -31,7 +31,7 @@ pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitRepo
         return Err(Error::parameter(
             parameter::CANDIDATE,
             problem,
-            "give the inside of a block: 0.0000,0.0000,0.0000",
+            "give the content of a block: 0.0000,0.0000,0.0000",
         ));
     }
     let first_pass = FirstPass::run(corpus, plan.seed, job)?;

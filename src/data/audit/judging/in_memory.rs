@@ -156,8 +156,8 @@ impl Judge {
         let (found, summary) = conformers_by_skeleton(corpus, wanted.as_ref(), job)?;
         if found.is_empty() {
             let problem = match wanted {
-                Some(_) => "hold none of these molecules",
-                None => "hold no conformer with its atoms in the order of a SMILES",
+                Some(_) => "contain none of these molecules",
+                None => "contain no conformer with its atoms in the order of a SMILES",
             };
             return Err(Error::parameter(
                 parameter::REFERENCES,
@@ -200,7 +200,7 @@ impl Judge {
         if let Some((part, molecule)) = self.plan.reward.needing_references().zip(bare) {
             let problem =
                 format!("the part `{}` of the reward needs references, and there are none", part.name());
-            let remedy = "give some under this SMILES, letter by letter, or leave the part out";
+            let remedy = "give references under exactly this SMILES, or leave the part out";
             return Err(Error::input(&molecule.smiles, problem, remedy));
         }
         score(&self.plan, &molecules, (&groups, texts), job)

@@ -269,7 +269,7 @@ impl<'a> Texts<'a> {
         if !ordered {
             return Err(self
                 .container
-                .inconsistent(self.offset_field.path, format!("rows from {first} on make no sense")));
+                .inconsistent(self.offset_field.path, format!("the rows from {first} on are invalid")));
         }
         let bytes: Vec<u8> = match end - start {
             0 => Vec::new(),

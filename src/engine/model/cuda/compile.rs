@@ -162,7 +162,8 @@ impl Compilation {
     /// The cubin.
     fn run(&self) -> Result<Vec<u8>> {
         let source = CString::new(self.source.as_str());
-        let source = source.map_err(|_| Error::internal("the kernels", "their text has a zero in it"))?;
+        let source =
+            source.map_err(|_| Error::internal("the kernels", "their source contains a NUL byte"))?;
         let program = Program::new(source).map_err(|error| self.failed(error, ""))?;
         program.compile(&self.options).map_err(|error| self.failed(error, &program.log()))?;
         program.cubin().map_err(|error| self.failed(error, ""))

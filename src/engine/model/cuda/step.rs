@@ -128,7 +128,7 @@ impl<'d> DecodeStep<'d> {
         let rows = cache.rows();
         if rows > MOST_ROWS {
             let remedy = format!("give {} at most {MOST_ROWS}", parameter::BATCH);
-            return Err(Error::input("the batch", format!("kernels take no {rows} rows"), remedy));
+            return Err(Error::input("the batch", format!("kernels do not take {rows} rows"), remedy));
         }
         let widths = Widths::new(rows, choosing.slots_of_row());
         let layers = Layers::new(&mut *gpu, (decoder, cache), (widths, steps))?;

@@ -135,7 +135,7 @@ impl Merges {
         };
         for merge in json["model"]["merges"].as_array().into_iter().flatten() {
             let pair = merged_pair(merge).ok_or_else(|| {
-                Error::input(&base.name, "has a merge that is no pair", "give a BPE tokenizer")
+                Error::input(&base.name, "has a merge that is not a pair", "give a BPE tokenizer")
             })?;
             for part in &pair {
                 *merges.parts.entry(part.clone()).or_default() += 1;

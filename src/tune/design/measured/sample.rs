@@ -99,8 +99,9 @@ pub fn written_in(dialect: Encoding, written: Written) -> Result<()> {
     }
     let other = dialect.other().name();
     let dialect = dialect.name();
-    let problem =
-        format!("is written in the {other} dialect; blocks of the {dialect} dialect are what changes");
+    let problem = format!(
+        "is written in the {other} dialect; but the extension changes blocks of the {dialect} dialect"
+    );
     Err(Error::parameter(parameter::CORPUS, problem, format!("give a corpus in the {dialect} dialect")))
 }
 
