@@ -125,7 +125,7 @@ pub use drift_core::{checkpoint, chem, constraint, encoding, error, io, job, sam
 pub use drift_data::{against, audit, corpus, encode, energy, export, mine, shard, stats};
 #[cfg(feature = "generate")]
 pub use drift_engine::{eval, generate, model, train};
-pub use drift_tune::{design, encodings, placeholder};
+pub use drift_tune::{design, encodings, parameter, placeholder};
 
 #[cfg(feature = "report")]
 pub mod report;

@@ -164,7 +164,6 @@ def commands(i: dict[str, pathlib.Path]) -> list[tuple[str, list]]:
     file = ["--placeholder", "../fit/fitted/qwen-like.json", "--strip-junk"]
     add("eval-file", "eval", "--samples", 2, "--lp", "generic,targeted", *file, "--json")
     add("eval-stripped", "eval", "--samples", 2, "--lp", "allowlist,automaton", "--dialect", "stripped", "--json")
-    add("eval-baseline", "eval", "--samples", 1, "--lp", "none", "--engine", "candle-transformers", "--json")
     add("eval-llama", "eval", "--model", ROOT / "eval/llama-like", "--samples", 2, "--lp", "none,automaton", "--json")
 
     # compare
@@ -263,8 +262,6 @@ def refused(i: dict[str, pathlib.Path], tokenizer) -> list[list]:
         ["eval", "--smiles", i["empty"]],
         ["eval", "--smiles", "absent"],
         ["eval", "--smiles", i["smiles"], "--likelihood"],
-        ["eval", "--samples", 1, "--likelihood", "--engine", "candle-transformers"],
-        ["eval", "--synthetic", "qwen3-0.6b", "--engine", "candle-transformers"],
         ["eval", "--corpus", i["noise"]],
         ["eval", "--model", ROOT / "eval/qwen-like", "--model", ROOT / "eval/qwen-like", "--samples", 1],
         ["eval", "--tokenizer", "llama-like", "--samples", 1, "--lp", "none"],

@@ -210,7 +210,7 @@ def encode(
         output: the file to write, JSON Lines ``{id, canonical_smiles, embedded_smiles,
             embedded_smiles_stripped}``; None to have these dicts in the report's ``records``, in memory.
         input_encoding: how the texts among the inputs are written, where they do not say so themselves.
-        out_of_range: whether coordinates beyond the range of the encoding are written as its end and
+        out_of_range: whether coordinates beyond the range of the encoding are written as the end of the range and
             counted, or their conformers skipped.
         smiles_of, property, open_stereo, frame, encoding, decimals, separator, progress: as in `fit` and
             `mine`.

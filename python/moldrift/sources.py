@@ -81,7 +81,7 @@ def read(tokenizer: Any, eos_token_id: int | list[int] | None = None) -> Tokeniz
     if not ends:
         ends = _ids(read_one.likely_end(config))
     if not ends:
-        raise TokenizerRefused(f"{read_one.name}: nothing says which token ends a text; give eos_token_id")
+        raise TokenizerRefused(f"{read_one.name}: no file says which token ends a text; give eos_token_id")
     for end in ends:
         if not 0 <= end < read_one.size:
             raise TokenizerRefused(

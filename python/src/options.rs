@@ -8,7 +8,8 @@ use drift::checkpoint::{Wanted, locate};
 use drift::corpus::{Frame, Names, OpenStereo, ReadOptions, SmilesSource};
 use drift::design::{Base, Beside};
 use drift::encoding::{AskedEncoding, Encoding, Precision, Reading, TrailingZeros};
-use drift::error::{Error, Parameter, Result};
+use drift::error::{Error, Result};
+use drift::parameter;
 use drift::{Job, Tokenizer};
 use pyo3::prelude::*;
 
@@ -23,7 +24,7 @@ pub(crate) fn choice<T: Copy>(name: &str, given: &str, choices: &[(&str, T)]) ->
 
 /// An encoding by its name or file.
 pub(crate) fn encoding_named(name: &str) -> Result<Encoding> {
-    name.parse().map_err(|problem: String| Error::parameter(Parameter::Encoding, problem, ""))
+    name.parse().map_err(|problem: String| Error::parameter(parameter::ENCODING, problem, ""))
 }
 
 /// `fixed`, `stripped`, or `auto` for what the data says.
@@ -71,7 +72,7 @@ impl BlockOptions {
         let Some(decimals) = self.decimals else { return Ok(None) };
         let precision = Precision::new(decimals);
         let problem = format!("numbers have 0 to 6 decimals, not {decimals}");
-        precision.map(Some).ok_or_else(|| Error::parameter(Parameter::Decimals, problem, ""))
+        precision.map(Some).ok_or_else(|| Error::parameter(parameter::DECIMALS, problem, ""))
     }
 
     fn spaces(&self) -> Result<Option<bool>> {
@@ -83,7 +84,7 @@ impl BlockOptions {
         let Some(name) = &self.encoding else { return Ok(None) };
         if self.decimals.is_some() || self.separator.is_some() {
             let problem = "decimals and separator are part of an encoding";
-            return Err(Error::parameter(Parameter::Encoding, problem, "give one or the other"));
+            return Err(Error::parameter(parameter::ENCODING, problem, "give one or the other"));
         }
         encoding_named(name).map(Some)
     }

@@ -42,7 +42,7 @@ pub(crate) fn skeleton_of(smiles: &str) -> PyResult<String> {
     let skeleton = skeleton::from_smiles(smiles).map_err(|problem| refuse(problem.to_string()))?;
     match skeleton.contains("<>") {
         true => Ok(skeleton),
-        false => Err(refuse("holds no atom".to_owned())),
+        false => Err(refuse("contains no atom".to_owned())),
     }
 }
 

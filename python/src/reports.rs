@@ -10,8 +10,9 @@ use drift::corpus::{ReadOptions, files_or_embedded};
 use drift::design::{Aim, Goal, Range, Reuse, SchemeKind, TokenizerRequest};
 use drift::encode::EncodePlan;
 use drift::encoding::{AskedEncoding, Encoding, OutOfRange, Reading};
-use drift::error::{Error, Parameter, Result};
+use drift::error::{Error, Result};
 use drift::io::{AtomicFile, OutputSet, Outputs};
+use drift::parameter;
 use drift::report::folders::{TOKENIZER_FILES, fit_files, refuse_over, write_fit, write_tokenizer};
 use drift::tokenizer::Inspector;
 use drift::{DialectChoice, FitPlan, Job, MinePlan, Objective, Tokenizer};
@@ -281,7 +282,7 @@ impl TokenizerOptions {
         match given.as_slice() {
             [Goal::VocabSize(_)] if self.base.is_some() => {
                 let problem = "learns from nothing, and cannot be used with a base";
-                Err(Error::parameter(Parameter::VocabSize, problem, "leave one of them out"))
+                Err(Error::parameter(parameter::VOCAB_SIZE, problem, "leave one of them out"))
             }
             [goal] => Ok(*goal),
             _ => {

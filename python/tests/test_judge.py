@@ -115,7 +115,7 @@ def test_a_reward_of_named_parts() -> None:
     judge = Judge({"CCO": ETHANOL}, reward={"passed": 0.5, "valid": 1.0, "rmsd": 2.0})
     s = judge.score("CCO", [text(), "junk"])
     assert s.reward.tolist() == pytest.approx([3.5, 0.0])
-    with pytest.raises(DriftError, match="`beauty` is no part of a reward: these are passed"):
+    with pytest.raises(DriftError, match="`beauty` is not a part of the reward; the parts are passed"):
         Judge(reward={"beauty": 1.0})
     with pytest.raises(DriftError, match="needs references"):
         judge.score("CCN", text())
@@ -148,7 +148,7 @@ def test_several_conformers_of_one_text() -> None:
         (lambda: Judge(thresholds=[]), "thresholds"),
         (lambda: Judge(thresholds=[0.5], threshold=0.5), "give one of them"),
         (lambda: Judge(threshold=float("nan")), "threshold"),
-        (lambda: Judge(duplicates=-1), "bound of duplicates"),
+        (lambda: Judge(duplicates=-1), "bound for duplicates"),
         (lambda: Judge(conformers="some"), "conformers"),  # type: ignore[arg-type]
         (lambda: Judge().score(["CCO"], []), "1 SMILES and 0 texts; give one SMILES a text"),
         (lambda: Judge().score(["CC("], ["x"]), "CC\\("),

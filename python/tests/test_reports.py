@@ -228,13 +228,13 @@ BAD: list[tuple[str, Callable[[Path], object], str]] = [
     ("fit, a dialect", lambda _: moldrift.fit(dialect="open"), "dialect: `open` is none of its words"),
     ("fit, twice", lambda _: moldrift.fit(tokenizer=["qwen-like"] * 2), "two tokenizers are named qwen-like"),
     ("fit, decimals", lambda _: moldrift.fit(decimals=9), "‘decimals’: numbers have 0 to 6 decimals, not 9"),
-    ("mine, nothing", lambda folder: moldrift.mine(folder / "empty"), "the folder holds no file to read"),
+    ("mine, nothing", lambda folder: moldrift.mine(folder / "empty"), "the folder contains no file to read"),
     (
         "mine, a frame",
         lambda folder: moldrift.mine(folder, frame="mine"),
         "frame: `mine` is none of its words",
     ),
-    ("encode, nothing", lambda folder: moldrift.encode(folder / "empty"), "the folder holds no file to read"),
+    ("encode, nothing", lambda folder: moldrift.encode(folder / "empty"), "the folder contains no file to read"),
     (
         "encode, its input",
         lambda folder: moldrift.encode(folder / "corpus.txt", folder / "corpus.txt"),
@@ -264,11 +264,11 @@ BAD: list[tuple[str, Callable[[Path], object], str]] = [
         "‘base’: is missing",
     ),
     ("range", lambda f: moldrift.train_tokenizer("qwen-like", budget=9, range=0, output=f / "a"), "‘range’:"),
-    ("inspect, brackets", lambda _: moldrift.inspect("", placeholder="<0>"), "`<0>` holds a bracket"),
+    ("inspect, brackets", lambda _: moldrift.inspect("", placeholder="<0>"), "`<0>` contains a bracket"),
     (
         "inspect, a tokenizer",
         lambda folder: moldrift.inspect("", folder / "empty"),
-        "holds no tokenizer.json",
+        "contains no tokenizer.json",
     ),
 ]
 

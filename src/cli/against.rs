@@ -81,8 +81,8 @@ fn listed(
 ) -> anyhow::Result<()> {
     let to_stdout = to.is_some_and(is_stdout);
     if output.json && to_stdout {
-        let problem = "stdout is for --json already";
-        return Err(Error::input("-o -", problem, "give the list a file").into());
+        let problem = "--json already writes to stdout";
+        return Err(Error::input("-o -", problem, "write the list to a file").into());
     }
     let is_store = |path: &Path| path.extension().is_some_and(|end| STORES.iter().any(|store| end == *store));
     if let Some(path) = to.filter(|path| is_store(path)) {

@@ -138,8 +138,8 @@ impl TextFiles {
     /// Refuses what could not be written; `taken` says whether stdout is for the report.
     fn check(&self, outputs: Outputs, taken: bool) -> Result<Outputs, Error> {
         if taken && self.verdicts.as_deref().is_some_and(is_stdout) {
-            let problem = "stdout is for the record already";
-            return Err(Error::input("--verdicts -", problem, "give one of them a file"));
+            let problem = "the record already goes to stdout";
+            return Err(Error::input("--verdicts -", problem, "write one of them to a file"));
         }
         outputs
             .file("--verdicts", not_stdout(self.verdicts.as_deref()))?
@@ -184,8 +184,8 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
     let files = TextFiles::of(&args);
     let listed = args.energy.energy_list.clone();
     if listed.as_deref().is_some_and(is_stdout) {
-        let problem = "stdout is for the tables, or for the record";
-        return Err(Error::input("--energy-list -", problem, "give the list a file").into());
+        let problem = "stdout takes either the tables or the record";
+        return Err(Error::input("--energy-list -", problem, "write the list to a file").into());
     }
     let taken = output.json || to.as_deref().is_some_and(is_stdout);
     let outputs = Outputs::new().file("-o", target)?.file("--energy-list", listed.as_deref())?;

@@ -25,6 +25,7 @@ pub(super) fn run(args: &Args, job: &Job, output: &Output) -> anyhow::Result<()>
         return output.document(&report);
     }
     let tables: Vec<String> = tables(&report).iter().map(|table| table.render(output.terminal())).collect();
-    let text = if tables.is_empty() { "Neither file holds a run.\n".to_owned() } else { tables.join("\n") };
+    let text =
+        if tables.is_empty() { "Neither file contains a run.\n".to_owned() } else { tables.join("\n") };
     output.text(&text)
 }

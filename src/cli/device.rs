@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use super::output::Output;
-use super::values::{is_stdout, not_stdout, one_of};
+use super::values::{in_flags, is_stdout, not_stdout, one_of};
 use crate::report::format::{bytes, number, percent, seconds, thousands};
 use crate::report::table::Table;
 use drift_core::chem::AtomLimit;
@@ -92,11 +92,7 @@ fn plan(args: &Args, device: Device) -> anyhow::Result<DevicePlan> {
     let is_cpu = device.name() == "cpu";
     let engines: Vec<EngineChoice> = match args.engine.as_slice() {
         [] if is_cpu => vec![EngineChoice::Drift, EngineChoice::Candle],
-        [] => EngineChoice::ALL
-            .iter()
-            .copied()
-            .filter(|engine| *engine != EngineChoice::CandleTransformers)
-            .collect(),
+        [] => EngineChoice::ALL.to_vec(),
         engines => engines.to_vec(),
     };
     let evidence = not_stdout(Some(&args.output)).map(|file| file.with_extension("self-check"));
@@ -155,8 +151,7 @@ fn render(args: &Args, report: &DeviceReport, output: &Output) -> String {
         }
         lines.extend(report.install.as_ref().map(|line| format!("  to install what is missing: {line}")));
     }
-    // What a parameter is called here the message of an error says.
-    let problem = report.problem.as_ref().map(|problem| problem.replace("‘device’", "--device"));
+    let problem = report.problem.as_deref().map(in_flags);
     lines.extend(problem.into_iter().chain(report.advice.iter().cloned()));
     if !report.runs.is_empty() {
         let mut table = Table::new("what each engine does")

@@ -40,7 +40,7 @@ pub(super) struct Args {
     /// The encoding of texts among the inputs that do not name it themselves
     #[arg(long, value_name = "E", allow_hyphen_values = true)]
     input_encoding: Option<Encoding>,
-    /// What to do with conformers that have a coordinate beyond the range of the encoding
+    /// What to do with conformers that have a coordinate outside the range of the encoding
     #[arg(long, value_enum, default_value = "clip")]
     out_of_range: OutOfRangeArg,
     #[command(flatten)]
@@ -101,8 +101,8 @@ fn encoded(
 ) -> anyhow::Result<()> {
     let to_stdout = is_stdout(to);
     if output.json && to_stdout {
-        let problem = "stdout is for --json already";
-        return Err(Error::input("-o -", problem, "give the text a file").into());
+        let problem = "--json already writes to stdout";
+        return Err(Error::input("-o -", problem, "write the text to a file").into());
     }
     Outputs::new().file("-o", not_stdout(Some(to)))?.apart_from(inputs)?;
     let report = if to_stdout {
@@ -133,7 +133,7 @@ fn tell(report: &EncodeReport, output: &Output) {
     if report.out_of_range > 0 {
         let beyond = counted(report.out_of_range, "conformer");
         output.note(&format!(
-            "{beyond} with a coordinate beyond the range of {}, written as its end",
+            "{beyond} with a coordinate outside the range of {}, written as the end of the range",
             report.encoding
         ));
     }

@@ -61,8 +61,8 @@ pub(super) struct Args {
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     args.tokenizer.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
     if args.html.as_deref().is_some_and(is_stdout) {
-        let problem = "stdout is for the table, or for the report";
-        return Err(Error::input("--html -", problem, "give the page a file").into());
+        let problem = "stdout takes either the table or the report";
+        return Err(Error::input("--html -", problem, "write the page to a file").into());
     }
     let outputs = Outputs::new().file("-o", not_stdout(args.output.as_deref()))?;
     let outputs = outputs.file("--html", not_stdout(args.html.as_deref()))?;

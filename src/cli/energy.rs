@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::values::one_of;
-use drift_core::error::{Error, Parameter};
+use drift_core::error::Error;
 use drift_data::energy::{Energies, EnergyPlan, EnergyUnit};
+use drift_tune::parameter;
 
 /// Which program computes energies, and how it is run.
 #[derive(Debug, Clone, clap::Args)]
@@ -51,7 +52,7 @@ impl EnergyArgs {
         let Some(command) = self.energy.clone() else { return Ok(None) };
         let timeout = Duration::try_from_secs_f64(self.energy_timeout).map_err(|_| {
             let problem = format!("is {}, which is not a number of seconds", self.energy_timeout);
-            Error::parameter(Parameter::EnergyTimeout, problem, "give for example 600")
+            Error::parameter(parameter::ENERGY_TIMEOUT, problem, "give for example 600")
         })?;
         let plan = EnergyPlan {
             command,

@@ -17,7 +17,7 @@ use drift_core::chem::AtomLimit;
 use drift_core::constraint::automaton::AnswerForm;
 use drift_core::constraint::{Placeholder, USUAL_PLACEHOLDER};
 use drift_core::encoding::Reading;
-use drift_core::error::{Error, Parameter};
+use drift_core::error::Error;
 use drift_core::job::Job;
 use drift_data::corpus::{Embedded, EmbeddedCorpus, ReadOptions};
 use drift_data::shard::{FILE, Manifest, Shard};
@@ -30,6 +30,7 @@ use drift_engine::eval::{
 use drift_engine::generate::{Sampling, SelfChecking};
 use drift_engine::model::cuda::device_folder;
 use drift_engine::model::{Config, Device};
+use drift_engine::parameter;
 use drift_tune::placeholder::FittedFile;
 
 /// Molecules of the embedded corpus that are taken unless it is said how many.
@@ -71,7 +72,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     }
     if evaluation.report.interrupted {
         let goes_on = if folder.is_some() { "; the same command goes on" } else { "" };
-        let kept = format!("the record holds what was finished{goes_on}");
+        let kept = format!("the record contains what was finished{goes_on}");
         return Err(Error::Stopped { kept }.into());
     }
     Ok(())
@@ -171,7 +172,7 @@ fn one_run(args: &Args, plan: &EvalPlan) -> Result<(), Error> {
     match &args.matrix {
         Some(_) if runs > 1 => {
             let problem =
-                format!("is of one model, logit processor and placeholder, and there are {runs} runs");
+                format!("takes one model, logit processor and placeholder, but there are {runs} runs");
             Err(Error::input("--matrix", problem, "give one --model and one --lp"))
         }
         _ => Ok(()),
@@ -213,7 +214,7 @@ impl Printed {
             None => Ok(printed),
             Some((_, second, _)) => {
                 let problem = format!("stdout is for {first} already");
-                Err(Error::input(second, problem, "give one of them a file"))
+                Err(Error::input(second, problem, "write one of them to a file"))
             }
         }
     }
@@ -270,8 +271,8 @@ fn examples(args: &Args, job: &Job) -> Result<Vec<PromptMolecule>, Error> {
     let read = Molecules::of_corpus(&corpus, &named(&args.examples), &CorpusChoice::default(), job)?;
     let conformers: usize = read.molecules.iter().map(|molecule| molecule.conformers.len()).sum();
     if conformers > MOST_EXAMPLES {
-        let problem = format!("{} hold {conformers} conformers", named(&args.examples));
-        return Err(Error::parameter(Parameter::Examples, problem, format!("give at most {MOST_EXAMPLES}")));
+        let problem = format!("{} contain {conformers} conformers", named(&args.examples));
+        return Err(Error::parameter(parameter::EXAMPLES, problem, format!("give at most {MOST_EXAMPLES}")));
     }
     Ok(read.molecules)
 }
@@ -315,7 +316,7 @@ fn placeholder(text: &str, job: &Job) -> Result<PlaceholderChoice, Error> {
 fn device(args: &Args, device: Device) -> anyhow::Result<Device> {
     let engine = args.engine();
     if engine.is_of_a_gpu() && device.name() == "cpu" {
-        let problem = format!("{} is of a GPU", engine.name());
+        let problem = format!("{} needs a GPU", engine.name());
         return Err(Error::input("--engine", problem, "leave it out, or give --device cuda:0").into());
     }
     let device = match given_up() {

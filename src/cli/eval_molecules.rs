@@ -35,7 +35,7 @@ impl LinesFormat {
                 let place = format!("--molecules {}", path.display());
                 Err(Error::input(
                     place,
-                    "names neither CSV nor JSON Lines",
+                    "is not the name of a CSV or JSON Lines file",
                     "give a name that ends in .csv or .jsonl",
                 ))
             }
@@ -58,7 +58,7 @@ pub(super) fn reference_note(counts: &ReferenceCounts) -> Option<String> {
     let parts = [
         (counts.without_order, "whose atoms are not in the order of a SMILES"),
         (counts.other_stereo, "with another stereo than the prompt"),
-        (counts.not_asked_for, "of molecules that are not asked for"),
+        (counts.not_asked_for, "of molecules that were not asked for"),
     ];
     let some = parts.iter().filter(|(count, _)| *count > 0);
     let mut said: Vec<String> = some.map(|(count, what)| format!("{} {what}", thousands(*count))).collect();

@@ -80,8 +80,8 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
     found(&mut args.tokenizer, Wanted::Tokenizer)?;
     let to_stdout = is_stdout(&args.output);
     if output.json && to_stdout {
-        let problem = "stdout is for --json already";
-        return Err(Error::input("-o -", problem, "give the grammars a file").into());
+        let problem = "--json already writes to stdout";
+        return Err(Error::input("-o -", problem, "write the grammars to a file").into());
     }
     let outputs = Outputs::new().file("-o", not_stdout(Some(&args.output)))?;
     let mut inputs = vec![args.tokenizer.clone()];
@@ -131,7 +131,7 @@ fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
     if format == GrammarFormat::Json && eos.is_none() {
         let remedy =
             "give --eos, or put a generation_config.json with an eos_token_id beside the tokenizer.json";
-        return Err(Error::input(&tokenizer.name, "has no end of text (EOS)", remedy));
+        return Err(Error::input(&tokenizer.name, "has no end-of-text token (EOS)", remedy));
     }
     let form = AnswerForm { conformers: args.conformers.into(), opened: args.opened };
     Ok(ExportPlan {

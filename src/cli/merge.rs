@@ -134,7 +134,7 @@ fn progress(set: &ShardSet) -> Result<ShardsProgress, Error> {
 
 fn unknown(set: &ShardSet, verb: &str) -> Error {
     let place = set.folders.values().next().map_or_else(String::new, |path| path.display().to_string());
-    let problem = format!("is of `drift {verb}`, which cannot be merged");
+    let problem = format!("is of `drift {verb}`, whose shards cannot be merged");
     Error::input(place, problem, "use the drift that made it")
 }
 
@@ -178,7 +178,7 @@ impl Args {
         let missing = set.missing();
         if !missing.is_empty() && !self.partial {
             let problem = format!("shards are missing: {} of {}", listed(&missing), set.of);
-            let remedy = "give their folders too, or --partial to merge what there is";
+            let remedy = "give their folders too, or --partial to merge what is there";
             return Err(Error::input("the shards", problem, remedy));
         }
         let mut finished = Finished { shards: Vec::new(), is_partial: !missing.is_empty() };
@@ -187,8 +187,8 @@ impl Args {
             let is_done = pieces.iter().any(FinishedPiece::is_done);
             finished.is_partial |= !is_done;
             if !is_done && !self.partial {
-                let problem = format!("holds shard {shard}, which is not finished");
-                let remedy = "run its command again, or give --partial to merge what there is";
+                let problem = format!("contains shard {shard}, which is not finished");
+                let remedy = "run its command again, or give --partial to merge what is there";
                 return Err(Error::input(folder.display(), problem, remedy));
             }
             finished.shards.push((*shard, folder.clone(), pieces));

@@ -112,12 +112,12 @@ fn mined(args: &Args, source: &dyn Conformers, job: &Job, output: &Output) -> an
     let inputs: Vec<PathBuf> = args.inputs.iter().chain(&args.smiles.smiles_of).cloned().collect();
     outputs.apart_from(&inputs)?;
     if output.json && args.output.as_deref().is_some_and(is_stdout) {
-        let problem = "stdout is for --json already";
-        return Err(Error::input("-o -", problem, "give the store a file").into());
+        let problem = "--json already writes to stdout";
+        return Err(Error::input("-o -", problem, "write the store to a file").into());
     }
     if args.html.as_deref().is_some_and(is_stdout) {
-        let problem = "stdout is for the table, or for the store";
-        return Err(Error::input("--html -", problem, "give the page a file").into());
+        let problem = "stdout takes either the table or the store";
+        return Err(Error::input("--html -", problem, "write the page to a file").into());
     }
     let to_stdout = args.output.as_deref().is_some_and(is_stdout);
     let spool = if to_stdout { Some(tempfile::tempdir()?) } else { None };

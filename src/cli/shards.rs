@@ -54,7 +54,7 @@ impl ShardOf<'_> {
             Error::input("-o -", "a shard is kept in a folder", "give the name of a folder")
         })?;
         if folder.is_file() {
-            let problem = "is a file, where a shard is kept in a folder";
+            let problem = "is a file, but a shard is kept in a folder";
             return Err(Error::input(folder.display(), problem, "give another name").into());
         }
         let manifest = self.invocation.manifest(Some(shard))?;

@@ -22,7 +22,7 @@ pub(super) fn run(args: &Args, output: &Output) -> anyhow::Result<()> {
     let shards = args.folder.join("shards");
     if !shards.is_dir() {
         let remedy = "give the folder that drift slurm eval wrote to with -o";
-        return Err(Error::input(args.folder.display(), "holds no shards", remedy).into());
+        return Err(Error::input(args.folder.display(), "contains no shards", remedy).into());
     }
     let progress = ShardsProgress::read::<Finished>(&ShardSet::open(&shard_folders(&shards)?)?)?;
     match output.json {

@@ -10,11 +10,12 @@ use crate::report::folders::{TOKENIZER_FILES, refuse_over, write_tokenizer};
 use crate::report::learned_view::learned_table;
 use drift_core::checkpoint::Wanted;
 use drift_core::encoding::{AskedEncoding, Encoding, Precision, Reading};
-use drift_core::error::{Error, Parameter};
+use drift_core::error::Error;
 use drift_core::io::Outputs;
 use drift_core::job::Job;
 use drift_data::corpus::ReadOptions;
 use drift_tune::design::{Aim, Base, Goal, Range, Reuse, SchemeKind, TokenizerReport, TokenizerRequest};
+use drift_tune::parameter;
 
 /// The command line of `drift train-tokenizer`.
 #[derive(Debug, clap::Args)]
@@ -141,7 +142,7 @@ fn reused(path: &Path) -> anyhow::Result<Reuse> {
     let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, e))?;
     let names: Vec<String> = text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
     if names.is_empty() {
-        return Err(Error::input(path.display(), "names no token", "give a text or an id a line").into());
+        return Err(Error::input(path.display(), "names no token", "give one text or id per line").into());
     }
     Ok(Reuse::Named(names))
 }
@@ -150,7 +151,7 @@ fn reused(path: &Path) -> anyhow::Result<Reuse> {
 fn request(args: &Args) -> anyhow::Result<TokenizerRequest> {
     if args.decimals.is_some_and(|decimals| decimals == Precision::ZERO) {
         let problem = "numbers without decimals have one to three characters already";
-        return Err(Error::parameter(Parameter::Decimals, problem, "give 1 to 6").into());
+        return Err(Error::parameter(parameter::DECIMALS, problem, "give 1 to 6").into());
     }
     let goal = match (args.tokens_per_block, args.budget, args.merges) {
         (Some(tokens), ..) => Goal::Aim(Aim::TokensPerBlock(tokens.into())),

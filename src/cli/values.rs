@@ -4,12 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::CommandFactory;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use drift_core::checkpoint::{Wanted, locate};
 use drift_core::chem::Molecule;
 use drift_core::encoding::{AskedEncoding, Encoding, Precision, Reading, TrailingZeros};
-use drift_core::error::{Error, Parameter};
+use drift_core::error::Error;
 use drift_core::job::Job;
 use drift_data::audit::geometry::COVERAGE_THRESHOLD_ANGSTROM;
 use drift_data::corpus::{Frame, Names, OpenStereo, SmilesSource};
@@ -223,49 +224,65 @@ pub(super) fn not_stdout(path: Option<&Path>) -> Option<&Path> {
 pub(super) fn folder_alone<'p>(option: &str, path: &'p Path) -> Result<Option<&'p Path>, Error> {
     if is_stdout(path) {
         let place = format!("{option} -");
-        return Err(Error::input(place, "stdout takes no folder", "give the name of a folder"));
+        return Err(Error::input(place, "stdout cannot be a folder", "give the name of a folder"));
     }
     Ok(Some(path))
 }
 
 /// A message of the library in which parameters are called as on the command line.
 pub(super) fn in_flags(message: &str) -> String {
-    Parameter::ALL
-        .iter()
-        .fold(message.to_owned(), |text, parameter| text.replace(&parameter.to_string(), &flag(*parameter)))
+    let mut parts = message.split('‘');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once('’').and_then(|(name, rest)| Some((flag(name)?, rest))) {
+            Some((flag, rest)) => text.extend([&flag, rest]),
+            None => text.extend(["‘", part]),
+        }
+    }
+    text
 }
 
-/// `--tokens-per-block`.
-fn flag(parameter: Parameter) -> String {
-    match parameter {
-        Parameter::Lp => "--lp".to_owned(),
-        other => format!("--{}", other.name().replace(' ', "-")),
-    }
+/// `--tokens-per-block` for its words; none if no verb has such a flag.
+fn flag(name: &str) -> Option<String> {
+    let long = match name {
+        "logit processor" => "lp".to_owned(),
+        words => words.replace(' ', "-"),
+    };
+    let verbs = super::Cli::command();
+    let mut flags = verbs.get_subcommands().flat_map(clap::Command::get_arguments);
+    flags.any(|flag| flag.get_long() == Some(&long)).then(|| format!("--{long}"))
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use drift_tune::parameter;
 
     use super::*;
 
     #[test]
     fn parameters_are_called_by_their_flags() {
-        let error = Error::parameter(Parameter::TokensPerBlock, "too few", "give a smaller ‘range’");
+        let error = Error::parameter(parameter::TOKENS_PER_BLOCK, "too few", "give a smaller ‘range’");
         assert_eq!(in_flags(&error.to_string()), "--tokens-per-block: too few; give a smaller --range");
     }
 
+    /// Also those that a crate adds later: their names are read from its module.
     #[cfg(feature = "generate")]
     #[test]
     fn every_parameter_has_a_flag() {
-        let command = super::super::Cli::command();
-        let flags: Vec<String> = command
-            .get_subcommands()
-            .flat_map(|verb| verb.get_arguments().filter_map(|argument| argument.get_long()))
-            .map(|name| format!("--{name}"))
-            .collect();
-        for parameter in Parameter::ALL {
-            assert!(flags.contains(&flag(*parameter)), "{parameter}");
+        let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        for (of_crate, least) in [("core", 3), ("data", 8), ("tune", 10), ("engine", 20)] {
+            let text = std::fs::read_to_string(source.join(of_crate).join("parameter.rs")).unwrap();
+            let names = text.split("Parameter::new(").skip(1).map(|part| part.split('"').nth(1).unwrap());
+            let (with, without): (Vec<&str>, Vec<&str>) = names.partition(|name| flag(name).is_some());
+            assert!(with.len() >= least && without.is_empty(), "{of_crate}: {without:?} of {with:?}");
+        }
+        assert_eq!(flag("no such parameter"), None);
+    }
+
+    #[test]
+    fn what_is_no_parameter_stays_in_its_quotes() {
+        for text in ["x: ‘no such’; ‘", "’‘’", "a ‘range", ""] {
+            assert_eq!(in_flags(text), text);
         }
     }
 }

@@ -46,15 +46,14 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A device failed so that nothing more can be computed on it by this process.
-    #[error(
-        "{place}: {problem}; start the program again without this device, or with {} candle",
-        Parameter::Engine
-    )]
+    #[error("{place}: {problem}; {remedy}")]
     DeviceLost {
         /// The device.
         place: String,
         /// What failed first.
         problem: String,
+        /// What the user can do.
+        remedy: String,
     },
     /// Ctrl-C; nothing was half-written.
     #[error("interrupted; nothing was written")]
@@ -67,141 +66,21 @@ pub enum Error {
     },
 }
 
-/// Defines [`Parameter`].
-macro_rules! parameters {
-    ($($(#[$doc:meta])* $parameter:ident = $name:literal,)*) => {
-        /// What a user can set, across all plans. In messages it stands in single quotes, ‘tokens per block’.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        #[non_exhaustive]
-        pub enum Parameter {
-            $($(#[$doc])* $parameter,)*
-        }
+/// What a user can set, by its name in words. In messages it stands in single quotes, ‘tokens per block’, so that a program can put
+/// there what the parameter is called on its own command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parameter(&'static str);
 
-        impl Parameter {
-            /// All of them.
-            pub const ALL: &[Parameter] = &[$(Parameter::$parameter,)*];
+impl Parameter {
+    /// A parameter by its name. Each crate names its own, in its module `parameter`.
+    pub const fn new(name: &'static str) -> Self {
+        Parameter(name)
+    }
 
-            /// Its name in words.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(Parameter::$parameter => $name,)*
-                }
-            }
-        }
-    };
-}
-
-parameters! {
-    /// The tokenizer to extend.
-    Base = "base",
-    /// Rows of a batch.
-    Batch = "batch",
-    /// Tokens of an update.
-    BatchTokens = "batch tokens",
-    /// New tokens at most.
-    Budget = "budget",
-    /// A placeholder to judge.
-    Candidate = "candidate",
-    /// The greatest norm of a gradient.
-    Clip = "clip",
-    /// Whether other ways are set beside.
-    Compare = "compare",
-    /// Conformers of a text.
-    Conformers = "conformers",
-    /// The longest document.
-    Context = "context",
-    /// The conformers.
-    Corpus = "corpus",
-    /// Decimals of coordinates.
-    Decimals = "decimals",
-    /// How coordinates are written.
-    Encoding = "encoding",
-    /// Old tokens whose ids new ones take.
-    Reuse = "reuse",
-    /// What computes.
-    Device = "device",
-    /// How decimals are written.
-    Dialect = "dialect",
-    /// The program that computes energies.
-    Energy = "energy",
-    /// Conformers that it is given at a time.
-    EnergyBatch = "energy batch",
-    /// How long it may be silent.
-    EnergyTimeout = "energy timeout",
-    /// The type of weights and cache.
-    Dtype = "dtype",
-    /// Whose decoders compute.
-    Engine = "engine",
-    /// The token that ends a text.
-    Eos = "eos",
-    /// Worked examples of prompts.
-    Examples = "examples",
-    /// The fewest decimals of a number.
-    FewestDecimals = "fewest decimals",
-    /// Texts for each molecule.
-    Generations = "generations",
-    /// Width of an attention head.
-    HeadDim = "head dim",
-    /// Query heads.
-    Heads = "heads",
-    /// Width of the residual stream.
-    Hidden = "hidden",
-    /// Key and value heads.
-    KvHeads = "kv heads",
-    /// Decoder layers.
-    Layers = "layers",
-    /// The highest learning rate.
-    LearningRate = "learning rate",
-    /// Whether reference conformers are scored.
-    Likelihood = "likelihood",
-    /// The logit processor.
-    Lp = "logit processor",
-    /// The largest molecule that is compared.
-    MaxAtoms = "max atoms",
-    /// Merges to learn.
-    Merges = "merges",
-    /// The model.
-    Model = "model",
-    /// Updates of new tokens' rows alone.
-    NewRowsSteps = "new rows warmup",
-    /// The tokenizer whose tokens are not new.
-    NewTokensOf = "new tokens of",
-    /// What templates hold in their blocks.
-    Placeholder = "placeholder",
-    /// How tokens are drawn.
-    Preset = "preset",
-    /// Which numbers are meant.
-    Range = "range",
-    /// Conformers to compare with.
-    References = "references",
-    /// Texts that are drawn together and weighted.
-    Resample = "resample",
-    /// Whether to go on from a saved state.
-    Resume = "resume",
-    /// A file of SMILES.
-    Smiles = "smiles",
-    /// A file of SMILES by name.
-    SmilesOf = "smiles of",
-    /// Which part of a corpus.
-    Split = "split",
-    /// Updates of the weights.
-    Steps = "steps",
-    /// A shape for random weights.
-    Synthetic = "synthetic",
-    /// The tokenizers.
-    Tokenizer = "tokenizer",
-    /// What is no harm.
-    Tolerance = "tolerance",
-    /// Tokens of every block.
-    TokensPerBlock = "tokens per block",
-    /// Tokens in all.
-    VocabSize = "vocab size",
-    /// The decay of matrices.
-    WeightDecay = "weight decay",
-    /// How harms are summed.
-    Weights = "weights",
-    /// The deviation of one geometry.
-    Within = "within",
+    /// Its name in words.
+    pub fn name(self) -> &'static str {
+        self.0
+    }
 }
 
 impl std::fmt::Display for Parameter {
@@ -223,12 +102,12 @@ fn system_remedy(error: &std::io::Error) -> &'static str {
     use std::io::ErrorKind as Kind;
     match error.kind() {
         Kind::NotFound | Kind::NotADirectory | Kind::IsADirectory => "check the path",
-        Kind::PermissionDenied | Kind::ReadOnlyFilesystem => "give another place, or yourself the permission",
+        Kind::PermissionDenied | Kind::ReadOnlyFilesystem => "write to another place, or get permission",
         Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge | Kind::WriteZero => {
-            "make room, or give another place"
+            "make room, or write to another place"
         }
         Kind::InvalidFilename => "give a shorter name",
-        Kind::OutOfMemory => "give it more memory, or less to do",
+        Kind::OutOfMemory => "give it more memory, or reduce the work",
         _ => "",
     }
 }
@@ -259,10 +138,15 @@ impl Error {
     }
 
     /// A device that is lost to this process, by what failed first.
-    pub fn device_lost(place: impl ToString, problem: impl ToString) -> Self {
+    pub fn device_lost(place: impl ToString, problem: impl ToString, remedy: impl ToString) -> Self {
         let place = shortened_middle(&one_line(&place.to_string()), PLACE_CHARACTERS);
         let (problem, _) = limited(&place, &problem, &"");
-        Error::DeviceLost { place, problem: shortened_end(&problem, USUAL_CHARACTERS - PLACE_CHARACTERS) }
+        let problem = shortened_end(&problem, USUAL_CHARACTERS - PLACE_CHARACTERS);
+        Error::DeviceLost {
+            place,
+            problem,
+            remedy: shortened_end(&one_line(&remedy.to_string()), REMEDY_CHARACTERS),
+        }
     }
 
     /// A system error at `path`.
@@ -365,7 +249,7 @@ mod tests {
         let name = format!("{}/x\u{1b}[2J\n\u{202e}.json", "deep/".repeat(500));
         let errors = [
             Error::input(&name, "bad ".repeat(1000), "do ".repeat(1000)),
-            Error::parameter(Parameter::Batch, "bad\0".repeat(1000), ""),
+            Error::parameter(Parameter::new("batch"), "bad\0".repeat(1000), ""),
             Error::io(Path::new(&name), std::io::Error::other("\r\n".repeat(1000))),
             Error::internal(&name, "bad ".repeat(1000)),
         ];
@@ -380,6 +264,6 @@ mod tests {
     fn errors_of_the_system_say_what_to_do() {
         let error = |number| Error::io(Path::new("x"), std::io::Error::from_raw_os_error(number)).to_string();
         assert_eq!(error(2), "x: No such file or directory; check the path");
-        assert_eq!(error(28), "x: No space left on device; make room, or give another place");
+        assert_eq!(error(28), "x: No space left on device; make room, or write to another place");
     }
 }

@@ -8,6 +8,7 @@ pub mod encoding;
 pub mod error;
 pub mod io;
 pub mod job;
+pub mod parameter;
 pub mod sampling;
 pub mod text;
 pub mod tokenizer;

@@ -34,7 +34,7 @@ pub struct EncodeReport {
     pub encoding: Encoding,
     /// Conformers, one line each.
     pub conformers: u64,
-    /// Conformers among them with a coordinate that is beyond the encoding's range, and was written as its end.
+    /// Conformers among them with a coordinate that is beyond the encoding's range, and was written as the end of the range.
     pub out_of_range: u64,
     /// How many records were skipped.
     pub skipped: u64,

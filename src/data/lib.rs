@@ -7,5 +7,6 @@ pub mod encode;
 pub mod energy;
 pub mod export;
 pub mod mine;
+pub mod parameter;
 pub mod shard;
 pub mod stats;

@@ -166,7 +166,7 @@ struct Store(std::convert::Infallible);
 #[cfg(not(feature = "hdf5"))]
 impl Store {
     fn create(target: &Path, _: Encoding) -> Result<Self> {
-        let problem = "is a store of HDF5, which this drift was built without";
+        let problem = "is a store of HDF5, which this build of drift does not support";
         Err(drift_core::error::Error::input(target.display(), problem, "build it with --features hdf5"))
     }
 

@@ -49,7 +49,7 @@ pub fn against_table(report: &AgainstReport, terminal: Terminal) -> String {
     let doubtful = counts.rows_without_geometry + counts.rmsd_upper_bounds;
     if doubtful > 0 {
         table.note(format!(
-            "{} and {} have too much symmetry to be told for sure",
+            "{} and {} are too symmetric to decide",
             counted(counts.rows_without_geometry, "conformer"),
             counted(counts.rmsd_upper_bounds, "pair"),
         ));

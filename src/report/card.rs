@@ -52,7 +52,7 @@ fn head(card: &mut String, report: &DesignReport) -> std::fmt::Result {
     if reused > 0 {
         writeln!(
             card,
-            "| new tokens | {}, of which {reused} have ids of old tokens, which went: `new_tokens.json` lists them |",
+            "| new tokens | {}, of which {reused} have the ids of removed tokens: `new_tokens.json` lists them |",
             report.new_tokens
         )?;
     } else if let Some((first, last)) = last {
@@ -196,7 +196,7 @@ pub(super) fn training(
     embedding: &EmbeddingReport,
     (needed, new_tokens, rows): (u64, u64, Option<&RowsReport>),
 ) -> std::fmt::Result {
-    writeln!(card, "\n### Going on with a trained model\n")?;
+    writeln!(card, "\n### Adding the tokens to a trained model\n")?;
     writeln!(card, "    drift extend-model --model MODEL --tokenizer DIR -o EXTENDED\n")?;
     writeln!(
         card,
@@ -205,14 +205,11 @@ pub(super) fn training(
     )?;
     writeln!(card, "{}\n", rows_needed(embedding, needed))?;
     let Some(rows) = rows else {
-        return writeln!(
-            card,
-            "Rows to begin with are made from a model that is given with `--model`; none was."
-        );
+        return writeln!(card, "Initial rows are made from the model that `--model` names; none was given.");
     };
     writeln!(
         card,
-        "`embedding_rows.safetensors` holds rows for the new ids, made from those of `{}`. After loading `model`{}:\n",
+        "`embedding_rows.safetensors` contains rows for the new ids, made from those of `{}`. After loading `model`{}:\n",
         rows.model,
         if embedding.fits == Some(true) { "" } else { " and resizing it" }
     )?;
@@ -291,7 +288,7 @@ fn provenance(card: &mut String, report: &DesignReport) -> std::fmt::Result {
         asked_blocks(report)
     )?;
     if reuse.ends_with("FILE") {
-        writeln!(card, "FILE names the old tokens that went, which `new_tokens.json` lists.\n")?;
+        writeln!(card, "FILE names the removed tokens, which `new_tokens.json` lists.\n")?;
     }
     let made = &report.provenance;
     writeln!(card, "{} {} ({}), from", made.program, made.version, made.revision)?;

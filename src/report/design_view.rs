@@ -126,7 +126,9 @@ pub fn front_table(report: &DesignReport) -> Table {
         };
     }
     table.note("Designs are the best of all schemes, found by the search; only the one in bold was checked and written.");
-    table.note("Drift: most less fewest tokens of a block in the range; of tokenizers that there are, on the corpus.");
+    table.note(
+        "Drift: most minus fewest tokens of a block in the range; for existing tokenizers, on the corpus.",
+    );
     table
 }
 

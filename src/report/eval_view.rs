@@ -313,7 +313,7 @@ pub fn setting(report: &EvalReport) -> String {
         out.push_str(&format!("; {eos} ends a text"));
     }
     if protocol.strip_junk {
-        out.push_str("; junk was taken off numbers before judging");
+        out.push_str("; junk was removed from numbers before judging");
     }
     if report.interrupted {
         out.push_str("; cut short");

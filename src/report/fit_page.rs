@@ -50,7 +50,7 @@ fn result_section(section: &mut Section, result: &FitResult, objective: &Objecti
         section.table(&certificate_table(certificate));
     }
     section.paragraph(&format!(
-        "Blocks were counted by {}. Borders of blocks were looked at behind {} atoms, {} templates compared with the encoder.",
+        "Blocks were counted by {}. Borders of blocks were checked after {} atoms, {} templates compared with the encoder.",
         result.counted_by,
         thousands(result.conditions.atoms),
         thousands(result.conditions.templates)
@@ -202,7 +202,7 @@ fn method(section: &mut Section, report: &FitReport) {
     section
         .list([
             "T: the FREE tokens that a real block takes in context, counted inside the whole text. F: those of the placeholder's block. Drift is F - T.",
-            "Replay: the first F tokens of the real block survive. What is left is parsed as three numbers; a block that no longer holds three is unparsable, else its error against the real values enters the induced RMSD of its conformer, without alignment.",
+            "Replay: the first F tokens of the real block survive. What is left is parsed as three numbers; a block that no longer contains three is unparsable, else its error against the real values enters the induced RMSD of its conformer, without alignment.",
             "The order of harm: unparsable blocks first, then induced RMSD beyond a tolerance, then junk slots.",
             "Replay does not see what a model makes of its own clipped or padded numbers: it proposes, generation judges.",
         ]);

@@ -223,7 +223,8 @@ pub fn classes_table(result: &FitResult, objective: &Objective) -> Table {
 /// Whether classes of block are worth it, in a sentence.
 pub fn classes_verdict(partitions: &[PartitionReport], objective: &Objective) -> String {
     match best_partition(objective, partitions) {
-        None => "No way to class blocks gains anything significant: one placeholder is enough.".to_owned(),
+        None => "No division of blocks into classes gains anything significant: one placeholder is enough."
+            .to_owned(),
         Some(best) => {
             let list: Vec<String> = best
                 .classes

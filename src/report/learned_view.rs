@@ -57,7 +57,7 @@ fn checked(report: &LearnedReport) -> String {
     }
     if report.way == Way::Merges && report.replaced > 0 {
         text.push_str(&format!(
-            "{} tokens that would only be steps on the way to others were replaced.\n",
+            "{} tokens that were only intermediate merges were replaced.\n",
             thousands(report.replaced)
         ));
     }

@@ -249,7 +249,7 @@ fn method(section: &mut Section, report: &StatsReport) {
         "Counts, means, standard deviations, minima and maxima are exact. Quantiles of coordinates come from bins of 0.1 Å, linear inside a bin.".to_owned(),
         "Intervals are for the population that the molecules are a sample of. Blocks of one molecule are not independent, so the spread between molecules counts: ratio estimator, Cochran, Sampling Techniques (1977), section 3.12, with Student's t.".to_owned(),
         format!(
-            "Coordinates are truncated toward zero to {} decimals, as texts hold them; so zero means below {:.decimals$} Å in magnitude.",
+            "Coordinates are truncated toward zero to {} decimals, as texts contain them; so zero means below {:.decimals$} Å in magnitude.",
             precision.in_words(),
             1.0 / f64::from(precision.units_per_angstrom())
         ),

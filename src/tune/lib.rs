@@ -4,4 +4,5 @@
 mod anneal;
 pub mod design;
 pub mod encodings;
+pub mod parameter;
 pub mod placeholder;

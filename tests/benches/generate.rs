@@ -1,7 +1,7 @@
 //! How fast texts are generated, beside candle-transformers and Hugging Face transformers on the same checkpoint,
 //! prompts and logit processor.
 //!
-//! `cargo bench --features baseline --bench generate` makes a random Qwen3 checkpoint of 4.9M parameters and prints ratios;
+//! `cargo bench -p drift-peer` makes a random Qwen3 checkpoint of 4.9M parameters and prints ratios;
 //! `-- --peer PYTHON` adds transformers (`generate_peer.py`; needs torch and transformers), `--threads 2`, `--molecules
 //! 4`, `--generations 32` and `--batch 32` set the size, `--only drift` leaves the others out, `--reference` takes the
 //! reference checkpoint instead of random weights. The logit processor is the position template of
@@ -29,6 +29,7 @@ use drift::job::Job;
 use drift::model::{Config, Device};
 use drift::text::{skeleton, tagged};
 use drift::tokenizer::{TokenRole, Tokenizer};
+use drift_peer::CandleTransformers;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
@@ -59,16 +60,19 @@ fn main() {
     let work = Work::new(&tokenizer, molecules, number("--generations", 32));
     let options = Options { batch, sampling: Sampling::QWEN3, ..Options::default() };
 
-    let mut drift = Engine::drift(folder.path(), &Device::cpu()).expect("loads");
-    let ours = measure("drift", &mut drift, &work.prompts(), &options);
+    let prompts = work.prompts();
+    let mut drift = Engine::load(folder.path(), &Device::cpu()).expect("loads");
+    let generate = || drift.generate(&prompts, &options, &Job::default()).expect("generates");
+    let ours = measure("drift", generate);
     if only != Some("drift") {
-        let mut candle = Engine::candle_transformers(folder.path(), &Device::cpu()).expect("loads");
-        let theirs = measure("candle-transformers", &mut candle, &work.prompts(), &options);
+        let mut candle = CandleTransformers::load(folder.path()).expect("loads");
+        let theirs =
+            measure("candle-transformers", || candle.generate(&prompts, &options).expect("generates"));
         println!("drift / candle-transformers: {} (bar {BAR_CANDLE})", ours.ratio(theirs));
     }
     if let Some(python) = given("--peer") {
         std::fs::write(folder.path().join("work.json"), work.json().to_string()).expect("writes");
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/benches/generate_peer.py");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../benches/generate_peer.py");
         let run = Command::new(python)
             .arg(script)
             .arg(folder.path())
@@ -98,11 +102,11 @@ impl Speed {
 }
 
 /// Runs once.
-fn measure(name: &str, engine: &mut Engine, prompts: &[Prompt], options: &Options) -> Speed {
+fn measure(name: &str, generate: impl FnOnce() -> Generated) -> Speed {
     // Not a number where the system doesn't tell: then the clock alone counts.
     let cpu_now = || cpu_seconds().unwrap_or(f64::NAN);
     let cpu = cpu_now();
-    let done: Generated = engine.generate(prompts, options, &Job::default()).expect("generates");
+    let done = generate();
     let cpu = cpu_now() - cpu;
     let (timing, counts) = (done.timing, done.counts);
     let texts = done.samples.len() as f64;
@@ -131,7 +135,7 @@ fn measure(name: &str, engine: &mut Engine, prompts: &[Prompt], options: &Option
 
 /// The checkpoint that comes with drift.
 fn copy_reference(folder: &Path) {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("eval/qwen-like");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../eval/qwen-like");
     for name in ["config.json", "generation_config.json", "model.safetensors"] {
         std::fs::copy(source.join(name), folder.join(name)).expect("the reference checkpoint");
     }

@@ -180,7 +180,7 @@ impl Ended {
             }
         }
         // An evaluation that is interrupted shows what was finished, and says so.
-        if !self.stdout.is_empty() && !line.contains("holds what was finished") {
+        if !self.stdout.is_empty() && !line.contains("contains what was finished") {
             return Err(format!("{} bytes on stdout beside an error | {shown}", self.stdout.len()));
         }
         check_line(line)

@@ -188,13 +188,13 @@ fn what_cannot_be_compared_is_refused() {
     against(&["--against", "none.jsonl"]).refused_for("none.jsonl: no such file or folder");
     against(&["--against", "bad.jsonl"])
         .refused_for("bad.jsonl: no conformer could be read: 1 record skipped");
-    against(&["--against", "bare.xyz"]).refused_for("bare.xyz: holds no conformer with a SMILES");
+    against(&["--against", "bare.xyz"]).refused_for("bare.xyz: contains no conformer with a SMILES");
     against(&["--against", "a.jsonl", "--within", "-1"]).refused_for("within");
     against(&["--against", "a.jsonl", "--within", "nan"]).refused_for("within");
     against(&["--against", "a.jsonl", "--within", "2"]).refused_for("one geometry lies within 0 to 1 Å");
     against(&["--against", "a.jsonl", "-o", "a.jsonl"]).refused_for("a.jsonl");
     against(&["--against", "a.jsonl", "-o", "corpus.h5"]).refused_for("is named like a store");
-    against(&["--against", "a.jsonl", "-o", "-", "--json"]).refused_for("stdout is for --json already");
+    against(&["--against", "a.jsonl", "-o", "-", "--json"]).refused_for("--json already writes to stdout");
     against(&["--against", "a.jsonl", "--shard", "1/2", "-o", "shards"]).refused_for("there is one file");
     folder
         .drift(&["mine", "codes.txt", "--against", "codes.txt", "--encoding", "fsq:4096"])

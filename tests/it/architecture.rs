@@ -13,10 +13,9 @@ use syn::visit::{self, Visit};
 const CRATES: [&str; 4] = ["core", "data", "tune", "engine"];
 
 /// Other people's crates that few modules know, of the crates that have them.
-const KNOWN_TO_FEW: [(&str, &[&str]); 8] = [
+const KNOWN_TO_FEW: [(&str, &[&str]); 7] = [
     ("argmin", &["anneal", "placeholder", "design"]),
     ("candle_core", &["model", "train", "generate"]),
-    ("candle_transformers", &["generate"]),
     ("fancy_regex", &["tokenizer"]),
     ("pulp", &["model"]),
     ("rust_hdf5", &["corpus"]),

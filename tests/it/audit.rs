@@ -275,7 +275,7 @@ fn prompts_in_another_spelling_are_counted() {
     folder.file("rows.jsonl", [row("CO"), row("C[OH]"), row("[CH3]O"), row("C-O"), row("C-O")].join("\n"));
     let report = folder.drift(&["audit", "--json", "rows.jsonl"]).good().json();
     assert_eq!((&report["prompts"], &report["prompts_not_in_their_spelling"]), (&json!(4), &json!(3)));
-    assert_eq!(report["foreign_prompts"][2]["reason"], "a single bond that is implied");
+    assert_eq!(report["foreign_prompts"][2]["reason"], "a single bond that need not be written");
     // They are the same molecule all the same.
     assert_eq!((&report["total"]["passed"], &report["total"]["passed_by_3dmolgen"]), (&json!(5), &json!(5)));
     let shown = folder.drift(&["audit", "rows.jsonl"]).good();
@@ -320,7 +320,7 @@ fn plain_texts_need_no_tags() {
     // The first line's trailing zeros are not of this dialect.
     assert_eq!((&total["invented_blocks"], &total["invented_digits"]), (&json!(2), &json!(1 + 3 + 3 + 3)));
     assert_eq!((&total["truncated_blocks"], &total["lost_digits"]), (&Value::Null, &Value::Null));
-    assert_eq!(report["skipped_records"][0]["reason"], "holds no enriched text");
+    assert_eq!(report["skipped_records"][0]["reason"], "contains no enriched text");
 }
 
 #[test]
@@ -339,13 +339,13 @@ fn bad_files_are_refused_in_one_line() {
     folder.file("good.json", &report);
     for (name, problem) in [
         ("absent.json", "absent.json"),
-        ("empty.txt", "holds no text; give a smoke report"),
-        ("remarks.txt", "holds no text: 2 records skipped, first: line 1: holds no enriched text"),
+        ("empty.txt", "contains no text; give a smoke report"),
+        ("remarks.txt", "contains no text: 2 records skipped, first: line 1: contains no enriched text"),
         ("cut.json", "not JSON: EOF while parsing"),
         ("lists.json", "1 record skipped, first: passes: not an array"),
-        ("nothing.json", "holds no text"),
+        ("nothing.json", "contains no text"),
         ("array.json", "not JSON"),
-        ("fields.jsonl", "2 records skipped, first: line 1: holds none of decoded_text"),
+        ("fields.jsonl", "2 records skipped, first: line 1: contains none of decoded_text"),
         ("cut.json.gz", "cut.json.gz"),
         (".", "."),
     ] {
@@ -359,7 +359,7 @@ fn bad_files_are_refused_in_one_line() {
     }
     let ran = folder.drift(&["audit", "good.json", "--placeholder", "1,2"]);
     assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("--placeholder: block holds 2 numbers"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--placeholder: block contains 2 numbers"), "{}", ran.stderr);
     let ran = folder.drift(&["audit", "good.json", "--tokenizer", "absent"]);
     assert_eq!(ran.code, Some(2));
 }
@@ -472,7 +472,7 @@ fn geometry_is_compared_with_references() {
     folder.file("others.jsonl", json!({"embedded_smiles": "[Xe]<1.0000,2.0000,3.0000>"}).to_string());
     let ran = folder.drift(&["audit", "texts.jsonl", "--references", "others.jsonl", "--json"]);
     assert_eq!((ran.code, ran.stdout.len()), (Some(2), 0));
-    assert!(ran.stderr.contains("--references: hold none of the molecules"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--references: contain none of the molecules"), "{}", ran.stderr);
 }
 
 #[test]

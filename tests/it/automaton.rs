@@ -407,7 +407,7 @@ fn tokenizers_without_a_proof_are_refused_by_name() {
         .unwrap();
     let message = error.to_string();
     assert!(message.starts_with("trained: the automaton cannot be proved"), "{message}");
-    assert!(message.contains("holds a digit beside another character"), "{message}");
+    assert!(message.contains("joins a digit with another character"), "{message}");
     let tokenizer = fixture_tokenizer("unigram-like");
     let error = LogitProcessor::new(ProcessorKind::Automaton, tokenizer.clone(), Encoding::FIXED, None, EOS)
         .err()
@@ -457,6 +457,6 @@ fn skeletons_that_the_model_never_saw_are_refused() {
     assert!(error.contains("the model never saw them"), "{error}");
     for skeleton in ["", "CO", "C<>", "[C]<1,2,3>", "<>"] {
         let error = processor.constraint(skeleton).err().unwrap().to_string();
-        assert!(error.contains("is no skeleton") && !error.contains('\n'), "{error}");
+        assert!(error.contains("is not a skeleton") && !error.contains('\n'), "{error}");
     }
 }

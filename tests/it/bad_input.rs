@@ -28,16 +28,16 @@ fn bad_rows() -> Vec<(Vec<u8>, &'static str)> {
         (row("[C]<NaN,0.0000,0.0000>"), "byte 4: number `NaN`: not a number of the form -?digits[.digits]"),
         (row("[C]<0.0000,-inf,0.0000>"), "byte 4: number `-inf`: not a number of the form -?digits[.digits]"),
         (row("[C]<1000000.0000,0.0000,0.0000>"), "byte 4: number `1000000.0000`: beyond 99,999.9999 Å"),
-        (row("[C]<0.0000,0.0000>"), "byte 4: block holds 2 numbers, not three"),
-        (row("[C]<0.0000,0.0000,0.0000,0.0000>"), "byte 4: block holds 4 numbers, not three"),
+        (row("[C]<0.0000,0.0000>"), "byte 4: block contains 2 numbers, not three"),
+        (row("[C]<0.0000,0.0000,0.0000,0.0000>"), "byte 4: block contains 4 numbers, not three"),
         (row("[C<0.0000,0.0000,0.0000>"), "byte 0: unclosed `[`"),
         (row("[C]<0.0000,0.0000,0.0000"), "byte 3: unclosed `<`"),
         (row("([C]<0,0,0>[C]<0,0,0>"), "byte 21: unbalanced parentheses"),
         (row("[C]<0,0,0>)"), "byte 10: unbalanced parentheses"),
         (row("[C]"), "byte 2: atom without a coordinate block"),
-        (r#"{"a": 1}"#.to_owned(), "no field holds enriched SMILES"),
+        (r#"{"a": 1}"#.to_owned(), "no field contains enriched SMILES"),
         (r#"{"a":"#.to_owned(), "column 5: EOF while parsing a value"),
-        (format!("{{\"a\": {}{}}}", "[".repeat(deep), "]".repeat(deep)), "no field holds enriched SMILES"),
+        (format!("{{\"a\": {}{}}}", "[".repeat(deep), "]".repeat(deep)), "no field contains enriched SMILES"),
     ];
     let not_utf8 = b"{\"embedded_smiles\": \"[C]<1,2,3>\xff\"}".to_vec();
     let rows = rows.into_iter().map(|(row, reason)| (row.into_bytes(), reason));
@@ -51,7 +51,7 @@ fn a_bad_row_alone_is_refused() {
         folder.file("bad.jsonl", &bad);
         let line = refused(&folder, &["mine", "bad.jsonl", "-o", "out.h5", "--html", "out.html"]);
         let expected = format!(
-            "bad.jsonl: no conformer could be read: 1 record skipped, first: line 1: {reason}; is this the right file?"
+            "bad.jsonl: no conformer could be read: 1 record skipped, first: line 1: {reason}; check that this is the right file"
         );
         assert_eq!(line, expected);
     }
@@ -106,7 +106,7 @@ fn what_is_no_corpus_is_refused() {
     assert_eq!(refused(&folder, &["mine", "none"]), "none: no such file or folder; check the path");
     assert_eq!(refused(&folder, &["mine", "a\nb"]), "a\\nb: no such file or folder; check the path");
     std::fs::create_dir(folder.path().join("hollow")).unwrap();
-    let problem = "hollow: the folder holds no file to read; hidden files are left out";
+    let problem = "hollow: the folder contains no file to read; hidden files are left out";
     assert_eq!(refused(&folder, &["mine", "hollow"]), problem);
 }
 
@@ -309,7 +309,7 @@ fn what_is_no_tokenizer_is_refused() {
         assert_eq!(fit, line);
     }
     let line = refused(&folder, &["fit", "--tokenizer", "hollow"]);
-    assert!(line.starts_with("hollow: holds no tokenizer.json; "), "{line}");
+    assert!(line.starts_with("hollow: contains no tokenizer.json; "), "{line}");
     assert!(refused(&folder, &["fit", "--tokenizer", "none.json"]).starts_with("none.json: "));
 }
 
@@ -331,11 +331,11 @@ fn outputs_that_cannot_be_written_are_refused_before_the_work() {
         ),
         (
             vec!["fit", "--corpus", "rows.jsonl", "--candidate", "<1,2,3>"],
-            "--candidate: `<1,2,3>` is not three numbers; give the inside of a block: 0.0000,0.0000,0.0000",
+            "--candidate: `<1,2,3>` is not three numbers; give the content of a block: 0.0000,0.0000,0.0000",
         ),
         (
             vec!["fit", "--corpus", "rows.jsonl", "--candidate", "abc"],
-            "--candidate: `abc` is not three numbers; give the inside of a block: 0.0000,0.0000,0.0000",
+            "--candidate: `abc` is not three numbers; give the content of a block: 0.0000,0.0000,0.0000",
         ),
     ] {
         assert_eq!(refused(&folder, &arguments), line);
@@ -371,7 +371,7 @@ fn a_folder_that_may_not_be_written_to_is_refused() {
         return;
     }
     let line = refused(&folder, &["mine", "rows.jsonl", "-o", "locked/x.h5"]);
-    assert_eq!(line, "locked/x.h5: Permission denied; give another place, or yourself the permission");
+    assert_eq!(line, "locked/x.h5: Permission denied; write to another place, or get permission");
     let line = refused(&folder, &["fit", "--corpus", "rows.jsonl", "--no-classes", "-o", "locked"]);
     assert!(line.contains("locked: Permission denied; "), "{line}");
 }
@@ -393,7 +393,7 @@ fn a_full_disk_is_an_error() {
         let output = program().args(arguments).current_dir(folder.path()).stdout(full).output().unwrap();
         assert_eq!(
             Ran::from(output).refused(),
-            "stdout: No space left on device; make room, or give another place"
+            "stdout: No space left on device; make room, or write to another place"
         );
     }
 }
@@ -418,7 +418,7 @@ fn a_disk_that_fills_up_leaves_what_was_there() {
             .output()
             .unwrap();
         let line = Ran::from(output).refused();
-        assert_eq!(line, format!("{name}: File too large; make room, or give another place"));
+        assert_eq!(line, format!("{name}: File too large; make room, or write to another place"));
         assert_eq!(folder.read(name), b"old");
     }
     assert_eq!(folder.listing().len(), 3, "{:?}", folder.listing());
@@ -702,7 +702,7 @@ fn usage_errors_are_2() {
         ),
         (
             &["inspect", "--placeholder", "<0,0,0>", "x"],
-            "--placeholder: `<0,0,0>` holds a bracket; give the inside of a block",
+            "--placeholder: `<0,0,0>` contains a bracket; give the content of a block",
         ),
     ] {
         assert_eq!(refused(&folder, arguments), line);
@@ -715,7 +715,7 @@ fn devices_that_are_not_there_are_told_apart() {
     let folder = Folder::new();
     folder
         .drift(&["device", "--device", "banana", "-o", "report.json"])
-        .refused_for("--device: `banana` is no device");
+        .refused_for("--device: `banana` is not a device");
     assert!(folder.listing().is_empty(), "{:?}", folder.listing());
     if cfg!(feature = "cuda") {
         return;

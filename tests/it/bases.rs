@@ -434,7 +434,7 @@ fn what_a_tokenizer_cannot_write_is_named() {
     let plan = changed(plan("unigram-digits-like", SchemeKind::Fused, Encoding::FIXED, 9), &without);
     let message = refused(&plan);
     assert!(
-        message.contains("cannot write `<`, which texts of fixed hold: these are unknown to it"),
+        message.contains("cannot write `<`, which texts of fixed contain: it does not know them"),
         "{message}"
     );
     let tokenizer = std::sync::Arc::new(plan.base);

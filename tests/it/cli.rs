@@ -66,7 +66,7 @@ fn mine_as_json() {
         assert_eq!(report[field], value, "{field}");
     }
     let skipped =
-        json!([{"file": "more.jsonl", "record": "line 2", "reason": "no field holds enriched SMILES"}]);
+        json!([{"file": "more.jsonl", "record": "line 2", "reason": "no field contains enriched SMILES"}]);
     assert_eq!(report["skipped_records"], skipped);
     let inputs = report["provenance"]["inputs"].as_array().unwrap();
     assert_eq!(inputs.iter().map(|input| &input["name"]).collect::<Vec<_>>(), ["tiny.jsonl", "more.jsonl"]);

@@ -222,15 +222,15 @@ fn events_that_say_nothing_are_counted() {
         (r#"{"ph": "X", "name": "a", "ts": 1}"#, "without a duration"),
         (r#"{"ph": "X", "name": "a", "dur": 1}"#, "without a time"),
         (r#"{"ph": "X", "name": "a", "ts": 1, "dur": -2}"#, "with a negative duration"),
-        (r#"{"ph": "X", "name": "a", "ts": "NaN", "dur": 2}"#, "with a time that is no number"),
-        (r#"{"ph": "X", "name": "a", "ts": "inf", "dur": 2}"#, "with a time that is no number"),
-        (r#"{"ph": "X", "name": "a", "ts": 1, "dur": [2]}"#, "with a time that is no number"),
+        (r#"{"ph": "X", "name": "a", "ts": "NaN", "dur": 2}"#, "with a time that is not a number"),
+        (r#"{"ph": "X", "name": "a", "ts": "inf", "dur": 2}"#, "with a time that is not a number"),
+        (r#"{"ph": "X", "name": "a", "ts": 1, "dur": [2]}"#, "with a time that is not a number"),
         (r#"{"ph": "X", "name": "a", "ts": 1e300, "dur": 2}"#, "with a time out of range"),
         (r#"{"ph": "X", "name": "a", "ts": 4e15, "dur": 4e15}"#, "with a time out of range"),
         (r#"{"ph": "E", "ts": 1}"#, "that end without a begin"),
         (r#"{"ph": "B", "name": "a", "ts": 1, "pid": 7}"#, "that begin without an end"),
         (r#"{"name": "a"}"#, "without a type"),
-        ("17", "that are no objects"),
+        ("17", "that are not objects"),
     ];
     for (event, problem) in bad {
         folder.file("t.json", format!("[{good},{event}, {{\"ph\": \"M\"}}]"));

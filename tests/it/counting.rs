@@ -289,7 +289,7 @@ fn what_is_not_proved_is_counted_by_encoding_and_says_why() {
         let id = vocabulary.len() + 100;
         vocabulary.insert("1.".into(), id.into());
     });
-    check(&with_token, "token `1.` holds a digit beside another character");
+    check(&with_token, "token `1.` joins a digit with another character");
     let lowercase =
         changed("gpt2-like", |json| json["normalizer"] = serde_json::json!({"type": "Lowercase"}));
     check(&lowercase, "its normalizer changes characters of the format");

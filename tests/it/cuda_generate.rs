@@ -223,7 +223,7 @@ pub(crate) fn config(qwen3: bool, head_dim: usize, vocab: usize) -> Config {
 }
 
 pub(crate) fn engine(config: &Config) -> Engine {
-    Engine::Drift(Box::new(Decoder::random(config.clone(), 4, &Device::cpu()).unwrap()))
+    Decoder::random(config.clone(), 4, &Device::cpu()).unwrap().into()
 }
 
 /// Small molecules with prompts of several lengths, one to three texts each, some cut off.

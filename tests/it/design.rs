@@ -383,7 +383,7 @@ fn what_cannot_be_made_is_refused() {
         extended(&run(&ExtensionPlan { range: Range::new(2).unwrap(), ..fused(Aim::TokensPerBlock(12)) }));
     let range = Range::new(1).unwrap();
     let message = refused(&ExtensionPlan { base, base_json, range, ..fused(Aim::TokensPerBlock(12)) });
-    assert!(message.contains("was extended by drift before, in another way"), "{message}");
+    assert!(message.contains("was already extended by drift, in another way"), "{message}");
     for range in ["0", "101"] {
         let ran = drift(&[
             "train-tokenizer",

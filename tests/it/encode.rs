@@ -132,9 +132,9 @@ fn stereo_is_that_of_the_coordinates() {
     );
     assert_eq!((&rows[0]["id"], &rows[0]["canonical_smiles"]), (&"x".into(), &"F[C@](Cl)(Br)I".into()));
     for (smiles, reason) in [
-        ("F[C@@](Cl)(Br)I", "its stereo is not that of the SMILES: stereocentre 2"),
+        ("F[C@@](Cl)(Br)I", "its stereo differs from the SMILES: stereocentre 2"),
         ("FC(Cl)(Cl)I", "its atoms are CBrClFI, those of the SMILES CCl2FI"),
-        ("FC(Cl)(Br)[I+]", "its atoms are not those of the SMILES"),
+        ("FC(Cl)(Br)[I+]", "its atoms differ from the SMILES"),
         ("FC(Cl)BrI", "is not a SMILES"),
     ] {
         let (_, ran) = encoded(&centre("x", smiles), &[]);
@@ -235,7 +235,7 @@ fn hydrogens_charges_isotopes_radicals_salts_and_metals() {
         assert!(ran.code == Some(2) && ran.stderr.contains(reason), "{what}: {}", ran.stderr);
     }
     let one_place = sdf("x", &[("C", [0.0; 3]), ("O", [0.0; 3])], &[[1, 2, 1]], "", &[("smiles", "CO")]);
-    assert!(encoded(&one_place, &[]).1.stderr.contains("atoms 1 and 2 lie at one place"));
+    assert!(encoded(&one_place, &[]).1.stderr.contains("atoms 1 and 2 have the same position"));
 }
 
 #[test]

@@ -123,9 +123,9 @@ fn bonds_are_perceived_where_a_file_has_none() {
     // Farther apart than a bond, a hydrogen at the other atom, two atoms at one place, another molecule.
     let moved = |which: usize, to: [f64; 3]| move |at, place| if at == which { to } else { place };
     for (content, reason) in [
-        (xyz("CO", moved(5, [9.0, 0.0, 0.0])), "its atoms are not those of the SMILES"),
-        (xyz("CO", moved(0, [1.35, -0.9, 0.0])), "its atoms are not those of the SMILES"),
-        (xyz("CO", moved(0, [1.05, -0.03, 0.00001])), "atoms 1 and 2 lie at one place"),
+        (xyz("CO", moved(5, [9.0, 0.0, 0.0])), "its atoms differ from the SMILES"),
+        (xyz("CO", moved(0, [1.35, -0.9, 0.0])), "its atoms differ from the SMILES"),
+        (xyz("CO", moved(0, [1.05, -0.03, 0.00001])), "atoms 1 and 2 have the same position"),
         (xyz("C=O", |_, place| place), "its atoms are CH4O, those of the SMILES CH2O"),
         (xyz("", |_, place| place), "no SMILES: the file gives none"),
     ] {

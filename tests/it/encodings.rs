@@ -627,7 +627,11 @@ fn encodings_are_set_side_by_side() {
     let told = folder.drift(&some);
     assert!(told.code == Some(0) && told.stderr.contains("skipped: half.jsonl: line 1"), "{}", told.stderr);
     let refused = folder.drift(&[&some[..], &["--html", "-"]].concat());
-    assert!(refused.code == Some(2) && refused.stderr.contains("give the page a file"), "{}", refused.stderr);
+    assert!(
+        refused.code == Some(2) && refused.stderr.contains("write the page to a file"),
+        "{}",
+        refused.stderr
+    );
     let page = String::from_utf8(folder.read("page.html")).unwrap();
     assert!(page.contains("<svg") && page.contains("Which encoding"));
 }

@@ -404,7 +404,7 @@ fn tokenizers_that_are_no_extension_are_refused() {
         &["generation_config.json: eos_token_id 1600 is not a token of the model's", "the new token \""],
     );
     std::fs::remove_file(folder.path().join("m/tokenizer.json")).unwrap();
-    says(&[], &["m: holds no tokenizer.json", "put the model's own"]);
+    says(&[], &["m: contains no tokenizer.json", "put the model's own"]);
 }
 
 #[test]
@@ -436,7 +436,7 @@ fn models_that_are_not_whole_are_refused() {
     says(&[], &["has no tensor whose name ends in embed_tokens.weight"]);
     let quantised = (EMBEDDING, Dtype::F8_E4M3, vec![rows, HIDDEN], vec![0; rows * HIDDEN]);
     weights(&[quantised]);
-    says(&[], &["holds F8_E4M3, not F32, F16 or BF16"]);
+    says(&[], &["contains F8_E4M3, not F32, F16 or BF16"]);
     weights(&[tensor(EMBEDDING, Dtype::F32, rows, 1)]);
     config(&|config| config["hidden_size"] = 25.into());
     says(&[], &["hidden_size in config.json is 25"]);
@@ -458,10 +458,10 @@ fn models_that_are_not_whole_are_refused() {
     weights(&[embedding]);
     says(&[], &["has no tensors of its 2 decoder layers"]);
     std::fs::remove_file(folder.path().join("m/config.json")).unwrap();
-    says(&[], &["m: holds no config.json"]);
+    says(&[], &["m: contains no config.json"]);
     std::fs::remove_file(folder.path().join("m/model.safetensors")).unwrap();
     folder.file("m/__0_0.distcp", "");
-    says(&[], &["m: holds a checkpoint of torch.distributed", "docs/use.md"]);
+    says(&[], &["m: contains a checkpoint of torch.distributed", "docs/use.md"]);
 }
 
 #[test]
@@ -481,7 +481,7 @@ fn shards_that_do_not_hold_what_the_index_says_are_refused() {
     assert!(line.contains("bytes, but its header speaks of"), "{line}");
     std::fs::remove_file(shard).unwrap();
     let line = refused(&folder, &[]);
-    assert!(line.contains("lists model-00002-of-00004.safetensors, which is not there; fetch it"), "{line}");
+    assert!(line.contains("lists model-00002-of-00004.safetensors, which is missing; fetch it"), "{line}");
 }
 
 /// A limit on the size of files is what a full disk looks like to a program.

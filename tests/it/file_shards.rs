@@ -273,7 +273,7 @@ fn shards_of_files_that_do_not_fit_are_refused() {
     run(&["--shard", "1/2", "-o", "-"]).refused_for("-o -: a shard is kept in a folder");
     run(&["--shard", "1/2", "-o", "in/00.jsonl"])
         .refused_for("in/00.jsonl: is a file, where a shard is kept");
-    run(&["--shard", "2/2", "-o", "a"]).refused_for("is of other work: it is shard 1/2, not shard 2/2");
+    run(&["--shard", "2/2", "-o", "a"]).refused_for("belongs to other work: it is shard 1/2, not shard 2/2");
     run(&["--shard", "1/2", "--frame", "principal", "-o", "a"]).refused_for("--frame is not given there");
     run(&["--shard", "1/2", "-o", "a", "--html", "x"]).refused_usage("--html");
     run(&["--shard", "1/2"]).refused_usage("--output");
@@ -311,7 +311,7 @@ fn shards_of_files_that_do_not_fit_are_refused() {
     folder.file("in/13.jsonl", r#"{"canonical_smiles": "C", "embedded_smiles": "[C]<0,0,0>"}"#);
     run(&["--shard", "2/2", "-o", "b"]).refused_for("b: was started with other input files");
     run(&["--shard", "2/2", "-o", "c"]).good();
-    folder.drift(&["merge", "a", "c", "-o", "out"]).refused_for("was made when the inputs were other files");
+    folder.drift(&["merge", "a", "c", "-o", "out"]).refused_for("was made from other input files");
     assert!(!folder.path().join("out").exists());
     // What there is, if that is wanted.
     let ran = folder.drift(&["merge", "c", "--partial", "-o", "out"]);

@@ -104,15 +104,7 @@ fn mixed_prompts() -> Vec<Prompt> {
 }
 
 fn engine(name: &str) -> Engine {
-    Engine::Drift(Box::new(load(name)))
-}
-
-/// Ours, and that of candle-transformers where drift was built with it.
-fn engines(name: &str) -> Vec<Engine> {
-    let baseline = || Engine::candle_transformers(&model(name), &Device::cpu()).unwrap();
-    let mut engines = vec![engine(name)];
-    engines.extend(cfg!(feature = "baseline").then(baseline));
-    engines
+    load(name).into()
 }
 
 fn options() -> Options {
@@ -151,7 +143,7 @@ fn candle_operations_write_the_same_texts_in_any_rows_of_the_cache() {
         let prompts = mixed_prompts();
         let expected = run(&mut engine(name), &prompts, &options()).samples;
         let decoder = Decoder::load(&model(name), &Device::cpu().without_kernels()).unwrap();
-        let mut engine = Engine::Drift(Box::new(decoder));
+        let mut engine = Engine::from(decoder);
         // Rows stay where they are while others come and go; from 16 on they wait for one another to enter.
         for (batch, room) in [(1, Room::Static), (5, Room::Growing), (9, Room::Static), (17, Room::Growing)] {
             let found = run(&mut engine, &prompts, &Options { batch, room, ..options() });
@@ -275,11 +267,10 @@ fn where_watched_tokens_are_forced_the_models_own_choice_is_kept() {
         });
         let plain = run(&mut engine(name), &prompts, &Options { batch, ..Options::default() });
         assert!(plain.samples.iter().all(|sample| sample.preferred.is_empty()));
-        let logging = |logs| engines(name).into_iter().map(move |engine| (logs, engine));
-        for (log_probabilities, mut engine) in logging(false).chain(logging(true)) {
+        for log_probabilities in [false, true] {
             let options =
                 Options { watched: watched.clone(), log_probabilities, batch, ..Options::default() };
-            let found = run(&mut engine, &prompts, &options).samples;
+            let found = run(&mut engine(name), &prompts, &options).samples;
             assert_eq!(found.len(), plain.samples.len());
             let mut overruled = 0;
             for (sample, plain) in found.iter().zip(&plain.samples) {
@@ -293,19 +284,6 @@ fn where_watched_tokens_are_forced_the_models_own_choice_is_kept() {
             }
             assert!(overruled > 20, "{overruled}");
         }
-    }
-}
-
-#[test]
-#[cfg_attr(not(feature = "baseline"), ignore = "needs --features baseline")]
-fn the_baseline_writes_the_same_greedy_text() {
-    for name in MODELS {
-        let prompts = prompts(24, |i| if i % 4 == 0 { Arc::new(Free) } else { Arc::new(template(i, true)) });
-        let ours = run(&mut engine(name), &prompts, &Options::default());
-        let mut baseline = Engine::candle_transformers(&model(name), &Device::cpu()).unwrap();
-        let theirs = run(&mut baseline, &prompts, &Options { batch: 4, ..Options::default() });
-        assert!(ours.samples == theirs.samples, "{name}");
-        assert!(theirs.counts.decode_steps > ours.counts.decode_steps && theirs.counts.wasted_positions > 0);
     }
 }
 
@@ -433,16 +411,15 @@ impl Observer for CancelAfter {
 #[test]
 fn a_cancelled_job_keeps_what_is_finished() {
     let prompts = mixed_prompts();
-    for mut engine in engines("qwen3-tied") {
-        let options = Options { batch: 3, ..Options::default() };
-        let all = run(&mut engine, &prompts, &options);
-        assert!(!all.interrupted);
-        let cancelled = Arc::new(AtomicBool::new(false));
-        let observer = CancelAfter(4, AtomicUsize::new(0), cancelled.clone());
-        let some = engine.generate(&prompts, &options, &Job::new(Arc::new(observer), cancelled)).unwrap();
-        assert!(some.interrupted && (4..12).contains(&some.samples.len()), "{}", some.samples.len());
-        assert!(some.samples.iter().all(|sample| all.samples.contains(sample)));
-    }
+    let mut engine = engine("qwen3-tied");
+    let options = Options { batch: 3, ..Options::default() };
+    let all = run(&mut engine, &prompts, &options);
+    assert!(!all.interrupted);
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let observer = CancelAfter(4, AtomicUsize::new(0), cancelled.clone());
+    let some = engine.generate(&prompts, &options, &Job::new(Arc::new(observer), cancelled)).unwrap();
+    assert!(some.interrupted && (4..12).contains(&some.samples.len()), "{}", some.samples.len());
+    assert!(some.samples.iter().all(|sample| all.samples.contains(sample)));
 }
 
 #[test]
@@ -502,7 +479,7 @@ fn what_cannot_work_is_refused_before_it_starts() {
     let options = Options::default();
     assert!(refusal(vec![4; 96], &options).contains("prompt 2: has 96 tokens, the model's context 96"));
     assert!(refusal(vec![], &options).contains("prompt 2: is empty"));
-    assert!(refusal(vec![4, 61], &options).contains("holds token 61"));
+    assert!(refusal(vec![4, 61], &options).contains("contains token 61"));
     assert!(refusal(vec![4], &Options { batch: 0, ..options.clone() }).contains("‘batch’"));
     // A prompt that just fits may write what is left of the context.
     let done = run(&mut engine, &[prompt(vec![4; 95])], &options);
@@ -526,7 +503,7 @@ fn a_cache_that_cannot_fit_is_refused_before_it_starts() {
         expected_tokens: 1,
     };
     let options = Options { batch: 1_000_000, ..Options::default() };
-    let mut engine = Engine::Drift(Box::new(decoder));
+    let mut engine = Engine::from(decoder);
     let error = engine.generate(&[prompt], &options, &Job::default()).unwrap_err().to_string();
     assert!(error.contains("‘batch’") && error.contains("would fit"), "{error}");
 }
@@ -578,12 +555,10 @@ impl Constraint for MostLikely {
 #[test]
 fn a_logit_processor_sees_the_most_likely_token_before_its_mask() {
     let greedy = run(&mut engine("llama-tied"), &prompts(6, |_| Arc::new(Free)), &Options::default());
-    for mut engine in engines("llama-tied") {
-        let found = run(&mut engine, &prompts(6, |_| Arc::new(MostLikely)), &options());
-        for (found, greedy) in found.samples.iter().zip(&greedy.samples) {
-            assert_eq!((&found.tokens, found.end), (&greedy.tokens, greedy.end));
-            assert!(found.forced.iter().all(|forced| *forced));
-        }
-        assert_eq!(found.samples.len(), greedy.samples.len());
+    let found = run(&mut engine("llama-tied"), &prompts(6, |_| Arc::new(MostLikely)), &options());
+    for (found, greedy) in found.samples.iter().zip(&greedy.samples) {
+        assert_eq!((&found.tokens, found.end), (&greedy.tokens, greedy.end));
+        assert!(found.forced.iter().all(|forced| *forced));
     }
+    assert_eq!(found.samples.len(), greedy.samples.len());
 }

@@ -361,11 +361,11 @@ fn bad_input_is_one_line_and_nothing_is_written() {
     folder.file("m.smi", "CCO\n");
     for (arguments, said) in [
         (&["C("][..], "give a SMILES, or --smiles and a file of them"),
-        (&["--smiles", "none.smi"], "none.smi: holds no SMILES: line 1"),
+        (&["--smiles", "none.smi"], "none.smi: contains no SMILES: line 1"),
         (&["--smiles", "absent.smi"], "absent.smi: "),
         (&["CCO", "--tokenizer", "absent"], "absent"),
         (&["--smiles", "m.smi", "-o", "m.smi"], "is an input, which -o would overwrite"),
-        (&["CCO", "--json", "-o", "-"], "stdout is for --json already"),
+        (&["CCO", "--json", "-o", "-"], "--json already writes to stdout"),
     ] {
         let ran = folder.drift(&[&["export-grammar"], arguments].concat());
         assert_eq!((ran.code, ran.stdout.len()), (Some(2), 0), "{}", ran.stderr);

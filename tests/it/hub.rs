@@ -143,7 +143,7 @@ fn what_is_not_there_is_said_with_the_command_that_fetches_it() {
     );
     says(
         &inspect("Own/qwen-like@01"),
-        &["01 is the beginning of 0123456789abcdef", "give more of the commit"],
+        &["01 begins both 0123456789abcdef", "give more characters of the commit"],
     );
     says(&inspect("Own/qwen-like.json"), &["Own/qwen-like.json: No such file or directory"]);
     let eval = ["eval", "--model", "Own/qwen-like@v2", "-q"];
@@ -161,13 +161,16 @@ fn what_is_not_there_is_said_with_the_command_that_fetches_it() {
         &eval,
         &[
             "its generation_config.json in the cache is a link to the blob ",
-            "which is not there; fetch it: hf download Own/qwen-like",
+            "which is missing; fetch it: hf download Own/qwen-like",
         ],
     );
     std::fs::remove_file(link).unwrap();
     // A shard that was not fetched.
     std::fs::remove_file(snapshot.join("model.safetensors")).unwrap();
-    says(&eval, &["Own/qwen-like: is in the cache without its weights; fetch it: hf download Own/qwen-like"]);
+    says(
+        &eval,
+        &["Own/qwen-like: is in the cache, but its weights are missing; fetch it: hf download Own/qwen-like"],
+    );
     put(
         &folder,
         COMMITS[0],
@@ -182,5 +185,5 @@ fn what_is_not_there_is_said_with_the_command_that_fetches_it() {
     std::fs::remove_file(hub.join("refs/main")).unwrap();
     says(&inspect("Own/qwen-like"), &["revision main is not in the cache"]);
     std::fs::remove_dir_all(hub.join("snapshots")).unwrap();
-    says(&inspect("Own/qwen-like"), &["is in the cache, but without files; fetch it"]);
+    says(&inspect("Own/qwen-like"), &["is in the cache, but has no files there; fetch it"]);
 }

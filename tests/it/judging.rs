@@ -283,7 +283,7 @@ fn references_of_every_kind_are_one() {
     judge.add_corpus(&corpus, Some(&["CCO"]), &Job::default()).unwrap();
     assert_eq!(judge.references().count(), 1);
     let error = judge.add_corpus(&corpus, Some(&["CCN"]), &Job::default()).unwrap_err();
-    assert!(error.to_string().contains("hold none of these molecules"), "{error}");
+    assert!(error.to_string().contains("contain none of these molecules"), "{error}");
 }
 
 #[test]

@@ -128,7 +128,7 @@ fn a_model_larger_than_memory_is_refused_before_it_is_read() {
         let line = folder.drift(&["eval", "--model", "model", "--lp", "none", "--engine", engine]).refused();
         assert!(
             line.contains("config.json: the weights on cpu: would take ")
-                && line.contains("take a smaller model"),
+                && line.contains("use a smaller model"),
             "{line}"
         );
     }
@@ -240,7 +240,7 @@ fn the_record_names_the_weights_that_were_loaded() {
     for outside in ["../x.bin", "/etc/passwd", ".."] {
         folder.file("model/model.safetensors.index.json", index(outside));
         let line = folder.drift(&arguments).refused();
-        assert!(line.contains("which is no file name"), "{line}");
+        assert!(line.contains("which is not a file name"), "{line}");
     }
 }
 

@@ -342,7 +342,7 @@ fn the_learning_command_writes_and_refuses() {
     );
     refused(
         &["--merges", "50", "--base", "qwen-like-fused", "--corpus", corpus],
-        "was extended by drift before",
+        "was already extended by drift",
     );
 }
 

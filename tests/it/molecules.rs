@@ -245,10 +245,7 @@ fn what_no_text_can_say_is_refused_and_arrows_are_left_out() {
     let atoms = [("C", [0.0; 3]), ("O", [1.4, 0.0, 0.0])];
     folder.file("radical.sdf", sdf("m", &atoms, &[[1, 2, 1]], "M  RAD  1   2   2\n", &[("smiles", "C[O]")]));
     let (found, said) = encode_in(&folder, "radical.sdf", &[]);
-    assert!(
-        found.is_empty() && said.contains("no text can be read back as the SMILES: its radicals"),
-        "{said}"
-    );
+    assert!(found.is_empty() && said.contains("no text reads back as the SMILES: its radicals"), "{said}");
     // Zinc beside methylamine.
     let zinc = "8\nsmiles=C[NH2]->[Zn]\nC 0 0 0\nN 1.47 0 0\nZn 2.2 1.9 0\nH 1.8 -0.5 0.8\nH 1.8 -0.5 -0.8\nH -0.4 1 0\n\
                 H -0.4 -0.5 0.9\nH -0.4 -0.5 -0.9\n";

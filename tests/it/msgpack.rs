@@ -120,7 +120,7 @@ fn deep_nesting_and_huge_lengths_are_refused() {
     deep.resize(10_000, 0x91);
     assert_eq!(
         refusal(&deep),
-        "crude.msgpack: byte 68: nested deeper than 64 levels; is it whole, and GEOM's *_crude.msgpack?"
+        "crude.msgpack: byte 68: nested deeper than 64 levels; check that it is complete, and GEOM's *_crude.msgpack"
     );
     for huge in [
         &[0xdf, 0xff, 0xff, 0xff, 0xff][..],

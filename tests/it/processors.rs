@@ -326,7 +326,7 @@ fn what_a_template_cannot_do_is_refused() {
         LogitProcessor::new(ProcessorKind::Allowlist, fused.clone(), Encoding::FIXED, Some(&placeholder), 0)
             .unwrap();
     let error = processor.constraint("[C]<>").err().unwrap().to_string();
-    assert!(error.contains(": token `<0.` holds a bracket and digits"), "{error}");
+    assert!(error.contains(": token `<0.` contains a bracket and digits"), "{error}");
 
     let separate = extended("qwen-like", &SEPARATE);
     let processor = LogitProcessor::new(

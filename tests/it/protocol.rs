@@ -102,7 +102,7 @@ fn references_beside_smiles_and_twice_as_many_texts() {
     let ran = eval(&folder, &[&arguments[..], &more].concat());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(
-        ran.stderr.contains("of molecules that are not asked for; molecules without a reference: 1"),
+        ran.stderr.contains("of molecules that were not asked for; molecules without a reference: 1"),
         "{}",
         ran.stderr
     );
@@ -167,7 +167,8 @@ fn references_that_cannot_be_used_are_told_apart() {
     folder.file("references.txt", text(&found, Encoding::FIXED));
     folder.file("bare.xyz", "3\nwater\nO 0 0 0\nH 0 0 1\nH 0 1 0\n");
     let with = |references: &str| eval(&folder, &["--smiles", "some.smi", "--references", references]);
-    with("references.txt").refused_for("hold no molecule that is asked for, but 2 others, such as");
+    with("references.txt")
+        .refused_for("contain none of the molecules that were asked for, but 2 others, such as");
     with("bare.xyz").refused_for("none of its 1 conformers has its atoms in the order of a SMILES");
     with("missing.sdf").refused_for("missing.sdf");
     eval(&folder, &["--corpus", "bare.xyz"])

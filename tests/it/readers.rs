@@ -256,7 +256,7 @@ fn a_folder_of_mixed_content() {
     assert_eq!(
         skipped,
         [
-            ("/b/rows.gz".to_owned(), "line 3", "no field holds enriched SMILES"),
+            ("/b/rows.gz".to_owned(), "line 3", "no field contains enriched SMILES"),
             ("/c.tar:README".to_owned(), "file", "unknown content"),
             ("/empty".to_owned(), "file", "the file is empty"),
             ("/summary.csv".to_owned(), "file", "unknown content"),

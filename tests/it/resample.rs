@@ -6,9 +6,9 @@ use std::sync::Arc;
 use drift::constraint::{Constraint, Mask, State};
 use drift::generate::{End, Engine, Generated, Options, Prompt, Resampling, Sampling};
 use drift::job::Job;
-use drift::model::{Decoder, Device, Feed, HiddenStates, Room};
+use drift::model::{Decoder, Feed, HiddenStates, Room};
 
-use crate::model::{load, model, on_threads};
+use crate::model::{load, on_threads};
 
 const END: u32 = 2;
 /// Closes a block.
@@ -94,7 +94,7 @@ fn prompt(
 }
 
 fn engine(name: &str) -> Engine {
-    Engine::Drift(Box::new(load(name)))
+    load(name).into()
 }
 
 fn resampling(draws: usize) -> Option<Resampling> {
@@ -337,9 +337,4 @@ fn what_cannot_be_resampled_is_refused() {
     assert!(refusal(&mut own, options(1)).contains("give at least 2"));
     let greedy = refusal(&mut own, Options { sampling: Sampling::GREEDY, ..options(4) });
     assert!(greedy.contains("greedy"), "{greedy}");
-    if cfg!(feature = "baseline") {
-        let mut theirs = Engine::candle_transformers(&model("qwen3-tied"), &Device::cpu()).unwrap();
-        let refused = refusal(&mut theirs, options(4));
-        assert!(refused.contains("candle-transformers"), "{refused}");
-    }
 }

@@ -297,23 +297,23 @@ fn models_that_do_not_match_are_refused() {
     let whole = (EMBEDDING, Dtype::I8, vec![rows, HIDDEN], vec![0; rows * HIDDEN]);
     assert!(
         refused(&of(&[whole]))
-            .contains("holds I8, not F32, F16 or BF16; give weights that are not quantised")
+            .contains("contains I8, not F32, F16 or BF16; give weights that are not quantised")
     );
     let cube = (EMBEDDING, Dtype::F32, vec![rows, HIDDEN, 1], good().3);
     assert!(refused(&of(&[cube])).contains("not [rows, hidden]"));
     let mut damaged = good();
     damaged.3[..4 * HIDDEN * rows].chunks_mut(4).for_each(|x| x.copy_from_slice(&f32::NAN.to_le_bytes()));
-    assert!(refused(&of(&[damaged])).contains("holds NaN at column 0; the checkpoint is damaged"));
+    assert!(refused(&of(&[damaged])).contains("contains NaN at column 0; the checkpoint is damaged"));
     folder.file("untied/model.safetensors", safetensors(&[good()]));
     folder.file("untied/config.json", "{\"tie_word_embeddings\": false}");
     assert!(refused(&folder.path().join("untied")).contains("no tensor whose name ends in lm_head.weight"));
     assert!(refused(&folder.path().join("nowhere")).contains("nowhere"));
     std::fs::create_dir(folder.path().join("empty")).unwrap();
-    assert!(refused(&folder.path().join("empty")).contains("holds neither model.safetensors nor"));
+    assert!(refused(&folder.path().join("empty")).contains("contains neither model.safetensors nor"));
     let index = |map: Value| {
         folder.file("index/model.safetensors.index.json", json!({"weight_map": map}).to_string())
     };
-    assert!(refused(&index(json!({EMBEDDING: "../m.safetensors"}))).contains("which is no file name"));
+    assert!(refused(&index(json!({EMBEDDING: "../m.safetensors"}))).contains("which is not a file name"));
     assert!(refused(&index(json!(3))).contains("has no weight_map"));
     index(json!({EMBEDDING: "m.safetensors"}));
     folder.file("index/m.safetensors", safetensors(&[norm()]));

@@ -160,7 +160,10 @@ fn a_line_that_was_cut_is_written_again() {
     folder.file(&path, &content[..cut]);
     let arguments = ["merge", "shard1", "shard2", "-o", "other"];
     let line = folder.drift(&arguments).refused();
-    assert!(line.contains("shard2: holds shard 2/2, which is not finished; run its command again"), "{line}");
+    assert!(
+        line.contains("shard2: contains shard 2/2, which is not finished; run its command again"),
+        "{line}"
+    );
     let ran = eval(&folder, &["--shard", "2/2", "-o", "shard2"]);
     assert!(ran.code == Some(0) && ran.stderr.starts_with("continues after "), "{}", ran.stderr);
     merge(&folder, &["shard1".to_owned(), "shard2".to_owned()]);
@@ -192,16 +195,19 @@ fn what_cannot_be_merged_is_refused_in_one_line() {
     let refused = |shards: &[&str]| folder.drift(&[&["merge", "-o", "out"], shards].concat()).refused();
     for (shards, part) in [
         (&["a", "b"][..], "the shards: shards are missing: 3 of 3; give their folders too, or --partial"),
-        (&["a", "b", "again"], "again: holds shard 1/3, as a does; leave one of them out"),
+        (&["a", "b", "again"], "again: contains shard 1/3, as a does; leave one of them out"),
         (
             &["a", "b", "seed"],
-            "seed: is of other work than a: --seed is not given there, 1 here; leave it out",
+            "seed: belongs to other work than a: --seed is not given there, 1 here; leave it out",
         ),
         (&["a", "b", "preset"], "--preset is not given there, greedy here"),
         (&["a", "b", "model"], "--model is not given there"),
         (&["a", "b", "two"], "it is shard 2/2, not one of 3"),
-        (&["a", "b", "whole"], "whole: holds no shard.jsonl; give the folders that shards were written to"),
-        (&["a", "nowhere"], "nowhere: holds no shard.jsonl"),
+        (
+            &["a", "b", "whole"],
+            "whole: contains no shard.jsonl; give the folders that shards were written to",
+        ),
+        (&["a", "nowhere"], "nowhere: contains no shard.jsonl"),
     ] {
         let line = refused(shards);
         assert!(line.contains(part), "{shards:?}: {line}");
@@ -211,10 +217,10 @@ fn what_cannot_be_merged_is_refused_in_one_line() {
     let (first, rest) = manifest.split_once('\n').unwrap();
     let older = first[9..].replace("\"version\":\"", "\"version\":\"0.0.");
     folder.file(&format!("older/{FILE}"), format!("{:08x} {older}\n{rest}", crc(older.as_bytes())));
-    assert!(refused(&["a", "older"]).contains("older: is of other work than a: drift is "));
+    assert!(refused(&["a", "older"]).contains("older: belongs to other work than a: drift is "));
     std::fs::remove_dir_all(folder.path().join("older")).unwrap();
     // The same folder for two, and for other work.
-    run(&["--shard", "2/3", "-o", "a"]).refused_for("is of other work: it is shard 1/3, not shard 2/3");
+    run(&["--shard", "2/3", "-o", "a"]).refused_for("belongs to other work: it is shard 1/3, not shard 2/3");
     run(&["--shard", "1/3", "--seed", "7", "-o", "a"]).refused_for("--seed is not given there, 7 here");
     let (_lock, _) = Journal::open::<Value>(&folder.path().join("a").join(FILE)).unwrap();
     run(&["--shard", "1/3", "-o", "a"]).refused_for("is being written by another process");
@@ -252,10 +258,10 @@ fn shards_of_other_molecules_do_not_mix() {
     folder.file("some.smi", "CCO\nCC=O\nCO\n");
     run("2/2", "b").good();
     run("1/2", "a")
-        .refused_for("the work: was begun with other files of molecules, references or placeholders");
+        .refused_for("the work: was started with other files of molecules, references or placeholders");
     folder
         .drift(&["merge", "a", "b", "-o", "out"])
-        .refused_for("shard 2/2: is of other files than the others of molecules");
+        .refused_for("shard 2/2: was made from other files than the others of molecules");
     assert!(!folder.path().join("out").exists());
 }
 
@@ -305,7 +311,7 @@ fn jobs_are_written_for_people_to_read() {
         ran.refused_for(part);
         assert!(folder.listing().is_empty(), "{more:?}");
     }
-    folder.drift(&["slurm", "status", "nowhere"]).refused_for("nowhere: holds no shards");
+    folder.drift(&["slurm", "status", "nowhere"]).refused_for("nowhere: contains no shards");
     let more =
         ["--array", "3", "--gres", "gpu:h100:1", "--time", "2:00:00", "--mem", "8G", "--sbatch", "exclusive"];
     let ran = slurm(&[&more[..], &["-o", "my out", "--texts", "all texts.jsonl"]].concat());
@@ -331,7 +337,7 @@ fn jobs_are_written_for_people_to_read() {
         !merge.contains("gres") && merge.contains("mem=8G") && merge.contains("all texts.jsonl'\n"),
         "{merge}"
     );
-    folder.drift(&["slurm", "status", "my out"]).refused_for("no shard has kept anything yet");
+    folder.drift(&["slurm", "status", "my out"]).refused_for("no shard has finished anything yet");
     // Both files do what Slurm would let them.
     for task in ["1", "2", "3"] {
         let variables =

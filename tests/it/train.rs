@@ -702,7 +702,7 @@ fn a_tokenizer_without_an_end_and_a_corpus_without_conformers_are_refused() {
     let run = |arguments: &str| folder.drift(&arguments.split(' ').collect::<Vec<_>>());
     let ran = run("train-model --tokenizer endless --arch qwen3 --steps 1 -o out");
     assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("endless: has no end of text (EOS)"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("endless: has no end-of-text token (EOS)"), "{}", ran.stderr);
 
     folder.file("chains.xyz", "2\nwater\nO 0 0 0\nC 0 0 1.1\n");
     let ran = run("train-model --tokenizer qwen-like --arch qwen3 --corpus chains.xyz --steps 1 -o out");

@@ -367,7 +367,7 @@ fn checkpoints_that_cannot_be_carried_on_are_refused_in_one_line() {
     assert!(line.contains("`model.layers.1."), "{line}");
     std::fs::remove_file(folder.path().join("narrow/model-0.safetensors")).unwrap();
     let line = run("--init narrow").refused();
-    assert!(line.contains("model-0.safetensors") && line.contains("which is not there"), "{line}");
+    assert!(line.contains("model-0.safetensors") && line.contains("which is missing"), "{line}");
     assert!(run("--init nowhere").refused().contains("nowhere/config.json"));
 
     let mut small = checkpoint(&folder, "base", Architecture::Llama, Dtype::BF16);
@@ -389,7 +389,7 @@ fn checkpoints_that_cannot_be_carried_on_are_refused_in_one_line() {
     small.vocab_size = 1549;
     folder.file("base/config.json", small.to_json());
     let line = run("--init base --tokenizer qwen-like-separate").refused();
-    assert!(line.contains("1549 rows; make rows for them first, with drift extend-model"), "{line}");
+    assert!(line.contains("1549 rows; add rows for them first, with drift extend-model"), "{line}");
     assert!(!folder.path().join("out").exists(), "nothing was written");
 }
 
@@ -430,7 +430,7 @@ fn a_disk_that_fills_up_leaves_the_checkpoint_that_was_there() {
         .unwrap();
     let line = Ran::from(output).refused();
     assert!(
-        line.contains("out/model.safetensors: File too large; make room, or give another place"),
+        line.contains("out/model.safetensors: File too large; make room, or write to another place"),
         "{line}"
     );
     assert_eq!(folder.listing(), before);

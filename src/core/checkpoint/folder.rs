@@ -28,7 +28,7 @@ pub const WEIGHTS: &str = "model.safetensors";
 pub const INDEX: &str = "model.safetensors.index.json";
 
 /// What to do about weights that only PyTorch reads.
-const CONVERT: &str = "convert it to safetensors: docs/use.md, extend-model, has the lines";
+const CONVERT: &str = "convert it to safetensors as docs/use.md, extend-model, shows";
 
 /// No real file of settings is larger.
 const MAX_SETTINGS_BYTES: u64 = 1 << 26;
@@ -116,9 +116,9 @@ impl ModelFolder {
     pub fn needed_weights(&self) -> Result<PathBuf> {
         self.weights().ok_or_else(|| {
             let (problem, remedy) = match self.other_layout() {
-                Some((layout, remedy)) => (format!("holds {layout}, not {WEIGHTS}"), remedy),
+                Some((layout, remedy)) => (format!("contains {layout}, not {WEIGHTS}"), remedy),
                 None => (
-                    format!("holds neither {WEIGHTS} nor {INDEX}"),
+                    format!("contains neither {WEIGHTS} nor {INDEX}"),
                     "give the folder of a Hugging Face checkpoint, or a safetensors file",
                 ),
             };
@@ -153,7 +153,7 @@ impl ModelFolder {
 pub(super) fn check_plain(path: &Path) -> Result<()> {
     match std::fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => {
-            Err(Error::input(path.display(), "is no plain file", "give the file itself"))
+            Err(Error::input(path.display(), "is not a regular file", "give the file itself"))
         }
         // That it is not there is for whoever opens it to say.
         _ => Ok(()),

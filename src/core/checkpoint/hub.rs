@@ -36,7 +36,9 @@ pub fn locate(given: &Path, wanted: Wanted) -> Result<PathBuf> {
     // The only place that asks where the cache of models is.
     match cache(&|name| std::env::var_os(name)) {
         Some(cache) => HubCache { folder: cache }.find(&name, wanted),
-        None => Err(name.refuse("is no path, and no HOME says where the cache of Hugging Face is")),
+        None => {
+            Err(name.refuse("is not a path, and HOME is not set, so the Hugging Face cache cannot be found"))
+        }
     }
 }
 
@@ -144,7 +146,7 @@ impl HubCache {
         let repository = self.folder.join(format!("models--{}--{}", name.organisation, name.name));
         if !repository.is_dir() {
             let cache = self.folder.display();
-            return Err(name.refuse(format!("is no path, and not in the cache of Hugging Face, {cache}")));
+            return Err(name.refuse(format!("is neither a path nor in the Hugging Face cache, {cache}")));
         }
         let snapshot = repository.join("snapshots").join(commit(&repository, name)?);
         check(&snapshot, wanted).map_err(|problem| name.refuse(problem))?;
@@ -169,12 +171,12 @@ fn commit(repository: &Path, name: &HubName) -> Result<String> {
         // A whole commit first, though it could be the beginning of another folder's name.
         _ if commits.contains(&wanted) => Ok(wanted),
         (Some(first), Some(second)) => {
-            let problem = format!("{wanted} is the beginning of {first} and of {second}");
+            let problem = format!("{wanted} begins both {first} and {second}");
             let place = format!("{}/{}@{revision}", name.organisation, name.name);
-            Err(Error::input(place, problem, "give more of the commit"))
+            Err(Error::input(place, problem, "give more characters of the commit"))
         }
         (Some(commit), None) => Ok(commit.clone()),
-        (None, _) if commits.is_empty() => Err(name.refuse("is in the cache, but without files")),
+        (None, _) if commits.is_empty() => Err(name.refuse("is in the cache, but has no files there")),
         (None, _) => {
             let shown: Vec<&str> =
                 commits.iter().take(2).map(|commit| commit.get(..8).unwrap_or(commit)).collect();
@@ -192,7 +194,7 @@ fn check(snapshot: &Path, wanted: Wanted) -> Result<(), String> {
         if !path.exists() {
             let target = std::fs::read_link(&path).unwrap_or_default();
             let [link, blob] = [&path, &target].map(|path| file_name(path));
-            return Err(format!("its {link} in the cache is a link to the blob {blob}, which is not there"));
+            return Err(format!("its {link} in the cache is a link to the blob {blob}, which is missing"));
         }
     }
     let folder = ModelFolder::new(snapshot);
@@ -216,7 +218,7 @@ fn check_weights(folder: &ModelFolder) -> Result<(), String> {
     let Some(file) = folder.weights() else {
         return match folder.other_layout() {
             Some(_) => Ok(()),
-            None => Err("is in the cache without its weights".to_owned()),
+            None => Err("is in the cache, but its weights are missing".to_owned()),
         };
     };
     let files = WeightFiles::find(&file, "").map_err(|e| e.to_string())?;

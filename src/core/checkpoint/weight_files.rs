@@ -41,7 +41,7 @@ impl WeightFiles {
             // A name, not a path: an index does not lead out of its folder.
             let plain = shard.as_str().filter(|name| Path::new(name).file_name() == Some(name.as_ref()));
             let name =
-                plain.ok_or_else(|| refuse(format!("{tensor} is in {shard}, which is no file name")))?;
+                plain.ok_or_else(|| refuse(format!("{tensor} is in {shard}, which is not a file name")))?;
             Ok((tensor.clone(), folder.path().join(name)))
         };
         map.iter().map(shard).collect::<Result<_>>().map(WeightFiles::Shards)

@@ -29,7 +29,7 @@ struct Reader<'t> {
 pub(super) fn bracket(text: &[u8]) -> Result<(Atom, usize), &'static str> {
     let mut reader = Reader { text, at: 1 };
     let isotope = reader.number()?;
-    let mut atom = reader.element().ok_or("no element in brackets")?;
+    let mut atom = reader.element().ok_or("no element inside the brackets")?;
     atom.isotope = isotope.unwrap_or(0);
     if atom.element != 1 || !atom.bracket {
         atom.chirality = reader.chirality()?;
@@ -40,7 +40,7 @@ pub(super) fn bracket(text: &[u8]) -> Result<(Atom, usize), &'static str> {
     }
     atom.charge = reader.charge()?;
     if reader.take(":") {
-        atom.map = reader.number()?.ok_or("no number behind `:`")?;
+        atom.map = reader.number()?.ok_or("no number after `:`")?;
     }
     if reader.take("]") { Ok((atom, reader.at)) } else { Err("unclosed or unknown atom in brackets") }
 }

@@ -142,10 +142,10 @@ pub enum SmilesProblem {
     #[error("its stereo cannot be written without its hydrogens")]
     Stereo,
     /// Its rings cannot be perceived.
-    #[error("an atom or bond of no known kind, so that nothing can be said of its rings")]
+    #[error("an atom or bond of unknown kind, so its rings cannot be perceived")]
     Unperceived,
     /// An aromatic atom stands in no ring.
-    #[error("atom {0} is aromatic and in no ring")]
+    #[error("atom {0} is aromatic but not in a ring")]
     NotInRing(usize),
 }
 

@@ -15,7 +15,7 @@ use super::search::{BondColours, Ended, Question, are_same, colours, isomorphism
 /// Orders that are kept; a molecule with more is searched again for each conformer.
 const MAX_ORDERS: usize = 64;
 
-/// Heavy atoms nearer than this, in Å, lie at one place.
+/// Heavy atoms nearer than this, in Å, have the same position.
 const ONE_PLACE_ANGSTROM: f64 = 0.1;
 
 /// The molecule of a SMILES, to which files' molecules are compared.
@@ -119,7 +119,7 @@ impl SmilesMolecule {
     /// that keep bonds and stereo, the one whose numbers come first. And the stereo of the coordinates that the SMILES leaves open.
     ///
     /// # Errors
-    /// If there is none, or two heavy atoms lie at one place.
+    /// If there is none, or two heavy atoms have the same position.
     pub fn order(
         &mut self,
         pairing: &AtomMapping,
@@ -321,7 +321,7 @@ fn labels_differ(asked: &LabelledGraph, file: &LabelledGraph) -> Option<String> 
     Some(format!("{missing} is missing, {over} is over"))
 }
 
-/// Whether two heavy atoms lie at one place.
+/// Whether two heavy atoms have the same position.
 fn one_place(graph: &LabelledGraph, place: &dyn Fn(usize) -> [f64; 3]) -> Result<(), Mismatch> {
     let n = graph.labels.len();
     let points: Vec<[f64; 3]> = (0..n).map(place).collect();

@@ -12,7 +12,7 @@ pub enum Mismatch {
     #[error("{0}")]
     Smiles(String),
     /// The file's own atoms and bonds are no molecule.
-    #[error("the file's bonds are no molecule: {0}")]
+    #[error("the file's bonds do not form a valid molecule: {0}")]
     File(String),
     /// Other atoms.
     #[error("its atoms are {file}, those of the SMILES {smiles}")]
@@ -23,25 +23,25 @@ pub enum Mismatch {
         smiles: String,
     },
     /// The same elements, but other charges, isotopes, hydrogens or valences.
-    #[error("its atoms are not those of the SMILES: {0}")]
+    #[error("its atoms differ from the SMILES: {0}")]
     Atoms(String),
     /// The same atoms, bonded otherwise.
-    #[error("its bonds are not those of the SMILES")]
+    #[error("its bonds differ from the SMILES")]
     Bonds,
     /// The same graph, other stereo.
-    #[error("its stereo is not that of the SMILES: {0}")]
+    #[error("its stereo differs from the SMILES: {0}")]
     Stereo(StereoDifference),
     /// The SMILES says less than the coordinates.
     #[error("the SMILES leaves stereo open: {0}")]
     Open(StereoDifference),
     /// A text of it would be read back as another molecule.
-    #[error("no text can be read back as the SMILES: {0}")]
+    #[error("no text reads back as the SMILES: {0}")]
     Unreadable(&'static str),
     /// Two heavy atoms at one place.
-    #[error("atoms {0} and {1} lie at one place")]
+    #[error("atoms {0} and {1} have the same position")]
     OnePlace(usize, usize),
     /// The graph has too much symmetry to be gone through.
-    #[error("the molecule has too much symmetry: no order of atoms was found in the steps that are tried")]
+    #[error("the molecule is too symmetric: no order of atoms was found within the step limit")]
     Symmetry,
 }
 

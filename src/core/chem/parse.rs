@@ -85,7 +85,7 @@ impl<'t> Parser<'t> {
 
     fn end(self) -> Result<Graph, SmilesProblem> {
         if self.before != Before::Complete && !self.text.is_empty() {
-            return self.error("ends where an atom must follow");
+            return self.error("ends where an atom is expected");
         }
         if !self.branches.is_empty() {
             return self.error("unclosed `(`");
@@ -145,7 +145,7 @@ impl<'t> Parser<'t> {
         } else {
             match organic(self.rest()) {
                 Some(atom) => atom,
-                None => return self.error("no atom, bond or ring number"),
+                None => return self.error("expected an atom, bond or ring number"),
             }
         };
         let symbol = match self.before {
@@ -215,7 +215,7 @@ impl<'t> Parser<'t> {
         // No bond between them is older than the later one of them.
         let since = self.first_bonds[open.atom.max(atom)];
         if open.atom == atom || self.graph.bonds[since..].iter().any(joined) {
-            return self.error("ring bond between atoms that are bonded already");
+            return self.error("ring bond between atoms that are already bonded");
         }
         // Whichever end says what the bond is; the first one if both do.
         let symbol = match (open.symbol, symbol) {

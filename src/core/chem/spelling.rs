@@ -47,7 +47,7 @@ pub fn foreign(smiles: &str) -> Option<&'static str> {
 fn foreign_in(read: &SmilesReading<'_>) -> Option<&'static str> {
     let SmilesReading { text, written, removed, molecule, .. } = read;
     if removed.contains(&true) {
-        return Some("a hydrogen that is an atom of its own");
+        return Some("a hydrogen written as a separate atom");
     }
     if molecule
         .atoms
@@ -55,9 +55,9 @@ fn foreign_in(read: &SmilesReading<'_>) -> Option<&'static str> {
         .zip(&written.atoms)
         .any(|(sanitised, written)| sanitised.charge != written.charge)
     {
-        return Some("charges that RDKit sets apart");
+        return Some("charges that RDKit would separate");
     }
-    let brackets = || written.implied_brackets().next().map(|_| "brackets that are implied");
+    let brackets = || written.implied_brackets().next().map(|_| "brackets that are not needed");
     bonds(written, &molecule.in_ring())
         .or_else(|| layout(text))
         .or_else(|| aromaticity(read))
@@ -70,11 +70,11 @@ fn bonds(graph: &Graph, rings: &[bool]) -> Option<&'static str> {
     for (bond, in_ring) in graph.bonds.iter().zip(rings) {
         match bond.order {
             Order::Single if bond.explicit && !aromatic(bond.atoms) => {
-                return Some("a single bond that is implied");
+                return Some("a single bond that need not be written");
             }
-            Order::Aromatic if bond.explicit => return Some("an aromatic bond that is implied"),
+            Order::Aromatic if bond.explicit => return Some("an aromatic bond that need not be written"),
             Order::Aromatic if !in_ring => {
-                return Some("a single bond between aromatic atoms that is not written");
+                return Some("an unwritten single bond between aromatic atoms");
             }
             _ => {}
         }
@@ -104,7 +104,7 @@ fn layout(smiles: &str) -> Option<&'static str> {
                 } else {
                     let least = (1..).find(|number| !open.contains_key(number))?;
                     if number != least || (length == 3) != (number > 9) {
-                        return Some("a ring number that is not the least one free");
+                        return Some("a ring number that is not the lowest free one");
                     }
                     open.insert(number, false);
                 }

@@ -1,7 +1,8 @@
 //! What a position template holds in place of coordinates.
 
 use crate::encoding::{Encoding, Precision, TrailingZeros};
-use crate::error::{Error, Parameter, Result};
+use crate::error::{Error, Result};
+use crate::parameter;
 use crate::text::partition::Partition;
 use crate::text::skeleton::placed;
 
@@ -47,8 +48,8 @@ impl Placeholder {
             None => Ok(()),
             Some((text, problem)) => {
                 let zeros = some_numbers(encoding);
-                let problem = format!("`{text}` is not the inside of a slot of {encoding}: {problem}");
-                Err(Error::parameter(Parameter::Placeholder, problem, format!("give one such as {zeros}")))
+                let problem = format!("`{text}` is not the content of a slot of {encoding}: {problem}");
+                Err(Error::parameter(parameter::PLACEHOLDER, problem, format!("give one such as {zeros}")))
             }
         }
     }

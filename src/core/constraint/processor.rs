@@ -12,7 +12,8 @@ use super::truncating::Truncating;
 use super::vocabulary::NumberTokens;
 use super::{Constraint, DeviceRule, Mask, State};
 use crate::encoding::Encoding;
-use crate::error::{Error, Parameter, Result};
+use crate::error::{Error, Result};
+use crate::parameter;
 use crate::text::skeleton::{Spelling, spelling_conflict};
 use crate::tokenizer::Tokenizer;
 
@@ -84,7 +85,7 @@ impl std::str::FromStr for ProcessorKind {
         ProcessorKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
             let names: Vec<&str> = ProcessorKind::ALL.iter().map(|kind| kind.name()).collect();
             Error::parameter(
-                Parameter::Lp,
+                parameter::LP,
                 format!("there is no `{name}`"),
                 format!("give {}", names.join(", ")),
             )
@@ -153,7 +154,7 @@ impl LogitProcessor {
             let problem = format!("the processor `{}` needs one", kind.name());
             let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
             let given =
-                placeholder.ok_or_else(|| Error::parameter(Parameter::Placeholder, problem, remedy))?;
+                placeholder.ok_or_else(|| Error::parameter(parameter::PLACEHOLDER, problem, remedy))?;
             given.check(dialect)?;
             Ok::<_, Error>(given.clone())
         };
@@ -210,7 +211,7 @@ impl LogitProcessor {
         if let Some(conflict) =
             self.spelling.and_then(|c| spelling_conflict(Spelling::from_skeleton(skeleton), c))
         {
-            let remedy = "take the skeleton from the same writer as the training text";
+            let remedy = "write the skeleton with the program that wrote the training text";
             return Err(Error::input(crate::error::excerpt(skeleton.as_bytes()), conflict, remedy));
         }
         // The model never saw another spelling, so its texts would be judged for the prompt's fault.

@@ -57,11 +57,11 @@ impl Template {
         for token in tokens.iter().filter(|token| token.class == TokenRole::Copy && token.text.len() > 1) {
             if mixes(token.start, token.end) {
                 let problem = format!(
-                    "token `{}` holds {} and digits, so a position template cannot leave the digits free",
+                    "token `{}` contains {} and digits, so a position template cannot leave the digits free",
                     token.text,
                     if token.text.contains(['<', '>']) { "a bracket" } else { "text around a slot" }
                 );
-                let remedy = "take the automaton, or a tokenizer of the kind `separate`";
+                let remedy = "use the automaton, or a tokenizer of the kind `separate`";
                 return Err(Error::input(&tokenizer.name, problem, remedy));
             }
         }

@@ -17,10 +17,10 @@ pub fn is_three_numbers(text: &str, separator: &str) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BlockError {
     /// It does not hold three numbers.
-    #[error("block holds {0} numbers, not three")]
+    #[error("block contains {0} numbers, not three")]
     Count(usize),
     /// It does not hold the one number that it should.
-    #[error("slot holds {0} numbers, not one")]
+    #[error("slot contains {0} numbers, not one")]
     NotOne(usize),
     /// It ends before its numbers do.
     #[error("slot ends after {0} of {1} digits")]
@@ -294,7 +294,7 @@ mod tests {
         let read = |text: &str| v1.parse_numbers(text.as_bytes(), false).map(|(values, _)| values);
         assert_eq!(read("390,000,840"), Ok([390, 0, 840]));
         for (text, problem) in [
-            ("390,000", "block holds 2 numbers, not three"),
+            ("390,000", "block contains 2 numbers, not three"),
             ("390,000,841", "number `841`: beyond 0 to 840"),
             ("390,000,1000", "number `1000`: beyond 0 to 840"),
             ("390,000,84", "number `84`: not a whole number of 3 digits"),

@@ -120,7 +120,7 @@ pub enum NumberError {
         high: Fixed,
     },
     /// A code in place of a coordinate, or the other way.
-    #[error("its numbers are codes, which no coordinate can be written as")]
+    #[error("its numbers are codes, so no coordinate can be written")]
     NoCoordinate,
 }
 

@@ -256,7 +256,7 @@ impl Definition {
                     .any(|byte| digit(byte) || !(byte.is_ascii_graphic() || byte == b' ' || byte == b'\n'))
             {
                 return Err(format!(
-                    "{around:?} cannot stand around numbers: it holds digits, signs or points, or is no ASCII"
+                    "{around:?} cannot stand around numbers: it contains digits, signs or points, or is not ASCII"
                 ));
             }
         }
@@ -266,7 +266,7 @@ impl Definition {
             return Err(format!("{close:?} cannot close a slot whose numbers stand {separator:?} apart"));
         }
         if self.numbers == 1 && open.is_empty() {
-            return Err("a single number needs something before it".to_owned());
+            return Err("a single number needs text before it".to_owned());
         }
         self.check_number()
     }
@@ -310,7 +310,7 @@ impl Definition {
                 ));
             }
         } else if self.close.is_empty() {
-            return Err("numbers of more than one length need something that closes a slot".to_owned());
+            return Err("numbers of varying length need text that closes the slot".to_owned());
         }
         Ok(())
     }

@@ -56,7 +56,7 @@ pub enum BinsError {
     },
     /// A range or step that gives no edges, or too many.
     #[error(
-        "low {low}, high {high} and step {step} give no bins; give low < high and a step that parts them into at most 100,000"
+        "low {low}, high {high} and step {step} give no bins; give low < high and a step that divides the range into at most 100,000"
     )]
     Range {
         /// Å.

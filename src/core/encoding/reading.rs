@@ -60,7 +60,7 @@ impl Reading {
     pub fn keep(self, coordinates: &[[Fixed; 3]]) -> Result<(), String> {
         let skips = self.out_of_range == OutOfRange::Skip && !self.encoding.is_decimal();
         if skips && coordinates.iter().any(|values| self.encoding.has_tail(values)) {
-            return Err(format!("a coordinate beyond the range of {}", self.encoding));
+            return Err(format!("a coordinate outside the range of {}", self.encoding));
         }
         Ok(())
     }

@@ -197,7 +197,7 @@ pub fn hash_file(path: &Path, job: &Job) -> Result<InputHash> {
 /// The error of a file larger than any of its kind.
 pub fn too_large(place: impl AsRef<Path>, limit: u64) -> Error {
     let problem = format!("larger than {} MiB", limit >> 20);
-    Error::input(place.as_ref().display(), problem, "is this the right file?")
+    Error::input(place.as_ref().display(), problem, "check that this is the right file")
 }
 
 #[cfg(test)]

@@ -292,7 +292,7 @@ fn destination(named: &Path) -> Result<PathBuf> {
         return Err(Error::input(named.display(), problem, "give the name of a file"));
     }
     if target.file_name().is_none() {
-        return Err(Error::input(named.display(), "is no file name", "give the name of a file"));
+        return Err(Error::input(named.display(), "is not a file name", "give the name of a file"));
     }
     let folder = parent(&target);
     if !folder.is_dir() {

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::error::{Error, Parameter, Result};
+use crate::error::{Error, Result};
+use crate::parameter;
 
 /// What is done to the logits that a logit processor left, in this order, as transformers does: temperature, top-k,
 /// top-p, min-p. The rest is renormalised and drawn from.
@@ -51,7 +52,7 @@ impl Sampling {
         };
         let sampling = parsed.ok_or_else(|| {
             let remedy = "give greedy, qwen3, top-p-P-tT or min-p-P-tT, such as top-p-0.8-t1.2";
-            Error::parameter(Parameter::Preset, format!("there is no preset `{name}`"), remedy)
+            Error::parameter(parameter::PRESET, format!("there is no preset `{name}`"), remedy)
         })?;
         sampling.check().map(|()| sampling)
     }
@@ -85,7 +86,7 @@ impl Sampling {
         ];
         match wrong.iter().find(|(_, wrong, _)| *wrong) {
             Some((name, _, remedy)) => Err(Error::parameter(
-                Parameter::Preset,
+                parameter::PRESET,
                 format!("{name} is out of range"),
                 format!("give {remedy}"),
             )),

@@ -29,7 +29,7 @@ impl BlockTokens {
     pub fn from_ends(ends: &[usize], tokenizer: &Tokenizer) -> Result<Self> {
         block_tokens(ends).ok_or_else(|| {
             let problem = format!("a block takes {} tokens", ends.len());
-            crate::Error::input(&tokenizer.name, problem, "blocks hold three numbers below 10⁵ Å")
+            crate::Error::input(&tokenizer.name, problem, "blocks contain three numbers below 10⁵ Å")
         })
     }
 }

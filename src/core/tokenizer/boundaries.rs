@@ -179,7 +179,7 @@ impl TokenBoundaries {
     pub fn separate_digits(&self) -> Result<(), String> {
         match &self.crossing {
             Some(token) => {
-                Err(format!("token `{}` holds a digit beside another character", token.escape_debug()))
+                Err(format!("token `{}` joins a digit with another character", token.escape_debug()))
             }
             None => Ok(()),
         }

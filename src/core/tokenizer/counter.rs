@@ -58,10 +58,10 @@ impl<'t> Counter<'t> {
         let encode =
             |reason| Counter { tokenizer, encoding, tables: None, method: Method::Encode { reason } };
         if !dialect.is_bracketed() || dialect.separator() != "," {
-            return Ok(encode("tables are of blocks between brackets with commas".into()));
+            return Ok(encode("tables cover only blocks in brackets with commas".into()));
         }
         if !dialect.is_decimal() {
-            return Ok(encode("tables are of decimals".into()));
+            return Ok(encode("tables cover only decimals".into()));
         }
         let tables = match Tables::learn(tokenizer, dialect.precision())? {
             Ok(tables) => tables,

@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::{Token, TokenRole, Tokenizer};
 use crate::encoding::Encoding;
-use crate::error::{Error, Parameter, Result};
+use crate::error::{Error, Result};
+use crate::parameter;
 
 /// One text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -50,8 +51,8 @@ impl Inspector {
     /// If it holds a bracket.
     pub fn check(placeholder: &str) -> Result<()> {
         if placeholder.contains(['<', '>']) {
-            let problem = format!("`{placeholder}` holds a bracket");
-            return Err(Error::parameter(Parameter::Placeholder, problem, "give the inside of a block"));
+            let problem = format!("`{placeholder}` contains a bracket");
+            return Err(Error::parameter(parameter::PLACEHOLDER, problem, "give the content of a block"));
         }
         Ok(())
     }

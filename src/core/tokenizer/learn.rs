@@ -23,7 +23,7 @@ const MAX_WEIGHT: u64 = i32::MAX as u64;
 pub fn learn_bpe(words: &BTreeMap<String, u64>, special: &[&str], size: usize) -> Result<Value> {
     let refuse = |problem: String| Error::input("training", problem, "");
     if let Some(word) = words.keys().find(|word| !word.bytes().all(|b| b.is_ascii_graphic())) {
-        return Err(refuse(format!("{word:?} holds more than printable ASCII")));
+        return Err(refuse(format!("{word:?} contains more than printable ASCII")));
     }
     let weight: u64 = words.iter().map(|(word, count)| word.len() as u64 * count).sum();
     if weight > MAX_WEIGHT {

@@ -148,19 +148,19 @@ impl Tokenizer {
     /// A tokenizer from the bytes of its JSON.
     ///
     /// # Errors
-    /// If the bytes are not a tokenizer, one that encodes at random (BPE dropout), or one that `tokenizers` cannot bear.
+    /// If the bytes are not a tokenizer, one that encodes randomly (BPE dropout), or one that `tokenizers` cannot bear.
     pub fn from_bytes(name: &str, source: InputHash, bytes: &[u8]) -> Result<Self> {
         let refuse = |problem: String| {
             Error::input(&source.name, problem, "give a tokenizer.json of Hugging Face tokenizers")
         };
         let mut inner = caught(|| HfTokenizer::from_bytes(bytes).map_err(|e| e.to_string()))
-            .ok_or_else(|| refuse("not a tokenizer that can be read: reading it panics".into()))?
+            .ok_or_else(|| refuse("not a readable tokenizer: the library panics on it".into()))?
             .map_err(|e| refuse(format!("not a tokenizer: {}", first_line(&e))))?;
         if let ModelWrapper::BPE(bpe) = inner.get_model()
             && bpe.dropout.is_some_and(|p| p > 0.0)
         {
             // A count would be another one each time.
-            return Err(refuse("encodes at random (BPE dropout)".into()));
+            return Err(refuse("encodes randomly (BPE dropout)".into()));
         }
         // A file may ask for both; tokens are counted over whole texts.
         inner.with_padding(None);
@@ -231,7 +231,7 @@ impl Tokenizer {
 
     fn panics(&self, text: &str) -> Error {
         let problem = format!("the tokenizer panics on {}", excerpt(text.as_bytes()));
-        Error::input(&self.source.name, problem, "repair the tokenizer.json, or give another")
+        Error::input(&self.source.name, problem, "repair the tokenizer.json, or use another")
     }
 
     /// That it refuses a text.
@@ -345,8 +345,8 @@ fn in_folder(folder: &Path) -> Result<PathBuf> {
         .ok_or_else(|| {
             Error::input(
                 folder.display(),
-                "holds no tokenizer.json",
-                "give a tokenizer.json or a folder that holds one",
+                "contains no tokenizer.json",
+                "give a tokenizer.json or a folder that contains one",
             )
         })
 }

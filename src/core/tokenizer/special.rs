@@ -20,7 +20,7 @@ const USUAL_ENDS: [&str; 5] = ["<|endoftext|>", "<|end_of_text|>", "</s>", "<eos
 /// If it cannot be read or is not JSON.
 pub fn config_beside(tokenizer: &Path) -> Result<Option<Value>> {
     let refuse =
-        |e: serde_json::Error| (format!("is not JSON: {e}"), "mend it, or give the tokenizer.json alone");
+        |e: serde_json::Error| (format!("is not JSON: {e}"), "repair it, or give only the tokenizer.json");
     if let Some(embedded) = Tokenizer::embedded_by_name(tokenizer) {
         return serde_json::from_str(embedded.config).map(Some).map_err(|e| {
             let (problem, remedy) = refuse(e);
@@ -116,13 +116,13 @@ impl Tokenizer {
     pub fn end_of_text(&self, config: Option<&Value>) -> Result<Named> {
         if let Some(text) = config.and_then(|config| special(config, "eos_token")) {
             return self.named(text).ok_or_else(|| {
-                let problem = format!("eos_token {text} of its tokenizer_config.json is no token");
-                Error::input(&self.name, problem, "name one of the vocabulary")
+                let problem = format!("eos_token {text} of its tokenizer_config.json is not a token");
+                Error::input(&self.name, problem, "name a token of the vocabulary")
             });
         }
         self.usual_end().ok_or_else(|| {
             let remedy = "put a tokenizer_config.json with an eos_token beside the tokenizer.json";
-            Error::input(&self.name, "has no end of text (EOS)", remedy)
+            Error::input(&self.name, "has no end-of-text token (EOS)", remedy)
         })
     }
 

@@ -65,7 +65,7 @@ impl Tables {
             Err(why) => return Ok(Err(why)),
         };
         let Some(runs) = learn_runs(tokenizer, longest)? else {
-            return Ok(Err("digits are not cut apart from the characters beside them".into()));
+            return Ok(Err("digits are not separated from the characters beside them".into()));
         };
         let uniform = uniform_cuts(&runs);
         let comma = inner_ends(tokenizer, "0,0,0")?;
@@ -77,7 +77,7 @@ impl Tables {
             // The ends of `0`, `,-`, `0`, `,-`, `0`.
             [1, 3, 4, 6, 7] => true,
             [1, 2, 3, 4, 5, 6, 7] => false,
-            _ => return Ok(Err("`,-` is cut in no known way".into())),
+            _ => return Ok(Err("`,-` is cut in an unknown way".into())),
         };
         if inner_ends(tokenizer, "0.0,0,0")? != [1, 2, 3, 4, 5, 6, 7] {
             return Ok(Err("a point alone is not one token".into()));

@@ -39,13 +39,14 @@ impl Tokenizer {
         }
         let (lost, why) = match (unknown.is_empty(), changed.is_empty()) {
             (true, true) => return Ok(()),
-            (false, _) => (unknown, "these are unknown to it"),
-            (true, false) => (changed, "its normalizer makes others of them"),
+            (false, _) => (unknown, "it does not know them"),
+            (true, false) => (changed, "its normalizer changes them"),
         };
         let all: Vec<String> = lost.iter().take(NAMED).map(|c| format!("`{c}`")).collect();
         let more = if lost.len() > NAMED { " and more" } else { "" };
-        let problem = format!("cannot write {}{more}, which texts of {encoding} hold: {why}", all.join(", "));
-        Err(Error::input(&self.name, problem, "take a tokenizer that keeps all characters"))
+        let problem =
+            format!("cannot write {}{more}, which texts of {encoding} contain: {why}", all.join(", "));
+        Err(Error::input(&self.name, problem, "use a tokenizer that keeps all characters"))
     }
 }
 

@@ -132,7 +132,7 @@ impl Other {
         (summary.inputs, summary.skipped) = (read.inputs, read.skipped);
         summary.skipped_records = read.skipped_records;
         if summary.conformers == 0 {
-            let problem = "holds no conformer with a SMILES, so that no molecule of it can be found";
+            let problem = "contains no conformer with a SMILES, so its molecules cannot be identified";
             let remedy = "give texts, SDF with a SMILES, or the names of its molecules";
             let name = summary.inputs.first().map_or("the other corpus", |input| &*input.name);
             return Err(Error::input(name, problem, remedy));
@@ -298,7 +298,7 @@ impl Reader {
             self.other.summary.conformers += 1;
         }
         if self.other.summary.conformers > u64::from(u32::MAX) {
-            let problem = "holds more than 4,294,967,295 conformers";
+            let problem = "contains more than 4,294,967,295 conformers";
             return Err(Error::input(&*batch.file, problem, "give the smaller corpus as the other one"));
         }
         Ok(())

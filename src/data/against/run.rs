@@ -6,7 +6,8 @@ use super::compare::Comparison;
 use super::other::Other;
 use super::report::AgainstReport;
 use crate::corpus::{Conformers, Files, ReadOptions};
-use drift_core::error::{Error, Parameter, Result};
+use crate::parameter;
+use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 
 /// What to compare.
@@ -47,13 +48,13 @@ impl AgainstPlan {
         let encoding = self.options.reading.encoding;
         if !encoding.has_coordinates() {
             let problem = format!("has no coordinates to compare: its numbers are codes ({encoding})");
-            let remedy = "decode the texts, and compare these";
-            return Err(Error::parameter(Parameter::Encoding, problem, remedy));
+            let remedy = "decode the texts, and compare those";
+            return Err(Error::parameter(parameter::ENCODING, problem, remedy));
         }
         if !(self.bound_angstrom >= 0.0 && self.bound_angstrom <= MOST_ANGSTROM) {
             let problem =
                 format!("is {}, and one geometry lies within 0 to {MOST_ANGSTROM} Å", self.bound_angstrom);
-            return Err(Error::parameter(Parameter::Within, problem, "leave it out for 0.001"));
+            return Err(Error::parameter(parameter::WITHIN, problem, "leave it out for 0.001"));
         }
         let files = Files { inputs: self.others.clone(), options: self.options.clone() };
         Other::read(&files, self.bound_angstrom, job)

@@ -154,7 +154,7 @@ fn document(file: &mut Reader, bytes: &[u8]) -> Result<bool> {
     let name = file.name.clone();
     let refuse = |e: serde_json::Error| match e.to_string() {
         text if text.starts_with(FULL) => Error::input(&name, FULL, "split the file"),
-        text => Error::input(&name, format!("not JSON: {text}"), "is the file complete?"),
+        text => Error::input(&name, format!("not JSON: {text}"), "check that the file is complete"),
     };
     let kind = match Kind::of(bytes) {
         Kind::Object => match serde_json::from_slice::<IgnoredAny>(start) {

@@ -19,7 +19,7 @@ const MAX_KEPT_BYTES: usize = 1 << 30;
 const KNOWN: &str = "give a smoke report of 3DMolGen, JSON Lines or plain enriched text";
 
 /// What is said of a file that holds more.
-pub(super) const FULL: &str = "holds more texts than fit into memory";
+pub(super) const FULL: &str = "contains more texts than fit into memory";
 
 /// One generated text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,14 +144,14 @@ impl Reader {
                         let said = Said { generation, ..said.clone() };
                         self.add(place, with_tags(text), said, listed(index, true));
                     }
-                    None => self.skip(place, "holds no text".to_owned()),
+                    None => self.skip(place, "contains no text".to_owned()),
                 }
             }
             return;
         }
         match Row::text(*row) {
             Some(text) => self.add(place.to_owned(), with_tags(text), said, listed(0, false)),
-            None => self.skip(place.to_owned(), format!("holds none of {}", TEXT_FIELDS.join(", "))),
+            None => self.skip(place.to_owned(), format!("contains none of {}", TEXT_FIELDS.join(", "))),
         }
     }
 
@@ -171,7 +171,7 @@ impl Reader {
             && !text.contains(SMILES_OPEN)
             && !text.contains("]<")
         {
-            return self.skip(place, "holds no enriched text".to_owned());
+            return self.skip(place, "contains no enriched text".to_owned());
         }
         if let Some(Err(error)) = prompt.as_deref().map(skeleton::check) {
             return self.skip(place, format!("prompt: {error}"));
@@ -201,11 +201,11 @@ impl Reader {
     /// The error of a file without a record.
     pub(super) fn empty(&self) -> Error {
         let problem = match self.skipped_records.first() {
-            None => "holds no text".to_owned(),
+            None => "contains no text".to_owned(),
             Some(first) => {
                 let records = if self.skipped == 1 { "record" } else { "records" };
                 let (record, reason) = (&first.record, &first.reason);
-                format!("holds no text: {} {records} skipped, first: {record}: {reason}", self.skipped)
+                format!("contains no text: {} {records} skipped, first: {record}: {reason}", self.skipped)
             }
         };
         Error::input(&self.name, problem, KNOWN)

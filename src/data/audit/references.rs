@@ -11,9 +11,10 @@ use super::geometry::{COVERAGE_THRESHOLD_ANGSTROM, Conformation, Coverage, Topol
 use super::judging::reordered;
 use super::sample::in_angstrom;
 use crate::corpus::{AtomOrder, Conformers, ReadSummary};
+use crate::parameter;
 use crate::stats::bootstrap::Mean;
 use drift_core::chem::AtomLimit;
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_core::text::skeleton::smiles;
 
@@ -84,9 +85,9 @@ impl References {
         let wanted = wanted.iter().map(|skeleton| (*skeleton).into()).collect();
         let (found, summary) = conformers_by_skeleton(corpus, Some(&wanted), job)?;
         if found.is_empty() {
-            let problem = "hold none of the molecules that were generated";
+            let problem = "contain none of the molecules that were generated";
             let remedy = "give the conformers of the prompts, as enriched text in the same atom order";
-            return Err(Error::parameter(Parameter::References, problem, remedy));
+            return Err(Error::parameter(parameter::REFERENCES, problem, remedy));
         }
         let molecules = found.into_iter().filter_map(|(skeleton, conformers)| {
             // A skeleton whose SMILES is none has no bonds to compare.
@@ -219,7 +220,7 @@ impl GeometryReport {
     pub fn inexact(&self) -> Option<String> {
         let count = self.rmsd_upper_bounds;
         (count > 0).then(|| {
-            format!("{count} of the deviations behind COV and MAT are upper bounds: their molecules have too much symmetry")
+            format!("{count} of the deviations behind COV and MAT are upper bounds, because their molecules are too symmetric")
         })
     }
 }

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use super::coverage::Missing;
 use super::geometry::COVERAGE_THRESHOLD_ANGSTROM;
 use super::plan::AuditPlan;
+use crate::parameter;
 use drift_core::checkpoint::ModelFolder;
 use drift_core::chem::AtomLimit;
 use drift_core::constraint::as_written;
 use drift_core::encoding::{AskedEncoding, Encoding, Precision, TrailingZeros};
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::tokenizer::Tokenizer;
 
 /// What a user asks to have judged.
@@ -53,7 +54,7 @@ impl AuditRequest {
     /// If the model is no folder, or the placeholder is not the inside of a block.
     pub fn plan(self) -> Result<AuditPlan> {
         if let Some(folder) = self.model.as_ref().filter(|folder| !folder.is_dir()) {
-            let remedy = format!("give the folder of a model, or leave {} out", Parameter::Model);
+            let remedy = format!("give the folder of a model, or leave {} out", parameter::MODEL);
             return Err(Error::input(folder.display(), "is no folder", remedy));
         }
         let folders = [&self.model, &self.tokenizer_path];
@@ -69,7 +70,7 @@ impl AuditRequest {
         let held = if like.is_decimal() { longest } else { like };
         held.parse_numbers(placeholder.as_bytes(), false).map_err(|problem| {
             let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
-            Error::parameter(Parameter::Placeholder, problem, remedy)
+            Error::parameter(parameter::PLACEHOLDER, problem, remedy)
         })?;
         Ok(AuditPlan {
             files: self.files,

@@ -205,7 +205,7 @@ impl<'de> DeserializeSeed<'de> for Generations {
         let list = Each(|read: Read| {
             texts.push(read.generation());
             if texts.len() > MAX_GENERATIONS {
-                Err("more texts of one molecule than are read")
+                Err("more texts of one molecule than drift reads")
             } else {
                 Ok(())
             }

@@ -18,8 +18,9 @@ use super::report::{AuditReport, DialectFrom, SCHEMA};
 use super::sample::split;
 use super::smoke::{TheirReport, foreign_prompts, their_report};
 use crate::corpus::{Conformers, Files, ReadOptions, ReadSummary, SKIPPED_LISTED};
+use crate::parameter;
 use drift_core::encoding::{Encoding, Precision, Reading, TrailingZeros, Written};
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::job::{InputHash, Job, Provenance, Unit};
 
 /// Reads and judges.
@@ -220,7 +221,7 @@ pub(super) fn dialect(plan: &AuditPlan, found: DialectCounts, job: &Job) -> Resu
             format!("the texts tell both dialects: {fixed} blocks are fixed alone, {stripped} stripped alone")
         }
     };
-    let dialect = Parameter::Dialect;
+    let dialect = parameter::DIALECT;
     let remedy = format!(
         "give {dialect} fixed or {dialect} stripped, as the model was trained; files of both, one after the other"
     );

@@ -9,9 +9,10 @@ use super::dialect::DialectCounts;
 use super::judged::{JudgedFile, judge_files};
 use super::plan::AuditPlan;
 use super::run::{dialect, evidence, read_files, report};
+use crate::parameter;
 use crate::shard::files::{FilesDone, FilesShard, FilesSummary, MergedFiles, check_part};
 use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::io::{AtomicFile, file_name, open};
 use drift_core::job::Job;
 
@@ -76,8 +77,8 @@ pub fn merge_audited(plan: &AuditPlan, shards: &MergedFiles, job: &Job) -> Resul
     let (dialect, from) = dialect(plan, found, job)?;
     // Blocks were counted by the dialect of their own part, which cannot be undone.
     if heads.iter().any(|head| head.dialect != dialect) {
-        let problem = "some texts are of another dialect than most";
-        let parameter = Parameter::Dialect;
+        let problem = "some texts are in another dialect than most";
+        let parameter = parameter::DIALECT;
         let remedy = format!("make the shards again with {parameter} fixed or {parameter} stripped");
         return Err(Error::input("the shards", problem, remedy));
     }

@@ -41,7 +41,7 @@ pub(super) fn read(
         let reason = match kind {
             Kind::File => None,
             Kind::Sparse => Some("a sparse member: write the archive without `--sparse`"),
-            Kind::Folder | Kind::Other => Some("a link or device, not a file"),
+            Kind::Folder | Kind::Other => Some("a link or device, not a regular file"),
         };
         if let Some(reason) = reason {
             let (record, reason) = ("member".to_owned(), reason.to_owned());
@@ -59,7 +59,7 @@ pub(super) fn read(
     }
     // An archive that was cut between two members would pass for a whole one.
     if !archive.has_end_mark() {
-        return Err(damaged(name, "the archive has no end mark"));
+        return Err(damaged(name, "the archive has no end-of-archive mark"));
     }
     Ok(())
 }

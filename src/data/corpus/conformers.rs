@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::summary::ReadSummary;
 use super::{Context, Emit, Frame, ReadOptions, Source, jsonl, plain, read};
+use crate::parameter;
 use drift_core::encoding::{Encoding, Precision, Reading, Written};
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::io;
 use drift_core::job::{InputHash, Job, Unit};
 
@@ -51,7 +52,7 @@ impl Conformers for Files {
         match self.inputs.iter().find(gone) {
             None => Ok(()),
             Some(pipe) => {
-                let problem = "a pipe cannot be read twice, and it holds more than is kept in memory";
+                let problem = "a pipe cannot be read twice, and it has more data than is kept in memory";
                 Err(Error::input(pipe.display(), problem, "write it to a file first"))
             }
         }
@@ -153,12 +154,12 @@ impl Conformers for Embedded {
         let name = format!("corpora/{}", self.corpus.file());
         if self.reading.encoding.is_decimal() && self.reading.precision() > Precision::FOUR {
             let problem = format!("has four decimals, not {}", self.reading.precision().in_words());
-            let remedy = format!("give {} with conformers of your own", Parameter::Corpus);
+            let remedy = format!("give {} with conformers of your own", parameter::CORPUS);
             return Err(Error::input("the built-in corpus", problem, remedy));
         }
         if !self.reading.encoding.has_coordinates() {
             let problem = format!("has coordinates, and the numbers of {} are codes", self.reading.encoding);
-            let remedy = format!("give {} with texts of this encoding", Parameter::Corpus);
+            let remedy = format!("give {} with texts of this encoding", parameter::CORPUS);
             return Err(Error::input("the built-in corpus", problem, remedy));
         }
         // Its file has commas, whatever its blocks are to be written with.

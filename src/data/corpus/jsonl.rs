@@ -49,7 +49,7 @@ fn conformer(line: &str, reading: Reading) -> Result<Conformer, String> {
             Err(problem) => _ = reason.get_or_insert_with(|| format!("field {field:?}: {problem}")),
         }
     }
-    Err(reason.unwrap_or_else(|| "no field holds enriched SMILES".to_owned()))
+    Err(reason.unwrap_or_else(|| "no field contains enriched SMILES".to_owned()))
 }
 
 /// serde_json's words without its line, which is always 1.
@@ -206,8 +206,8 @@ mod tests {
             (r#"["[C]<1,2,3>"]"#, "not a JSON object: `[\"[C]<1,2,3>\"]`"),
             (r#"{"embedded_smiles": "[C]<1,"#, "column 27: EOF while parsing a string"),
             (r#"{"embedded_smiles": "[C]<1,2,3>"} x"#, "column 35: trailing characters"),
-            (r#"{"smiles": "C", "count": 3}"#, "no field holds enriched SMILES"),
-            (r#"{"text": "[C]<1,2>"}"#, "field \"text\": byte 4: block holds 2 numbers, not three"),
+            (r#"{"smiles": "C", "count": 3}"#, "no field contains enriched SMILES"),
+            (r#"{"text": "[C]<1,2>"}"#, "field \"text\": byte 4: block contains 2 numbers, not three"),
             (r#"{"embedded_smiles": ""}"#, "byte 0: no atom"),
         ] {
             assert_eq!(conformer(line, Reading::default()).unwrap_err(), reason, "{line}");

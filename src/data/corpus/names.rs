@@ -113,7 +113,7 @@ impl Names {
             smiles.insert(name.into(), (value.into(), number));
         }
         if smiles.is_empty() && whole.is_none() {
-            return Err(Error::input(path.display(), "holds no SMILES with a name", REMEDY));
+            return Err(Error::input(path.display(), "contains no SMILES with a name", REMEDY));
         }
         let source = opened.finish(io::file_name(path)).map_err(fail)?;
         Ok(Names { smiles, whole, source })
@@ -130,7 +130,7 @@ impl Names {
     }
 }
 
-const REMEDY: &str = "give `SMILES NAME` a line, or CSV or JSONL with columns `smiles` and `name`";
+const REMEDY: &str = "give lines of `SMILES NAME`, or CSV or JSONL with columns `smiles` and `name`";
 
 impl Layout {
     /// By the first line.
@@ -149,7 +149,7 @@ impl Layout {
                 && let Some(smiles) = column(&SMILES_FIELDS)
             {
                 let Some(name) = column(&NAME_FIELDS) else {
-                    return Err("a column of SMILES, and none of names: `id`, `name` or `title`".to_owned());
+                    return Err("a column of SMILES, but none of names: `id`, `name` or `title`".to_owned());
                 };
                 return Ok(Layout::Columns { separator, smiles, name });
             }
@@ -241,7 +241,7 @@ fn fields(line: &str, separator: char) -> Result<Vec<String>, String> {
         }
     }
     if quoted {
-        return Err("a quote that does not end in its line".to_owned());
+        return Err("a quote that is not closed in its line".to_owned());
     }
     out.push(field);
     Ok(out)
@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_its_line() {
         for (content, reason) in [
-            (&b""[..], "holds no SMILES with a name"),
+            (&b""[..], "contains no SMILES with a name"),
             (b"CO a\nCC a\n", "line 2: `a` has another SMILES in line 1"),
             (b"CO\nCC\n", "line 2: a SMILES without a name"),
             (b"CO a\nCC\n", "line 2: a SMILES without a name"),
@@ -291,7 +291,7 @@ mod tests {
             (b"smiles,conformers\nCO,3\n", "line 1: a column of SMILES, and none of names"),
             (b"smiles,id\nCO\n", "line 2: fewer columns than in the first line"),
             (b"smiles,id\n,a\n", "line 2: no SMILES"),
-            (b"smiles,id\n\"CO,a\n", "line 2: a quote that does not end in its line"),
+            (b"smiles,id\n\"CO,a\n", "line 2: a quote that is not closed in its line"),
             (b"{\"id\": 1}\n", "line 1: no field `canonical_smiles` or `smiles`"),
             (b"{\"id\": 1\n", "line 1: not a JSON object: EOF while parsing an object"),
         ] {

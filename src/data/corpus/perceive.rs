@@ -21,7 +21,7 @@ const WIDE_TOLERANCE_ANGSTROM: f64 = 0.9;
 /// Bonds between heavy atoms by the elements of their ends, the smaller number first.
 pub(super) type BondCounts = BTreeMap<[u8; 2], usize>;
 
-/// Nearer atoms lie at one place, in Å.
+/// Nearer atoms have the same position, in Å.
 const ONE_PLACE_ANGSTROM: f64 = 0.1;
 
 /// More bonds of one atom are no molecule, and many of them would fill memory.
@@ -66,7 +66,7 @@ pub(super) fn perceive(
         for other in around(&cells, own) {
             let distance = distance(point, &points[other as usize]);
             if distance < ONE_PLACE_ANGSTROM {
-                return Err(format!("atoms {} and {} lie at one place", other + 1, at + 1));
+                return Err(format!("atoms {} and {} have the same position", other + 1, at + 1));
             }
             let [a, b] = [at as usize, other as usize];
             let excess = distance - radii[a] - radii[b];
@@ -74,7 +74,7 @@ pub(super) fn perceive(
                 for (atom, partner) in [(a, other), (b, at)] {
                     degrees[atom] += 1;
                     if degrees[atom] > MAX_BONDS_OF_ATOM {
-                        return Err(format!("atom {} lies too near to too many others", atom + 1));
+                        return Err(format!("atom {} is too close to too many others", atom + 1));
                     }
                     if nearest[atom].is_none_or(|(_, known)| distance < known) {
                         nearest[atom] = Some((partner, distance));
@@ -174,13 +174,16 @@ mod tests {
         let far = [[0.0; 3], [1.4, 0.0, 0.0], [90.0, 0.0, 0.0], [91.2, 0.0, 0.0], [92.8, 0.0, 0.0]];
         let structure = perceive(&[6, 6, 6, 8, 11], &far, None).unwrap();
         assert_eq!(structure.bonds.len(), 2);
-        assert_eq!(perceive(&[6, 6], &[[0.0; 3]; 2], None).unwrap_err(), "atoms 1 and 2 lie at one place");
+        assert_eq!(
+            perceive(&[6, 6], &[[0.0; 3]; 2], None).unwrap_err(),
+            "atoms 1 and 2 have the same position"
+        );
         assert!(perceive(&[118], &[[0.0; 3]], None).is_err());
         // A grid of atoms 0.15 Å apart.
         let dense: Vec<[f64; 3]> =
             (0..1000).map(|at| [at / 100, at / 10 % 10, at % 10].map(|x| 0.15 * f64::from(x))).collect();
         let reason = perceive(&[6; 1000], &dense, None).unwrap_err();
-        assert!(reason.ends_with("lies too near to too many others"), "{reason}");
+        assert!(reason.ends_with("is too close to too many others"), "{reason}");
     }
 
     #[test]

@@ -51,7 +51,9 @@ fn parse(body: &str, reading: Reading) -> Result<Enriched, String> {
                 && reading.encoding.is_decimal()
                 && looks_like_bins(&parsed, reading.precision()) =>
         {
-            return Err("its numbers look like bins, and it does not say which; give its encoding".to_owned());
+            return Err(
+                "its numbers look like bins, and it does not name its encoding; give the encoding".to_owned()
+            );
         }
         Ok(parsed) => return Ok(parsed),
         Err(error) => error,
@@ -175,7 +177,7 @@ mod tests {
             ("[CONFORMER][C]<1,2,3>", "[CONFORMER] without [/CONFORMER]"),
             ("[CONFORMER][C]<1,2,3>[/CONFORMER][SMILES]", "text after [/CONFORMER]: `[SMILES]`"),
             ("[SMILES]C[/SMILES]<eos>", "byte 0: no atom"),
-            ("[C]<1,2>", "byte 4: block holds 2 numbers, not three"),
+            ("[C]<1,2>", "byte 4: block contains 2 numbers, not three"),
             ("[C]<1,2,nan>", "byte 4: number `nan`: not a number of the form -?digits[.digits]"),
         ] {
             assert_eq!(conformer(text, None, Reading::default()).unwrap_err(), reason, "{text}");

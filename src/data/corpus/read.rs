@@ -62,7 +62,7 @@ impl Listing {
     /// If there is none, an input does not exist, or a folder cannot be listed or holds no file.
     pub fn from_inputs(inputs: &[PathBuf]) -> Result<Self> {
         if inputs.is_empty() {
-            return Err(Error::input("INPUT", "no input given", "name a file or a folder"));
+            return Err(Error::input("INPUT", "no input given", "give a file or a folder"));
         }
         let mut not_files = Vec::new();
         let files = walk::files(inputs, &mut not_files)?;
@@ -144,7 +144,11 @@ fn read_file(file: &InputFile, context: Context<'_>, emit: &mut Emit<'_>) -> Res
         let name: Arc<str> = place.as_str().into();
         read_hdf5(&file.path, &place, context, &mut |batch| emit(batch.of_file(&name)))?;
         if before != stamp(&file.path)? || before.0 != hash.bytes {
-            return Err(Error::input(place, "changed while it was read", "wait until it is written"));
+            return Err(Error::input(
+                place,
+                "changed while it was read",
+                "wait until it is completely written",
+            ));
         }
         return Ok(hash);
     }
@@ -230,7 +234,11 @@ fn read_hdf5(path: &Path, name: &str, context: Context<'_>, emit: &mut Emit<'_>)
 /// Without its library HDF5 is known, but cannot be read.
 #[cfg(not(feature = "hdf5"))]
 fn read_hdf5(_: &Path, name: &str, _: Context<'_>, _: &mut Emit<'_>) -> Result<()> {
-    Err(Error::input(name, "is HDF5, which this drift was built without", "build it with --features hdf5"))
+    Err(Error::input(
+        name,
+        "is HDF5, which this build of drift does not support",
+        "build it with --features hdf5",
+    ))
 }
 
 /// The whole of a stream, of at most [`MAX_PICKLE_BYTES`].
@@ -238,7 +246,7 @@ fn whole(reader: &mut dyn BufRead, name: &str, job: &Job) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     copy(reader, name, job, MAX_PICKLE_BYTES, &mut |block| {
         // Memory that is not there is an error of this file; an allocation that fails would end the program.
-        bytes.try_reserve(block.len()).map_err(|_| Error::input(name, "does not fit memory", ""))?;
+        bytes.try_reserve(block.len()).map_err(|_| Error::input(name, "does not fit into memory", ""))?;
         bytes.extend_from_slice(block);
         Ok(())
     })?;
@@ -276,7 +284,7 @@ fn copy(
         copied += n as u64;
         if copied > limit {
             let problem = format!("larger than {} MiB unpacked", limit >> 20);
-            return Err(Error::input(name, problem, "is this the right file? if it is, unpack it first"));
+            return Err(Error::input(name, problem, "if this is the right file, unpack it first"));
         }
         out(bytes)?;
         reader.consume(n);

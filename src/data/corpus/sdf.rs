@@ -321,7 +321,7 @@ fn v2000_counts(counts: &str) -> Result<(usize, usize), String> {
     let mut free = || Some((fields.next()??, fields.next()??));
     let (atoms, bonds) = columns()
         .or_else(&mut free)
-        .ok_or_else(|| format!("no numbers of atoms and bonds: {}", excerpt(counts.as_bytes())))?;
+        .ok_or_else(|| format!("no counts of atoms and bonds: {}", excerpt(counts.as_bytes())))?;
     at_most(atoms, bonds)
 }
 
@@ -330,7 +330,7 @@ fn v3000_counts(counts: &str) -> Result<(usize, usize), String> {
     let mut fields = counts.split_ascii_whitespace().map(|field| field.parse().ok());
     match (fields.next().flatten(), fields.next().flatten()) {
         (Some(atoms), Some(bonds)) => at_most(atoms, bonds),
-        _ => Err(format!("no numbers of atoms and bonds: {}", excerpt(counts.as_bytes()))),
+        _ => Err(format!("no counts of atoms and bonds: {}", excerpt(counts.as_bytes()))),
     }
 }
 

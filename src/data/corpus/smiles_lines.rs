@@ -12,7 +12,7 @@ use drift_core::text::skeleton::from_smiles;
 pub const MAX_SMILES_LINE_BYTES: usize = 1 << 20;
 
 /// What is wrong with a file that is no list of SMILES.
-const ONE_A_LINE: &str = "give one SMILES a line, whole and as text";
+const ONE_A_LINE: &str = "give one complete SMILES per line, as text";
 
 /// A molecule that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ pub fn skipped_line(path: &Path, line: u64, reason: &str) -> Skipped {
 /// The error of a file that holds no SMILES.
 pub fn no_prompt(path: &Path, first: Option<&Skipped>) -> Error {
     let why = first.map_or("is empty".to_owned(), |skipped| {
-        format!("holds no SMILES: {}, {}", skipped.record, skipped.reason)
+        format!("contains no SMILES: {}, {}", skipped.record, skipped.reason)
     });
-    Error::input(path.display(), why, "give one SMILES a line")
+    Error::input(path.display(), why, "give one SMILES per line")
 }

@@ -87,7 +87,7 @@ impl ReadSummary {
         let records = if skipped == 1 { "record" } else { "records" };
         let problem =
             format!("no conformer could be read: {skipped} {records} skipped, first: {record}: {reason}");
-        Err(Error::input(file, problem, "is this the right file?"))
+        Err(Error::input(file, problem, "check that this is the right file"))
     }
 }
 

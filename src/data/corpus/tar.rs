@@ -227,7 +227,7 @@ fn number(field: &[u8]) -> io::Result<u64> {
         return Ok(0);
     }
     let Some(&0x80) = field.first() else {
-        return octal(field).ok_or_else(|| invalid("a size that is no number"));
+        return octal(field).ok_or_else(|| invalid("a size that is not a number"));
     };
     field[1..]
         .iter()

@@ -54,7 +54,7 @@ pub(super) fn files(inputs: &[PathBuf], skipped: &mut Vec<Skipped>) -> Result<Ve
             let before = files.len();
             walk(input, &Arc::from(input.as_path()), &mut files, skipped)?;
             if files.len() == before {
-                let problem = "the folder holds no file to read";
+                let problem = "the folder contains no file to read";
                 return Err(Error::input(input.display(), problem, "hidden files are left out"));
             }
         } else {
@@ -123,6 +123,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let error = |path: PathBuf| files(&[path], &mut Vec::new()).unwrap_err().to_string();
         assert!(error(folder.path().join("x")).ends_with("x: no such file or folder; check the path"));
-        assert!(error(folder.path().to_owned()).contains("holds no file"));
+        assert!(error(folder.path().to_owned()).contains("contains no file"));
     }
 }

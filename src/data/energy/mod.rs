@@ -23,7 +23,8 @@ use self::cache::Cache;
 use self::process::{Ended, run};
 pub use frame::EnergyFrame;
 
-use drift_core::error::{Error, Parameter, Result};
+use crate::parameter;
+use drift_core::error::{Error, Result};
 use drift_core::job::{Job, Unit};
 
 /// The unit of what a program writes; here energies are in kcal/mol.
@@ -107,10 +108,10 @@ impl Energies {
     /// If the command is empty, a number of the plan is 0, or the cache cannot be read or is another process's.
     pub fn new(plan: EnergyPlan) -> Result<Self> {
         if plan.command.trim().is_empty() {
-            return Err(Error::parameter(Parameter::Energy, "is empty", "give a command, as for a shell"));
+            return Err(Error::parameter(parameter::ENERGY, "is empty", "give a shell command"));
         }
         if plan.timeout.is_zero() || plan.batch == 0 {
-            let parameter = if plan.batch == 0 { Parameter::EnergyBatch } else { Parameter::EnergyTimeout };
+            let parameter = if plan.batch == 0 { parameter::ENERGY_BATCH } else { parameter::ENERGY_TIMEOUT };
             return Err(Error::parameter(parameter, "is 0", "give 1 or more"));
         }
         let cache = Mutex::new(Cache::open(&plan)?);
@@ -186,7 +187,7 @@ impl Energies {
     fn hangs(&self) -> Error {
         let seconds = self.plan.timeout.as_secs_f64();
         let problem = format!("wrote no line for {seconds} s, {PATIENCE} times in a row, and was stopped");
-        let remedy = format!("try it on one frame, or give it more time with {}", Parameter::EnergyTimeout);
-        Error::parameter(Parameter::Energy, problem, remedy)
+        let remedy = format!("try it on one frame, or give it more time with {}", parameter::ENERGY_TIMEOUT);
+        Error::parameter(parameter::ENERGY, problem, remedy)
     }
 }

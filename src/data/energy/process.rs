@@ -7,7 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{EnergyAnswer, EnergyPlan};
-use drift_core::error::{Error, Parameter, Result, excerpt};
+use crate::parameter;
+use drift_core::error::{Error, Result, excerpt};
 use drift_core::job::Job;
 
 /// How often the job is asked whether it goes on.
@@ -65,7 +66,11 @@ impl<'p> Running<'p> {
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let failed = |e: std::io::Error| {
-            Error::parameter(Parameter::Energy, format!("cannot be started: {e}"), "is there a shell, sh?")
+            Error::parameter(
+                parameter::ENERGY,
+                format!("cannot be started: {e}"),
+                "check that there is a shell, sh",
+            )
         };
         let mut child = command.spawn().map_err(failed)?;
         // Threads of their own for all three: a pipe that nobody reads would stop the program, and drift with it.
@@ -170,14 +175,14 @@ impl<'p> Running<'p> {
         let said = String::from_utf8_lossy(&said);
         let last = said.lines().rev().find(|line| !line.trim().is_empty());
         let last = last.map_or_else(String::new, |line| format!(": {}", excerpt(line.trim().as_bytes())));
-        let remedy = "try it on one frame; what it answered before is in the cache, if there is one";
-        Error::parameter(Parameter::Energy, format!("ended with {status}{last}"), remedy)
+        let remedy = "try it on one frame; earlier answers are in the cache, if there is one";
+        Error::parameter(parameter::ENERGY, format!("ended with {status}{last}"), remedy)
     }
 
     fn broken(&self, problem: String) -> Error {
         let remedy =
             "it has to write one line of one or two numbers for each frame, `nan` where there is none";
-        Error::parameter(Parameter::Energy, problem, remedy)
+        Error::parameter(parameter::ENERGY, problem, remedy)
     }
 
     /// Ends the program and what it started.

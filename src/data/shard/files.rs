@@ -296,8 +296,8 @@ impl MergedFiles {
 }
 
 fn other_files(place: &Path) -> Error {
-    let problem = "was made when the inputs were other files, or one of them changed";
-    Error::input(place.display(), problem, "make the shards anew")
+    let problem = "was made from other input files, or one of them has changed since";
+    Error::input(place.display(), problem, "make the shards again")
 }
 
 /// Refuses a part that is not what it was when it was made.

@@ -93,7 +93,7 @@ impl Manifest {
                     .then(|| format!("it is {}, not {}", said(other.shard), said(self.shard)));
                 if let Some(difference) = shard.or_else(|| other.difference(self)) {
                     let remedy = "give another folder, or delete the file to start again";
-                    let problem = format!("is of other work: {difference}");
+                    let problem = format!("belongs to other work: {difference}");
                     return Err(Error::input(path.display(), problem, remedy));
                 }
             }
@@ -110,7 +110,7 @@ impl Manifest {
         let path = folder.join(FILE);
         if !path.is_file() {
             let remedy = "give the folders that shards were written to with -o";
-            return Err(Error::input(folder.display(), format!("holds no {FILE}"), remedy));
+            return Err(Error::input(folder.display(), format!("contains no {FILE}"), remedy));
         }
         match first::<Line<IgnoredAny>>(&path)? {
             Some(Line::Manifest(manifest)) => Ok(manifest),
@@ -184,7 +184,7 @@ impl Work {
             let (journal, finished) = manifest.open::<P>(&path)?;
             // Between planning and the first piece nobody held the lock.
             if !finished.is_empty() {
-                let problem = "was begun by another process meanwhile";
+                let problem = "was meanwhile started by another process";
                 return Err(Error::input(path.display(), problem, "wait for it, or give another folder"));
             }
             *self = Work::Begun(journal);
@@ -231,9 +231,9 @@ mod tests {
         assert_eq!(begin(&own).unwrap(), [5, 6]);
         let refused = |manifest: &Manifest| begin(manifest).unwrap_err().to_string();
         let other = refused(&manifest("1", "1/2"));
-        assert!(other.contains("is of other work: --seed is 0 there, 1 here"), "{other}");
+        assert!(other.contains("belongs to other work: --seed is 0 there, 1 here"), "{other}");
         let other = refused(&manifest("0", "2/2"));
-        assert!(other.contains("is of other work: it is shard 1/2, not shard 2/2"), "{other}");
+        assert!(other.contains("belongs to other work: it is shard 1/2, not shard 2/2"), "{other}");
         let mut newer = own.clone();
         newer.version = "9.9.9".to_owned();
         assert!(refused(&newer).contains("drift is "));

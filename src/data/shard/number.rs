@@ -24,7 +24,7 @@ impl Shard {
     /// If there is none, in words.
     pub fn new(number: u32, of: u32) -> Result<Self, String> {
         match (number, of) {
-            (_, 0) => Err("there are no 0 shards".to_owned()),
+            (_, 0) => Err("the number of shards must be at least 1".to_owned()),
             (_, of) if of > MOST => Err(format!("{of} shards are too many: at most {MOST}")),
             (0, _) => Err("the first shard is 1".to_owned()),
             (number, of) if number > of => Err(format!("there is no shard {number} of {of}")),
@@ -42,13 +42,13 @@ impl Shard {
             match (variable(&name), default) {
                 (Some(text), _) => text.trim().parse().map_err(|_| format!("{name} is {text:?}, no number")),
                 (None, Some(default)) => Ok(default),
-                (None, None) => Err(format!("{name} is not set: this is no task of an array of Slurm")),
+                (None, None) => Err(format!("{name} is not set: this is not a task of a Slurm array")),
             }
         };
         let (id, of) = (number("ID", None)?, number("COUNT", None)?);
         let (first, step) = (number("MIN", Some(1))?, number("STEP", Some(1))?.max(1));
         let place = id.checked_sub(first).filter(|place| place % step == 0);
-        let place = place.ok_or_else(|| format!("SLURM_ARRAY_TASK_ID {id} is not of its own array"))?;
+        let place = place.ok_or_else(|| format!("SLURM_ARRAY_TASK_ID {id} is outside its own array"))?;
         Shard::new(place / step + 1, of)
     }
 

@@ -129,8 +129,8 @@ pub fn shard_folders(folder: &Path) -> Result<Vec<PathBuf>> {
     folders.retain(|folder| folder.join(FILE).is_file());
     folders.sort();
     if folders.is_empty() {
-        let problem = "no shard has kept anything yet";
-        return Err(Error::input(folder.display(), problem, "wait, or look into the logs"));
+        let problem = "no shard has finished anything yet";
+        return Err(Error::input(folder.display(), problem, "wait, or read the logs"));
     }
     Ok(folders)
 }

@@ -27,7 +27,7 @@ impl ShardSet {
         for folder in folders {
             let manifest = Manifest::read(folder)?;
             let Some(shard) = manifest.shard else {
-                let problem = "holds an unfinished run without shards, not a shard";
+                let problem = "contains an unfinished run without shards, not a shard";
                 return Err(Error::input(folder.display(), problem, "run its command again to finish it"));
             };
             match &mut set {
@@ -49,11 +49,11 @@ impl ShardSet {
             false => Some(format!("it is shard {shard}, not one of {}", self.of)),
         };
         if let Some(difference) = difference {
-            let problem = format!("is of other work than {first}: {difference}");
+            let problem = format!("belongs to other work than {first}: {difference}");
             return Err(Error::input(folder.display(), problem, "leave it out"));
         }
         if let Some(other) = self.folders.get(&shard) {
-            let problem = format!("holds shard {shard}, as {} does", other.display());
+            let problem = format!("contains shard {shard}, as {} does", other.display());
             return Err(Error::input(folder.display(), problem, "leave one of them out"));
         }
         self.folders.insert(shard, folder.to_owned());

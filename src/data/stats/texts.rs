@@ -107,7 +107,7 @@ impl TextReport {
         let mut warnings = Vec::new();
         if self.other_graph > 0 {
             warnings.push(format!(
-                "{} of {} texts are another molecule than their SMILES says",
+                "{} of {} texts contain another molecule than their SMILES",
                 self.other_graph, self.texts
             ));
         }

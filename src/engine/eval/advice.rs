@@ -35,7 +35,7 @@ pub(super) fn advice(runs: &[RunReport], comparisons: &[PairedComparison]) -> Ve
         let rows =
             if rows == 1 { "one row".to_owned() } else { format!("all {rows} rows of a model at once") };
         out.push(format!(
-            "Brackets hold 95 % intervals, and harm is listed where such an interval excludes zero, for {rows} (Bonferroni), but for each figure alone."
+            "Brackets show 95 % intervals. Harm is listed where the interval excludes zero, corrected for {rows} (Bonferroni) but not for the number of figures."
         ));
     }
     out
@@ -46,14 +46,14 @@ pub(super) fn self_checks(runs: &[RunReport]) -> Vec<String> {
     let said = |run: &RunReport| {
         let check = run.self_check.as_ref().filter(|check| check.verdict != Verdict::Passed)?;
         let texts = match check.insisted {
-            true => "and they wrote the texts nonetheless, since the run insisted on them: rely on none",
+            true => "but they wrote the texts, because the run insisted on them: do not rely on these texts",
             false => "so the texts are those of candle's operations",
         };
         let how = match check.verdict {
             Verdict::Failed => "the GPU's kernels failed the self-check",
-            _ => "the GPU's kernels do otherwise than candle's operations",
+            _ => "the GPU's kernels differ from candle's operations",
         };
-        let problem = check.problem.as_deref().unwrap_or("nothing is said of why");
+        let problem = check.problem.as_deref().unwrap_or("no reason was given");
         let kept = if check.kept { " (found by an earlier run)" } else { "" };
         let evidence = check.evidence.as_ref().map(|folder| format!("; what was compared is in {folder}"));
         let evidence = evidence.unwrap_or_default();

@@ -8,9 +8,10 @@ use super::checkpoint::Checkpoint;
 use super::plan::EvalPlan;
 use super::prompt_molecule::PromptMolecule;
 use crate::generate::{End, GeneratedText};
+use crate::parameter;
 use crate::train;
 use drift_core::constraint::automaton::AnswerForm;
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::text::{CONFORMER_CLOSE, CONFORMER_OPEN, tagged, write};
 use drift_core::tokenizer::Tokenizer;
 use drift_data::corpus::frame::rewritten;
@@ -43,8 +44,8 @@ fn worked(example: &PromptMolecule, checkpoint: &Checkpoint) -> Result<String> {
         let encodings = (example.encoding, encoding);
         let converted =
             rewritten(&example.skeleton, conformer, checkpoint.frame, encodings).map_err(|problem| {
-                let remedy = format!("give examples that {encoding} can say");
-                Error::parameter(Parameter::Examples, format!("{}: {problem}", example.smiles), remedy)
+                let remedy = format!("give examples that {encoding} can write");
+                Error::parameter(parameter::EXAMPLES, format!("{}: {problem}", example.smiles), remedy)
             })?;
         out.push_str(&tagged(&write(&skeleton, &converted, encoding)));
     }
@@ -59,8 +60,8 @@ fn worked(example: &PromptMolecule, checkpoint: &Checkpoint) -> Result<String> {
 pub(super) fn check_form(tokenizer: &Tokenizer, form: AnswerForm) -> Result<()> {
     if form.conformers > 1 && tokenizer.vocabulary_id(CONFORMER_CLOSE).is_none() {
         let problem = format!("{CONFORMER_CLOSE} is not a token of {}", tokenizer.name);
-        let remedy = "add the four tags to the tokenizer, or ask for one conformer a text";
-        return Err(Error::parameter(Parameter::Conformers, problem, remedy));
+        let remedy = "add the four tags to the tokenizer, or ask for one conformer per text";
+        return Err(Error::parameter(parameter::CONFORMERS, problem, remedy));
     }
     Ok(())
 }

@@ -7,14 +7,15 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::finished::KeptModel;
-use super::plan::{EngineChoice, EvalPlan, ModelChoice};
+use super::plan::{EvalPlan, ModelChoice};
 use super::record::DialectEvidence;
 use crate::generate::Engine;
 use crate::model::{Config, Decoder, Synthetic, end_of_text};
+use crate::parameter;
 use drift_core::checkpoint::{ModelFolder, RECIPE, folder_name};
 use drift_core::constraint::Specials;
 use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::job::{InputHash, Job};
 use drift_core::text::skeleton::Spelling;
 use drift_core::tokenizer::Tokenizer;
@@ -99,15 +100,12 @@ impl Checkpoint {
     /// What it computed otherwise than asked, if it did.
     pub(super) fn note(&self) -> Option<String> {
         let why = self.engine.as_ref()?.note()?;
-        Some(format!("{}: the GPU's steps were done by candle's operations: {why}", self.name))
+        Some(format!("{}: the GPU ran candle's operations instead of drift's kernels: {why}", self.name))
     }
 
     /// Measures how fast its device reads, if it computes here.
     pub(super) fn measure(&mut self) {
-        self.bytes_per_second = match &self.engine {
-            Some(Engine::Drift(decoder)) => decoder.bytes_per_second(),
-            _ => None,
-        };
+        self.bytes_per_second = self.engine.as_ref().and_then(|engine| engine.decoder().bytes_per_second());
     }
 
     /// What is to be kept of it.
@@ -117,7 +115,7 @@ impl Checkpoint {
             dialect: self.dialect,
             dialect_from: self.dialect_from,
             tokenizer: self.tokenizer.source.clone(),
-            files: self.engine.as_ref().map_or(&[][..], Engine::files).to_vec(),
+            files: self.engine.as_ref().map_or(&[][..], |engine| engine.decoder().files()).to_vec(),
         }
     }
 
@@ -134,10 +132,9 @@ impl Checkpoint {
         }
         let config = Config::load(folder)?;
         let ends = ends(plan, folder, &config, &tokenizer)?;
-        let engine = match plan.engine {
-            _ if kept.is_some() => None,
-            EngineChoice::CandleTransformers => Some(Engine::candle_transformers(folder, &plan.device)?),
-            _ => Some(Engine::drift(folder, &plan.device)?),
+        let engine = match kept {
+            Some(_) => None,
+            None => Some(Engine::load(folder, &plan.device)?),
         };
         config.check_vocabulary(&tokenizer)?;
         let recipe: Option<Encoding> = ModelFolder::new(folder).recipe("/recipe/dialect");
@@ -146,9 +143,8 @@ impl Checkpoint {
         let given = said.then_some(DialectEvidence::Given);
         let dialect_from = given.or(recipe.map(|_| DialectEvidence::Recipe));
         let mut inputs = vec![tokenizer.source.clone()];
-        inputs.extend_from_slice(
-            kept.map_or_else(|| engine.as_ref().map_or(&[][..], Engine::files), |kept| &kept.files),
-        );
+        let files = engine.as_ref().map_or(&[][..], |engine| engine.decoder().files());
+        inputs.extend_from_slice(kept.map_or(files, |kept| &kept.files));
         let specials = specials(ends, &config);
         let spelling = recipe_spelling(folder, job)?;
         let tokenizer = tokenizer.into();
@@ -176,14 +172,6 @@ impl Checkpoint {
                 Synthetic::Llama380M => "llama-like",
             })
         });
-        if plan.engine == EngineChoice::CandleTransformers {
-            let problem = "random weights are for drift's own engine";
-            return Err(Error::parameter(
-                Parameter::Synthetic,
-                problem,
-                format!("leave {} out", Parameter::Engine),
-            ));
-        }
         let (tokenizer, _) = Tokenizer::load_for(&path, job)?;
         let config = Config::synthetic(shape);
         let ends = ends(plan, &path, &config, &tokenizer)?;
@@ -191,7 +179,7 @@ impl Checkpoint {
         let specials = specials(ends, &config);
         let engine = match kept {
             Some(_) => None,
-            None => Some(Engine::Drift(Box::new(Decoder::random(config.clone(), plan.seed, &plan.device)?))),
+            None => Some(Decoder::random(config.clone(), plan.seed, &plan.device)?.into()),
         };
         Ok(Checkpoint {
             name: shape.name().to_owned(),
@@ -278,7 +266,7 @@ fn ends(plan: &EvalPlan, folder: &Path, config: &Config, tokenizer: &Tokenizer) 
     let Some(asked) = &plan.eos else { return named };
     let id = tokenizer.vocabulary_id(asked).ok_or_else(|| {
         let problem = format!("`{asked}` is not a token of {}", tokenizer.name);
-        Error::parameter(Parameter::Eos, problem, "give one of its tokens")
+        Error::parameter(parameter::EOS, problem, "give one of its tokens")
     })?;
     // A model whose files name none has this one.
     let others = named.unwrap_or_default().into_iter().filter(|other| *other != id);

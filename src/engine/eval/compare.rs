@@ -154,9 +154,9 @@ fn read(path: &Path, job: &Job) -> Result<Record> {
     })?;
     match found {
         Found { runs: Some(runs), .. } => {
-            Ok(Record::Eval(runs.ok_or_else(|| refuse("holds a run that is no object".to_owned()))?))
+            Ok(Record::Eval(runs.ok_or_else(|| refuse("contains a run that is not an object".to_owned()))?))
         }
         Found { trace: Some(trace), .. } => Ok(Record::Trace(Box::new(Summary::of(*trace)))),
-        Found { .. } => Err(refuse("holds neither `runs` nor `traceEvents`".to_owned())),
+        Found { .. } => Err(refuse("contains neither `runs` nor `traceEvents`".to_owned())),
     }
 }

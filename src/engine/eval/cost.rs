@@ -30,7 +30,7 @@ pub struct Cost {
     pub seconds: Seconds,
     /// The most memory that the process held so far, in bytes; none where the system doesn't tell.
     pub peak_memory_bytes: Option<u64>,
-    /// What had to be moved and computed at least; none of candle-transformers, and in records of before this was counted.
+    /// What had to be moved and computed at least; none in records of before this was counted.
     #[serde(default)]
     pub floor: Option<Roofline>,
 }

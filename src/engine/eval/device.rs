@@ -128,7 +128,7 @@ pub fn examine_device(plan: &DevicePlan, job: &Job) -> Result<DeviceReport> {
         for engine in &plan.engines {
             job.check()?;
             if began.elapsed().as_secs_f64() > plan.most_seconds {
-                report.advice.push(format!("after {} seconds no more was begun", plan.most_seconds));
+                report.advice.push(format!("after {} seconds no further run was started", plan.most_seconds));
                 break 'all;
             }
             match speeds(plan, (model, *engine), &molecules, job) {
@@ -190,7 +190,7 @@ pub fn with_engine(device: Device, engine: EngineChoice) -> Device {
         #[cfg(feature = "cuda-products")]
         EngineChoice::DriftProducts => device.with_steps(usual.with_own_products()),
         EngineChoice::Candle => device.without_kernels(),
-        EngineChoice::Drift | EngineChoice::CandleTransformers => device,
+        EngineChoice::Drift => device,
     }
 }
 

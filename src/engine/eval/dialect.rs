@@ -8,10 +8,11 @@ use super::molecules::Molecules;
 use super::plan::EvalPlan;
 use super::record::DialectEvidence;
 use crate::generate::{Options, Prompt};
+use crate::parameter;
 use crate::train::prompt;
 use drift_core::constraint::{LogitProcessor, ProcessorKind};
 use drift_core::encoding::{Encoding, TrailingZeros, Written};
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_data::audit::{DialectCounts, split};
 
@@ -54,7 +55,7 @@ fn decided(
     given: Option<Encoding>,
     own: Option<Encoding>,
 ) -> Result<(Encoding, DialectEvidence)> {
-    let parameter = Parameter::Dialect;
+    let parameter = parameter::DIALECT;
     let place = format!("model {name}");
     let conformers = molecules.references.from.as_deref().unwrap_or(&molecules.source);
     match (given, own) {

@@ -24,9 +24,10 @@ use super::tally::run_report;
 use super::texts::{SameTexts, TextRecord};
 use crate::generate::{Span, Verdict};
 use crate::model::Synthetic;
+use crate::parameter;
 use drift_core::checkpoint::folder_name;
 use drift_core::constraint::ProcessorKind;
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::job::{InputHash, Job, Provenance};
 use drift_data::corpus::{EmbeddedCorpus, Part};
 
@@ -224,16 +225,16 @@ fn generated(
 /// What is asked of references needs some.
 fn check_references(plan: &EvalPlan, molecules: &Molecules) -> Result<()> {
     let has_none = molecules.molecules.iter().all(|molecule| molecule.conformers.is_empty());
-    let remedy = format!("give them with {}, or {}", Parameter::References, Parameter::Corpus);
+    let remedy = format!("give them with {}, or {}", parameter::REFERENCES, parameter::CORPUS);
     match plan.generations {
         Generations::PerReference(_) if has_none => {
-            let place = format!("{} {}", Parameter::Generations, plan.generations);
+            let place = format!("{} {}", parameter::GENERATIONS, plan.generations);
             let problem = "texts are to follow the reference conformers of each molecule, and there are none";
             Err(Error::input(place, problem, format!("{remedy}, or a number")))
         }
         _ if plan.likelihood && has_none => {
             let problem = "there are no reference conformers to score";
-            Err(Error::parameter(Parameter::Likelihood, problem, remedy))
+            Err(Error::parameter(parameter::LIKELIHOOD, problem, remedy))
         }
         _ => Ok(()),
     }
@@ -274,7 +275,7 @@ fn distinct_names(models: &[ModelChoice]) -> Result<()> {
             let problem =
                 format!("two models are called `{name}`: {} and {}", other.display(), folder.display());
             let remedy = "their rows would be mixed: rename one folder, or evaluate one after the other";
-            return Err(Error::parameter(Parameter::Model, problem, remedy));
+            return Err(Error::parameter(parameter::MODEL, problem, remedy));
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ const MAX_KEPT_BYTES: usize = 256 << 20;
 const ENTRY_BYTES: usize = 64;
 
 /// What is said of a file with more.
-pub(super) const TOO_MANY: &str = "holds more figures than fit into memory";
+pub(super) const TOO_MANY: &str = "contains more figures than fit into memory";
 
 /// Figures by name, in order.
 pub(super) type Figures = Vec<(String, f64)>;

@@ -67,7 +67,7 @@ impl Kept {
                 Finished::Began(environment) => self.environments.push(environment),
                 Finished::Inputs(inputs) => {
                     if *self.inputs.get_or_insert_with(|| inputs.clone()) != inputs {
-                        return Err(other_inputs("is of other files than the others"));
+                        return Err(other_inputs("was made from other files than the others"));
                     }
                 }
                 Finished::Model(place, model) => {
@@ -142,7 +142,7 @@ impl Kept {
     /// If it is not what it was before.
     pub(super) fn keep_inputs(&mut self, inputs: &[InputHash]) -> Result<()> {
         match &self.inputs {
-            Some(known) if known != inputs => Err(other_inputs("was begun with other files")),
+            Some(known) if known != inputs => Err(other_inputs("was started with other files")),
             Some(_) => Ok(()),
             None => {
                 self.held.push(Finished::Inputs(inputs.to_vec()));
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(merged(vec![text(1, 0, 1), text(0, 1, 1)]).unwrap().texts(), 3);
         for second in [text(0, 0, 1), Finished::Nats(0, 4, vec![2.0])] {
             let error = merged(vec![second]).unwrap_err().to_string();
-            assert!(error.starts_with("shard 2/2: holds what another shard holds"), "{error}");
+            assert!(error.starts_with("shard 2/2: contains what another shard contains"), "{error}");
         }
     }
 }

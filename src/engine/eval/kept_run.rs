@@ -107,6 +107,6 @@ impl KeptRun {
 
 /// Two shards hold the same work.
 pub(super) fn held_twice(molecule: usize) -> Error {
-    let problem = format!("holds what another shard holds of molecule {}", molecule + 1);
+    let problem = format!("contains what another shard contains of molecule {}", molecule + 1);
     Error::input("the work", problem, "give each shard once")
 }

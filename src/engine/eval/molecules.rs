@@ -9,9 +9,10 @@ use rayon::prelude::*;
 use super::plan::EvalPart;
 pub use super::prompt_molecule::PromptMolecule;
 use super::record::ReferenceCounts;
+use crate::parameter;
 use drift_core::chem::foreign;
 use drift_core::encoding::{Encoding, Written};
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::io;
 use drift_core::job::{InputHash, Job};
 use drift_core::text::skeleton::{Spelling, smiles};
@@ -204,15 +205,15 @@ fn nothing_of(name: &str, molecules: usize, conformers: u64, first: Option<&Skip
     if molecules == 0 {
         return without_order(name, conformers, first);
     }
-    let problem = format!("none of its {molecules} molecules falls into the test part");
-    Error::input(name, problem, format!("give {} all, or more molecules", Parameter::Split))
+    let problem = format!("none of its {molecules} molecules is in the test part");
+    Error::input(name, problem, format!("give {} all, or more molecules", parameter::SPLIT))
 }
 
 /// No conformer has its atoms in the order of a SMILES.
 pub(super) fn without_order(place: &str, conformers: u64, first: Option<&Skipped>) -> Error {
     let why = first.map_or_else(String::new, |first| format!(", such as {}: {}", first.record, first.reason));
     let problem = format!("none of its {conformers} conformers has its atoms in the order of a SMILES{why}");
-    Error::input(place, problem, format!("give their SMILES with {}, or enriched text", Parameter::SmilesOf))
+    Error::input(place, problem, format!("give their SMILES with {}, or enriched text", parameter::SMILES_OF))
 }
 
 /// How many unused conformers a record lists.

@@ -3,9 +3,10 @@
 use super::checkpoint::Checkpoint;
 use super::plan::{EvalPlan, PlaceholderChoice};
 use super::record::ClassPlaceholder;
+use crate::parameter;
 use drift_core::constraint::{Placeholder, THEIR_PLACEHOLDER, USUAL_PLACEHOLDER, as_written};
 use drift_core::encoding::Reading;
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_data::corpus::Embedded;
 use drift_tune::placeholder::{
@@ -87,7 +88,7 @@ fn add(all: &mut Vec<NamedPlaceholder>, named: NamedPlaceholder) -> Result<()> {
         Some(known) if *known == named => {}
         Some(_) => {
             let problem = format!("two files have placeholders {}", named.label);
-            return Err(Error::parameter(Parameter::Placeholder, problem, "rename one of them"));
+            return Err(Error::parameter(parameter::PLACEHOLDER, problem, "rename one of them"));
         }
     }
     Ok(())
@@ -124,13 +125,13 @@ fn fitted(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<String> {
     if let Some(refused) = report.refused.first() {
         let problem = format!("{} has none: {}", refused.tokenizer, refused.why());
         return Err(Error::input(
-            format!("{} fitted", Parameter::Placeholder),
+            format!("{} fitted", parameter::PLACEHOLDER),
             problem,
             format!("use {}", refused.instead),
         ));
     }
     let result = report.results.into_iter().next();
     result.map(|result| result.placeholder).ok_or_else(|| {
-        Error::parameter(Parameter::Placeholder, "nothing was fitted", "give the placeholder itself")
+        Error::parameter(parameter::PLACEHOLDER, "nothing was fitted", "give the placeholder itself")
     })
 }

@@ -204,8 +204,6 @@ pub enum EngineChoice {
     DriftProducts,
     /// drift's own, by candle's operations alone.
     Candle,
-    /// Those of candle-transformers, for comparison.
-    CandleTransformers,
 }
 
 impl EngineChoice {
@@ -216,7 +214,6 @@ impl EngineChoice {
         #[cfg(feature = "cuda-products")]
         EngineChoice::DriftProducts,
         EngineChoice::Candle,
-        EngineChoice::CandleTransformers,
     ];
 
     /// As it is written on the command line and in records.
@@ -227,7 +224,6 @@ impl EngineChoice {
             #[cfg(feature = "cuda-products")]
             EngineChoice::DriftProducts => "drift-products",
             EngineChoice::Candle => "candle",
-            EngineChoice::CandleTransformers => "candle-transformers",
         }
     }
 

@@ -142,7 +142,7 @@ pub struct ReferenceCounts {
     pub without_order: u64,
     /// Conformers of a prompt's graph with another stereo than the prompt.
     pub other_stereo: u64,
-    /// Conformers of molecules that are not asked for.
+    /// Conformers of molecules that were not asked for.
     pub not_asked_for: u64,
     /// How many molecules these are, by their texts.
     pub molecules_not_asked_for: u64,

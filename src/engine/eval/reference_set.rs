@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::molecules::{Molecules, UNUSED_LISTED, without_order};
 use super::record::ReferenceCounts;
+use crate::parameter;
 use drift_core::chem::{AtomLimit, AtomMapping, Graph, SmilesMolecule, graph_key};
 use drift_core::encoding::{Encoding, Fixed, Written};
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_core::text::skeleton::smiles;
 use drift_data::corpus::{AtomOrder, Conformer, Conformers, Skipped};
@@ -76,7 +77,7 @@ impl Molecules {
 
 /// Why no reference conformer can be used.
 fn none_usable(name: &str, counts: &ReferenceCounts, conformers: u64, first: Option<&str>) -> Error {
-    let place = format!("{} {name}", Parameter::References);
+    let place = format!("{} {name}", parameter::REFERENCES);
     if counts.without_order == conformers {
         return without_order(&place, conformers, counts.unused.first());
     }
@@ -87,9 +88,11 @@ fn none_usable(name: &str, counts: &ReferenceCounts, conformers: u64, first: Opt
         return Error::input(place, problem, "give conformers of the prompts' stereoisomers");
     }
     let example = first.map_or_else(String::new, |smiles| format!(", such as {smiles}"));
-    let problem =
-        format!("hold no molecule that is asked for, but {} others{example}", counts.molecules_not_asked_for);
-    Error::input(place, problem, format!("give the conformers of the molecules of {}", Parameter::Smiles))
+    let problem = format!(
+        "contain none of the molecules that were asked for, but {} others{example}",
+        counts.molecules_not_asked_for
+    );
+    Error::input(place, problem, format!("give the conformers of the molecules of {}", parameter::SMILES))
 }
 
 /// What a reference conformer is to the prompts.
@@ -201,7 +204,10 @@ mod tests {
         assert_eq!((counts.used, counts.reordered, counts.not_asked_for), (2, 1, 1));
         assert_eq!((counts.molecules_not_asked_for, counts.prompts_without), (1, 1));
         let error = prompts("CCCC").with_references(&Texts(texts), "texts", &Job::default()).unwrap_err();
-        assert!(error.to_string().contains("hold no molecule that is asked for, but 3 others"), "{error}");
+        assert!(
+            error.to_string().contains("contain none of the molecules that were asked for, but 3 others"),
+            "{error}"
+        );
     }
 
     #[test]

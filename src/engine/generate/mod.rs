@@ -5,11 +5,6 @@
 //! the batch, the order and the number of threads (on the CPU, in f32).
 
 mod admit;
-#[cfg(feature = "baseline")]
-mod baseline;
-#[cfg(not(feature = "baseline"))]
-#[path = "no_baseline.rs"]
-mod baseline;
 mod check_draws;
 mod check_report;
 mod check_steps;
@@ -35,7 +30,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use baseline::Baseline;
 pub use check_report::{NearTie, SelfCheck, SelfChecking, Verdict};
 pub use clock::{BatchSeconds, CpuClock, Phase, Span, Timing};
 pub use counts::{Traffic, WorkCounts};
@@ -48,9 +42,10 @@ use crate::model::cuda::{self, Gpu};
 use crate::model::{
     Config, Decoder, Device, KernelSteps, Room, check_fits, checked_product, checked_sum, free_memory,
 };
+use crate::parameter;
 use drift_core::constraint::Constraint;
-use drift_core::error::{Error, Parameter, Result};
-use drift_core::job::{InputHash, Job};
+use drift_core::error::{Error, Result};
+use drift_core::job::Job;
 
 /// What a token of a text takes until the end: its id, its characters, its marks.
 const TOKEN_BYTES: usize = 16;
@@ -230,45 +225,29 @@ impl Generated {
     }
 }
 
-/// What runs a model.
-pub enum Engine {
-    /// drift's own decoders.
-    Drift(Box<Decoder>),
-    /// The models of candle-transformers, in groups of equal prompt length, for comparison.
-    CandleTransformers(Box<Baseline>),
+/// Writes texts with a decoder.
+pub struct Engine {
+    decoder: Decoder,
+}
+
+impl From<Decoder> for Engine {
+    fn from(decoder: Decoder) -> Self {
+        Engine { decoder }
+    }
 }
 
 impl Engine {
-    /// Loads drift's own decoder.
+    /// Loads a Hugging Face checkpoint.
     ///
     /// # Errors
     /// If config or weights are missing, broken or of another model, a weight is not finite, or the device has no room.
-    pub fn drift(dir: &Path, device: &Device) -> Result<Self> {
-        Ok(Engine::Drift(Box::new(Decoder::load(dir, device)?)))
+    pub fn load(dir: &Path, device: &Device) -> Result<Self> {
+        Ok(Decoder::load(dir, device)?.into())
     }
 
-    /// Loads the model of candle-transformers.
-    ///
-    /// # Errors
-    /// If config or weights are missing, broken, or of a model that candle-transformers does not run.
-    pub fn candle_transformers(dir: &Path, device: &Device) -> Result<Self> {
-        Ok(Engine::CandleTransformers(Box::new(Baseline::load(dir, device)?)))
-    }
-
-    /// The files of its weights; none if they are random.
-    pub fn files(&self) -> &[InputHash] {
-        match self {
-            Engine::Drift(decoder) => decoder.files(),
-            Engine::CandleTransformers(baseline) => baseline.files(),
-        }
-    }
-
-    /// The shape of the model.
-    pub fn config(&self) -> &Config {
-        match self {
-            Engine::Drift(decoder) => decoder.config(),
-            Engine::CandleTransformers(baseline) => baseline.config(),
-        }
+    /// The decoder that computes the logits.
+    pub fn decoder(&self) -> &Decoder {
+        &self.decoder
     }
 
     /// Generates for all prompts. A cancelled job is no error: what was finished is returned.
@@ -311,10 +290,7 @@ impl Engine {
 
     /// Why a GPU's steps were done by candle's operations, if they had to be.
     pub fn note(&self) -> Option<&str> {
-        match self {
-            Engine::Drift(decoder) => decoder.refusal(),
-            Engine::CandleTransformers(_) => None,
-        }
+        self.decoder.refusal()
     }
 
     fn run(
@@ -325,28 +301,18 @@ impl Engine {
         keeper: &mut dyn TextSink,
         job: &Job,
     ) -> Result<Generated> {
-        check(prompts, options, self.config())?;
-        if options.resampling.is_some() && matches!(self, Engine::CandleTransformers(_)) {
-            let problem = "candle-transformers cannot copy rows of its cache";
-            return Err(Error::parameter(
-                Parameter::Resample,
-                problem,
-                format!("leave {} out", Parameter::Engine),
-            ));
-        }
+        check(prompts, options, self.decoder.config())?;
         let total = prompts.iter().fold(0u64, |sum, prompt| sum.saturating_add(prompt.generations as u64));
         job.observer().begin("generate", Some(total), drift_core::job::Unit::Items);
         job.observer().advance(prompts.iter().map(|prompt| prompt.done.len() as u64).sum());
         // Inside the pool parallel loops start at once; from outside each would wait for a worker to wake.
-        let generated = rayon::scope(|_| match self {
-            Engine::Drift(decoder) => {
-                let start = || cuda::start(decoder.device(), decoder.config());
-                let own = decoder.device().steps().by_kernels();
-                // What the caller starts goes first: tests give a device that is none.
-                let own = own.map(|steps| Starter { start: &start, steps });
-                decode::generate(decoder, (prompts, options), starter.or(own), keeper, job)
-            }
-            Engine::CandleTransformers(baseline) => baseline.generate(prompts, options, keeper, job),
+        let generated = rayon::scope(|_| {
+            let decoder = &mut self.decoder;
+            let start = || cuda::start(decoder.device(), decoder.config());
+            let own = decoder.device().steps().by_kernels();
+            // What the caller starts goes first: tests give a device that is none.
+            let own = own.map(|steps| Starter { start: &start, steps });
+            decode::generate(decoder, (prompts, options), starter.or(own), keeper, job)
         });
         job.observer().end();
         Ok(generated?.settled())
@@ -356,7 +322,7 @@ impl Engine {
 /// Refuses what cannot work, before anything is computed.
 fn check(prompts: &[Prompt], options: &Options, config: &Config) -> Result<()> {
     if options.batch == 0 {
-        return Err(Error::parameter(Parameter::Batch, "a batch of 0 rows", "give at least 1"));
+        return Err(Error::parameter(parameter::BATCH, "a batch of 0 rows", "give at least 1"));
     }
     options.sampling.check()?;
     check_resampling(options)?;
@@ -365,7 +331,7 @@ fn check(prompts: &[Prompt], options: &Options, config: &Config) -> Result<()> {
         checked_product(&[prompt.generations, text])
     };
     let texts = checked_sum(&prompts.iter().map(of_prompt).collect::<Vec<_>>());
-    check_fits("the texts", texts, free_memory(), &format!("give fewer {}", Parameter::Generations))?;
+    check_fits("the texts", texts, free_memory(), &format!("give fewer {}", parameter::GENERATIONS))?;
     let (context, vocab) = (config.max_position_embeddings, config.vocab_size);
     for (at, prompt) in prompts.iter().enumerate() {
         let place = format!("prompt {}", at + 1);
@@ -378,7 +344,7 @@ fn check(prompts: &[Prompt], options: &Options, config: &Config) -> Result<()> {
             return Err(Error::input(place, problem, "leave this molecule out"));
         }
         if let Some(id) = prompt.tokens.iter().find(|id| **id as usize >= vocab) {
-            let problem = format!("holds token {id}, the model has {vocab} rows");
+            let problem = format!("contains token {id}, the model has {vocab} rows");
             return Err(Error::input(place, problem, "give the tokenizer that the model was trained with"));
         }
     }
@@ -389,7 +355,7 @@ fn check(prompts: &[Prompt], options: &Options, config: &Config) -> Result<()> {
 fn check_resampling(options: &Options) -> Result<()> {
     let Some(Resampling { draws, .. }) = options.resampling else { return Ok(()) };
     let refuse =
-        |problem: String, remedy: String| Err(Error::parameter(Parameter::Resample, problem, remedy));
+        |problem: String, remedy: String| Err(Error::parameter(parameter::RESAMPLE, problem, remedy));
     let batch = options.batch;
     if draws < 2 {
         return refuse(
@@ -399,11 +365,11 @@ fn check_resampling(options: &Options) -> Result<()> {
     }
     if draws > batch {
         let problem = format!("{draws} texts are drawn together, a batch has {batch} rows");
-        return refuse(problem, format!("give {} at least {draws}", Parameter::Batch));
+        return refuse(problem, format!("give {} at least {draws}", parameter::BATCH));
     }
     if options.sampling.temperature.is_none() {
         let problem = "a greedy preset does not sample: all texts of a molecule are the same";
-        return refuse(problem.to_owned(), format!("give another {}", Parameter::Preset));
+        return refuse(problem.to_owned(), format!("give another {}", parameter::PRESET));
     }
     Ok(())
 }

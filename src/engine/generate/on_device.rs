@@ -8,9 +8,10 @@ use crate::model::cuda::{
     Choosing, DecodeStep, DeviceRow, Entering, Gpu, RowPrompt, VocabularySampler, WorkDone,
 };
 use crate::model::{Cache, Decoder, FEW_ROWS, KernelSteps, Room};
+use crate::parameter;
 use drift_core::constraint::DeviceRule;
 use drift_core::constraint::automaton::{DeviceTable, MoleculeAutomaton};
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 
 /// The longest prompt that a device reads in its steps, for each of its texts anew: about what one step has room for. Candle reads
 /// longer ones but for the last token, once for all texts of a molecule.
@@ -152,15 +153,17 @@ impl DeviceWork {
 /// If the run is for drift's kernels whatever happens, or candle has lost the device, too.
 pub(super) fn given_up(decoder: &Decoder, error: &Error, options: &Options) -> Result<()> {
     if options.self_check.insists {
-        let problem = format!("drift's kernels are insisted on: {error}");
+        let problem = format!("the run insists on drift's kernels: {error}");
         return Err(Error::input(
             decoder.device().name(),
             problem,
-            format!("leave {} out", Parameter::Engine),
+            format!("leave {} out", parameter::ENGINE),
         ));
     }
     if !decoder.device_works() {
-        return Err(Error::device_lost(decoder.device().name(), error));
+        let remedy =
+            format!("start the program again without this device, or with {} candle", parameter::ENGINE);
+        return Err(Error::device_lost(decoder.device().name(), error, remedy));
     }
     decoder.note_refusal(error);
     Ok(())

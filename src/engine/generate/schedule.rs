@@ -132,13 +132,3 @@ impl Slots {
         self.0.insert(slot);
     }
 }
-
-/// Groups of at most `batch` texts of equal prompt length, longest first.
-#[cfg(feature = "baseline")]
-pub(super) fn groups_of_equal_length(prompts: &[Prompt], batch: usize) -> Vec<Vec<Item>> {
-    let mut by_length = std::collections::BTreeMap::<usize, Vec<Item>>::new();
-    for item in longest_first(prompts) {
-        by_length.entry(prompts[item.prompt].tokens.len()).or_default().push(item);
-    }
-    by_length.values().rev().flat_map(|items| items.chunks(batch)).map(<[Item]>::to_vec).collect()
-}

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::Engine;
 use crate::model::{Decoder, Feed, HiddenStates, Room};
 use drift_core::constraint::Mask;
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::job::{Job, Unit};
 use drift_core::sampling::log_probability;
 
@@ -26,16 +26,9 @@ impl Engine {
     /// at temperature 1.
     ///
     /// # Errors
-    /// If a text is longer than the context, the engine is not drift's own, the device fails, or the job was cancelled.
+    /// If a text is longer than the context, the device fails, or the job was cancelled.
     pub fn nats(&self, texts: &[Text], job: &Job) -> Result<Vec<f64>> {
-        let Engine::Drift(decoder) = self else {
-            let problem = "candle-transformers gives the logits of the last token alone";
-            return Err(Error::parameter(
-                Parameter::Likelihood,
-                problem,
-                format!("leave {} out", Parameter::Engine),
-            ));
-        };
+        let decoder = &self.decoder;
         job.observer().begin("scoring", Some(texts.len() as u64), Unit::Items);
         let one = |text: &Text| {
             job.check()?;
@@ -54,13 +47,12 @@ impl Engine {
 }
 
 impl Engine {
-    /// By how much the best of the logits that `mask` leaves after `text` leads the second best; none if it leaves fewer than two,
-    /// or the engine is not drift's own.
+    /// By how much the best of the logits that `mask` leaves after `text` leads the second best; none if it leaves fewer than two.
     ///
     /// # Errors
     /// If the text is longer than the context, or the device fails.
     pub fn lead(&self, text: &[u32], mask: Mask<'_>) -> Result<Option<f32>> {
-        let Engine::Drift(decoder) = self else { return Ok(None) };
+        let decoder = &self.decoder;
         let mut cache = decoder.cache(1, text.len(), Room::Static)?;
         let hidden = decoder.forward(&[Feed { row: 0, tokens: text }], &mut cache, HiddenStates::Last)?;
         let logits = decoder.logits(&hidden)?.flatten_all().and_then(|logits| logits.to_vec1::<f32>());

@@ -10,7 +10,8 @@ use super::constants::Constants;
 use super::failed;
 use super::memory::{checked_product, gib};
 use super::rope::Rope;
-use drift_core::error::{Error, Parameter, Result};
+use crate::parameter;
+use drift_core::error::{Error, Result};
 
 /// How much room a cache takes from the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -111,7 +112,7 @@ pub fn check_cache_fits(
         0 => "not even a batch of 1 fits; allow fewer tokens".to_owned(),
         fits => format!("a batch of {fits} would fit"),
     };
-    Err(Error::parameter(Parameter::Batch, problem, remedy))
+    Err(Error::parameter(parameter::BATCH, problem, remedy))
 }
 
 impl Cache {

@@ -8,7 +8,8 @@ use super::config::Config;
 use super::memory::{check_fits, free_memory};
 #[cfg(feature = "cuda")]
 use super::pool;
-use drift_core::error::{Error, Parameter, Result};
+use crate::parameter;
+use drift_core::error::{Error, Result};
 
 /// How a GPU computes the steps that write text. The CPU has one way alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,12 +103,12 @@ impl Device {
         let Some(number) = number(name)? else { return Ok(Device::cpu()) };
         if !candle_core::utils::cuda_is_available() {
             let remedy = "build it with --features cuda";
-            return Err(Error::parameter(Parameter::Device, "this drift was built without CUDA", remedy));
+            return Err(Error::parameter(parameter::DEVICE, "this drift was built without CUDA", remedy));
         }
         // A stream of its own: candle's default is that of the thread, and work moves between threads.
         let inner = CandleDevice::new_cuda_with_stream(number).map_err(|e| {
             let problem = format!("{name}: {}", e.to_string().lines().next().unwrap_or("failed"));
-            Error::parameter(Parameter::Device, problem, "nvidia-smi lists the GPUs and the driver")
+            Error::parameter(parameter::DEVICE, problem, "nvidia-smi lists the GPUs and the driver")
         })?;
         // One owner is never dropped: candle's handles of cuBLAS and cuRAND panic where they cannot be ended, as after an error of the
         // GPU, and so hide it.
@@ -202,8 +203,8 @@ impl Device {
         // On the CPU drift's kernels alone read bf16.
         let may_halve = self.matrices == DType::F32 && (self.kernels || !self.inner.is_cpu());
         let remedy = match may_halve && bytes(DType::BF16).is_some_and(|bytes| bytes <= free) {
-            true => format!("give {} bf16, which takes half", Parameter::Dtype),
-            false => "take a smaller model, or more memory".to_owned(),
+            true => format!("give {} bf16, which takes half", parameter::DTYPE),
+            false => "use a smaller model, or more memory".to_owned(),
         };
         check_fits(&format!("{place}: the weights on {}", self.name), bytes(self.matrices), free, &remedy)
     }
@@ -221,9 +222,11 @@ impl Device {
 fn number(name: &str) -> Result<Option<usize>> {
     let number = name.strip_prefix("cuda:").and_then(|number| number.parse().ok());
     match number {
-        None if name != "cpu" => {
-            Err(Error::parameter(Parameter::Device, format!("`{name}` is no device"), "give cpu or cuda:0"))
-        }
+        None if name != "cpu" => Err(Error::parameter(
+            parameter::DEVICE,
+            format!("`{name}` is not a device"),
+            "give cpu or cuda:0",
+        )),
         number => Ok(number),
     }
 }
@@ -278,7 +281,7 @@ mod tests {
             (Device::cpu().in_bf16(), 1),
         ] {
             let text = refusal(device, free);
-            assert!(text.ends_with("; take a smaller model, or more memory"), "{text}");
+            assert!(text.ends_with("; use a smaller model, or more memory"), "{text}");
         }
         Device::cpu().check_weights_fit_into(bytes, "it", &config).unwrap();
         Device::cpu().in_bf16().check_weights_fit_into(bytes / 2, "it", &config).unwrap();

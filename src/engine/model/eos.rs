@@ -15,7 +15,7 @@ pub fn end_of_text(dir: &Path, config: &Config, tokenizer: &Tokenizer) -> Result
     let ids = ends_of_text(&ModelFolder::new(dir), Some(&config.eos_token_ids), tokenizer)?;
     if ids.is_empty() {
         let remedy = "set eos_token_id in generation_config.json, or eos_token in tokenizer_config.json";
-        return Err(Error::input(dir.display(), "nothing says which token ends a text", remedy));
+        return Err(Error::input(dir.display(), "no file says which token ends a text", remedy));
     }
     Ok(ids)
 }

@@ -27,7 +27,7 @@ pub fn check_fits(what: &str, bytes: Option<u64>, free: u64, remedy: &str) -> Re
         return Ok(());
     }
     let needed = bytes.map_or_else(|| "more memory than can be counted".to_owned(), gib);
-    Err(Error::input(what, format!("would take {needed}, {} are free", gib(free)), remedy))
+    Err(Error::input(what, format!("would take {needed}, but {} are free", gib(free)), remedy))
 }
 
 /// `1.25 GiB`.

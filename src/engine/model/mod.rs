@@ -47,7 +47,8 @@ use std::path::Path;
 
 use candle_core::Tensor;
 
-use drift_core::error::{Error, Parameter, Result};
+use crate::parameter;
+use drift_core::error::{Error, Result};
 use drift_core::job::InputHash;
 
 /// What candle says when a device is out of memory, or fails.
@@ -55,7 +56,7 @@ pub(crate) fn failed(error: candle_core::Error) -> Error {
     let text = error.to_string();
     // As the driver of a GPU calls it.
     if text.contains("OUT_OF_MEMORY") {
-        let remedy = format!("give {} fewer rows, or take a smaller model", Parameter::Batch);
+        let remedy = format!("give {} fewer rows, or use a smaller model", parameter::BATCH);
         return Error::input("the model", "the GPU has not enough memory", remedy);
     }
     Error::input("the model", text.lines().next().unwrap_or("failed"), "")

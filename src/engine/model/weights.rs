@@ -105,12 +105,12 @@ impl Weights {
         let Source::Files(tensors) = &mut self.source else { unreachable!("random weights have no names") };
         let Some(tensor) = tensors.remove(name) else {
             let problem = format!("the weights have no `{name}`");
-            return Err(Error::input(self.place.display(), problem, "config.json is of another model"));
+            return Err(Error::input(self.place.display(), problem, "config.json belongs to another model"));
         };
         if tensor.dims() != shape {
             let problem =
                 format!("`{name}` is {:?} in the weights and {shape:?} by config.json", tensor.dims());
-            return Err(Error::input(self.place.display(), problem, "they are of two models"));
+            return Err(Error::input(self.place.display(), problem, "they belong to two models"));
         }
         Ok(tensor)
     }
@@ -134,8 +134,8 @@ impl Weights {
         match tensors.keys().filter(|name| !redundant(name)).min() {
             None => Ok(self.files),
             Some(name) => {
-                let problem = format!("the weights hold `{name}`, which config.json has no place for");
-                Err(Error::input(self.place.display(), problem, "they are of two models"))
+                let problem = format!("the weights contain `{name}`, which config.json does not describe");
+                Err(Error::input(self.place.display(), problem, "they belong to two models"))
             }
         }
     }
@@ -162,7 +162,7 @@ fn weight_files(dir: &Path) -> Result<Vec<PathBuf>> {
     match paths.iter().find(|path| !path.is_file()) {
         Some(missing) => {
             let name = missing.file_name().unwrap_or_default();
-            let problem = format!("lists {}, which is not there", excerpt(name.as_encoded_bytes()));
+            let problem = format!("lists {}, which is missing", excerpt(name.as_encoded_bytes()));
             Err(Error::input(file.display(), problem, "fetch it"))
         }
         None => Ok(paths.into_iter().map(Path::to_owned).collect()),

@@ -7,8 +7,9 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::network::{Pack, Target};
+use crate::parameter;
 use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_core::text::{self, SMILES_CLOSE, SMILES_OPEN, skeleton};
 use drift_core::tokenizer::{Named, Token, TokenRole, Tokenizer};
@@ -234,11 +235,11 @@ impl Writer<'_> {
         })?;
         documents.sizes.skipped = documents.summary.skipped;
         if documents.train.is_empty() {
-            let problem = format!("holds no conformer to learn from ({})", documents.sizes.left_out());
+            let problem = format!("contains no conformer to learn from ({})", documents.sizes.left_out());
             return Err(Error::parameter(
-                Parameter::Corpus,
+                parameter::CORPUS,
                 problem,
-                format!("give more conformers with SMILES, or a longer {}", Parameter::Context),
+                format!("give more conformers with SMILES, or a longer {}", parameter::CONTEXT),
             ));
         }
         Ok(documents)

@@ -1,7 +1,8 @@
 //! What training takes of a machine's memory.
 
 use crate::model::{Config, check_fits, checked_product, checked_sum, free_memory};
-use drift_core::error::{Parameter, Result};
+use crate::parameter;
+use drift_core::error::Result;
 
 /// Refuses a network, or a batch, that memory does not hold: weights and moments, a gradient by pack of a batch, what a
 /// save writes, and the activations of the threads.
@@ -37,8 +38,11 @@ pub(super) fn check_memory(
         .zip(checked_sum(&by_token))
         .and_then(|(a, b)| a.checked_mul(b));
     let documents = checked_product(&[batch_tokens, 2 * NUMBER]);
-    let [hidden, layers] = [Parameter::Hidden, Parameter::Layers];
-    let remedy =
-        format!("give smaller {hidden}, {layers}, {}, or fewer {}", Parameter::Heads, Parameter::BatchTokens);
+    let [hidden, layers] = [parameter::HIDDEN, parameter::LAYERS];
+    let remedy = format!(
+        "give smaller {hidden}, {layers}, {}, or fewer {}",
+        parameter::HEADS,
+        parameter::BATCH_TOKENS
+    );
     check_fits("training", checked_sum(&[weights, activations, documents]), free_memory(), &remedy)
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::augment::Augmentation;
 use super::documents::Loss;
 use crate::model::{Architecture, Config};
+use crate::parameter;
 use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Parameter, Result};
 use drift_core::job::InputHash;
@@ -71,7 +72,7 @@ impl Shape {
         };
         // Reading is what checks.
         serde_json::from_str(&config.to_json()).map_err(|e| {
-            let [heads, kv_heads, head_dim] = [Parameter::Heads, Parameter::KvHeads, Parameter::HeadDim];
+            let [heads, kv_heads, head_dim] = [parameter::HEADS, parameter::KV_HEADS, parameter::HEAD_DIM];
             let remedy = format!("change {heads}, {kv_heads} or {head_dim}");
             Error::input("the model's shape", e, remedy)
         })
@@ -144,17 +145,21 @@ impl Schedule {
             let problem = format!("is {value}");
             if fine { Ok(()) } else { Err(Error::parameter(parameter, problem, "give a number above 0")) }
         };
-        positive(Parameter::Steps, self.steps as f64)?;
-        positive(Parameter::BatchTokens, self.batch_tokens as f64)?;
-        positive(Parameter::LearningRate, self.learning_rate)?;
-        positive(Parameter::Clip, self.clip)?;
+        positive(parameter::STEPS, self.steps as f64)?;
+        positive(parameter::BATCH_TOKENS, self.batch_tokens as f64)?;
+        positive(parameter::LEARNING_RATE, self.learning_rate)?;
+        positive(parameter::CLIP, self.clip)?;
         if self.new_rows_steps >= self.steps {
             let problem = format!("is {} of {} updates", self.new_rows_steps, self.steps);
-            return Err(Error::parameter(Parameter::NewRowsSteps, problem, "leave some for all weights"));
+            return Err(Error::parameter(
+                parameter::NEW_ROWS_STEPS,
+                problem,
+                "leave some updates for all weights",
+            ));
         }
         if !(self.weight_decay.is_finite() && self.weight_decay >= 0.0) {
             return Err(Error::parameter(
-                Parameter::WeightDecay,
+                parameter::WEIGHT_DECAY,
                 format!("is {}", self.weight_decay),
                 "give 0 or more",
             ));

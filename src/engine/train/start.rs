@@ -7,8 +7,9 @@ use serde_json::Value;
 use super::parameters::ParameterLayout;
 use super::recipe::{InitRecipe, Shape};
 use crate::model::{Config, load_numbers};
+use crate::parameter;
 use drift_core::checkpoint::{CONFIG, Float, GENERATION_CONFIG, Header, ModelFolder, WeightFiles};
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::io::hash_bytes;
 use drift_core::job::InputHash;
 use drift_core::tokenizer::{Named, Tokenizer};
@@ -57,7 +58,7 @@ impl InitCheckpoint {
         let context = context.unwrap_or(most);
         if context > most {
             let problem = format!("{context} tokens are more than the model's {most}");
-            return Err(Error::parameter(Parameter::Context, problem, "give fewer"));
+            return Err(Error::parameter(parameter::CONTEXT, problem, "give fewer"));
         }
         let float = widest(&files)?;
         let tokenizer = files.file("tokenizer.json").map(|_| Tokenizer::load(folder)).transpose()?;
@@ -81,7 +82,7 @@ impl InitCheckpoint {
                     own.name,
                     token.escape_debug()
                 );
-                let remedy = "give the model's own tokenizer, or one that drift made of it";
+                let remedy = "give the model's own tokenizer, or an extension of it that drift made";
                 return Err(Error::input(&tokenizer.source.name, problem, remedy));
             }
         }
@@ -93,7 +94,7 @@ impl InitCheckpoint {
                 self.folder.display(),
                 self.config.vocab_size
             );
-            let remedy = "make rows for them first, with drift extend-model";
+            let remedy = "add rows for them first, with drift extend-model";
             return Err(Error::input(&tokenizer.source.name, problem, remedy));
         }
         Ok(())
@@ -131,8 +132,8 @@ impl Start {
             }
         };
         if new_rows_steps > 0 && self.new_tokens(tokenizer).is_empty() {
-            let problem = format!("has no new tokens for {}", Parameter::NewRowsSteps);
-            let remedy = format!("say with {} which tokens it has learned", Parameter::NewTokensOf);
+            let problem = format!("has no new tokens for {}", parameter::NEW_ROWS_STEPS);
+            let remedy = format!("say with {} which tokens it has learned", parameter::NEW_TOKENS_OF);
             return Err(Error::input(place, problem, remedy));
         }
         Ok(())

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::optimizer::Weighted;
 use super::recipe::Recipe;
 use super::report::{CurvePoint, Validation};
-use drift_core::error::{Error, Parameter, Result};
+use crate::parameter;
+use drift_core::error::{Error, Result};
 use drift_core::io::{read_to_limit, write_atomic};
 
 /// The file's name in the output folder.
@@ -84,25 +85,25 @@ impl TrainingState {
             return Err(Error::input(
                 file.display(),
                 "is not there",
-                format!("train without {} first", Parameter::Resume),
+                format!("train without {} first", parameter::RESUME),
             ));
         }
         let damaged = |e: &dyn std::fmt::Display| {
             Error::input(
                 file.display(),
                 format!("is not a training state: {e}"),
-                format!("train anew, without {}", Parameter::Resume),
+                format!("start again, without {}", parameter::RESUME),
             )
         };
         let bytes = read_to_limit(&file, MAX_BYTES)?;
         let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| damaged(&e))?;
         let text = header.metadata().as_ref().and_then(|all| all.get("drift"));
-        let text = text.ok_or_else(|| damaged(&"it holds no recipe"))?;
+        let text = text.ok_or_else(|| damaged(&"it contains no recipe"))?;
         let metadata: Metadata = serde_json::from_str(text).map_err(|e| damaged(&e))?;
         let wanted = serde_json::to_value(recipe).map_err(|e| damaged(&e))?;
         // Compared as JSON, so that a field that only one version has is a difference too.
         if let Some(at) = difference(&metadata.recipe, &wanted, String::new()) {
-            let problem = format!("was made by another recipe: {at}");
+            let problem = format!("was made with another recipe: {at}");
             return Err(Error::input(
                 file.display(),
                 problem,
@@ -110,7 +111,7 @@ impl TrainingState {
             ));
         }
         if metadata.step > recipe.schedule.steps {
-            return Err(damaged(&format!("it is {} steps far", metadata.step)));
+            return Err(damaged(&format!("it is at step {}", metadata.step)));
         }
         let tensors = SafeTensors::deserialize(&bytes).map_err(|e| damaged(&e))?;
         let values = |name: &str| -> Result<Vec<f32>> {

@@ -19,8 +19,9 @@ use super::report::{CurvePoint, SCHEMA, TrainReport, Validation};
 use super::start::Start;
 use super::state::{self, Past, TrainingState};
 use crate::model::Config;
+use crate::parameter;
 use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::job::{Job, Provenance, Unit};
 use drift_core::tokenizer::{Named, Tokenizer};
 use drift_data::corpus::Conformers;
@@ -137,8 +138,10 @@ impl Run<'_> {
         if matches!(outcome, Err(Error::Interrupted)) {
             state.save(&plan.output, &self.recipe)?;
             let (done, steps) = (state.weighted.step, plan.schedule.steps);
-            let kept =
-                format!("the state after {done} of {steps} steps was kept; go on with {}", Parameter::Resume);
+            let kept = format!(
+                "the state after {done} of {steps} steps was kept; continue with {}",
+                parameter::RESUME
+            );
             return Err(Error::Stopped { kept });
         }
         outcome
@@ -369,5 +372,5 @@ impl Tally {
 
 fn diverged(what: &str, state: &TrainingState) -> Error {
     let problem = format!("the {what} is not a number after {} steps", state.weighted.step);
-    Error::input("training", problem, format!("give a lower {}", Parameter::LearningRate))
+    Error::input("training", problem, format!("give a lower {}", parameter::LEARNING_RATE))
 }

@@ -13,7 +13,7 @@ use drift_core::tokenizer::Tokenizer;
 
 /// What is said where nothing works.
 const NOTHING: &str =
-    "take another tokenizer: neither templates, nor the automaton, nor an extension work with this one";
+    "use another tokenizer: neither templates, nor the automaton, nor an extension work with this one";
 
 /// The automaton of a tokenizer and an encoding; `eos` ends a text.
 ///
@@ -92,7 +92,7 @@ fn instead_of_templates(tokenizer: &Tokenizer, encoding: Encoding) -> String {
         // A fused extension takes no template either, so it is named only where nothing else works.
         ways.extend(extension(tokenizer, SchemeKind::Fused, encoding));
     }
-    if ways.is_empty() { NOTHING.replace("take ", "") } else { ways.join("; ") }
+    if ways.is_empty() { NOTHING.replace("use ", "") } else { ways.join("; ") }
 }
 
 /// Whether the automaton works.

@@ -23,8 +23,9 @@ use super::scheme::cuts::Scheme;
 use super::scheme::grammar::Grammar;
 use super::scheme::pieces::Filled;
 use super::train::train;
+use crate::parameter;
 use drift_core::encoding::Fixed;
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_core::text::{self};
 use drift_core::tokenizer::Tokenizer;
@@ -86,7 +87,7 @@ pub fn compare_with_design(
     let designed = match train(design, corpus, job) {
         Ok(designed) => Some(designed),
         // So few tokens are no fault of a comparison: the other ways can still do something with them.
-        Err(Error::Parameter { parameter: Parameter::Budget, .. }) => None,
+        Err(Error::Parameter { parameter: parameter::BUDGET, .. }) => None,
         Err(error) => return Err(error),
     };
     compare(plan, designed.as_ref().map(Designed::new), corpus, job)
@@ -103,7 +104,7 @@ pub fn compare(
     job: &Job,
 ) -> Result<MethodComparison> {
     never_extended(plan.base_json, &plan.base.name)?;
-    learns_apart(plan.base_json, &plan.base.name, Parameter::Compare)?;
+    learns_apart(plan.base_json, &plan.base.name, parameter::COMPARE)?;
     let sample = LearningSample::read(corpus, plan.grammar().dialect(), job)?;
     let mut entries = Vec::new();
     if let Some(designed) = designed {

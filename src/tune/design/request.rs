@@ -22,8 +22,9 @@ use super::scheme::slots::Range;
 use super::train::train;
 use super::train_merges::train_merges;
 use super::train_scratch::{scratch_config, train_scratch};
+use crate::parameter;
 use drift_core::encoding::Reading;
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_core::tokenizer::Tokenizer;
 use drift_data::corpus::Conformers;
@@ -119,12 +120,12 @@ impl TokenizerRequest {
     /// commas.
     pub fn check(&self) -> Result<()> {
         let (option, does) = match self.goal {
-            Goal::Merges(_) => (Parameter::Merges, "learns"),
-            Goal::VocabSize(_) => (Parameter::VocabSize, "learns"),
-            Goal::Aim(_) if self.compare => (Parameter::Compare, "compares"),
+            Goal::Merges(_) => (parameter::MERGES, "learns"),
+            Goal::VocabSize(_) => (parameter::VOCAB_SIZE, "learns"),
+            Goal::Aim(_) if self.compare => (parameter::COMPARE, "compares"),
             Goal::Aim(_) => return Ok(()),
         };
-        let (tokens, budget) = (Parameter::TokensPerBlock, Parameter::Budget);
+        let (tokens, budget) = (parameter::TOKENS_PER_BLOCK, parameter::BUDGET);
         let refused = |what: &str, without: &str| {
             let remedy = format!("{without}give {tokens} or {budget} alone");
             Err(Error::parameter(
@@ -139,11 +140,11 @@ impl TokenizerRequest {
             return refused(encoding.name(), "");
         }
         if self.reuse.is_some() {
-            return refused(&Parameter::Reuse.to_string(), "");
+            return refused(&parameter::REUSE.to_string(), "");
         }
         let stripped = match (encoding.is_stripped(), self.fewest_decimals) {
-            (true, _) => format!("{} stripped", Parameter::Dialect),
-            (false, Some(_)) => Parameter::FewestDecimals.to_string(),
+            (true, _) => format!("{} stripped", parameter::DIALECT),
+            (false, Some(_)) => parameter::FEWEST_DECIMALS.to_string(),
             (false, None) => return Ok(()),
         };
         refused(&stripped, &format!("leave {stripped} out, or "))
@@ -164,13 +165,13 @@ impl TokenizerRequest {
         };
         let Some(base) = base else {
             let remedy = "give a tokenizer.json, a model folder, or qwen-like or llama-like";
-            return Err(Error::parameter(Parameter::Base, "is missing", remedy));
+            return Err(Error::parameter(parameter::BASE, "is missing", remedy));
         };
         let base_json = base.read_json()?;
         let Base { tokenizer, beside, .. } = base;
         let plan = self.plan(aim, tokenizer, base_json);
         let learns =
-            [(matches!(self.goal, Goal::Merges(_)), Parameter::Merges), (self.compare, Parameter::Compare)];
+            [(matches!(self.goal, Goal::Merges(_)), parameter::MERGES), (self.compare, parameter::COMPARE)];
         // Refused before any work, since this needs the JSON alone.
         for (_, option) in learns.into_iter().filter(|(given, _)| *given) {
             learns_apart(&plan.base_json, &plan.base.name, option)?;

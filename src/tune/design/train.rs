@@ -27,8 +27,9 @@ use super::scheme::search::Annealed;
 use super::scheme::slots::Range;
 use super::scheme::space::{BaseTokens, MAX_NEW_TOKENS, Optimum};
 use super::scheme::spaces::DesignSpaces;
+use crate::parameter;
 use drift_core::encoding::{Encoding, TrailingZeros};
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::job::{Job, Provenance};
 use drift_core::tokenizer::{BUILT_IN_SKELETONS, Tokenizer};
 use drift_data::corpus::Conformers;
@@ -100,8 +101,8 @@ fn extendable((base, base_json): (&Tokenizer, &Value), encoding: Encoding, range
     let around = [encoding.open(), encoding.separator(), encoding.close()].concat();
     if !around.bytes().all(|byte| byte.is_ascii_graphic()) {
         let problem =
-            format!("blocks of {encoding} hold white space, which tokenizers write in other characters");
-        return Err(Error::parameter(Parameter::Encoding, problem, "give an encoding without"));
+            format!("blocks of {encoding} contain white space, which tokenizers write in other characters");
+        return Err(Error::parameter(parameter::ENCODING, problem, "give an encoding without white space"));
     }
     base.writes(encoding, BUILT_IN_SKELETONS)?;
     // Any scheme shows whether the base can be extended; the finest needs no search.
@@ -258,7 +259,7 @@ fn reach(
         Aim::TokensPerBlock(tokens) if !(fewest..=most).contains(&tokens) => {
             let problem = format!("no {} scheme has {tokens} tokens a block", plan.kind.name());
             let remedy = if fewest == most { format!("give {most}") } else { format!("give {fewest} to {most}") };
-            Err(Error::parameter(Parameter::TokensPerBlock, problem, remedy))
+            Err(Error::parameter(parameter::TOKENS_PER_BLOCK, problem, remedy))
         }
         Aim::TokensPerBlock(tokens) => designs.optimum(tokens, MAX_NEW_TOKENS).ok_or_else(|| {
             let (bound, _) = designs.lower_bound(tokens, known.texts());
@@ -268,7 +269,7 @@ fn reach(
             );
             if plan.dialect.is_decimal() {
                 return Error::parameter(
-                    Parameter::TokensPerBlock,
+                    parameter::TOKENS_PER_BLOCK,
                     problem,
                     "give more tokens a block or a smaller range",
                 );
@@ -283,7 +284,7 @@ fn reach(
                     .to_owned(),
                 some => format!("give {} tokens a block", some.join(" or ")),
             };
-            Error::parameter(Parameter::TokensPerBlock, problem, remedy)
+            Error::parameter(parameter::TOKENS_PER_BLOCK, problem, remedy)
         }),
         Aim::Budget(budget) => {
             // From the fewest tokens a block on, so the first scheme within the budget is the aim.
@@ -294,10 +295,10 @@ fn reach(
                     .min_by_key(|optimum| optimum.new_tokens);
                 let remedy = least.map_or_else(String::new, |least| {
                     let tokens = least.scheme.tokens_per_block();
-                    format!("the least is {} new tokens, for {tokens} tokens a block", least.new_tokens)
+                    format!("the fewest are {} new tokens, for {tokens} tokens a block", least.new_tokens)
                 });
                 let problem = format!("no scheme works with {budget} new tokens");
-                Error::parameter(Parameter::Budget, problem, remedy)
+                Error::parameter(parameter::BUDGET, problem, remedy)
             })
         }
     }

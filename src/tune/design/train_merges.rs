@@ -10,7 +10,8 @@ use super::measured::sample::LearningSample;
 use super::report::learned::{LearnedFrom, LearnedReport, Promises, Way};
 use super::report::trained::Trained;
 use super::report::vocabulary::{SCHEMA, VocabularyReport};
-use drift_core::error::{Error, Parameter, Result};
+use crate::parameter;
+use drift_core::error::{Error, Result};
 use drift_core::job::{Job, Provenance};
 use drift_data::corpus::Conformers;
 
@@ -31,7 +32,7 @@ pub fn train_merges(
     // Isolating blocks gives up merges such as `]<`, so few new tokens can make texts longer than they were.
     if measured.total(0).tokens >= measured.total(1).tokens {
         let problem = format!("with {} new tokens, blocks by themselves save nothing", plan.tokens);
-        return Err(Error::parameter(Parameter::Merges, problem, "give more"));
+        return Err(Error::parameter(parameter::MERGES, problem, "give more"));
     }
     let guarantees = check_pieces(
         (base, base_json),

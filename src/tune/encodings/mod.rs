@@ -50,7 +50,7 @@ pub fn compare_encodings(
     let summary =
         corpus.read(job, &mut |batch| losses.add(&batch.conformers, corpus.reading().encoding, job))?;
     if summary.conformers == 0 {
-        return Err(Error::input("the corpus", "holds no conformer", "give another"));
+        return Err(Error::input("the corpus", "contains no conformer", "give another"));
     }
     let conformers = losses.conformers();
     let ((losses, sample), from) = (losses.finish(), corpus.reading().encoding);

@@ -84,7 +84,7 @@ pub fn free_tokens(counter: &Counter<'_>, placeholder: &str) -> Result<u8> {
         [_, count] if usize::from(*count) <= MAX_BLOCK_TOKENS => Ok(*count as u8),
         _ => Err(Error::input(
             format!("placeholder `{placeholder}`"),
-            "not the inside of one block, or too long",
+            "not the content of one block, or too long",
             "give three numbers such as 0.0000,0.0000,0.0000",
         )),
     }

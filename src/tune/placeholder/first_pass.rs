@@ -114,7 +114,11 @@ impl FirstPass {
             "changed while it was read: {} conformers the first time, {} the second",
             self.summary.conformers, again.conformers
         );
-        Error::input(input.unwrap_or("the corpus"), problem, "it is read twice: wait until it is written")
+        Error::input(
+            input.unwrap_or("the corpus"),
+            problem,
+            "it is read twice: wait until it is completely written",
+        )
     }
 
     /// Hands the corpus out again, from memory or from where it came.

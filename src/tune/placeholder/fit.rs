@@ -4,8 +4,9 @@ use super::first_pass::FirstPass;
 use super::plan::{DialectChoice, FitPlan};
 use super::report::{CorpusReport, FitReport, SCHEMA};
 use super::task::Task;
+use crate::parameter;
 use drift_core::encoding::{Encoding, Reading, TrailingZeros, is_three_numbers};
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::job::{InputHash, Job, Provenance, Unit};
 use drift_data::corpus::Conformers;
 
@@ -28,9 +29,9 @@ pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitRepo
     if let Some(candidate) = plan.candidates.iter().find(|candidate| !three_numbers(candidate)) {
         let problem = format!("`{candidate}` is not three numbers");
         return Err(Error::parameter(
-            Parameter::Candidate,
+            parameter::CANDIDATE,
             problem,
-            "give the inside of a block: 0.0000,0.0000,0.0000",
+            "give the content of a block: 0.0000,0.0000,0.0000",
         ));
     }
     let first_pass = FirstPass::run(corpus, plan.seed, job)?;

@@ -102,7 +102,7 @@ impl FittedFile {
                 self.results.iter().map(|result| format!("{}, {}", result.tokenizer, result.dialect.name()));
             let held: Vec<String> = held.collect();
             let problem = format!(
-                "holds no placeholder for {}, {} dialect, but for {}",
+                "contains no placeholder for {}, {} dialect, but for {}",
                 tokenizer.name,
                 dialect.name(),
                 if held.is_empty() { "none".to_owned() } else { held.join("; ") }

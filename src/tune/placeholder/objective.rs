@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 
 use super::counts::{PICO, ReplayTotals};
-use drift_core::error::{Error, Parameter, Result};
+use crate::parameter;
+use drift_core::error::{Error, Result};
 
 /// The harm that a placeholder does in replay, `[u, r, j]`, for reports: it is compared before it is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -65,11 +66,11 @@ impl Objective {
     pub fn check(&self) -> Result<()> {
         let is_amount = |value: f64| value.is_finite() && value >= 0.0;
         if !is_amount(self.tolerance_angstrom()) {
-            return Err(Error::parameter(Parameter::Tolerance, "not a length", "give Å, such as 0.001"));
+            return Err(Error::parameter(parameter::TOLERANCE, "not a length", "give Å, such as 0.001"));
         }
         match self {
             Objective::Weighted { weights, .. } if !weights.iter().copied().all(is_amount) => {
-                Err(Error::parameter(Parameter::Weights, "not three weights of 0 or more", ""))
+                Err(Error::parameter(parameter::WEIGHTS, "not three weights of 0 or more", ""))
             }
             _ => Ok(()),
         }

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use super::grammar::{Space, USERS_PLACEHOLDERS};
 use super::objective::Objective;
+use crate::parameter;
 use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::tokenizer::Tokenizer;
 
 /// Which dialects to fit for.
@@ -43,7 +44,7 @@ impl FitPlan {
         let mut names = BTreeSet::new();
         if let Some(twice) = self.tokenizers.iter().find(|tokenizer| !names.insert(tokenizer.name.as_str())) {
             let problem = format!("two tokenizers are named {}", twice.name);
-            return Err(Error::parameter(Parameter::Tokenizer, problem, "rename a file or folder"));
+            return Err(Error::parameter(parameter::TOKENIZER, problem, "rename a file or folder"));
         }
         self.objective.check()
     }

@@ -34,8 +34,8 @@ pub fn attainable(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
 fn of_product(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
     let (tokenizer, encoding) = (counter.tokenizer(), space.0);
     let refuse = || {
-        let problem = format!("no sequence of its tokens is a slot of {encoding}");
-        Error::input(&tokenizer.name, problem, "take a tokenizer that has the digits")
+        let problem = format!("no sequence of its tokens spells a slot of {encoding}");
+        Error::input(&tokenizer.name, problem, "use a tokenizer that has the digits")
     };
     let dfa = encoding.inner_dfa(IntegersBelow::GENERATED, |_| None).ok_or_else(refuse)?;
     let mut states: Languages<u32> = Languages::default();

@@ -54,11 +54,11 @@ fn what_differs_is_said() {
         ("CCO", "CCN", "its atoms are C2H7N, those of the SMILES C2H6O"),
         ("CC=O", "CCO", "its atoms are C2H6O, those of the SMILES C2H4O"),
         ("C[NH3+]", "CN", "its atoms are CH5N, those of the SMILES CH6N"),
-        ("CCO", "COC", "its atoms are not those of the SMILES: [CH2] is missing, [CH3] is over"),
-        ("[13CH4]", "C", "its atoms are not those of the SMILES: [13CH4] is missing, [CH4] is over"),
+        ("CCO", "COC", "its atoms differ from the SMILES: [CH2] is missing, [CH3] is over"),
+        ("[13CH4]", "C", "its atoms differ from the SMILES: [13CH4] is missing, [CH4] is over"),
         ("[O-]C=C[NH3+]", "OC=CN", "its atoms are C2H5NO, those of the SMILES C2H5NO"),
-        ("CCC(C)CC(C)C", "CCCC(C)C(C)C", "its bonds are not those of the SMILES"),
-        ("C(", "C", "`C(` is not a SMILES: byte 2: ends where an atom must follow"),
+        ("CCC(C)CC(C)C", "CCCC(C)C(C)C", "its bonds differ from the SMILES"),
+        ("C(", "C", "`C(` is not a SMILES: byte 2: ends where an atom is expected"),
         ("C", "[C-5]", "its atoms are C, those of the SMILES CH4"),
     ] {
         let found = paired(asked, file).unwrap_err().to_string();
@@ -70,7 +70,7 @@ fn what_differs_is_said() {
     }
     let two = structure("CC");
     let error = order("CC", &two, &[[0.0; 3], [0.0, 0.0, 0.01]]).unwrap_err();
-    assert_eq!(error.to_string(), "atoms 1 and 2 lie at one place");
+    assert_eq!(error.to_string(), "atoms 1 and 2 have the same position");
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn stereo_is_that_of_the_coordinates() {
     // From F the others go round counterclockwise.
     assert_eq!(order("F[C@](Cl)(Br)I", &file, &points), Ok(vec![1, 0, 2, 3, 4]));
     let mirrored = order("F[C@@](Cl)(Br)I", &file, &points).unwrap_err();
-    assert_eq!(mirrored.to_string(), "its stereo is not that of the SMILES: stereocentre 2");
+    assert_eq!(mirrored.to_string(), "its stereo differs from the SMILES: stereocentre 2");
     let open = order("FC(Cl)(Br)I", &file, &points).unwrap_err();
     assert_eq!(open.to_string(), "the SMILES leaves stereo open: stereocentre 2");
     // Of two symmetric orders the one that fits.
@@ -96,7 +96,7 @@ fn double_bonds_have_sides() {
     let points = [[-1.0, 1.0, 0.0], [0.0; 3], [1.3, 0.0, 0.0], [2.3, 1.0, 0.0]];
     assert!(order("F/C=C\\F", &file, &points).is_ok());
     let other = order("F/C=C/F", &file, &points).unwrap_err();
-    assert_eq!(other.to_string(), "its stereo is not that of the SMILES: double bond 2=3");
+    assert_eq!(other.to_string(), "its stereo differs from the SMILES: double bond 2=3");
     assert_eq!(
         order("FC=CF", &file, &points).unwrap_err().to_string(),
         "the SMILES leaves stereo open: double bond 2=3"

@@ -64,7 +64,7 @@ impl DeviceTable {
             .iter()
             .any(|molecule_automaton| !Arc::ptr_eq(&molecule_automaton.automaton, &first.automaton))
         {
-            return Err(refuse("the molecules are of different processors"));
+            return Err(refuse("the molecules have different processors"));
         }
         let mut builder = Builder::new(&first.automaton, molecules);
         let tokens = builder.tokens(vocab, whole_head);

@@ -110,7 +110,7 @@ impl Copier<'_> {
             self.tokenizer.tokens(&whole)?
         };
         covering(&tokens, start, end).ok_or_else(|| {
-            refuse(self.tokenizer, format!("`{copied}` is not cut apart from the digits beside it"))
+            refuse(self.tokenizer, format!("`{copied}` is not separated from the digits beside it"))
         })
     }
 

@@ -241,7 +241,7 @@ fn plain(
         .start(states, Mode::Plain)?;
     match start {
         Some(start) => Ok(Some(start)),
-        None => Err(refuse(tokenizer, "no sequence of its tokens is a slot of numbers")),
+        None => Err(refuse(tokenizer, "no sequence of its tokens spells a slot of numbers")),
     }
 }
 
@@ -364,7 +364,7 @@ impl AutomatonProcessor {
         // Slots behind symbols may follow anything, so nothing is asked of what stands before them.
         let atoms_alone = self.automaton.encoding.slots() == Slots::Atoms;
         if blocks == 0 || (atoms_alone && pieces[..blocks].iter().any(|piece| !piece.ends_with(']'))) {
-            let problem = format!("{} is no skeleton", crate::error::excerpt(skeleton.as_bytes()));
+            let problem = format!("{} is not a skeleton", crate::error::excerpt(skeleton.as_bytes()));
             return Err(Error::input("skeleton", problem, "give atoms with empty blocks: [C]<>[O]<>"));
         }
         let conformers = self.form.conformers.max(1);

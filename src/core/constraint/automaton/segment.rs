@@ -119,7 +119,7 @@ impl Segments<'_> {
             return self.automaton.entries.get(&entry).copied().ok_or_else(|| {
                 refuse(
                     self.tokenizer,
-                    format!("the border between `{text}` and a number is cut in no known way"),
+                    format!("the border between `{text}` and a number is cut in an unknown way"),
                 )
             });
         }

@@ -49,7 +49,7 @@ pub(super) fn verify(processor: &AutomatonProcessor, encoding: Encoding) -> Resu
             };
             if !(has_those(&text)? || has_those(&bare)? || has_those(&without)?) {
                 let text = text.escape_debug();
-                return Err(refuse(tokenizer, format!("`{text}` has other tokens than were allowed")));
+                return Err(refuse(tokenizer, format!("`{text}` has tokens that were not allowed")));
             }
         }
     }

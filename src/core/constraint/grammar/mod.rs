@@ -77,7 +77,7 @@ pub fn grammar(molecule_automaton: &MoleculeAutomaton, format: GrammarFormat) ->
     let blocks = table.order.len() - 1;
     if blocks > MAX_NESTED && rules.keys().any(|head| matches!(head, rules::Head::From(..))) {
         let problem = format!("a grammar of {blocks} atoms would be nested too deep");
-        return Err(Error::input("molecule", problem, "leave it out, or take the tables"));
+        return Err(Error::input("molecule", problem, "leave it out, or use the tables"));
     }
     Ok(match format {
         GrammarFormat::Lark => write::lark(&rules),

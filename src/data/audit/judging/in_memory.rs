@@ -12,8 +12,9 @@ use super::plan::JudgePlan;
 use super::points::reordered;
 use super::scores::{BatchScores, score};
 use crate::corpus::{Conformers, ReadSummary};
+use crate::parameter;
 use drift_core::encoding::Reading;
-use drift_core::error::{Error, Parameter, Result, shortened_end};
+use drift_core::error::{Error, Result, shortened_end};
 use drift_core::job::Job;
 use drift_core::text::{parse, skeleton};
 
@@ -155,11 +156,11 @@ impl Judge {
         let (found, summary) = conformers_by_skeleton(corpus, wanted.as_ref(), job)?;
         if found.is_empty() {
             let problem = match wanted {
-                Some(_) => "hold none of these molecules",
-                None => "hold no conformer with its atoms in the order of a SMILES",
+                Some(_) => "contain none of these molecules",
+                None => "contain no conformer with its atoms in the order of a SMILES",
             };
             return Err(Error::parameter(
-                Parameter::References,
+                parameter::REFERENCES,
                 problem,
                 "give enriched text, or SMILES by name",
             ));
@@ -199,7 +200,7 @@ impl Judge {
         if let Some((part, molecule)) = self.plan.reward.needing_references().zip(bare) {
             let problem =
                 format!("the part `{}` of the reward needs references, and there are none", part.name());
-            let remedy = "give some under this SMILES, letter by letter, or leave the part out";
+            let remedy = "give references under exactly this SMILES, or leave the part out";
             return Err(Error::input(&molecule.smiles, problem, remedy));
         }
         score(&self.plan, &molecules, (&groups, texts), job)

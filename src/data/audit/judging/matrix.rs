@@ -86,7 +86,7 @@ impl RmsdMatrix<'_> {
         let pairs: u64 = all.iter().map(|one| (one.rows.len() * one.references) as u64).sum();
         // 16 MiB are kept for the other arrays.
         if pairs.saturating_mul(8) > MAX_ZIP_BYTES - (1 << 24) {
-            let problem = format!("{pairs} pairs are more than an .npz takes");
+            let problem = format!("{pairs} pairs are more than an .npz file can hold");
             return Err(Error::input(
                 name,
                 problem,

@@ -45,14 +45,16 @@ impl JudgePlan {
     pub(super) fn check(&self) -> Result<()> {
         let refuse = |problem: String| Err(Error::input("the judge", problem, ""));
         if self.thresholds.is_empty() {
-            return refuse("needs a threshold of coverage".to_owned());
+            return refuse("needs a coverage threshold".to_owned());
         }
         if let Some(threshold) = self.thresholds.iter().find(|t| !(t.is_finite() && **t > 0.0)) {
-            return refuse(format!("{threshold} is no threshold: give Å above 0"));
+            return refuse(format!("{threshold} is not a threshold: give a length above 0 Å"));
         }
         if !(self.duplicate_angstrom.is_finite() && self.duplicate_angstrom >= 0.0) {
             let bound = self.duplicate_angstrom;
-            return refuse(format!("{bound} is no bound of duplicates: give Å, or 0 for none"));
+            return refuse(format!(
+                "{bound} is not a bound for duplicates: give a length in Å, or 0 for none"
+            ));
         }
         match self.reward.0.iter().find(|(_, weight)| !weight.is_finite()) {
             Some((part, weight)) => refuse(format!("the weight {weight} of `{}` is not finite", part.name())),

@@ -77,7 +77,7 @@ impl FromStr for RewardPart {
     fn from_str(name: &str) -> Result<Self, String> {
         RewardPart::ALL.into_iter().find(|part| part.name() == name).ok_or_else(|| {
             let names: Vec<&str> = RewardPart::ALL.iter().map(|part| part.name()).collect();
-            format!("`{name}` is no part of a reward: these are {}", names.join(", "))
+            format!("`{name}` is not a part of the reward; the parts are {}", names.join(", "))
         })
     }
 }

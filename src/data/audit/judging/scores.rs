@@ -153,7 +153,7 @@ fn of_text(
 fn other_encoding(plan: &JudgePlan, found: &[Found]) -> Option<String> {
     let name = plan.encoding.name();
     let with_blocks = || found.iter().filter(|one| one.blocks.0);
-    let remedy = "is the encoding right?";
+    let remedy = "check the encoding";
     if found.len() > 1 && with_blocks().next().is_none() {
         return Some(format!("none of the {} texts has a block of {name}: {remedy}", found.len()));
     }

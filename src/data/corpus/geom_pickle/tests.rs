@@ -163,7 +163,7 @@ fn a_broken_molecule_does_not_end_the_walk() {
         errors,
         [
             "not an RDKit molecule: the bytes do not begin with RDKit's mark 0xDEADBEEF",
-            "the pickled molecule holds no bytes in RDKit's format",
+            "the pickled molecule contains no bytes in RDKit's format",
             "RDKit binary version 7.1; drift reads 12.1 to 16",
         ]
     );

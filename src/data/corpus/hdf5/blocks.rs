@@ -36,7 +36,7 @@ impl Blocks {
     pub(super) fn check(&self, address: u64, len: u64) -> Checked<()> {
         match address.checked_add(len) {
             Some(end) if end <= self.end => Ok(()),
-            _ if address == UNDEFINED => bad("an address that is not set"),
+            _ if address == UNDEFINED => bad("an undefined address"),
             _ => bad(format!("byte {address} and the {len} from there on are not in the file")),
         }
     }

@@ -36,7 +36,7 @@ impl Grid<'_> {
 
 /// Checks that the B-tree at an address has all chunks of a grid, and no other.
 pub(super) fn check(blocks: &mut Blocks, room: u16, tree: u64, grid: &Grid<'_>) -> Checked<()> {
-    let Some(count) = grid.count() else { return bad("chunks of no size") };
+    let Some(count) = grid.count() else { return bad("chunks of size 0") };
     if count == 0 {
         return Ok(());
     }
@@ -81,7 +81,7 @@ impl Walk<'_> {
             let in_order = before.is_none_or(|before| before < key)
                 && self.last.as_ref().is_some_and(|last| *last >= key && *last < next.2);
             if !in_order {
-                return bad("a B-tree whose keys do not agree with its chunks");
+                return bad("a B-tree whose keys do not match its chunks");
             }
             (stored, mask, key) = next;
         }
@@ -95,7 +95,7 @@ impl Walk<'_> {
         for &step in self.grid.chunk.iter().chain([&self.grid.element]) {
             key.push(cursor.u64()?);
             if key.last().is_some_and(|at| at % step != 0) {
-                return bad("a chunk that does not begin where chunks do");
+                return bad("a chunk that does not begin on a chunk boundary");
             }
         }
         Ok((stored, mask, key))
@@ -115,7 +115,7 @@ impl Walk<'_> {
             return bad(format!("a chunk of {stored} bytes"));
         }
         if names_more(mask, filters) {
-            return bad("a chunk without filters that it never had");
+            return bad("a chunk that leaves out filters which its dataset does not have");
         }
         // Checked, not read: rust-hdf5 reads the data later.
         self.blocks.check(address, stored.into())?;

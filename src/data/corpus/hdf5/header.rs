@@ -111,7 +111,7 @@ fn old(blocks: &mut Blocks, address: u64) -> Checked<Vec<Message>> {
     let mut parts = vec![(address + 16, u64::from(size))];
     while let Some((at, len)) = parts.pop() {
         if !seen.insert(at) {
-            return bad("an object header that goes round in a circle");
+            return bad("an object header that refers back to itself");
         }
         let bytes = blocks.read(at, len)?;
         let mut cursor = Cursor::new(&bytes);
@@ -150,24 +150,26 @@ fn new(blocks: &mut Blocks, address: u64) -> Checked<Vec<Message>> {
     let size =
         blocks.read(address + 6 + optional, width)?.iter().rev().fold(0, |n, &b| n << 8 | u64::from(b));
     let whole = prefix.checked_add(size).and_then(|n| n.checked_add(4));
-    let Some(whole) = whole else { return bad("an object header without end") };
+    let Some(whole) = whole else { return bad("an object header that does not end") };
     let mut messages = Vec::new();
     let mut seen = HashSet::new();
     let mut parts = vec![(address, whole, prefix)];
     while let Some((at, len, prefix)) = parts.pop() {
         if !seen.insert(at) {
-            return bad("an object header that goes round in a circle");
+            return bad("an object header that refers back to itself");
         }
         let bytes = blocks.read(at, len)?;
         let Some((body, sum)) = bytes.split_last_chunk::<4>() else { return bad("an empty object header") };
         if checksum_metadata(body) != u32::from_le_bytes(*sum) {
-            return bad("an object header that does not agree with its checksum");
+            return bad("an object header whose checksum is wrong");
         }
         if prefix == 4 && !body.starts_with(b"OCHK") {
             return bad("no continuation of an object header");
         }
         // It was read, so it fits memory.
-        let Some(body) = body.get(prefix as usize..) else { return bad("an object header without end") };
+        let Some(body) = body.get(prefix as usize..) else {
+            return bad("an object header that does not end");
+        };
         parts.extend(new_messages(body, flags, &mut messages)?.into_iter().map(|(at, len)| (at, len, 4)));
     }
     Ok(messages)

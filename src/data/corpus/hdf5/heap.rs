@@ -59,7 +59,7 @@ pub(super) fn check(blocks: &mut Blocks, values: &[u8]) -> Checked<()> {
         let (heap, _) = GlobalHeapCollection::decode(&bytes, &CONTEXT)?;
         let found = u16::try_from(index).ok().and_then(|index| heap.get_object(index)).map(<[u8]>::len);
         if found != Some(len as usize) {
-            return bad("a text that is not in the heap, or not in its length");
+            return bad("a text that is missing from the heap, or has another length there");
         }
     }
     Ok(())

@@ -120,7 +120,7 @@ impl Table<'_> {
                 _ => false,
             };
             if !in_order {
-                return bad("a B-tree whose keys do not agree with its names");
+                return bad("a B-tree whose keys do not match its names");
             }
             key = next;
         }
@@ -136,7 +136,7 @@ impl Table<'_> {
         cursor.u8()?;
         let symbols = cursor.u16()?;
         if signature != *b"SNOD" || version != 1 || u64::from(symbols) > room {
-            return bad("no node of symbols");
+            return bad("a missing symbol table node");
         }
         for _ in 0..symbols {
             let (name, header, cached) = (cursor.u64()?, cursor.u64()?, cursor.u32()?);
@@ -191,9 +191,9 @@ fn local_heap(blocks: &mut Blocks, address: u64) -> Checked<Vec<u8>> {
         let mut cursor = Cursor::new(block);
         let (next, len) = (cursor.u64()?, cursor.u64()?);
         if next == 0 || len > block.len() as u64 {
-            return bad("a local heap whose free blocks make no sense");
+            return bad("a local heap with invalid free blocks");
         }
         free = next;
     }
-    bad("a local heap whose free blocks go round in a circle")
+    bad("a local heap whose free blocks form a cycle")
 }

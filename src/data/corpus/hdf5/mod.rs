@@ -84,7 +84,7 @@ fn walk(path: &Path, name: &str) -> Result<(Structure, u64)> {
         let Refused { path, problem, is_elsewhere } = refused;
         let place = if path.is_empty() { name.to_owned() } else { format!("{name}: /{path}") };
         match is_elsewhere {
-            true => Error::input(place, problem, "copy it into one file, `h5repack` does"),
+            true => Error::input(place, problem, "copy it into one file, for example with `h5repack`"),
             false => unreadable(&place, problem),
         }
     })?;
@@ -124,12 +124,15 @@ impl Container<'_> {
         let unit = self.file.attr_string("unit").map_err(|e| self.unreadable(&e))?;
         if unit == layout::OWN_UNIT {
             let said = self.file.attr_string("encoding").map_err(|e| self.unreadable(&e))?;
-            return serde_json::from_str(&said)
-                .map_err(|e| Error::input(self.name, format!("its encoding: {e}"), "is the file damaged?"));
+            return serde_json::from_str(&said).map_err(|e| {
+                Error::input(self.name, format!("its encoding: {e}"), "check whether the file is damaged")
+            });
         }
         layout::precision_of(&unit)
             .map(|precision| Encoding::decimal(TrailingZeros::Kept, precision))
-            .ok_or_else(|| Error::input(self.name, format!("unknown unit `{unit}`"), "is the file damaged?"))
+            .ok_or_else(|| {
+                Error::input(self.name, format!("unknown unit `{unit}`"), "check whether the file is damaged")
+            })
     }
 
     /// What rust-hdf5 refuses.
@@ -139,7 +142,7 @@ impl Container<'_> {
 
     /// What rust-hdf5 can read but makes no sense.
     fn inconsistent(&self, dataset: &str, problem: impl std::fmt::Display) -> Error {
-        Error::input(format!("{}: /{dataset}", self.name), problem, "is the file damaged?")
+        Error::input(format!("{}: /{dataset}", self.name), problem, "check whether the file is damaged")
     }
 
     /// Checks that a dataset is understood and its data are there; of chunks, see also

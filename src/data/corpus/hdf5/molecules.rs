@@ -197,7 +197,7 @@ impl Reader<'_, '_> {
         let float = match coordinates.datatype().map_err(|e| self.container.unreadable(&e))? {
             float if float.ieee_format() == Some(IeeeFormat::Binary32) => Float::Single,
             float if float.ieee_format() == Some(IeeeFormat::Binary64) => Float::Double,
-            other => return Ok(Err(format!("`{dataset}` holds {other}, not floats of 4 or 8 bytes"))),
+            other => return Ok(Err(format!("`{dataset}` contains {other}, not floats of 4 or 8 bytes"))),
         };
         let angstrom = self.unit(&coordinates, dataset)?.unwrap_or(angstrom);
         let smiles = self.smiles(smiles)?;

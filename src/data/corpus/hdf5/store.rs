@@ -9,8 +9,9 @@ use super::Container;
 use super::stream::{Stream, open, slice};
 use crate::corpus::store::layout::{self, Field};
 use crate::corpus::{Batch, Conformer, Context, Emit, Frame, ReadOptions, Skipped, frame};
+use crate::parameter;
 use drift_core::encoding::{Encoding, Fixed, Reading};
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 
 /// Conformers of a batch.
 const BATCH: usize = 4096;
@@ -87,7 +88,7 @@ fn check_encoding(container: &Container<'_>, own: Encoding, reading: Reading) ->
         return Err(Error::input(
             container.name,
             problem,
-            format!("read it with {} {precision}", Parameter::Decimals),
+            format!("read it with {} {precision}", parameter::DECIMALS),
         ));
     }
     if own == asked
@@ -96,7 +97,7 @@ fn check_encoding(container: &Container<'_>, own: Encoding, reading: Reading) ->
         return Ok(());
     }
     let problem = format!("its values are written as {own}, not as {asked}");
-    Err(Error::input(container.name, problem, format!("read it with {} {own}", Parameter::Encoding)))
+    Err(Error::input(container.name, problem, format!("read it with {} {own}", parameter::ENCODING)))
 }
 
 impl<'a> Reader<'a> {
@@ -274,7 +275,7 @@ impl<'a> Texts<'a> {
         if !ordered {
             return Err(self
                 .container
-                .inconsistent(self.offset_field.path, format!("rows from {first} on make no sense")));
+                .inconsistent(self.offset_field.path, format!("the rows from {first} on are invalid")));
         }
         let bytes: Vec<u8> = match end - start {
             0 => Vec::new(),

@@ -85,7 +85,7 @@ impl Structure {
         let mut walk = Walk { blocks, nodes, objects: Vec::new(), seen: HashMap::new(), groups: Vec::new() };
         let root = Header::read(&mut walk.blocks, superblock.root)?;
         if classify(&root)? != Class::Group {
-            return Err(DamagedFile("its root is no group".to_owned()).into());
+            return Err(DamagedFile("its root is not a group".to_owned()).into());
         }
         check_table(&root, superblock.root_table)?;
         attributes(&mut walk.blocks, &root)?;
@@ -117,7 +117,7 @@ impl Structure {
                 dataset(&mut self.blocks, self.nodes, &header)
             }
             Some(Kind::Unread(reason)) => bad(reason.clone()),
-            Some(_) => bad("it is no dataset"),
+            Some(_) => bad("it is not a dataset"),
             None => bad("it is not there"),
         }
     }
@@ -214,7 +214,7 @@ fn classify(header: &Header) -> Checked<Class> {
 fn check_table(header: &Header, repeated: Option<(u64, u64)>) -> Checked<()> {
     match repeated {
         Some(repeated) if links::table(header)? != Some(repeated) => {
-            bad("its link and its header do not agree on where its links are")
+            bad("its link and its header disagree on where its links are")
         }
         _ => Ok(()),
     }
@@ -239,7 +239,7 @@ fn extension(blocks: &mut Blocks, superblock: &Superblock) -> Checked<NodeSizes>
     let mut cursor = Cursor::new(sizes);
     let (version, chunks, group, symbols) = (cursor.u8()?, cursor.u16()?, cursor.u16()?, cursor.u16()?);
     if version != 0 || [chunks, group, symbols].contains(&0) {
-        return bad("B-tree nodes whose sizes make no sense");
+        return bad("B-tree nodes with invalid sizes");
     }
     Ok(NodeSizes { symbols, group, chunks })
 }
@@ -312,7 +312,7 @@ fn filters(header: &Header, element: u64) -> Checked<usize> {
             _ => true,
         };
         if !makes_sense {
-            return bad(format!("filter {} with values that it does not take", filter.id));
+            return bad(format!("filter {} with parameters that it does not accept", filter.id));
         }
     }
     Ok(pipeline.filters.len())
@@ -330,7 +330,7 @@ fn attributes(blocks: &mut Blocks, header: &Header) -> Checked<()> {
         let padded = |len: usize| if version == 1 { len.next_multiple_of(8) } else { len };
         let name = &cursor.take(padded(lengths[0]))?[..lengths[0]];
         if name.iter().position(|&b| b == 0) != Some(name.len().wrapping_sub(1)) {
-            return bad("an attribute whose name is not as long as it says");
+            return bad("an attribute whose name has another length than announced");
         }
         let [datatype, _space] = [cursor.take(padded(lengths[1]))?, cursor.take(padded(lengths[2]))?];
         if (flags == 0 || version == 1) && heap::is_text(datatype)? {

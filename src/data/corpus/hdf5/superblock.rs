@@ -96,7 +96,7 @@ fn old(mut cursor: Cursor<'_>, version: u8, start: u64) -> Checked<Superblock> {
         cursor.u16()?;
     }
     if [nodes.symbols, nodes.group, nodes.chunks].contains(&0) || flags > 3 {
-        return bad("a superblock whose sizes make no sense");
+        return bad("a superblock with invalid sizes");
     }
     let [base, _free, end, driver] = [cursor.u64()?, cursor.u64()?, cursor.u64()?, cursor.u64()?];
     if driver != UNDEFINED {
@@ -119,7 +119,7 @@ fn new(mut cursor: Cursor<'_>, block: &[u8], start: u64) -> Checked<Superblock> 
     let [base, extension, end, root] = [cursor.u64()?, cursor.u64()?, cursor.u64()?, cursor.u64()?];
     let computed = checksum_metadata(&block[..cursor.offset()]);
     if cursor.u32()? != computed {
-        return bad("a superblock that does not agree with its checksum");
+        return bad("a superblock whose checksum is wrong");
     }
     let nodes = NodeSizes::default();
     finish(Superblock { start, end, root, root_table: None, extension, nodes }, base)

@@ -39,7 +39,7 @@ impl Neighbours {
             return bad("a B-tree node with more entries than it has room for");
         }
         if self.last.insert(found, (address, right)).unwrap_or((UNDEFINED, address)) != (left, address) {
-            return bad("B-tree nodes that do not agree on who is next to whom");
+            return bad("B-tree nodes whose sibling links disagree");
         }
         Ok((found, entries))
     }
@@ -49,6 +49,6 @@ impl Neighbours {
         if self.last.values().all(|&(_, right)| right == UNDEFINED) {
             return Ok(());
         }
-        bad("a B-tree whose last node is not the last")
+        bad("a B-tree whose last node has a successor")
     }
 }

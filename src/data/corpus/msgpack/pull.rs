@@ -62,7 +62,7 @@ impl<'a> Pull<'a> {
         Error::input(
             format!("{}: byte {offset}", self.name),
             problem,
-            "is it whole, and GEOM's *_crude.msgpack?",
+            "check that it is complete, and GEOM's *_crude.msgpack",
         )
     }
 

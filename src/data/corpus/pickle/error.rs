@@ -7,13 +7,15 @@ use super::cursor::Ended;
 #[non_exhaustive]
 pub enum PickleError {
     /// The input ends in the middle of the value or opcode that starts at `offset`.
-    #[error("pickle is cut short: nothing to read for the value at byte {offset}")]
+    #[error("pickle is truncated: there is no value at byte {offset}")]
     Truncated {
         /// Where the unfinished value starts.
         offset: usize,
     },
     /// Not an opcode of the protocols 0 to 5; the usual cause is that the file is no pickle.
-    #[error("byte {offset} of the pickle is {opcode:#04x}, which no pickle protocol from 0 to 5 knows")]
+    #[error(
+        "byte {offset} of the pickle is {opcode:#04x}, which is not an opcode of pickle protocols 0 to 5"
+    )]
     UnknownOpcode {
         /// The byte that was found.
         opcode: u8,

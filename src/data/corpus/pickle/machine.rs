@@ -163,7 +163,7 @@ impl<'a> Machine<'a> {
             op::LONG_BINPUT | op::LONG_BINGET => self.cursor.u32()?.into(),
             op::PUT | op::GET => {
                 let number = text::ascii(self.cursor.take_line()?).and_then(|text| text.parse().ok());
-                number.ok_or_else(|| self.malformed("not a number of the memo"))?
+                number.ok_or_else(|| self.malformed("not an index of the memo"))?
             }
             _ => return Ok(false),
         };
@@ -206,7 +206,7 @@ impl<'a> Machine<'a> {
         let target = match self.top_value()? {
             Value::List(list) | Value::Set(list) => list,
             Value::Object(object) => &mut object.items,
-            _ => return Err(self.malformed("appends to something that is no list or set")),
+            _ => return Err(self.malformed("appends to something that is not a list or set")),
         };
         target.extend_from_slice(items);
         Ok(true)
@@ -232,7 +232,7 @@ impl<'a> Machine<'a> {
         let target = match self.top_value()? {
             Value::Dict(dict) => dict,
             Value::Object(object) => &mut object.entries,
-            _ => return Err(self.malformed("sets a key of something that is no dictionary")),
+            _ => return Err(self.malformed("sets a key of something that is not a dictionary")),
         };
         target.extend(entries);
         Ok(true)
@@ -260,7 +260,7 @@ impl<'a> Machine<'a> {
             op::OBJ => {
                 let mut args = self.pop_mark()?;
                 if args.is_empty() {
-                    return Err(self.malformed("a call of nothing"));
+                    return Err(self.malformed("a call without a function"));
                 }
                 let class = self.class(args.remove(0))?;
                 self.push(Value::Tuple(args))?;
@@ -286,7 +286,7 @@ impl<'a> Machine<'a> {
                 let state = self.pop()?;
                 match self.top_value()? {
                     Value::Object(object) => object.state = Some(state),
-                    _ => return Err(self.malformed("gives a state to a plain value")),
+                    _ => return Err(self.malformed("sets the state of a plain value")),
                 }
                 Ok(true)
             }
@@ -298,7 +298,7 @@ impl<'a> Machine<'a> {
     fn call(&mut self, class: Callee) -> Result<bool> {
         let args = self.pop()?;
         let Value::Tuple(list) = self.value(args) else {
-            return Err(self.malformed("a call whose arguments are no tuple"));
+            return Err(self.malformed("a call whose arguments are not a tuple"));
         };
         if class.role() == Some(Role::Encode)
             && let &[source, codec] = list.as_slice()

@@ -135,13 +135,16 @@ fn what_is_refused_is_named() {
         "pickle uses a buffer outside the file at byte 0, which drift does not read"
     );
     assert_eq!(message(b"\x80\x06N."), "pickle protocol 6 at byte 0; drift reads 0 to 5");
-    assert_eq!(message(b"{}"), "byte 0 of the pickle is 0x7b, which no pickle protocol from 0 to 5 knows");
+    assert_eq!(
+        message(b"{}"),
+        "byte 0 of the pickle is 0x7b, which is not an opcode of pickle protocols 0 to 5"
+    );
     assert_eq!(message(b"."), "pickle is malformed at byte 0: takes a value from an empty stack");
     assert_eq!(message(b"K\x01(."), "pickle is malformed at byte 3: takes a value from an empty stack");
     assert_eq!(message(b"h\x00."), "pickle is malformed at byte 0: the memo has no such value");
     assert_eq!(
         message(b"K\x01K\x02R."),
-        "pickle is malformed at byte 4: a call of something that is no class or function"
+        "pickle is malformed at byte 4: a call of something that is neither a class nor a function"
     );
 }
 

@@ -11,7 +11,7 @@ pub enum RdkitError {
     #[error("not an RDKit molecule: the bytes do not begin with RDKit's mark 0xDEADBEEF")]
     NotRdkit,
     /// A pickled molecule whose argument is not the binary format.
-    #[error("the pickled molecule holds no bytes in RDKit's format")]
+    #[error("the pickled molecule contains no bytes in RDKit's format")]
     NoBytes,
     /// An object of a class that drift does not know; nothing of it is run or read.
     #[error(
@@ -20,13 +20,13 @@ pub enum RdkitError {
     )]
     Unknown(String),
     /// A molecule that the pickle refers to far more often than any writer does.
-    #[error("the same molecule again: molecules that stand in a pickle more than once take too much of it")]
+    #[error("the same molecule again: the pickle repeats molecules too often")]
     Again,
     /// A version of the format that drift does not read.
     #[error("RDKit binary version {}.{}; drift reads {}.{} to {}", .0.0, .0.1, OLDEST.0, OLDEST.1, NEWEST)]
     Version(Version),
     /// The bytes end in the middle of the value that starts at `offset`.
-    #[error("RDKit molecule is cut short: nothing to read for the value at byte {offset}")]
+    #[error("RDKit molecule is truncated: there is no value at byte {offset}")]
     Truncated {
         /// Where the unfinished value starts.
         offset: usize,

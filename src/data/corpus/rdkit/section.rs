@@ -42,7 +42,7 @@ fn header(cursor: &mut Cursor<'_>) -> Result<Version> {
     }
     cursor.u32()?;
     if cursor.u32()? != 0 {
-        return Err(RdkitError::Malformed { what: "the version does not begin", offset: 4 });
+        return Err(RdkitError::Malformed { what: "the version is missing", offset: 4 });
     }
     let version = (cursor.i32()?, cursor.i32()?, cursor.i32()?);
     if version < OLDEST || version.0 > NEWEST {
@@ -141,7 +141,7 @@ impl Reader<'_, '_> {
         let is_3d = self.u8()? != 0;
         let id = self.cursor.u32()?;
         if self.index()? as usize != atom_count {
-            return Err(self.malformed("a conformer of another number of atoms than the molecule"));
+            return Err(self.malformed("a conformer with another number of atoms than the molecule"));
         }
         let positions = if double {
             let bytes = self.cursor.take_items(atom_count as u64, 24)?;

@@ -67,7 +67,7 @@ impl Table {
                 (place < self.structure.atoms.len() as u64).then_some(place as u32)
             };
             let place = self.places.as_ref().map_or_else(simple, |places| places.get(&index).copied());
-            place.ok_or_else(|| format!("a bond to atom {index}, which is not there"))
+            place.ok_or_else(|| format!("a bond to atom {index}, which is missing"))
         };
         let bond = [place(indices[0])?, place(indices[1])?];
         self.structure.bonds.push(Bond::new(bond.map(|atom| atom as usize), order(kind)));
@@ -91,7 +91,7 @@ impl Table {
             entries(&line[6..]).ok_or_else(|| format!("not a property: {}", excerpt(line.as_bytes())))?;
         for (number, value) in entries {
             let atom = number.checked_sub(1).and_then(|at| self.structure.atoms.get_mut(at));
-            let atom = atom.ok_or_else(|| format!("`M  {kind}` of atom {number}, which is not there"))?;
+            let atom = atom.ok_or_else(|| format!("`M  {kind}` of atom {number}, which is missing"))?;
             match (kind, value) {
                 // A blank or negative isotope says nothing.
                 ("ISO", None | Some(..0)) => {}

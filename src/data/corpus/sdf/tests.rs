@@ -96,7 +96,7 @@ fn v3000_with_continuations() {
         ("COUNTS 3", "COUNTS 2", "2 atoms announced, more found"),
         ("COUNTS 3 1", "COUNTS 3 2", "2 bonds announced, 1 found"),
         ("COUNTS 3 1", "COUNTS 50000000 1", "50000000 atoms; at most 1000000 are read"),
-        ("COUNTS 3 1", "COUNTS -3 1", "no numbers of atoms and bonds: `-3 1 0 0 0`"),
+        ("COUNTS 3 1", "COUNTS -3 1", "no counts of atoms and bonds: `-3 1 0 0 0`"),
         ("M  V30 COUNTS 3 1 0 0 0\n", "", "ATOM before COUNTS"),
         ("M  V30 END BOND\n", "", "1 bonds announced, more found"),
         ("M  END\n", "", "the molecule ends early"),
@@ -181,8 +181,8 @@ fn bonds_of_v2000() {
         assert_eq!(kinds(line), Ok(Bond::new(atoms, order)), "{line}");
     }
     for (line, reason) in [
-        ("  1  4  1  0", "a bond to atom 4, which is not there"),
-        ("  0  1  1  0", "a bond to atom 0, which is not there"),
+        ("  1  4  1  0", "a bond to atom 4, which is missing"),
+        ("  0  1  1  0", "a bond to atom 0, which is missing"),
         ("  1  1  1  0", "a bond of atom 1 to itself"),
         ("  3  2  1  0", "two bonds between atoms 2 and 3"),
         ("  1  2", "not a bond: `  1  2`"),
@@ -256,7 +256,7 @@ fn contradicting_tables_are_refused() {
         ("C   0  0", "C   x  0", "not a whole number: `x`"),
         ("D   0  0", "D  -9  0", "a mass difference of -9"),
         ("C   0  0", "C   0999", "a charge of -995"),
-        ("M  END", "M  CHG  1   9   1\nM  END", "`M  CHG` of atom 9, which is not there"),
+        ("M  END", "M  CHG  1   9   1\nM  END", "`M  CHG` of atom 9, which is missing"),
         ("M  END", "M  CHG  2   1   1\nM  END", "not a property: `M  CHG  2   1   1`"),
         ("M  END", "M  CHG999   1   1\nM  END", "not a property: `M  CHG999   1   1`"),
         ("M  END", "M  CHG  1   1 200\nM  END", "a charge of 200"),
@@ -291,7 +291,7 @@ fn tables_of_v3000() {
         .map(|(atoms, order)| Bond::new(atoms, order));
     assert_eq!(structure.bonds, bonds);
     for (from, to, reason) in [
-        ("1 10 7", "1 10 2", "a bond to atom 2, which is not there"),
+        ("1 10 7", "1 10 2", "a bond to atom 2, which is missing"),
         ("M  V30 1 1 10 7 CFG=3", "M  V30 1 1 10", "not a bond: `1 1 10`"),
         ("COUNTS 4 3", "COUNTS 4 2", "2 bonds announced, more found"),
         ("COUNTS 4 3", "COUNTS 4 9000000", "9000000 bonds; at most 4000000 are read"),

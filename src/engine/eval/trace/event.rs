@@ -45,7 +45,7 @@ impl Micros {
     pub(super) fn nanoseconds(self) -> Result<i64, &'static str> {
         match self {
             Micros::Missing => Err("without a time"),
-            Micros::Unclear => Err("with a time that is no number"),
+            Micros::Unclear => Err("with a time that is not a number"),
             Micros::Known(micros) if micros.abs() > LAST as f64 / 1e3 => Err("with a time out of range"),
             // Whole microseconds first: since 1970 they are so many that their product has no room for nanoseconds.
             Micros::Known(micros) => Ok(micros as i64 * 1_000 + (micros.fract() * 1e3).round() as i64),

@@ -212,7 +212,7 @@ impl<'de> JsonFold<'de> for Events {
             match list.next_element_seed(Folded(&mut event))? {
                 None => break,
                 Some(true) => trace.add::<A::Error>(&event)?,
-                Some(false) => trace.leave_out("that are no objects", 1),
+                Some(false) => trace.leave_out("that are not objects", 1),
             }
         }
         trace.close();

@@ -91,11 +91,11 @@ fn notes(key: &str, summaries: &[Summary; 2], files: &[String; 2]) -> Vec<String
             "run" => left_out(side, summary),
             "device_time" => other_kernels(side, summary),
             "attention_calls" if summary.attention.is_none() => Some(format!(
-                "The {side} has too many operators to tell which lies in which: calls are not known."
+                "The {side} has too many operators to tell how they nest, so their calls are not counted."
             )),
             "device_idle" => closed_gaps(side, summary),
             "phases" if !summary.phases.is_empty() && summary.phase_time.is_none() => Some(format!(
-                "The {side} has too many phases to tell which lies in which: self is not known."
+                "The {side} has too many phases to tell how they nest, so their own time is not known."
             )),
             _ => None,
         };
@@ -110,7 +110,7 @@ fn fixed_note(key: &str) -> Option<&'static str> {
         "kernel_launches" => {
             "Time is that of the calls on the CPU, but for kernels on devices. Shares are of the wall span."
         }
-        "device_time" => "Each event once, told by its name. Shares are of all of them.",
+        "device_time" => "Each event counts once, by its name. Shares are of all events.",
         "attention_calls" => {
             "Attention calls are operators that lie in no other one of attention; the operators below hold one another. Shares are of \
              the wall span."

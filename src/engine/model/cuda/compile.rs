@@ -19,7 +19,8 @@ use candle_core::cuda::cudarc::nvrtc::{Ptx, sys};
 
 use super::folder::folder_by;
 use super::{KernelShape, without_kernels};
-use drift_core::error::{Error, Parameter, Result};
+use crate::parameter;
+use drift_core::error::{Error, Result};
 use drift_core::io::{hash_bytes, write_atomic};
 
 /// Characters of a SHA-256 in hexadecimal, which stands behind the cubin in a file that is kept.
@@ -112,7 +113,7 @@ pub(super) fn driver_version() -> String {
 fn not_taken(place: &str, nvrtc: &str, error: DriverError) -> Error {
     if error.0 == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
         let problem = format!("{place} has no room for the kernels");
-        return Error::parameter(Parameter::Batch, problem, "give fewer rows");
+        return Error::parameter(parameter::BATCH, problem, "give fewer rows");
     }
     let problem = format!(
         "{nvrtc} compiled kernels that the driver, of CUDA {}, does not take: {}",
@@ -161,7 +162,8 @@ impl Compilation {
     /// The cubin.
     fn run(&self) -> Result<Vec<u8>> {
         let source = CString::new(self.source.as_str());
-        let source = source.map_err(|_| Error::internal("the kernels", "their text has a zero in it"))?;
+        let source =
+            source.map_err(|_| Error::internal("the kernels", "their source contains a NUL byte"))?;
         let program = Program::new(source).map_err(|error| self.failed(error, ""))?;
         program.compile(&self.options).map_err(|error| self.failed(error, &program.log()))?;
         program.cubin().map_err(|error| self.failed(error, ""))

@@ -7,7 +7,8 @@ use candle_core::Tensor;
 
 use super::gpu::{Gpu, Product};
 use crate::model::memory::gib;
-use drift_core::error::{Error, Parameter, Result};
+use crate::parameter;
+use drift_core::error::{Error, Result};
 
 /// What drivers give is a multiple of it.
 const GRANULE: u64 = 512;
@@ -95,7 +96,7 @@ pub(super) fn check_steps_fit(rows: usize, cache: u64, wanted: u64, free: u64) -
         0 => "give fewer rows, or allow fewer tokens".to_owned(),
         fits => format!("a batch of {fits} would fit"),
     };
-    Err(Error::parameter(Parameter::Batch, problem, remedy))
+    Err(Error::parameter(parameter::BATCH, problem, remedy))
 }
 
 #[cfg(test)]

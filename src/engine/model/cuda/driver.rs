@@ -34,7 +34,8 @@ use super::{KernelShape, without_kernels};
 use crate::model::failed;
 use crate::model::memory::gib;
 use crate::model::pool;
-use drift_core::error::{Error, Parameter, Result};
+use crate::parameter;
+use drift_core::error::{Error, Result};
 
 /// The names of the kernels.
 const KERNELS: &str =
@@ -178,7 +179,7 @@ impl Driver {
         }
         let free = self.stream.context().mem_get_info().map_or(0, |(free, _)| free);
         let problem = format!("{} has no room for {what}, {} are free", self.name, gib(free as u64));
-        Error::parameter(Parameter::Batch, problem, "give fewer rows")
+        Error::parameter(parameter::BATCH, problem, "give fewer rows")
     }
 
     /// What a call came to that records or replays a step.
@@ -382,7 +383,7 @@ fn bind_again(context: &CudaContext) {
 
 /// What to do where steps cannot be recorded.
 fn without_graphs() -> String {
-    format!("give {} drift-without-graphs", Parameter::Engine)
+    format!("give {} drift-without-graphs", parameter::ENGINE)
 }
 
 /// Where the numbers of candle lie. The stream is told to wait until they are written; it is the one that wrote them.

@@ -56,7 +56,8 @@ use candle_core::DType;
 
 use super::Config;
 use super::device::Device;
-use drift_core::error::{Error, Parameter, Result};
+use crate::parameter;
+use drift_core::error::{Error, Result};
 
 /// A GPU with the kernels for a model of this shape, in the type of the device.
 ///
@@ -85,7 +86,7 @@ pub(crate) fn start(device: &Device, _config: &Config) -> Result<Box<dyn Gpu>> {
 
 /// What to do where the kernels do not run.
 pub(super) fn without_kernels() -> String {
-    format!("give {} candle", Parameter::Engine)
+    format!("give {} candle", parameter::ENGINE)
 }
 
 /// Bytes of a number of a type that the kernels take.

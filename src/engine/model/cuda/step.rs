@@ -11,8 +11,9 @@ use super::width::{StepWidth, Widths};
 use super::{BatchArguments, DeviceRow, DrawArguments, RowEnd, TableArguments, WorkDone};
 use crate::model::failed;
 use crate::model::{Cache, Decoder, KernelSteps};
+use crate::parameter;
 use drift_core::constraint::automaton::DeviceTable;
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::sampling::Sampling;
 
 /// The most rows: `pack` is one block of threads.
@@ -126,8 +127,8 @@ impl<'d> DecodeStep<'d> {
     ) -> Result<Self> {
         let rows = cache.rows();
         if rows > MOST_ROWS {
-            let remedy = format!("give {} at most {MOST_ROWS}", Parameter::Batch);
-            return Err(Error::input("the batch", format!("kernels take no {rows} rows"), remedy));
+            let remedy = format!("give {} at most {MOST_ROWS}", parameter::BATCH);
+            return Err(Error::input("the batch", format!("kernels do not take {rows} rows"), remedy));
         }
         let widths = Widths::new(rows, choosing.slots_of_row());
         let layers = Layers::new(&mut *gpu, (decoder, cache), (widths, steps))?;

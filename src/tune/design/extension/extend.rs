@@ -30,12 +30,12 @@ pub struct Extended {
 }
 
 /// What to do where a base cannot be extended: what works with it as it is, `fit` says.
-const REMEDY: &str = "extend one of a BPE model, byte-level or of SentencePiece; `drift fit` says what works with this one as it is";
+const REMEDY: &str = "extend a BPE tokenizer, byte-level or SentencePiece; `drift fit` says what works with this one unchanged";
 
 /// Writes `scheme` into a base; `new` are the pieces that its vocabulary lacks.
 ///
 /// # Errors
-/// If the base is no BPE model, or has a pre-tokenizer that cannot be kept from cutting blocks.
+/// If the base is not a BPE model, or has a pre-tokenizer that cannot be kept from cutting blocks.
 pub fn extend(base: &Value, place: &str, scheme: &Scheme, new: &[String]) -> Result<Extended> {
     extend_guarded((base, place), scheme, (new, &[]), None)
 }
@@ -44,7 +44,7 @@ pub fn extend(base: &Value, place: &str, scheme: &Scheme, new: &[String]) -> Res
 /// other texts: see [`super::guard`].
 ///
 /// # Errors
-/// If the base is no BPE model, or has a pre-tokenizer that cannot be kept from cutting blocks.
+/// If the base is not a BPE model, or has a pre-tokenizer that cannot be kept from cutting blocks.
 pub fn extend_guarded(
     (base, place): (&Value, &str),
     scheme: &Scheme,
@@ -95,7 +95,7 @@ pub fn extend_guarded(
 /// are listed first, with the ids that they have.
 ///
 /// # Errors
-/// If there is no BPE model, its tokens mark the beginnings or ends of words, or an added token has two ids.
+/// If there is not a BPE model, its tokens mark the beginnings or ends of words, or an added token has two ids.
 pub(in crate::design) fn add_tokens(
     json: &mut Value,
     place: &str,
@@ -113,7 +113,7 @@ pub(in crate::design) fn add_tokens(
     }
     let model = json["model"].as_object_mut().ok_or_else(|| refuse("has no model"))?;
     if kind.as_deref() != Some("BPE") {
-        return Err(refuse("is no BPE model"));
+        return Err(refuse("is not a BPE model"));
     }
     // A new token is listed as its text alone, so in such a vocabulary it would be another token than the one that is looked
     // up.

@@ -89,7 +89,7 @@ impl BaseLayout {
                 self.before.push(member.clone());
             }
             Some(other) => return Err(format!("has a pre-tokenizer, {other}, that may cut blocks")),
-            None => return Err("has a pre-tokenizer of no kind".into()),
+            None => return Err("has a pre-tokenizer without a type".into()),
         }
         Ok(())
     }
@@ -134,7 +134,7 @@ fn own_split(split: &Value, alphabet: Alphabet) -> std::result::Result<Value, St
         return Ok(split.clone());
     }
     if regex(split).is_none() {
-        return Err("has a split by a text that blocks may hold".into());
+        return Err("has a split by a text that blocks may contain".into());
     }
     // A block will be one match, which is kept but where matches are removed. What is inverted removes what lies between them.
     if split["behavior"] == "Removed" && split["invert"] != true {

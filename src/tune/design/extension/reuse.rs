@@ -10,8 +10,9 @@ use serde_json::Value;
 
 use super::json::{added_tokens, merged_pair};
 use crate::design::measured::sample::whole_text;
+use crate::parameter;
 use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_core::tokenizer::Tokenizer;
 use drift_data::corpus::Conformers;
@@ -78,7 +79,7 @@ pub(in crate::design) fn prune(
         leaves.push((id, text));
     }
     if let Some((id, text)) = waiting.first_key_value().filter(|_| all) {
-        return Err(Error::parameter(Parameter::Reuse, merges.why_not(*id, text), "leave it out"));
+        return Err(Error::parameter(parameter::REUSE, merges.why_not(*id, text), "leave it out"));
     }
     // Of named tokens more may be free than are needed; only as many go as have a new token to take their id.
     let gone: BTreeMap<u32, String> = leaves.into_iter().take(count).collect();
@@ -98,7 +99,7 @@ fn named(base: &Tokenizer, names: &[String]) -> Result<BTreeMap<u32, String>> {
         let by_number = || name.parse().ok().and_then(|id| Some((id, (*by_id.get(&id)?).clone())));
         by_text.or_else(by_number).ok_or_else(|| {
             let problem = format!("{} has no token {name:?}", base.name);
-            Error::parameter(Parameter::Reuse, problem, "give texts as in its vocabulary, or ids")
+            Error::parameter(parameter::REUSE, problem, "give texts as in its vocabulary, or ids")
         })
     };
     names.iter().map(find).collect()
@@ -134,7 +135,7 @@ impl Merges {
         };
         for merge in json["model"]["merges"].as_array().into_iter().flatten() {
             let pair = merged_pair(merge).ok_or_else(|| {
-                Error::input(&base.name, "has a merge that is no pair", "give a BPE tokenizer")
+                Error::input(&base.name, "has a merge that is not a pair", "give a BPE tokenizer")
             })?;
             for part in &pair {
                 *merges.parts.entry(part.clone()).or_default() += 1;

@@ -82,7 +82,7 @@ pub(in crate::design) fn never_extended(base: &Value, place: &str) -> Result<()>
 
 /// The base is the result of another plan.
 pub(in crate::design) fn another_way(place: &str) -> Error {
-    let problem = "was extended by drift before, in another way";
+    let problem = "was already extended by drift, in another way";
     let remedy = "give the tokenizer that it was made from, or the options that it was made with";
     Error::input(place, problem, remedy)
 }

@@ -33,6 +33,7 @@ use crate::design::scheme::grammar::Grammar;
 use crate::design::scheme::pieces::{Filled, PieceTable};
 use crate::design::scheme::slots::Range;
 use crate::design::scheme::space::MAX_NEW_TOKENS;
+use crate::parameter;
 use drift_core::encoding::Precision;
 use drift_core::error::{Error, Parameter, Result};
 use drift_core::job::Job;
@@ -160,7 +161,7 @@ pub fn learns_apart(base_json: &Value, place: &str, option: Parameter) -> Result
     let problem = format!(
         "{option} learns merges, which would act on every text: this base has no splits that keep them in blocks"
     );
-    let remedy = format!("give {} or {} alone", Parameter::TokensPerBlock, Parameter::Budget);
+    let remedy = format!("give {} or {} alone", parameter::TOKENS_PER_BLOCK, parameter::BUDGET);
     Err(Error::input(place, problem, remedy))
 }
 
@@ -223,7 +224,7 @@ impl<'p> Known<'p> {
         // Refuses what cannot be extended at all, before any work.
         never_extended(base_json, &base.name)?;
         extend(base_json, &base.name, &Scheme::finest(plan.grammar()), &[])?;
-        learns_apart(base_json, &base.name, Parameter::Merges)?;
+        learns_apart(base_json, &base.name, parameter::MERGES)?;
         let tokens = base.vocabulary();
         let space = FixedSpace::new(kind, plan.grammar(), &BaseVocabulary::of(base, Alphabet::Bytes));
         let schemes: Vec<Scheme> = space

@@ -27,8 +27,9 @@ use crate::design::scheme::grammar::Grammar;
 use crate::design::scheme::pieces::{Filled, PieceTable};
 use crate::design::scheme::slots::Range;
 use crate::design::scheme::space::{BaseTokens, MAX_NEW_TOKENS};
+use crate::parameter;
 use drift_core::encoding::Precision;
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_core::text::{self, skeleton};
 use drift_core::tokenizer::Tokenizer;
@@ -92,7 +93,7 @@ pub fn scratch(plan: ScratchPlan, sample: &LearningSample, job: &Job) -> Result<
             plan.vocab_size,
             SPECIAL.len()
         );
-        return Err(Error::parameter(Parameter::VocabSize, problem, format!("give at least {LEAST}")));
+        return Err(Error::parameter(parameter::VOCAB_SIZE, problem, format!("give at least {LEAST}")));
     }
     let gaps = sample.gaps();
     let scheme = choose(plan, sample, &gaps, job)?;

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::design::scheme::grammar::in_words;
+use crate::parameter;
 use drift_core::encoding::{Encoding, Fixed, Written};
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 use drift_core::job::{InputHash, Job};
 use drift_core::text::{self, skeleton};
 use drift_data::corpus::{Conformer, Conformers};
@@ -77,14 +78,14 @@ pub fn read_as(dialect: Encoding, corpus: &dyn Conformers) -> Result<()> {
         }
         let problem = format!("is read as {}, not {dialect}", reading.encoding);
         let remedy = "read it in the encoding of the blocks that change";
-        return Err(Error::parameter(Parameter::Corpus, problem, remedy));
+        return Err(Error::parameter(parameter::CORPUS, problem, remedy));
     }
     let (read, own) = (reading.precision(), dialect.precision());
     if read == own {
         return Ok(());
     }
     let problem = format!("is read with {}, not {}", in_words(read), in_words(own));
-    Err(Error::parameter(Parameter::Corpus, problem, "read it with the decimals of the blocks that change"))
+    Err(Error::parameter(parameter::CORPUS, problem, "read it with the decimals of the blocks that change"))
 }
 
 /// Refuses a corpus whose blocks are all of the dialect that does not change.
@@ -98,9 +99,10 @@ pub fn written_in(dialect: Encoding, written: Written) -> Result<()> {
     }
     let other = dialect.other().name();
     let dialect = dialect.name();
-    let problem =
-        format!("is written in the {other} dialect; blocks of the {dialect} dialect are what changes");
-    Err(Error::parameter(Parameter::Corpus, problem, format!("give a corpus in the {dialect} dialect")))
+    let problem = format!(
+        "is written in the {other} dialect; but the extension changes blocks of the {dialect} dialect"
+    );
+    Err(Error::parameter(parameter::CORPUS, problem, format!("give a corpus in the {dialect} dialect")))
 }
 
 /// A conformer as a model writes it.

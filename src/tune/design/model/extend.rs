@@ -139,7 +139,7 @@ fn tokenizers(
 ) -> Result<(Tokenizer, (Tokenizer, Vec<u8>))> {
     let folder = source.folder.path();
     if !["tokenizer.json", "tokenizer.json.gz"].iter().any(|name| source.folder.file(name).is_some()) {
-        let problem = "holds no tokenizer.json, which the new one is compared with";
+        let problem = "contains no tokenizer.json, which the new one is compared with";
         return Err(Error::input(folder.display(), problem, "put the model's own tokenizer.json there"));
     }
     // An empty path is the folder that the program runs in.

@@ -65,7 +65,7 @@ impl SourceModel {
         let folder = ModelFolder::around(path);
         let config = config(&folder)?.ok_or_else(|| {
             let remedy = "give the whole folder of the model";
-            Error::input(folder.path().display(), format!("holds no {CONFIG}"), remedy)
+            Error::input(folder.path().display(), format!("contains no {CONFIG}"), remedy)
         })?;
         let sound = |e: serde_json::Error| (format!("is not JSON: {e}"), "give an intact model folder");
         let generation = folder.json(GENERATION_CONFIG, sound)?;
@@ -107,7 +107,7 @@ impl SourceModel {
                 return Err(Error::input(
                     embedding.place(),
                     problem,
-                    "they are of two models; give one of them",
+                    "they belong to two models; give the files of one",
                 ));
             }
         }
@@ -131,7 +131,7 @@ impl SourceModel {
             let unknown = all.find(|(name, info)| is_table(name, &info.shape) && !known.contains(&**name));
             if let Some((name, info)) = unknown {
                 let problem = format!(
-                    "{name}, {:?}, has a row for each token too, of a use that drift does not know",
+                    "{name}, {:?}, also has a row for each token, for a use that drift does not know",
                     info.shape
                 );
                 return Err(Error::input(
@@ -171,7 +171,7 @@ impl SourceModel {
             all.entry(name).or_insert(shape);
         }
         if let Some(more) = shapes.keys().find(|layer| **layer >= layers) {
-            return refuse(format!("holds layer {more}, but num_hidden_layers in {CONFIG} is {layers}"));
+            return refuse(format!("contains layer {more}, but num_hidden_layers in {CONFIG} is {layers}"));
         }
         for layer in 0..layers {
             for (name, shape) in &all {
@@ -267,7 +267,7 @@ fn weights(path: &Path, folder: &ModelFolder) -> Result<(Vec<Shard>, Option<Valu
     let mut shards = Vec::new();
     for path in files.files() {
         if !path.is_file() {
-            let problem = format!("lists {}, which is not there", file_name(path));
+            let problem = format!("lists {}, which is missing", file_name(path));
             return Err(Error::input(file.display(), problem, "fetch it"));
         }
         let shard = Shard { name: file_name(path), path: path.to_owned(), header: Header::read(path)? };

@@ -95,7 +95,7 @@ impl TokenTable {
             read.map_err(|e| Error::io(&self.file, e))?;
             let row = self.float.read(&bytes);
             if let Some(at) = row.iter().position(|value| !value.is_finite()) {
-                let problem = format!("row {id} holds {} at column {at}", row[at]);
+                let problem = format!("row {id} contains {} at column {at}", row[at]);
                 return Err(Error::input(
                     self.place(),
                     problem,
@@ -133,7 +133,7 @@ impl TokenTable {
             left -= some;
         }
         if sums.iter().any(|sum| !sum.is_finite()) {
-            let problem = "holds a value that is not a number";
+            let problem = "contains a value that is not a number";
             return Err(Error::input(self.place(), problem, "the checkpoint is damaged; give an intact one"));
         }
         Ok(sums.into_iter().map(|sum| sum / rows.max(1) as f64).collect())
@@ -271,7 +271,7 @@ fn table(file: &Path, name: &str) -> Result<TokenTable> {
         Error::input(&place, "is not in the file, though the index says so", "fetch the shard again")
     })?;
     let float = Float::from_dtype(info.dtype).ok_or_else(|| {
-        let problem = format!("holds {:?}, not F32, F16 or BF16", info.dtype);
+        let problem = format!("contains {:?}, not F32, F16 or BF16", info.dtype);
         Error::input(&place, problem, "give weights that are not quantised")
     })?;
     let (rows, hidden) = match *info.shape.as_slice() {

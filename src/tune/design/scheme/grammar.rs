@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use super::slots::{BlockSlot, MOST_SLOTS, Range, SlotRow, pattern};
+use crate::parameter;
 use drift_core::encoding::{Encoding, Fixed, Precision, TrailingZeros};
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 
 /// The blocks that a scheme is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +56,7 @@ impl Grammar {
             });
         }
         let problem = format!("no number has {fewest} decimals");
-        Err(Error::parameter(Parameter::FewestDecimals, problem, format!("give 0 to {precision}")))
+        Err(Error::parameter(parameter::FEWEST_DECIMALS, problem, format!("give 0 to {precision}")))
     }
 
     /// Blocks of the stripped dialect, as many of them as can have `tokens` tokens.

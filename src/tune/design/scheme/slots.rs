@@ -8,9 +8,10 @@ use std::ops::Deref;
 
 use serde::Serialize;
 
+use crate::parameter;
 use drift_core::encoding::parts::{self, SlotPart};
 use drift_core::encoding::{Encoding, IntegersBelow, Precision};
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 
 /// A part of a block that no scheme cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -181,7 +182,7 @@ impl Range {
         }
         let problem = format!("the format cannot hold a range of {angstrom} Å");
         Err(Error::parameter(
-            Parameter::Range,
+            parameter::RANGE,
             problem,
             "integer parts have one or two digits: give 1 to 100",
         ))

@@ -14,8 +14,9 @@ use super::search::{Annealed, search};
 use super::slots::{MOST_DECIMALS, Range};
 use super::space::{BaseTokens, Optimum};
 use super::stripped_space::StrippedSpace;
+use crate::parameter;
 use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::{Error, Result};
 
 /// Steps of the search by argmin.
 pub const ITERATIONS: u64 = 20_000;
@@ -61,9 +62,9 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
                     false => format!("numbers of {dialect} have no decimals"),
                 };
                 return Err(Error::parameter(
-                    Parameter::FewestDecimals,
+                    parameter::FEWEST_DECIMALS,
                     problem,
-                    format!("give it with {} stripped", Parameter::Dialect),
+                    format!("give it with {} stripped", parameter::DIALECT),
                 ));
             }
             // Asked here so that later calls of it cannot fail.

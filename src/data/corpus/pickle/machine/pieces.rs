@@ -108,7 +108,7 @@ impl<'a> Machine<'a> {
         let above = self.above_mark();
         match above.len().checked_sub(depth).map(|index| self.value(above[index])) {
             Some(Value::Str(text)) => Ok(text.clone()),
-            _ => Err(self.malformed("a class whose name is no text")),
+            _ => Err(self.malformed("a class whose name is not text")),
         }
     }
 
@@ -117,7 +117,7 @@ impl<'a> Machine<'a> {
             Value::Global(class) => Ok(*class),
             // What an unknown function gives may be called in turn.
             Value::Object(object) if object.class.role().is_none() => Ok(object.class),
-            _ => Err(self.malformed("a call of something that is no class or function")),
+            _ => Err(self.malformed("a call of something that is neither a class nor a function")),
         }
     }
 
