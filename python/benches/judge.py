@@ -1,5 +1,6 @@
 """The judge in memory beside PoseBusters and RDKit: the same verdicts and figures, and what they cost.
 
+    python python/benches/judge.py written TEXTS.jsonl …
     python python/benches/judge.py posebusters CONFORMERS.jsonl.gz [TEXTS.jsonl …] [--texts 4000]
     python python/benches/judge.py rollouts CONFORMERS.jsonl.gz
     python python/benches/judge.py covmat CONFORMERS.jsonl.gz
@@ -12,6 +13,7 @@ processes, so that others on the machine count little; set RAYON_NUM_THREADS=1 a
 from __future__ import annotations
 
 import argparse
+import functools
 import gzip
 import json
 import multiprocessing
@@ -26,8 +28,6 @@ from typing import Any
 import numpy as np
 import posebusters
 import yaml
-from posebusters.modules.distance_geometry import check_geometry
-from posebusters.modules.flatness import check_flatness
 from rdkit import Chem, RDLogger
 from rdkit.Chem import rdMolAlign
 from rdkit.Geometry import Point3D
@@ -105,25 +105,52 @@ def has_aromatic_bonds(molecule: Chem.Mol, ring: list[int]) -> bool:
     return all(bond.GetIsAromatic() for bond in bonds)
 
 
+#: Atoms that drift wants flat with what is bonded to them: carbons with three neighbours, and both ends of a C=C.
+TRIGONAL = Chem.MolFromSmarts("[#6;X3;^2]")
+DOUBLE = Chem.MolFromSmarts("[C;X3;^2]=[C;X3;^2]")
+
+#: What PoseBusters calls the rules, by what drift calls them.
+RULES = {
+    "clashing": "internal_steric_clash",
+    "bad_bonds": "bond_lengths",
+    "bad_angles": "bond_angles",
+    "bent_aromatic_rings": "aromatic_ring_flatness",
+    "flat_rings": "non-aromatic_ring_non-flatness",
+    "bent_double_bonds": "double_bond_flatness",
+}
+
+
+def trigonal_planes(molecule: Chem.Mol) -> list[list[int]]:
+    """The atoms around each carbon with three heavy neighbours, and around each C=C with two at each end, as drift has them."""
+
+    def around(atom: int) -> set[int]:
+        return {neighbour.GetIdx() for neighbour in molecule.GetAtomWithIdx(atom).GetNeighbors()}
+
+    planes = [{at} | around(at) for (at,) in molecule.GetSubstructMatches(TRIGONAL) if len(around(at)) == 3]
+    for a, b in molecule.GetSubstructMatches(DOUBLE):
+        if len(around(a)) > 1 and len(around(b)) > 1:
+            planes.append({a, b} | around(a) | around(b))
+    return [sorted(plane) for plane in planes if len(plane) > 3]
+
+
+@functools.cache
+def buster() -> posebusters.PoseBusters:
+    """PoseBusters `mol` without energy, once a process."""
+    return posebusters.PoseBusters(config=CONFIG, max_workers=0)
+
+
 def of_posebusters(task: tuple[str, np.ndarray]) -> dict[str, bool]:
     """Which rules PoseBusters `mol` holds for broken, and which by the definitions where drift leaves it on purpose."""
     smiles, points = task
     molecule = molecule_of(smiles, points)
-    geometry = check_geometry(molecule, **LIMITS["Geometry"])["results"]
-
-    def bent(name: str) -> bool:
-        return not check_flatness(molecule, **LIMITS[name])["results"]["flatness_passes"]
-
+    passed = {name: bool(value) for name, value in buster().bust([molecule], None, None).iloc[0].items()}
     rings = [list(ring) for pattern in AROMATIC for ring in molecule.GetSubstructMatches(pattern)]
     puckered = [list(ring) for pattern in PUCKERED for ring in molecule.GetSubstructMatches(pattern)]
     most, least = (LIMITS[name]["threshold_flatness"] for name in ("Ring flatness", "Ring non-flatness"))
     return {
-        "clashing": not geometry["no_internal_clash"],
-        "bad_bonds": not geometry["bond_lengths_within_bounds"],
-        "bad_angles": not geometry["bond_angles_within_bounds"],
-        "bent_aromatic_rings": bent("Ring flatness"),
-        "flat_rings": bent("Ring non-flatness"),
-        "bent_double_bonds": bent("Double bond flatness"),
+        **{rule: not passed[name] for rule, name in RULES.items()},
+        "valid": all(passed.values()),
+        "valid but for its graph": all(passed[name] for name in RULES.values()),
         "aromatic, either side": any(from_plane(points[ring]) > most for ring in rings),
         "aromatic, bonds too": any(
             from_plane(points[ring]) > most for ring in rings if has_aromatic_bonds(molecule, ring)
@@ -131,15 +158,90 @@ def of_posebusters(task: tuple[str, np.ndarray]) -> dict[str, bool]:
         "flat, either side": any(
             from_plane(points[ring]) < least for ring in puckered if can_pucker(molecule, ring)
         ),
-        "parts": "." in smiles,
+        "trigonal, either side": any(from_plane(points[plane]) > most for plane in trigonal_planes(molecule)),
     }
 
 
-RULES = ("clashing", "bad_bonds", "bad_angles", "bent_aromatic_rings", "flat_rings", "bent_double_bonds")
+class Beside:
+    """What drift and PoseBusters say of some texts, counted, and why they differ."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.broken: Counter[tuple[str, str]] = Counter()
+        self.reasons: Counter[str] = Counter()
+        self.unexplained: list[str] = []
+
+    def add(self, texts: list[tuple[str, str]]) -> Beside:
+        """Judges texts, each with its SMILES."""
+        smiles, answers = zip(*texts, strict=True)
+        scores = moldrift.Judge().score(list(smiles), list(answers))
+        checked = np.flatnonzero(scores.checked)
+        tasks = [(texts[at][0], points_of(texts[at][1].split("[CONFORMER]")[-1])) for at in checked]
+        with multiprocessing.Pool() as pool:
+            theirs = pool.map(of_posebusters, tasks, chunksize=20)
+        self.counts.update(texts=len(texts), passing=int(scores.passed.sum()), checked=len(checked))
+        for at, their in zip(checked, theirs, strict=True):
+            own = {rule: bool(getattr(scores, rule)[at]) for rule in RULES}
+            valid = bool(scores.valid_geometry[at])
+            differ = [rule for rule in RULES if own[rule] != their[rule]]
+            self.counts.update(
+                valid=valid,
+                valid_for_posebusters=their["valid"],
+                valid_but_for_graph=their["valid but for its graph"],
+                same_verdict=valid == their["valid but for its graph"],
+                same_by_each_rule=not differ,
+            )
+            why = [reason(rule, own, their) for rule in differ]
+            self.reasons.update(why)
+            self.unexplained += [f"{one}: {texts[at]}" for one in why if one.startswith("unexplained")]
+            self.broken.update((rule, "drift") for rule in RULES if own[rule])
+            self.broken.update((rule, "PoseBusters") for rule in RULES if their[rule])
+        return self
+
+    def join(self, other: Beside) -> None:
+        """Adds what was counted of other texts."""
+        self.counts += other.counts
+        self.broken += other.broken
+        self.reasons += other.reasons
+        self.unexplained += other.unexplained
+
+    def tell(self) -> None:
+        """Prints the reasons."""
+        for why, times in self.reasons.most_common():
+            print(f"{times:6} {why}")
+
+    def check(self) -> None:
+        """Fails if a reason is missing."""
+        assert not self.unexplained, "\n".join(self.unexplained)
+
+
+def written_verdicts(written: list[str]) -> None:
+    """Verdicts on the texts of a model beside PoseBusters, by file and together."""
+    every = Beside()
+    for path in written:
+        beside = Beside().add([(row["smiles"], row["text"]) for row in rows(path)])
+        tell(Path(path).name, beside)
+        every.join(beside)
+    tell("all files", every)
+    every.check()
+
+
+def tell(name: str, beside: Beside) -> None:
+    """Prints what drift and PoseBusters say of some texts."""
+    count = beside.counts
+    print(
+        f"{name}: {count['texts']} texts, {count['passing']} pass, {count['checked']} were checked; valid for "
+        f"PoseBusters {count['valid_for_posebusters']} ({count['valid_but_for_graph']} without its rules on the graph), "
+        f"for drift {count['valid']}; the same verdict {count['same_verdict']}, by each rule {count['same_by_each_rule']}"
+    )
+    print("   PoseBusters, drift: texts that break a rule")
+    for rule in RULES:
+        print(f"{beside.broken[rule, 'PoseBusters']:6} {beside.broken[rule, 'drift']:6} {rule}")
+    beside.tell()
 
 
 def posebusters_verdicts(conformers: str, written: list[str], count: int) -> None:
-    """Verdicts beside PoseBusters, each difference with its reason."""
+    """Verdicts beside PoseBusters on texts of a model, and on real conformers with noise; each difference with its reason."""
     random = np.random.default_rng(0)
     texts = [(row["smiles"], row["text"]) for path in written for row in rows(path)]
     by_model = len(texts)
@@ -153,31 +255,15 @@ def posebusters_verdicts(conformers: str, written: list[str], count: int) -> Non
                 with_points(own[0], base + random.normal(0, [0.0, 0.05, 0.1, 0.2, 0.4][at % 5], base.shape)),
             )
         )
-    scores = moldrift.Judge().score([smiles for smiles, _ in texts], [text for _, text in texts])
-    checked = np.flatnonzero(scores.checked)
-    tasks = [(texts[at][0], points_of(texts[at][1].split("[CONFORMER]")[-1])) for at in checked]
-    with multiprocessing.Pool() as pool:
-        theirs = pool.map(of_posebusters, tasks, chunksize=20)
-    reasons: Counter[str] = Counter()
-    equal = 0
-    for at, their in zip(checked, theirs, strict=True):
-        own = {rule: bool(getattr(scores, rule)[at]) for rule in RULES}
-        differ = [rule for rule in RULES if own[rule] != their[rule]]
-        equal += not differ
-        for rule in differ:
-            reasons[reason(rule, own, their)] += 1
+    beside = Beside().add(texts)
+    count = beside.counts
     print(
-        f"{len(texts)} texts, {by_model} of a model; {len(checked)} pass and were checked, {equal} with the same "
-        "verdict by each rule"
+        f"{len(texts)} texts, {by_model} of a model; {count['checked']} pass and were checked, "
+        f"{count['same_by_each_rule']} with the same verdict by each rule"
     )
-    same = sum(
-        any(their[rule] for rule in RULES) != scores.valid_geometry[at]
-        for at, their in zip(checked, theirs, strict=True)
-    )
-    print(f"valid for PoseBusters and drift alike: {same} of {len(checked)}")
-    for why, times in reasons.most_common():
-        print(f"{times:6} {why}")
-    assert "unexplained" not in " ".join(reasons), reasons
+    print(f"valid for PoseBusters and drift alike: {count['same_verdict']} of {count['checked']}")
+    beside.tell()
+    beside.check()
 
 
 def reason(rule: str, own: dict[str, bool], their: dict[str, bool]) -> str:
@@ -188,7 +274,7 @@ def reason(rule: str, own: dict[str, bool], their: dict[str, bool]) -> str:
         return "aromatic ring: of aromatic atoms, but with a bond that is not aromatic"
     if rule == "flat_rings" and own[rule] == their["flat, either side"]:
         return "flat ring: distance to either side of the plane, and rings that nothing puckers"
-    if rule == "bent_double_bonds" and own[rule]:
+    if rule == "bent_double_bonds" and own[rule] and their["trigonal, either side"]:
         return "double bond: those with hydrogens, and trigonal carbons, are looked at too"
     return f"unexplained: {rule}, drift {own[rule]}, PoseBusters {their[rule]}"
 
@@ -328,21 +414,22 @@ def covmat(conformers: str, references: int = 10) -> None:
 
 
 def main() -> None:
-    """Does one of the three."""
+    """Does one of the four."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("posebusters", "rollouts", "covmat"))
-    parser.add_argument("conformers")
-    parser.add_argument("written", nargs="*")
+    parser.add_argument("what", choices=("written", "posebusters", "rollouts", "covmat"))
+    parser.add_argument("files", nargs="+")
     parser.add_argument("--texts", type=int, default=4000)
     given = parser.parse_args()
-    if given.what == "posebusters":
-        posebusters_verdicts(given.conformers, given.written, given.texts)
+    if given.what == "written":
+        written_verdicts(given.files)
+    elif given.what == "posebusters":
+        posebusters_verdicts(given.files[0], given.files[1:], given.texts)
     elif given.what == "rollouts":
-        rollouts(given.conformers)
+        rollouts(given.files[0])
     else:
-        covmat(given.conformers)
+        covmat(given.files[0])
 
 
 if __name__ == "__main__":

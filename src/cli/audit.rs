@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::energy::EnergyArgs;
+use super::energy::{EnergyArgs, energy_lines};
 use super::invocation::Invocation;
 use super::output::Output;
 use super::shards::{ShardArgs, ShardOf};
@@ -182,11 +182,7 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
     let mut inputs = args.files.clone();
     inputs.extend(args.references.clone());
     let files = TextFiles::of(&args);
-    let listed = args.energy.energy_list.clone();
-    if listed.as_deref().is_some_and(is_stdout) {
-        let problem = "stdout takes either the tables or the record";
-        return Err(Error::input("--energy-list -", problem, "write the list to a file").into());
-    }
+    let listed = args.energy.list()?;
     let taken = output.json || to.as_deref().is_some_and(is_stdout);
     let outputs = Outputs::new().file("-o", target)?.file("--energy-list", listed.as_deref())?;
     files.check(outputs, taken)?.apart_from(&inputs)?;
@@ -266,12 +262,7 @@ fn show(audited: &Audited, (to, files): (Option<&Path>, &TextFiles), output: &Ou
 /// Writes the energies of texts where they are wanted.
 fn list(report: &AuditReport, to: Option<&Path>) -> anyhow::Result<()> {
     let (Some(path), Some(energy)) = (to, &report.energy) else { return Ok(()) };
-    let mut lines = String::new();
-    for text in &energy.texts {
-        lines += &serde_json::to_string(text)?;
-        lines.push('\n');
-    }
-    Ok(write_atomic(path, lines.as_bytes())?)
+    Ok(write_atomic(path, energy_lines(energy)?.as_bytes())?)
 }
 
 /// Skipped records that a terminal shows.

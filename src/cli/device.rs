@@ -127,6 +127,7 @@ fn plan(args: &Args, device: Device) -> anyhow::Result<DevicePlan> {
         by_text: false,
         trace: false,
         same_as: None,
+        energy: None,
     };
     Ok(DevicePlan { run, engines, most_seconds: f64::from(args.seconds) })
 }

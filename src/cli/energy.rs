@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::values::one_of;
+use super::values::{is_stdout, one_of};
 use drift_core::error::Error;
+use drift_data::audit::EnergyReport;
 use drift_data::energy::{Energies, EnergyPlan, EnergyUnit};
 use drift_tune::parameter;
 
@@ -36,7 +37,7 @@ pub(super) struct EnergyArgs {
     energy_cache: Option<PathBuf>,
     /// Write a line of JSON for each text: its energy, that of the relaxed conformer and of the best reference, and its strain
     #[arg(long, value_name = "FILE.jsonl", requires = "energy", conflicts_with = "shard")]
-    pub energy_list: Option<PathBuf>,
+    energy_list: Option<PathBuf>,
 }
 
 const UNITS: [EnergyUnit; 4] =
@@ -47,6 +48,27 @@ fn name(unit: EnergyUnit) -> &'static str {
 }
 
 impl EnergyArgs {
+    /// The names of the options.
+    pub(super) const OPTIONS: [&str; 6] =
+        ["energy", "energy-unit", "energy-timeout", "energy-batch", "energy-cache", "energy-list"];
+
+    /// Whether a program is to be asked.
+    pub(super) fn is_asked(&self) -> bool {
+        self.energy.is_some()
+    }
+
+    /// The file for the energies of texts.
+    ///
+    /// # Errors
+    /// If it is stdout.
+    pub(super) fn list(&self) -> Result<Option<PathBuf>, Error> {
+        if self.energy_list.as_deref().is_some_and(is_stdout) {
+            let problem = "stdout takes either the tables or the record";
+            return Err(Error::input("--energy-list -", problem, "write the list to a file"));
+        }
+        Ok(self.energy_list.clone())
+    }
+
     /// The program, where one was asked for.
     pub(super) fn energies(&self) -> Result<Option<Energies>, Error> {
         let Some(command) = self.energy.clone() else { return Ok(None) };
@@ -63,4 +85,9 @@ impl EnergyArgs {
         };
         Energies::new(plan).map(Some)
     }
+}
+
+/// The energies of texts, as JSON Lines.
+pub(super) fn energy_lines(report: &EnergyReport) -> serde_json::Result<String> {
+    report.texts.iter().map(|text| Ok(serde_json::to_string(text)? + "\n")).collect()
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::corpus::Corpus;
 use super::device::given_up;
+use super::energy::EnergyArgs;
 use super::eval_args::{Args, DtypeArg, processors};
 use super::eval_molecules::{named, reference_note, skipped};
 use super::eval_output::{Targets, render, texts};
@@ -41,12 +42,13 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     find(&mut args)?;
     let plan = plan(&args, Device::parse, job)?;
     one_run(&args, &plan)?;
+    kept_for_energies(&args)?;
     let printed = Printed::of(&args, output)?;
-    let targets = targets(&args);
+    let targets = targets(&args)?;
     targets.check(&inputs(&args))?;
     let folder = not_stdout(args.output.as_deref());
     let molecules = told_molecules(&args, &plan, job, output)?;
-    let manifest = folder.map(|_| invocation.manifest(args.shard)).transpose()?;
+    let manifest = folder.map(|_| manifest(&args, invocation)).transpose()?;
     let begun =
         folder.zip(manifest).map(|(folder, manifest)| manifest.begin::<Finished>(folder)).transpose()?;
     let (work, finished) = begun.unzip();
@@ -76,6 +78,15 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
         return Err(Error::Stopped { kept }.into());
     }
     Ok(())
+}
+
+/// What texts are kept under. Energies are asked for once all are written, so that a program that failed may be replaced; a merge has
+/// the program from the shards.
+fn manifest(args: &Args, invocation: &Invocation) -> Result<Manifest, Error> {
+    match args.shard {
+        Some(shard) => invocation.manifest(Some(shard)),
+        None => invocation.without(&EnergyArgs::OPTIONS).manifest(None),
+    }
 }
 
 /// Does one shard.
@@ -155,15 +166,25 @@ fn find(args: &mut Args) -> Result<(), Error> {
 }
 
 /// The files that were asked for.
-fn targets(args: &Args) -> Targets {
-    Targets {
+fn targets(args: &Args) -> Result<Targets, Error> {
+    Ok(Targets {
         folder: args.output.clone(),
         texts: args.texts.clone(),
         molecules: args.molecules.clone(),
         trace: args.trace.clone(),
         verdicts: args.verdicts.clone(),
         matrix: args.matrix.clone(),
+        energies: args.energy.list()?,
+    })
+}
+
+/// Texts that took hours must not be lost with the program that is asked for their energies.
+fn kept_for_energies(args: &Args) -> Result<(), Error> {
+    if args.energy.is_asked() && not_stdout(args.output.as_deref()).is_none() {
+        let problem = "the texts would be lost if the program failed";
+        return Err(Error::input("--energy", problem, "give -o DIR, which keeps them"));
     }
+    Ok(())
 }
 
 /// A matrix is of the texts of one run.
@@ -213,7 +234,7 @@ impl Printed {
         match asked.next() {
             None => Ok(printed),
             Some((_, second, _)) => {
-                let problem = format!("stdout is for {first} already");
+                let problem = format!("{first} already goes to stdout");
                 Err(Error::input(second, problem, "write one of them to a file"))
             }
         }
@@ -257,6 +278,8 @@ fn plan(args: &Args, open: impl Fn(&str) -> Result<Device, Error>, job: &Job) ->
         likelihood: args.likelihood,
         trace: args.trace.is_some(),
         same_as: args.same_as.as_deref().map(|path| OtherTexts::read(path, job)).transpose()?.map(Into::into),
+        // Shards write texts alone, so that several of them do not share a cache; the merge asks.
+        energy: if args.shard.is_some() { None } else { args.energy.energies()?.map(Into::into) },
     })
 }
 
@@ -367,9 +390,14 @@ fn molecules(args: &Args, plan: &EvalPlan, job: &Job) -> anyhow::Result<Molecule
     }
     let most = most.or(args.corpus.is_empty().then_some(EMBEDDED_SAMPLES));
     let Some(own) = own_corpus(args, plan) else {
-        let choice = CorpusChoice { part: args.split, trained_on: trained_on(&plan.models), most };
+        let trained_on = trained_on(&plan.models);
+        let choice = CorpusChoice { part: args.split, trained_on, most, pools: args.pool };
         return Ok(Molecules::of_corpus(&corpus(&args.corpus), &named(&args.corpus), &choice, job)?);
     };
+    if args.pool {
+        let remedy = "give a pickle of 3DMolGen with --corpus, or leave it out";
+        return Err(Error::input("--pool", "the built-in corpora pool no isomers", remedy).into());
+    }
     let own = Embedded { corpus: own, reading: compared(args), ..Embedded::default() };
     Ok(Molecules::of_embedded(own, args.split, most, job)?)
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use super::energy::EnergyArgs;
 use super::shards::shard;
 use super::values::{DialectArg, EncodingArgs, SmilesOfArgs, one_of, threshold};
 use drift_core::chem::MAX_HEAVY_ATOMS;
@@ -64,6 +65,10 @@ pub(super) struct Args {
     /// Texts for each molecule, or `2k` for twice the number of its reference conformers, as the benchmarks of the field have it
     #[arg(long, value_name = "K", default_value = "1")]
     pub generations: Generations,
+    /// Measure isomers together that the corpus pools under one SMILES of GEOM, as 3DMolGen's run_eval does: the corpus is a pickle with
+    /// `sub_smiles_counts`. Each isomer is a prompt, and `--generations 2k` means twice its count
+    #[arg(long, requires = "corpus")]
+    pub pool: bool,
     /// Conformers in each text, one after another, each between its tags and judged separately
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100),
         conflicts_with_all = ["resample", "likelihood"])]
@@ -154,6 +159,8 @@ pub(super) struct Args {
     /// Print every table, not only the summary: chemistry, coverage, intervals, and where the time went
     #[arg(long)]
     pub verbose: bool,
+    #[command(flatten)]
+    pub energy: EnergyArgs,
     /// A folder for record.json and eval.html, which hold every table; `-` prints the JSON. Finished texts are kept there, so that
     /// the same command goes on after it was stopped
     #[arg(short, long, value_name = "DIR")]

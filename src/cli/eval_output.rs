@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use super::energy::energy_lines;
 use super::eval_molecules::LinesFormat;
 use super::output::Output;
 use super::values::not_stdout;
 use crate::report::chemistry_view::{chemistry_table, flatness_table};
+use crate::report::energy_view::energy_table;
 use crate::report::eval_page::eval_page;
 use crate::report::eval_view::{
     comparison_table, cost_table, coverage_table, likelihood_table, outcome_table, placeholder_table,
@@ -45,6 +47,8 @@ pub(super) struct Targets {
     pub verdicts: Option<PathBuf>,
     /// For the RMSD of all pairs.
     pub matrix: Option<PathBuf>,
+    /// For the energy of every text.
+    pub energies: Option<PathBuf>,
 }
 
 impl Targets {
@@ -55,7 +59,8 @@ impl Targets {
             .file("--texts", not_stdout(self.texts.as_deref()))?
             .file("--trace", not_stdout(self.trace.as_deref()))?
             .file("--verdicts", self.verdicts.as_deref())?
-            .file("--matrix", self.matrix.as_deref())?;
+            .file("--matrix", self.matrix.as_deref())?
+            .file("--energy-list", self.energies.as_deref())?;
         self.molecules.as_deref().map(LinesFormat::from_path).transpose()?;
         outputs.file("--molecules", not_stdout(self.molecules.as_deref()))?.apart_from(inputs)
     }
@@ -88,6 +93,10 @@ impl Targets {
         }
         if let Some(path) = &self.matrix {
             files.add(evaluation.by_text.matrix.file(path)?);
+        }
+        // An evaluation that was cut short has no energies.
+        if let Some((path, energy)) = self.energies.as_ref().zip(evaluation.report.energy.as_ref()) {
+            files.put(path, energy_lines(energy)?.as_bytes())?;
         }
         stale.into_iter().for_each(|path| files.remove(path));
         Ok(files.commit()?)
@@ -142,6 +151,7 @@ fn asked_tables(report: &EvalReport) -> Vec<Table> {
     if !report.likelihoods.is_empty() {
         tables.push(likelihood_table(report));
     }
+    tables.extend(report.energy.as_ref().map(energy_table));
     tables.extend(same_table(report));
     tables
 }

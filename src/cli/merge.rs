@@ -96,6 +96,7 @@ pub(super) fn run(args: &Args, job: &Job, output: &Output) -> anyhow::Result<()>
                 trace: None,
                 verdicts: files.verdicts,
                 matrix: files.matrix,
+                energies: None,
             };
             super::eval::merge(manifest, (shards, is_partial), &targets, job, output)
         }

@@ -1,5 +1,6 @@
 //! A record of `drift eval` as a page.
 
+use super::energy_view::energy_table;
 use super::eval_view::{
     comparison_table, cost_table, coverage_table, likelihood_table, outcome_table, placeholder_table,
     probability_table, setting, starts,
@@ -62,6 +63,9 @@ pub fn eval_page(report: &EvalReport) -> Page {
         page = page.section("Likelihood of the references", |section| {
             section.table(&likelihood_table(report));
         });
+    }
+    if let Some(energy) = &report.energy {
+        page = page.section("Strain", |section| _ = section.table(&energy_table(energy)));
     }
     if report.runs.iter().any(|run| !run.examples.is_empty()) {
         page = page.section("What goes wrong", |section| examples_section(section, report));

@@ -295,6 +295,9 @@ pub fn setting(report: &EvalReport) -> String {
         ));
     }
     out.push_str(&unseen(report));
+    if let Some(prompts) = protocol.pooled_prompts {
+        out.push_str(&format!("; each pools its isomers, {} prompts in all", thousands(prompts as u64)));
+    }
     if let Some(draws) = protocol.resample {
         out.push_str(&format!(
             "; {draws} texts of a molecule drawn together, resampled by what the mask left"

@@ -277,6 +277,7 @@ mod tests {
                 written: Written::ANY,
                 id: None,
                 notes: None,
+                pool: None,
             });
         }
         stats.report()

@@ -189,6 +189,7 @@ fn generate(patterns: &[(std::sync::Arc<str>, std::sync::Arc<str>)], seed: u64) 
             written: Written { fixed: true, stripped: false },
             id: None,
             notes: None,
+            pool: None,
         }
     };
     (0..1_000).map(conformer).collect()

@@ -82,6 +82,7 @@ fn own(bodies: &[String], vocab_size: usize) -> anyhow::Result<Tokenizer> {
                 written: parsed.written,
                 id: None,
                 notes: None,
+                pool: None,
             })
         })
         .collect::<Result<_, text::TextError>>()?;

@@ -207,3 +207,21 @@ fn conformers_of_the_embedded_corpus_are_valid() {
     }
     assert!(centres > 2_000, "{centres}");
 }
+
+/// Two small rings leave 210° of the full turn between what is bonded beside them. RDKit's bounds are those of a straight angle.
+#[test]
+fn more_than_half_a_turn_is_straight() {
+    // A text of the built-in model, `c1on2c1O2`; GetMoleculeBoundsMatrix of RDKit 2026.09 has 2.746873 Å for the first and the last atom.
+    let points = [
+        [0.7384, 0.8601, -0.0356],
+        [1.2065, -0.4018, 0.0731],
+        [0.0342, -0.6280, -0.4793],
+        [-0.0607, 0.7104, -0.0323],
+        [-1.0896, 0.0008, 0.1602],
+    ];
+    let found = Chemistry::from_smiles("c1on2c1O2").unwrap().check(&points).unwrap();
+    let angles: Vec<_> =
+        found.findings.iter().filter(|finding| finding.rule == ChemistryRule::Angle).collect();
+    assert_eq!(angles.len(), 1, "{angles:?}");
+    assert!((angles[0].limit.unwrap() - 0.75 * 2.746_873).abs() < 1e-5, "{angles:?}");
+}

@@ -177,6 +177,73 @@ fn shards_keep_energies() {
     assert_eq!(whole.json()["energy"]["total"]["with_energy"], 6);
 }
 
+/// A program whose energy is the sum of all x².
+const BY_SQUARES: &str =
+    "awk '/^[0-9]+$/ {left = $1; sum = 0; getline; next} {sum += $2 * $2} --left == 0 {print sum}'";
+
+/// The lines of a list of energies, without what is named otherwise there.
+fn listed(folder: &Folder, name: &str) -> Vec<Value> {
+    let text = String::from_utf8(folder.read(name)).unwrap();
+    let row = |line: &str| {
+        let mut row: Value = serde_json::from_str(line).unwrap();
+        let fields = row.as_object_mut().unwrap();
+        fields.remove("file");
+        fields.remove("record");
+        row
+    };
+    text.lines().map(row).collect()
+}
+
+#[test]
+fn an_evaluation_asks_for_energies_as_an_audit_of_its_texts_does() {
+    let folder = Folder::new();
+    let run = ["eval", "--samples", "3", "--generations", "2", "--lp", "none,automaton", "--quiet"];
+    let asked = [&run[..], &["--energy", BY_SQUARES]].concat();
+    let files = ["--energy-list", "e.jsonl", "--texts", "texts.jsonl", "--json", "-o", "out"];
+    let report = folder.drift(&[&asked[..], &files].concat()).good().json();
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/corpora/small.jsonl.gz");
+    let given = ["texts.jsonl", "--dialect", "fixed", "--references", corpus, "--energy", BY_SQUARES];
+    let audited = folder
+        .drift(&[&["audit", "--quiet", "--json", "--energy-list", "a.jsonl"], &given[..]].concat())
+        .good()
+        .json();
+    let (own, audited) = (&report["energy"], &audited["energy"]);
+    assert_eq!(listed(&folder, "e.jsonl"), listed(&folder, "a.jsonl"));
+    assert!(own["total"]["strain"]["texts"].as_u64().unwrap() > 6, "{own}");
+    for figure in ["total", "references", "references_with_energy"] {
+        assert_eq!(own[figure], audited[figure], "{figure}");
+    }
+    let lps = |report: &Value| -> Vec<Value> {
+        report["files"].as_array().unwrap().iter().map(|file| file["lp"].clone()).collect()
+    };
+    assert_eq!(lps(own), lps(audited));
+    let page = String::from_utf8(folder.read("out/eval.html")).unwrap();
+    assert!(page.contains("Strain"), "{page}");
+
+    // Shards write texts; the merge asks.
+    for shard in ["1/2", "2/2"] {
+        folder.drift(&[&asked[..], &["--shard", shard, "-o", &shard[..1]]].concat()).good();
+    }
+    let merged = folder.drift(&["merge", "1", "2", "-o", "merged", "--json"]).good().json();
+    assert_eq!(&merged["energy"], own);
+}
+
+#[test]
+fn texts_are_kept_where_the_program_of_an_evaluation_dies() {
+    let folder = Folder::new();
+    let run = ["eval", "--samples", "2", "--lp", "automaton", "--quiet", "--energy"];
+    let asked = |program: &str, more: &[&str]| folder.drift(&[&run[..], &[program], more].concat());
+    asked("exit 3", &[]).refused_for("--energy: the texts would be lost if the program failed; give -o DIR");
+    asked("exit 3", &["-o", "out"]).refused_for("--energy: ended with exit status: 3");
+    // Another program may be tried with the same texts.
+    let again = asked(BY_SQUARES, &["-o", "out"]);
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    assert!(again.stderr.contains("continues after 2 finished texts"), "{}", again.stderr);
+    assert!(again.text().contains("Strain by"), "{}", again.text());
+    let list = ["--energy-list", "-", "-o", "out"];
+    asked(BY_SQUARES, &list).refused_for("--energy-list -: stdout is for the tables");
+}
+
 /// The worked example, where xtb is installed: a text that is nearly relaxed has little strain, one that is torn apart has none.
 #[test]
 #[cfg_attr(not(has_rdkit), ignore = "needs a Python with rdkit")]

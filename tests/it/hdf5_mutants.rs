@@ -172,6 +172,7 @@ fn store_mutants_lose_nothing_in_silence() {
             written: Written { fixed: true, stripped: false },
             id: None,
             notes: None,
+            pool: None,
         };
         writer.push(&[conformer]).unwrap();
     }

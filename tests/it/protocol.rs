@@ -1,14 +1,16 @@
 //! `drift eval`: which molecules and references it takes, how many texts it writes, what tells the dialect.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::Command;
 
 use drift::corpus::{Conformer, Conformers, Embedded};
 use drift::encoding::Encoding;
 use drift::job::Job;
 use drift::text::{skeleton, write};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::support::{Folder, Ran};
+use crate::support::{Folder, Ran, python_with};
 
 /// The shortest run that there is: the texts are cut off.
 const SHORT: [&str; 6] = ["--lp", "none", "--max-new-tokens", "4", "--json", "-q"];
@@ -234,4 +236,93 @@ fn a_model_that_tells_nothing_is_not_run_in_a_dialect_by_guess() {
         (&report["runs"][0]["dialect"], &report["runs"][0]["dialect_from"]),
         (&"stripped".into(), &"conformers".into())
     );
+}
+
+/// The figures of an evaluation that pools isomers are those of an audit that does.
+#[test]
+#[cfg_attr(not(has_rdkit), ignore = "needs a Python with rdkit")]
+fn isomers_are_pooled_as_an_audit_of_the_texts_pools_them() {
+    let folder = Folder::new();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/molecules.py");
+    let mut python = Command::new(python_with("rdkit, numpy"));
+    let made = python.args([script, "pickles", "made", "3"]).current_dir(folder.path()).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let run = ["eval", "--corpus", "made.pickle", "--generations", "2k", "--lp", "automaton", "--json", "-q"];
+    let files =
+        ["--texts", "texts.jsonl", "--matrix", "m.npz", "--verdicts", "v.jsonl", "--molecules", "m.jsonl"];
+    let report = folder.drift(&[&run[..], &["--pool"], &files].concat()).good().json();
+
+    // Three keys of two, two and three isomers, of which the pickle counts 1, 2, 3 conformers, and two are there of each; and a molecule
+    // that is counted among the isomers and is none.
+    let protocol = &report["protocol"];
+    assert_eq!((&protocol["molecules"], &protocol["pooled_prompts"]), (&json!(4), &json!(8)));
+    assert_eq!(protocol["references"]["used"], 14);
+    let mut texts: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
+    for row in lines(&folder, "texts.jsonl") {
+        let smiles = row["smiles"].as_str().unwrap();
+        assert_eq!(row.get("geom_smiles").is_none(), smiles == "CCO", "{row}");
+        let key = row["geom_smiles"].as_str().unwrap_or(smiles);
+        *texts.entry(key.to_owned()).or_default().entry(smiles.to_owned()).or_default() += 1;
+    }
+    let counts = |key: &str| {
+        let mut counts: Vec<usize> = texts[key].values().copied().collect();
+        counts.sort_unstable();
+        counts
+    };
+    assert_eq!(counts("CC(F)CO"), [2, 4]);
+    assert_eq!((texts.len(), counts("CC(O)C(C)Cl"), counts("CCO")), (4, vec![2, 4, 6], vec![2]));
+    for (row, references) in lines(&folder, "m.jsonl").iter().zip([4, 4, 6, 0]) {
+        let key = row["smiles"].as_str().unwrap();
+        let asked: usize = texts[key].values().sum();
+        assert_eq!((&row["texts"], &row["references"]), (&json!(asked), &json!(references)));
+    }
+    let verdicts = lines(&folder, "v.jsonl");
+    let pooled =
+        verdicts.iter().filter(|row| row["geom_smiles"].as_str().is_some_and(|key| texts.contains_key(key)));
+    assert_eq!((verdicts.len(), pooled.count()), (26, 24));
+
+    folder.drift(&["encode", "made.pickle", "-o", "references.jsonl", "-q"]).good();
+    let audit =
+        ["audit", "texts.jsonl", "--dialect", "fixed", "--references", "references.jsonl", "--json", "-q"];
+    let audited = folder.drift(&[&audit[..], &["--pool"]].concat()).good().json();
+    let (own, theirs) = (&report["runs"][0], &audited["total"]);
+    assert_eq!(own["geometry"]["molecules"], 3);
+    for figure in ["molecules", "molecules_with_conformers", "conformers", "references"] {
+        assert_eq!(own["geometry"][figure], theirs["geometry"][figure], "{figure}");
+    }
+    let close =
+        |ours: &Value, theirs: &Value| (ours.as_f64().unwrap() - theirs.as_f64().unwrap()).abs() < 1e-9;
+    for figure in ["mat_r", "mat_p"] {
+        assert!(close(&own[figure]["mean"], &theirs["coverage"][figure]["mean"]), "{figure}: {own}");
+    }
+    for step in 0..60 {
+        for figure in ["cov_r", "cov_p"] {
+            let [ours, theirs] =
+                [own, &theirs["coverage"]].map(|report| &report["coverage_sweep"][step][figure]["mean"]);
+            assert!(close(ours, theirs), "{figure} {step}: {ours} {theirs}");
+        }
+    }
+
+    // Without the option each isomer is a molecule, and has the conformers that are its own.
+    let apart = folder.drift(&run).good().json();
+    assert_eq!((&apart["protocol"]["molecules"], &apart["protocol"]["generations"]), (&json!(7), &json!(4)));
+    // Whole pools are chosen.
+    let some = folder.drift(&[&run[..], &["--pool", "--samples", "1"]].concat()).good().json();
+    assert_eq!(
+        (&some["protocol"]["molecules"], &some["runs"][0]["geometry"]["molecules"]),
+        (&json!(1), &json!(1))
+    );
+
+    folder.drift(&["eval", "--pool"]).refused_usage("--corpus");
+    folder
+        .drift(&["eval", "--pool", "--corpus", "small"])
+        .refused_for("--pool: the built-in corpora pool no isomers");
+    let unpooled = folder.drift(&["eval", "--pool", "--corpus", "references.jsonl"]);
+    unpooled.refused_for("references.jsonl: does not say which isomers are pooled");
+}
+
+/// The rows of JSON Lines.
+fn lines(folder: &Folder, name: &str) -> Vec<Value> {
+    let text = String::from_utf8(folder.read(name)).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

@@ -21,6 +21,7 @@ fn conformer(molecule: &str, coordinates: Vec<[i32; 3]>, bits: u8) -> Conformer 
         written: Written { fixed: bits & 2 == 0, stripped: bits & 4 == 0 },
         id: None,
         notes: None,
+        pool: None,
     }
 }
 

@@ -299,7 +299,11 @@ def pickles(out, rng):
     for at, (key, isomers) in enumerate(POOLED.items()):
         confs = [embedded(isomer, 10 * at + seed, hydrogens=True) for isomer in isomers for seed in range(2)]
         plain[key] = [Chem.RemoveHs(conformer) for conformer in confs]
-        counts = Counter({Chem.CanonSmiles(isomer): 2 for isomer in isomers})
+        # Other counts than there are conformers, so that it shows which of the two a reader takes.
+        counts = Counter({Chem.CanonSmiles(isomer): 1 + place for place, isomer in enumerate(isomers)})
+        # Counted between the others of the last key, and no isomer of it.
+        if len(isomers) == 3:
+            counts = Counter({"CCO": 1, **counts})
         pooled[key] = {"confs": confs, "num_confs": len(confs), "sub_smiles_counts": counts, "pickle_path": PurePosixPath("a/b")}
     ordered = OrderedDict(pooled)
     pickle.dump(ordered, open(out + ".pickle", "wb"))

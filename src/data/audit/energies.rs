@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::geometry::Conformation;
 use super::group::Checkers;
 use super::judging::usable_points;
 use super::plan::AuditPlan;
 use super::read::FileRecords;
-use super::references::References;
 use super::sample::{TextSample, judge, split};
 use crate::audit::chemistry::Chemistry;
 use crate::energy::{Energies, EnergyAnswer, EnergyFrame};
@@ -24,9 +24,22 @@ use drift_core::text::skeleton;
 /// The schema of [`EnergyReport`].
 pub const ENERGY_SCHEMA: &str = "drift.energy/1";
 
+/// A text whose energy is asked for: it passes, and its chemistry is checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EnergyText {
+    /// Where it stands among the texts.
+    pub record: String,
+    /// The logit processor, where one is named.
+    pub lp: Option<String>,
+    /// Whether it breaks no rule of chemistry.
+    pub valid: bool,
+    /// What the program is given.
+    pub frame: EnergyFrame,
+}
+
 /// A text that passes, and what the program says of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct AnsweredText {
+pub struct AnsweredText {
     record: String,
     lp: Option<String>,
     smiles: String,
@@ -34,11 +47,29 @@ pub(super) struct AnsweredText {
     answer: EnergyAnswer,
 }
 
-/// Energies in an audit.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+impl AnsweredText {
+    /// Asks the program for the energies of texts; in their order.
+    ///
+    /// # Errors
+    /// As [`Energies::of`].
+    pub fn ask(energies: &Energies, texts: Vec<EnergyText>, job: &Job) -> Result<Vec<Self>> {
+        let (told, frames): (Vec<_>, Vec<EnergyFrame>) =
+            texts.into_iter().map(|text| ((text.record, text.lp, text.valid), text.frame)).unzip();
+        let answers = energies.of(&frames, job)?;
+        let answered = told.into_iter().zip(frames).zip(answers);
+        let one =
+            |(((record, lp, valid), frame), answer): (((String, Option<String>, bool), EnergyFrame), _)| {
+                AnsweredText { record, lp, smiles: frame.smiles, valid, answer }
+            };
+        Ok(answered.map(one).collect())
+    }
+}
+
+/// Energies in an audit or an evaluation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EnergyReport {
     /// [`ENERGY_SCHEMA`].
-    pub schema: &'static str,
+    pub schema: String,
     /// The program.
     pub command: String,
     /// What its numbers were in; all figures are in kcal/mol.
@@ -56,10 +87,10 @@ pub struct EnergyReport {
     pub texts: Vec<TextEnergy>,
 }
 
-/// Energies of the texts of a file, or of one logit processor in it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// Energies of the texts of a file or of a model, or of one logit processor of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EnergyFigures {
-    /// The file's name.
+    /// The name of the file; of the model in an evaluation.
     pub file: String,
     /// The logit processor.
     pub lp: Option<String>,
@@ -76,7 +107,7 @@ pub struct EnergyFigures {
 }
 
 /// Strain over texts, in kcal/mol.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct StrainFigures {
     /// How many texts.
     pub texts: u64,
@@ -91,7 +122,7 @@ pub struct StrainFigures {
 /// The energy of a text: a line of the list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TextEnergy {
-    /// The file's name.
+    /// The name of the file; of the model in an evaluation.
     pub file: String,
     /// Where the text stands in it.
     pub record: String,
@@ -121,7 +152,7 @@ pub(super) fn of_file(
     job: &Job,
 ) -> Result<Vec<AnsweredText>> {
     let Some(energies) = &plan.energy else { return Ok(Vec::new()) };
-    let (mut texts, mut frames) = (Vec::new(), Vec::new());
+    let mut texts = Vec::new();
     let mut checkers = Checkers::default();
     for record in &file.records {
         let Some(prompt) = record.prompt.as_deref() else { continue };
@@ -140,30 +171,27 @@ pub(super) fn of_file(
         let Some(checker) = checkers.of(&key).filter(|checker| checker.atoms() == points.len()) else {
             continue;
         };
-        let smiles = skeleton::smiles(&key);
         let valid = checker.check(&points).is_some_and(|found| found.is_valid());
-        frames.push(EnergyFrame { smiles: smiles.clone(), elements: checker.elements().collect(), points });
-        let (record, lp) = (record.place.clone(), record.lp.clone());
-        texts.push(AnsweredText { record, lp, smiles, valid, answer: EnergyAnswer::default() });
+        let elements = checker.elements().collect();
+        let frame = EnergyFrame { smiles: skeleton::smiles(&key), elements, points };
+        texts.push(EnergyText { record: record.place.clone(), lp: record.lp.clone(), valid, frame });
     }
-    for (text, answer) in texts.iter_mut().zip(energies.of(&frames, job)?) {
-        text.answer = answer;
-    }
-    Ok(texts)
+    AnsweredText::ask(energies, texts, job)
 }
 
-/// What the texts of all files come to.
-pub(super) fn report(
+/// What the texts of all files, or of all models, come to; `references` gives the reference conformers of a skeleton.
+///
+/// # Errors
+/// As [`Energies::of`], which is asked for the energies of the references.
+pub fn energy_report<'r>(
     energies: &Energies,
     files: &[(&str, &[AnsweredText])],
-    references: Option<&References>,
+    references: impl Fn(&str) -> Option<&'r [Conformation]>,
     job: &Job,
 ) -> Result<EnergyReport> {
     let mut best = Best::default();
-    if let Some(references) = references {
-        let smiles = files.iter().flat_map(|(_, texts)| texts.iter().map(|text| &*text.smiles));
-        best.ask(energies, references, smiles, job)?;
-    }
+    let smiles = files.iter().flat_map(|(_, texts)| texts.iter().map(|text| &*text.smiles));
+    best.ask(energies, references, smiles, job)?;
     let mut texts: Vec<TextEnergy> = Vec::new();
     for (file, answered) in files {
         texts.extend(answered.iter().map(|text| best.energy_of(file, text)));
@@ -180,7 +208,7 @@ pub(super) fn report(
         |group: &Vec<&TextEnergy>| EnergyFigures::of(&group[0].file, group[0].lp.as_deref(), group);
     let all: Vec<&TextEnergy> = texts.iter().collect();
     Ok(EnergyReport {
-        schema: ENERGY_SCHEMA,
+        schema: ENERGY_SCHEMA.to_owned(),
         command: energies.plan.command.clone(),
         unit: energies.plan.unit,
         files: groups.iter().map(of_group).collect(),
@@ -200,10 +228,10 @@ struct Best {
 }
 
 impl Best {
-    fn ask<'t>(
+    fn ask<'t, 'r>(
         &mut self,
         energies: &Energies,
-        references: &References,
+        references: impl Fn(&str) -> Option<&'r [Conformation]>,
         smiles: impl Iterator<Item = &'t str>,
         job: &Job,
     ) -> Result<()> {
@@ -211,10 +239,10 @@ impl Best {
         // The references of a molecule are asked for once, however many texts it has.
         for smiles in smiles.filter(|smiles| seen.insert(*smiles)) {
             let key = skeleton::from_smiles(smiles).ok();
-            let Some(reference) = key.and_then(|key| references.get(&key)) else { continue };
+            let Some(conformers) = key.and_then(|key| references(&key)) else { continue };
             let Ok(checker) = Chemistry::from_smiles(smiles) else { continue };
             let elements: Vec<&'static str> = checker.elements().collect();
-            let fits = reference.conformers.iter().filter(|points| points.len() == elements.len());
+            let fits = conformers.iter().filter(|points| points.len() == elements.len());
             frames.extend(fits.map(|points| EnergyFrame {
                 smiles: smiles.to_owned(),
                 elements: elements.clone(),

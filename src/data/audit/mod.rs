@@ -48,12 +48,15 @@ pub use by_text::Audited;
 pub use counts::{DriftHistogram, SampleCounts};
 pub use coverage::Missing;
 pub use dialect::DialectCounts;
-pub use energies::{ENERGY_SCHEMA, EnergyFigures, EnergyReport, StrainFigures, TextEnergy};
+pub use energies::{
+    AnsweredText, ENERGY_SCHEMA, EnergyFigures, EnergyReport, EnergyText, StrainFigures, TextEnergy,
+    energy_report,
+};
 pub use group::FileReport;
 pub use judging::{
     BatchScores, ConformerVerdict, DUPLICATE_ANGSTROM, GroupScore, Judge, JudgePlan, MoleculeDistances,
     PutBytes, Reward, RewardPart, RmsdMatrix, ScoredConformer, VerdictLine, conformers_in, duplicates,
-    usable_points, without_examples,
+    reordered, usable_points, without_examples,
 };
 pub use marks::{Mark, MarkKind, marks, readable};
 pub use outcome::Outcome;

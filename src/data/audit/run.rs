@@ -8,7 +8,7 @@ use super::block_faults::{EXAMPLES, keep};
 use super::by_text::{Audited, TextsOfFile};
 use super::chemistry::ChemistryReport;
 use super::dialect::DialectCounts;
-use super::energies::{self, EnergyReport};
+use super::energies::{EnergyReport, energy_report};
 use super::group::Group;
 use super::judged::{JudgedFile, judge_files};
 use super::plan::AuditPlan;
@@ -115,7 +115,8 @@ fn energy(
 ) -> Result<Option<EnergyReport>> {
     let Some(program) = &plan.energy else { return Ok(None) };
     let answered: Vec<_> = files.iter().map(|file| (&*file.input.name, &*file.energies)).collect();
-    energies::report(program, &answered, references, job).map(Some)
+    let conformers = |skeleton: &str| Some(&*references?.get(skeleton)?.conformers);
+    energy_report(program, &answered, conformers, job).map(Some)
 }
 
 /// The references of all texts, those of isomers under the SMILES that pools them; none where none are given.

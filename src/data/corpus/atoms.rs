@@ -49,6 +49,7 @@ pub fn from_elements(
         written: Written::ANY,
         id: None,
         notes: None,
+        pool: None,
     })
 }
 
@@ -244,24 +245,29 @@ impl Atoms {
     /// A reason: it has none, or is not its molecule.
     fn in_smiles_order(&mut self, labels: &Labels<'_>) -> Result<Finished, String> {
         // Of isomers that one key pools, the one that says all that the coordinates have.
-        for isomer in labels.sub_smiles {
+        for (isomer, _) in labels.pool.iter().flat_map(|pool| &pool.isomers) {
             if let Ok(ordered) = self.ordered(isomer)?
                 && ordered.open.is_empty()
             {
                 let name = labels.own_names().next().or(labels.key);
-                return self.finished(ordered, name);
+                return self.finished(ordered, name, labels);
             }
         }
         let smiles = self.smiles.smiles(labels)?.to_owned();
         let ordered = self.ordered(&smiles)?.map_err(|mismatch| mismatch.to_string())?;
-        self.finished(ordered, labels.own_names().next())
+        self.finished(ordered, labels.own_names().next(), labels)
     }
 
     /// A conformer in the order of a SMILES, and the name by which it is called where that is asked for.
     ///
     /// # Errors
     /// A reason: in the frame of the first atoms, a coordinate leaves the range.
-    fn finished(&self, ordered: Ordered, name: Option<&str>) -> Result<Finished, String> {
+    fn finished(
+        &self,
+        ordered: Ordered,
+        name: Option<&str>,
+        labels: &Labels<'_>,
+    ) -> Result<Finished, String> {
         let open_stereo = (!ordered.open.is_empty()).then(|| ordered.open.to_string());
         let conformer = Conformer {
             molecule: ordered.smiles,
@@ -271,6 +277,7 @@ impl Atoms {
             written: Written::ANY,
             id: name.filter(|_| self.smiles.is_required()).map(Into::into),
             notes: ordered.notes,
+            pool: labels.pool.cloned(),
         };
         Ok(Finished { open_stereo, ..conformer.into() })
     }

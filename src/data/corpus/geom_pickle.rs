@@ -19,8 +19,9 @@ use drift_core::error::escaped;
 pub struct FoundMolecule {
     /// The SMILES that the pickle gives it.
     pub smiles: Option<String>,
-    /// SMILES of the isomers that `sub_smiles_counts` beside it counts, one of which it is; the pickle gives it the SMILES that pools them.
-    pub sub_smiles: Vec<String>,
+    /// SMILES of the isomers that `sub_smiles_counts` beside it counts, one of which it is, with their counts; the pickle gives it the
+    /// SMILES that pools them.
+    pub sub_smiles: Vec<(String, u64)>,
     /// The outermost key on the way to it that is a text, not the SMILES, and no word of the layout such as `conformers`.
     pub name: Option<String>,
     /// The molecule, or why it could not be read; also of an object of a class that drift does not know, which may hold one.
@@ -222,12 +223,12 @@ impl<'p, 'a> Walk<'p, 'a> {
     /// What is known of a molecule besides itself.
     fn told(&self, visit: Visit, molecule: Result<RdkitMolecule, RdkitError>) -> FoundMolecule {
         let smiles = visit.smiles.and_then(|id| self.text(id)).map(str::to_owned);
-        let sub_smiles = visit.sub_smiles.map_or_else(Vec::new, |id| self.keys(id));
+        let sub_smiles = visit.sub_smiles.map_or_else(Vec::new, |id| self.counts(id));
         FoundMolecule { smiles, sub_smiles, name: self.name(visit), molecule, place: self.place(visit) }
     }
 
-    /// The keys of a dictionary, or of a `Counter` made of one, that can be SMILES.
-    fn keys(&self, id: NodeId) -> Vec<String> {
+    /// The keys of a dictionary, or of a `Counter` made of one, that can be SMILES, with their counts.
+    fn counts(&self, id: NodeId) -> Vec<(String, u64)> {
         let entries = match &self.pickle[id] {
             Value::Dict(entries) => entries,
             Value::Object(object) if !object.entries.is_empty() => &object.entries,
@@ -240,8 +241,15 @@ impl<'p, 'a> Walk<'p, 'a> {
             },
             _ => return Vec::new(),
         };
-        let smiles = entries.iter().filter_map(|(key, _)| self.text(*key)).filter(|key| may_be_smiles(key));
-        smiles.take(MOST_SUB_SMILES).map(str::to_owned).collect()
+        let count = |id: &NodeId| match &self.pickle[*id] {
+            Value::Int(count) => u64::try_from(*count).unwrap_or(0),
+            _ => 0,
+        };
+        let counted = |(key, value): &(NodeId, NodeId)| {
+            let key = self.text(*key).filter(|key| may_be_smiles(key))?;
+            Some((key.to_owned(), count(value)))
+        };
+        entries.iter().filter_map(counted).take(MOST_SUB_SMILES).collect()
     }
 
     /// The text of the outermost key that is neither the SMILES nor a word of the layout.

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::IsomerPool;
+
 /// The data items that hold a SMILES where nobody says which does, best first.
 pub const SMILES_ITEMS: [&str; 7] = [
     "canonical_smiles",
@@ -88,8 +90,8 @@ pub struct Labels<'a> {
     pub title: Option<&'a str>,
     /// The SMILES under which the layout of the file puts the molecule.
     pub key: Option<&'a str>,
-    /// SMILES of isomers that the key pools, one of which the molecule is.
-    pub sub_smiles: &'a [String],
+    /// The isomers that the key pools, one of which the molecule is.
+    pub pool: Option<&'a Arc<IsomerPool>>,
     /// Data items, where there are any.
     pub items: Option<&'a Items>,
     /// A comment that is a SMILES.
@@ -101,7 +103,7 @@ pub struct Labels<'a> {
 impl<'a> Labels<'a> {
     /// Labels of a molecule without any but what names it.
     pub fn new(molecule: &'a Arc<str>) -> Self {
-        Labels { molecule, title: None, key: None, sub_smiles: &[], items: None, comment: None, place: None }
+        Labels { molecule, title: None, key: None, pool: None, items: None, comment: None, place: None }
     }
 
     /// The names under which the molecule may stand in a list of SMILES, best first.

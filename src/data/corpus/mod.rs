@@ -80,6 +80,17 @@ pub struct Conformer {
     pub id: Option<Arc<str>>,
     /// What is known of `molecule`, where it is a SMILES that was read for it.
     pub notes: Option<SmilesNotes>,
+    /// The isomers that its file pools it with, where it does.
+    pub pool: Option<Arc<IsomerPool>>,
+}
+
+/// Isomers whose conformers stand under one SMILES, as in the test sets of 3DMolGen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IsomerPool {
+    /// The SMILES that pools them, a key of GEOM.
+    pub smiles: String,
+    /// The SMILES of each isomer, and how many conformers it has by what the file says.
+    pub isomers: Vec<(String, u64)>,
 }
 
 /// Where the order of a conformer's atoms comes from.

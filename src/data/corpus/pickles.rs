@@ -8,7 +8,7 @@ use super::geom_pickle::{self, FoundMolecule};
 use super::labels::Labels;
 use super::pickle::Pickle;
 use super::rdkit::{Positions, RdConformer, RdkitMolecule};
-use super::{Context, Emit};
+use super::{Context, Emit, IsomerPool};
 use drift_core::chem::Graph;
 use drift_core::error::{Error, Result};
 
@@ -44,9 +44,11 @@ fn molecule(found: FoundMolecule, atoms: &mut Atoms, collector: &mut Collector<'
         Err(problem) => return collector.push(Err(problem), || place.clone()),
     };
     let key: Arc<str> = smiles.as_deref().unwrap_or(&place).into();
+    let pooled = smiles.clone().filter(|_| !sub_smiles.is_empty());
+    let pool = pooled.map(|smiles| Arc::new(IsomerPool { smiles, isomers: sub_smiles }));
     let labels = Labels {
         key: smiles.as_deref(),
-        sub_smiles: &sub_smiles,
+        pool: pool.as_ref(),
         title: name.as_deref(),
         place: Some(&place),
         ..Labels::new(&key)

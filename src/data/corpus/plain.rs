@@ -40,6 +40,7 @@ pub(super) fn conformer(text: &str, name: Option<&str>, reading: Reading) -> Res
         written,
         id: None,
         notes: None,
+        pool: None,
     })
 }
 

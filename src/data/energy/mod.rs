@@ -28,7 +28,7 @@ use drift_core::error::{Error, Result};
 use drift_core::job::{Job, Unit};
 
 /// The unit of what a program writes; here energies are in kcal/mol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EnergyUnit {
     /// Kilocalories per mole.
     #[serde(rename = "kcal/mol")]

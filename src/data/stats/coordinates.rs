@@ -293,6 +293,7 @@ mod tests {
             written: Written::ANY,
             id: None,
             notes: None,
+            pool: None,
         }
     }
 

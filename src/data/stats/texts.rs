@@ -136,6 +136,7 @@ mod tests {
             written: Written::ANY,
             id: None,
             notes: None,
+            pool: None,
         }
     }
 

@@ -30,15 +30,16 @@ impl TextFigures {
         subjects: &[Subject],
         (run, measured): (&Run, &[MeasuredMolecule]),
     ) {
-        for texts in run.judged.chunk_by(|a, b| a.subject == b.subject) {
-            let subject = &subjects[texts[0].subject];
-            let measured = measured.iter().find(|one| one.subject == texts[0].subject);
-            let same = same(subject, texts, self.lines.len());
+        for texts in run.judged.chunk_by(|a, b| a.group == b.group) {
+            let group = &subjects[texts[0].group];
+            let measured = measured.iter().find(|one| one.group == texts[0].group);
+            let same = same(subjects, texts, self.lines.len());
             let references = measured.map_or(0, |one| one.deviations.references);
-            let mut distances = MoleculeDistances::new(subject.molecule.smiles.clone(), references);
+            let mut distances = MoleculeDistances::new(group.measured_as().0.to_owned(), references);
             for (text, duplicate_of) in texts.iter().zip(same) {
+                let subject = &subjects[text.subject];
                 let mut verdict = verdict(subject, text, checkpoint.dialect);
-                let place = measured.and_then(|one| Some((one, one.place(text.generation)?)));
+                let place = measured.and_then(|one| Some((one, one.place(text)?)));
                 if let Some((measured, at)) = place {
                     verdict.set_distances(&measured.deviations.rmsd[at], measured.deviations.bond_errors[at]);
                 }
@@ -53,7 +54,7 @@ impl TextFigures {
                     lp: Some(run.processor.name().to_owned()),
                     placeholder: run.placeholder.clone(),
                     smiles: Some(subject.molecule.smiles.clone()),
-                    geom_smiles: None,
+                    geom_smiles: subject.pool.as_ref().map(|pool| pool.molecule.smiles.clone()),
                     generation: text.generation as u64,
                     place: 0,
                     duplicate_of,
@@ -74,12 +75,13 @@ fn verdict(subject: &Subject, text: &Judged, dialect: Encoding) -> ConformerVerd
 }
 
 /// By text, the line of the first one of the molecule that has the same conformer; `first` is the line of its first text.
-fn same(subject: &Subject, texts: &[Judged], first: usize) -> Vec<Option<usize>> {
+fn same(subjects: &[Subject], texts: &[Judged], first: usize) -> Vec<Option<usize>> {
     let mut out = vec![None; texts.len()];
-    let usable = texts.iter().enumerate().filter_map(|(at, text)| Some((at, text.points.clone()?)));
+    let points = |text: &Judged| text.measured_points(&subjects[text.subject]).cloned();
+    let usable = texts.iter().enumerate().filter_map(|(at, text)| Some((at, points(text)?)));
     let (places, points): (Vec<usize>, Vec<Conformation>) = usable.unzip();
     if points.len() > 1
-        && let Ok(topology) = Topology::new(&subject.molecule.skeleton)
+        && let Ok(topology) = Topology::new(subjects[texts[0].group].measured_as().1)
     {
         for (own, twin) in duplicates(&topology, &points, DUPLICATE_ANGSTROM).into_iter().enumerate() {
             out[places[own]] = twin.map(|twin| first + places[twin]);

@@ -14,7 +14,7 @@ const WORST: usize = 3;
 
 /// What the texts of a run come to, and the worst of them.
 pub(super) fn chemistry(subjects: &[Subject], judged: &[Judged]) -> (ChemistryReport, Vec<WorstText>) {
-    let groups: Vec<&[Judged]> = judged.chunk_by(|a, b| a.subject == b.subject).collect();
+    let groups: Vec<&[Judged]> = judged.chunk_by(|a, b| a.group == b.group).collect();
     let of_molecule = |texts: &&[Judged]| {
         MoleculeChemistry::from_conformers(texts.iter().map(|text| check(subjects, text)))
     };

@@ -8,6 +8,7 @@ use super::checkpoint::Checkpoint;
 use super::chemistry::of_references;
 use super::dialect::settle;
 use super::differences::label;
+use super::energies::{Answered, unless_cancelled};
 use super::judged::Judged;
 use super::kept::Kept;
 use super::likelihood::{MoleculeNats, likelihood, score};
@@ -17,7 +18,8 @@ use super::molecules::Molecules;
 use super::paired::compare;
 use super::placeholders::{NamedPlaceholder, placeholders};
 use super::plan::{EvalPlan, Generations, ModelChoice, PlaceholderChoice};
-use super::record::{EvalReport, Likelihood, PairedComparison, Protocol, RunReport, SCHEMA, Unseen};
+use super::protocol::protocol;
+use super::record::{EvalReport, Likelihood, PairedComparison, RunReport, SCHEMA, Unseen};
 use super::run::{Processor, Run, generate, judge};
 use super::subject::Subject;
 use super::tally::run_report;
@@ -29,6 +31,7 @@ use drift_core::checkpoint::folder_name;
 use drift_core::constraint::ProcessorKind;
 use drift_core::error::{Error, Result};
 use drift_core::job::{InputHash, Job, Provenance};
+use drift_data::audit::EnergyReport;
 use drift_data::corpus::{EmbeddedCorpus, Part};
 
 /// What an evaluation gives.
@@ -61,9 +64,10 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept, job: &J
     for model in 0..plan.models.len() {
         if !gathered.interrupted && !kept.lacks(model) {
             let begun = generated(plan, model, molecules, kept, job)?;
-            gathered.add(plan, begun, (molecules, &subjects), kept)?;
+            gathered.add(plan, begun, (molecules, &subjects), kept, job)?;
         }
     }
+    let energy = gathered.energy_report(plan, &subjects, job)?;
     if !gathered.interrupted {
         kept.done()?;
     }
@@ -98,6 +102,7 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept, job: &J
         likelihoods,
         advice,
         same_texts,
+        energy,
     };
     Ok(Evaluation { report, texts, molecules: records, spans, by_text })
 }
@@ -224,10 +229,12 @@ fn generated(
 
 /// What is asked of references needs some.
 fn check_references(plan: &EvalPlan, molecules: &Molecules) -> Result<()> {
-    let has_none = molecules.molecules.iter().all(|molecule| molecule.conformers.is_empty());
+    let all = &molecules.molecules;
+    let has_none = all.iter().all(|molecule| molecule.conformers.is_empty());
+    let counts_none = all.iter().all(|molecule| molecule.conformer_count() == 0);
     let remedy = format!("give them with {}, or {}", parameter::REFERENCES, parameter::CORPUS);
     match plan.generations {
-        Generations::PerReference(_) if has_none => {
+        Generations::PerReference(_) if counts_none => {
             let place = format!("{} {}", parameter::GENERATIONS, plan.generations);
             let problem = "texts are to follow the reference conformers of each molecule, and there are none";
             Err(Error::input(place, problem, format!("{remedy}, or a number")))
@@ -281,40 +288,6 @@ fn distinct_names(models: &[ModelChoice]) -> Result<()> {
     Ok(())
 }
 
-fn protocol(plan: &EvalPlan, molecules: &Molecules, synthetic: Option<Synthetic>) -> Protocol {
-    Protocol {
-        molecules_from: molecules.source.clone(),
-        molecules: molecules.molecules.len(),
-        generations: molecules
-            .molecules
-            .iter()
-            .map(|molecule| plan.generations.of(molecule.conformers.len()))
-            .max()
-            .unwrap_or(0),
-        generations_per_reference: match plan.generations {
-            Generations::PerReference(times) => Some(times),
-            Generations::Each(_) => None,
-        },
-        split: molecules.part,
-        references: molecules.references.clone(),
-        batch: plan.batch,
-        preset: plan.preset.clone(),
-        seed: plan.seed,
-        max_new_tokens: plan.max_new_tokens,
-        engine: plan.engine,
-        kv_cache: plan.room,
-        strip_junk: plan.strip_junk,
-        prompts_not_in_their_spelling: molecules.foreign_prompts(),
-        resample: plan.resample,
-        conformers: Some(plan.form.conformers).filter(|conformers| *conformers > 1),
-        opened: plan.form.opened,
-        examples: plan.examples.iter().map(|example| example.smiles.clone()).collect(),
-        eos: plan.eos.clone(),
-        missing: plan.missing,
-        synthetic,
-    }
-}
-
 /// What the models have given so far.
 #[derive(Default)]
 struct Gathered {
@@ -331,6 +304,7 @@ struct Gathered {
     interrupted: bool,
     synthetic: Option<Synthetic>,
     same_texts: Option<SameTexts>,
+    energies: Answered,
     /// What was computed otherwise than asked.
     notes: Vec<String>,
 }
@@ -343,6 +317,7 @@ impl Gathered {
         begun: Begun,
         (molecules, subjects): (&Molecules, &[Subject]),
         kept: &mut Kept,
+        job: &Job,
     ) -> Result<()> {
         let Begun { model, mut checkpoint, placeholders, spans, interrupted } = begun;
         checkpoint.measure();
@@ -383,6 +358,7 @@ impl Gathered {
             if plan.by_text {
                 self.by_text.add(&checkpoint, subjects, (run, measured));
             }
+            self.ask_energies(plan, (&checkpoint, subjects), run, job)?;
             self.records.extend(molecule_records(plan, &checkpoint, subjects, (run, measured), &nats));
         }
         let pairs: Vec<_> = done.iter().zip(measured.iter().map(Vec::as_slice)).collect();
@@ -395,11 +371,42 @@ impl Gathered {
         }
         Ok(())
     }
+
+    /// Asks for the energies of a run's texts, where a program is to compute some; of a job that was cut short, nothing is asked.
+    fn ask_energies(
+        &mut self,
+        plan: &EvalPlan,
+        (checkpoint, subjects): (&Checkpoint, &[Subject]),
+        run: &Run,
+        job: &Job,
+    ) -> Result<()> {
+        let Some(energies) = plan.energy.as_ref().filter(|_| !self.interrupted) else { return Ok(()) };
+        let label = label(run.processor, run.placeholder.as_deref());
+        let texts = (&*checkpoint.name, &*label, &*run.judged);
+        let asked = unless_cancelled(self.energies.add(energies, subjects, texts, job))?;
+        self.interrupted = asked.is_none();
+        Ok(())
+    }
+
+    /// What the energies come to; none of a job that was cut short.
+    fn energy_report(
+        &mut self,
+        plan: &EvalPlan,
+        subjects: &[Subject],
+        job: &Job,
+    ) -> Result<Option<EnergyReport>> {
+        let Some(energies) = plan.energy.as_ref().filter(|_| !self.interrupted) else { return Ok(None) };
+        let report = self.energies.report(energies, subjects, job)?;
+        self.interrupted = report.is_none();
+        Ok(report)
+    }
 }
 
 fn text_record(checkpoint: &Checkpoint, subjects: &[Subject], run: &Run, judged: &Judged) -> TextRecord {
+    let subject = &subjects[judged.subject];
     TextRecord {
-        smiles: subjects[judged.subject].molecule.smiles.clone(),
+        smiles: subject.molecule.smiles.clone(),
+        geom_smiles: subject.pool.as_ref().map(|pool| pool.molecule.smiles.clone()),
         generation: judged.generation,
         lp: run.processor,
         placeholder: run.placeholder.clone(),

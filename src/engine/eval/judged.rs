@@ -24,6 +24,8 @@ use drift_data::audit::{self, DriftHistogram, Mark, MarkKind, Outcome};
 pub(super) struct Judged {
     /// Index of the molecule.
     pub subject: usize,
+    /// Index of the first molecule whose texts are measured with its own.
+    pub group: usize,
     /// Which of its texts.
     pub generation: usize,
     /// What was written after the prompt, with the tags around it that were not.
@@ -38,6 +40,8 @@ pub(super) struct Judged {
     pub copied: bool,
     /// Positions in Å, of a text that passed, atoms in the prompt's order.
     pub points: Option<Conformation>,
+    /// The same in the order of the SMILES that pools it; none of a molecule that stands for itself.
+    pub pooled_points: Option<Conformation>,
     /// Tokens that are nothing but junk or invented digits.
     pub wasted_tokens: u64,
     /// Drift of the blocks that can be read, under a position template.
@@ -48,6 +52,11 @@ impl Judged {
     /// Whether it is the prompt's molecule with three numbers in every block.
     pub(super) fn passed(&self) -> bool {
         self.verdict.outcome == Outcome::Pass
+    }
+
+    /// Where its atoms lie in the order in which it is measured.
+    pub(super) fn measured_points(&self, subject: &Subject) -> Option<&Conformation> {
+        if subject.pool.is_some() { self.pooled_points.as_ref() } else { self.points.as_ref() }
     }
 }
 
@@ -107,6 +116,10 @@ fn judged(
     let copied = verdict.skeleton == subject.molecule.skeleton;
     let skeleton = &subject.molecule.skeleton;
     let points = audit::usable_points(audit::split(&text).answer, &verdict, skeleton, dialect, max_atoms);
+    let pooled_points = subject
+        .pool
+        .as_ref()
+        .and_then(|pool| audit::reordered(points.clone()?, skeleton, &pool.molecule.skeleton, max_atoms));
     let marks = audit::marks(&text, dialect);
     let mut drift = DriftHistogram::default();
     if let Some(placeholder) = placeholder.filter(|_| copied) {
@@ -114,6 +127,7 @@ fn judged(
     }
     Ok(Judged {
         subject: sample.prompt,
+        group: subject.group,
         generation: sample.generation,
         wasted_tokens,
         text,
@@ -122,6 +136,7 @@ fn judged(
         marks,
         copied,
         points,
+        pooled_points,
         drift,
     })
 }

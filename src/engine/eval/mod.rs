@@ -1,8 +1,8 @@
 //! Generation under each logit processor, measured.
 //!
-//! [`evaluate()`] is the way through: `checkpoint` loads a model and `dialect` tells how it writes, [`molecules`], `reference_set`
+//! [`evaluate()`] is the way through: `checkpoint` loads a model and `dialect` tells how it writes, [`molecules`], `prompt_pools`, `reference_set`
 //! and `subject` say for what to generate, `run` generates under one logit processor, whose templates hold `placeholders`, `judged`
-//! judges the texts, `measured` their geometry, `by_text` a line for each, [`chemistry`] their chemistry, `likelihood` scores the reference conformers, `tally` counts, `paired` and `speed` set
+//! judges the texts, `measured` their geometry, `by_text` a line for each, [`chemistry`] their chemistry, `energies` their strain, `likelihood` scores the reference conformers, `tally` counts, `paired` and `speed` set
 //! each run against none, `advice` puts it into words, and [`record`] is what comes out. [`mod@compare`] sets two records side by side.
 
 mod advice;
@@ -15,6 +15,7 @@ mod cost;
 pub mod device;
 mod dialect;
 mod differences;
+mod energies;
 mod environment;
 mod evaluate;
 mod example;
@@ -35,6 +36,8 @@ mod placeholders;
 pub mod plan;
 mod probabilities;
 mod prompt_molecule;
+mod prompt_pools;
+mod protocol;
 pub mod record;
 mod reference_set;
 mod run;

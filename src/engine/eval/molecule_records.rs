@@ -65,11 +65,12 @@ pub(super) fn molecule_records(
     (run, measured): (&Run, &[MeasuredMolecule]),
     nats: &MoleculeNats,
 ) -> Vec<MoleculeRecord> {
-    let by_subject: BTreeMap<usize, &MeasuredMolecule> =
-        measured.iter().map(|molecule| (molecule.subject, molecule)).collect();
+    let by_group: BTreeMap<usize, &MeasuredMolecule> =
+        measured.iter().map(|molecule| (molecule.group, molecule)).collect();
     let record = |texts: &[Judged]| {
-        let subject = texts[0].subject;
-        let molecule = by_subject.get(&subject);
+        let group = texts[0].group;
+        let (smiles, _, reference) = subjects[group].measured_as();
+        let molecule = by_group.get(&group);
         let at = |angstrom: f64| molecule.and_then(|molecule| molecule.deviations.coverage(angstrom));
         let coverage = |angstrom: &f64| {
             let Coverage { cov_recall: cov_r, cov_precision, .. } = at(*angstrom)?;
@@ -80,19 +81,36 @@ pub(super) fn molecule_records(
             model: checkpoint.name.clone(),
             lp: run.processor,
             placeholder: run.placeholder.clone(),
-            smiles: subjects[subject].molecule.smiles.clone(),
+            smiles: smiles.to_owned(),
             texts: texts.len(),
             passed: texts.iter().filter(|text| text.passed()).count(),
-            compared: molecule.map_or(0, |molecule| molecule.generations.len()),
-            references: subjects[subject].molecule.conformers.len(),
+            compared: molecule.map_or(0, |molecule| molecule.texts.len()),
+            references: reference.map_or(0, |reference| reference.conformers.len()),
             bond_length_error_angstrom: molecule.and_then(|one| one.deviations.bond_length_error()),
             thresholds: plan.thresholds.iter().filter_map(coverage).collect(),
             mat_r: matching.and_then(|one| one.mat_recall_angstrom),
             mat_p: matching.and_then(|one| one.mat_precision_angstrom),
-            nats: nats.get(subject).copied().flatten(),
+            nats: nats_of(subjects, texts, nats),
         }
     };
-    run.judged.chunk_by(|a, b| a.subject == b.subject).map(record).collect()
+    run.judged.chunk_by(|a, b| a.group == b.group).map(record).collect()
+}
+
+/// The mean over the conformers of a molecule, or of all isomers of a pool that texts were written for.
+fn nats_of(subjects: &[Subject], texts: &[Judged], nats: &MoleculeNats) -> Option<f64> {
+    let isomers = texts.chunk_by(|a, b| a.subject == b.subject).map(|texts| texts[0].subject);
+    let known: Vec<(f64, f64)> = isomers
+        .filter_map(|one| Some(((*nats.get(one)?)?, subjects[one].molecule.conformers.len() as f64)))
+        .collect();
+    match known.as_slice() {
+        [] => None,
+        // Its own mean to the last bit.
+        [(only, _)] => Some(*only),
+        all => {
+            let conformers: f64 = all.iter().map(|(_, conformers)| conformers).sum();
+            Some(all.iter().map(|(mean, conformers)| mean * conformers).sum::<f64>() / conformers)
+        }
+    }
 }
 
 /// Molecules as comma-separated values with a header (RFC 4180); empty where there is no value.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::plan::EvalPart;
-pub use super::prompt_molecule::PromptMolecule;
+pub use super::prompt_molecule::{PromptMolecule, PromptPool};
+use super::prompt_pools::{Pools, grouped, references};
 use super::record::ReferenceCounts;
 use crate::parameter;
 use drift_core::chem::foreign;
@@ -30,6 +31,8 @@ pub struct CorpusChoice {
     pub trained_on: BTreeSet<String>,
     /// At most so many, spread evenly.
     pub most: Option<usize>,
+    /// Whether isomers are measured together that the corpus pools.
+    pub pools: bool,
 }
 
 /// The molecules of an evaluation.
@@ -104,7 +107,7 @@ impl Molecules {
         let mut found: Vec<PromptMolecule> = Vec::new();
         let mut spelling: Option<Spelling> = None;
         let mut written = Written::ANY;
-        let mut in_file_order = 0;
+        let (mut in_file_order, mut pools) = (0, Pools::default());
         let encoding = corpus.reading().encoding;
         let summary = corpus.read(job, &mut |batch| {
             for conformer in &batch.conformers {
@@ -118,28 +121,32 @@ impl Molecules {
                     spelling = Some(spelling.map_or(own, |known| known.join(own)));
                     let (smiles, skeleton) = (smiles(&conformer.skeleton), conformer.skeleton.to_string());
                     let part = Some(Part::from_conformer(conformer));
-                    found.push(PromptMolecule { smiles, skeleton, encoding, conformers: Vec::new(), part });
+                    found.push(PromptMolecule { part, ..unpooled(smiles, skeleton, encoding) });
                     found.len() - 1
                 });
+                pools.add(conformer.pool.as_ref(), place);
                 found[place].conformers.push(conformer.coordinates.clone());
             }
             Ok(())
         })?;
         let (all, conformers) = (found.len(), summary.conformers);
+        let found = if choice.pools && all > 0 { pools.prompts(found, name)? } else { found };
+        let mut found = grouped(found);
         let was_trained_on = summary.inputs.iter().all(|input| choice.trained_on.contains(&input.sha256));
         let part = choice.part.unwrap_or(if was_trained_on { EvalPart::Test } else { EvalPart::All });
         if part == EvalPart::Test {
-            found.retain(|molecule| molecule.part == Some(Part::Test));
+            // Isomers may fall into several parts; training has seen a pool if it has seen one of them.
+            found.retain(|group| group.iter().all(|molecule| molecule.part == Some(Part::Test)));
         }
         if found.is_empty() {
             return Err(nothing_of(name, all, conformers, summary.in_file_order_records.first()));
         }
-        let molecules = spread(found, choice.most);
-        let used = molecules.iter().map(|molecule| molecule.conformers.len() as u64).sum();
+        let groups = spread(found, choice.most);
+        let used = references(&groups);
         let unused = summary.in_file_order_records.iter().take(UNUSED_LISTED).cloned().collect();
         Ok(Molecules {
             source: if part == EvalPart::Test { format!("the test part of {name}") } else { name.to_owned() },
-            molecules,
+            molecules: groups.into_iter().flatten().collect(),
             spelling,
             skipped: summary.skipped,
             skipped_records: summary.skipped_records,
@@ -186,6 +193,16 @@ impl Molecules {
         self.molecules.par_iter().filter(|molecule| foreign(&molecule.smiles).is_some()).count()
     }
 
+    /// How many molecules are measured: those of a pool are one.
+    pub fn measured(&self) -> usize {
+        self.molecules.chunk_by(|a, b| b.is_pooled_with(a)).count()
+    }
+
+    /// Whether some are measured together.
+    pub fn is_pooled(&self) -> bool {
+        self.molecules.iter().any(|molecule| molecule.pool.is_some())
+    }
+
     fn skip(&mut self, skipped: Skipped) {
         self.skipped += 1;
         if self.skipped_records.len() < SKIPPED_LISTED {
@@ -197,7 +214,13 @@ impl Molecules {
 /// A molecule that the user names.
 fn molecule(prompt: SmilesLine<'_>) -> PromptMolecule {
     let (smiles, skeleton) = (prompt.smiles.to_owned(), prompt.skeleton.to_owned());
-    PromptMolecule { smiles, skeleton, encoding: Encoding::FIXED, conformers: Vec::new(), part: None }
+    unpooled(smiles, skeleton, Encoding::FIXED)
+}
+
+/// A molecule of no part, without conformers, that stands for itself.
+fn unpooled(smiles: String, skeleton: String, encoding: Encoding) -> PromptMolecule {
+    let conformers = Vec::new();
+    PromptMolecule { smiles, skeleton, encoding, conformers, part: None, counted: None, pool: None }
 }
 
 /// Why a corpus has nothing to evaluate.
@@ -220,11 +243,11 @@ pub(super) fn without_order(place: &str, conformers: u64, first: Option<&Skipped
 pub(super) const UNUSED_LISTED: usize = 10;
 
 /// At most `most` of `all`, spread evenly, in order.
-fn spread(all: Vec<PromptMolecule>, most: Option<usize>) -> Vec<PromptMolecule> {
+fn spread<T>(all: Vec<T>, most: Option<usize>) -> Vec<T> {
     let (total, most) = (all.len(), most.unwrap_or(all.len()).min(all.len()));
     // Taken where `index · most / total` steps to the next whole number: evenly spread, without a list of places.
     let is_taken = |index: usize| index * most / total != (index + 1) * most / total;
-    all.into_iter().enumerate().filter(|(index, _)| is_taken(*index)).map(|(_, molecule)| molecule).collect()
+    all.into_iter().enumerate().filter(|(index, _)| is_taken(*index)).map(|(_, one)| one).collect()
 }
 
 #[cfg(test)]
@@ -263,7 +286,7 @@ mod tests {
             (read.part.unwrap(), read.source)
         };
         let most = Some(3);
-        let known = CorpusChoice { trained_on, most, part: None };
+        let known = CorpusChoice { trained_on, most, ..CorpusChoice::default() };
         assert_eq!(part(known.clone()), (EvalPart::Test, "the test part of it".to_owned()));
         let asked = CorpusChoice { part: Some(EvalPart::All), ..known };
         assert_eq!(part(asked), (EvalPart::All, "it".to_owned()));

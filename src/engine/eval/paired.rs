@@ -90,12 +90,12 @@ fn pairs<'r>(a: &'r Run, b: &'r Run) -> impl Iterator<Item = Pair<'r>> {
 
 /// For each molecule of both runs, what the texts that are usable both ways are beside the references, without and with.
 fn both_ways(without: &[MeasuredMolecule], with: &[MeasuredMolecule]) -> Vec<(Deviations, Deviations)> {
-    let by_subject: HashMap<usize, &MeasuredMolecule> = with.iter().map(|one| (one.subject, one)).collect();
+    let by_group: HashMap<usize, &MeasuredMolecule> = with.iter().map(|one| (one.group, one)).collect();
     let common = |before: &MeasuredMolecule| {
-        let after = by_subject.get(&before.subject)?;
-        let places = before.generations.iter().enumerate();
+        let after = by_group.get(&before.group)?;
+        let places = before.texts.iter().enumerate();
         let (a, b): (Vec<usize>, Vec<usize>) =
-            places.filter_map(|(at, generation)| Some((at, after.place(*generation)?))).unzip();
+            places.filter_map(|(at, text)| Some((at, after.place_of(*text)?))).unzip();
         Some((before.deviations.of(&a), after.deviations.of(&b)))
     };
     without.iter().filter_map(common).collect()
@@ -135,7 +135,7 @@ fn shares(pairs: &[Pair<'_>], level: f64) -> Vec<FigureDifference> {
         }),
     ];
     let of = |(figure, count): (ComparedFigure, Count)| {
-        let clusters = pairs.chunk_by(|a, b| a.0.subject == b.0.subject).map(|texts| {
+        let clusters = pairs.chunk_by(|a, b| a.0.group == b.0.group).map(|texts| {
             let sum = |of: &dyn Fn(&Pair<'_>) -> (u64, u64)| {
                 texts.iter().map(of).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
             };
@@ -198,16 +198,16 @@ fn lengths(molecules: &[(Deviations, Deviations)], level: f64) -> Vec<FigureDiff
 /// Texts that pass with the logit processor alone, against those of the same molecule that pass both ways, all as they came out
 /// with it.
 fn rescued(pairs: &[Pair<'_>], with: &[MeasuredMolecule], level: f64) -> Option<Rescued> {
-    let by_subject: HashMap<usize, &MeasuredMolecule> = with.iter().map(|one| (one.subject, one)).collect();
+    let by_group: HashMap<usize, &MeasuredMolecule> = with.iter().map(|one| (one.group, one)).collect();
     let mut found = Rescued::default();
     let (mut bonds, mut nearest) = (Vec::new(), Vec::new());
-    for texts in pairs.chunk_by(|a, b| a.0.subject == b.0.subject) {
+    for texts in pairs.chunk_by(|a, b| a.0.group == b.0.group) {
         let is_rescued = |pair: &&Pair<'_>| !pair.0.passed() && pair.1.passed();
         let is_kept = |pair: &&Pair<'_>| pair.0.passed() && pair.1.passed();
         found.texts += texts.iter().filter(is_rescued).count() as u64;
-        let Some(molecule) = by_subject.get(&texts[0].0.subject) else { continue };
+        let Some(molecule) = by_group.get(&texts[0].0.group) else { continue };
         let places = |pairs: Vec<&Pair<'_>>| -> Vec<usize> {
-            pairs.into_iter().filter_map(|pair| molecule.place(pair.1.generation)).collect()
+            pairs.into_iter().filter_map(|pair| molecule.place(pair.1)).collect()
         };
         let new = places(texts.iter().filter(is_rescued).collect());
         let kept = places(texts.iter().filter(is_kept).collect());

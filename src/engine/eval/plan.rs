@@ -15,6 +15,7 @@ use drift_core::constraint::automaton::AnswerForm;
 use drift_core::encoding::AskedEncoding;
 use drift_data::audit::Missing;
 use drift_data::corpus::EmbeddedCorpus;
+use drift_data::energy::Energies;
 use drift_tune::placeholder::FittedFile;
 
 /// A complete, checked order.
@@ -79,6 +80,8 @@ pub struct EvalPlan {
     pub trace: bool,
     /// Texts of another run that these are to be compared with.
     pub same_as: Option<Arc<OtherTexts>>,
+    /// What computes the energies of texts; none if nothing does.
+    pub energy: Option<Arc<Energies>>,
 }
 
 /// How many texts are written for a molecule.

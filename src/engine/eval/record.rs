@@ -19,7 +19,7 @@ use drift_core::encoding::Encoding;
 use drift_core::job::Provenance;
 use drift_data::audit::chemistry::ChemistryReport;
 use drift_data::audit::coverage::CoverageReport;
-use drift_data::audit::{DriftHistogram, GeometryReport, Missing, SampleCounts};
+use drift_data::audit::{DriftHistogram, EnergyReport, GeometryReport, Missing, SampleCounts};
 use drift_data::corpus::Skipped;
 use drift_data::stats::Interval;
 use drift_data::stats::bootstrap::Mean;
@@ -54,6 +54,9 @@ pub struct EvalReport {
     /// How far the texts are those of another run, if asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_texts: Option<SameTexts>,
+    /// Energies of the texts by a program of the user's, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<EnergyReport>,
 }
 
 /// When and where an evaluation ran.
@@ -79,6 +82,9 @@ pub struct Protocol {
     pub molecules_from: String,
     /// How many molecules.
     pub molecules: usize,
+    /// Prompts of the isomers that these molecules pool; none where each is a prompt of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pooled_prompts: Option<usize>,
     /// Texts for each; the most of any molecule where they follow its references.
     pub generations: usize,
     /// So many texts for each reference conformer of a molecule, if they follow them.

@@ -227,7 +227,7 @@ fn lacking<'m>(
 ) -> Vec<Lacking<'m>> {
     let mut done = kept.run(place).done();
     let of = |(number, molecule): (usize, &'m PromptMolecule)| {
-        let generations = plan.generations.of(molecule.conformers.len());
+        let generations = plan.generations.of(molecule.conformer_count());
         let done: Arc<[usize]> = done.remove(&number).unwrap_or_default().into();
         (kept.has(number) && done.len() < generations).then_some(Lacking {
             number,

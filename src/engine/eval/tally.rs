@@ -24,7 +24,7 @@ pub(super) fn run_report(
     measured: &[MeasuredMolecule],
 ) -> RunReport {
     let mut passed = ClusterSums::default();
-    for texts in run.judged.chunk_by(|a, b| a.subject == b.subject) {
+    for texts in run.judged.chunk_by(|a, b| a.group == b.group) {
         passed.add(texts.iter().filter(|judged| judged.passed()).count() as i64, texts.len() as u64);
     }
     let mut counts = SampleCounts::new(checkpoint.dialect);

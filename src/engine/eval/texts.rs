@@ -18,6 +18,9 @@ const MAX_LINE_BYTES: usize = 16 << 20;
 pub struct TextRecord {
     /// The prompt's SMILES.
     pub smiles: String,
+    /// The SMILES that pools it with other isomers, if there is one; `drift audit --pool` reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub geom_smiles: Option<String>,
     /// Which of the molecule's texts.
     pub generation: usize,
     /// The logit processor.
@@ -56,7 +59,7 @@ impl OtherTexts {
                 let place = format!("{}, line {}", path.display(), line.number);
                 Error::input(place, format!("is not a text of an evaluation: {e}"), "give what --texts wrote")
             })?;
-            let TextRecord { smiles, generation, lp, placeholder, model, text } = record;
+            let TextRecord { smiles, generation, lp, placeholder, model, text, .. } = record;
             texts.insert((model, lp, placeholder, smiles, generation), text);
         }
         Ok(OtherTexts { file: io::file_name(path), texts })

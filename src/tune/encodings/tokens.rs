@@ -164,6 +164,7 @@ mod tests {
             written: Written::ANY,
             id: None,
             notes: None,
+            pool: None,
         };
         // Six decimals end at 999.999999 Å; 2,000 Å would have been written as 0.
         let (near, far) = (conformer(15_000), conformer(20_000_000));

@@ -172,6 +172,7 @@ mod tests {
                 written: Written::ANY,
                 id: None,
                 notes: None,
+                pool: None,
             };
             let conformers = KEPT_BLOCKS / blocks as u64 + 1 + self.0.fetch_add(1, Ordering::Relaxed);
             for _ in 0..conformers {

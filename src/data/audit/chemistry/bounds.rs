@@ -142,6 +142,8 @@ impl Builder<'_> {
     fn set_angle(&mut self, first: usize, second: usize, atom: usize, angle: f64) {
         let ends = [first, second].map(|bond| self.molecule.other(bond, atom));
         let [x, y] = [first, second].map(|bond| self.ideal.lengths[bond]);
+        // Two small rings may leave more than half a turn, as between the outer atoms of `c1on2c1O2`; RDKit takes it for straight.
+        let angle = angle.min(PI);
         if self.set.get(&pair(ends[0], ends[1])) != Some(&Set::Bond) {
             let large = |atom: usize| {
                 self.molecule.atom(atom).element > 13

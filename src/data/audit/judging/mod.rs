@@ -24,9 +24,9 @@ pub use lines::VerdictLine;
 pub use matrix::{MoleculeDistances, PutBytes, RmsdMatrix};
 pub use pieces::{conformers_in, without_examples};
 pub use plan::JudgePlan;
-pub use points::usable_points;
+pub use points::{reordered, usable_points};
 pub use reward::{Reward, RewardPart};
 pub use scores::{BatchScores, GroupScore, ScoredConformer};
 pub use verdict::ConformerVerdict;
 
-pub(super) use points::{points_by_3dmolgen, reordered};
+pub(super) use points::points_by_3dmolgen;

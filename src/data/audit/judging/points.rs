@@ -83,13 +83,8 @@ fn number_length(text: &[u8]) -> usize {
     end
 }
 
-/// Atoms in the order of one skeleton, put in that of another one: as they are, if it is the same.
-pub(in crate::audit) fn reordered(
-    points: Conformation,
-    from: &str,
-    to: &str,
-    limit: AtomLimit,
-) -> Option<Conformation> {
+/// Atoms in the order of one skeleton, put in that of another one: as they are, if it is the same. `None` if these are not one graph.
+pub fn reordered(points: Conformation, from: &str, to: &str, limit: AtomLimit) -> Option<Conformation> {
     if from == to {
         return Some(points);
     }

@@ -159,7 +159,16 @@ impl<'a> Reader<'a> {
             return Err(broken(layout::OFFSET, "its number of blocks is not that of its skeleton"));
         }
         let Molecule { smiles, skeleton, .. } = molecule.clone();
-        Ok(Conformer { molecule: smiles, skeleton, coordinates, order, written, id: None, notes: None })
+        Ok(Conformer {
+            molecule: smiles,
+            skeleton,
+            coordinates,
+            order,
+            written,
+            id: None,
+            notes: None,
+            pool: None,
+        })
     }
 }
 

@@ -1,0 +1,135 @@
+//! Isomers that a file pools under one SMILES, as the test sets of 3DMolGen do: each is a prompt, and all are measured together.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::prompt_molecule::{PromptMolecule, PromptPool};
+use drift_core::chem::{AtomLimit, atoms_in_order};
+use drift_core::error::{Error, Result};
+use drift_core::text::skeleton::{self, smiles};
+use drift_data::corpus::{IsomerPool, Part};
+
+/// Which molecules of a corpus stand under which pool.
+#[derive(Default)]
+pub(super) struct Pools {
+    known: HashMap<Arc<str>, usize>,
+    all: Vec<Found>,
+    /// By molecule, its pool.
+    of: Vec<usize>,
+}
+
+/// A pool, or a molecule that is in none.
+struct Found {
+    pool: Option<Arc<IsomerPool>>,
+    /// Places of the molecules.
+    members: Vec<usize>,
+}
+
+impl Pools {
+    /// Takes note of a molecule's conformer; a molecule that is new stands at the next place.
+    pub(super) fn add(&mut self, pool: Option<&Arc<IsomerPool>>, place: usize) {
+        if place < self.of.len() {
+            return;
+        }
+        let next = self.all.len();
+        let at = match pool {
+            Some(pool) => *self.known.entry(pool.smiles.as_str().into()).or_insert(next),
+            None => next,
+        };
+        if at == next {
+            self.all.push(Found { pool: pool.cloned(), members: Vec::new() });
+        }
+        self.all[at].members.push(place);
+        self.of.push(at);
+    }
+
+    /// The prompts of all pools, those of each side by side: every isomer that its file counts, with its own conformers and those of
+    /// the pool.
+    ///
+    /// # Errors
+    /// If no molecule is in a pool.
+    pub(super) fn prompts(self, molecules: Vec<PromptMolecule>, name: &str) -> Result<Vec<PromptMolecule>> {
+        if self.all.iter().all(|found| found.pool.is_none()) {
+            let problem = "does not say which isomers are pooled";
+            let remedy = "give a pickle of 3DMolGen, whose `sub_smiles_counts` does, or do not pool";
+            return Err(Error::input(name, problem, remedy));
+        }
+        let mut molecules: Vec<Option<PromptMolecule>> = molecules.into_iter().map(Some).collect();
+        let mut prompts = Vec::new();
+        for Found { pool, members } in self.all {
+            let members: Vec<PromptMolecule> =
+                members.into_iter().filter_map(|place| molecules[place].take()).collect();
+            match pool {
+                Some(pool) => prompts.extend(pooled(&pool, members)),
+                None => prompts.extend(members),
+            }
+        }
+        Ok(prompts)
+    }
+}
+
+/// The prompts of one pool.
+fn pooled(pool: &IsomerPool, members: Vec<PromptMolecule>) -> Vec<PromptMolecule> {
+    let mut prompts: Vec<PromptMolecule> = Vec::new();
+    let encoding = members[0].encoding;
+    for (isomer, count) in &pool.isomers {
+        // A file may count what is no molecule to drift; its conformers are no isomer's then.
+        let Ok(skeleton) = skeleton::from_smiles(isomer) else { continue };
+        let count = *count as usize;
+        if let Some(known) = prompts.iter_mut().find(|known| known.skeleton == skeleton) {
+            known.counted = known.counted.map(|before| before.saturating_add(count));
+            continue;
+        }
+        let conformers =
+            members.iter().find(|member| member.skeleton == skeleton).map(|own| own.conformers.clone());
+        prompts.push(PromptMolecule {
+            smiles: smiles(&skeleton),
+            part: Some(Part::of_smiles(&smiles(&skeleton::without_needless_hydrogens(&skeleton)))),
+            skeleton,
+            encoding,
+            conformers: conformers.unwrap_or_default(),
+            counted: Some(count),
+            pool: None,
+        });
+    }
+    let Ok(key) = skeleton::from_smiles(&pool.smiles) else { return prompts };
+    let order = |own: &str| match own == key {
+        true => Some((0..skeleton::atoms(own).count()).collect()),
+        false => atoms_in_order(&smiles(own), &smiles(&key), AtomLimit::default()),
+    };
+    let mut conformers = Vec::new();
+    for member in &members {
+        let Some(order): Option<Vec<usize>> = order(&member.skeleton) else { continue };
+        let placed = member.conformers.iter().map(|points| order.iter().map(|at| points[*at]).collect());
+        conformers.extend(placed);
+    }
+    let pool = Arc::new(PromptPool { smiles: smiles(&key), skeleton: key.clone(), encoding, conformers });
+    for prompt in &mut prompts {
+        // An isomer that is not the graph of the key stands for itself.
+        prompt.pool = order(&prompt.skeleton).is_some().then(|| pool.clone());
+    }
+    // Those that are measured together stand side by side.
+    prompts.sort_by_key(|prompt| prompt.pool.is_none());
+    prompts
+}
+
+/// The molecules of a pool, which stand side by side, as one item; each of the others is one of its own.
+pub(super) fn grouped(molecules: Vec<PromptMolecule>) -> Vec<Vec<PromptMolecule>> {
+    let mut out: Vec<Vec<PromptMolecule>> = Vec::new();
+    for molecule in molecules {
+        match out.last_mut() {
+            Some(group) if molecule.is_pooled_with(&group[0]) => group.push(molecule),
+            _ => out.push(vec![molecule]),
+        }
+    }
+    out
+}
+
+/// Conformers that texts are compared with; those of a pool once.
+pub(super) fn references(groups: &[Vec<PromptMolecule>]) -> u64 {
+    let of = |group: &Vec<PromptMolecule>| match &group[0].pool {
+        Some(pool) => pool.conformers.len() as u64,
+        None => group[0].conformers.len() as u64,
+    };
+    groups.iter().map(of).sum()
+}

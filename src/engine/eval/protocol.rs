@@ -1,0 +1,42 @@
+//! What an evaluation was asked for, as its record has it.
+
+use super::molecules::Molecules;
+use super::plan::{EvalPlan, Generations};
+use super::record::Protocol;
+use crate::model::Synthetic;
+
+/// The protocol of a plan for some molecules; `synthetic` is the shape of random weights.
+pub(super) fn protocol(plan: &EvalPlan, molecules: &Molecules, synthetic: Option<Synthetic>) -> Protocol {
+    Protocol {
+        molecules_from: molecules.source.clone(),
+        molecules: molecules.measured(),
+        pooled_prompts: molecules.is_pooled().then_some(molecules.molecules.len()),
+        generations: molecules
+            .molecules
+            .iter()
+            .map(|molecule| plan.generations.of(molecule.conformer_count()))
+            .max()
+            .unwrap_or(0),
+        generations_per_reference: match plan.generations {
+            Generations::PerReference(times) => Some(times),
+            Generations::Each(_) => None,
+        },
+        split: molecules.part,
+        references: molecules.references.clone(),
+        batch: plan.batch,
+        preset: plan.preset.clone(),
+        seed: plan.seed,
+        max_new_tokens: plan.max_new_tokens,
+        engine: plan.engine,
+        kv_cache: plan.room,
+        strip_junk: plan.strip_junk,
+        prompts_not_in_their_spelling: molecules.foreign_prompts(),
+        resample: plan.resample,
+        conformers: Some(plan.form.conformers).filter(|conformers| *conformers > 1),
+        opened: plan.form.opened,
+        examples: plan.examples.iter().map(|example| example.smiles.clone()).collect(),
+        eos: plan.eos.clone(),
+        missing: plan.missing,
+        synthetic,
+    }
+}
