@@ -241,7 +241,7 @@ fn texts_are_kept_where_the_program_of_an_evaluation_dies() {
     assert!(again.stderr.contains("continues after 2 finished texts"), "{}", again.stderr);
     assert!(again.text().contains("Strain by"), "{}", again.text());
     let list = ["--energy-list", "-", "-o", "out"];
-    asked(BY_SQUARES, &list).refused_for("--energy-list -: stdout is for the tables");
+    asked(BY_SQUARES, &list).refused_for("--energy-list -: stdout takes either the tables");
 }
 
 /// The worked example, where xtb is installed: a text that is nearly relaxed has little strain, one that is torn apart has none.
