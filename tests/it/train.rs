@@ -406,6 +406,18 @@ fn augmented_conformers_are_the_same_molecule_in_another_pose() {
         assert_eq!((new[0], &new[1][1..], new[2][2]), ([0; 3], &[0, 0][..], 0), "noise leaves the frame");
         assert_ne!(new, framed.apply(conformer, Encoding::FIXED, 5, draw + 1).coordinates);
     }
+    for name in ["binned-v2:-6.525,6.525,0.05", "binned-v2:-6.5,6.5,0.05"] {
+        // Noise that is far smaller than a bin moves nothing, wherever the edges are: the frame is not that of rounded positions.
+        let bins: Encoding = name.parse().unwrap();
+        let mut binned = conformer.clone();
+        let angstrom = |values| Encoding::FIXED.angstrom(values).unwrap();
+        let mut positions: Vec<_> = conformer.coordinates.iter().map(angstrom).collect();
+        drift::corpus::frame::first_atoms(&mut positions);
+        binned.coordinates = positions.iter().map(|p| bins.quantize(*p).unwrap()).collect();
+        let slight =
+            Augmentation { noise_angstrom: 1e-6, frame: Frame::FirstAtoms, ..Augmentation::default() };
+        assert_eq!(slight.apply(&binned, bins, 5, 0).coordinates, binned.coordinates, "{name}");
+    }
     let noisy = Augmentation { noise_angstrom: 0.01, ..Augmentation::default() };
     let added: Vec<f64> = (0..400)
         .flat_map(|draw| {

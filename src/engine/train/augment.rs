@@ -71,7 +71,7 @@ impl Augmentation {
         for (x, sign) in positions.iter_mut().flat_map(|position| position.iter_mut().zip(signs)) {
             *x = f64::from(sign) * *x + self.noise_angstrom * f64::from(normal(random));
         }
-        if self.frame == Frame::FirstAtoms {
+        if self.frame == Frame::FirstAtoms && writes_zero(encoding) {
             first_atoms(&mut positions);
         }
         for (values, position) in changed.coordinates.iter_mut().zip(positions) {
@@ -80,4 +80,11 @@ impl Augmentation {
         }
         changed
     }
+}
+
+/// Whether an encoding can write 0 Å. Where bins have an edge there, the frame of rounded positions is not that of the molecule: the
+/// second atom seems to lie beside the x axis, and all others would be turned by that.
+fn writes_zero(encoding: Encoding) -> bool {
+    let zero = encoding.quantize([0.0; 3]).ok().and_then(|values| encoding.angstrom(&values));
+    zero.is_some_and(|position| position.iter().all(|x| x.abs() < 1e-6))
 }
