@@ -173,9 +173,9 @@ def train_and_stop(step: str, folder: Folder) -> None:
         started.send_signal(signal.SIGINT)
         _, said = started.communicate(timeout=120)
     assert started.returncode == 130, f"{step}\n{said[-2000:]}"
-    assert re.search(r"interrupted; the state after \d+ of \d+ steps was kept; continue with --resume", said), (
-        said
-    )
+    assert re.search(
+        r"interrupted; the state after \d+ of \d+ steps was kept; continue with --resume", said
+    ), said
     # What follows in the page wants the model that a whole training makes.
     for name in written(step):
         shutil.rmtree(folder.path / name)

@@ -234,7 +234,11 @@ BAD: list[tuple[str, Callable[[Path], object], str]] = [
         lambda folder: moldrift.mine(folder, frame="mine"),
         "frame: `mine` is none of its words",
     ),
-    ("encode, nothing", lambda folder: moldrift.encode(folder / "empty"), "the folder contains no file to read"),
+    (
+        "encode, nothing",
+        lambda folder: moldrift.encode(folder / "empty"),
+        "the folder contains no file to read",
+    ),
     (
         "encode, its input",
         lambda folder: moldrift.encode(folder / "corpus.txt", folder / "corpus.txt"),
