@@ -39,7 +39,7 @@ def test_the_cache_is_where_huggingface_hub_has_it(
     theirs = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     refused = drift("inspect", "--tokenizer", "nobody/nothing", TEXT)
     assert refused.returncode == 2
-    words = f"not in the cache of Hugging Face, {theirs.stdout.strip()}; fetch it: hf download nobody/nothing"
+    words = f"in the Hugging Face cache, {theirs.stdout.strip()}; fetch it: hf download nobody/nothing"
     assert refused.stderr.strip().endswith(words), refused.stderr
 
 

@@ -234,7 +234,7 @@ impl Printed {
         match asked.next() {
             None => Ok(printed),
             Some((_, second, _)) => {
-                let problem = format!("stdout is for {first} already");
+                let problem = format!("{first} already writes to stdout");
                 Err(Error::input(second, problem, "write one of them to a file"))
             }
         }

@@ -487,5 +487,5 @@ fn who_insists_has_the_kernels_or_an_error_and_evidence_is_kept() {
         .generate_on(&broken, (&case.prompts, &options), KernelSteps::default(), &Job::default())
         .unwrap_err()
         .to_string();
-    assert!(error.contains("NVRTC: is not there") && error.contains("insisted on"), "{error}");
+    assert!(error.contains("NVRTC: is not there") && error.contains("insists on"), "{error}");
 }

@@ -378,7 +378,7 @@ fn what_cannot_be_made_is_refused() {
     let message = refused(&ExtensionPlan { fewest_decimals: Some(1), ..fused(Aim::TokensPerBlock(9)) });
     assert!(message.contains("‘dialect’ stripped"), "{message}");
     let message = refused(&fused(Aim::Budget(1)));
-    assert!(message.contains("the least is 5 new tokens"), "{message}");
+    assert!(message.contains("the fewest are 5 new tokens"), "{message}");
     let (base, base_json) =
         extended(&run(&ExtensionPlan { range: Range::new(2).unwrap(), ..fused(Aim::TokensPerBlock(12)) }));
     let range = Range::new(1).unwrap();

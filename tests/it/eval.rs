@@ -286,9 +286,9 @@ fn texts_or_the_trace_go_to_stdout_alone() {
     assert!(!trace["traceEvents"].as_array().unwrap().is_empty());
     assert!(!folder.path().join("-").exists() && folder.path().join("out/record.json").exists());
     for (two, second) in [
-        (&["--texts", "-", "--trace", "-"][..], "--trace -: stdout is for --texts - already"),
+        (&["--texts", "-", "--trace", "-"][..], "--trace -: --texts - already writes to stdout"),
         (&["--texts", "-", "--json"], "--texts -: --json already writes to stdout"),
-        (&["--trace", "-", "-o", "-"], "--trace -: stdout is for -o - already"),
+        (&["--trace", "-", "-o", "-"], "--trace -: -o - already writes to stdout"),
     ] {
         eval(two).refused_for(second);
     }

@@ -271,8 +271,7 @@ fn shards_of_files_that_do_not_fit_are_refused() {
     let before = folder.listing();
     run(&["--shard", "1/15", "-o", "b"]).refused_for("--shard 1/15: there are 14 files; give fewer shards");
     run(&["--shard", "1/2", "-o", "-"]).refused_for("-o -: a shard is kept in a folder");
-    run(&["--shard", "1/2", "-o", "in/00.jsonl"])
-        .refused_for("in/00.jsonl: is a file, where a shard is kept");
+    run(&["--shard", "1/2", "-o", "in/00.jsonl"]).refused_for("in/00.jsonl: is a file, but a shard is kept");
     run(&["--shard", "2/2", "-o", "a"]).refused_for("belongs to other work: it is shard 1/2, not shard 2/2");
     run(&["--shard", "1/2", "--frame", "principal", "-o", "a"]).refused_for("--frame is not given there");
     run(&["--shard", "1/2", "-o", "a", "--html", "x"]).refused_usage("--html");

@@ -133,7 +133,10 @@ fn what_is_not_there_is_said_with_the_command_that_fetches_it() {
     let inspect = |name| ["inspect", "--tokenizer", name, TEXT];
     says(
         &inspect("Own/other"),
-        &["Own/other: is no path, and not in the cache", "hub; fetch it: hf download Own/other"],
+        &[
+            "Own/other: is neither a path nor in the Hugging Face cache",
+            "hub; fetch it: hf download Own/other",
+        ],
     );
     says(
         &inspect("Own/qwen-like@v3"),

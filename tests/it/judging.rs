@@ -387,7 +387,7 @@ fn rewards_are_sums_of_their_parts() {
     assert_eq!(values(RewardPart::Coverage), [0.5, 0.5, 0.5, 0.0]);
     assert_eq!(values(RewardPart::NewCoverage), [0.0, 0.0, 0.5, 0.0]);
     assert_eq!(values(RewardPart::Hit), [1.0, 1.0, 1.0, 0.0]);
-    assert!("beauty".parse::<RewardPart>().unwrap_err().contains("these are passed"));
+    assert!("beauty".parse::<RewardPart>().unwrap_err().contains("the parts are passed"));
 }
 
 #[test]

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use super::collect::Finished;
 use super::frame::{self, fixed};
 use super::labels::Labels;
-use super::perceive::{BondCounts, perceive};
+use super::perceive::{BondCounts, check_bonds, perceive};
 use super::smiles_order::{Ordered, SmilesOrder};
 use super::{AtomOrder, Conformer, Frame, ReadOptions};
 use drift_core::chem::elements::{HYDROGEN, symbol};
-use drift_core::chem::{Bond, Graph, Mismatch};
+use drift_core::chem::{Graph, Mismatch};
 use drift_core::encoding::{Encoding, Fixed, NumberError, Reading, Written};
 
 /// A conformer of the heavy atoms among `numbers`, in their order; hydrogens are left out.
@@ -258,10 +258,7 @@ impl Atoms {
         self.finished(ordered, labels.own_names().next(), labels)
     }
 
-    /// A conformer in the order of a SMILES, and the name by which it is called where that is asked for.
-    ///
-    /// # Errors
-    /// A reason: in the frame of the first atoms, a coordinate leaves the range.
+    /// A conformer in the order of a SMILES, and the name by which it is called where that is asked for; an error as from `coordinates`.
     fn finished(
         &self,
         ordered: Ordered,
@@ -345,30 +342,10 @@ impl Atoms {
     }
 }
 
-/// Refuses bonds that no molecule has.
-fn check_bonds(structure: &Graph) -> Result<(), String> {
-    let count = structure.atoms.len();
-    let mut pairs = Vec::with_capacity(structure.bonds.len());
-    for &Bond { atoms: [a, b], .. } in &structure.bonds {
-        if a.max(b) >= count {
-            return Err(format!("a bond to atom {}, but there are {count}", a.max(b).saturating_add(1)));
-        }
-        if a == b {
-            return Err(format!("a bond of atom {} to itself", a + 1));
-        }
-        pairs.push([a.min(b), a.max(b)]);
-    }
-    pairs.sort_unstable();
-    match pairs.windows(2).find(|two| two[0] == two[1]) {
-        Some(two) => Err(format!("two bonds between atoms {} and {}", two[0][0] + 1, two[0][1] + 1)),
-        None => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use drift_core::chem::{Atom, Order};
+    use drift_core::chem::{Atom, Bond, Order};
 
     #[test]
     fn hydrogens_are_left_out() {

@@ -152,6 +152,26 @@ fn distance(a: &[f64; 3], b: &[f64; 3]) -> f64 {
     (0..3).map(|axis| (a[axis] - b[axis]).powi(2)).sum::<f64>().sqrt()
 }
 
+/// Refuses bonds that no molecule has.
+pub(super) fn check_bonds(structure: &Graph) -> Result<(), String> {
+    let count = structure.atoms.len();
+    let mut pairs = Vec::with_capacity(structure.bonds.len());
+    for &Bond { atoms: [a, b], .. } in &structure.bonds {
+        if a.max(b) >= count {
+            return Err(format!("a bond to atom {}, but there are {count}", a.max(b).saturating_add(1)));
+        }
+        if a == b {
+            return Err(format!("a bond of atom {} to itself", a + 1));
+        }
+        pairs.push([a.min(b), a.max(b)]);
+    }
+    pairs.sort_unstable();
+    match pairs.windows(2).find(|two| two[0] == two[1]) {
+        Some(two) => Err(format!("two bonds between atoms {} and {}", two[0][0] + 1, two[0][1] + 1)),
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
