@@ -65,6 +65,22 @@ ELSEWHERE = {
         "tests/it/energy.rs",
         "fn xtb_finds_the_strain_of_texts(",
     ),
+    "drift eval --model MODEL --corpus test.pickle": (
+        "needs xtb",
+        "tests/it/energy.rs",
+        "fn an_evaluation_asks_for_energies_as_an_audit_of_its_texts_does(",
+    ),
+    "drift eval --model MODEL --corpus distinct_smi.pickle": (
+        "needs a pickle of theirs",
+        "tests/it/protocol.rs",
+        "fn isomers_are_pooled_as_an_audit_of_the_texts_pools_them(",
+    ),
+    "drift eval --corpus small --samples 423": ("writes 2,115 texts", "python/benches/judge.py", "written"),
+    "python python/benches/judge.py written": (
+        "PoseBusters takes minutes",
+        "python/benches/judge.py",
+        "written",
+    ),
     "drift slurm status": ("needs a job that runs", "tests/slurm/shards.sh", "slurm status"),
     "from vllm import LLM": ("needs vLLM", "python/tests/engines/test_ready_lines.py", "def test_vllm("),
     "vllm serve MODEL": (

@@ -49,10 +49,12 @@ fn name(unit: EnergyUnit) -> &'static str {
 
 impl EnergyArgs {
     /// The names of the options.
+    #[cfg(feature = "generate")]
     pub(super) const OPTIONS: [&str; 6] =
         ["energy", "energy-unit", "energy-timeout", "energy-batch", "energy-cache", "energy-list"];
 
     /// Whether a program is to be asked.
+    #[cfg(feature = "generate")]
     pub(super) fn is_asked(&self) -> bool {
         self.energy.is_some()
     }

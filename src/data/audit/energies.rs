@@ -53,15 +53,16 @@ impl AnsweredText {
     /// # Errors
     /// As [`Energies::of`].
     pub fn ask(energies: &Energies, texts: Vec<EnergyText>, job: &Job) -> Result<Vec<Self>> {
-        let (told, frames): (Vec<_>, Vec<EnergyFrame>) =
-            texts.into_iter().map(|text| ((text.record, text.lp, text.valid), text.frame)).unzip();
+        let frames: Vec<EnergyFrame> = texts.iter().map(|text| text.frame.clone()).collect();
         let answers = energies.of(&frames, job)?;
-        let answered = told.into_iter().zip(frames).zip(answers);
-        let one =
-            |(((record, lp, valid), frame), answer): (((String, Option<String>, bool), EnergyFrame), _)| {
-                AnsweredText { record, lp, smiles: frame.smiles, valid, answer }
-            };
-        Ok(answered.map(one).collect())
+        let one = |(EnergyText { record, lp, valid, frame }, answer)| AnsweredText {
+            record,
+            lp,
+            smiles: frame.smiles,
+            valid,
+            answer,
+        };
+        Ok(texts.into_iter().zip(answers).map(one).collect())
     }
 }
 
