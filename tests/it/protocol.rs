@@ -307,12 +307,11 @@ fn isomers_are_pooled_as_an_audit_of_the_texts_pools_them() {
     // Without the option each isomer is a molecule, and has the conformers that are its own.
     let apart = folder.drift(&run).good().json();
     assert_eq!((&apart["protocol"]["molecules"], &apart["protocol"]["generations"]), (&json!(7), &json!(4)));
-    // Whole pools are chosen.
-    let some = folder.drift(&[&run[..], &["--pool", "--samples", "1"]].concat()).good().json();
-    assert_eq!(
-        (&some["protocol"]["molecules"], &some["runs"][0]["geometry"]["molecules"]),
-        (&json!(1), &json!(1))
-    );
+    // Whole pools are chosen: the last two, and the molecule that stands for itself and has no references.
+    let some = folder.drift(&[&run[..], &["--pool", "--samples", "3"]].concat()).good().json();
+    let protocol = &some["protocol"];
+    assert_eq!((&protocol["molecules"], &protocol["pooled_prompts"]), (&json!(3), &json!(6)));
+    assert_eq!(some["runs"][0]["geometry"]["molecules"], 2);
 
     folder.drift(&["eval", "--pool"]).refused_usage("--corpus");
     folder
