@@ -288,7 +288,7 @@ mod tests {
             (b"CO\nCC\n", "line 2: a SMILES without a name"),
             (b"CO a\nCC\n", "line 2: a SMILES without a name"),
             (b"CO a\nC\xff b\n", "line 2: not UTF-8"),
-            (b"smiles,conformers\nCO,3\n", "line 1: a column of SMILES, and none of names"),
+            (b"smiles,conformers\nCO,3\n", "line 1: a column of SMILES, but none of names"),
             (b"smiles,id\nCO\n", "line 2: fewer columns than in the first line"),
             (b"smiles,id\n,a\n", "line 2: no SMILES"),
             (b"smiles,id\n\"CO,a\n", "line 2: a quote that is not closed in its line"),

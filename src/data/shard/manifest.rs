@@ -239,6 +239,6 @@ mod tests {
         assert!(refused(&newer).contains("drift is "));
         assert_eq!(Manifest::read(folder).unwrap(), own);
         assert_eq!(Manifest::finished::<u32>(folder).unwrap(), [5, 6]);
-        assert!(Manifest::read(&folder.join("nowhere")).unwrap_err().to_string().contains("holds no"));
+        assert!(Manifest::read(&folder.join("nowhere")).unwrap_err().to_string().contains("contains no"));
     }
 }

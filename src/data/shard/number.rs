@@ -156,7 +156,7 @@ mod tests {
         for (text, part) in [
             ("5/4", "no shard 5 of 4"),
             ("0/4", "first shard is 1"),
-            ("1/0", "no 0 shards"),
+            ("1/0", "must be at least 1"),
             ("1/100001", "at most 100000"),
             ("3", "such as 3/8"),
             ("-1/4", "such as 3/8"),
@@ -180,8 +180,8 @@ mod tests {
         assert_eq!(of(&[("ID", "0"), ("MIN", "0"), ("COUNT", "4")]).unwrap().to_string(), "1/4");
         let stepped = [("ID", "14"), ("MIN", "10"), ("STEP", "2"), ("COUNT", "5")];
         assert_eq!(of(&stepped).unwrap().to_string(), "3/5");
-        assert!(of(&[]).unwrap_err().contains("no task of an array"));
+        assert!(of(&[]).unwrap_err().contains("not a task of a Slurm array"));
         assert!(of(&[("ID", "x"), ("COUNT", "8")]).unwrap_err().contains("no number"));
-        assert!(of(&[("ID", "0"), ("COUNT", "8")]).unwrap_err().contains("not of its own array"));
+        assert!(of(&[("ID", "0"), ("COUNT", "8")]).unwrap_err().contains("outside its own array"));
     }
 }

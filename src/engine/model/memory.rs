@@ -102,7 +102,7 @@ mod tests {
         let error = check_fits("it", None, u64::MAX, "give less").unwrap_err().to_string();
         assert!(error.starts_with("it: would take more memory than can be counted, "), "{error}");
         let error = check_fits("it", Some(3 << 30), 1 << 30, "give less").unwrap_err().to_string();
-        assert_eq!(error, "it: would take 3.00 GiB, 1.00 GiB are free; give less");
+        assert_eq!(error, "it: would take 3.00 GiB, but 1.00 GiB are free; give less");
         check_fits("it", Some(3 << 30), 3 << 30, "").unwrap();
     }
 
