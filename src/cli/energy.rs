@@ -7,7 +7,7 @@ use super::values::{is_stdout, one_of};
 use drift_core::error::Error;
 use drift_data::audit::EnergyReport;
 use drift_data::energy::{Energies, EnergyPlan, EnergyUnit};
-use drift_tune::parameter;
+use drift_data::parameter;
 
 /// Which program computes energies, and how it is run.
 #[derive(Debug, Clone, clap::Args)]

@@ -10,7 +10,7 @@ use drift::encoding::Written;
 use drift::job::{Job, Observer, Unit};
 use drift::{Error, Result};
 
-use crate::support::{Folder, Ran, shared};
+use crate::support::{Folder, shared};
 
 /// A good row of JSONL.
 pub(crate) const ROW: &str = r#"{"canonical_smiles": "C=O", "embedded_smiles": "[C]<1.0000,2.0000,3.0000>=[O]<0.0000,0.5000,-0.1234>"}"#;
@@ -150,25 +150,16 @@ fn the_frame_of_the_first_atoms() {
     assert!(nitrile.coordinates[3][1] > 0 && nitrile.coordinates[3][2] == 0);
 }
 
-/// Runs drift in a folder, which must succeed; it may tell what it wrote.
-#[track_caller]
-fn done(folder: &Folder, arguments: &[&str]) -> Ran {
-    let ran = folder.drift(arguments);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    ran
-}
-
 #[test]
 fn a_frame_holds_for_atoms_texts_and_stores() {
     let folder = Folder::new();
     folder.file("texts.txt", HANDED);
     folder.file("one.sdf", SDF);
-    folder.file("one.txt", format!("{LINE}\n"));
-    done(&folder, &["mine", "texts.txt", "-o", "texts.h5", "--quiet"]);
-    done(&folder, &["mine", "one.sdf", "--smiles-of", "C=O", "-o", "one.h5", "--quiet"]);
+    folder.drift(&["mine", "texts.txt", "-o", "texts.h5", "--quiet"]).done();
+    folder.drift(&["mine", "one.sdf", "--smiles-of", "C=O", "-o", "one.h5", "--quiet"]).done();
     let text = |input: &str, frame: &str, more: &[&str]| {
         let encode = [&["encode", input, "--frame", frame, "-o", "-", "--quiet"], more].concat();
-        let out = done(&folder, &encode);
+        let out = folder.drift(&encode).done();
         let rows = out.text().lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
         rows.map(|row| row["embedded_smiles"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
@@ -181,7 +172,7 @@ fn a_frame_holds_for_atoms_texts_and_stores() {
     // Rounded to bins once, behind the turn: the same from decimals of six digits, which lose nothing that a bin shows.
     let bins = &["--encoding", "binned-v1:-6.025,6.025,0.05"];
     let six = ["--frame", "first-atoms", "--decimals", "6", "-o", "six.jsonl", "--quiet"];
-    done(&folder, &[&["encode", "texts.txt"], &six[..]].concat());
+    folder.drift(&[&["encode", "texts.txt"], &six[..]].concat()).done();
     for input in ["texts.txt", "texts.h5"] {
         assert_eq!(text(input, "first-atoms", bins), text("six.jsonl", "keep", bins), "{input}");
     }
@@ -195,17 +186,17 @@ fn a_model_learns_in_the_frame_that_is_asked_for() {
                  --kv-heads 1 --head-dim 16 --intermediate 16 --frame first-atoms -o model --quiet --json";
     let train: Vec<&str> = train.split_whitespace().collect();
     folder.drift(&[&train[..], &["--turn"]].concat()).refused_for("--frame first-atoms");
-    done(&folder, &[&train[..], &["--noise", "0.01"]].concat());
+    folder.drift(&[&train[..], &["--noise", "0.01"]].concat()).done();
     let recipe: serde_json::Value = serde_json::from_slice(&folder.read("model/recipe.json")).unwrap();
     assert_eq!(recipe["recipe"]["augmentation"]["frame"], "first-atoms");
     // Conformers that the model is shown are turned into its frame, whatever frame they lie in.
     folder.file("few.txt", HANDED);
-    done(&folder, &["encode", "few.txt", "--frame", "first-atoms", "-o", "turned.jsonl", "--quiet"]);
-    done(&folder, &["encode", "few.txt", "--frame", "principal", "-o", "axes.jsonl", "--quiet"]);
+    folder.drift(&["encode", "few.txt", "--frame", "first-atoms", "-o", "turned.jsonl", "--quiet"]).done();
+    folder.drift(&["encode", "few.txt", "--frame", "principal", "-o", "axes.jsonl", "--quiet"]).done();
     let nats = |corpus: &str| {
         let eval = "eval --model model --lp automaton --likelihood --json --quiet --corpus";
         let eval: Vec<&str> = eval.split(' ').chain([corpus]).collect();
-        done(&folder, &eval).json()["likelihoods"][0]["nats_per_conformer"]["mean"].as_f64().unwrap()
+        folder.drift(&eval).done().json()["likelihoods"][0]["nats_per_conformer"]["mean"].as_f64().unwrap()
     };
     let turned = nats("turned.jsonl");
     for other in ["few.txt", "axes.jsonl"] {

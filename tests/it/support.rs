@@ -38,6 +38,13 @@ impl Ran {
         self
     }
 
+    /// The same, if it is a success, whatever it tells on stderr.
+    #[track_caller]
+    pub(crate) fn done(self) -> Self {
+        assert_eq!(self.code, Some(0), "{}", self.stderr);
+        self
+    }
+
     /// The line of a run that must be refused, without `drift: `: exit code 2 and nothing on stdout.
     #[track_caller]
     pub(crate) fn refused(&self) -> String {

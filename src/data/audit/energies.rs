@@ -53,16 +53,16 @@ impl AnsweredText {
     /// # Errors
     /// As [`Energies::of`].
     pub fn ask(energies: &Energies, texts: Vec<EnergyText>, job: &Job) -> Result<Vec<Self>> {
-        let frames: Vec<EnergyFrame> = texts.iter().map(|text| text.frame.clone()).collect();
+        let apart = texts.into_iter().map(|text| ((text.record, text.lp, text.valid), text.frame));
+        let (named, frames): (Vec<_>, Vec<EnergyFrame>) = apart.unzip();
         let answers = energies.of(&frames, job)?;
-        let one = |(EnergyText { record, lp, valid, frame }, answer)| AnsweredText {
-            record,
-            lp,
-            smiles: frame.smiles,
-            valid,
-            answer,
-        };
-        Ok(texts.into_iter().zip(answers).map(one).collect())
+        let answered = named.into_iter().zip(frames).zip(answers);
+        Ok(answered
+            .map(|(((record, lp, valid), frame), answer)| {
+                let smiles = frame.smiles;
+                AnsweredText { record, lp, smiles, valid, answer }
+            })
+            .collect())
     }
 }
 

@@ -224,18 +224,17 @@ impl Task {
     /// A conformer with the values of its text, not of the encoding that is asked for: what is turned and then rounded to bins has
     /// the error of the bins once.
     fn as_written(&self, text: &str, reading: Reading) -> Result<(Conformer, Encoding), String> {
+        let read = |encoding, texts| {
+            let conformer = (self.parse)(text, Reading { encoding, texts, ..reading })?;
+            Ok((conformer, encoding))
+        };
         let own = reading.texts.unwrap_or(reading.encoding);
-        let read = (self.parse)(text, Reading { encoding: own, texts: reading.texts, ..reading });
         if own.is_decimal() || reading.texts.is_some() {
-            return read.map(|conformer| (conformer, own));
+            return read(own, reading.texts);
         }
         // A text that is not in the bins asked for may be one of decimals.
-        let strict = (self.parse)(text, Reading { texts: Some(own), ..reading });
-        strict.map(|conformer| (conformer, own)).or_else(|reason| {
-            let decimals = Encoding::decimal(TrailingZeros::Removed, Precision::MOST);
-            let read = (self.parse)(text, Reading { encoding: decimals, texts: None, ..reading });
-            read.map(|conformer| (conformer, decimals)).map_err(|_| reason)
-        })
+        let decimals = Encoding::decimal(TrailingZeros::Removed, Precision::MOST);
+        read(own, Some(own)).or_else(|reason| read(decimals, None).map_err(|_: String| reason))
     }
 
     fn skip(&self, batch: &mut Batch, line: u64, reason: String) {

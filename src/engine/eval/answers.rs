@@ -20,19 +20,17 @@ use drift_data::corpus::frame::rewritten;
 pub const MOST_EXAMPLES: usize = 10;
 
 /// The prompt of a molecule: the worked examples, its SMILES, and the tag that opens its answer if prompts end in one.
+pub(super) fn prompt(plan: &EvalPlan, examples: &str, smiles: &str) -> String {
+    let opened = if plan.form.opened { CONFORMER_OPEN } else { "" };
+    [examples, &train::prompt(smiles), opened].concat()
+}
+
+/// The worked examples that stand before the molecule in every prompt.
 ///
 /// # Errors
 /// If a coordinate of an example cannot be written in the model's encoding.
-pub(super) fn prompt(plan: &EvalPlan, smiles: &str, checkpoint: &Checkpoint) -> Result<String> {
-    let mut out = String::new();
-    for example in &plan.examples {
-        out.push_str(&worked(example, checkpoint)?);
-    }
-    out.push_str(&train::prompt(smiles));
-    if plan.form.opened {
-        out.push_str(CONFORMER_OPEN);
-    }
-    Ok(out)
+pub(super) fn examples(plan: &EvalPlan, checkpoint: &Checkpoint) -> Result<String> {
+    plan.examples.iter().map(|example| worked(example, checkpoint)).collect()
 }
 
 /// A worked example: a molecule with its conformers in the model's frame, and a line break.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
-use super::answers::{apart, check_form, prompt as prompt_text};
+use super::answers::{apart, check_form, examples, prompt as prompt_text};
 use super::checkpoint::Checkpoint;
 use super::differences::label;
 use super::environment::cpu_seconds;
@@ -257,13 +257,14 @@ fn prompts_of(
     constraints: &[Arc<dyn Constraint>],
 ) -> Result<Vec<Prompt>> {
     let (tokenizer, encoding) = (&checkpoint.tokenizer, checkpoint.dialect);
+    let examples = examples(plan, checkpoint)?;
     let prompt = |(lacking, constraint): (&Lacking<'_>, &Arc<dyn Constraint>)| {
         let PromptMolecule { smiles, skeleton, .. } = lacking.molecule;
         let widest = widest(encoding);
         let one = tokenizer.ids(&tagged(&skeleton::fill(skeleton, &widest, encoding)))?.len();
         let longest = one * plan.form.conformers.max(1);
         Ok(Prompt {
-            tokens: tokenizer.prompt_ids(&prompt_text(plan, smiles, checkpoint)?)?,
+            tokens: tokenizer.prompt_ids(&prompt_text(plan, &examples, smiles))?,
             number: lacking.number,
             generations: lacking.generations,
             done: lacking.done.clone(),

@@ -113,7 +113,8 @@ fn lead(
     let constraint = processor.constraint(&subject.molecule.skeleton)?;
     let mut state = constraint.start();
     written.iter().for_each(|token| constraint.advance(&mut state, *token));
-    let prompt = answers::prompt(plan, &subject.molecule.smiles, checkpoint)?;
+    let examples = answers::examples(plan, checkpoint)?;
+    let prompt = answers::prompt(plan, &examples, &subject.molecule.smiles);
     let mut text = checkpoint.tokenizer.prompt_ids(&prompt)?;
     text.extend_from_slice(written);
     checkpoint.engine()?.lead(&text, constraint.mask(&state))
