@@ -58,7 +58,7 @@ class Encoding:
     def __init__(self, name, most):
         self.name, self.bins, self.most = name, name == BINS, most
         self.open, self.comma, self.close = (
-            ("", "", "") if self.bins else ("<", ",", ">")
+            ("", "", ";") if self.bins else ("<", ",", ">")
         )
 
     def number(self, draw, most):
@@ -67,7 +67,7 @@ class Encoding:
         value = draw.choice(
             [
                 draw.uniform(-most, most),
-                draw.uniform(-1, 1),
+                draw.uniform(-min(most, 1), min(most, 1)),
                 int(draw.uniform(-most, most) * 10) / 10,
             ]
         )

@@ -85,6 +85,7 @@ def fit(
     classes: bool = True,
     seed: int = 0,
     output: Path | None = None,
+    frame: Frame = "keep",
     smiles_of: Path | None = None,
     property: str | None = None,
     open_stereo: OpenStereo = "keep",
@@ -107,6 +108,7 @@ def fit(
         classes: whether to try a placeholder per class of block.
         seed: of the search and of the samples.
         output: a folder for ``<tokenizer>.json`` and ``fit.html``.
+        frame: of coordinates, as `mine` says.
         smiles_of: a file of SMILES by the name of a molecule, for conformers without text.
         property: the data item of SDF, or the key of an XYZ comment, that holds the SMILES.
         open_stereo: whether to keep or to skip conformers with stereo that their SMILES leaves open.
@@ -143,7 +145,7 @@ def fit(
         "seed": seed,
         "classes": classes,
         "output": output,
-        "reading": _reading(smiles_of, property, open_stereo, "keep", decimals, separator, encoding),
+        "reading": _reading(smiles_of, property, open_stereo, frame, decimals, separator, encoding),
     }
     return _report(_lib.fit, options, progress)
 
@@ -333,6 +335,7 @@ def train_tokenizer(
     corpus: Paths = (),
     model: Path | None = None,
     seed: int = 0,
+    frame: Frame = "keep",
     smiles_of: Path | None = None,
     property: str | None = None,
     open_stereo: OpenStereo = "keep",
@@ -362,9 +365,10 @@ def train_tokenizer(
         reuse: old tokens whose ids the new ones take, by text or id, or ``"unused"`` for those that no text of
             the corpus uses. Only tokens that no merge uses can go; texts that had one take others.
         corpus: conformers to measure on; by default the corpus that comes with drift.
-        model: the model to go on training, a safetensors file or a folder; rows to begin with are made for
-            new tokens.
+        model: the checkpoint to fine-tune, a safetensors file or a folder; initial rows for the new tokens are
+            written too.
         seed: of the search.
+        frame: of coordinates, as `mine` says.
         smiles_of, property, open_stereo, decimals, progress: as in `fit`.
 
     Returns:
@@ -390,7 +394,7 @@ def train_tokenizer(
         "corpus": _paths(corpus),
         "model": model,
         "seed": seed,
-        "reading": _reading(smiles_of, property, open_stereo, "keep", decimals, None, encoding),
+        "reading": _reading(smiles_of, property, open_stereo, frame, decimals, None, encoding),
     }
     return _report(_lib.train_tokenizer, options, progress)
 

@@ -91,7 +91,7 @@ impl BlockOptions {
 
     /// How texts are read, and coordinates without text taken.
     pub(crate) fn reading(&self) -> Result<Reading> {
-        Ok(Reading::new(self.asked()?.over(Encoding::FIXED)).cutting(self.decimals.is_some()))
+        Ok(self.asked()?.reading(Encoding::FIXED))
     }
 
     /// What was asked for.

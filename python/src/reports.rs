@@ -80,10 +80,7 @@ pub(crate) fn fit(py: Python<'_>, mut options: FitOptions, progress: Option<Py<P
         let mut inputs = options.corpus.clone();
         inputs.extend(options.tokenizers.iter().filter_map(TokenizerOption::path).cloned());
         Outputs::new().folder(OUTPUT, options.output.as_deref(), &names)?.apart_from(&inputs)?;
-        let corpus = files_or_embedded(
-            &options.corpus,
-            ReadOptions::new(options.reading.reading()?, options.reading.smiles(job)?),
-        );
+        let corpus = files_or_embedded(&options.corpus, options.reading.options(job)?);
         let mut report = drift::fit(&plan, &*corpus, job)?;
         drift::design::advice::complete(&mut report, &plan.tokenizers);
         report.refuse_if_empty()?;
@@ -323,8 +320,8 @@ impl TokenizerOptions {
         if let (Some(base), Some(model)) = (&mut base, &self.model) {
             base.beside = std::mem::take(&mut base.beside).with_model(model, &base.tokenizer)?;
         }
-        let corpus =
-            files_or_embedded(&self.corpus, ReadOptions::new(request.reading, self.reading.smiles(job)?));
+        let read = ReadOptions { reading: request.reading, ..self.reading.options(job)? };
+        let corpus = files_or_embedded(&self.corpus, read);
         let made = request.make(base, &*corpus, job)?;
         job.check()?;
         write_tokenizer(&self.output, &made)?;

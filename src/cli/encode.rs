@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::invocation::Invocation;
 use super::output::{Aside, Output};
 use super::shards::{ShardArgs, ShardOf};
-use super::values::{EncodingArgs, FrameArg, SmilesArgs, is_stdout, not_stdout};
+use super::values::{EncodingArgs, FrameArgs, SmilesArgs, is_stdout, not_stdout};
 use crate::report::format::{counted, thousands};
 use drift_core::encoding::{Encoding, OutOfRange, Reading};
 use drift_core::error::Error;
@@ -32,9 +32,8 @@ pub(super) struct Args {
     smiles: Option<PathBuf>,
     #[command(flatten)]
     source: SmilesArgs,
-    /// The frame of coordinates
-    #[arg(long, value_enum, default_value = "keep")]
-    frame: FrameArg,
+    #[command(flatten)]
+    frame: FrameArgs,
     #[command(flatten)]
     blocks: EncodingArgs,
     /// The encoding of texts among the inputs that do not name it themselves
@@ -50,7 +49,7 @@ pub(super) struct Args {
 /// Reads, orders, writes, tells.
 pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     let smiles = SmilesSource { required: true, ..args.source.source(args.smiles.as_deref(), job)? };
-    let options = ReadOptions { frame: args.frame.into(), reading: reading(&args), smiles };
+    let options = ReadOptions { frame: args.frame.frame(), reading: reading(&args), smiles };
     let plan = EncodePlan { inputs: args.inputs, options };
     if let Some(shard) = args.shard.shard {
         let (folder, inputs) = (Some(&*args.output), &*plan.inputs);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::corpus::Corpus;
 use super::output::Output;
 use super::skipped;
-use super::values::{SmilesOfArgs, found, is_stdout, not_stdout};
+use super::values::{FrameArgs, SmilesOfArgs, found, is_stdout, not_stdout};
 use crate::report::encodings_view::{encodings_page, encodings_table};
 use drift_core::checkpoint::Wanted;
 use drift_core::encoding::{Encoding, Precision, Reading, TrailingZeros};
@@ -24,6 +24,8 @@ pub(super) struct Args {
     corpus: Vec<PathBuf>,
     #[command(flatten)]
     smiles: SmilesOfArgs,
+    #[command(flatten)]
+    frame: FrameArgs,
     /// Tokenizers: a tokenizer.json, plain or gzipped, a model folder, or org/name in the cache of Hugging Face; those that come
     /// with drift by default
     #[arg(long, value_name = "TOKENIZER", num_args = 1..)]
@@ -72,10 +74,12 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
         args.encoding.iter().filter(|encoding| encoding.is_decimal()).map(|encoding| encoding.precision());
     let precision = decimals.chain([Precision::FOUR]).max().unwrap_or_default();
     let reading = Reading::new(Encoding::decimal(TrailingZeros::Kept, precision)).cutting(true);
-    let corpus = Corpus::new(
-        &args.corpus,
-        ReadOptions::new(Reading { rewrites: true, ..reading }, args.smiles.source(job)?),
-    );
+    let options = ReadOptions {
+        frame: args.frame.frame(),
+        reading: Reading { rewrites: true, ..reading },
+        smiles: args.smiles.source(job)?,
+    };
+    let corpus = Corpus::new(&args.corpus, options);
     let verbose = args.verbose;
     let plan = EncodingsPlan {
         tokenizers: tokenizers(&args, job)?,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::corpus::Corpus;
 use super::output::Output;
-use super::values::{DialectOrAuto, EncodingArgs, SmilesOfArgs, found, is_stdout, not_stdout};
+use super::values::{DialectOrAuto, EncodingArgs, FrameArgs, SmilesOfArgs, found, is_stdout, not_stdout};
 use crate::report::fit_view::{certificate_table, classes_table, grounds, lead, refusal, short_table, table};
 use crate::report::folders::{fit_files, write_fit};
 use crate::report::format::thousands;
@@ -27,6 +27,8 @@ pub(super) struct Args {
     corpus: Vec<PathBuf>,
     #[command(flatten)]
     smiles: SmilesOfArgs,
+    #[command(flatten)]
+    frame: FrameArgs,
     /// A tokenizer.json, plain or gzipped, a model folder, or org/name in the cache of Hugging Face; by default the built-in
     /// qwen-like and llama-like
     #[arg(long, value_name = "TOKENIZER")]
@@ -62,7 +64,12 @@ pub(super) struct Args {
 /// Reads, fits, writes, shows.
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     args.tokenizer.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
-    let corpus = Corpus::new(&args.corpus, ReadOptions::new(args.blocks.reading(), args.smiles.source(job)?));
+    let options = ReadOptions {
+        frame: args.frame.frame(),
+        reading: args.blocks.reading(),
+        smiles: args.smiles.source(job)?,
+    };
+    let corpus = Corpus::new(&args.corpus, options);
     let plan = plan(&args, job)?;
     let folder = not_stdout(args.output.as_deref());
     let names = fit_files(plan.tokenizers.iter().map(|tokenizer| &*tokenizer.name));

@@ -7,7 +7,7 @@ use super::invocation::Invocation;
 use super::output::Output;
 use super::shards::{ShardArgs, ShardOf};
 use super::skipped;
-use super::values::{EncodingArgs, FrameArg, SmilesOfArgs, is_stdout, not_stdout};
+use super::values::{EncodingArgs, FrameArgs, SmilesOfArgs, is_stdout, not_stdout};
 use crate::report::stats_view::{stats_page, stats_table};
 use drift_core::error::Error;
 use drift_core::io::{OutputSet, Outputs};
@@ -29,9 +29,8 @@ pub(super) struct Args {
     /// a folder
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The frame of coordinates
-    #[arg(long, value_enum, default_value = "keep")]
-    frame: FrameArg,
+    #[command(flatten)]
+    frame: FrameArgs,
     #[command(flatten)]
     smiles: SmilesOfArgs,
     #[command(flatten)]
@@ -65,7 +64,7 @@ impl Args {
     /// How files are read.
     fn options(&self, job: &Job) -> Result<ReadOptions, Error> {
         let smiles = self.smiles.source(job)?;
-        Ok(ReadOptions { frame: self.frame.into(), reading: self.blocks.reading().of_texts(), smiles })
+        Ok(ReadOptions { frame: self.frame.frame(), reading: self.blocks.reading().of_texts(), smiles })
     }
 }
 

@@ -6,7 +6,7 @@ use anyhow::Context;
 
 use super::corpus::Corpus;
 use super::output::Output;
-use super::values::{DialectArg, EncodingArgs, FrameArg, SmilesOfArgs, folder_alone, found};
+use super::values::{DialectArg, EncodingArgs, FrameArgs, SmilesOfArgs, folder_alone, found};
 use crate::report::train_view::train_table;
 use drift_core::checkpoint::Wanted;
 use drift_core::encoding::Encoding;
@@ -50,9 +50,8 @@ pub(super) struct Args {
     corpus: Vec<PathBuf>,
     #[command(flatten)]
     smiles: SmilesOfArgs,
-    /// The frame of coordinates
-    #[arg(long, value_enum, default_value = "keep")]
-    frame: FrameArg,
+    #[command(flatten)]
+    frame: FrameArgs,
     /// How coordinates are written
     #[arg(long, value_enum, default_value = "fixed")]
     dialect: DialectArg,
@@ -177,7 +176,7 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
     args.new_tokens_of.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
     args.init.iter_mut().try_for_each(|path| found(path, Wanted::Model))?;
     let options = ReadOptions {
-        frame: args.frame.into(),
+        frame: args.frame.frame(),
         reading: args.blocks.reading(),
         smiles: args.smiles.source(job)?,
     };
@@ -226,7 +225,7 @@ fn plan(args: Args, job: &Job) -> anyhow::Result<TrainPlan> {
     let augmentation = Augmentation {
         turned: args.schedule.turn,
         noise_angstrom: args.schedule.noise,
-        frame: args.frame.into(),
+        frame: args.frame.frame(),
     };
     if augmentation.turned && augmentation.frame == Frame::FirstAtoms {
         let problem = "turns conformers out of the frame of --frame first-atoms";

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::corpus::Corpus;
 use super::output::Output;
-use super::values::{DialectArg, SmilesOfArgs, folder_alone, found};
+use super::values::{DialectArg, FrameArgs, SmilesOfArgs, folder_alone, found};
 use crate::report::design_view::design_table;
 use crate::report::folders::{TOKENIZER_FILES, refuse_over, write_tokenizer};
 use crate::report::learned_view::learned_table;
@@ -71,6 +71,8 @@ pub(super) struct Args {
     corpus: Vec<PathBuf>,
     #[command(flatten)]
     smiles: SmilesOfArgs,
+    #[command(flatten)]
+    frame: FrameArgs,
     /// The checkpoint to fine-tune: a safetensors file or a model folder. Initial embedding rows for the new tokens are written too
     #[arg(long, value_name = "MODEL", conflicts_with = "vocab_size")]
     model: Option<PathBuf>,
@@ -108,7 +110,9 @@ impl From<KindArg> for SchemeKind {
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     args.base.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
     args.model.iter_mut().try_for_each(|path| found(path, Wanted::Weights))?;
-    let corpus = Corpus::new(&args.corpus, ReadOptions::new(reading(&args), args.smiles.source(job)?));
+    let options =
+        ReadOptions { frame: args.frame.frame(), reading: reading(&args), smiles: args.smiles.source(job)? };
+    let corpus = Corpus::new(&args.corpus, options);
     let request = request(&args)?;
     request.check()?;
     refuse_over(&args.output, &[("base", args.base.as_deref()), ("model", args.model.as_deref())])?;
@@ -128,10 +132,9 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
 fn reading(args: &Args) -> Reading {
     let (zeros, precision) = (Some(args.dialect.into()), args.decimals);
     let asked = AskedEncoding { encoding: args.encoding, zeros, precision, spaces: None };
-    let encoding = asked.over(Encoding::FIXED);
+    let reading = asked.reading(Encoding::FIXED);
     // A corpus of other coordinates is written anew in bins.
-    let rewrites = !encoding.is_decimal();
-    Reading { rewrites, ..Reading::new(encoding).cutting(args.decimals.is_some()) }
+    Reading { rewrites: !reading.encoding.is_decimal(), ..reading }
 }
 
 /// Which old tokens may go: `unused`, or those that a file names.

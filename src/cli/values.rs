@@ -76,8 +76,7 @@ enum SeparatorArg {
 impl EncodingArgs {
     /// How texts are read, and coordinates without text taken.
     pub(super) fn reading(self) -> Reading {
-        let encoding = self.asked(None).over(Encoding::FIXED);
-        Reading::new(encoding).cutting(self.decimals.is_some())
+        self.asked(None).reading(Encoding::FIXED)
     }
 
     /// What was asked for, with trailing zeros kept or removed.
@@ -85,6 +84,14 @@ impl EncodingArgs {
         let spaces = self.separator.map(|separator| separator == SeparatorArg::Space);
         AskedEncoding { encoding: self.encoding, zeros, precision: self.decimals, spaces }
     }
+}
+
+/// The frame that conformers are turned into as they are read.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(super) struct FrameArgs {
+    /// The frame of coordinates
+    #[arg(long, value_enum, default_value = "keep")]
+    frame: FrameArg,
 }
 
 /// The frame of coordinates.
@@ -162,6 +169,13 @@ pub(super) struct SmilesOfArgs {
     pub smiles_of: Option<PathBuf>,
     #[command(flatten)]
     smiles: SmilesArgs,
+}
+
+impl FrameArgs {
+    /// What was asked for.
+    pub(super) fn frame(self) -> Frame {
+        self.frame.into()
+    }
 }
 
 impl SmilesOfArgs {

@@ -96,6 +96,37 @@ fn corpus(folder: &Folder, conformers: usize) {
     folder.file("corpus.jsonl", lines.join("\n") + "\n");
 }
 
+/// `--encoding fixed-2` is another spelling of `--decimals 2`: more decimals are cut. Where nobody names any, they are refused.
+#[test]
+fn an_encoding_that_is_named_cuts_decimals_as_the_option_does() {
+    let folder = Folder::new();
+    corpus(&folder, 20);
+    folder.drift(&["mine", "corpus.jsonl", "-o", "corpus.h5", "-q"]).done();
+    for input in ["corpus.jsonl", "corpus.h5"] {
+        let encoded = |more: [&str; 2]| {
+            let words = [&["encode", input, "-o", "-", "-q"], &more[..]].concat();
+            folder.drift(&words).done().text().to_owned()
+        };
+        let two = encoded(["--decimals", "2"]);
+        assert_eq!(encoded(["--encoding", "fixed-2"]), two);
+        assert_eq!(encoded(["--encoding", "stripped-2"]), two);
+    }
+    folder.drift(&["encode", "corpus.jsonl", "--encoding", "fixed-6", "-o", "six.jsonl", "-q"]).done();
+    folder.drift(&["encode", "six.jsonl", "-o", "-", "-q"]).refused_for("more than four decimals");
+    let four = folder.drift(&["encode", "six.jsonl", "--encoding", "fixed", "-o", "-", "-q"]).done();
+    assert_eq!(four.text(), folder.drift(&["encode", "corpus.jsonl", "-o", "-", "-q"]).done().text());
+    for (verb, field) in
+        [("mine corpus.jsonl", "axes"), ("fit --tokenizer qwen-like --corpus corpus.jsonl", "results")]
+    {
+        let said = |more: &str| {
+            let words: Vec<&str> = verb.split(' ').chain(more.split(' ')).chain(["--json", "-q"]).collect();
+            folder.drift(&words).done().json()[field].clone()
+        };
+        let dialect = if verb.starts_with("fit") { " --dialect fixed" } else { "" };
+        assert_eq!(said("--encoding fixed-2"), said(&format!("--decimals 2{dialect}")));
+    }
+}
+
 /// Runs `tests/python/encodings.py`.
 #[track_caller]
 fn by_numpy(folder: &Folder, arguments: &[&str]) -> String {

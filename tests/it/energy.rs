@@ -78,6 +78,44 @@ fn frames_go_in_and_energies_come_out() {
     );
 }
 
+/// Isomers are compared together with `--pool`, but the strain of each is measured from its own references.
+#[test]
+fn a_pooled_isomer_keeps_the_energies_of_its_own_references() {
+    let folder = Folder::new();
+    // The last fluorine lies on the other side of the double bond, or on the same one, at this x.
+    let answer = |mark: char, x: &str, y: &str| {
+        let before = "[F]<-1.1000,0.8000,0.0000>/[C]<0.0000,0.0000,0.0000>=[C]<1.3000,0.0000,0.0000>";
+        format!("{before}{mark}[F]<{x},{y},0.0000>")
+    };
+    let text = |smiles: &str, answer: String| {
+        json!({"smiles": smiles, "geom_smiles": "FC=CF", "text": format!("[CONFORMER]{answer}[/CONFORMER]")})
+            .to_string()
+            + "\n"
+    };
+    let trans = text("F/C=C/F", answer('/', "2.4000", "-0.8000"));
+    folder.file("texts.jsonl", trans + &text("F/C=C\\F", answer('\\', "2.4100", "0.8000")));
+    let reference = |answer: String| json!({ "embedded_smiles": answer }).to_string() + "\n";
+    let of_trans = reference(answer('/', "2.3000", "-0.8000"));
+    folder.file("references.jsonl", of_trans + &reference(answer('\\', "2.2000", "0.8000")));
+    let by_last = "awk '$1 == \"F\" {x = $2} $1 == \"F\" && NR % 6 == 0 {print 100 * x}'";
+    for pool in [&[][..], &["--pool"]] {
+        let more =
+            [&["--references", "references.jsonl", "--json", "--energy-list", "list.jsonl"], pool].concat();
+        let energy = audit(&folder, by_last, &more).good().json()["energy"].take();
+        assert_eq!(
+            (&energy["references"], &energy["total"]["with_energy"]),
+            (&json!(2), &json!(2)),
+            "{pool:?}"
+        );
+        let strains: Vec<f64> =
+            listed(&folder, "list.jsonl").iter().map(|row| row["strain"].as_f64().unwrap()).collect();
+        assert!(
+            (strains[0] - 10.0).abs() < 1e-9 && (strains[1] - 21.0).abs() < 1e-9,
+            "{pool:?}: {strains:?}"
+        );
+    }
+}
+
 #[test]
 fn answers_are_kept_and_a_run_goes_on() {
     let folder = Folder::new();

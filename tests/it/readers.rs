@@ -179,6 +179,32 @@ fn a_frame_holds_for_atoms_texts_and_stores() {
 }
 
 #[test]
+fn a_corpus_is_turned_for_every_verb_that_reads_one() {
+    let folder = Folder::new();
+    folder.file("texts.txt", HANDED);
+    folder.drift(&["encode", "texts.txt", "--frame", "first-atoms", "-o", "turned.jsonl", "--quiet"]).done();
+    let verbs = [
+        "fit --tokenizer qwen-like --dialect fixed --no-classes",
+        "encodings --tokenizer qwen-like --no-extensions --encoding fixed binned-v2:-13,13,0.104",
+        "train-tokenizer --base qwen-like --merges 4 -o extended",
+    ];
+    for verb in verbs {
+        let report = |corpus: &str, frame: &str| {
+            let words: Vec<&str> = verb.split(' ').collect();
+            let more = ["--corpus", corpus, "--frame", frame, "--json", "--quiet"];
+            let mut report = folder.drift(&[&words[..], &more].concat()).done().json();
+            let fields = report.as_object_mut().unwrap();
+            fields.remove("provenance");
+            std::fs::remove_dir_all(folder.path().join("extended")).ok();
+            report
+        };
+        let turned = report("turned.jsonl", "keep");
+        assert_eq!(report("texts.txt", "first-atoms"), turned, "{verb}");
+        assert_ne!(report("texts.txt", "keep"), turned, "{verb}");
+    }
+}
+
+#[test]
 fn a_model_learns_in_the_frame_that_is_asked_for() {
     let folder = Folder::new();
     folder.file("texts.txt", HANDED.repeat(40));

@@ -7,6 +7,7 @@ use super::Encoding;
 use super::decimal::{Precision, TrailingZeros};
 use super::definition::{Definition, NumberFormat, RoundTo, Slots};
 use super::index::{Bins, TailValues};
+use super::reading::Reading;
 
 /// The definition of decimals between brackets.
 const fn of_decimals(
@@ -81,6 +82,12 @@ impl AskedEncoding {
         let spaced = self.spaces.map_or(encoding, |spaces| encoding.with_spaces(spaces));
         let precise = self.precision.map_or(spaced, |precision| spaced.with_precision(precision));
         self.zeros.map_or(precise, |zeros| precise.with_zeros(zeros))
+    }
+
+    /// How texts are read: as `encoding`, but for what was asked for. Whoever names decimals wants no more of them, so digits beyond
+    /// are cut toward zero; where nobody does, numbers with more are refused, since they are probably those of another file.
+    pub fn reading(self, encoding: Encoding) -> Reading {
+        Reading::new(self.over(encoding)).cutting(self.precision.is_some() || self.encoding.is_some())
     }
 
     /// Whether nothing was asked for.

@@ -70,8 +70,11 @@ pub(super) fn report(
     inputs.extend(summary.inputs);
     skipped += summary.skipped;
     skipped_records.extend(summary.skipped_records);
+    // Isomers are not pooled here: a strain is the energy above conformers of the same molecule.
+    let energy = energy(plan, &files, references.as_ref(), job)?;
+    let is_compared = |skeleton: &str| total.generated.contains_key(skeleton);
+    let references = references.map(|read| read.pooled(&total.pools, is_compared, plan.max_atoms));
     let references = references.as_ref();
-    let energy = energy(plan, &files, references, job)?;
     let measured = measure(references, &files);
     let all = measured.as_deref().map(together);
     let whole = total.report("total", all.as_deref(), plan);
@@ -119,15 +122,13 @@ fn energy(
     energy_report(program, &answered, conformers, job).map(Some)
 }
 
-/// The references of all texts, those of isomers under the SMILES that pools them; none where none are given.
+/// The references of all texts, each under its own SMILES; none where none are given.
 fn read_references(plan: &AuditPlan, total: &Group, job: &Job) -> Result<Option<(References, ReadSummary)>> {
     if plan.references.is_empty() {
         return Ok(None);
     }
     let wanted: HashSet<&str> = total.generated.keys().chain(total.pools.keys()).map(|key| &**key).collect();
-    let (read, summary) = References::read(&corpus(plan), &wanted, job)?;
-    let is_compared = |skeleton: &str| total.generated.contains_key(skeleton);
-    Ok(Some((read.pooled(&total.pools, is_compared, plan.max_atoms), summary)))
+    References::read(&corpus(plan), &wanted, job).map(Some)
 }
 
 /// What the conformers of each group of each file are beside the references; none without references.
