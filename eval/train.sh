@@ -57,6 +57,39 @@ small_bins() {
     small small-bins "$tokenizer" 3000 --frame first-atoms --encoding "$encoding"
 }
 
+# Makes the tokenizer NAME, unless it is there, and prints where: NAME option…
+extended() {
+    local folder=$out/$1
+    shift
+    if [ ! -f "$folder/tokenizer.json" ]; then
+        drift train-tokenizer --base qwen-like "$@" -o "$folder" --quiet >&2
+    fi
+    printf '%s' "$folder"
+}
+
+# One of six that differ in nothing but how coordinates are written: a smaller model, as many updates of as many tokens: name
+by_encoding() {
+    local tokenizer encoding=fixed
+    case $1 in
+        by-fixed) tokenizer=qwen-like ;;
+        by-separate) tokenizer=$(extended tok-separate --kind separate --tokens-per-block 11) ;;
+        by-fused) tokenizer=$(extended tok-fused --kind fused --tokens-per-block 9) ;;
+        by-two) encoding=fixed-2 tokenizer=$(extended tok-two --encoding fixed-2 --kind fused --tokens-per-block 7) ;;
+        by-bins) encoding=binned-v2:-9.525,9.525,0.05 tokenizer=$(extended tok-bins --encoding "$encoding" --tokens-per-block 4) ;;
+        by-uniform)
+            encoding=$out/uniform256.json
+            python3 -c 'import json
+edges = [-9.6 + 19.2 * at / 256 for at in range(257)]
+print(json.dumps({"mode": "uniform", "L": -9.6, "H": 9.6, "n_bins": 256, "edges": edges}))' >"$encoding"
+            tokenizer=$(extended tok-uniform --encoding "$encoding" --tokens-per-block 4)
+            ;;
+    esac
+    small_corpus
+    model "$1" --corpus "$out/small-train.jsonl.gz" --arch qwen3 --tokenizer "$tokenizer" --encoding "$encoding" --frame first-atoms \
+        --hidden 128 --layers 4 --heads 4 --kv-heads 2 --head-dim 32 --intermediate 352 --steps 1500 --warmup 100 \
+        --learning-rate 3e-3 --optimizer muon --noise 0.002
+}
+
 mkdir -p "$out"
 # candle asks for the number of processors around each product unless it is set; training is on threads of its own.
 export RAYON_NUM_THREADS=${RAYON_NUM_THREADS:-2}
@@ -68,6 +101,7 @@ for name in "${@:-qwen-like}"; do
         first-atoms) small first-atoms qwen-like 3600 --fine-weight 0.2 --frame first-atoms ;;
         llama-like) train $name-begun llama llama-like 600 3000 && go_on $name $name-begun ;;
         small-bins) small_bins ;;
+        by-fixed | by-separate | by-fused | by-two | by-bins | by-uniform) by_encoding "$name" ;;
         *) echo "no recipe for $name" >&2; exit 2 ;;
     esac
 done

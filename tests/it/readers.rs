@@ -186,9 +186,10 @@ fn a_corpus_is_turned_for_every_verb_that_reads_one() {
     let verbs = [
         "fit --tokenizer qwen-like --dialect fixed --no-classes",
         "encodings --tokenizer qwen-like --no-extensions --encoding fixed binned-v2:-13,13,0.104",
-        "train-tokenizer --base qwen-like --merges 4 -o extended",
+        // Checks 10 MB of text each time.
+        "train-tokenizer --base qwen-like --tokens-per-block 9 --range 1 -o extended",
     ];
-    for verb in verbs {
+    for verb in verbs.into_iter().filter(|verb| cfg!(all_tests) || !verb.starts_with("train-tokenizer")) {
         let report = |corpus: &str, frame: &str| {
             let words: Vec<&str> = verb.split(' ').collect();
             let more = ["--corpus", corpus, "--frame", frame, "--json", "--quiet"];
