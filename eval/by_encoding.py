@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """The table of eval/README.md in which models differ in nothing but the encoding they write.
 
-    eval/by_encoding.py RECORD.json ENCODINGS.json
+    eval/by_encoding.py RECORD.json ENCODINGS.json CORPUS.jsonl.gz
 
 RECORD.json is what `drift eval --likelihood` wrote of the six models of `eval/train.sh OUT by-…`, ENCODINGS.json what `drift encodings --json`
-says of the same molecules. Nats of two encodings compare only per volume: a text says in which cell a coordinate lies, and the log of
-the cell's volume is added. Prints Markdown, and how far the order by each column of `drift encodings` is that of the models (Kendall's tau).
+says of CORPUS, the molecules of both. Nats of two encodings compare only per volume: a text says in which cell a coordinate lies, and the
+log of the cell's width in Å is added for each coordinate. The first atoms span the frame, so six coordinates are 0 in every text; the
+other 3n - 6 count. Prints Markdown, and how far the order by a column of `drift encodings` is that of the models (Kendall's tau).
 """
 
+import gzip
 import itertools
 import json
+import math
 import pathlib
 import sys
 
@@ -37,6 +40,15 @@ def row_of(rows, encoding, tokens):
     raise SystemExit(f"no row of {encoding} with {tokens} tokens a block")
 
 
+def free_coordinates(corpus):
+    """The mean of 3n - 6 over the molecules of a corpus, as nats are averaged."""
+    atoms = {}
+    with gzip.open(corpus, "rt") as lines:
+        for row in map(json.loads, lines):
+            atoms[row["canonical_smiles"]] = row["embedded_smiles"].count("<")
+    return sum(3 * n - 6 for n in atoms.values()) / len(atoms)
+
+
 def share(value, interval):
     return f"{100 * value:.1f} [{100 * interval['low']:.1f}, {100 * interval['high']:.1f}]"
 
@@ -52,6 +64,9 @@ def tau(one, other):
 
 def main():
     record, encodings = (json.loads(pathlib.Path(path).read_text()) for path in sys.argv[1:3])
+    free = free_coordinates(sys.argv[3])
+    # The report adds up the logs of all 3n widths; of four decimals each is 0.0001 Å.
+    all_coordinates = row_of(encodings["rows"], "fixed", None)["cell_nats"] / math.log(1e-4)
     runs = {run["model"]: run for run in record["runs"] if run["lp"] == "automaton"}
     nats = {one["model"]: one["nats_per_conformer"] for one in record["likelihoods"]}
     print(
@@ -63,13 +78,14 @@ def main():
     for model, encoding, tokens, name in MODELS:
         row, run = row_of(encodings["rows"], encoding, tokens), runs[model]
         text, intervals, geometry = nats[model], run["chemistry_intervals"], run["geometry"]
-        density = text["mean"] + row["cell_nats"]
+        cells = row["cell_nats"] / all_coordinates * free
+        density = text["mean"] + cells
         coverage, error = run["thresholds"][0], geometry["bond_length_error_angstrom"]
         valid = run["valid"] / run["samples"]
         stereo = run["stereocentres_right"] / run["stereocentres"]
         print(
             f"| {name} | {row['tokens_per_conformer']:.0f}, {row['passes_per_conformer']:.0f} "
-            f"| {density:.1f} [{text['interval']['low'] + row['cell_nats']:.1f}, {text['interval']['high'] + row['cell_nats']:.1f}] "
+            f"| {density:.1f} [{text['interval']['low'] + cells:.1f}, {text['interval']['high'] + cells:.1f}] "
             f"| {share(valid, intervals['valid'])} | {share(stereo, intervals['stereocentres_right'])} "
             f"| {100 * run['clashing'] / run['samples']:.1f} "
             f"| {error['mean']:.3f} [{error['interval']['low']:.3f}, {error['interval']['high']:.3f}] "

@@ -23,7 +23,7 @@ use tokenizers::{PreTokenizedString, PreTokenizerWrapper, Tokenizer as HfTokeniz
 
 use crate::support::{First, Folder, python_with};
 
-fn fixture(name: &str) -> PathBuf {
+pub(crate) fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizers").join(name)
 }
 
@@ -255,7 +255,7 @@ fn pieces(pre_tokenizer: &PreTokenizerWrapper, text: &str) -> Vec<String> {
 }
 
 /// Pre-tokenizers and models as makers distribute them, in place of GPT-2's.
-fn makers() -> Vec<(&'static str, Value)> {
+pub(crate) fn makers() -> Vec<(&'static str, Value)> {
     let level = |regex: bool| json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": regex });
     let digits = |each: bool| json!({ "type": "Digits", "individual_digits": each });
     let split = |pattern: Value, behavior: &str, invert: bool| json!({ "type": "Split", "pattern": pattern, "behavior": behavior, "invert": invert });

@@ -17,6 +17,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use serde_json::Value;
 
+use crate::bases::{fixture, makers};
 use crate::support::{Folder, more, python_with};
 
 /// The encodings that users train on, and one of each kind that a file can say.
@@ -245,6 +246,28 @@ fn followed_both_ways(tokenizer: &Arc<Tokenizer>, encoding: Encoding, rounds: us
     }
 }
 
+/// GPT-2's model, which has a token for some numbers and several for others, behind the pre-tokenizers of makers: Falcon's cuts digits in
+/// threes, so `9570` is `957` and `0`, and `95|7|0` is legal although `7` and `0` merge elsewhere.
+#[test]
+fn pre_tokenizers_of_makers_are_followed() {
+    let (_, json) = Tokenizer::load_with_json(&fixture("gpt2-like")).unwrap();
+    let mut threes = 0;
+    for (name, pre_tokenizer) in makers() {
+        let mut json: Value = serde_json::from_slice(&json).unwrap();
+        json["pre_tokenizer"] = pre_tokenizer;
+        let bytes = serde_json::to_vec(&json).unwrap();
+        let source = drift::io::hash_bytes(name, &bytes);
+        let tokenizer = Arc::new(Tokenizer::from_bytes(name, source, &bytes).unwrap());
+        for encoding in ["fixed", "stripped", "fixed-6", "binned-v1:-21,21,0.042,3", "binned-v2:-13,13,0.104"]
+        {
+            followed_both_ways(&tokenizer, encoding.parse().unwrap(), 10);
+        }
+        let cut_in_two = |number: &u32| tokenizer.model_ids(&format!("{number:03}")).unwrap().len() > 1;
+        threes += (name == "falcon") as usize * (0..1_000).filter(cut_in_two).count();
+    }
+    assert!(threes > 0, "the fixture has to have numbers of three digits that are several tokens");
+}
+
 /// The embedded tokenizers, and the shared ones where they are.
 fn tokenizers() -> Vec<Arc<Tokenizer>> {
     let mut all = Tokenizer::embedded().unwrap();
@@ -305,7 +328,17 @@ fn every_encoding_is_followed_at_length() {
     let folder = Folder::new();
     let mut all = tokenizers();
     if let Some(shared) = more() {
-        let names = ["qwen3", "llama-3.2", "cl100k", "dolma2", "gemma3", "roberta", "galactica"];
+        let names = [
+            "qwen3",
+            "llama-3.2",
+            "cl100k",
+            "dolma2",
+            "gemma3",
+            "roberta",
+            "galactica",
+            "falcon",
+            "chemllama2",
+        ];
         let load = |name| Arc::new(Tokenizer::load(&shared.join("tokenizers").join(name)).unwrap());
         all.extend(names.map(load));
     }

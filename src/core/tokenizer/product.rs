@@ -6,7 +6,9 @@
 //! and is encoded so behind it, if some end can still be reached by the same rule: without that, Llama's `12` would look legal
 //! inside of four decimals, which no tokenisation leads out of.
 //!
-//! A pair is asked in its context: behind the text that led to it first, in a slot. Where added tokens could stand in a slot
+//! A pair is asked in its context: behind the text that led to it first, in a slot. A pre-tokenizer may cut between two neighbours that
+//! merge elsewhere: Falcon's cuts digits in threes, so `9570` is `957` and `0`, and where `957` is `95` and `7`, `0` stands behind a `7`
+//! with which it would merge. There a state also knows how many digits of a group were written. Where added tokens could stand in a slot
 //! (bins as tokens), they are matched before everything else, as whole strings from the left, which neighbours do not show. There a
 //! state also holds the last characters that belong to no added token, as many as one could begin with.
 
@@ -25,6 +27,8 @@ struct Place {
     last: Option<u32>,
     /// The last characters behind the last added token, where there could be one.
     open: Vec<u8>,
+    /// How many digits of the last group were written; always 0 where tokens themselves say where groups end.
+    digits: usize,
 }
 
 /// A way from the start to a place: what is asked of the encoder.
@@ -45,7 +49,9 @@ pub struct SlotProduct<'a> {
     /// Those that were added, by id, and the characters of the longest.
     added: HashMap<u32, usize>,
     longest_added: usize,
-    pairs: HashMap<(Option<u32>, u32), bool>,
+    /// How many digits the pre-tokenizer puts in one piece, where states have to count them.
+    group: Option<usize>,
+    pairs: HashMap<(Option<u32>, u32, usize), bool>,
     known: HashMap<Place, Option<StateId>>,
 }
 
@@ -77,8 +83,9 @@ impl<'a> SlotProduct<'a> {
         candidates.sort();
         let longest_added = added.values().copied().max().unwrap_or(0);
         let before = (before.to_owned(), tokenizer.ids(before)?);
+        let group = digit_group(tokenizer)?;
         let (pairs, known) = (HashMap::new(), HashMap::new());
-        Ok(SlotProduct { tokenizer, dfa, before, candidates, added, longest_added, pairs, known })
+        Ok(SlotProduct { tokenizer, dfa, before, candidates, added, longest_added, group, pairs, known })
     }
 
     /// The state where slots begin, which end so; none if no tokenisation leads through one.
@@ -92,7 +99,7 @@ impl<'a> SlotProduct<'a> {
     ) -> Result<Option<StateId>> {
         // Ids of another call are of its states, and of slots that end as it was asked.
         self.known.clear();
-        let place = Place { state: self.dfa.start(), last: None, open: Vec::new() };
+        let place = Place { state: self.dfa.start(), last: None, open: Vec::new(), digits: 0 };
         self.state(states, end, place, &Way::default())
     }
 
@@ -117,8 +124,9 @@ impl<'a> SlotProduct<'a> {
             }
             let text = &self.candidates[at].1;
             let next = Way { text: format!("{}{text}", way.text), ids: [&way.ids[..], &[id]].concat() };
-            let open = self.open_behind(&place, id, text);
-            if let Some(then) = self.state(states, slot_end, Place { state, last: Some(id), open }, &next)? {
+            let (open, digits) = (self.open_behind(&place, id, text), self.digits_behind(&place, text));
+            let then = Place { state, last: Some(id), open, digits };
+            if let Some(then) = self.state(states, slot_end, then, &next)? {
                 edges.push((id, then));
             }
         }
@@ -146,10 +154,18 @@ impl<'a> SlotProduct<'a> {
         open.split_off(open.len() - kept)
     }
 
+    /// The digits of the last group behind a token.
+    fn digits_behind(&self, place: &Place, text: &str) -> usize {
+        let Some(group) = self.group else { return 0 };
+        let run = text.bytes().rev().take_while(u8::is_ascii_digit).count();
+        let before = if run == text.len() { place.digits } else { 0 };
+        (before + run) % group
+    }
+
     /// Whether the encoder writes a candidate behind what led to a place.
     fn follows(&mut self, place: &Place, way: &Way, candidate: usize) -> Result<bool> {
         let (id, text) = &self.candidates[candidate];
-        let pair = (place.last, *id);
+        let pair = (place.last, *id, place.digits);
         // Neighbours decide, but for added tokens.
         if self.longest_added == 0
             && let Some(known) = self.pairs.get(&pair)
@@ -164,4 +180,21 @@ impl<'a> SlotProduct<'a> {
         self.pairs.insert(pair, follows);
         Ok(follows)
     }
+}
+
+/// How many digits, from the left, the pre-tokenizer puts in one piece; none where a piece holds one or all of them, and where every
+/// piece is one token, which says itself where it ends (Llama 3's and those of OpenAI).
+fn digit_group(tokenizer: &Tokenizer) -> Result<Option<usize>> {
+    let pieces = tokenizer.pre_tokens(".01234567890123")?;
+    let is_digits = |piece: &&String| piece.bytes().all(|byte| byte.is_ascii_digit());
+    let lengths: Vec<usize> = pieces.iter().filter(is_digits).map(String::len).collect();
+    let [group, middle @ .., last] = lengths.as_slice() else { return Ok(None) };
+    if *group < 2 || last > group || middle.iter().any(|length| length != group) {
+        return Ok(None);
+    }
+    let is_one_token =
+        |number: usize| tokenizer.model_ids(&format!("{number:0group$}")).is_some_and(|ids| ids.len() == 1);
+    // No vocabulary has all numbers of five digits.
+    let is_told_by_tokens = *group < 5 && (0..10_usize.pow(*group as u32)).all(is_one_token);
+    Ok((!is_told_by_tokens).then_some(*group))
 }
