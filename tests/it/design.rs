@@ -300,6 +300,7 @@ fn random_texts(
 }
 
 #[test]
+#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn the_command_makes_constant_blocks_of_three_decimals() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("three");
@@ -329,6 +330,7 @@ fn the_command_makes_constant_blocks_of_three_decimals() {
 }
 
 #[test]
+#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn stripped_blocks_of_three_decimals_are_constant_too() {
     let reading = Reading::new("fixed-3".parse().unwrap()).cutting(true);
     let corpus = Embedded { reading, ..Embedded::default() };
