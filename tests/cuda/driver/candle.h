@@ -15,6 +15,24 @@ template <class T> T argument(const void *const *arguments, size_t at) {
     return value;
 }
 
+// Numbers of bf16: computed with as floats, and rounded to the nearest where they are kept, of two as near to the even one.
+struct Bfloat {
+    uint16_t bits;
+
+    Bfloat() = default;
+    Bfloat(float value) {
+        uint32_t whole;
+        memcpy(&whole, &value, sizeof whole);
+        bits = value != value ? 0x7fff : (whole + 0x7fff + (whole >> 16 & 1)) >> 16;
+    }
+    operator float() const {
+        uint32_t whole = (uint32_t)bits << 16;
+        float value;
+        memcpy(&value, &whole, sizeof value);
+        return value;
+    }
+};
+
 // Numbers of the device; `has` says whether one is there, with a line if it is not.
 template <class T> class Numbers {
   public:

@@ -1,4 +1,4 @@
-// The kernels of candle by which a whole model is computed in f32: what runs where drift's own kernels do not.
+// The kernels of candle by which a whole model is computed in f32 and bf16: what runs where drift's own kernels do not.
 #include "candle.h"
 
 #include <cmath>
@@ -22,12 +22,12 @@ template <class T, class To> static KernelOfCandle of_two(To (*function)(T, T)) 
 }
 
 // (numbers, dims, sizes and strides, from, to, …)
-static KernelOfCandle of_one(float (*function)(float, float, float), bool has_factors) {
+template <class T> static KernelOfCandle of_one(float (*function)(float, float, float), bool has_factors) {
     return [=](const unsigned(&)[3], unsigned, const void *const *arguments) -> int {
         Places places(arguments, 0, 1);
-        Numbers<float> from(arguments, 3), to(arguments, 4);
-        float multiplied = has_factors ? argument<float>(arguments, 5) : 0;
-        float added = has_factors ? argument<float>(arguments, 6) : 0;
+        Numbers<T> from(arguments, 3), to(arguments, 4);
+        float multiplied = has_factors ? (float)argument<T>(arguments, 5) : 0;
+        float added = has_factors ? (float)argument<T>(arguments, 6) : 0;
         if (int code = places.check_list()) return code;
         for (size_t i = 0; i < places.numbers; i++) {
             if (!from.has(places[i]) || !to.has(i)) return ILLEGAL_ADDRESS;
@@ -38,10 +38,10 @@ static KernelOfCandle of_one(float (*function)(float, float, float), bool has_fa
 }
 
 // (numbers, dims, sizes and strides, conditions, then, else, to)
-static int where(const unsigned (&)[3], unsigned, const void *const *arguments) {
+template <class T> static int where(const unsigned (&)[3], unsigned, const void *const *arguments) {
     Places conditions(arguments, 0, 3), thens(arguments, 1, 3), elses(arguments, 2, 3);
     Numbers<uint8_t> condition(arguments, 3);
-    Numbers<float> then(arguments, 4), otherwise(arguments, 5), to(arguments, 6);
+    Numbers<T> then(arguments, 4), otherwise(arguments, 5), to(arguments, 6);
     if (int code = conditions.check_list()) return code;
     for (size_t i = 0; i < conditions.numbers; i++) {
         if (!condition.has(conditions[i]) || !to.has(i)) return ILLEGAL_ADDRESS;
@@ -69,9 +69,9 @@ template <class T> static int index_select(const unsigned (&)[3], unsigned, cons
 }
 
 // scatter(ids, from, to, left, size of the dimension there, and here, right)
-static int scatter(const unsigned (&)[3], unsigned, const void *const *arguments) {
+template <class T> static int scatter(const unsigned (&)[3], unsigned, const void *const *arguments) {
     Numbers<uint32_t> ids(arguments, 0);
-    Numbers<float> from(arguments, 1), to(arguments, 2);
+    Numbers<T> from(arguments, 1), to(arguments, 2);
     size_t sizes[4];
     for (size_t i = 0; i < 4; i++) sizes[i] = argument<size_t>(arguments, i + 3);
     auto [left, from_size, to_size, right] = sizes;
@@ -88,8 +88,8 @@ static int scatter(const unsigned (&)[3], unsigned, const void *const *arguments
 }
 
 // rmsnorm(from, to, weights, columns, threads, epsilon), a block for each row
-static int norm(const unsigned (&grid)[3], unsigned, const void *const *arguments) {
-    Numbers<float> from(arguments, 0), to(arguments, 1), weights(arguments, 2);
+template <class T> static int norm(const unsigned (&grid)[3], unsigned, const void *const *arguments) {
+    Numbers<T> from(arguments, 0), to(arguments, 1), weights(arguments, 2);
     size_t columns = argument<int>(arguments, 3);
     float epsilon = argument<float>(arguments, 5);
     if (!from.has(grid[0] * columns - 1) || !to.has(grid[0] * columns - 1)) return ILLEGAL_ADDRESS;
@@ -104,22 +104,26 @@ static int norm(const unsigned (&grid)[3], unsigned, const void *const *argument
 }
 
 // softmax(from, to, columns), a block for each row
-static int softmax(const unsigned (&grid)[3], unsigned, const void *const *arguments) {
-    Numbers<float> from(arguments, 0), to(arguments, 1);
+template <class T> static int softmax(const unsigned (&grid)[3], unsigned, const void *const *arguments) {
+    Numbers<T> from(arguments, 0), to(arguments, 1);
     size_t columns = argument<int>(arguments, 2);
     if (!from.has(grid[0] * columns - 1) || !to.has(grid[0] * columns - 1)) return ILLEGAL_ADDRESS;
     for (size_t start = 0; start < grid[0] * columns; start += columns) {
         float most = -INFINITY, sum = 0;
-        for (size_t i = 0; i < columns; i++) most = std::fmax(most, from[start + i]);
-        for (size_t i = 0; i < columns; i++) sum += to[start + i] = std::exp(from[start + i] - most);
-        for (size_t i = 0; i < columns; i++) to[start + i] *= 1 / sum;
+        for (size_t i = 0; i < columns; i++) most = std::fmax(most, (float)from[start + i]);
+        for (size_t i = 0; i < columns; i++) {
+            float value = std::exp(from[start + i] - most);
+            sum += value;
+            to[start + i] = value;
+        }
+        for (size_t i = 0; i < columns; i++) to[start + i] = to[start + i] * (1 / sum);
     }
     return SUCCESS;
 }
 
 // rope_thd(from, cosines, sines, to, batch, tokens, heads, size of a head, whether each of the batch has angles of its own)
-static int rotate(const unsigned (&)[3], unsigned, const void *const *arguments) {
-    Numbers<float> from(arguments, 0), cosines(arguments, 1), sines(arguments, 2), to(arguments, 3);
+template <class T> static int rotate(const unsigned (&)[3], unsigned, const void *const *arguments) {
+    Numbers<T> from(arguments, 0), cosines(arguments, 1), sines(arguments, 2), to(arguments, 3);
     size_t sizes[4];
     for (size_t i = 0; i < 4; i++) sizes[i] = argument<uint32_t>(arguments, i + 4);
     auto [batch, tokens, heads, dim] = sizes;
@@ -138,20 +142,34 @@ static int rotate(const unsigned (&)[3], unsigned, const void *const *arguments)
     return SUCCESS;
 }
 
+static float affine(float x, float multiplied, float added) { return x * multiplied + added; }
+
+static float silu(float x, float, float) { return x / (1 + std::exp(-x)); }
+
 KernelOfCandle kernel_of_model(const std::string &name) {
     static const std::map<std::string, KernelOfCandle> kernels = {
         {"badd_f32", of_two<float, float>([](float x, float y) { return x + y; })},
+        {"badd_bf16", of_two<Bfloat, Bfloat>([](Bfloat x, Bfloat y) { return Bfloat((float)x + (float)y); })},
         {"bmul_f32", of_two<float, float>([](float x, float y) { return x * y; })},
+        {"bmul_bf16", of_two<Bfloat, Bfloat>([](Bfloat x, Bfloat y) { return Bfloat((float)x * (float)y); })},
         {"le_u32", of_two<uint32_t, uint8_t>([](uint32_t x, uint32_t y) { return (uint8_t)(x <= y); })},
-        {"affine_f32", of_one([](float x, float multiplied, float added) { return x * multiplied + added; }, true)},
-        {"usilu_f32", of_one([](float x, float, float) { return x / (1 + std::exp(-x)); }, false)},
-        {"where_u8_f32", where},
+        {"affine_f32", of_one<float>(affine, true)},
+        {"affine_bf16", of_one<Bfloat>(affine, true)},
+        {"usilu_f32", of_one<float>(silu, false)},
+        {"usilu_bf16", of_one<Bfloat>(silu, false)},
+        {"where_u8_f32", where<float>},
+        {"where_u8_bf16", where<Bfloat>},
         {"is_u32_f32", index_select<float>},
+        {"is_u32_bf16", index_select<Bfloat>},
         {"is_u32_u32", index_select<uint32_t>},
-        {"s_u32_f32", scatter},
-        {"rmsnorm_f32", norm},
-        {"softmax_f32", softmax},
-        {"rope_thd_f32", rotate},
+        {"s_u32_f32", scatter<float>},
+        {"s_u32_bf16", scatter<Bfloat>},
+        {"rmsnorm_f32", norm<float>},
+        {"rmsnorm_bf16", norm<Bfloat>},
+        {"softmax_f32", softmax<float>},
+        {"softmax_bf16", softmax<Bfloat>},
+        {"rope_thd_f32", rotate<float>},
+        {"rope_thd_bf16", rotate<Bfloat>},
     };
     auto found = kernels.find(name);
     return found == kernels.end() ? nullptr : found->second;
