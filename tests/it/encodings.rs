@@ -252,14 +252,17 @@ fn followed_both_ways(tokenizer: &Arc<Tokenizer>, encoding: Encoding, rounds: us
 fn pre_tokenizers_of_makers_are_followed() {
     let (_, json) = Tokenizer::load_with_json(&fixture("gpt2-like")).unwrap();
     let mut threes = 0;
-    for (name, pre_tokenizer) in makers() {
+    // All of them take a minute.
+    for (name, pre_tokenizer) in makers().into_iter().filter(|(name, _)| cfg!(all_tests) || *name == "falcon")
+    {
         let mut json: Value = serde_json::from_slice(&json).unwrap();
         json["pre_tokenizer"] = pre_tokenizer;
         let bytes = serde_json::to_vec(&json).unwrap();
         let source = drift::io::hash_bytes(name, &bytes);
         let tokenizer = Arc::new(Tokenizer::from_bytes(name, source, &bytes).unwrap());
-        for encoding in ["fixed", "stripped", "fixed-6", "binned-v1:-21,21,0.042,3", "binned-v2:-13,13,0.104"]
-        {
+        let encodings =
+            ["fixed", "binned-v2:-13,13,0.104", "stripped", "fixed-6", "binned-v1:-21,21,0.042,3"];
+        for encoding in &encodings[..if cfg!(all_tests) { 5 } else { 2 }] {
             followed_both_ways(&tokenizer, encoding.parse().unwrap(), 10);
         }
         let cut_in_two = |number: &u32| tokenizer.model_ids(&format!("{number:03}")).unwrap().len() > 1;
