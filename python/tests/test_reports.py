@@ -75,6 +75,13 @@ def test_fit_is_the_programs(drift: Drift, corpus: Path, tmp_path: Path) -> None
     assert [candidate in row.values() for row in report.rows("results", "candidates")].count(True) == 1
 
 
+def test_a_corpus_is_turned_into_a_frame(drift: Drift, corpus: Path) -> None:
+    report = moldrift.fit(corpus, "qwen-like", dialect="fixed", classes=False, frame="first-atoms")
+    arguments = ["--corpus", corpus, "--tokenizer", "qwen-like", "--dialect", "fixed", "--no-classes"]
+    same(report, drift("fit", *arguments, "--frame", "first-atoms", "--json").stdout)
+    assert report != moldrift.fit(corpus, "qwen-like", dialect="fixed", classes=False)
+
+
 def test_mine_is_the_programs(drift: Drift, conformers: Path, tmp_path: Path) -> None:
     mine, theirs = tmp_path / "mine.h5", tmp_path / "theirs.h5"
     report = moldrift.mine(conformers, output=mine, frame="principal")
