@@ -41,21 +41,16 @@ small_corpus() {
     fi
 }
 
-small() { # name tokenizer steps option...
+# What differs in nothing but its text: name tokenizer steps option...
+small() {
     local name=$1 tokenizer=$2 steps=$3
     shift 3
     small_corpus
-    model "$name" --corpus "$out/small-train.jsonl.gz" --arch qwen3 --tokenizer "$tokenizer" --hidden 192 --layers 5 --heads 4 \
-        --kv-heads 2 --head-dim 48 --intermediate 512 --steps "$steps" --learning-rate 3e-3 --optimizer muon --noise 0.002 "$@"
+    model "$name" --corpus "$out/small-train.jsonl.gz" --arch qwen3 --tokenizer "$tokenizer" --heads 4 --kv-heads 2 --steps "$steps" \
+        --learning-rate 3e-3 --optimizer muon --noise 0.002 "$@"
 }
-
-small_bins() {
-    local encoding=binned-v2:-9.525,9.525,0.05 tokenizer=$out/small-bins-tokenizer
-    if [ ! -f "$tokenizer/tokenizer.json" ]; then
-        drift train-tokenizer --base qwen-like --encoding "$encoding" --tokens-per-block 4 -o "$tokenizer"
-    fi
-    small small-bins "$tokenizer" 3000 --frame first-atoms --encoding "$encoding"
-}
+wide=(--hidden 192 --layers 5 --head-dim 48 --intermediate 512)
+narrow=(--hidden 128 --layers 4 --head-dim 32 --intermediate 352)
 
 # Makes the tokenizer NAME, unless it is there, and prints where: NAME option…
 extended() {
@@ -67,7 +62,13 @@ extended() {
     printf '%s' "$folder"
 }
 
-# One of six that differ in nothing but how coordinates are written: a smaller model, as many updates of as many tokens: name
+bins=binned-v2:-9.525,9.525,0.05
+
+small_bins() {
+    small small-bins "$(extended small-bins-tokenizer --encoding "$bins" --tokens-per-block 4)" 3000 "${wide[@]}" --frame first-atoms --encoding "$bins"
+}
+
+# One of six that differ in nothing but how coordinates are written: name
 by_encoding() {
     local tokenizer encoding=fixed
     case $1 in
@@ -75,7 +76,7 @@ by_encoding() {
         by-separate) tokenizer=$(extended tok-separate --kind separate --tokens-per-block 11) ;;
         by-fused) tokenizer=$(extended tok-fused --kind fused --tokens-per-block 9) ;;
         by-two) encoding=fixed-2 tokenizer=$(extended tok-two --encoding fixed-2 --kind fused --tokens-per-block 7) ;;
-        by-bins) encoding=binned-v2:-9.525,9.525,0.05 tokenizer=$(extended tok-bins --encoding "$encoding" --tokens-per-block 4) ;;
+        by-bins) encoding=$bins tokenizer=$(extended small-bins-tokenizer --encoding "$bins" --tokens-per-block 4) ;;
         by-uniform)
             encoding=$out/uniform256.json
             python3 -c 'import json
@@ -84,10 +85,7 @@ print(json.dumps({"mode": "uniform", "L": -9.6, "H": 9.6, "n_bins": 256, "edges"
             tokenizer=$(extended tok-uniform --encoding "$encoding" --tokens-per-block 4)
             ;;
     esac
-    small_corpus
-    model "$1" --corpus "$out/small-train.jsonl.gz" --arch qwen3 --tokenizer "$tokenizer" --encoding "$encoding" --frame first-atoms \
-        --hidden 128 --layers 4 --heads 4 --kv-heads 2 --head-dim 32 --intermediate 352 --steps 1500 --warmup 100 \
-        --learning-rate 3e-3 --optimizer muon --noise 0.002
+    small "$1" "$tokenizer" 1500 "${narrow[@]}" --frame first-atoms --encoding "$encoding"
 }
 
 mkdir -p "$out"
@@ -96,9 +94,9 @@ export RAYON_NUM_THREADS=${RAYON_NUM_THREADS:-2}
 for name in "${@:-qwen-like}"; do
     case $name in
         # The third and fourth decimals are nearly random: with their whole weight the others are learned later.
-        qwen-like) small qwen-like qwen-like 3600 --fine-weight 0.2 ;;
+        qwen-like) small qwen-like qwen-like 3600 "${wide[@]}" --fine-weight 0.2 ;;
         # Not shipped: differs from qwen-like in nothing but the frame.
-        first-atoms) small first-atoms qwen-like 3600 --fine-weight 0.2 --frame first-atoms ;;
+        first-atoms) small first-atoms qwen-like 3600 "${wide[@]}" --fine-weight 0.2 --frame first-atoms ;;
         llama-like) train $name-begun llama llama-like 600 3000 && go_on $name $name-begun ;;
         small-bins) small_bins ;;
         by-fixed | by-separate | by-fused | by-two | by-bins | by-uniform) by_encoding "$name" ;;

@@ -96,23 +96,13 @@ pub(super) struct FrameArgs {
 
 /// The frame of coordinates.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-pub(super) enum FrameArg {
+enum FrameArg {
     /// As in the file
     Keep,
     /// The centre of mass at the origin, the principal axes on x (longest), y and z
     Principal,
     /// The first heavy atom of the text at the origin, the second on x, the next one off their line in the plane of x and y
     FirstAtoms,
-}
-
-impl From<FrameArg> for Frame {
-    fn from(frame: FrameArg) -> Self {
-        match frame {
-            FrameArg::Keep => Frame::Keep,
-            FrameArg::Principal => Frame::Principal,
-            FrameArg::FirstAtoms => Frame::FirstAtoms,
-        }
-    }
 }
 
 /// Which SMILES belongs to a molecule of a file without text.
@@ -174,7 +164,11 @@ pub(super) struct SmilesOfArgs {
 impl FrameArgs {
     /// What was asked for.
     pub(super) fn frame(self) -> Frame {
-        self.frame.into()
+        match self.frame {
+            FrameArg::Keep => Frame::Keep,
+            FrameArg::Principal => Frame::Principal,
+            FrameArg::FirstAtoms => Frame::FirstAtoms,
+        }
     }
 }
 

@@ -251,7 +251,6 @@ fn followed_both_ways(tokenizer: &Arc<Tokenizer>, encoding: Encoding, rounds: us
 #[test]
 fn pre_tokenizers_of_makers_are_followed() {
     let (_, json) = Tokenizer::load_with_json(&fixture("gpt2-like")).unwrap();
-    let mut threes = 0;
     // All of them take a minute.
     for (name, pre_tokenizer) in makers().into_iter().filter(|(name, _)| cfg!(all_tests) || *name == "falcon")
     {
@@ -265,10 +264,9 @@ fn pre_tokenizers_of_makers_are_followed() {
         for encoding in &encodings[..if cfg!(all_tests) { 5 } else { 2 }] {
             followed_both_ways(&tokenizer, encoding.parse().unwrap(), 10);
         }
-        let cut_in_two = |number: &u32| tokenizer.model_ids(&format!("{number:03}")).unwrap().len() > 1;
-        threes += (name == "falcon") as usize * (0..1_000).filter(cut_in_two).count();
+        let mut threes = (0..1_000).map(|number| tokenizer.model_ids(&format!("{number:03}")).unwrap());
+        assert!(threes.any(|ids| ids.len() > 1), "some numbers of three digits have to be several tokens");
     }
-    assert!(threes > 0, "the fixture has to have numbers of three digits that are several tokens");
 }
 
 /// The embedded tokenizers, and the shared ones where they are.

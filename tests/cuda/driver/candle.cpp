@@ -12,26 +12,15 @@ static size_t size_of(const std::string &type) {
 
 static float to_float(const char *from, const std::string &type) {
     if (type == "u32") return *(const uint32_t *)from;
-    uint32_t bits;
-    if (type == "bf16") {
-        bits = (uint32_t) * (const uint16_t *)from << 16;
-    } else {
-        memcpy(&bits, from, 4);
-    }
-    float number;
-    memcpy(&number, &bits, 4);
-    return number;
+    return type == "bf16" ? (float)*(const Bfloat *)from : *(const float *)from;
 }
 
 static void of_float(char *to, const std::string &type, float number) {
-    uint32_t bits;
-    memcpy(&bits, &number, 4);
     if (type == "f32") {
-        memcpy(to, &bits, 4);
-        return;
+        *(float *)to = number;
+    } else {
+        *(Bfloat *)to = number;
     }
-    uint16_t upper = number == number ? (bits + 0x7fff + (bits >> 16 & 1)) >> 16 : bits >> 16 | 0x40;
-    memcpy(to, &upper, 2);
 }
 
 // copy2d(from, to, rows, columns, from one row to the next there, and here)

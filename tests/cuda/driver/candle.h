@@ -23,7 +23,7 @@ struct Bfloat {
     Bfloat(float value) {
         uint32_t whole;
         memcpy(&whole, &value, sizeof whole);
-        bits = value != value ? 0x7fff : (whole + 0x7fff + (whole >> 16 & 1)) >> 16;
+        bits = value == value ? (whole + 0x7fff + (whole >> 16 & 1)) >> 16 : whole >> 16 | 0x40;
     }
     operator float() const {
         uint32_t whole = (uint32_t)bits << 16;

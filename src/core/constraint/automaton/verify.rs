@@ -34,10 +34,7 @@ pub(super) fn verify(processor: &AutomatonProcessor, encoding: Encoding) -> Resu
         for _ in 0..ROUNDS {
             let coordinates: Vec<[Fixed; 3]> =
                 (0..skeleton.matches("<>").count()).map(|_| values(encoding, &mut random)).collect();
-            let text = tagged(&write(&skeleton, &coordinates, encoding));
-            if !accepts(&molecule_automaton, &tokenizer.answer_ids(&text)?) {
-                return Err(refuse(tokenizer, format!("it is not followed through `{text}`")));
-            }
+            followed(processor, &molecule_automaton, &write(&skeleton, &coordinates, encoding))?;
             let walked = walk(&molecule_automaton, &mut random);
             let text = tokenizer.answer_text(&walked)?;
             // The prompt's last tokens are compared too: a token must not cross into it.
@@ -82,12 +79,18 @@ fn every_run(processor: &AutomatonProcessor, encoding: Encoding) -> Result<()> {
     for chunk in runs.chunks(slots) {
         let mut coordinates = chunk.to_vec();
         coordinates.resize(slots, [0; 3]);
-        let text = tagged(&write(&skeleton, &coordinates, encoding));
-        if !accepts(&automaton, &processor.tokenizer.answer_ids(&text)?) {
-            return Err(refuse(&processor.tokenizer, format!("it is not followed through `{text}`")));
-        }
+        followed(processor, &automaton, &write(&skeleton, &coordinates, encoding))?;
     }
     Ok(())
+}
+
+/// Refuses a tokenizer whose own tokens of a conformer's text are not legal.
+fn followed(processor: &AutomatonProcessor, molecule: &MoleculeAutomaton, conformer: &str) -> Result<()> {
+    let (tokenizer, text) = (&processor.tokenizer, tagged(conformer));
+    if accepts(molecule, &tokenizer.answer_ids(&text)?) {
+        return Ok(());
+    }
+    Err(refuse(tokenizer, format!("it is not followed through `{text}`")))
 }
 
 /// Whether an answer is a text of the encoding.
