@@ -14,11 +14,11 @@
 #   tables     the tables of the reference checkpoints in bf16 under all processors: junk, lost digits, likelihood
 #   products   products of a step by cuBLAS and cuBLASLt, weights as [out, in] and [in, out] (needs torch)
 #   kernels    time and bytes of each kernel, the share of logit processor and draw (needs ncu of Nsight Compute)
-#   sanitizer  compute-sanitizer over short runs: accesses out of bounds, races, barriers, memory that was never written; and the same
-#              texts three times over
+#   again      the same texts three times over
+#   sanitizer  compute-sanitizer over short runs: accesses out of bounds, races, barriers, memory that was never written
 # What fails is told, kept in OUT/failed.txt, and does not end the rest; the last exit code is then 1. LIMIT says after how many seconds
-# nothing more is begun, and what runs is ended. SAMPLES, GENERATIONS, COMPARED, BATCHES, SHAPES, MODELS and TOKENS make it shorter;
-# DEVICE=cpu tries the script itself.
+# nothing more is begun, and what runs is ended. SAMPLES, GENERATIONS, COMPARED, BATCHES, SHAPES, MODELS, TOKENS and TOOLS make it shorter;
+# CPU_TEXTS names a folder of an earlier run whose texts of the CPU are taken; DEVICE=cpu tries the script itself.
 set -uo pipefail
 drift=$(realpath "${1:?usage: eval/gpu.sh DRIFT OUT}")
 mkdir -p "${2:?usage: eval/gpu.sh DRIFT OUT}"
@@ -27,7 +27,7 @@ cd "$(dirname "$0")/.." || exit 2
 device=${DEVICE:-cuda:0} samples=${SAMPLES:-201} generations=${GENERATIONS:-5} batches=${BATCHES-32 8 128 1}
 shapes=${SHAPES-qwen3-0.6b llama-380m} models=${MODELS-qwen-like llama-like small-bins} tokens=${TOKENS:-400}
 parts=${PARTS-machine check texts junk memory speed peers}
-known='machine check texts junk memory speed peers tables products kernels sanitizer'
+known='machine check texts junk memory speed peers tables products kernels again sanitizer'
 for part in $parts; do
     [[ " $known " == *" $part "* ]] || { echo "PARTS: there is no part $part; give some of $known" >&2; exit 2; }
 done
@@ -108,7 +108,11 @@ beside_the_cpu() {
     local name=$1 engine record greedy others
     shift
     greedy=(eval --quiet "$@" --preset greedy --lp none,automaton --dtype f32)
-    try 200 "$drift" "${greedy[@]}" --texts "$out/$name-cpu.jsonl" >"$out/$name-cpu.txt" || return
+    if [ -s "${CPU_TEXTS:-}/$name-cpu.jsonl" ]; then
+        cp "$CPU_TEXTS/$name-cpu.jsonl" "$out"
+    else
+        try 200 "$drift" "${greedy[@]}" --texts "$out/$name-cpu.jsonl" >"$out/$name-cpu.txt" || return
+    fi
     for engine in $engines; do
         record=$out/$name-f32-$engine others=()
         [ "$engine" != candle ] || others=(--any-engine)
@@ -259,8 +263,8 @@ sanitized() {
 }
 
 sanitizer() {
-    local tool lp shape time engine first
-    for tool in memcheck racecheck synccheck initcheck; do
+    local tool lp shape
+    for tool in ${TOOLS-memcheck racecheck synccheck initcheck}; do
         for lp in automaton none; do
             sanitized $tool small-$lp --model eval/qwen-like --samples 2 --batch 2 --lp $lp --max-new-tokens 40
         done
@@ -271,6 +275,11 @@ sanitizer() {
     done
     [ -z "$products" ] || ENGINE=drift-products sanitized memcheck products --model eval/qwen-like --samples 2 --batch 2 --lp automaton,none --max-new-tokens 40
     [ -z "$products" ] || ENGINE=drift-products sanitized racecheck products --model eval/qwen-like --samples 2 --batch 2 --lp automaton --max-new-tokens 40
+}
+
+# Whether a seed gives the same text each time, with graphs or without.
+again() {
+    local time engine first
     # Few rows have the most parts that one block merges for others.
     for time in 1 2 3; do
         for engine in drift drift-without-graphs $products; do

@@ -50,7 +50,7 @@ fn parse(body: &str, reading: Reading) -> Result<Enriched, String> {
         Ok(parsed)
             if reading.texts.is_none()
                 && reading.encoding.is_decimal()
-                && looks_like_bins(&parsed, reading.precision()) =>
+                && looks_like_bins(body, &parsed, reading.precision()) =>
         {
             return Err(
                 "its numbers look like bins, and it does not name its encoding; give the encoding".to_owned()
@@ -70,7 +70,7 @@ fn parse(body: &str, reading: Reading) -> Result<Enriched, String> {
     let parsed =
         text::parse(body, Reading { texts: Some(decimals), ..reading }).map_err(|_| wanted.to_string())?;
     let coordinates = text::parse(body, Reading::new(decimals)).map_err(|e| e.to_string())?;
-    if looks_like_bins(&coordinates, Precision::MOST) {
+    if looks_like_bins(body, &coordinates, Precision::MOST) {
         return Err(format!("it looks like bins of another encoding than {}", reading.encoding));
     }
     Ok(parsed)
@@ -80,7 +80,7 @@ fn parse(body: &str, reading: Reading) -> Result<Enriched, String> {
 fn what_it_would_be(body: &str, wanted: Encoding) -> &'static str {
     let decimals = Encoding::decimal(TrailingZeros::Removed, Precision::MOST);
     match text::parse(body, Reading::new(decimals)) {
-        Ok(parsed) if !looks_like_bins(&parsed, Precision::MOST) && !wanted.is_decimal() => {
+        Ok(parsed) if !looks_like_bins(body, &parsed, Precision::MOST) && !wanted.is_decimal() => {
             "; it is written in decimals"
         }
         Ok(_) => "; it looks like bins of another encoding",
@@ -88,12 +88,16 @@ fn what_it_would_be(body: &str, wanted: Encoding) -> &'static str {
     }
 }
 
-/// Whether what was read as decimals has neither a point anywhere nor a coordinate that a molecule could have.
-fn looks_like_bins(parsed: &Enriched, precision: Precision) -> bool {
+/// Whether what was read as decimals has neither a point in any block nor only coordinates that a molecule could have. Where no decimals
+/// are wanted there is nothing to tell them by.
+fn looks_like_bins(body: &str, parsed: &Enriched, precision: Precision) -> bool {
     let angstrom = precision.units_per_angstrom();
-    let whole = |values: &[Fixed; 3]| values.iter().all(|value| value % angstrom == 0);
     let far = |values: &[Fixed; 3]| values.iter().any(|value| (value / angstrom).abs() >= 100);
-    parsed.coordinates.iter().all(whole) && parsed.coordinates.iter().any(far)
+    let mut blocks =
+        body.split('<').skip(1).map(|rest| rest.split_once('>').map_or(rest, |(inside, _)| inside));
+    precision != Precision::ZERO
+        && parsed.coordinates.iter().any(far)
+        && blocks.all(|block| !block.contains('.'))
 }
 
 /// The SMILES between its tags, if there are any, and the conformer's text without tags and special tokens.
@@ -169,6 +173,20 @@ mod tests {
             assert!(begins_like_text(text.as_bytes()));
         }
         assert_eq!(&*conformer(body, Some("name"), Reading::default()).unwrap().molecule, "name");
+    }
+
+    #[test]
+    fn numbers_with_a_point_are_no_bins_however_large() {
+        let bins = "[C]<190,12,5>[O]<3,0,204>";
+        assert!(conformer(bins, None, Reading::default()).unwrap_err().contains("look like bins"));
+        for decimals in ["[C]<0.0000,0.0000,100.0000>", "[C]<190,12,5>[O]<3,0,204.0>"] {
+            assert!(conformer(decimals, None, Reading::default()).is_ok(), "{decimals}");
+        }
+        // A point outside the blocks says nothing of them.
+        let salt = "[Na+]<190,12,5>.[Cl-]<3,0,204>";
+        assert!(conformer(salt, None, Reading::default()).is_err());
+        let whole = Reading::new(Encoding::decimal(TrailingZeros::Removed, Precision::ZERO));
+        assert!(conformer(bins, None, Reading { texts: None, ..whole }).is_ok());
     }
 
     #[test]

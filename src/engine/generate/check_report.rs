@@ -46,6 +46,21 @@ pub struct NearTie {
     pub gap: f32,
 }
 
+/// A choice in bf16 whose logits differ by more than the bound, and that was computed once more in f32.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Doubt {
+    /// Row of the check.
+    pub row: usize,
+    /// Token of its text.
+    pub position: usize,
+    /// Whose logits differ most.
+    pub id: u32,
+    /// The largest difference between a logit by the kernels and in f32, as a part of the row's largest in f32.
+    pub kernels_off: f64,
+    /// The same by candle's operations in bf16.
+    pub candle_off: f64,
+}
+
 /// How a self-check ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -79,12 +94,16 @@ pub struct SelfCheck {
     pub choices: usize,
     /// Of these, draws by the run's own preset; the others are greedy.
     pub drawn: usize,
-    /// The largest difference of a logit that is allowed, as a part of the largest logit of its row by size.
+    /// The largest difference of a logit, as a part of the largest logit of its row by size, that is taken for rounding without
+    /// f32 being asked.
     pub bound: f64,
     /// The largest one that was found.
     pub largest_difference: f64,
     /// The root mean square of all differences, as a part of that of the logits.
     pub mean_difference: f64,
+    /// Choices that differ by more than the bound; in f32 the kernels turned out to be no further off than candle's operations,
+    /// except at the last one if the check found a difference.
+    pub in_doubt: Vec<Doubt>,
     /// Tokens that differ where two logits are as good as equal.
     pub near_ties: Vec<NearTie>,
     /// The folder of inputs and both outputs, if they are kept.
@@ -113,6 +132,7 @@ impl SelfCheck {
             bound: 0.0,
             largest_difference: 0.0,
             mean_difference: 0.0,
+            in_doubt: Vec::new(),
             near_ties: Vec::new(),
             evidence: None,
         }

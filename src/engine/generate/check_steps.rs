@@ -5,9 +5,10 @@
 //! host's mask, and follows what is forced; and then text, place in the automaton and end have to be the same. So a first
 //! difference is found where it is made, and rounding never sends the two different ways.
 
-use super::check_report::NearTie;
+use super::check_report::{Doubt, NearTie};
 use super::compared::{BothLogits, Compared};
 use super::evidence::{ComparedChoice, Evidence};
+use super::f32_reference::{Exact, F32Reference, errors};
 use super::head::Choice;
 use super::on_device::{OnDevice, Starter};
 use super::row::Row;
@@ -57,6 +58,7 @@ struct Beside<'c> {
     _cache: Cache,
     device: OnDevice<'c>,
     candle: Cache,
+    reference: F32Reference<'c>,
     rows: Vec<Row<'c>>,
     /// The rows as the device left them.
     left: Vec<DeviceRow>,
@@ -98,7 +100,8 @@ impl<'c> Beside<'c> {
         device.step.enter(&entering, &cache)?;
         device.running = entering.iter().map(|text| text.slot).collect();
         let left = device.step.rows()?;
-        Ok(Beside { decoder, options, _cache: cache, device, candle, rows, left, work: WorkDone::default() })
+        let (reference, work) = (F32Reference::new(decoder), WorkDone::default());
+        Ok(Beside { decoder, options, _cache: cache, device, candle, reference, rows, left, work })
     }
 
     /// Steps that suffice for these behind prompts, which are read some tokens at a time.
@@ -208,8 +211,7 @@ impl<'c> Beside<'c> {
         compared: &mut Compared,
         evidence: &mut Evidence<'_>,
     ) -> Result<bool> {
-        let row = &mut self.rows[at];
-        let position = row.written();
+        let position = self.rows[at].written();
         let (worst, part) = compared.logits(logits.device, logits.candle);
         compared.choices += 1;
         evidence.choices.push(ComparedChoice {
@@ -220,15 +222,19 @@ impl<'c> Beside<'c> {
             logits: logits.best().into_iter().chain([worst]).map(|slot| logits.of(slot)).collect(),
         });
         let place = format!("step {step}, row {at}, token {position}");
-        if part > compared.bound {
-            evidence.whole = Some(logits.whole(step, at));
+        if part > compared.bound
+            && let Some(in_f32) = self.doubt((at, position, worst), logits, compared)?
+        {
             let bound = compared.bound;
             let (id, device, candle) = logits.of(worst);
+            let f32 = in_f32.of(worst);
+            evidence.whole = Some(logits.whole(step, at, in_f32.logits));
             return Ok(compared.differs(format!(
-                "{place}: the logit of id {id} is {device}, by candle's operations {candle}: {part:.1e} of the \
+                "{place}: the logit of id {id} is {device}, by candle's operations {candle}{f32}: {part:.1e} of the \
                  largest, where {bound:.1e} is rounding"
             )));
         }
+        let row = &mut self.rows[at];
         let constraint = row.prompt.constraint.clone();
         let mask = constraint.mask(&row.state);
         let (taken, forced) = match Choice::of_known(logits.device, logits.ids, mask) {
@@ -236,7 +242,7 @@ impl<'c> Beside<'c> {
             Choice::Draw(left) => match draw(left, &self.options.sampling, &mut row.noise, position) {
                 Ok(token) => (token, false),
                 Err(error) => {
-                    evidence.whole = Some(logits.whole(step, at));
+                    evidence.whole = Some(logits.whole(step, at, None));
                     return Ok(compared.differs(format!("{place}: {error}")));
                 }
             },
@@ -254,6 +260,31 @@ impl<'c> Beside<'c> {
         }
         row.take(taken, forced, true);
         Ok(false)
+    }
+
+    /// Asks f32 about a choice of bf16 beyond the bound: the row, the token of its text, and the place that differs most. What f32
+    /// says if the kernels are wrong, or if it cannot be asked; none if rounding takes candle's operations about as far.
+    fn doubt(
+        &mut self,
+        (at, position, worst): (usize, usize, usize),
+        logits: BothLogits<'_>,
+        compared: &mut Compared,
+    ) -> Result<Option<InF32>> {
+        if !compared.is_bf16 {
+            return Ok(Some(InF32 { logits: None, is_missing: None }));
+        }
+        let row = &self.rows[at];
+        let tokens: Vec<u32> = row.prompt.tokens.iter().chain(row.so_far().0).copied().collect();
+        let exact = match self.reference.logits(&tokens, logits.ids)? {
+            Exact::Logits(exact) => exact,
+            Exact::NoRoom(error) => {
+                return Ok(Some(InF32 { logits: None, is_missing: Some(error.to_string()) }));
+            }
+        };
+        let (kernels_off, candle_off) = errors(logits.device, logits.candle, &exact);
+        let doubt = Doubt { row: at, position, id: logits.of(worst).0, kernels_off, candle_off };
+        compared.in_doubt.push(doubt);
+        Ok((!doubt.is_rounding()).then_some(InF32 { logits: Some(exact), is_missing: None }))
     }
 
     /// Whether text, state or end of a row is another than the host's.
@@ -310,6 +341,24 @@ impl<'c> Beside<'c> {
             compared.differs(format!("it counted {found:?}, the host {expected:?}"));
         }
         Ok(())
+    }
+}
+
+/// What f32 says of a choice that differs.
+struct InF32 {
+    logits: Option<Vec<f32>>,
+    /// Why it could not be asked.
+    is_missing: Option<String>,
+}
+
+impl InF32 {
+    /// The logit of a place, in words.
+    fn of(&self, slot: usize) -> String {
+        match (&self.logits, &self.is_missing) {
+            (Some(logits), _) => format!(", in f32 {}", logits[slot]),
+            (None, Some(why)) => format!(" (f32 cannot be asked: {why})"),
+            (None, None) => String::new(),
+        }
     }
 }
 

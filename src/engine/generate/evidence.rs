@@ -11,7 +11,7 @@ use crate::model::cuda::GpuIdentity;
 use drift_core::io::{hash_bytes, read_to_limit, write_atomic};
 
 /// The form of what is kept, and of what is compared: another one asks anew.
-const SCHEMA: &str = "drift.self-check/1";
+const SCHEMA: &str = "drift.self-check/2";
 
 /// Bytes of a kept verdict at most.
 const MOST_BYTES: u64 = 1 << 20;
@@ -93,6 +93,8 @@ pub(super) struct WholeRow {
     pub ids: Option<Vec<u32>>,
     pub by_kernels: Vec<f32>,
     pub by_candle: Vec<f32>,
+    /// In f32, if it was asked.
+    pub in_f32: Option<Vec<f32>>,
 }
 
 /// What a prompt of the check was.

@@ -15,6 +15,7 @@ mod counts;
 mod decode;
 mod device_steps;
 mod evidence;
+mod f32_reference;
 mod groups;
 mod head;
 mod on_device;
@@ -30,7 +31,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use check_report::{NearTie, SelfCheck, SelfChecking, Verdict};
+pub use check_report::{Doubt, NearTie, SelfCheck, SelfChecking, Verdict};
 pub use clock::{BatchSeconds, CpuClock, Phase, Span, Timing};
 pub use counts::{Traffic, WorkCounts};
 pub use drift_core::sampling::Sampling;

@@ -43,6 +43,7 @@ impl SelfCheck {
         self.bound = compared.bound;
         self.largest_difference = self.largest_difference.max(compared.largest);
         self.mean_difference = self.mean_difference.max(compared.mean());
+        self.in_doubt.extend_from_slice(&compared.in_doubt);
         self.near_ties.extend_from_slice(&compared.near_ties);
         if let Some(problem) = &compared.problem {
             self.verdict = Verdict::Differs;

@@ -131,6 +131,37 @@ impl Decoder {
         Ok(Decoder { config, device, embedding, layers, norm, head, listed, rope, files, refusal })
     }
 
+    /// The same weights in f32, with candle's operations on the same device: what rounding to bf16 is measured by.
+    ///
+    /// # Errors
+    /// If the device has no room.
+    pub(crate) fn in_f32(&self) -> Result<Self> {
+        let device = self.device.clone().without_kernels().in_f32();
+        device.check_weights_fit("the same weights in f32", &self.config)?;
+        let run = || {
+            let widened = |tensor: &Tensor| tensor.to_dtype(DType::F32);
+            let layers = self.layers.iter().map(|layer| layer.with_weights(widened));
+            let embedding = widened(&self.embedding)?;
+            let head = match self.config.tie_word_embeddings {
+                true => embedding.clone(),
+                false => widened(&self.head)?,
+            };
+            Ok(Decoder {
+                config: self.config.clone(),
+                embedding,
+                layers: layers.collect::<CandleResult<_>>()?,
+                norm: widened(&self.norm)?,
+                head,
+                listed: Mutex::default(),
+                rope: Mutex::new(Arc::new(Rope::new(&self.config, 0))),
+                files: Vec::new(),
+                refusal: OnceLock::new(),
+                device,
+            })
+        };
+        run().map_err(failed)
+    }
+
     /// The shape.
     pub fn config(&self) -> &Config {
         &self.config
@@ -329,6 +360,24 @@ fn on_host(logits: Tensor) -> CandleResult<Tensor> {
 }
 
 impl Layer {
+    /// The same layer with each tensor mapped.
+    fn with_weights(&self, map: impl Fn(&Tensor) -> CandleResult<Tensor>) -> CandleResult<Self> {
+        let norm = |norm: &HeadNorm| HeadNorm::new(map(&norm.weight)?, f64::from(norm.epsilon));
+        let head_norms = match &self.head_norms {
+            Some((queries, keys)) => Some((norm(queries)?, norm(keys)?)),
+            None => None,
+        };
+        Ok(Layer {
+            attention_norm: map(&self.attention_norm)?,
+            qkv: self.qkv.with_weights(&map)?,
+            head_norms,
+            output: self.output.with_weights(&map)?,
+            mlp_norm: map(&self.mlp_norm)?,
+            gate_up: self.gate_up.with_weights(&map)?,
+            down: self.down.with_weights(&map)?,
+        })
+    }
+
     fn tensors(&self) -> LayerTensors<'_> {
         LayerTensors {
             norms: [&self.attention_norm, &self.mlp_norm],

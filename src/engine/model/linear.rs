@@ -27,6 +27,11 @@ impl Linear {
         Ok(Linear { weight: if transposed { weight } else { weight.t()?.contiguous()? }, transposed })
     }
 
+    /// The same layer with its weights mapped to others of the same shape and layout.
+    pub(super) fn with_weights(&self, map: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Self> {
+        Ok(Linear { weight: map(&self.weight)?, transposed: self.transposed })
+    }
+
     /// All of its weights.
     pub(super) fn weights(&self) -> &Tensor {
         &self.weight

@@ -1,0 +1,127 @@
+//! Who is right where logits in bf16 differ by more than rounding usually explains: the same weights in f32.
+//!
+//! Rounding does not take all logits equally far. Where a trained model sends near inputs far apart, one unit of bf16 in an early
+//! layer moves a logit by a tenth of the largest one, in any way of computing (`tests/python/bf16_bound.py`). A bound that covers
+//! this would not see a wrong kernel, so the few choices beyond the usual bound are computed once more, in f32.
+
+use super::check_report::Doubt;
+use crate::model::{Decoder, Feed, HiddenStates, Room, failed};
+use drift_core::error::{Error, Result};
+
+/// How many times as far from f32 as candle's logits those of the kernels may be where rounding goes far.
+const MOST_TIMES: f64 = 2.0;
+
+/// A decoder and, from the first doubt on, the same in f32.
+pub(super) struct F32Reference<'d> {
+    decoder: &'d Decoder,
+    widened: Option<Decoder>,
+}
+
+/// The logits of a choice in f32, or why they are not known.
+pub(super) enum Exact {
+    Logits(Vec<f32>),
+    NoRoom(Error),
+}
+
+impl<'d> F32Reference<'d> {
+    pub(super) fn new(decoder: &'d Decoder) -> Self {
+        F32Reference { decoder, widened: None }
+    }
+
+    /// The logits behind some tokens: those of the ids, or of the whole vocabulary.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(super) fn logits(&mut self, tokens: &[u32], ids: Option<&[u32]>) -> Result<Exact> {
+        let widened = match self.widened.take().map_or_else(|| self.decoder.in_f32(), Ok) {
+            Ok(widened) => self.widened.insert(widened),
+            // A device that has failed says so again at the next step.
+            Err(error) => return Ok(Exact::NoRoom(error)),
+        };
+        let mut cache = widened.cache(1, tokens.len(), Room::Static)?;
+        let hidden = widened.forward(&[Feed { row: 0, tokens }], &mut cache, HiddenStates::Last)?;
+        let logits = match ids {
+            Some(ids) => widened.logits_of(&hidden, ids)?,
+            None => widened.logits(&hidden)?,
+        };
+        let mut logits: Vec<Vec<f32>> = logits.to_vec2().map_err(failed)?;
+        Ok(Exact::Logits(logits.swap_remove(0)))
+    }
+}
+
+/// How far two ways of computing are from f32, as parts of the largest logit there.
+pub(super) fn errors(device: &[f32], candle: &[f32], exact: &[f32]) -> (f64, f64) {
+    let scale =
+        exact.iter().fold(f64::from(f32::MIN_POSITIVE), |most, logit| most.max(f64::from(logit.abs())));
+    let error = |logits: &[f32]| {
+        let differences = logits.iter().zip(exact).map(|(a, b)| (f64::from(*a) - f64::from(*b)).abs());
+        // What is no number is as wrong as a record can say.
+        differences.map(|part| if part.is_finite() { part / scale } else { f64::MAX }).fold(0.0, f64::max)
+    };
+    (error(device), error(candle))
+}
+
+impl Doubt {
+    /// Whether the kernels are no further from f32 than rounding takes candle's operations there.
+    pub(super) fn is_rounding(&self) -> bool {
+        self.kernels_off <= MOST_TIMES * self.candle_off
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Config, Device, Synthetic};
+
+    /// Widened weights are used as the decoder uses its own: layouts, norms of heads, the tied LM head.
+    #[test]
+    fn of_a_decoder_in_f32_it_has_the_same_logits() {
+        for shape in Synthetic::ALL {
+            let whole = Config::synthetic(shape);
+            let (hidden_size, head_dim) = (32, 16);
+            let config = Config {
+                vocab_size: 50,
+                hidden_size,
+                head_dim,
+                intermediate_size: 64,
+                num_hidden_layers: 2,
+                num_attention_heads: 4,
+                num_key_value_heads: 2,
+                ..whole
+            };
+            let decoder = Decoder::random(config, 5, &Device::cpu().without_kernels()).unwrap();
+            let tokens = [3, 1, 4, 1, 5, 9, 2, 6];
+            let mut cache = decoder.cache(1, tokens.len(), Room::Static).unwrap();
+            let feed = [Feed { row: 0, tokens: &tokens }];
+            let hidden = decoder.forward(&feed, &mut cache, HiddenStates::Last).unwrap();
+            let mut reference = F32Reference::new(&decoder);
+            for ids in [None, Some(&[7, 20, 41][..])] {
+                let logits = match ids {
+                    Some(ids) => decoder.logits_of(&hidden, ids),
+                    None => decoder.logits(&hidden),
+                };
+                let expected: Vec<Vec<f32>> = logits.unwrap().to_vec2().unwrap();
+                match reference.logits(&tokens, ids).unwrap() {
+                    Exact::Logits(found) => assert_eq!([found], expected[..]),
+                    Exact::NoRoom(error) => panic!("{error}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_way_that_is_further_from_f32_is_wrong() {
+        let doubt = |device: &[f32], candle: &[f32]| {
+            let (kernels_off, candle_off) = errors(device, candle, &[10.0, -4.0, 3.0]);
+            Doubt { row: 0, position: 0, id: 0, kernels_off, candle_off }
+        };
+        // Candle's is the one that is off, or both are.
+        assert!(doubt(&[10.0, -4.1, 3.0], &[10.0, -4.0, 4.0]).is_rounding());
+        assert!(doubt(&[11.0, -4.0, 3.0], &[9.0, -4.0, 3.0]).is_rounding());
+        // The kernels' is; nothing that is no number is right.
+        assert!(!doubt(&[10.0, -4.0, 4.0], &[10.0, -4.1, 3.0]).is_rounding());
+        assert!(!doubt(&[f32::NAN, -4.0, 3.0], &[10.0, -4.0, 4.0]).is_rounding());
+        let off = doubt(&[10.0, -5.0, 3.0], &[10.0, -4.0, 3.5]);
+        assert!((off.kernels_off - 0.1).abs() < 1e-9 && (off.candle_off - 0.05).abs() < 1e-9, "{off:?}");
+    }
+}
