@@ -8,7 +8,7 @@
 #   junk       1,005 texts of each reference checkpoint without a processor and under the automaton, in bf16
 #   memory     a batch that does not fit: refused with one that does, which is then run
 #   speed      the users' shapes at each batch: tokens per second, and the time of a step of a full batch beside the least that it can take;
-#              with products by cuBLAS and by drift's kernels; at batch 32 by every engine
+#              with products of few rows by drift's kernels and by cuBLAS; at batch 32 by every engine
 #   peers      the users' shapes beside transformers with a processor in Python, and its continuous batching (needs torch and transformers)
 # and, of PARTS alone:
 #   tables     the tables of the reference checkpoints in bf16 under all processors: junk, lost digits, likelihood
@@ -36,12 +36,7 @@ rm -f "$out/failed.txt"
 # Compiled kernels are kept at home, and Python's lines are wanted when they are printed.
 export HOME=${HOME:-/root} PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 PATH=$PATH:/usr/local/cuda/bin:$(printf '%s:' /opt/nvidia/nsight-compute/*/)
-engines='drift drift-without-graphs candle'
-# A build with the feature cuda-products has one more.
-products=
-if [[ $("$drift" eval --help) == *drift-products* ]]; then
-    products=drift-products engines='drift drift-without-graphs drift-products candle'
-fi
+engines='drift drift-without-graphs drift-cublas candle'
 # The CPU has no graphs.
 [ "$device" != cpu ] || engines='drift candle'
 
@@ -127,12 +122,11 @@ beside_the_cpu() {
 beside_cublas() {
     local name=$1-$2 greedy
     greedy=(eval --quiet --batch "$2" "${@:3}" --preset greedy --lp none,automaton --device "$device")
-    [ "$device" != cpu ] && [ -n "$products" ] || return 0
-    try 60 "$drift" "${greedy[@]}" --texts "$out/$name-cublas.jsonl" >"$out/$name-cublas.txt" || return
-    try 60 "$drift" "${greedy[@]}" --engine drift-products --same-as "$out/$name-cublas.jsonl" -o "$out/$name-products" \
-        >"$out/$name-products.txt" || return
-    sed -n '/^beside /,/^$/p' "$out/$name-products.txt" | sed "s/^beside/$1, batch $2, drift-products, greedy, bf16: beside/"
-    told "$out/$name-products/record.json" >"$out/$name-products.md"
+    [ "$device" != cpu ] || return 0
+    try 60 "$drift" "${greedy[@]}" --engine drift-cublas --texts "$out/$name-cublas.jsonl" >"$out/$name-cublas.txt" || return
+    try 60 "$drift" "${greedy[@]}" --same-as "$out/$name-cublas.jsonl" -o "$out/$name-kernels" >"$out/$name-kernels.txt" || return
+    sed -n '/^beside /,/^$/p' "$out/$name-kernels.txt" | sed "s/^beside/$1, batch $2, drift, greedy, bf16: beside/"
+    told "$out/$name-kernels/record.json" >"$out/$name-kernels.md"
 }
 
 # The options of a checkpoint, with the corpus that it knows.
@@ -146,7 +140,7 @@ texts() {
     local model shape batch
     for model in $models; do
         beside_the_cpu "$model" $(of_model "$model")
-        # Up to 16, 32 and 64 slots.
+        # Up to 16 and 32 slots, and more.
         for batch in 4 16 32; do beside_cublas "$model" $batch $(of_model "$model"); done
     done
     for shape in $shapes; do
@@ -188,8 +182,8 @@ speed() {
     for shape in $shapes; do
         for batch in $batches; do
             for engine in $engines; do
-                # Of more rows than 32 cuBLAS does the products in any case.
-                [[ $engine = drift || $batch = 32 || $engine = drift-products && $batch -lt 32 ]] || continue
+                # Of more slots than 32 cuBLAS does the products in any case.
+                [[ $engine = drift || $batch = 32 || $engine = drift-cublas && $batch -lt 32 ]] || continue
                 name=$out/$shape-$batch-$engine others=() texts=(--samples $((4 * batch)))
                 [ "$batch" -le 50 ] || texts=(--samples 201 --generations $(((2 * batch + 200) / 201)))
                 # Candle's operations take ten times as long.
@@ -233,7 +227,7 @@ kernels() {
         layers=28
         [ "$shape" != llama-380m ] || layers=16
         for batch in ${BATCHES-32 8}; do
-            for engine in drift-without-graphs $products; do
+            for engine in drift-without-graphs drift-cublas; do
                 name=$out/$shape-$batch-$engine-kernels
                 # Two steps, behind 200 others of eight launches a layer: those of a longer context.
                 run=(eval --quiet --synthetic "$shape" --samples $((4 * batch)) --batch "$batch" --device "$device"
@@ -273,8 +267,7 @@ sanitizer() {
         sanitized memcheck "$shape" --synthetic "$shape" --samples 4 --batch 4 --lp automaton,none --max-new-tokens 24
         sanitized racecheck "$shape" --synthetic "$shape" --samples 4 --batch 4 --lp automaton --max-new-tokens 16
     done
-    [ -z "$products" ] || ENGINE=drift-products sanitized memcheck products --model eval/qwen-like --samples 2 --batch 2 --lp automaton,none --max-new-tokens 40
-    [ -z "$products" ] || ENGINE=drift-products sanitized racecheck products --model eval/qwen-like --samples 2 --batch 2 --lp automaton --max-new-tokens 40
+    ENGINE=drift-cublas sanitized memcheck cublas --model eval/qwen-like --samples 2 --batch 2 --lp automaton,none --max-new-tokens 40
 }
 
 # Whether a seed gives the same text each time, with graphs or without.
@@ -282,7 +275,7 @@ again() {
     local time engine first
     # Few rows have the most parts that one block merges for others.
     for time in 1 2 3; do
-        for engine in drift drift-without-graphs $products; do
+        for engine in drift drift-without-graphs drift-cublas; do
             try 60 "$drift" eval --quiet --synthetic qwen3-0.6b --samples 2 --batch 2 --preset greedy --lp none --max-new-tokens 600 \
                 --device "$device" --engine $engine --texts "$out/again-$engine-$time.jsonl" >"$out/again-$engine-$time.txt" || continue
             # Graph or not, the sums are the same; those of other products are not.

@@ -10,7 +10,7 @@ import sys
 
 OWN = {
     "embed", "append_all", "attend", "add_norm", "gated", "last_norm", "gather", "head", "choose", "choose_any",
-    "enter", "pack", "product_16", "product_32", "product_64",
+    "enter", "pack", "product_16", "product_32",
 }
 
 

@@ -55,16 +55,9 @@ template <class... T> static Kernel described(const char *name, void (*kernel)(T
     return {name, {sizeof(T)...}, most_threads((uintptr_t)kernel), launched};
 }
 
-// Who has the text alone finds the names in it.
-#ifdef DRIFT_PRODUCTS
-#define PRODUCT_KERNELS(each) each(product_16) each(product_32) each(product_64)
-#else
-#define PRODUCT_KERNELS(each)
-#endif
 #ifndef KERNELS_OF_PROGRAM
 #define KERNELS_OF_PROGRAM(each) \
-    PRODUCT_KERNELS(each) each(embed) each(add_norm) each(last_norm) each(gated) each(gather) \
-    each(head) each(append_all) each(attend) each(enter) each(choose) each(choose_any) each(pack)
+    each(product_16) each(product_32) each(embed) each(add_norm) each(last_norm) each(gated) each(gather) each(head) each(append_all) each(attend) each(enter) each(choose) each(choose_any) each(pack)
 #endif
 
 static const std::vector<Kernel> &kernels() {

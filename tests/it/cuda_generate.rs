@@ -50,11 +50,7 @@ enum Command {
 /// How a run is done.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct How {
-    /// By kernels, in a build with `cuda-products`; else by a library.
-    #[cfg_attr(
-        not(feature = "cuda-products"),
-        allow(dead_code, reason = "no build without the feature has such kernels")
-    )]
+    /// Products of few rows by kernels; else by a library.
     pub(crate) own_products: bool,
     pub(crate) can_record: bool,
     pub(crate) order: u32,
@@ -284,8 +280,7 @@ fn on_the_device(
     let start = || -> drift::Result<Box<dyn Gpu>> { Ok(Box::new(EmulatedGpu::start(config, how).unwrap())) };
     // A device that cannot record says so when it is asked.
     let steps = KernelSteps::default();
-    #[cfg(feature = "cuda-products")]
-    let steps = if how.own_products { steps.with_own_products() } else { steps };
+    let steps = if how.own_products { steps } else { steps.with_cublas() };
     // What is compared here need not be checked before.
     let options = Options { self_check: SelfChecking::OFF, ..options.clone() };
     Some(engine.generate_on(&start, (prompts, &options), steps, &Job::default()).unwrap())

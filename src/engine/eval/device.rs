@@ -187,8 +187,7 @@ pub fn with_engine(device: Device, engine: EngineChoice) -> Device {
     let usual = KernelSteps::default();
     match engine {
         EngineChoice::DriftWithoutGraphs => device.with_steps(usual.without_graphs()),
-        #[cfg(feature = "cuda-products")]
-        EngineChoice::DriftProducts => device.with_steps(usual.with_own_products()),
+        EngineChoice::DriftCublas => device.with_steps(usual.with_cublas()),
         EngineChoice::Candle => device.without_kernels(),
         EngineChoice::Drift => device,
     }

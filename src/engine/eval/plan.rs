@@ -202,9 +202,8 @@ pub enum EngineChoice {
     Drift,
     /// The same, on a GPU with each kernel launched by itself.
     DriftWithoutGraphs,
-    /// As the first, on a GPU with kernels for products of few rows, too, in place of cuBLAS.
-    #[cfg(feature = "cuda-products")]
-    DriftProducts,
+    /// As the first, on a GPU with products of few rows by cuBLAS, too, in place of kernels.
+    DriftCublas,
     /// drift's own, by candle's operations alone.
     Candle,
 }
@@ -214,8 +213,7 @@ impl EngineChoice {
     pub const ALL: &[EngineChoice] = &[
         EngineChoice::Drift,
         EngineChoice::DriftWithoutGraphs,
-        #[cfg(feature = "cuda-products")]
-        EngineChoice::DriftProducts,
+        EngineChoice::DriftCublas,
         EngineChoice::Candle,
     ];
 
@@ -224,20 +222,14 @@ impl EngineChoice {
         match self {
             EngineChoice::Drift => "drift",
             EngineChoice::DriftWithoutGraphs => "drift-without-graphs",
-            #[cfg(feature = "cuda-products")]
-            EngineChoice::DriftProducts => "drift-products",
+            EngineChoice::DriftCublas => "drift-cublas",
             EngineChoice::Candle => "candle",
         }
     }
 
     /// Whether it is of a GPU alone.
     pub fn is_of_a_gpu(self) -> bool {
-        match self {
-            EngineChoice::DriftWithoutGraphs => true,
-            #[cfg(feature = "cuda-products")]
-            EngineChoice::DriftProducts => true,
-            _ => false,
-        }
+        matches!(self, EngineChoice::DriftWithoutGraphs | EngineChoice::DriftCublas)
     }
 }
 

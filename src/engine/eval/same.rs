@@ -63,6 +63,9 @@ fn difference(
 ) -> Result<TextDifference> {
     let texts = token_texts(&checkpoint.tokenizer, &sample.tokens);
     let (tokens, place) = parting(&texts, (&judged.text, judged.of_prompt), theirs);
+    let written = theirs.get(judged.of_prompt..).unwrap_or_default();
+    let their_texts = token_texts(&checkpoint.tokenizer, &checkpoint.tokenizer.ids(written)?);
+    let (tokens, place) = longer_token(&texts, (tokens, place), &their_texts, judged.of_prompt);
     let rest = theirs.get(place..).unwrap_or_default();
     // What stood before a later conformer of a text is not here: texts were cut apart.
     let is_first = judged.generation.is_multiple_of(plan.form.conformers.max(1));
@@ -102,6 +105,34 @@ fn parting(tokens: &[String], (text, of_prompt): (&str, usize), theirs: &str) ->
     (tokens.len(), place)
 }
 
+/// The place where texts part, or, if the other text has a token over it that begins before it, the place of that token: `,-` parts from
+/// `,` and `0` where it begins, not behind the comma.
+fn longer_token(
+    tokens: &[String],
+    (number, place): (usize, usize),
+    theirs: &[String],
+    of_prompt: usize,
+) -> (usize, usize) {
+    let mut end = of_prompt;
+    let over = theirs.iter().find_map(|token| {
+        let begin = end;
+        end += token.len();
+        (end > place).then_some(begin)
+    });
+    let mut begins = place;
+    // Tokens of this text that all of the other has, from the last one on.
+    for before in (0..number).rev() {
+        if over.is_none_or(|over| over >= begins) {
+            break;
+        }
+        begins = begins.saturating_sub(tokens[before].len());
+        if over == Some(begins) {
+            return (before, begins);
+        }
+    }
+    (number, place)
+}
+
 /// By how much the best of the logits that are allowed after `written` leads the second.
 fn lead(
     plan: &EvalPlan,
@@ -136,6 +167,17 @@ mod tests {
         assert_eq!(at((&text, 0), "[C]<1.7"), (2, "1.7".to_owned()));
         assert_eq!(at((&text, 0), &format!("{text}[O]")), (9, "[O]".to_owned()));
         assert_eq!(at((&text, 0), "[C]<"), (2, String::new()));
+        // A token of the other begins before they part.
+        let longer = |theirs: &[&str]| {
+            let whole: String = theirs.concat();
+            let theirs: Vec<String> = theirs.iter().map(|token| (*token).to_owned()).collect();
+            longer_token(&tokens, parting(&tokens, (&text, 0), &whole), &theirs, 0)
+        };
+        assert_eq!(longer(&["[C]", "<", "1.5", ",-", "2"]), (3, 7));
+        assert_eq!(longer(&["[C]", "<", "1.5,-", "2"]), (2, 4));
+        // None of its tokens begins where one of this text does.
+        assert_eq!(longer(&["[C", "]<1.", "5,-"]), (4, 8));
+        assert_eq!(longer(&["[C]", "<", "1.5", ",", "7"]), (4, 8));
         // The prompt's tag is none of the tokens, and junk was taken off.
         let opened = format!("[CONFORMER]{text}");
         assert_eq!(at((&opened, 11), "[CONFORMER][C]<1.5,2.26,3>"), (4, "2.26,3>".to_owned()));

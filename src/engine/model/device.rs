@@ -26,8 +26,7 @@ pub struct KernelSteps {
     /// Steps are recorded as a graph and replayed; else each kernel is launched by itself.
     pub recorded: bool,
     /// They compute products of few rows, too, and each begins before the one before it is over, where the GPU can that; else
-    /// products are for cuBLAS, and kernels run one behind the other.
-    #[cfg(feature = "cuda-products")]
+    /// products are for cuBLAS alone, and kernels run one behind the other.
     pub own_products: bool,
 }
 
@@ -39,22 +38,17 @@ impl KernelSteps {
         self
     }
 
-    /// The same with products by kernels.
-    #[cfg(feature = "cuda-products")]
+    /// The same with all products by cuBLAS.
     #[must_use]
-    pub fn with_own_products(mut self) -> Self {
-        self.own_products = true;
+    pub fn with_cublas(mut self) -> Self {
+        self.own_products = false;
         self
     }
 }
 
 impl Default for KernelSteps {
     fn default() -> Self {
-        KernelSteps {
-            recorded: true,
-            #[cfg(feature = "cuda-products")]
-            own_products: false,
-        }
+        KernelSteps { recorded: true, own_products: true }
     }
 }
 

@@ -2,8 +2,6 @@
 //!
 //! The driver gives back to the system what the pool does not use whenever a stream was waited for (CUDA Driver API, "Stream Ordered
 //! Memory Allocator": the release threshold is 0), and mapping it again takes longer than many an operation. So the pool is told to keep it.
-//!
-//! None of this has run on a GPU yet.
 
 #![allow(unsafe_code)]
 

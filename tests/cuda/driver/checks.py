@@ -71,9 +71,6 @@ class Bench:
     def __init__(self, drift, libraries, place):
         self.drift, self.libraries, self.place = drift, libraries, place
         self.made, self.count, self.of_cpu = {}, 0, {}
-        # Products by kernels are of a build with `cuda-products`.
-        told = subprocess.run([drift, "eval", "--help"], env=os.environ | {"LD_LIBRARY_PATH": str(libraries)}, capture_output=True, text=True)
-        self.has_products = "drift-products" in told.stdout
 
     def model(self, name):
         if name not in models.SHAPES:
@@ -158,14 +155,12 @@ def texts(bench):
                 ("drift", {}),
                 ("drift-without-graphs", {"order": 1}),
                 ("drift", {"order": 7, "late_copies": 1}),
-                ("drift-products", {"order": 1}),
-                ("drift-products", {"order": 7, "capability": 80}),
+                ("drift", {"order": 7, "capability": 80}),
+                ("drift-cublas", {"order": 1}),
             ]:
-                if engine == "drift-products" and not bench.has_products:
-                    continue
                 gpu = bench.run(model, *arguments, "--engine", engine, **settings)
                 candle = require_kernels(gpu, engine != "drift-without-graphs")
-                require_products(gpu, engine == "drift-products", "capability" not in settings)
+                require_products(gpu, engine != "drift-cublas", "capability" not in settings)
                 require(gpu.texts == cpu.texts, f"{model}, {preset}, {engine}: other texts than those of the CPU")
             launches = sum(count for name, count in gpu.report.items() if name.startswith("launches of "))
             yield f"{model}, {preset}: {cpu.texts.count(chr(10))} texts; {launches} launches and {gpu.report['replays']} replays"
@@ -237,13 +232,11 @@ def bf16(bench):
             written.append(gpu.texts)
         require(written[0] == written[1], f"{model}: the engines write other texts")
         yield f"{model}: the same {written[0].count(chr(10))} texts by both engines"
-        if not bench.has_products:
-            continue
-        gpu = bench.run(model, *arguments, "--engine", "drift-products")
+        gpu = bench.run(model, *arguments, "--engine", "drift-cublas")
         require_kernels(gpu, True)
-        require_products(gpu, True, True)
+        require_products(gpu, False, True)
         same = sum(a == b for a, b in zip(gpu.texts.splitlines(), written[0].splitlines()))
-        yield f"{model}: {same} of them with products by kernels, whose sums are added in another order"
+        yield f"{model}: {same} of them with products by cuBLAS, whose sums are added in another order"
     # A trained model takes roundings further than random weights do, and f32 says that they are no more than that.
     arguments = ["--samples", "16", "--batch", "16", "--max-new-tokens", "64", "--lp", "automaton", "--preset", "greedy"]
     gpu = bench.run("qwen-like", *arguments)
@@ -344,9 +337,6 @@ OF_CUDARC = re.compile(
 PANICS = re.compile(r"(cublas|curand)Destroy")
 
 
-EARLY = {"uses of cuLaunchKernelEx", "uses of cuFuncSetAttribute"}
-
-
 def compiled_alone(bench):
     """A cache with the kernels of `failures`, and no verdict on them."""
     name = f"compiled-{bench.count}"
@@ -360,12 +350,13 @@ def failures(bench):
     require_kernels(whole, True)
     kept_run = bench.run("qwen3", *QUICK, cache="failures")
     told = collections.defaultdict(list)
-    # What is launched early.
     uses = whole.report | kept_run.report
-    if bench.has_products:
-        products = bench.run("qwen3", *QUICK, "--engine", "drift-products", cache="failures")
-        uses |= {name: products.report[name] for name in EARLY}
+    # What is not called where kernels compute products and are launched early.
+    cublas = bench.run("qwen3", *QUICK, "--engine", "drift-cublas", cache="failures")
+    of_cublas = {name: count for name, count in cublas.report.items() if name not in uses}
+    uses |= of_cublas
     for name, count in sorted(uses.items()):
+        engine = ["--engine", "drift-cublas"] if name in of_cublas else []
         name, is_use = name.removeprefix("uses of "), name.startswith("uses of ")
         if not is_use or PANICS.match(name):
             continue
@@ -376,7 +367,6 @@ def failures(bench):
                     cache = f"failures-{bench.count}"
                 else:
                     cache = compiled_alone(bench) if is_checked else "failures"
-                engine = ["--engine", "drift-products"] if f"uses of {name}" in EARLY else []
                 outcome = bench.run("qwen3", *QUICK, *engine, cache=cache, fail=what)
                 try:
                     line = require_graceful(bench, outcome, what)

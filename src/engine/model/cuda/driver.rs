@@ -4,8 +4,6 @@
 //! The events by which cudarc keeps several streams apart are not needed on one. What is launched, copied or multiplied here goes
 //! straight to the driver and records none, so that there are none in a graph either, where events from outside are errors.
 //! Candle frees its memory on the same stream, and so behind all that was launched before.
-//!
-//! None of this has run on a GPU yet.
 
 // The driver and cuBLAS are C: what they are handed by address, no type can check.
 #![allow(unsafe_code)]
@@ -26,7 +24,6 @@ use candle_core::{Device, Storage, Tensor};
 
 use super::blas::{Blas, cublas_says};
 use super::compile::{self, said, told, told_with};
-#[cfg(feature = "cuda-products")]
 use super::early::{launch_early, set_up};
 use super::gpu::{Gpu, GpuIdentity, Product};
 use super::identity::identity_of;
@@ -65,7 +62,6 @@ pub(crate) struct Driver {
     /// Whether launches are recorded, not done.
     recording: bool,
     /// Whether kernels begin before those before them are over; they wait for these themselves, once they have to.
-    #[cfg(feature = "cuda-products")]
     pub(super) overlaps: bool,
     /// Weights and what goes between kernels are bf16; else f32.
     bf16: bool,
@@ -90,7 +86,6 @@ impl Driver {
         // Asked for by name now: a driver that loads late does so here, which it may not while steps are recorded.
         let kernel = |name| module.load_function(name).map(|function| (name, function));
         let names = KERNELS.split(' ');
-        #[cfg(feature = "cuda-products")]
         let names = names.chain(super::own_products::KERNELS.map(|(_, name)| name));
         let kernels = names.map(kernel).collect();
         let kernels: Vec<(&str, CudaFunction)> = told(&name, "a kernel is missing", kernels)?;
@@ -108,7 +103,6 @@ impl Driver {
             staging,
             staged: 0,
             recording: false,
-            #[cfg(feature = "cuda-products")]
             overlaps: false,
             bf16: shape.bf16,
             device: device.clone(),
@@ -126,7 +120,6 @@ impl Driver {
     ///
     /// # Errors
     /// If kernels cannot be set up for it.
-    #[cfg(feature = "cuda-products")]
     pub(super) fn launching_early(mut self) -> Result<Self> {
         let capability = self.stream.context().compute_capability();
         let capability = told(&self.name, "the GPU cannot be used", capability)?;
@@ -284,7 +277,6 @@ impl Gpu for Driver {
         let mut pointers: Vec<*mut c_void> =
             words.iter_mut().map(|words| words.as_mut_ptr().cast()).collect();
         let (function, stream) = (function.cu_function(), self.stream.cu_stream());
-        #[cfg(feature = "cuda-products")]
         if self.overlaps {
             // SAFETY: as below.
             let launched = unsafe { launch_early(function, grid, threads, stream, &mut pointers) };

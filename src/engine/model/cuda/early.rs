@@ -1,4 +1,4 @@
-//! Launches that may begin before the kernels before them are over, for who builds with `cuda-products`.
+//! Launches that may begin before the kernels before them are over.
 
 // The driver is C: what it is handed by address, no type can check.
 #![allow(unsafe_code)]
@@ -17,8 +17,9 @@ use drift_core::error::Result;
 /// The least compute capability of a GPU that launches a kernel before the one before it is over.
 const OVERLAPS_FROM: (i32, i32) = (9, 0);
 
-/// The part of a multiprocessor's fast memory that is for sharing, in percent, where kernels overlap: 132 of 228 KB on Hopper, for two blocks
-/// of `product_64` beside four of `attend`. A multiprocessor has one division at a time, and changes it only when it is idle.
+/// The part of a multiprocessor's fast memory that is for sharing, in percent, where kernels overlap: 132 of 228 KB on Hopper, for blocks of
+/// `product_32` beside four of `attend`; no other part was tried. A multiprocessor has one division at a time, and changes it only when it
+/// is idle.
 const SHARED_PERCENT: i32 = 50;
 
 /// Sets kernels up to begin before those before them are over; whether the GPU can that.

@@ -112,8 +112,6 @@ impl Layers {
         (decoder, cache): (&Decoder, &Cache),
         (widths, steps): (Widths, KernelSteps),
     ) -> Result<Self> {
-        // Without kernels for products a library computes them all.
-        let _ = steps;
         let config = decoder.config();
         let weights = decoder.tensors();
         let (rows, capacity) = (cache.rows(), cache.positions());
@@ -131,7 +129,6 @@ impl Layers {
             positions: capacity.min(config.max_position_embeddings),
             widths,
             products: Products {
-                #[cfg(feature = "cuda-products")]
                 own: steps.own_products,
                 number_bytes: number_bytes(decoder.device().dtype())?,
             },

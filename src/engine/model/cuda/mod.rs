@@ -8,8 +8,8 @@
 //! 1. `pack` lays the unread tokens of the rows into slots;
 //! 2. `embed`; for each layer a product, `attend` (behind `append_all`, where prompts are read), a product, `add_norm`, a product,
 //!    `gated`, a product, and `add_norm` with the weight of the next layer; behind the last one `last_norm` for the rows whose last
-//!    token was read. A product is a library's; with the feature `cuda-products` also that of `product_16` and its like, whose parts
-//!    the kernel behind adds;
+//!    token was read. A product of few rows is that of `product_16` or `product_32`, whose parts the kernel behind adds; of more a
+//!    library's;
 //! 3. a product with the rows of the LM head that are ever drawn, or `head`;
 //! 4. `choose`, or `choose_any`: one token for each of these rows, and what is forced behind it.
 //!
@@ -24,7 +24,7 @@ mod compile;
 mod counting;
 #[cfg(feature = "cuda")]
 mod driver;
-#[cfg(all(feature = "cuda", feature = "cuda-products"))]
+#[cfg(feature = "cuda")]
 mod early;
 mod folder;
 mod gpu;
@@ -33,7 +33,6 @@ mod identity;
 mod layers;
 mod libraries;
 mod look;
-#[cfg(feature = "cuda-products")]
 mod own_products;
 mod products;
 mod sampler;
@@ -47,7 +46,6 @@ pub use abi::{
 pub use folder::device_folder;
 pub use gpu::{Gpu, GpuIdentity, Product};
 pub use libraries::{CudaLibrary, cuda_libraries, install_line};
-#[cfg(feature = "cuda-products")]
 pub use own_products::ProductArguments;
 pub(crate) use sampler::{RowDraw, VocabularySampler};
 pub(crate) use step::{Choosing, DecodeStep, Entering, WrittenText};
@@ -67,7 +65,6 @@ use drift_core::error::{Error, Result};
 pub(crate) fn start(device: &Device, config: &Config) -> Result<Box<dyn Gpu>> {
     let shape = KernelShape::from_config(config, device.dtype() == DType::BF16)?;
     let driver = driver::Driver::start(device.inner(), shape)?;
-    #[cfg(feature = "cuda-products")]
     let driver = match device.steps().by_kernels() {
         Some(steps) if steps.own_products => driver.launching_early()?,
         _ => driver,
@@ -107,7 +104,6 @@ fn number_bytes(dtype: DType) -> Result<usize> {
 pub const CUDA_SOURCES: &[(&str, &str)] = &[
     ("prelude.cu", include_str!("prelude.cu")),
     ("ptx.cu", include_str!("ptx.cu")),
-    #[cfg(feature = "cuda-products")]
     ("product.cu", include_str!("product.cu")),
     ("sums.cu", include_str!("sums.cu")),
     ("layer.cu", include_str!("layer.cu")),
@@ -198,13 +194,7 @@ mod tests {
             }
             assert_eq!(text.contains("load_once("), ["ptx.cu", "product.cu"].contains(name), "{name}");
         }
-        assert_eq!(kernels, if cfg!(feature = "cuda-products") { 15 } else { 12 });
-        #[cfg(feature = "cuda-products")]
-        weights_alone_are_read_before_it();
-    }
-
-    #[cfg(feature = "cuda-products")]
-    fn weights_alone_are_read_before_it() {
+        assert_eq!(kernels, 14);
         let (_, product) = CUDA_SOURCES.iter().find(|(name, _)| *name == "product.cu").unwrap();
         let before_waiting =
             product.split_once("wait_for_others();").unwrap().0.rsplit_once("template").unwrap().1;
@@ -221,9 +211,6 @@ mod tests {
             .filter(|name| name.ends_with(".cu"))
             .collect();
         let mut listed: Vec<&str> = CUDA_SOURCES.iter().map(|(name, _)| *name).collect();
-        if !cfg!(feature = "cuda-products") {
-            listed.push("product.cu");
-        }
         names.sort();
         listed.sort_unstable();
         assert_eq!(names, listed);

@@ -8,9 +8,6 @@
 //
 // No kernel writes weights. So they are asked for before the kernels before are over.
 
-// Who launches kernels by name finds it here.
-#define DRIFT_PRODUCTS 1
-
 // Terms of a block: four lanes with 16 bytes each.
 #define BLOCK_TERMS (4 * VECTOR)
 // Blocks of a warp, and those whose rows lie in shared memory at once.
@@ -184,7 +181,7 @@ __device__ __forceinline__ void product(const Product &of, uint4 *rows_in_order)
     if (range == 0 && column < of.columns) keep_sums<TILES>(of, column, sums);
 }
 
-// By rows: at most 16, 32 and 64. Grid: (parts of the columns, parts of the terms), PRODUCT_THREADS threads.
+// By rows: at most 16 and 32. Grid: (parts of the columns, parts of the terms), PRODUCT_THREADS threads.
 KERNEL(PRODUCT_THREADS, RESIDENT) product_16(Product of) {
     let_others_begin();
     __shared__ uint4 rows[ROWS_IN_ORDER(1)];
@@ -195,10 +192,4 @@ KERNEL(PRODUCT_THREADS, RESIDENT) product_32(Product of) {
     let_others_begin();
     __shared__ uint4 rows[ROWS_IN_ORDER(2)];
     product<2>(of, rows);
-}
-
-KERNEL(PRODUCT_THREADS, RESIDENT) product_64(Product of) {
-    let_others_begin();
-    __shared__ uint4 rows[ROWS_IN_ORDER(4)];
-    product<4>(of, rows);
 }

@@ -1,4 +1,4 @@
-//! The products of a step, by a library; with the feature `cuda-products` those of few rows also by kernels (`own_products`).
+//! The products of a step: of few rows by kernels (`own_products`), of more by a library.
 
 use super::SumsArguments;
 use super::gpu::{Gpu, Product};
@@ -21,7 +21,6 @@ pub(super) struct Matrix {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Products {
     /// Whether kernels of drift's do where they can.
-    #[cfg(feature = "cuda-products")]
     pub own: bool,
     /// Bytes of a number of the model.
     pub number_bytes: usize,
@@ -31,7 +30,6 @@ impl Products {
     /// Bytes of the result of a product with this matrix, of at most `rows` rows.
     pub(super) fn result_bytes(self, matrix: Matrix, rows: usize) -> usize {
         let whole = self.number_bytes * rows * matrix.columns;
-        #[cfg(feature = "cuda-products")]
         let whole = whole.max(self.parts_bytes(matrix, rows));
         whole
     }
@@ -47,7 +45,6 @@ impl Products {
         out: u64,
         rows: usize,
     ) -> Result<SumsArguments> {
-        #[cfg(feature = "cuda-products")]
         if let Some(sums) = self.launch_own(gpu, (x, matrix), out, rows)? {
             return Ok(sums);
         }
