@@ -82,6 +82,15 @@ fn an_expression_that_gives_up_is_refused_and_not_counted() {
     let spaces = format!("{}x", "\u{a0}".repeat(2_000_000));
     let error = usual.tokens(&spaces).unwrap_err().to_string();
     assert!(error.contains("gives up") && error.len() < 400, "{error}");
+    // A normal form makes spaces of other characters, and none of ASCII.
+    let mut json = tokenizer_json();
+    json["normalizer"] = serde_json::json!({"type": "NFKC"});
+    let normal = load(&json).unwrap();
+    normal.tokens("[C]<1.0000,2.0000,3.0000>").unwrap();
+    let error = normal.tokens(&spaces).unwrap_err().to_string();
+    assert!(error.contains("gives up"), "{error}");
+    let error = normal.tokens(&format!("{}x", " ".repeat(2_000_000))).unwrap_err().to_string();
+    assert!(error.contains("gives up"), "{error}");
 }
 
 #[test]

@@ -33,6 +33,8 @@ pub(super) struct Expressions {
     backtrack: bool,
     /// How often one of them steps back at most; none where that is not known.
     most: Option<StepsBack>,
+    /// Of texts of ASCII alone: the normalizer makes something else of others.
+    of_ascii: bool,
     /// Up to the last one that backtracks. Made for the first text that needs them: most tokenizers never meet one.
     steps: OnceLock<Result<Vec<Step>, String>>,
 }
@@ -86,8 +88,10 @@ impl Expressions {
         let patterns: Vec<&str> = all.iter().filter_map(|one| backtracking(one)).collect();
         // Other normalizers may make white space of something else.
         let is_kept = tokenizer.get_normalizer().is_none_or(keeps_white_space);
+        let of_ascii = !is_kept && tokenizer.get_normalizer().is_some_and(keeps_ascii);
         let longer = match tokenizer.get_normalizer() {
             None | Some(NormalizerWrapper::NFC(_)) => 0,
+            Some(_) if of_ascii => 0,
             Some(_) => LONGER - 1,
         };
         let none = StepsBack { longer, ..StepsBack::default() };
@@ -101,7 +105,7 @@ impl Expressions {
             })
         });
         let (backtrack, steps) = (!patterns.is_empty(), OnceLock::new());
-        Ok(Expressions { backtrack, most: most.filter(|_| is_kept), steps })
+        Ok(Expressions { backtrack, most: most.filter(|_| is_kept || of_ascii), of_ascii, steps })
     }
 
     /// Matches a text as the tokenizer will.
@@ -109,7 +113,8 @@ impl Expressions {
     /// # Errors
     /// A sentence, if an expression gives up.
     pub(super) fn check(&self, tokenizer: &HfTokenizer, text: &str) -> Result<(), String> {
-        if !self.backtrack || self.most.is_some_and(|most| is_short(text, most)) {
+        let is_known = !self.of_ascii || text.is_ascii();
+        if !self.backtrack || is_known && self.most.is_some_and(|most| is_short(text, most)) {
             return Ok(());
         }
         let steps = self.steps.get_or_init(|| steps(tokenizer)).as_ref().map_err(String::clone)?;
@@ -182,6 +187,18 @@ fn steps(tokenizer: &HfTokenizer) -> Result<Vec<Step>, String> {
 /// Whether a normalizer makes no white space, and texts no longer than [`LONGER`] times.
 fn keeps_white_space(normalizer: &NormalizerWrapper) -> bool {
     serde_json::to_value(normalizer).is_ok_and(|normalizer| marks_spaces(&normalizer))
+}
+
+/// Whether a normalizer leaves ASCII as it is: Unicode's normal forms do.
+fn keeps_ascii(normalizer: &NormalizerWrapper) -> bool {
+    match normalizer {
+        NormalizerWrapper::NFC(_)
+        | NormalizerWrapper::NFD(_)
+        | NormalizerWrapper::NFKC(_)
+        | NormalizerWrapper::NFKD(_) => true,
+        NormalizerWrapper::Sequence(all) => all.as_ref().iter().all(keeps_ascii),
+        _ => false,
+    }
 }
 
 /// How much longer a text may become by [`keeps_white_space`]: a space is one byte, what stands for it three.
