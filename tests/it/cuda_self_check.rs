@@ -266,7 +266,7 @@ fn planted_faults_end_in_texts_of_candle() {
     let case = Case::new(ProcessorKind::Automaton, "qwen-like", 64, 3, 16);
     let shape = KernelShape::from_config(&case.config, false).unwrap();
     let names: Vec<String> = FAULTY.iter().map(|(name, ..)| format!("each({name})")).collect();
-    let own = "embed add_norm last_norm gated gather head append_all attend enter choose choose_any pack";
+    let own = "product_16 product_32 embed add_norm last_norm gated gather head append_all attend enter choose choose_any pack";
     let own: Vec<String> = own.split(' ').map(|name| format!("each({name})")).collect();
     let kernels = format!("-DKERNELS_OF_PROGRAM(each)={} {}", own.join(" "), names.join(" "));
     let options = [&shape.options()[..], &["-Wno-unused".to_owned(), kernels]].concat();
@@ -311,7 +311,13 @@ fn plant(emulator: &mut Emulator, at: usize) -> Result<(), String> {
 
 /// What is wrong in the text of kernels: in which file, what stands there, and what is written in its place. None of it fails; what comes
 /// out is wrong.
-const WRONG: [(&str, &str, &str); 24] = [
+const WRONG: [(&str, &str, &str); 26] = [
+    (
+        "product.cu",
+        "const uint4 *tile = rows + i % HALF_BLOCKS * TILES * 2 * LANES;",
+        "const uint4 *tile = rows + i % (HALF_BLOCKS / 2) * TILES * 2 * LANES;",
+    ),
+    ("product.cu", "if (row < of.rows) *(uint2 *)", "if (row + 1 < of.rows) *(uint2 *)"),
     (
         "layer.cu",
         "block_sum(squares) / columns + epsilon",

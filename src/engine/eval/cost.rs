@@ -72,6 +72,11 @@ pub struct Seconds {
 }
 
 impl Seconds {
+    /// What is left of all without the start and the templates.
+    pub fn writing(&self) -> f64 {
+        self.total - self.start - self.templates
+    }
+
     /// The share of all that a part of it is, 0 to 1.
     pub fn share(&self, part: f64) -> f64 {
         part / self.total.max(f64::MIN_POSITIVE)

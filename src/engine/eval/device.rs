@@ -71,7 +71,7 @@ pub struct DeviceSpeed {
     pub lp: Option<ProcessorKind>,
     /// Why it did not.
     pub problem: Option<String>,
-    /// Tokens a second, the start left out.
+    /// Tokens a second of writing: the start, and building the molecules' automata on the host, are left out.
     pub tokens_per_second: f64,
     /// Steps, and those of them that drift's kernels did.
     pub steps: u64,
@@ -169,7 +169,8 @@ fn speeds(
         engine,
         lp: Some(run.lp),
         problem: None,
-        tokens_per_second: run.cost.tokens_per_second,
+        tokens_per_second: run.cost.generated_tokens as f64
+            / run.cost.seconds.writing().max(f64::MIN_POSITIVE),
         steps: run.cost.decode_steps,
         kernel_steps: run.cost.kernel_steps,
         start_seconds: run.cost.seconds.start,
