@@ -317,7 +317,11 @@ const WRONG: [(&str, &str, &str); 26] = [
         "const uint4 *tile = rows + i % HALF_BLOCKS * TILES * 2 * LANES;",
         "const uint4 *tile = rows + i % (HALF_BLOCKS / 2) * TILES * 2 * LANES;",
     ),
-    ("product.cu", "if (row < of.rows) *(uint2 *)", "if (row + 1 < of.rows) *(uint2 *)"),
+    (
+        "product.cu",
+        "out + (u64)row * of.columns + i % 2 * 8)",
+        "out + (u64)row * of.columns + (1 - i % 2) * 8)",
+    ),
     (
         "layer.cu",
         "block_sum(squares) / columns + epsilon",
