@@ -30,8 +30,7 @@ impl Products {
     /// Bytes of the result of a product with this matrix, of at most `rows` rows.
     pub(super) fn result_bytes(self, matrix: Matrix, rows: usize) -> usize {
         let whole = self.number_bytes * rows * matrix.columns;
-        let whole = whole.max(self.parts_bytes(matrix, rows));
-        whole
+        whole.max(self.parts_bytes(matrix, rows))
     }
 
     /// `out = x · matrix` of so many rows; how to read it.
