@@ -20,6 +20,7 @@ mod eos;
 mod heads;
 mod in_place;
 mod kernels;
+mod layer;
 mod linear;
 mod listed;
 mod memory;
