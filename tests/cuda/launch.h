@@ -57,7 +57,8 @@ template <class... T> static Kernel described(const char *name, void (*kernel)(T
 
 #ifndef KERNELS_OF_PROGRAM
 #define KERNELS_OF_PROGRAM(each) \
-    each(product_16) each(product_32) each(embed) each(add_norm) each(last_norm) each(gated) each(gather) each(head) each(append_all) each(attend) each(enter) each(choose) each(choose_any) each(pack)
+    each(product_16) each(product_32) each(embed) each(add_norm) each(last_norm) each(gated) each(gather) \
+    each(head) each(append_all) each(attend) each(enter) each(choose) each(choose_any) each(pack)
 #endif
 
 static const std::vector<Kernel> &kernels() {

@@ -64,7 +64,9 @@ fn difference(
     let texts = token_texts(&checkpoint.tokenizer, &sample.tokens);
     let (tokens, place) = parting(&texts, (&judged.text, judged.of_prompt), theirs);
     let written = theirs.get(judged.of_prompt..).unwrap_or_default();
-    let their_texts = token_texts(&checkpoint.tokenizer, &checkpoint.tokenizer.ids(written)?);
+    // A text that this tokenizer does not take is compared by characters alone.
+    let their_ids = checkpoint.tokenizer.ids(written).unwrap_or_default();
+    let their_texts = token_texts(&checkpoint.tokenizer, &their_ids);
     let (tokens, place) = longer_token(&texts, (tokens, place), &their_texts, judged.of_prompt);
     let rest = theirs.get(place..).unwrap_or_default();
     // What stood before a later conformer of a text is not here: texts were cut apart.

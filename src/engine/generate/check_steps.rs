@@ -8,7 +8,7 @@
 use super::check_report::{Doubt, NearTie};
 use super::compared::{BothLogits, Compared};
 use super::evidence::{ComparedChoice, Evidence};
-use super::f32_reference::{Exact, F32Reference, errors};
+use super::f32_reference::{F32Reference, InF32, errors};
 use super::head::Choice;
 use super::on_device::{OnDevice, Starter};
 use super::row::Row;
@@ -228,7 +228,7 @@ impl<'c> Beside<'c> {
             let bound = compared.bound;
             let (id, device, candle) = logits.of(worst);
             let f32 = in_f32.of(worst);
-            evidence.whole = Some(logits.whole(step, at, in_f32.logits));
+            evidence.whole = Some(logits.whole(step, at, in_f32.logits()));
             return Ok(compared.differs(format!(
                 "{place}: the logit of id {id} is {device}, by candle's operations {candle}{f32}: {part:.1e} of the \
                  largest, where {bound:.1e} is rounding"
@@ -271,20 +271,16 @@ impl<'c> Beside<'c> {
         compared: &mut Compared,
     ) -> Result<Option<InF32>> {
         if !compared.is_bf16 {
-            return Ok(Some(InF32 { logits: None, is_missing: None }));
+            return Ok(Some(InF32::NotAsked));
         }
         let row = &self.rows[at];
         let tokens: Vec<u32> = row.prompt.tokens.iter().chain(row.so_far().0).copied().collect();
-        let exact = match self.reference.logits(&tokens, logits.ids)? {
-            Exact::Logits(exact) => exact,
-            Exact::NoRoom(error) => {
-                return Ok(Some(InF32 { logits: None, is_missing: Some(error.to_string()) }));
-            }
-        };
-        let (kernels_off, candle_off) = errors(logits.device, logits.candle, &exact);
+        let in_f32 = self.reference.logits(&tokens, logits.ids)?;
+        let InF32::Logits(exact) = &in_f32 else { return Ok(Some(in_f32)) };
+        let (kernels_off, candle_off) = errors(logits.device, logits.candle, exact);
         let doubt = Doubt { row: at, position, id: logits.of(worst).0, kernels_off, candle_off };
         compared.in_doubt.push(doubt);
-        Ok((!doubt.is_rounding()).then_some(InF32 { logits: Some(exact), is_missing: None }))
+        Ok((!doubt.is_rounding()).then_some(in_f32))
     }
 
     /// Whether text, state or end of a row is another than the host's.
@@ -341,24 +337,6 @@ impl<'c> Beside<'c> {
             compared.differs(format!("it counted {found:?}, the host {expected:?}"));
         }
         Ok(())
-    }
-}
-
-/// What f32 says of a choice that differs.
-struct InF32 {
-    logits: Option<Vec<f32>>,
-    /// Why it could not be asked.
-    is_missing: Option<String>,
-}
-
-impl InF32 {
-    /// The logit of a place, in words.
-    fn of(&self, slot: usize) -> String {
-        match (&self.logits, &self.is_missing) {
-            (Some(logits), _) => format!(", in f32 {}", logits[slot]),
-            (None, Some(why)) => format!(" (f32 cannot be asked: {why})"),
-            (None, None) => String::new(),
-        }
     }
 }
 

@@ -20,10 +20,33 @@ pub(super) struct F32Reference<'d> {
     widened: Option<Decoder>,
 }
 
-/// The logits of a choice in f32, or why they are not known.
-pub(super) enum Exact {
+/// What f32 says of a choice.
+pub(super) enum InF32 {
+    /// All logits that the choice is made from.
     Logits(Vec<f32>),
+    /// It cannot be asked, and why.
     NoRoom(Error),
+    /// It is what was compared.
+    NotAsked,
+}
+
+impl InF32 {
+    /// The logit of a place, in words.
+    pub(super) fn of(&self, slot: usize) -> String {
+        match self {
+            InF32::Logits(logits) => format!(", in f32 {}", logits[slot]),
+            InF32::NoRoom(error) => format!(" (f32 cannot be asked: {error})"),
+            InF32::NotAsked => String::new(),
+        }
+    }
+
+    /// All of them, if they are known.
+    pub(super) fn logits(self) -> Option<Vec<f32>> {
+        match self {
+            InF32::Logits(logits) => Some(logits),
+            InF32::NoRoom(_) | InF32::NotAsked => None,
+        }
+    }
 }
 
 impl<'d> F32Reference<'d> {
@@ -35,11 +58,11 @@ impl<'d> F32Reference<'d> {
     ///
     /// # Errors
     /// If the device fails.
-    pub(super) fn logits(&mut self, tokens: &[u32], ids: Option<&[u32]>) -> Result<Exact> {
+    pub(super) fn logits(&mut self, tokens: &[u32], ids: Option<&[u32]>) -> Result<InF32> {
         let widened = match self.widened.take().map_or_else(|| self.decoder.in_f32(), Ok) {
             Ok(widened) => self.widened.insert(widened),
             // A device that has failed says so again at the next step.
-            Err(error) => return Ok(Exact::NoRoom(error)),
+            Err(error) => return Ok(InF32::NoRoom(error)),
         };
         let mut cache = widened.cache(1, tokens.len(), Room::Static)?;
         let hidden = widened.forward(&[Feed { row: 0, tokens }], &mut cache, HiddenStates::Last)?;
@@ -48,7 +71,7 @@ impl<'d> F32Reference<'d> {
             None => widened.logits(&hidden)?,
         };
         let mut logits: Vec<Vec<f32>> = logits.to_vec2().map_err(failed)?;
-        Ok(Exact::Logits(logits.swap_remove(0)))
+        Ok(InF32::Logits(logits.swap_remove(0)))
     }
 }
 
@@ -104,10 +127,7 @@ mod tests {
                     None => decoder.logits(&hidden),
                 };
                 let expected: Vec<Vec<f32>> = logits.unwrap().to_vec2().unwrap();
-                match reference.logits(&tokens, ids).unwrap() {
-                    Exact::Logits(found) => assert_eq!([found], expected[..]),
-                    Exact::NoRoom(error) => panic!("{error}"),
-                }
+                assert_eq!([reference.logits(&tokens, ids).unwrap().logits().unwrap()], expected[..]);
             }
         }
     }

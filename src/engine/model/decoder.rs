@@ -104,10 +104,19 @@ impl Decoder {
             true => embedding.clone(),
             false => weights.matrix("lm_head.weight", vocab, hidden)?,
         };
+        Ok(Decoder::of_parts(config, device.clone(), layers, [embedding, norm, head]))
+    }
+
+    /// With embedding, last norm and LM head.
+    fn of_parts(
+        config: Config,
+        device: Device,
+        layers: Vec<Layer>,
+        [embedding, norm, head]: [Tensor; 3],
+    ) -> Self {
         let rope = Mutex::new(Arc::new(Rope::new(&config, 0)));
-        let (device, listed, files) = (device.clone(), Mutex::default(), Vec::new());
-        let refusal = OnceLock::new();
-        Ok(Decoder { config, device, embedding, layers, norm, head, listed, rope, files, refusal })
+        let (listed, files, refusal) = (Mutex::default(), Vec::new(), OnceLock::new());
+        Decoder { config, device, embedding, layers, norm, head, listed, rope, files, refusal }
     }
 
     /// The same weights in f32, with candle's operations on the same device: what rounding to bf16 is measured by.
@@ -120,23 +129,14 @@ impl Decoder {
         let run = || {
             let widened = |tensor: &Tensor| tensor.to_dtype(DType::F32);
             let layers = self.layers.iter().map(|layer| layer.with_weights(widened));
+            let layers = layers.collect::<CandleResult<_>>()?;
             let embedding = widened(&self.embedding)?;
             let head = match self.config.tie_word_embeddings {
                 true => embedding.clone(),
                 false => widened(&self.head)?,
             };
-            Ok(Decoder {
-                config: self.config.clone(),
-                embedding,
-                layers: layers.collect::<CandleResult<_>>()?,
-                norm: widened(&self.norm)?,
-                head,
-                listed: Mutex::default(),
-                rope: Mutex::new(Arc::new(Rope::new(&self.config, 0))),
-                files: Vec::new(),
-                refusal: OnceLock::new(),
-                device,
-            })
+            let parts = [embedding, widened(&self.norm)?, head];
+            Ok(Decoder::of_parts(self.config.clone(), device, layers, parts))
         };
         run().map_err(failed)
     }
