@@ -110,6 +110,19 @@ fn every_verb_takes_names() {
         (&runs["runs"][0]["model"], &runs["runs"][0]["tokenizer"]),
         (&"qwen-like".into(), &"qwen-like".into())
     );
+}
+
+#[test]
+#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
+fn what_is_extended_is_taken_by_name() {
+    let folder = cache();
+    let name = "Own/qwen-like";
+    folder.file("one.txt", format!("{TEXT}\n"));
+    let good = |words: &[&str]| {
+        let ran = run(&folder, words);
+        assert_eq!(ran.code, Some(0), "{words:?}: {}", ran.stderr);
+        ran
+    };
     let train =
         ["train-tokenizer", "--base", name, "--model", name, "--range", "1", "--tokens-per-block", "11"];
     good(&[&train[..], &["--corpus", "one.txt", "-o", "extended", "-q"]].concat());

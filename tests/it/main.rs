@@ -64,3 +64,7 @@ mod train;
 mod train_init;
 mod train_reference;
 mod ways;
+
+// As the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

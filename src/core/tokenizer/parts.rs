@@ -48,6 +48,11 @@ impl Tokenizer {
         self.inner().get_vocab(true)
     }
 
+    /// What a token of the vocabulary spells: byte-level vocabularies and SentencePiece's write a space as a letter of their own.
+    pub fn spelled(token: String) -> String {
+        if token.is_ascii() { token } else { token.replace(['\u{120}', '\u{2581}'], " ") }
+    }
+
     /// The id of a token by its text, added ones too.
     pub fn vocabulary_id(&self, text: &str) -> Option<u32> {
         self.inner().token_to_id(text)

@@ -12,7 +12,7 @@
 //! (bins as tokens), they are matched before everything else, as whole strings from the left, which neighbours do not show. There a
 //! state also holds the last characters that belong to no added token, as many as one could begin with.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 
 use super::load::Tokenizer;
@@ -41,7 +41,6 @@ struct Way {
 /// Builds the states of plain slots.
 pub struct SlotProduct<'a> {
     tokenizer: &'a Tokenizer,
-    dfa: &'a Dfa,
     /// What stands before the inside of a slot, and its ids.
     before: (String, Vec<u32>),
     /// Tokens that hold nothing but bytes of the language.
@@ -56,12 +55,11 @@ pub struct SlotProduct<'a> {
 }
 
 impl<'a> SlotProduct<'a> {
-    /// The product of the inside of slots that `before` opens.
+    /// Products of the inside of slots that `before` opens, whose strings hold bytes of this alphabet alone.
     ///
     /// # Errors
     /// If the tokenizer cannot encode the format's characters.
-    pub fn new(tokenizer: &'a Tokenizer, dfa: &'a Dfa, before: &str) -> Result<Self> {
-        let alphabet = dfa.alphabet();
+    pub fn new(tokenizer: &'a Tokenizer, alphabet: &BTreeSet<u8>, before: &str) -> Result<Self> {
         let may_stand = |text: &str| !text.is_empty() && text.bytes().all(|byte| alphabet.contains(&byte));
         let added: HashMap<u32, usize> = tokenizer
             .inner()
@@ -73,10 +71,7 @@ impl<'a> SlotProduct<'a> {
         let mut candidates: Vec<(u32, String)> = tokenizer
             .vocabulary()
             .into_iter()
-            .map(|(text, id)| {
-                // Byte-level vocabularies and SentencePiece's write a space as a letter of their own.
-                (id, if text.is_ascii() { text } else { text.replace(['\u{120}', '\u{2581}'], " ") })
-            })
+            .map(|(text, id)| (id, Tokenizer::spelled(text)))
             .filter(|(_, text)| may_stand(text))
             .collect();
         // The numbers of states must not depend on the order of a hash map.
@@ -85,26 +80,29 @@ impl<'a> SlotProduct<'a> {
         let before = (before.to_owned(), tokenizer.ids(before)?);
         let group = digit_group(tokenizer)?;
         let (pairs, known) = (HashMap::new(), HashMap::new());
-        Ok(SlotProduct { tokenizer, dfa, before, candidates, added, longest_added, group, pairs, known })
+        Ok(SlotProduct { tokenizer, before, candidates, added, longest_added, group, pairs, known })
     }
 
-    /// The state where slots begin, which end so; none if no tokenisation leads through one.
+    /// The state where slots of these strings begin, which end so; none if no tokenisation leads through one. What was learned of pairs of
+    /// tokens is kept for the next strings.
     ///
     /// # Errors
     /// If the tokenizer cannot encode a text.
     pub fn start<E: Copy + Eq + Hash>(
         &mut self,
+        dfa: &Dfa,
         states: &mut Languages<u32, E>,
         end: E,
     ) -> Result<Option<StateId>> {
         // Ids of another call are of its states, and of slots that end as it was asked.
         self.known.clear();
-        let place = Place { state: self.dfa.start(), last: None, open: Vec::new(), digits: 0 };
-        self.state(states, end, place, &Way::default())
+        let place = Place { state: dfa.start(), last: None, open: Vec::new(), digits: 0 };
+        self.state(dfa, states, end, place, &Way::default())
     }
 
     fn state<E: Copy + Eq + Hash>(
         &mut self,
+        dfa: &Dfa,
         states: &mut Languages<u32, E>,
         slot_end: E,
         place: Place,
@@ -114,7 +112,7 @@ impl<'a> SlotProduct<'a> {
             return Ok(*known);
         }
         let goes_on: Vec<(usize, DfaState)> = (0..self.candidates.len())
-            .filter_map(|at| Some((at, self.dfa.run(place.state, self.candidates[at].1.as_bytes())?)))
+            .filter_map(|at| Some((at, dfa.run(place.state, self.candidates[at].1.as_bytes())?)))
             .collect();
         let mut edges = Vec::new();
         for (at, state) in goes_on {
@@ -126,20 +124,15 @@ impl<'a> SlotProduct<'a> {
             let next = Way { text: format!("{}{text}", way.text), ids: [&way.ids[..], &[id]].concat() };
             let (open, digits) = (self.open_behind(&place, id, text), self.digits_behind(&place, text));
             let then = Place { state, last: Some(id), open, digits };
-            if let Some(then) = self.state(states, slot_end, then, &next)? {
+            if let Some(then) = self.state(dfa, states, slot_end, then, &next)? {
                 edges.push((id, then));
             }
         }
         edges.sort_unstable();
-        let end = self.dfa.accepts(place.state).then_some(slot_end);
+        let end = dfa.accepts(place.state).then_some(slot_end);
         let made = (end.is_some() || !edges.is_empty()).then(|| states.intern(Node { edges, end }));
         self.known.insert(place, made);
         Ok(made)
-    }
-
-    /// The text of a token that may stand in a slot.
-    pub fn text(&self, id: u32) -> Option<&str> {
-        self.candidates.iter().find(|(known, _)| *known == id).map(|(_, text)| &**text)
     }
 
     /// The characters behind the last added token that one could begin with.

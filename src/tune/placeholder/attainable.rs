@@ -41,11 +41,6 @@ pub(super) fn keep(spellings: &mut Spellings, tokens: u16, text: String) {
     }
 }
 
-/// Keeps the smaller of all spellings of the same tokens and length.
-pub(super) fn keep_all(spellings: &mut Spellings, more: Spellings) {
-    more.into_iter().for_each(|((tokens, _), text)| keep(spellings, tokens, text));
-}
-
 /// The sums of two parts that stand side by side.
 pub(super) fn joined(heads: &Spellings, tails: &Spellings) -> Spellings {
     let mut out = Spellings::new();

@@ -60,42 +60,26 @@ pub struct Borders {
     pub depends_on: Option<Box<str>>,
 }
 
-/// Blocks with and without a sign, as writers write them.
-fn probes(dialect: Encoding) -> [String; 4] {
-    // The last of them is what models write, writers never.
-    let cut = |decimals: &str| match dialect.is_stripped() {
-        false => format!(".{}", &format!("{decimals:0<6}")[..dialect.decimals()]),
-        true => {
-            let digits = decimals[..decimals.len().min(dialect.decimals())].trim_end_matches('0');
-            if digits.is_empty() { String::new() } else { format!(".{digits}") }
-        }
-    };
-    let block = |numbers: [(&str, &str); 3]| {
-        let separator = dialect.separator();
-        numbers.map(|(integer, decimals)| format!("{integer}{}", cut(decimals))).join(separator)
-    };
-    // Writers of the stripped dialect leave no trailing zero, so its probes must not have one either.
-    let (fixed, z, whole) = (dialect.is_fixed(), ("0", "0"), ("-1", "0"));
-    [
-        block([("0", "1234"), ("5", "6789"), ("0", "012")]),
-        block([
-            ("-0", "1234"),
-            ("-5", if fixed { "6789" } else { "6" }),
-            ("-10", if fixed { "012" } else { "0" }),
-        ]),
-        block([("12", "34"), z, whole]),
-        block([if fixed { ("-0", "0") } else { whole }, z, z]),
-    ]
-}
+/// Positions with and without signs, of one and two digits before the point, in Å. Digits behind those that an encoding keeps are cut.
+const POSITIONS: [[f64; 3]; 4] = [
+    [0.1234567, 5.678912, 0.01234567],
+    [-0.1234567, -5.678912, -10.01234567],
+    [12.345678, 0.0, -1.0],
+    [-1.0, 0.0, 0.0],
+];
 
-/// Blocks of numbers below 1 Å with all decimals, with and without signs.
-fn small(dialect: Encoding) -> [String; 2] {
-    let digits = |digits: &str| {
-        if dialect.decimals() == 0 { String::new() } else { format!(".{}", &digits[..dialect.decimals()]) }
+/// Positions below 1 Å, in Å.
+const SMALL: [[f64; 3]; 2] = [[0.1234567, 0.5678912, 0.01234567], [-0.1234567, -0.5678912, -0.01234567]];
+
+/// The insides of slots of decimals at these positions, as writers write them.
+fn written<const N: usize>(encoding: Encoding, positions: &[[f64; 3]; N]) -> Vec<String> {
+    let slot = |position: &[f64; 3]| {
+        let mut inside = String::new();
+        encoding.write_numbers(&encoding.quantize(*position).ok()?, &mut inside);
+        Some(inside)
     };
-    let [x, y, z] = ["123411", "567891", "012311"].map(digits);
-    let separator = dialect.separator();
-    ["", "-"].map(|sign| [&x, &y, &z].map(|digits| format!("{sign}0{digits}")).join(separator))
+    // Decimals hold positions of some Å with any number of digits behind the point, so none is left out.
+    positions.iter().filter_map(slot).collect()
 }
 
 /// Whether blocks behind some atoms say nothing against position templates.
@@ -109,8 +93,8 @@ pub fn takes_templates(tokenizer: &Tokenizer, encoding: Encoding) -> Result<bool
 }
 
 /// Slots of the least, the largest and two more values.
-fn probes_of_values(encoding: Encoding) -> [String; 4] {
-    [[0, 1], [1, 1], [1, 2], [1, 3]].map(|[numerator, denominator]: [Fixed; 2]| {
+fn probes_of_values(encoding: Encoding) -> Vec<String> {
+    let places = [[0, 1], [1, 1], [1, 2], [1, 3]].map(|[numerator, denominator]: [Fixed; 2]| {
         let mut out = String::new();
         let value = |axis: usize| {
             let (low, high) = encoding.number().limits(axis);
@@ -118,7 +102,8 @@ fn probes_of_values(encoding: Encoding) -> [String; 4] {
         };
         encoding.write_numbers(&std::array::from_fn(value), &mut out);
         out
-    })
+    });
+    places.into()
 }
 
 /// Looks at a block after every atom.
@@ -126,12 +111,12 @@ fn probes_of_values(encoding: Encoding) -> [String; 4] {
 /// # Errors
 /// If the tokenizer cannot encode an atom.
 pub fn borders(tokenizer: &Tokenizer, atoms: &BTreeSet<Box<str>>, dialect: Encoding) -> Result<Borders> {
-    let probes = if dialect.is_decimal() { probes(dialect) } else { probes_of_values(dialect) };
+    let probes = if dialect.is_decimal() { written(dialect, &POSITIONS) } else { probes_of_values(dialect) };
     let slot = |atom: &str, probe: &str| skeleton::fill(&format!("{atom}<>"), probe, dialect);
     // Slots at both ends, so that each probe has an atom and a slot on both sides, as in a text.
     let text = |atom: &str| -> String {
-        let blocks = probes.each_ref().map(|probe| slot(atom, probe));
-        format!("{}{}{}", slot("[C]", &probes[0]), blocks.concat(), slot("[C]", &probes[0]))
+        let blocks: String = probes.iter().map(|probe| slot(atom, probe)).collect();
+        format!("{}{blocks}{}", slot("[C]", &probes[0]), slot("[C]", &probes[0]))
     };
     let free = |found: &Inside| found.blocks.iter().map(|block| block.free).collect::<Vec<_>>();
     // `[C]` is the atom that placeholders are counted behind ([`super::free_tokens`]), so F holds wherever a block agrees with
@@ -144,7 +129,7 @@ pub fn borders(tokenizer: &Tokenizer, atoms: &BTreeSet<Box<str>>, dialect: Encod
     let depends_on = depends_on.map(|(atom, _)| (*atom).clone());
     let mut crossing = usual.crossing;
     looked.into_iter().for_each(|found| crossing.extend(found.crossing));
-    let small = if dialect.is_decimal() { small(dialect).to_vec() } else { Vec::new() };
+    let small = if dialect.is_decimal() { written(dialect, &SMALL) } else { Vec::new() };
     let crosses = |atom: &str| {
         let text = |inside: &String| format!("{}{}", slot(atom, inside), slot("[C]", inside));
         let look = |inside| Ok(!self::inside(tokenizer, &text(inside), dialect)?.crossing.is_empty());

@@ -5,7 +5,7 @@
 //! never reads a sequence of tokens that it did not see in training.
 //!
 //! - [`SlotProduct`] makes the language of slots in tokens, once per tokenizer and encoding, from the encoding's automaton over bytes
-//!   and the encoder; [`isolation`] that of slots which the tokenizer cuts out of the text.
+//!   and the encoder; [`Isolation`] that of slots which the tokenizer cuts out of the text.
 //! - [`segment`] holds what stands between two blocks, with the brackets and signs that merge with it (`>[`, `]<-`):
 //!   once per distinct text, shared by all molecules. [`follow`] strings both together for one molecule.
 //! - `table` gives both away as plain tables, `device_table` those of many molecules as a device follows them.
@@ -28,7 +28,6 @@
 //! checked, on random texts, both ways.
 
 mod device_table;
-mod isolation;
 mod learn;
 mod molecule;
 mod segment;
@@ -38,7 +37,6 @@ mod verify;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use isolation::Isolation;
 use learn::refuse;
 use segment::{KnownExits, Segment, Segments};
 
@@ -52,7 +50,7 @@ use crate::error::{Error, Result};
 use crate::text::skeleton::placed;
 use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE};
 use crate::tokenizer::boundaries::TokenBoundaries;
-use crate::tokenizer::{BUILT_IN_SKELETONS, SlotProduct, Tokenizer, tables};
+use crate::tokenizer::{BUILT_IN_SKELETONS, Isolation, SlotProduct, Tokenizer, tables};
 
 /// Where an edge leads that ends a block, plus the [`Mode`]: the two largest numbers, which no state has.
 const EXIT: u32 = u32::MAX - 1;
@@ -93,7 +91,7 @@ impl Automaton {
     /// If the tokenizer is of no kind for which that is exact; the message names it.
     pub fn new(tokenizer: &Tokenizer, encoding: Encoding) -> Result<Self> {
         tokenizer.writes(encoding, BUILT_IN_SKELETONS)?;
-        let isolation = Isolation::learn(tokenizer, encoding)?;
+        let isolation = Isolation::learn(tokenizer, encoding)?.map_err(|why| refuse(tokenizer, why))?;
         let cuts = match isolation {
             Some(_) => None,
             None => Some(tables::separated(tokenizer, encoding).map_err(|why| refuse(tokenizer, why))?),
@@ -113,7 +111,9 @@ impl Automaton {
         let ambiguous = || refuse(tokenizer, "its tokens do not determine where a block ends");
         let plain = plain(&mut states, tokenizer, encoding, isolation.as_ref())?;
         let isolated = match &isolation {
-            Some(isolation) => Some(isolation.states(&mut states, tokenizer).ok_or_else(ambiguous)?),
+            Some(isolation) => {
+                Some(isolation.states(&mut states, tokenizer, Mode::Isolated).ok_or_else(ambiguous)?)
+            }
             None => None,
         };
         let starts = Starts { plain, isolated };
@@ -237,8 +237,9 @@ fn plain(
     let Some(dfa) = encoding.inner_dfa(IntegersBelow::GENERATED, without) else { return Ok(None) };
     // A sign may be one token with what stands before it, so it belongs to the text between slots.
     let unsigned = if encoding.is_signed() { dfa.without_first(b'-') } else { dfa };
-    let start = SlotProduct::new(tokenizer, &unsigned, &format!("[C]{}", encoding.open()))?
-        .start(states, Mode::Plain)?;
+    let before = format!("[C]{}", encoding.open());
+    let start =
+        SlotProduct::new(tokenizer, &unsigned.alphabet(), &before)?.start(&unsigned, states, Mode::Plain)?;
     match start {
         Some(start) => Ok(Some(start)),
         None => Err(refuse(tokenizer, "no sequence of its tokens spells a slot of numbers")),

@@ -2,18 +2,17 @@
 //! added tokens.
 
 use std::collections::{BTreeSet, HashMap};
+use std::hash::Hash;
 
-use super::learn::refuse;
-use super::{Mode, Path};
-use crate::encoding::language::{Languages, StateId};
+use super::boundaries::SPACE;
+use super::load::Tokenizer;
+use crate::encoding::language::{Languages, Path, StateId};
 use crate::encoding::parts::{self, PartRow, SlotPart};
 use crate::encoding::{Encoding, IntegersBelow};
 use crate::error::Result;
-use crate::tokenizer::Tokenizer;
-use crate::tokenizer::boundaries::SPACE;
 
 /// How slots that are cut out of the text are tokenised.
-pub(super) struct Isolation {
+pub struct Isolation {
     /// What such slots look like.
     rows: Vec<PartRow>,
     /// The same, cut into pieces.
@@ -33,15 +32,20 @@ const MAX_ADDED: u64 = 1_000_000;
 impl Isolation {
     /// How a tokenizer isolates slots of an encoding; `None` if it does not.
     ///
+    /// The inner error is a sentence: why it cannot be told.
+    ///
     /// # Errors
-    /// If it cannot split a slot into pre-tokens, or pieces have too many spellings.
-    pub(super) fn learn(tokenizer: &Tokenizer, encoding: Encoding) -> Result<Option<Self>> {
+    /// If it cannot split a slot into pre-tokens.
+    pub fn learn(
+        tokenizer: &Tokenizer,
+        encoding: Encoding,
+    ) -> Result<std::result::Result<Option<Self>, String>> {
         if let Some(added) = added_slots(tokenizer, encoding) {
-            return Ok(Some(added));
+            return Ok(Ok(Some(added)));
         }
         if encoding.is_decimal() && encoding.separator() != "," {
             // Extended tokenizers isolate decimals with commas.
-            return Ok(None);
+            return Ok(Ok(None));
         }
         let isolated = |row: &PartRow| Ok(cuts(tokenizer, row, 0)?.is_some());
         let mut known = Vec::new();
@@ -50,7 +54,7 @@ impl Isolation {
                 known.push(at);
             }
         }
-        let Some(&last) = known.last() else { return Ok(None) };
+        let Some(&last) = known.last() else { return Ok(Ok(None)) };
         // The last row is the longest: where zeros are removed it has all decimals.
         let range = range(tokenizer, &encoding.rows(IntegersBelow::GENERATED)[last])?;
         let all = encoding.rows(range);
@@ -63,15 +67,14 @@ impl Isolation {
         }
         let largest = ways.iter().flatten().map(|piece: &PartRow| parts::count(piece)).max();
         if largest.is_some_and(|spellings| spellings > MAX_SPELLINGS) {
-            let problem = format!("blocks are cut into pieces of more than {MAX_SPELLINGS} spellings");
-            return Err(refuse(tokenizer, problem));
+            return Ok(Err(format!("blocks are cut into pieces of more than {MAX_SPELLINGS} spellings")));
         }
         let sample = filled(&all[last], 0).concat();
-        Ok(Some(Isolation { rows, ways, added: Vec::new(), sample }))
+        Ok(Ok(Some(Isolation { rows, ways, added: Vec::new(), sample })))
     }
 
     /// The strings of isolated slots.
-    pub(super) fn language(&self, languages: &mut Languages<u8>) -> Option<StateId> {
+    pub fn language(&self, languages: &mut Languages<u8>) -> Option<StateId> {
         if self.added.is_empty() {
             return parts::language_of_rows(&self.rows, languages);
         }
@@ -80,8 +83,13 @@ impl Isolation {
     }
 
     /// The states of isolated slots: each piece takes the tokens that the model makes of it, by itself.
-    pub(super) fn states(&self, states: &mut Languages<u32, Mode>, tokenizer: &Tokenizer) -> Option<StateId> {
-        let end = states.end(Mode::Isolated);
+    pub fn states<E: Copy + Eq + Hash>(
+        &self,
+        states: &mut Languages<u32, E>,
+        tokenizer: &Tokenizer,
+        end: E,
+    ) -> Option<StateId> {
+        let end = states.end(end);
         if !self.added.is_empty() {
             return states.trie(self.added.iter().map(|(_, id)| (vec![*id], end)).collect());
         }
@@ -97,7 +105,7 @@ impl Isolation {
         for way in &self.ways {
             let mut next = end;
             for piece in way.iter().rev() {
-                let paths: Vec<Path> = tokens[piece].iter().map(|path| (path.clone(), next)).collect();
+                let paths: Vec<Path<u32>> = tokens[piece].iter().map(|path| (path.clone(), next)).collect();
                 next = states.trie(paths)?;
             }
             start = Some(match start {

@@ -1,0 +1,156 @@
+//! All slots of an encoding as sequences of tokens: the tokenizer's own, as an automaton whose paths are counted.
+//!
+//! The automaton is the one that the logit processor of [`drift_core::constraint`] follows: the product of the encoding's strings with the
+//! tokenizer ([`SlotProduct`]), and, where the tokenizer cuts slots out of the text, their language of tokens ([`Isolation`]).
+
+use std::collections::{BTreeMap, HashMap};
+
+use drift_core::encoding::language::{Languages, StateId};
+use drift_core::encoding::{Dfa, Encoding, IntegersBelow};
+use drift_core::error::Result;
+use drift_core::tokenizer::{Isolation, SlotProduct, Tokenizer};
+
+use super::attainable::{Spellings, keep};
+
+/// The slots of an encoding in tokens, for two ranges of integer parts.
+pub(super) struct SlotTokens {
+    encoding: Encoding,
+    states: Languages<u32>,
+    /// Where slots begin, for each range.
+    starts: [Vec<Start>; 2],
+    /// The texts of tokens.
+    texts: HashMap<u32, TokenText>,
+}
+
+/// The text of a token.
+struct TokenText {
+    text: String,
+    /// Nothing in it opens or closes a slot, so it lies strictly inside.
+    is_inside: bool,
+}
+
+/// Where slots begin, and what was written before.
+struct Start {
+    state: StateId,
+    written: String,
+}
+
+impl SlotTokens {
+    /// The slots whose integer parts are below each of two bounds, in Å; of numbers without integer parts all are in both.
+    ///
+    /// # Errors
+    /// If the tokenizer cannot encode the characters of a slot.
+    pub(super) fn new(
+        tokenizer: &Tokenizer,
+        encoding: Encoding,
+        isolation: Option<&Isolation>,
+        below: [u32; 2],
+    ) -> Result<Self> {
+        let mut states = Languages::default();
+        let opened = format!("[C]{}", encoding.open());
+        // A sign may be one token with what opens the slot, and is then written before it begins.
+        let signed = format!("{opened}-");
+        let merges = !tokenizer.ids(&signed)?.starts_with(&tokenizer.ids(&opened)?);
+        let language = |below: u32| {
+            let without = |languages: &mut _| isolation.and_then(|isolation| isolation.language(languages));
+            encoding.inner_dfa(IntegersBelow(below), without)
+        };
+        let isolated = isolation.and_then(|isolation| isolation.states(&mut states, tokenizer, ()));
+        // The larger range has all characters of the smaller one.
+        let largest = language(below[1]);
+        let alphabet = largest.as_ref().map(Dfa::alphabet).unwrap_or_default();
+        let mut products = Vec::new();
+        for (written, before) in [("", &opened), ("-", &signed)].into_iter().take(1 + usize::from(merges)) {
+            products.push((written, SlotProduct::new(tokenizer, &alphabet, before)?));
+        }
+        let mut starts = [Vec::new(), Vec::new()];
+        for (starts, below) in starts.iter_mut().zip(below) {
+            let Some(dfa) = language(below) else { continue };
+            for (written, product) in &mut products {
+                let dfa = if written.is_empty() { dfa.clone() } else { dfa.clone().without_first(b'-') };
+                let state = product.start(&dfa, &mut states, ())?;
+                starts.extend(
+                    state.map(|state| Start { state, written: format!("{}{written}", encoding.open()) }),
+                );
+            }
+        }
+        for starts in &mut starts {
+            starts.extend(isolated.map(|state| Start { state, written: String::new() }));
+        }
+        let is_border = |text: &str| {
+            [encoding.open(), encoding.close()]
+                .iter()
+                .any(|border| !border.is_empty() && text.contains(border))
+        };
+        let text = |(text, id): (String, u32)| {
+            let text = Tokenizer::spelled(text);
+            (id, TokenText { is_inside: !is_border(&text), text })
+        };
+        let texts = tokenizer.vocabulary().into_iter().map(text).collect();
+        Ok(SlotTokens { encoding, states, starts, texts })
+    }
+
+    /// The smallest spelling of each number of FREE tokens and length, without what opens and closes slots, for each range.
+    pub(super) fn spellings(&self) -> [Spellings; 2] {
+        let starts = self.starts.iter().flatten();
+        let mut order: Vec<StateId> = starts.flat_map(|start| self.states.reachable(start.state)).collect();
+        // A state is made after those that it leads to, so its number is larger.
+        order.sort_unstable();
+        order.dedup();
+        let mut ways: BTreeMap<StateId, Spellings> = BTreeMap::new();
+        for id in order {
+            let node = self.states.node(id);
+            let mut all = Spellings::new();
+            if node.end.is_some() {
+                keep(&mut all, 0, String::new());
+            }
+            for (token, then) in &node.edges {
+                let Some(TokenText { text, is_inside }) = self.texts.get(token) else { continue };
+                for ((tokens, _), tail) in &ways[then] {
+                    keep(&mut all, tokens + u16::from(*is_inside), format!("{text}{tail}"));
+                }
+            }
+            ways.insert(id, all);
+        }
+        self.starts.each_ref().map(|starts| {
+            let mut all = Spellings::new();
+            for start in starts {
+                for ((tokens, _), text) in &ways[&start.state] {
+                    let slot = format!("{}{text}", start.written);
+                    let inside = slot.strip_prefix(self.encoding.open()).unwrap_or(&slot);
+                    keep(
+                        &mut all,
+                        *tokens,
+                        inside.strip_suffix(self.encoding.close()).unwrap_or(inside).to_owned(),
+                    );
+                }
+            }
+            all
+        })
+    }
+
+    /// Whether one path of the larger range spells this inside of a slot, and no other, and has so many FREE tokens.
+    pub(super) fn takes(&self, inside: &str, tokens: u16) -> bool {
+        let whole = format!("{}{inside}{}", self.encoding.open(), self.encoding.close());
+        let mut found = Vec::new();
+        for start in &self.starts[1] {
+            let Some(rest) = whole.strip_prefix(&start.written) else { continue };
+            self.paths(start.state, rest, 0, &mut found);
+        }
+        found == [tokens]
+    }
+
+    /// Adds the FREE tokens of all paths from a state that spell `rest`, but for what closes the slot.
+    fn paths(&self, state: StateId, rest: &str, tokens: u16, found: &mut Vec<u16>) {
+        let node = self.states.node(state);
+        if node.end.is_some() && (rest.is_empty() || rest == self.encoding.close()) {
+            found.push(tokens);
+        }
+        for (token, then) in &node.edges {
+            let Some(TokenText { text, is_inside }) = self.texts.get(token) else { continue };
+            if let Some(rest) = rest.strip_prefix(&**text) {
+                self.paths(*then, rest, tokens + u16::from(*is_inside), found);
+            }
+        }
+    }
+}
