@@ -3,7 +3,7 @@
 //! # Why it is exact
 //! 1. BPE and Unigram models produce only vocabulary tokens, each a part of the text. If no token that a text can contain joins a
 //!    digit with a character that may be adjacent to it in a block (`<`, `>`, `-`, `.`, `,`), no token crosses the border between
-//!    them, so a text falls apart there ([`super::cuts`]). Tokens with digits that no text can contain (`<h1>`), or that cross no
+//!    them, so a text falls apart there ([`super::boundaries`]). Tokens with digits that no text can contain (`<h1>`), or that cross no
 //!    such border (` 155` of GPT-2, `[control_135]` of Mistral), do not matter.
 //! 2. A digit run of a block stands between two such borders, so its tokens depend only on its digits. All runs of one to four
 //!    digits (11,110; more if numbers have more decimals) are encoded once, and their cuts stored. This covers runs that merge by

@@ -13,7 +13,7 @@
 //!
 //! # Why it is exact
 //! Two kinds of tokenizer are accepted. In the first kind, no token that a legal text can hold joins a digit with a character that
-//! may stand beside it in a slot ([`crate::tokenizer::cuts`] says which tokens count, and why a text falls apart there). So an
+//! may stand beside it in a slot ([`crate::tokenizer::boundaries`] says which tokens count, and why a text falls apart there). So an
 //! answer is a sequence of parts that are tokenised independently. The insides of slots have the tokens of the product. The text
 //! from the last digit of a slot to the first digit of the next depends on the skeleton and on whether the next number has a sign;
 //! it is tokenised when it is first seen. If the tags are not tokens, the first part extends into the prompt, back to the preceding
