@@ -203,7 +203,7 @@ impl<'p, 'a> Walk<'p, 'a> {
         if length <= LONGEST_TEXT { self.pickle.text(id) } else { None }
     }
 
-    /// The molecule's bytes, which are its class's first argument.
+    /// Reads the molecule of an object: its bytes are the first argument of the object's class.
     fn found(&mut self, visit: Visit, object: &Object) -> FoundMolecule {
         let argument = match &self.pickle[object.args] {
             Value::Tuple(args) => args.first().map(|&id| &self.pickle[id]),
