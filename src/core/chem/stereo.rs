@@ -1,7 +1,7 @@
 //! Stereo marks of a SMILES, and the stereo of coordinates.
 //!
 //! A mark lists its neighbours in the order of the text (OpenSMILES 1.0, section 3.9). The stereo of coordinates follows RDKit's
-//! `assignChiralTypesFrom3D` and `setDoubleBondNeighborDirections` (`Code/GraphMol/Chirality.cpp`).
+//! `assignChiralTypesFrom3D` and `setDoubleBondNeighbourDirections` (`Code/GraphMol/Chirality.cpp`).
 
 use super::graph::{Bond, Chirality, Direction, Graph, Order};
 use super::polyhedra::PolyhedralMark;

@@ -109,7 +109,7 @@ impl BaseLayout {
 
     /// The expressions of those own splits whose matches are pieces.
     pub fn patterns(&self) -> impl Iterator<Item = &str> {
-        // Other behaviors join a match with its neighbor, so a match on its own is not a piece.
+        // Other behaviours join a match with its neighbour, so a match on its own is not a piece.
         let isolates = |split: &&Value| split["behavior"] == "Isolated" || split["behavior"] == "Removed";
         self.own.iter().filter(isolates).filter_map(regex)
     }

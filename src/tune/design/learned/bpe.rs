@@ -1,7 +1,7 @@
 //! Continued BPE: learns merges on top of an existing segmentation, from a table of words and weights.
 //!
 //! The method is that of "Teaching Old Tokenizers New Words" (arXiv 2512.03989): start with the base's tokens of each word, join
-//! the most frequent pair of neighbors, and repeat. There are three differences from the usual trainer. First, only joins that can
+//! the most frequent pair of neighbours, and repeat. There are three differences from the usual trainer. First, only joins that can
 //! be made are counted, so `000` contains one pair `00`, not two. Second, a text becomes a token at most once: a second way to make
 //! it would be a merge that ranks before its own parts, and encoding would no longer reproduce learning. Third, a word may become
 //! one token as a whole if the tokenizer looks whole words up (`ignore_merges`). Then no intermediate tokens are needed that would
@@ -59,7 +59,7 @@ pub struct Limits<'l> {
 /// An entry of the heap: the gain, then the order among equal gains (merges first, smaller ids first).
 type Entry = (u64, Reverse<(bool, u64, u64)>);
 
-/// A pair of neighbors: its weight, and the words that contain it or once contained it.
+/// A pair of neighbours: its weight, and the words that contain it or once contained it.
 #[derive(Default)]
 struct Pair {
     weight: u64,
@@ -220,7 +220,7 @@ fn entry((left, right): (u32, u32), weight: u64) -> Entry {
     (weight, Reverse((false, u64::from(left), u64::from(right))))
 }
 
-/// The pairs of neighbors, without those that overlap an equal pair before them.
+/// The pairs of neighbours, without those that overlap an equal pair before them.
 fn joins(symbols: &[u32]) -> impl Iterator<Item = (u32, u32)> {
     let mut overlaps = false;
     let mut before = None;

@@ -1,4 +1,5 @@
-//! The design space of numbers that have all their digits, as in the fixed dialect and as bins: every scheme of a kind and range, and what each costs on top of a base vocabulary.
+//! The design space of numbers that have all their digits, as in the fixed dialect and in bins: every scheme of a kind and range,
+//! and its cost on top of a base vocabulary.
 //!
 //! The cost of a scheme is the number of strings in the union of its pieces that the base lacks. Unions are counted by *cells*,
 //! which are classes of strings that every piece contains either completely or not at all. Two strings are in the same cell if they
