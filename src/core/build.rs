@@ -1,4 +1,4 @@
-//! Hands the git revision to the crate, for the provenance of results; `unknown` outside a checkout.
+//! Passes the git revision to the crate, for the provenance of results. The crate sees `unknown` outside a checkout.
 
 use std::path::Path;
 use std::process::Command;
@@ -23,7 +23,7 @@ fn revision() {
     }
 }
 
-/// What a program prints, if it succeeds and prints something.
+/// The trimmed standard output of a program; `None` if it fails or prints nothing.
 fn output(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();

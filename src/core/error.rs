@@ -1,4 +1,4 @@
-//! The one error type of the library: what went wrong, where, and what to do about it.
+//! The library's error type: what went wrong, where, and what to do about it.
 
 use std::path::Path;
 
@@ -12,72 +12,72 @@ pub enum Error {
     /// An input (file, record, option value) that cannot be used.
     #[error("{place}: {problem}{}", remedy_suffix(.remedy))]
     Input {
-        /// File and position, or the option at fault.
+        /// The file and position, or the option.
         place: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
         /// What the user can do; may be empty.
         remedy: String,
     },
-    /// A value of a plan that cannot be used. Whoever took it from a user knows what it is called there.
+    /// A value of a plan that cannot be used. The code that took it from a user knows its name there.
     #[error("{parameter}: {problem}{}", remedy_suffix(.remedy))]
     Parameter {
-        /// Which.
+        /// The parameter.
         parameter: Parameter,
-        /// What is wrong.
+        /// The problem.
         problem: String,
         /// What the user can do; may be empty.
         remedy: String,
     },
-    /// A fault of drift's own, not of its input.
+    /// A bug in drift, not a problem of its input.
     #[error("{place}: {problem}")]
     Internal {
-        /// What was being made.
+        /// The operation that failed.
         place: String,
         /// What went wrong.
         problem: String,
     },
-    /// The operating system refused something.
+    /// An error of the operating system.
     #[error("{place}: {}{}", system_words(.source), remedy_suffix(system_remedy(.source)))]
     Io {
-        /// The path at fault.
+        /// The path.
         place: String,
-        /// The system's own words.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A device failed so that nothing more can be computed on it by this process.
+    /// A device failed in such a way that this process can compute nothing more on it.
     #[error("{place}: {problem}; {remedy}")]
     DeviceLost {
         /// The device.
         place: String,
-        /// What failed first.
+        /// The first failure.
         problem: String,
         /// What the user can do.
         remedy: String,
     },
-    /// Ctrl-C; nothing was half-written.
+    /// Ctrl-C; no output was written.
     #[error("interrupted; nothing was written")]
     Interrupted,
-    /// Ctrl-C; what was done so far is on disk, whole.
+    /// Ctrl-C; the work done so far is complete on disk.
     #[error("interrupted; {kept}")]
     Stopped {
-        /// What was kept, and how to go on.
+        /// What was kept, and how to continue.
         kept: String,
     },
 }
 
-/// What a user can set, by its name in words. In messages it stands in single quotes, ‘tokens per block’, so that a program can put
-/// there what the parameter is called on its own command line.
+/// A setting that users can change, by a descriptive name. Messages show it in single quotes, ‘tokens per block’, so that a program
+/// can replace it with the name on its own command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameter(&'static str);
 
 impl Parameter {
-    /// A parameter by its name. Each crate names its own, in its module `parameter`.
+    /// A parameter with this name. Each crate defines its parameters in its module `parameter`.
     pub const fn new(name: &'static str) -> Self {
         Parameter(name)
     }
 
-    /// Its name in words.
+    /// Its descriptive name.
     pub fn name(self) -> &'static str {
         self.0
     }
@@ -89,15 +89,15 @@ impl std::fmt::Display for Parameter {
     }
 }
 
-/// The system's own words, without its number.
+/// The system's message, without its error number.
 fn system_words(error: &std::io::Error) -> String {
-    // The number differs between systems, and says nothing beside the words.
+    // The number differs between systems and adds nothing to the message.
     let words = one_line(&error.to_string());
     let end = words.find(" (os error ").unwrap_or(words.len());
     shortened_end(&words[..end], MESSAGE_CHARACTERS - PLACE_CHARACTERS)
 }
 
-/// What the user can do about an error of the system; may be nothing.
+/// What the user can do about a system error; may be empty.
 fn system_remedy(error: &std::io::Error) -> &'static str {
     use std::io::ErrorKind as Kind;
     match error.kind() {
@@ -124,20 +124,20 @@ impl Error {
         Error::Input { place, problem, remedy }
     }
 
-    /// An unusable value of a plan. Where problem and remedy speak of a parameter, they write it as [`Parameter`] does.
+    /// An unusable value of a plan. Problem and remedy must mention parameters in the form of [`Parameter`].
     pub fn parameter(parameter: Parameter, problem: impl ToString, remedy: impl ToString) -> Self {
         let (problem, remedy) = limited(parameter.name(), &problem, &remedy);
         Error::Parameter { parameter, problem, remedy }
     }
 
-    /// What should not happen, whatever the input.
+    /// A bug: something that should not happen, whatever the input.
     pub fn internal(place: impl ToString, problem: impl ToString) -> Self {
         let place = shortened_middle(&one_line(&place.to_string()), PLACE_CHARACTERS);
         let (problem, _) = limited(&place, &problem, &"");
         Error::Internal { place, problem }
     }
 
-    /// A device that is lost to this process, by what failed first.
+    /// A device that this process has lost, with the first failure.
     pub fn device_lost(place: impl ToString, problem: impl ToString, remedy: impl ToString) -> Self {
         let place = shortened_middle(&one_line(&place.to_string()), PLACE_CHARACTERS);
         let (problem, _) = limited(&place, &problem, &"");
@@ -157,7 +157,7 @@ impl Error {
         }
     }
 
-    /// The process's exit code: 130 interrupted, 70 a fault of drift's own, else 2 (usage or input).
+    /// The exit code of the process: 130 if interrupted, 70 for a bug in drift, otherwise 2 (usage or input).
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Interrupted | Error::Stopped { .. } => 130,
@@ -167,20 +167,20 @@ impl Error {
     }
 }
 
-/// Characters of a message and of its parts: no longer than a few lines of a terminal. A problem may take what place and
-/// a usual remedy leave; a remedy of several commands may be longer.
+/// Limits in characters for a message and its parts, so that it takes no more than a few lines of a terminal. A problem may use the
+/// space that place and a usual remedy leave. A remedy of several commands may be longer.
 const MESSAGE_CHARACTERS: usize = 490;
 const USUAL_CHARACTERS: usize = 380;
 const PLACE_CHARACTERS: usize = 120;
 const USUAL_REMEDY_CHARACTERS: usize = 150;
 const REMEDY_CHARACTERS: usize = 260;
 
-/// Any text as one message.
+/// Any text as a single message: on one line and not too long.
 pub fn message(text: &str) -> String {
     shortened_end(&one_line(text), MESSAGE_CHARACTERS)
 }
 
-/// A problem and a remedy that leave room for each other and for the place.
+/// Shortens a problem and a remedy so that both fit beside the place.
 fn limited(place: &str, problem: &dyn ToString, remedy: &dyn ToString) -> (String, String) {
     let remedy = shortened_end(&one_line(&remedy.to_string()), REMEDY_CHARACTERS);
     let beside = remedy.chars().count().min(USUAL_REMEDY_CHARACTERS);
@@ -189,8 +189,8 @@ fn limited(place: &str, problem: &dyn ToString, remedy: &dyn ToString) -> (Strin
     (shortened_end(&one_line(&problem.to_string()), room), remedy)
 }
 
-/// Texts of inputs and names on one line of a terminal: what would move the cursor, end the line or change the direction of
-/// writing is escaped.
+/// Text of an input or a name, made safe for one line of a terminal. Characters that would move the cursor, end the line or change
+/// the writing direction are escaped.
 pub fn one_line(text: &str) -> String {
     if !text.contains(is_unseen) {
         return text.to_owned();
@@ -199,14 +199,13 @@ pub fn one_line(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// Whether a character has no place of its own on a line: control characters, and those that only steer what is around
-/// them.
+/// Whether a character is invisible: a control character, or one that only affects the characters around it.
 pub fn is_unseen(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// At most so many characters: the first third and the last ones, which tell a path and a member of an archive.
+/// Shortens a text to `most` characters, keeping its first third and its end, which identify a path and a member of an archive.
 pub fn shortened_middle(text: &str, most: usize) -> String {
     let characters = text.chars().count();
     if characters <= most {
@@ -218,7 +217,7 @@ pub fn shortened_middle(text: &str, most: usize) -> String {
     format!("{start}…{end}")
 }
 
-/// At most so many characters: the first ones.
+/// Shortens a text to its first `most` characters.
 pub fn shortened_end(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
@@ -227,12 +226,12 @@ pub fn shortened_end(text: &str, most: usize) -> String {
     format!("{start}…")
 }
 
-/// A text on one line, to be shown as it would be written in code: line breaks, quotes and what cannot be seen are escaped.
+/// A text on one line as it would appear in code: line breaks, quotes and invisible characters are escaped.
 pub fn escaped(text: &str) -> String {
     text.chars().flat_map(char::escape_debug).collect()
 }
 
-/// A short, printable excerpt of input, for messages.
+/// A short printable excerpt of input, in backticks, for messages.
 pub fn excerpt(bytes: &[u8]) -> String {
     // A cut inside a character shows as U+FFFD.
     let shown = &bytes[..bytes.len().min(40)];

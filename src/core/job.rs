@@ -1,4 +1,5 @@
-//! What a running job is handed: progress, cancellation, and where it runs. Handed down, never reached for.
+//! The context of a running job: progress and cancellation, and the provenance of results. It is passed down as an argument; there
+//! is no global state.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,26 +8,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// Watches progress; the library reports, the command line draws.
+/// Receives progress: the library reports it, the command line shows it.
 pub trait Observer: Send + Sync {
-    /// A new phase of work begins, with its size in `unit`s if known.
+    /// Begins a new phase of work; `total` is its size in `unit`s, if known.
     fn begin(&self, phase: &str, total: Option<u64>, unit: Unit);
-    /// `n` more units are done.
+    /// Reports `n` more finished units.
     fn advance(&self, n: u64);
-    /// The phase is over.
+    /// Ends the phase.
     fn end(&self);
 }
 
-/// What a progress figure counts.
+/// The unit of progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Bytes of input.
     Bytes,
-    /// Anything else: conformers, candidates, probes.
+    /// Other items: conformers, candidates, probes.
     Items,
 }
 
-/// Watches nothing.
+/// An observer that ignores progress.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 
@@ -36,7 +37,7 @@ impl Observer for Silent {
     fn end(&self) {}
 }
 
-/// The surroundings of one run.
+/// The progress observer and the cancellation flag of one run.
 #[derive(Clone)]
 pub struct Job {
     observer: Arc<dyn Observer>,
@@ -50,41 +51,41 @@ impl Default for Job {
 }
 
 impl Job {
-    /// A job watched by `observer` that stops once `cancelled` is set.
+    /// A job that reports to `observer` and stops once `cancelled` is set.
     pub fn new(observer: Arc<dyn Observer>, cancelled: Arc<AtomicBool>) -> Self {
         Job { observer, cancelled }
     }
 
-    /// Whoever watches.
+    /// The observer of the job.
     pub fn observer(&self) -> &dyn Observer {
         &*self.observer
     }
 
     /// # Errors
-    /// [`Error::Interrupted`] once the job was cancelled. To be called at least every few hundred milliseconds.
+    /// [`Error::Interrupted`] once the job was cancelled. Long work must call this at least every few hundred milliseconds.
     pub fn check(&self) -> Result<()> {
-        // Nothing else is read by it, so no order of memory is needed.
+        // The flag guards no other data, so relaxed ordering is enough.
         if self.cancelled.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
     }
 }
 
-/// What made a result; no date and no thread count, so that data files are the same bytes again.
+/// The origin of a result. It has no date and no thread count, so that equal runs give equal bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     /// Always `drift`.
     pub program: String,
-    /// The crate's version.
+    /// The version of the crate.
     pub version: String,
-    /// The git revision it was built from, or `unknown`.
+    /// The git revision of the build, or `unknown`.
     pub revision: String,
     /// The inputs, by name and SHA-256.
     pub inputs: Vec<InputHash>,
 }
 
-/// An input and what it held.
+/// An input file and its hash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputHash {
-    /// File name without folders, so that results do not depend on where a file lay.
+    /// The file name without folders, so that results do not depend on the location of a file.
     pub name: String,
     /// Size in bytes.
     pub bytes: u64,
@@ -96,7 +97,7 @@ impl Provenance {
     /// The provenance of something made from `inputs` by this build.
     pub fn from_inputs(inputs: Vec<InputHash>) -> Self {
         Provenance {
-            // The program, whichever crate asks: stores hold it.
+            // Always the name of the program, whichever crate asks, because stores record it.
             program: "drift".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             revision: option_env!("DRIFT_REVISION").unwrap_or("unknown").to_owned(),

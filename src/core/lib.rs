@@ -1,5 +1,5 @@
-//! The core of drift: how coordinates are written, what a molecule is, what a tokenizer makes of a text, and what a model may write
-//! next. It knows no model, no file of conformers and no command line, and can be used alone, beside an engine of one's own.
+//! The core of drift: how coordinates are written, what a molecule is, how a tokenizer encodes a text, and which tokens a model may
+//! generate next. It knows no model, no file of conformers and no command line, and can be used alone with any inference engine.
 
 pub mod checkpoint;
 pub mod chem;

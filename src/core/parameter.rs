@@ -1,12 +1,13 @@
-//! What a user can set in the plans of this crate, as its errors name it.
+//! The parameters of this crate's plans that users can set, by the names used in errors.
 //!
-//! Each crate names its own, and hands on those of the crates below it. The program finds the flag of a parameter by its name.
+//! Each crate defines its own parameters and re-exports those of the crates below it. The program finds the flag of a parameter by
+//! its name.
 
 use crate::error::Parameter;
 
 /// The logit processor.
 pub const LP: Parameter = Parameter::new("logit processor");
-/// What templates hold in their blocks.
+/// The text in the blocks of templates.
 pub const PLACEHOLDER: Parameter = Parameter::new("placeholder");
-/// How tokens are drawn.
+/// How tokens are sampled.
 pub const PRESET: Parameter = Parameter::new("preset");

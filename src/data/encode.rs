@@ -1,4 +1,4 @@
-//! Encoding: conformers in, the text that models are trained on out.
+//! Encoding: turns conformers into the text that models are trained on.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
@@ -18,72 +18,73 @@ use drift_core::io::{AtomicFile, file_name, open};
 use drift_core::job::{Job, Provenance};
 use drift_core::text::{skeleton, write};
 
-/// What to read, and how.
+/// What to encode.
 #[derive(Debug, Clone, Default)]
 pub struct EncodePlan {
-    /// Files and folders.
+    /// The input files and folders.
     pub inputs: Vec<PathBuf>,
-    /// How they are read. [`required`](crate::corpus::SmilesSource::required) is set.
+    /// How the files are read. [`required`](crate::corpus::SmilesSource::required) is always set.
     pub options: ReadOptions,
 }
 
-/// What was encoded.
+/// The result of encoding.
 #[derive(Debug, Serialize)]
 pub struct EncodeReport {
-    /// How coordinates are written; both conventions for trailing zeros where they are decimals.
+    /// How coordinates are written. For decimals, both conventions for trailing zeros are written.
     pub encoding: Encoding,
-    /// Conformers, one line each.
+    /// The number of encoded conformers, one line each.
     pub conformers: u64,
-    /// Conformers among them with a coordinate that is beyond the encoding's range, and was written as the end of the range.
+    /// The number of encoded conformers with a coordinate outside the encoding's range, which was written as the end of the range.
     pub out_of_range: u64,
-    /// How many records were skipped.
+    /// The number of skipped records.
     pub skipped: u64,
-    /// How many for which reason, without what is particular to a record.
+    /// The number of skipped records by reason, without the details of each record.
     pub skipped_by_reason: BTreeMap<String, u64>,
-    /// The first of them.
+    /// The first of the skipped records.
     pub skipped_records: Vec<Skipped>,
-    /// Conformers among the encoded with stereo that their SMILES leaves open.
+    /// The number of encoded conformers with stereo that their SMILES leaves open.
     pub open_stereo: u64,
-    /// The first of them, and where.
+    /// The first of these conformers, with the positions of the stereo.
     pub open_stereo_records: Vec<Skipped>,
-    /// Conformers among the encoded with stereo marks that are not compared with coordinates.
+    /// The number of encoded conformers with stereo marks that cannot be compared with coordinates.
     pub stereo_unchecked: u64,
-    /// Conformers among the encoded whose SMILES is not what RDKit, and so 3DMolGen's encoder, would write: they have it under `smiles`, not
-    /// `canonical_smiles`. By what it never writes; another order of atoms is not seen.
+    /// The number of encoded conformers, by reason, whose SMILES is not one that RDKit (and so 3DMolGen's encoder) would write.
+    /// Their lines have the SMILES under `smiles` instead of `canonical_smiles`. Recognized by constructs that RDKit never writes;
+    /// a different order of atoms is not recognized.
     pub not_canonical: BTreeMap<String, u64>,
     /// drift's version, and the inputs by name and hash.
     pub provenance: Provenance,
 }
 
-/// A line of the result, fields as in the JSONL of 3DMolGen.
+/// A line of the result, with the fields of 3DMolGen's JSONL.
 #[derive(Serialize)]
 struct Line<'a> {
-    /// None where only the number among all conformers names it, and that is not known yet.
+    /// `None` if the conformer is named only by its number among all conformers, and that number is not known yet.
     id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     canonical_smiles: Option<&'a str>,
-    /// Where RDKit would write another one.
+    /// The SMILES, if RDKit would write it differently.
     #[serde(skip_serializing_if = "Option::is_none")]
     smiles: Option<&'a str>,
     embedded_smiles: &'a str,
-    /// Of decimals alone.
+    /// Only for decimals.
     #[serde(skip_serializing_if = "Option::is_none")]
     embedded_smiles_stripped: Option<&'a str>,
-    /// How the text is written, where it is not in decimals between brackets.
+    /// The encoding of the text, unless the text is in decimals between angle brackets.
     #[serde(skip_serializing_if = "Option::is_none")]
     encoding: Option<Encoding>,
 }
 
-/// Conformers that one task writes.
+/// The number of conformers that one task writes.
 const CHUNK: usize = 256;
 
-/// Takes text.
+/// A function that receives the text.
 pub type Put<'p> = dyn FnMut(&[u8]) -> Result<()> + 'p;
 
-/// Writes a line for each conformer that is the molecule of its SMILES, in the order of the input, and says which are not.
+/// Writes a line for each conformer that matches its SMILES, in input order, and reports the others.
 ///
 /// # Errors
-/// As [`corpus::read`](crate::corpus::read()), and what `out` gives.
+/// The errors of [`corpus::read`](crate::corpus::read()), and those of `out`.
 pub fn encode(plan: &EncodePlan, job: &Job, out: &mut Put<'_>) -> Result<EncodeReport> {
     let listing = Listing::from_inputs(&plan.inputs)?;
     let came = lines_of(&listing, 0..listing.len(), Some(0), &plan.options, job, out)?;
@@ -91,11 +92,11 @@ pub fn encode(plan: &EncodePlan, job: &Job, out: &mut Put<'_>) -> Result<EncodeR
     Ok(EncodeReport::of(came, plan.options.reading.encoding))
 }
 
-/// Encodes the files of a shard, each part into a file of its own; conformers that nothing but their number among all names
+/// Encodes the files of a shard, each part into its own file. Conformers that are named only by their number among all conformers
 /// get their names when shards are merged.
 ///
 /// # Errors
-/// As [`encode`].
+/// The errors of [`encode`].
 pub fn encode_shard(plan: &EncodePlan, shard: &mut FilesShard, job: &Job) -> Result<FilesDone> {
     shard.run("jsonl", job, &mut |listing, files, path| {
         let mut file = AtomicFile::create(path)?;
@@ -104,10 +105,10 @@ pub fn encode_shard(plan: &EncodePlan, shard: &mut FilesShard, job: &Job) -> Res
     })
 }
 
-/// Puts the lines of all shards one after another.
+/// Concatenates the lines of all shards.
 ///
 /// # Errors
-/// If a part is not what the shard wrote, and what `out` gives.
+/// If a part is not what its shard wrote, or `out` fails.
 pub fn merge_encoded(
     shards: &MergedFiles,
     encoding: Encoding,
@@ -125,7 +126,7 @@ pub fn merge_encoded(
                 break;
             }
             match line.strip_prefix(NAMELESS) {
-                // Only now is it known how many conformers the shards before have.
+                // Only now is the number of conformers in the earlier parts known.
                 Some(rest) => {
                     out(format!("{{\"id\":\"{number}\"").as_bytes())?;
                     out(rest)?;
@@ -142,7 +143,7 @@ pub fn merge_encoded(
     Ok(EncodeReport::of(came, encoding))
 }
 
-/// How the line of a conformer without a name begins.
+/// The start of the line of a conformer without a name.
 const NAMELESS: &[u8] = b"{\"id\":null";
 
 impl EncodeReport {
@@ -165,7 +166,7 @@ impl EncodeReport {
     }
 }
 
-/// The lines of some files, whose first conformer has this number; no numbers without.
+/// Writes the lines of some files. `first` is the number of their first conformer; without it, conformers get no numbers.
 fn lines_of(
     listing: &Listing,
     files: Range<usize>,
@@ -174,7 +175,7 @@ fn lines_of(
     job: &Job,
     out: &mut Put<'_>,
 ) -> Result<FilesSummary> {
-    // A text without its SMILES would be no example to train on.
+    // A text without its SMILES would be useless as a training example.
     let mut options = options.clone();
     options.smiles.required = true;
     let encoding = options.reading.encoding;
@@ -203,19 +204,19 @@ fn lines_of(
     Ok(FilesSummary { records: summary.conformers, summary, skipped_by_reason, notes, beside })
 }
 
-/// The lines of conformers, the first of which is the `first` of all, where that is known.
+/// The lines of some conformers. `first` is the number of the first one among all conformers, if known.
 fn lines(conformers: &[Conformer], first: Option<u64>, encoding: Encoding) -> Lines {
     let [fixed, stripped] =
         [TrailingZeros::Kept, TrailingZeros::Removed].map(|zeros| encoding.with_zeros(zeros));
     let mut out = Vec::with_capacity(conformers.iter().map(|c| 70 * c.coordinates.len() + 200).sum());
     let mut notes = BTreeMap::new();
-    // Of the last SMILES of a text: conformers of a molecule follow one another.
+    // The notes of the last SMILES, since conformers of a molecule follow one another.
     let mut last: Option<(&Arc<str>, SmilesNotes)> = None;
     for (at, conformer) in conformers.iter().enumerate() {
         let text = |encoding: Encoding| write(&conformer.skeleton, &conformer.coordinates, encoding);
         let (number, own, without_zeros);
         let smiles = if conformer.molecule == conformer.skeleton {
-            // A text that names no molecule has its own.
+            // A text that does not name its molecule gets the SMILES of its own skeleton.
             own = skeleton::smiles(&conformer.skeleton);
             &own
         } else {
@@ -256,16 +257,16 @@ fn lines(conformers: &[Conformer], first: Option<u64>, encoding: Encoding) -> Li
     Lines { bytes: out, notes }
 }
 
-/// Lines of some conformers, and how many of them have what a reader should know of.
+/// The lines of some conformers, and the number of conformers for each note.
 struct Lines {
     bytes: Vec<u8>,
     notes: BTreeMap<&'static str, u64>,
 }
 
-/// The note of stereo marks that are not compared with coordinates.
+/// The note for stereo marks that are not compared with coordinates.
 const UNCHECKED: &str = "stereo is not checked";
 
-/// What a reason says before it goes into what is particular to a record.
+/// The general part of a reason, without the details of the record.
 fn kind(reason: &str) -> String {
     let general = reason.split_once(':').map_or(reason, |(general, _)| general);
     let without = |text: &str| {

@@ -1,4 +1,4 @@
-//! From SMILES to grammars of the automaton: a line for each molecule.
+//! Exports a molecule's automaton as a grammar: one line per SMILES.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use drift_core::job::{InputHash, Job, Provenance};
 use drift_core::text::skeleton::from_smiles;
 use drift_core::tokenizer::Tokenizer;
 
-/// Molecules that are written at a time.
+/// The number of molecules that are written at a time.
 const CHUNK: usize = 256;
 
-/// What to write grammars of.
+/// What to export, and in which format.
 pub struct ExportPlan {
-    /// The automaton of the model's tokenizer and encoding.
+    /// The automaton for the model's tokenizer and encoding.
     pub processor: AutomatonProcessor,
     /// The model's tokenizer.
     pub tokenizer: Arc<Tokenizer>,
@@ -28,14 +28,14 @@ pub struct ExportPlan {
     pub dialect: Encoding,
     /// The molecules.
     pub source: ExportSource,
-    /// How grammars are spelled.
+    /// The format of the grammars.
     pub format: GrammarFormat,
 }
 
-/// Where molecules come from.
+/// The source of the molecules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExportSource {
-    /// A file with one SMILES a line.
+    /// A file with one SMILES per line.
     File(PathBuf),
     /// One molecule.
     Smiles(String),
@@ -44,49 +44,49 @@ pub enum ExportSource {
 /// A line of the result.
 #[derive(Debug, Serialize)]
 pub struct GrammarLine<'a> {
-    /// As it was given: the prompt's.
+    /// The SMILES as given, which is the one in the prompt.
     pub smiles: &'a str,
-    /// Its text with every block emptied.
+    /// The enriched SMILES with every block emptied.
     pub skeleton: &'a str,
     /// The grammar.
     pub grammar: Spelled,
 }
 
-/// A grammar as a line holds it.
+/// A grammar as stored in a line.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum Spelled {
-    /// Lark or EBNF.
+    /// A text of the format Lark or EBNF.
     Text(String),
-    /// The tables.
+    /// The tables of the automaton.
     Table(Box<MoleculeTable>),
 }
 
-/// What was written.
+/// The result of an export.
 #[derive(Debug, Serialize)]
 pub struct ExportReport {
-    /// How grammars are spelled.
+    /// The format of the grammars.
     pub format: GrammarFormat,
-    /// The tokenizer.
+    /// The name of the tokenizer.
     pub tokenizer: String,
     /// How numbers are written.
     pub dialect: Encoding,
-    /// Molecules, one line each.
+    /// The number of molecules, one line each.
     pub molecules: u64,
-    /// Characters of the smallest line and of the largest.
+    /// The sizes of the shortest and the longest line, in bytes.
     pub line_bytes: [u64; 2],
-    /// Lines of the input that are no SMILES, or have no grammar.
+    /// The number of input lines that are not SMILES or have no grammar.
     pub skipped: u64,
-    /// The first of them.
+    /// The first of the skipped lines.
     pub skipped_records: Vec<Skipped>,
     /// drift's version, and the inputs by name and hash.
     pub provenance: Provenance,
 }
 
-/// Writes a line for each molecule, in the order of the input.
+/// Writes one line per molecule, in input order.
 ///
 /// # Errors
-/// If there is no molecule, the job was cancelled, or `out` gives one.
+/// If there is no molecule, the job was cancelled, or `out` fails.
 pub fn export(
     plan: &ExportPlan,
     job: &Job,
@@ -128,7 +128,7 @@ pub fn export(
     Ok(writer.report)
 }
 
-/// A report of nothing yet.
+/// A report before the first line.
 fn report(plan: &ExportPlan) -> ExportReport {
     let inputs: Vec<InputHash> = vec![plan.tokenizer.source.clone()];
     ExportReport {
@@ -136,7 +136,7 @@ fn report(plan: &ExportPlan) -> ExportReport {
         tokenizer: plan.tokenizer.name.clone(),
         dialect: plan.dialect,
         molecules: 0,
-        // No line yet: any one is smaller and larger.
+        // Initial values such that any line is both shorter and longer.
         line_bytes: [u64::MAX, 0],
         skipped: 0,
         skipped_records: Vec::new(),
@@ -144,14 +144,14 @@ fn report(plan: &ExportPlan) -> ExportReport {
     }
 }
 
-/// Writes lines on any thread.
+/// Creates lines; usable on any thread.
 struct Liner<'a> {
     processor: &'a AutomatonProcessor,
     format: GrammarFormat,
 }
 
 impl Liner<'_> {
-    /// The line of one molecule, with its end.
+    /// The line of one molecule, including the line end.
     fn line(&self, smiles: &str, skeleton: &str) -> Result<Vec<u8>> {
         let molecule_automaton = self.processor.molecule(skeleton)?;
         let grammar = match self.format {
@@ -165,7 +165,7 @@ impl Liner<'_> {
     }
 }
 
-/// A molecule, and the line that it came from.
+/// A molecule, and the number of its line in the input.
 struct Waiting {
     line: u64,
     smiles: String,
@@ -174,7 +174,7 @@ struct Waiting {
 
 struct Writer<'a> {
     liner: Liner<'a>,
-    /// What is not written yet.
+    /// The molecules that are not written yet.
     waiting: Vec<Waiting>,
     report: ExportReport,
     out: &'a mut dyn FnMut(&[u8]) -> Result<()>,
@@ -188,7 +188,7 @@ impl Writer<'_> {
         for (line, from) in lines.into_iter().zip(waiting) {
             match line {
                 Ok(line) => self.put(&line)?,
-                // One molecule that has no grammar does not spoil the others.
+                // A molecule without a grammar is skipped, and the others are still written.
                 Err(Error::Input { problem, .. }) => self.skip(skipped_line(path, from.line, &problem)),
                 Err(error) => return Err(error),
             }

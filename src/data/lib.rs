@@ -1,4 +1,4 @@
-//! Conformers and generated texts: readers of every format, the store, statistics, training text, and what judges texts.
+//! Conformers and generated texts: readers for every format, the store, statistics, training text, and the audit of texts.
 
 pub mod against;
 pub mod audit;

@@ -1,4 +1,4 @@
-//! Mining: conformers in; statistics, and a store if one is wanted, out.
+//! Mining: reads conformers, and produces statistics and, if requested, a store.
 
 mod shard;
 
@@ -15,70 +15,71 @@ use drift_core::io::AtomicFile;
 use drift_core::job::{InputHash, Job, Provenance};
 pub use shard::{StoredParts, mine_shard};
 
-/// What to read, how, and where to keep it.
+/// What to read and how, and where to store it.
 #[derive(Debug, Clone, Default)]
 pub struct MinePlan {
-    /// Files and folders.
+    /// The input files and folders.
     pub inputs: Vec<PathBuf>,
-    /// How they are read.
+    /// How the files are read.
     pub options: ReadOptions,
-    /// The store to write, HDF5; none if only statistics are wanted.
+    /// The path of the HDF5 store to write; `None` if only statistics are wanted.
     pub store: Option<PathBuf>,
 }
 
-/// What was found.
+/// The result of mining.
 #[derive(Debug, Serialize)]
 pub struct MineReport {
     /// How coordinates are written.
     pub encoding: Encoding,
-    /// Coordinates of which the text tells only that they are beyond the encoding's range.
+    /// The number of coordinates whose text only says that they are outside the encoding's range.
     pub out_of_range: u64,
-    /// Conformers with one.
+    /// The number of conformers with at least one such coordinate.
     pub out_of_range_conformers: u64,
-    /// Statistics of coordinates, in Å.
+    /// The statistics of coordinates, in Å.
     #[serde(flatten)]
     pub stats: StatsReport,
-    /// Texts beside their SMILES.
+    /// The comparison of texts with their SMILES.
     pub texts: TextReport,
-    /// How many records could not be read.
+    /// The number of records that could not be read.
     pub skipped: u64,
-    /// The first of them.
+    /// The first of the skipped records.
     pub skipped_records: Vec<Skipped>,
-    /// Conformers whose atoms are in the order of their file, not of a SMILES.
+    /// The number of conformers whose atoms are in file order, not in the order of a SMILES.
     pub in_file_order: u64,
-    /// The first of them, and why.
+    /// The first of these conformers, with the reasons.
     pub in_file_order_records: Vec<Skipped>,
     /// drift's version, and the inputs by name and hash.
     pub provenance: Provenance,
 }
 
-/// Conformers that one task counts.
+/// The number of conformers that one task counts.
 const CHUNK: usize = 512;
 
-/// Reads, counts and stores, in one pass and in memory that does not grow with the corpus.
+/// Reads, counts and stores conformers in one pass. Memory does not grow with the number of conformers.
 ///
 /// # Errors
-/// As [`corpus::read`](crate::corpus::read()); if the store cannot be written, or this drift was built without HDF5. Then
-/// there is no store.
+/// The errors of [`corpus::read`](crate::corpus::read()), or if the store cannot be written, or if this drift was built without
+/// HDF5 and a store is requested. No store is left then.
 pub fn mine(plan: &MinePlan, job: &Job) -> Result<MineReport> {
     let (report, store) = mine_uncommitted(plan, job)?;
     store.map_or(Ok(()), AtomicFile::commit)?;
     Ok(report)
 }
 
-/// Reads, counts and stores; the store is whole, but not yet under its name: for those who write other files with it.
+/// Reads, counts and stores conformers like [`mine`], but returns the complete store before it gets its name, for callers who write
+/// other files together with it.
 ///
 /// # Errors
-/// As [`mine`].
+/// The errors of [`mine`].
 pub fn mine_uncommitted(plan: &MinePlan, job: &Job) -> Result<(MineReport, Option<AtomicFile>)> {
     let files = Files { inputs: plan.inputs.clone(), options: plan.options.clone() };
     mine_of(&files, plan.store.as_deref(), job)
 }
 
-/// Reads, counts and stores the conformers of any source; the store is whole, but not yet under its name.
+/// Reads, counts and stores the conformers of any source; returns the complete store before it gets its name.
 ///
 /// # Errors
-/// As [`mine`].
+/// The errors of [`mine`].
 pub fn mine_of(
     source: &dyn Conformers,
     store: Option<&Path>,
@@ -107,7 +108,7 @@ pub fn mine_of(
     Ok((report, store))
 }
 
-/// What is counted.
+/// The counts of mining.
 struct Counts {
     encoding: Encoding,
     coordinates: CoordinateStats,
@@ -119,9 +120,9 @@ impl Counts {
         Counts { encoding, coordinates: CoordinateStats::new(encoding), texts: TextStats::default() }
     }
 
-    /// Counts conformers, on all threads.
+    /// Counts conformers on all threads.
     fn add(&mut self, conformers: &[Conformer]) {
-        // Counts are integers and merge in any order; collected parts keep it all the same.
+        // Counts are integers, so any merge order gives the same result. Collecting the parts keeps the order fixed nevertheless.
         let parts: Vec<Counts> = conformers
             .par_chunks(CHUNK)
             .map(|chunk| {
@@ -140,7 +141,7 @@ impl Counts {
     }
 }
 
-/// The store, where drift was built with HDF5.
+/// The store, if drift was built with HDF5.
 #[cfg(feature = "hdf5")]
 struct Store(crate::corpus::store::StoreWriter);
 
@@ -159,7 +160,7 @@ impl Store {
     }
 }
 
-/// No store.
+/// A placeholder without HDF5; it has no values.
 #[cfg(not(feature = "hdf5"))]
 struct Store(std::convert::Infallible);
 

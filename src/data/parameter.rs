@@ -1,11 +1,11 @@
-//! What a user can set in the plans of this crate and of those below it, as their errors name it.
+//! The parameters that a user can set in the plans of this crate and of the crates below it, with the names that errors use.
 
 use drift_core::error::Parameter;
 pub use drift_core::parameter::*;
 
 /// The conformers.
 pub const CORPUS: Parameter = Parameter::new("corpus");
-/// Decimals of coordinates.
+/// The number of decimals of coordinates.
 pub const DECIMALS: Parameter = Parameter::new("decimals");
 /// How decimals are written.
 pub const DIALECT: Parameter = Parameter::new("dialect");
@@ -13,13 +13,13 @@ pub const DIALECT: Parameter = Parameter::new("dialect");
 pub const ENCODING: Parameter = Parameter::new("encoding");
 /// The program that computes energies.
 pub const ENERGY: Parameter = Parameter::new("energy");
-/// Conformers that it is given at a time.
+/// The number of conformers per run of the energy program.
 pub const ENERGY_BATCH: Parameter = Parameter::new("energy batch");
-/// How long it may be silent.
+/// The longest time that the energy program may be silent.
 pub const ENERGY_TIMEOUT: Parameter = Parameter::new("energy timeout");
 /// The model.
 pub const MODEL: Parameter = Parameter::new("model");
-/// Conformers to compare with.
+/// The conformers to compare with.
 pub const REFERENCES: Parameter = Parameter::new("references");
-/// The deviation of one geometry.
+/// The largest deviation within which two geometries count as the same.
 pub const WITHIN: Parameter = Parameter::new("within");

@@ -1,5 +1,5 @@
-//! What is found for a tokenizer: the placeholder of least harm with its proof, extensions under which each block takes as many
-//! tokens, and encodings side by side.
+//! Tools for a tokenizer: finding the placeholder with the least harm, with a proof; extending the tokenizer such that every block
+//! takes the same number of tokens; and comparing encodings.
 
 mod anneal;
 pub mod design;

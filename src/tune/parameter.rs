@@ -1,31 +1,31 @@
-//! What a user can set in the plans of this crate and of those below it, as their errors name it.
+//! The parameters that a user can set in the plans of this crate and of the crates below it, with the names that errors use.
 
 use drift_core::error::Parameter;
 pub use drift_data::parameter::*;
 
 /// The tokenizer to extend.
 pub const BASE: Parameter = Parameter::new("base");
-/// New tokens at most.
+/// The largest number of new tokens.
 pub const BUDGET: Parameter = Parameter::new("budget");
 /// A placeholder to judge.
 pub const CANDIDATE: Parameter = Parameter::new("candidate");
-/// Whether other ways are set beside.
+/// Whether other methods are compared.
 pub const COMPARE: Parameter = Parameter::new("compare");
-/// The fewest decimals of a number.
+/// The smallest number of decimals of a number.
 pub const FEWEST_DECIMALS: Parameter = Parameter::new("fewest decimals");
-/// Merges to learn.
+/// The number of tokens to learn by merges.
 pub const MERGES: Parameter = Parameter::new("merges");
-/// Which numbers are meant.
+/// The range of numbers whose blocks get new tokens.
 pub const RANGE: Parameter = Parameter::new("range");
-/// Old tokens whose ids new ones take.
+/// The old tokens whose ids new tokens take.
 pub const REUSE: Parameter = Parameter::new("reuse");
 /// The tokenizers.
 pub const TOKENIZER: Parameter = Parameter::new("tokenizer");
-/// Tokens of every block.
+/// The number of tokens of every block.
 pub const TOKENS_PER_BLOCK: Parameter = Parameter::new("tokens per block");
-/// What is no harm.
+/// The RMSD up to which there is no harm.
 pub const TOLERANCE: Parameter = Parameter::new("tolerance");
-/// Tokens in all.
+/// The size of the whole vocabulary.
 pub const VOCAB_SIZE: Parameter = Parameter::new("vocab size");
-/// How harms are summed.
+/// The weights with which harms are summed.
 pub const WEIGHTS: Parameter = Parameter::new("weights");

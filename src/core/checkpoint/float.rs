@@ -3,10 +3,10 @@
 use half::{bf16, f16};
 use safetensors::tensor::Dtype;
 
-/// The type of a tensor's numbers; the wider, the greater.
+/// The number type of a tensor. Wider types compare greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Float {
-    /// 16 bits, the upper half of an [`Float::F32`].
+    /// 16 bits: the upper half of an [`Float::F32`].
     Bf16,
     /// 16 bits, IEEE 754.
     F16,
@@ -15,12 +15,12 @@ pub enum Float {
 }
 
 impl Float {
-    /// As safetensors names it; none if it is none of these.
+    /// The type with this safetensors name; `None` if it is not one of the three.
     pub fn from_dtype(dtype: Dtype) -> Option<Self> {
         [Float::Bf16, Float::F16, Float::F32].into_iter().find(|float| float.dtype() == dtype)
     }
 
-    /// As safetensors names it.
+    /// Its name in safetensors.
     pub fn dtype(self) -> Dtype {
         match self {
             Float::Bf16 => Dtype::BF16,
@@ -34,7 +34,7 @@ impl Float {
         if self == Float::F32 { 4 } else { 2 }
     }
 
-    /// The numbers in little-endian bytes, exactly; a rest that is shorter than a number is left out.
+    /// Reads little-endian bytes into f32 without loss. Trailing bytes that do not fill a number are dropped.
     pub fn read(self, bytes: &[u8]) -> Vec<f32> {
         let halves = bytes.chunks_exact(2).map(|b| [b[0], b[1]]);
         match self {
@@ -46,7 +46,7 @@ impl Float {
         }
     }
 
-    /// Appends numbers as little-endian bytes, each rounded once to the nearest, ties to even.
+    /// Appends numbers as little-endian bytes. Each is rounded once, to nearest, ties to even.
     pub fn write(self, values: impl IntoIterator<Item = f64>, out: &mut Vec<u8>) {
         let values = values.into_iter();
         match self {
@@ -57,9 +57,9 @@ impl Float {
     }
 }
 
-/// A number that lies between two of f32 as that one whose last bit is set, so that it stays between the same numbers of a narrower
-/// type, and rounding to these rounds once (S. Boldo and G. Melquiond, When double rounding is odd, 2005). `half` has conversions from
-/// f64 that leave the last 32 bits of it out of account, and so take what is a little more than the middle of two for the middle.
+/// `value` as f32, rounded to odd: if it lies between two f32 numbers, the one whose last bit is set. Rounding that to a narrower
+/// type then rounds only once (S. Boldo and G. Melquiond, When double rounding is odd, 2005). The conversions of `half` from f64
+/// ignore the last 32 bits, so they take a value a little above a midpoint for the midpoint itself.
 fn to_odd(value: f64) -> f32 {
     let nearest = value as f32;
     if value.is_nan() || f64::from(nearest) == value {

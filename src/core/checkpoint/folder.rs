@@ -9,16 +9,16 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::io::{file_name, read_to_limit};
 
-/// The shape of the model.
+/// The architecture of the model.
 pub const CONFIG: &str = "config.json";
 
-/// How the model is asked to generate.
+/// The default settings for generation.
 pub const GENERATION_CONFIG: &str = "generation_config.json";
 
-/// What drift trained it by.
+/// The settings by which drift trained it.
 pub const RECIPE: &str = "recipe.json";
 
-/// What the tokenizer's tokens mean.
+/// The settings of the tokenizer: its special tokens and chat template.
 pub const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
 
 /// All weights in one file.
@@ -27,13 +27,13 @@ pub const WEIGHTS: &str = "model.safetensors";
 /// Which shard holds which tensor.
 pub const INDEX: &str = "model.safetensors.index.json";
 
-/// What to do about weights that only PyTorch reads.
+/// The remedy for weights in formats that only PyTorch reads.
 const CONVERT: &str = "convert it to safetensors as docs/use.md, extend-model, shows";
 
 /// No real file of settings is larger.
 const MAX_SETTINGS_BYTES: u64 = 1 << 26;
 
-/// A folder; it need not exist.
+/// The folder of a model; it need not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelFolder {
     path: PathBuf,
@@ -45,7 +45,7 @@ impl ModelFolder {
         ModelFolder { path: path.to_owned() }
     }
 
-    /// The folder that `path` is, or that the file `path` lies in.
+    /// The folder at `path`, or, if `path` is a file, the folder that contains it.
     pub fn around(path: &Path) -> Self {
         ModelFolder::new(if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) })
     }
@@ -63,15 +63,15 @@ impl ModelFolder {
     /// The bytes of a file of settings, if there is one.
     ///
     /// # Errors
-    /// If it cannot be read, or is larger than any file of settings.
+    /// If the file cannot be read, or is larger than 64 MiB.
     pub fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>> {
         self.file(name).map(|file| read_to_limit(&file, MAX_SETTINGS_BYTES)).transpose()
     }
 
-    /// A file of settings in JSON, if there is one; `refuse` says what is wrong, and what to do.
+    /// A settings file parsed as JSON, if there is one. `refuse` turns a parse error into a problem and a remedy.
     ///
     /// # Errors
-    /// As [`ModelFolder::bytes`], or if it is not the JSON that is wanted.
+    /// As [`ModelFolder::bytes`], or if the file is not JSON of the type `T`.
     pub fn json<T: DeserializeOwned>(
         &self,
         name: &str,
@@ -80,16 +80,16 @@ impl ModelFolder {
         self.file(name).map(|_| self.needed_json(name, refuse)).transpose()
     }
 
-    /// A field of the recipe that `drift train-model` leaves beside its weights, where there is one that can be read.
+    /// A field of the recipe that `drift train-model` writes beside its weights; `None` if it is missing or unreadable.
     pub fn recipe<T: DeserializeOwned>(&self, pointer: &str) -> Option<T> {
         let recipe: Value = self.json(RECIPE, |e| (e.to_string(), "")).ok()??;
         serde_json::from_value(recipe.pointer(pointer)?.clone()).ok()
     }
 
-    /// A file of settings in JSON that has to be there.
+    /// A settings file parsed as JSON, which must exist.
     ///
     /// # Errors
-    /// As [`ModelFolder::json`], or if there is none.
+    /// As [`ModelFolder::json`], or if the file does not exist.
     pub fn needed_json<T: DeserializeOwned>(
         &self,
         name: &str,
@@ -104,15 +104,15 @@ impl ModelFolder {
         })
     }
 
-    /// The file that says where the weights are: the index of their shards, else the one file that holds them all.
+    /// The file that says where the weights are: the index of the shards, or else the one file with all weights.
     pub fn weights(&self) -> Option<PathBuf> {
         [INDEX, WEIGHTS].iter().find_map(|name| self.file(name))
     }
 
-    /// The file that says where the weights are, as [`ModelFolder::weights`] finds it, where there has to be one.
+    /// The file that [`ModelFolder::weights`] finds, which must exist.
     ///
     /// # Errors
-    /// If there is none; where the folder holds weights in another layout, it says which, and what to do.
+    /// If there is none. If the folder holds weights in another layout, the error names the layout and a remedy.
     pub fn needed_weights(&self) -> Result<PathBuf> {
         self.weights().ok_or_else(|| {
             let (problem, remedy) = match self.other_layout() {
@@ -126,11 +126,11 @@ impl ModelFolder {
         })
     }
 
-    /// What the weights are where they are not safetensors, and what to do about it.
+    /// The layout of weights that are not safetensors, and the remedy for it.
     pub(super) fn other_layout(&self) -> Option<(&'static str, &'static str)> {
         let names: Vec<String> =
             std::fs::read_dir(&self.path).ok()?.flatten().map(|entry| file_name(&entry.path())).collect();
-        // Beginning and ending of a name.
+        // Prefix and suffix of a file name.
         let layouts = [
             (("", ".distcp"), "a checkpoint of torch.distributed", CONVERT),
             (("adapter_model.", ""), "an adapter alone", "merge it into its model first"),
@@ -142,25 +142,25 @@ impl ModelFolder {
         let is_there = |(begin, end): (&str, &str)| {
             names.iter().any(|name| name.starts_with(begin) && name.ends_with(end))
         };
-        // In this order: an adapter lies beside pickles of its own, and a folder may hold several.
+        // The order matters: an adapter lies beside pickles of its own, and a folder may hold several layouts.
         let found = layouts.into_iter().find(|(name, ..)| is_there(*name));
         found.map(|(_, layout, remedy)| (layout, remedy))
     }
 }
 
 /// # Errors
-/// If a path is a pipe, a device or a folder: files of a model are opened more than once, and read in places.
+/// If a path is a pipe, a device or a folder: the files of a model are opened more than once and read at offsets.
 pub(super) fn check_plain(path: &Path) -> Result<()> {
     match std::fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => {
             Err(Error::input(path.display(), "is not a regular file", "give the file itself"))
         }
-        // That it is not there is for whoever opens it to say.
+        // A missing file is reported by the code that opens it.
         _ => Ok(()),
     }
 }
 
-/// One id or several.
+/// One token id or several.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Ids {
@@ -179,13 +179,13 @@ impl From<Ids> for Vec<u32> {
     }
 }
 
-/// Rows of the embedding as a configuration has them. Models of several parts keep their text part's apart.
+/// The rows of the embedding according to a configuration. Multimodal models nest the settings of their text part in `text_config`.
 pub fn configured_rows(config: &Value) -> Option<u64> {
     let rows = |config: &Value| config["vocab_size"].as_u64();
     rows(config).or_else(|| rows(&config["text_config"]))
 }
 
-/// Whether a configuration says that the LM head is the embedding.
+/// Whether a configuration says that the LM head shares the weights of the embedding.
 pub fn is_tied(config: &Value) -> Option<bool> {
     let said = |config: &Value| config["tie_word_embeddings"].as_bool();
     said(config).or_else(|| said(&config["text_config"]))

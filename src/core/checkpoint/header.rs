@@ -1,7 +1,7 @@
 //! The header of a safetensors file: which tensors it holds, and where.
 //!
-//! The file begins with the length of its header (8 bytes, little-endian) and the header, a JSON object of names, types,
-//! shapes and offsets. So what a file of many gigabytes holds is known after its first few kilobytes.
+//! The file begins with the length of its header (8 bytes, little-endian) and the header itself: a JSON object of names, types,
+//! shapes and offsets. So a reader knows the contents of a file of many gigabytes after its first few kilobytes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 /// The longest header that the format allows.
 const MAX_HEADER_BYTES: u64 = 100_000_000;
 
-/// What a file holds.
+/// The header of one file.
 #[derive(Debug, Clone)]
 pub struct Header {
     /// Where the numbers begin, in bytes.
@@ -27,7 +27,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Reads it.
+    /// Reads the header of a file.
     ///
     /// # Errors
     /// If the file cannot be read, is not safetensors, or is shorter or longer than its header says.
@@ -40,7 +40,7 @@ impl Header {
         file.read_exact(&mut length)
             .map_err(|_| refuse("truncated or not safetensors: it has no header".into()))?;
         let length = u64::from_le_bytes(length);
-        // Compared before anything of that length is read.
+        // The length is checked before anything of that length is read.
         if length > MAX_HEADER_BYTES.min(total.saturating_sub(8)) {
             return Err(refuse(format!(
                 "truncated or not safetensors: a header of {length} bytes does not fit in it"
@@ -52,7 +52,7 @@ impl Header {
             .map_err(|e| refuse(format!("truncated or not safetensors: its header is damaged: {e}")))?;
         let header = Header { data_start: 8 + length, tensors };
         let expected = header.file_bytes();
-        // A download that was cut, or went on into something else, shows in the length.
+        // A truncated download, or one with other data appended, has the wrong length.
         if total != expected {
             return Err(refuse(format!(
                 "truncated or not safetensors: it has {total} bytes, but its header speaks of {expected}"
@@ -61,19 +61,19 @@ impl Header {
         Ok(header)
     }
 
-    /// The length of its file, in bytes.
+    /// The length that the whole file must have, in bytes.
     pub fn file_bytes(&self) -> u64 {
         self.data_start + self.tensors.data_len() as u64
     }
 
-    /// The tensors in the order in which a file has them.
+    /// The tensors in the order in which they lie in the file.
     pub fn in_order(&self) -> impl Iterator<Item = (String, &TensorInfo)> {
         let names = self.tensors.offset_keys().into_iter();
         names.filter_map(|name| self.tensors.info(&name).map(|info| (name, info)))
     }
 }
 
-/// A tensor of a file that is to be written.
+/// A tensor of a file to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TensorEntry {
     /// Its name.
@@ -82,17 +82,17 @@ pub struct TensorEntry {
     pub dtype: Dtype,
     /// Its shape.
     pub shape: Vec<usize>,
-    /// The bytes of its numbers.
+    /// The size of its numbers, in bytes.
     pub bytes: u64,
 }
 
-/// What stands before the numbers of a file with these tensors, one behind the other in this order: the length of the
-/// header and the header, filled up with spaces to a multiple of eight bytes, so that numbers of any type are aligned where
-/// types come largest first. `metadata` is written by name, so that the bytes are the same each time. It takes `room` bytes
-/// if it needs fewer.
+/// The bytes before the numbers of a file with these tensors, which follow each other in this order: the length of the header, then
+/// the header. The header is padded with spaces to a multiple of eight bytes, so that numbers are aligned if wider types come
+/// first. `metadata` is written sorted by name, so that the bytes are reproducible. The result takes `room` bytes if it needs
+/// fewer.
 ///
 /// # Errors
-/// If the format takes no header of this length.
+/// If the header is longer than the format allows.
 pub fn header_bytes(
     metadata: Option<&HashMap<String, String>>,
     tensors: &[TensorEntry],

@@ -1,7 +1,7 @@
 //! Models by name, in the cache that Hugging Face's libraries fill: `org/name`, or `org/name@revision`.
 //!
-//! The layout (`huggingface_hub`, guide "Manage your cache"): `models--org--name/` has `refs/REVISION`, files that hold a commit,
-//! and `snapshots/COMMIT/`, folders whose files are links into `blobs/`. drift reads it and fetches nothing.
+//! The layout (`huggingface_hub`, guide "Manage your cache"): `models--org--name/` has `refs/REVISION`, files that hold a commit
+//! hash, and `snapshots/COMMIT/`, folders whose files are links into `blobs/`. drift only reads the cache; it downloads nothing.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,25 +11,25 @@ use super::weight_files::WeightFiles;
 use crate::error::{Error, Result, excerpt};
 use crate::io::{file_name, read_to_limit};
 
-/// What has to be there for a name to be of use.
+/// The files that a model must have to be accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
     /// A `tokenizer.json`.
     Tokenizer,
     /// Settings and weights.
     Weights,
-    /// Both.
+    /// Tokenizer, settings and weights.
     Model,
     /// The folder, whatever is in it.
     Folder,
 }
 
-/// Where a model or tokenizer lies: a path that exists is itself, and so is what is no name; a name is looked up in the
-/// cache of the user who runs drift (`HF_HUB_CACHE`, else `HF_HOME/hub`, else `XDG_CACHE_HOME/huggingface/hub`, else
+/// The path of a model or tokenizer. A path that exists is returned unchanged, and so is anything that is not a name. A name is
+/// looked up in the user's cache (`HF_HUB_CACHE`, else `HF_HOME/hub`, else `XDG_CACHE_HOME/huggingface/hub`, else
 /// `~/.cache/huggingface/hub`).
 ///
 /// # Errors
-/// If a name is not in the cache, or only a part of what is wanted is; the message has the command that fetches it.
+/// If a name is not in the cache, or its snapshot lacks wanted files. The message contains the command that downloads it.
 pub fn locate(given: &Path, wanted: Wanted) -> Result<PathBuf> {
     let name = given.to_str().and_then(HubName::parse).filter(|_| !given.exists());
     let Some(name) = name else { return Ok(given.to_owned()) };
@@ -42,7 +42,7 @@ pub fn locate(given: &Path, wanted: Wanted) -> Result<PathBuf> {
     }
 }
 
-/// The name of a model's folder, for reports; of a snapshot in the cache that of its repository.
+/// The name of a model's folder, for reports. For a snapshot in the cache it is the name of the repository.
 pub fn folder_name(folder: &Path) -> String {
     let mut outer = folder.ancestors().skip(1).filter_map(Path::file_name).filter_map(|name| name.to_str());
     let repository = match (outer.next(), outer.next()) {
@@ -55,14 +55,14 @@ pub fn folder_name(folder: &Path) -> String {
     }
 }
 
-/// The name of the folder that a file lies in, as [`folder_name`]; nothing if there is no such folder. The file may be a link.
+/// The name, as by [`folder_name`], of the folder that contains a file; `None` if there is no such folder. The file may be a link.
 pub fn folder_around(file: &Path) -> Option<String> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = folder.canonicalize().ok()?;
     folder.file_name().map(|_| folder_name(&folder))
 }
 
-/// The folder of the cache, by the variables that `huggingface_hub` reads.
+/// The folder of the cache, according to the variables that `huggingface_hub` reads.
 fn cache(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = set("HOME").or_else(|| set("USERPROFILE"));
@@ -79,7 +79,7 @@ fn cache(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     Some(expanded(huggingface).join("hub"))
 }
 
-/// A repository's name, and which of its revisions is meant.
+/// The name of a repository, with an optional revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct HubName {
     organisation: String,
@@ -87,11 +87,11 @@ struct HubName {
     revision: Option<String>,
 }
 
-/// Endings of files, by which a path that does not exist is told from a name.
+/// File endings that mark a path, even if nothing exists there, and not a name.
 const FILES: [&str; 4] = [".gz", ".json", ".safetensors", ".txt"];
 
 impl HubName {
-    /// `org/name` or `org/name@revision`, by the rules of `huggingface_hub` (`validate_repo_id`).
+    /// Parses `org/name` or `org/name@revision`, by the rules of `huggingface_hub` (`validate_repo_id`).
     fn parse(given: &str) -> Option<Self> {
         let (repository, revision) = match given.split_once('@') {
             Some((repository, revision)) => (repository, Some(revision)),
@@ -109,7 +109,7 @@ impl HubName {
         let odd = |part: &str| part.contains("--") || part.contains("..") || part.ends_with(".git");
         let is_name = [organisation, name].iter().all(|part| legal(part) && !odd(part));
         let is_file = FILES.iter().any(|ending| name.ends_with(ending));
-        // A revision is a path below `refs`, and stays there.
+        // A revision is a path below `refs` and must not lead out of it.
         let stays = revision.is_none_or(|revision| {
             !revision.is_empty() && revision.split('/').all(|part| !["", ".", ".."].contains(&part))
         });
@@ -132,16 +132,16 @@ impl HubName {
     }
 }
 
-/// The cache.
+/// The folder of the cache.
 struct HubCache {
     folder: PathBuf,
 }
 
-/// A commit takes 40 characters.
+/// A ref holds a commit hash of 40 characters.
 const MAX_REF_BYTES: u64 = 1 << 10;
 
 impl HubCache {
-    /// The snapshot of a name.
+    /// The snapshot folder of a name.
     fn find(&self, name: &HubName, wanted: Wanted) -> Result<PathBuf> {
         let repository = self.folder.join(format!("models--{}--{}", name.organisation, name.name));
         if !repository.is_dir() {
@@ -154,7 +154,7 @@ impl HubCache {
     }
 }
 
-/// The commit of a revision: what a file of `refs` says, a commit, or the beginning of one alone.
+/// The commit of a revision: the content of its file in `refs`, a commit hash, or an unambiguous prefix of one.
 fn commit(repository: &Path, name: &HubName) -> Result<String> {
     let revision = name.revision.as_deref().unwrap_or("main");
     let file = repository.join("refs").join(revision);
@@ -168,7 +168,7 @@ fn commit(repository: &Path, name: &HubName) -> Result<String> {
     commits.sort();
     let mut found = commits.iter().filter(|commit| commit.starts_with(&wanted));
     match (found.next(), found.next()) {
-        // A whole commit first, though it could be the beginning of another folder's name.
+        // A full commit hash wins, even if it is also a prefix of another folder's name.
         _ if commits.contains(&wanted) => Ok(wanted),
         (Some(first), Some(second)) => {
             let problem = format!("{wanted} begins both {first} and {second}");
@@ -186,11 +186,11 @@ fn commit(repository: &Path, name: &HubName) -> Result<String> {
     }
 }
 
-/// Whether all that is wanted is there, and no link leads nowhere; else what is wrong.
+/// Checks that all wanted files are there and that no link is dangling; the error says what is wrong.
 fn check(snapshot: &Path, wanted: Wanted) -> Result<(), String> {
     for entry in std::fs::read_dir(snapshot).map_err(|e| e.to_string())?.flatten() {
         let path = entry.path();
-        // A download that broke off leaves links to blobs that never came.
+        // An interrupted download leaves links to blobs that do not exist.
         if !path.exists() {
             let target = std::fs::read_link(&path).unwrap_or_default();
             let [link, blob] = [&path, &target].map(|path| file_name(path));
@@ -213,7 +213,7 @@ fn check(snapshot: &Path, wanted: Wanted) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the weights are there; in another layout they are for those who read them to refuse.
+/// Checks that the weights are there. Weights in another layout pass: the code that reads them refuses them.
 fn check_weights(folder: &ModelFolder) -> Result<(), String> {
     let Some(file) = folder.weights() else {
         return match folder.other_layout() {

@@ -1,8 +1,8 @@
 //! Folders of models as Hugging Face lays them out: settings in JSON, weights in safetensors, whole or in shards.
 //!
-//! [`ModelFolder`] finds and reads files, [`WeightFiles`] says which file holds which tensor, [`Header`] what a file of
-//! tensors holds, without its numbers; [`locate`] finds folders by name in the cache of Hugging Face. What the settings mean
-//! is for those who ask.
+//! [`ModelFolder`] finds and reads files. [`WeightFiles`] says which file holds which tensor. [`Header`] lists the tensors of a
+//! file without reading their numbers. [`locate`] finds folders by name in the cache of Hugging Face. The meaning of the settings
+//! is left to the callers.
 
 mod float;
 mod folder;

@@ -18,15 +18,15 @@ const MAX_INDEX_BYTES: u64 = 1 << 26;
 pub enum WeightFiles {
     /// One file.
     Whole(PathBuf),
-    /// Shards: the file of each tensor, as the index says. They need not exist.
+    /// Shards: the file of each tensor, according to the index. The files need not exist.
     Shards(BTreeMap<String, PathBuf>),
 }
 
 impl WeightFiles {
-    /// Of an index of shards (`.json`), or of one safetensors file, which is not opened.
+    /// The files of an index of shards (`.json`), or of one safetensors file, which is not opened.
     ///
     /// # Errors
-    /// If the index cannot be read, is none, or leads out of its folder; `remedy` is what to do then.
+    /// If the index cannot be read, is not an index, or names a file outside its folder. `remedy` becomes the remedy of the error.
     pub fn find(file: &Path, remedy: &str) -> Result<Self> {
         if file.extension().is_none_or(|extension| extension != "json") {
             return Ok(WeightFiles::Whole(file.to_owned()));
@@ -38,7 +38,7 @@ impl WeightFiles {
         let index: Value = serde_json::from_slice(&bytes).map_err(|e| refuse(format!("is not JSON: {e}")))?;
         let map = index["weight_map"].as_object().ok_or_else(|| refuse("has no weight_map".into()))?;
         let shard = |(tensor, shard): (&String, &Value)| {
-            // A name, not a path: an index does not lead out of its folder.
+            // Only a plain file name is allowed, so that an index cannot lead out of its folder.
             let plain = shard.as_str().filter(|name| Path::new(name).file_name() == Some(name.as_ref()));
             let name =
                 plain.ok_or_else(|| refuse(format!("{tensor} is in {shard}, which is not a file name")))?;
@@ -47,7 +47,7 @@ impl WeightFiles {
         map.iter().map(shard).collect::<Result<_>>().map(WeightFiles::Shards)
     }
 
-    /// The files, each once, by name.
+    /// The files, each listed once, sorted by path.
     pub fn files(&self) -> BTreeSet<&Path> {
         match self {
             WeightFiles::Whole(file) => BTreeSet::from([&**file]),
@@ -55,10 +55,10 @@ impl WeightFiles {
         }
     }
 
-    /// The file of each tensor, by its name.
+    /// The file of each tensor, by the tensor's name.
     ///
     /// # Errors
-    /// As [`Header::read`], of one file.
+    /// As [`Header::read`], for a single file. Shards are not opened.
     pub fn tensors(self) -> Result<BTreeMap<String, PathBuf>> {
         match self {
             WeightFiles::Shards(shards) => Ok(shards),

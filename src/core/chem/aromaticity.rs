@@ -1,7 +1,8 @@
-//! Aromaticity where it is plain: rings of five and six that satisfy Hückel's rule by themselves, or stand alone and do not. These are most
-//! molecules, and are told in microseconds; what is left is perceived by `smiles-rs` ([`super::rings`]).
+//! Aromaticity of plain ring systems. A system is plain if each of its rings has five or six atoms and satisfies Hückel's rule by
+//! itself, or if it is a single ring of at most seven atoms, aromatic or not. Most molecules have only these, and they take
+//! microseconds; the rest go to `smiles-rs` ([`super::rings`]).
 //!
-//! The rule and the electrons that an atom gives are those of RDKit's default model (`Code/GraphMol/Aromaticity.cpp`, release 2026.09).
+//! The rule and the electron counts of atoms are those of RDKit's default model (`Code/GraphMol/Aromaticity.cpp`, release 2026.09).
 
 use super::electrons::outer;
 use super::graph::{BondsOfAtom, Order};
@@ -9,14 +10,14 @@ use super::molecule::Molecule;
 use super::rings::ring_bonds;
 use super::valences::valences;
 
-/// Rings of more atoms are not plain: they need not be among the smallest ones.
+/// Larger rings are not plain: they need not be among the smallest ones.
 const LARGEST: usize = 7;
 
 impl Molecule {
-    /// By bond, whether it is aromatic; none if some ring system is not plain. `in_ring` are those of [`ring_bonds`].
+    /// By bond, whether it is aromatic; `None` if some ring system is not plain. `in_ring` comes from [`ring_bonds`].
     pub(super) fn aromatic_in_plain_rings(&self, in_ring: &[bool]) -> Option<Vec<bool>> {
         let is_known = |bond: usize| matches!(self.bonds[bond].order, Order::Single | Order::Double);
-        // What `*` gives depends on its ring, so no molecule with one is plain.
+        // The electrons that `*` gives depend on its ring, so a molecule with one is never plain.
         if !(0..self.bonds.len()).all(|bond| !in_ring[bond] || is_known(bond))
             || self.atoms.iter().any(|a| a.element == 0)
         {
@@ -31,7 +32,7 @@ impl Molecule {
             .iter()
             .map(|bonds| bonds.iter().copied().filter(|bond| may_be(*bond)).collect())
             .collect();
-        // Of these, those that lie in a ring of such bonds alone.
+        // Keep only the bonds that lie in a ring made of such bonds.
         let around = ring_bonds(&self.bonds, &neighbours);
         neighbours.iter_mut().for_each(|bonds| bonds.retain(|bond| around[*bond]));
         let mut aromatic: Vec<bool> = self.bonds.iter().map(|bond| bond.order == Order::Aromatic).collect();
@@ -57,7 +58,7 @@ impl Molecule {
         Some(aromatic)
     }
 
-    /// Whether all bonds of a system are aromatic, or none; none where that is not plain.
+    /// `Some(true)` if all bonds of a ring system are aromatic, `Some(false)` if none is; `None` if the system is not plain.
     fn is_aromatic_system(
         &self,
         system: &[usize],
@@ -83,7 +84,7 @@ impl Molecule {
         Some(true)
     }
 
-    /// Whether no bridge of one or two atoms leads across a ring, so that it is one of the smallest.
+    /// Whether no bridge of one or two atoms crosses a ring, so that it is one of the smallest.
     fn is_smallest(&self, ring: &[usize]) -> bool {
         let beside =
             |atom: usize| self.neighbours[atom].iter().map(move |bond| self.bonds[*bond].other(atom));
@@ -98,7 +99,7 @@ impl Molecule {
         })
     }
 
-    /// A shortest ring of at most six atoms through a bond, along these bonds.
+    /// A shortest ring of three to six atoms through a bond, along bonds of `neighbours`.
     fn shortest_ring(&self, bond: usize, neighbours: &[BondsOfAtom]) -> Option<Vec<usize>> {
         let [from, to] = self.bonds[bond].atoms;
         (3..=6).find_map(|size| {
@@ -107,7 +108,7 @@ impl Molecule {
         })
     }
 
-    /// Whether a path can be led to an atom so that it has so many atoms; it does not take the bond that closes it.
+    /// Whether a path can be extended to end at `to` with exactly `size` atoms, without using the bond `closing`.
     fn closes(
         &self,
         path: &mut Vec<usize>,
@@ -119,7 +120,7 @@ impl Molecule {
         let Some(&last) = path.last() else { return false };
         for &bond in neighbours[last].iter().filter(|bond| **bond != closing) {
             let other = self.bonds[bond].other(last);
-            // The path comes to its end at its full length, and no earlier.
+            // The path reaches its end at its full length, not earlier.
             if path.contains(&other) || (other == to) != (path.len() + 1 == size) {
                 continue;
             }
@@ -132,17 +133,19 @@ impl Molecule {
         false
     }
 
-    /// The electrons that an atom gives to an aromatic ring; none if it cannot be in one (`getAtomDonorTypeArom`, `isAtomCandForArom`).
+    /// The electrons that an atom gives to an aromatic ring; `None` if it cannot be in one (`getAtomDonorTypeArom`,
+    /// `isAtomCandForArom`).
     fn donates(&self, at: usize, in_ring: &[bool]) -> Option<i32> {
         let atom = &self.atoms[at];
         let allowed = valences(atom.element)[0];
         let multiple = |bond: &&usize| self.valence(**bond, at) > 1;
         let mut bonds = self.neighbours[at].iter();
-        // Beyond argon RDKit's model knows selenium and tellurium alone.
+        // Beyond argon, RDKit's model knows only selenium and tellurium.
         if !bonds.any(|bond| in_ring[*bond]) || atom.element > 18 && !matches!(atom.element, 34 | 52) {
             return None;
         }
-        // An atom with more bonds than its ion takes, a radical other than of carbon, or two multiple bonds.
+        // Excluded: an atom with more bonds than its ion takes, a radical other than of neutral carbon, and an atom with two
+        // multiple bonds.
         let like = (i32::from(atom.element) - atom.charge).clamp(1, 118) as u8;
         let is_hypervalent = allowed > 0 && self.total_valence(at) > valences(like)[0];
         let is_radical = self.radicals(at) > 0 && (atom.element != 6 || atom.charge != 0);
@@ -161,13 +164,13 @@ impl Molecule {
             1 if double.is_some() => Some(1),
             // An empty orbital, as of tropylium.
             1 => (atom.charge == 1).then_some(0),
-            // One electron of an odd number, else a lone pair.
+            // An odd number of electrons gives one, an even number a lone pair.
             more => Some(if (more - i32::from(loses)) % 2 == 1 { 1 } else { 2 }),
         }
     }
 }
 
-/// `PeriodicTable::moreElectroNegative`: more outer electrons, or as many and fewer shells.
+/// `PeriodicTable::moreElectroNegative`: more outer electrons, or equally many and a smaller atomic number.
 fn is_more_electronegative(a: u8, b: u8) -> bool {
     outer(a) > outer(b) || outer(a) == outer(b) && a < b
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 struct Search<'e> {
     edges: &'e [Vec<usize>],
     mate: Vec<Option<usize>>,
-    /// The vertex before, on the way back to the root.
+    /// The previous vertex on the path back to the root.
     parent: Vec<Option<usize>>,
     /// The base of the blossom that a vertex lies in.
     base: Vec<usize>,
@@ -13,7 +13,7 @@ struct Search<'e> {
     is_outer: Vec<bool>,
 }
 
-/// Pairs up as many of the vertices that are allowed as possible, along edges: the mate of each.
+/// A maximum matching among the allowed vertices: by vertex, its mate.
 pub(super) fn matching(n: usize, edges: &[[usize; 2]], allowed: &[bool]) -> Vec<Option<usize>> {
     let mut lists = vec![Vec::new(); n];
     for &[a, b] in edges.iter().filter(|[a, b]| allowed[*a] && allowed[*b]) {
@@ -45,7 +45,7 @@ pub(super) fn matching(n: usize, edges: &[[usize; 2]], allowed: &[bool]) -> Vec<
 }
 
 impl Search<'_> {
-    /// Looks for a path from `root` to another free vertex that alternates, and swaps it.
+    /// Searches for an alternating path from `root` to another free vertex, and swaps its edges.
     fn augment(&mut self, root: usize) {
         let n = self.edges.len();
         self.parent = vec![None; n];
@@ -75,7 +75,7 @@ impl Search<'_> {
         }
     }
 
-    /// Swaps matched and free edges from a free vertex back to the root.
+    /// Swaps matched and free edges along the path from a free vertex back to the root.
     fn swap(&mut self, mut vertex: usize) {
         while let Some(before) = self.parent[vertex] {
             let next = self.mate[before];
@@ -87,7 +87,7 @@ impl Search<'_> {
         }
     }
 
-    /// Makes one vertex of the odd cycle that an edge between outer vertices closes.
+    /// Contracts the odd cycle that an edge between two outer vertices closes (a blossom).
     fn contract(&mut self, a: usize, b: usize) {
         let common = self.common_base(a, b);
         let mut in_blossom = vec![false; self.edges.len()];
@@ -96,7 +96,7 @@ impl Search<'_> {
         for vertex in 0..self.edges.len() {
             if in_blossom[self.base[vertex]] {
                 self.base[vertex] = common;
-                // An odd cycle can be gone round both ways, so all of it can be reached from the root as an outer vertex is.
+                // An odd cycle can be walked both ways, so all its vertices become outer.
                 if !self.is_outer[vertex] {
                     self.is_outer[vertex] = true;
                     self.queue.push_back(vertex);
@@ -105,7 +105,7 @@ impl Search<'_> {
         }
     }
 
-    /// Marks the blossoms from a vertex up to the common base, and turns parents so that paths may go round the other way.
+    /// Marks the blossoms from a vertex up to the common base, and turns parents so that paths may also go round the other way.
     fn mark(&mut self, mut vertex: usize, common: usize, mut child: usize, in_blossom: &mut [bool]) {
         while self.base[vertex] != common {
             // A vertex above the base is matched, and its mate has a parent.
@@ -119,7 +119,7 @@ impl Search<'_> {
         }
     }
 
-    /// The first base that the ways of both vertices to the root have in common.
+    /// The first base that lies on both vertices' paths to the root.
     fn common_base(&self, mut a: usize, mut b: usize) -> usize {
         let mut on_way = vec![false; self.edges.len()];
         loop {
@@ -137,7 +137,7 @@ impl Search<'_> {
             }
             match self.mate[b].and_then(|mate| self.parent[mate]) {
                 Some(parent) => b = parent,
-                // Both ways end at the root.
+                // Both paths end at the root.
                 None => return b,
             }
         }

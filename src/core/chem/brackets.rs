@@ -1,9 +1,9 @@
-//! Atoms in brackets: `[13C@@H2+:5]`.
+//! Parser of bracket atoms: `[13C@@H2+:5]`.
 
 use super::elements::of_symbol;
 use super::graph::{Atom, Chirality};
 
-/// Aromatic symbols, two letters first.
+/// Aromatic symbols, those of two letters first.
 const AROMATIC: [(&str, u8); 10] = [
     ("si", 14),
     ("as", 33),
@@ -17,7 +17,7 @@ const AROMATIC: [(&str, u8); 10] = [
     ("s", 16),
 ];
 
-/// Classes of chirality behind `@` that RDKit knows.
+/// The chirality classes behind `@` that RDKit knows.
 const CLASSES: [&str; 5] = ["TH", "AL", "SP", "TB", "OH"];
 
 struct Reader<'t> {
@@ -25,7 +25,7 @@ struct Reader<'t> {
     at: usize,
 }
 
-/// The atom that a text begins with, which begins with `[`; and the bytes that it takes.
+/// Parses the bracket atom at the start of a text that begins with `[`. Returns the atom and its length in bytes.
 pub(super) fn bracket(text: &[u8]) -> Result<(Atom, usize), &'static str> {
     let mut reader = Reader { text, at: 1 };
     let isotope = reader.number()?;
@@ -66,7 +66,7 @@ impl Reader<'_> {
         number.filter(|number| *number < i32::MAX as u32).map(Some).ok_or("number too large")
     }
 
-    /// The element; `bracket` of hydrogen itself is set, since it takes no chirality.
+    /// The element. `bracket` is set only for the symbol `H`, which takes no chirality.
     fn element(&mut self) -> Option<Atom> {
         let atom = |element, aromatic| Atom { element, bracket: element == 1, aromatic, ..Atom::default() };
         if self.take("*") {
@@ -79,7 +79,7 @@ impl Reader<'_> {
                 ..atom(u8::try_from(number).ok().filter(|n| *n <= 118)?, false)
             });
         }
-        // The longest symbol counts: `[Sc]` is scandium.
+        // The longest symbol wins: `[Sc]` is scandium.
         for length in [2, 1] {
             let Some(Ok(text)) = self.text.get(self.at..self.at + length).map(std::str::from_utf8) else {
                 continue;

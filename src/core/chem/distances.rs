@@ -1,7 +1,7 @@
-//! Which bonds of a file without orders are double, as far as its distances tell.
+//! Which bonds are double in a file without bond orders, judged by bond lengths.
 //!
-//! Atoms that no label tells apart can be bonded by orders that do: in cyclooctatetraene every carbon has one hydrogen and two
-//! neighbours, and every other bond is double. The lengths say which. In a carboxylate they do not, and either oxygen may be the one with
+//! Atoms with equal labels can still be bonded by different orders: in cyclooctatetraene every carbon has one hydrogen and two
+//! neighbours, and every other bond is double. The lengths show which. In a carboxylate they do not, and either oxygen may carry
 //! the charge.
 
 use std::collections::BTreeMap;
@@ -9,34 +9,34 @@ use std::collections::BTreeMap;
 use super::graph::Order;
 use super::labelled::LabelledGraph;
 
-/// How much longer the shortest bond of an order must be than the longest one of the next, in Å.
+/// The least gap between the longest bond of one order and the shortest bond of the next lower order, in Å.
 const CLEAR_ANGSTROM: f64 = 0.04;
 
-/// Bonds of a SMILES whose places in a file only lengths can tell.
+/// The bonds of a SMILES that only bond lengths can match to bonds of a file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct UnclearBonds {
-    /// Of the SMILES: by atom, its unclear bonds to atoms before it.
+    /// By atom of the SMILES, its unclear bonds to earlier atoms.
     asked: Vec<Vec<(usize, Order)>>,
     classes: Vec<Class>,
 }
 
-/// Bonds that no label tells apart.
+/// Bonds that labels cannot tell apart.
 #[derive(Debug, Clone)]
 struct Class {
-    /// In the file.
+    /// The bonds in the file.
     bonds: Vec<[u32; 2]>,
-    /// In the SMILES, highest first.
+    /// The orders in the SMILES, highest first.
     orders: Vec<Order>,
 }
 
-/// The orders of bonds between atoms of two colours in the SMILES, and these bonds in the file.
+/// The bond orders in the SMILES between atoms of two given colours, and the bonds in the file between the same colours.
 type OfColours = (Vec<Option<Order>>, Vec<[u32; 2]>);
 
-/// What lengths say of bonds in a file, the smaller atom first.
+/// The orders that bond lengths give to bonds of a file. Keys have the smaller atom first.
 pub(super) type Told = BTreeMap<[u32; 2], Order>;
 
 impl UnclearBonds {
-    /// Of the molecule of a SMILES and a file without orders, by their colours.
+    /// The unclear bonds of a SMILES and of a file without orders, by the colours of their atoms.
     pub(super) fn new(smiles: &LabelledGraph, file: &LabelledGraph, colours: &[Vec<u64>; 2]) -> Self {
         let key = |side: usize, [a, b]: [usize; 2]| {
             let [x, y] = [colours[side][a], colours[side][b]];
@@ -46,7 +46,7 @@ impl UnclearBonds {
         for (a, b, order) in smiles.bonds() {
             by_key.entry(key(0, [a, b])).or_default().0.push(order);
         }
-        // Bonds of one order need no lengths, and free ones have none to find.
+        // Bonds that all have one order need no lengths, and for free (aromatic) bonds there is nothing to find.
         by_key.retain(|_, (orders, _)| {
             orders.iter().all(Option::is_some) && orders.windows(2).any(|two| two[0] != two[1])
         });
@@ -74,7 +74,8 @@ impl UnclearBonds {
         self.classes.is_empty()
     }
 
-    /// What the lengths of a conformer say; nothing of bonds that are nearly as long as those of another order.
+    /// The bond orders that the lengths of a conformer imply. Bonds whose lengths do not separate clearly from another order are
+    /// left out.
     pub(super) fn told(&self, place: &dyn Fn(u32) -> [f64; 3]) -> Told {
         let length = |[a, b]: [u32; 2]| {
             let (a, b) = (place(a), place(b));
@@ -85,7 +86,7 @@ impl UnclearBonds {
             self.classes.iter().filter(|class| class.bonds.len() == class.orders.len())
         {
             let mut lengths: Vec<(f64, [u32; 2])> = bonds.iter().map(|bond| (length(*bond), *bond)).collect();
-            // Orders descend, so the shortest bond comes to the highest.
+            // Orders descend, so the shortest bond gets the highest order.
             lengths.sort_by(|a, b| a.0.total_cmp(&b.0));
             let is_clear = |at: usize| {
                 orders[at] == orders[at - 1] || lengths[at].0 - lengths[at - 1].0 > CLEAR_ANGSTROM
@@ -97,7 +98,7 @@ impl UnclearBonds {
         told
     }
 
-    /// Whether the bonds of an atom of the SMILES to those before it have the orders that are told of their images.
+    /// Whether the bonds of an atom of the SMILES to earlier atoms have the orders that `told` gives their images.
     pub(super) fn agree_at(&self, atom: usize, images: &[u32], told: &Told) -> bool {
         self.asked[atom].iter().all(|(other, order)| {
             let (a, b) = (images[atom], images[*other]);

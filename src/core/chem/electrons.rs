@@ -1,11 +1,13 @@
-//! Valences, radicals and electrons of atoms, as RDKit counts them (release 2026.09): what aromaticity, conjugation and hybridisation are made of.
+//! Valences, radicals and free electrons of atoms, counted as in RDKit (release 2026.09). Aromaticity, conjugation and
+//! hybridisation build on these counts.
 
 use super::graph::Order;
 use super::molecule::Molecule;
 use super::valences::valences;
 
 impl Molecule {
-    /// What a bond adds to the valence of an atom, aromatic bonds in their Kekulé structure.
+    /// The contribution of a bond to the valence of an atom. Aromatic rings have a Kekulé structure by now, so a bond that is still
+    /// aromatic lies outside of rings and counts as 1.
     pub(super) fn valence(&self, bond: usize, atom: usize) -> i32 {
         match self.bonds[bond].order {
             Order::Single | Order::Aromatic => 1,
@@ -22,7 +24,7 @@ impl Molecule {
         bonds.sum::<i32>() + self.hydrogens[atom] as i32
     }
 
-    /// Bonds that count, hydrogens included.
+    /// The number of neighbours by bonds that count towards the valence, hydrogens included.
     pub(super) fn degree(&self, atom: usize) -> i32 {
         let bonds = self.neighbours[atom].iter().filter(|bond| self.valence(**bond, atom) > 0);
         bonds.count() as i32 + self.hydrogens[atom] as i32
@@ -35,7 +37,7 @@ impl Molecule {
             return 0;
         }
         let (allowed, outer) = (valences(atom.element), outer(atom.element));
-        // Of elements without a valence RDKit counts the electrons of bare ions alone.
+        // For elements without a listed valence, RDKit counts electrons only on bare ions.
         if allowed == [-1] {
             return if self.neighbours[at].is_empty() { (outer - atom.charge).max(0) % 2 } else { 0 };
         }
@@ -52,11 +54,11 @@ impl Molecule {
         }
     }
 
-    /// Electrons that an atom can give to a system of double bonds; negative if it can take no part in one.
+    /// Electrons that an atom can give to a conjugated system; negative if it cannot take part in one.
     pub(super) fn free_electrons(&self, at: usize) -> i32 {
         let atom = &self.atoms[at];
         let (default, degree) = (valences(atom.element)[0], self.degree(at));
-        // One bond makes no ring, and four neighbours leave no orbital for it.
+        // An element that takes at most one bond is in no ring, and an atom with four neighbours has no free orbital.
         if default <= 1 || degree > 3 {
             return -1;
         }
@@ -66,7 +68,7 @@ impl Molecule {
                 let bonds = self.neighbours[at].len() as i32;
                 let hydrogens = atom.hydrogens as i32;
                 let explicit = self.total_valence(at) - self.hydrogens[at] as i32 + hydrogens;
-                // Beside a triple bond, or two double ones, RDKit counts one electron.
+                // Beside a triple bond or two double bonds, RDKit counts one electron.
                 if explicit - bonds > 1 { 1 } else { free }
             }
             free => free,

@@ -12,12 +12,12 @@ const SYMBOLS: [&str; 118] = [
     "Lv", "Ts", "Og",
 ];
 
-/// The symbol of an element, `None` beyond 1 to 118.
+/// The symbol of an element; `None` outside 1 to 118.
 pub fn symbol(number: u8) -> Option<&'static str> {
     SYMBOLS.get(usize::from(number).checked_sub(1)?).copied()
 }
 
-/// The atomic number of a symbol as it is written (`C`, `Cl`).
+/// The atomic number of a symbol in its usual case (`C`, `Cl`).
 pub fn of_symbol(symbol: &str) -> Option<u8> {
     number(|known| known == symbol)
 }
@@ -28,12 +28,12 @@ pub fn of_symbol_in_any_case(symbol: &str) -> Option<u8> {
 }
 
 fn number(is: impl Fn(&str) -> bool) -> Option<u8> {
-    // At most 118, so the cast cannot cut.
+    // The place is below 118, so the cast cannot truncate.
     SYMBOLS.iter().position(|known| is(known)).map(|at| at as u8 + 1)
 }
 
-/// Standard atomic weights in dalton (IUPAC 2021, abridged); the mass number of the longest-lived isotope for
-/// elements without one.
+/// Standard atomic weights in dalton (IUPAC 2021, abridged). Elements without one have the mass number of their longest-lived
+/// isotope.
 #[rustfmt::skip]
 const WEIGHTS_DALTON: [f64; 118] = [
     1.008, 4.0026, 6.94, 9.0122, 10.81, 12.011, 14.007, 15.999, 18.998, 20.180, 22.990, 24.305, 26.982, 28.085,
@@ -47,8 +47,8 @@ const WEIGHTS_DALTON: [f64; 118] = [
     293.0, 294.0, 294.0,
 ];
 
-/// Mass numbers of the most common isotopes, as RDKit 2026.09 has them: mol blocks count mass differences from these. For
-/// elements without a stable isotope other tables differ.
+/// Mass numbers of the most common isotopes, as in RDKit 2026.09: mol blocks count mass differences from these. Other tables differ
+/// for elements without a stable isotope.
 #[rustfmt::skip]
 const MOST_COMMON_ISOTOPES: [u16; 118] = [
     1, 4, 7, 9, 11, 12, 14, 16, 19, 20, 23, 24, 27, 28, 31, 32, 35, 40, 39, 40, 45, 48, 51, 52, 55, 56, 59, 58,
@@ -59,10 +59,10 @@ const MOST_COMMON_ISOTOPES: [u16; 118] = [
     293, 292, 294,
 ];
 
-/// The atomic number of hydrogen, the one element that is not heavy.
+/// The atomic number of hydrogen, the only element that is not heavy.
 pub const HYDROGEN: u8 = 1;
 
-/// The mass number of a name that stands for an isotope: `D` and `T`.
+/// The mass number of a symbol that names an isotope, `D` or `T`, in either case.
 pub fn isotope_of_name(symbol: &str) -> Option<u32> {
     match symbol {
         "D" | "d" => Some(2),
@@ -71,17 +71,17 @@ pub fn isotope_of_name(symbol: &str) -> Option<u32> {
     }
 }
 
-/// The atomic number of a symbol in any case (`C`, `CL`, `cl`); `D` and `T` are hydrogen, as in files of coordinates.
+/// The atomic number of a symbol in any case (`C`, `CL`, `cl`). `D` and `T` are hydrogen, as in coordinate files.
 pub fn atomic_number(symbol: &str) -> Option<u8> {
     if isotope_of_name(symbol).is_some() { Some(HYDROGEN) } else { of_symbol_in_any_case(symbol) }
 }
 
-/// The atomic weight of an element in dalton, `None` beyond 1 to 118.
+/// The atomic weight of an element in dalton; `None` outside 1 to 118.
 pub fn weight_dalton(number: u8) -> Option<f64> {
     WEIGHTS_DALTON.get(usize::from(number).checked_sub(1)?).copied()
 }
 
-/// The mass number of an element's most common isotope, `None` beyond 1 to 118.
+/// The mass number of an element's most common isotope; `None` outside 1 to 118.
 pub fn most_common_isotope(number: u8) -> Option<u16> {
     MOST_COMMON_ISOTOPES.get(usize::from(number).checked_sub(1)?).copied()
 }

@@ -1,4 +1,4 @@
-//! Atoms and bonds as a text or a file has them, before anything is made of them.
+//! Atoms and bonds exactly as a text or a file has them, before any interpretation.
 
 /// An atom as it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -9,13 +9,13 @@ pub struct Atom {
     pub isotope: u32,
     /// Formal charge.
     pub charge: i32,
-    /// Hydrogens that are written in brackets, or that a file counts; those that are atoms of their own are not among them.
+    /// Hydrogens that are written in brackets, or counted by a file. Hydrogens that are atoms of their own are not included.
     pub hydrogens: u32,
-    /// Whether it stands in brackets, or a file says as much: then no further hydrogen is implied.
+    /// Whether it stands in brackets, or a file says the equivalent: no further hydrogen is implied.
     pub bracket: bool,
     /// Unpaired electrons that a file lists; 0 in a SMILES, which has no sign for them.
     pub radicals: u32,
-    /// Whether it is written in small letters.
+    /// Whether its symbol is lower case.
     pub aromatic: bool,
     /// What is written behind `@`.
     pub chirality: Option<Chirality>,
@@ -24,20 +24,20 @@ pub struct Atom {
 }
 
 impl Atom {
-    /// Whether brackets hold nothing but an element of the organic subset and hydrogens.
+    /// Whether its brackets hold only an element of the organic subset and hydrogens.
     pub(super) fn is_plain_in_brackets(&self) -> bool {
         self.bracket
             && (self.charge, self.isotope, self.map, self.chirality) == (0, 0, 0, None)
             && matches!(self.element, 5..=9 | 15..=17 | 35 | 53)
     }
 
-    /// Whether a class other than a tetrahedron is written behind `@`.
+    /// Whether the mark behind `@` is of a class other than tetrahedral.
     pub(super) fn has_polyhedral_mark(&self) -> bool {
         !matches!(self.chirality, None | Some(Chirality::Counterclockwise | Chirality::Clockwise))
     }
 }
 
-/// How the neighbours of an atom lie, in the order of the text, an implied hydrogen right behind what stands before the atom.
+/// The arrangement of an atom's neighbours in the order of the text. An implied hydrogen comes right after the preceding atom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Chirality {
     /// `@`: from the first neighbour the others are seen counterclockwise.
@@ -64,7 +64,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// As seen from the other end.
+    /// The direction of the same bond, seen from its other end.
     #[must_use]
     pub fn reversed(self) -> Self {
         match self {
@@ -74,7 +74,7 @@ impl Direction {
     }
 }
 
-/// What a bond is.
+/// The order of a bond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Order {
     /// `-`, or nothing between atoms that are not both aromatic.
@@ -96,7 +96,7 @@ pub enum Order {
 /// A bond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Bond {
-    /// Its atoms; the first one is written first, but for `<-`.
+    /// Its two atoms in the order in which they are written, except for `<-`, which is reversed.
     pub atoms: [usize; 2],
     /// What it is.
     pub order: Order,
@@ -112,13 +112,13 @@ impl Bond {
         Bond { atoms, order, direction: None, explicit: true }
     }
 
-    /// The atom at the other end.
+    /// The other atom of the bond.
     pub fn other(&self, atom: usize) -> usize {
         self.atoms[usize::from(self.atoms[0] == atom)]
     }
 }
 
-/// Why a text is no SMILES, or no molecule.
+/// Why a text is not a SMILES, or not a molecule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SmilesProblem {
     /// The grammar is broken.
@@ -129,16 +129,16 @@ pub enum SmilesProblem {
         /// What is wrong there.
         what: &'static str,
     },
-    /// It has more atoms than are looked at.
+    /// It has more heavy atoms than the limit.
     #[error("more than {0} heavy atoms")]
     TooLarge(usize),
     /// An atom has more bonds and hydrogens than its element takes.
     #[error("atom {0} has too many bonds")]
     Valence(usize),
-    /// No single and double bonds can be given to aromatic atoms.
+    /// The aromatic atoms have no Kekulé structure.
     #[error("aromatic atoms without a Kekulé structure")]
     Kekule,
-    /// Hydrogens that are atoms hold stereo that no text without them has.
+    /// Hydrogens written as atoms carry stereo that a text without them cannot express.
     #[error("its stereo cannot be written without its hydrogens")]
     Stereo,
     /// Its rings cannot be perceived.
@@ -149,35 +149,35 @@ pub enum SmilesProblem {
     NotInRing(usize),
 }
 
-/// The bonds of an atom, as places among those of its molecule; more than four are rare.
+/// The bonds of an atom, as indices into the bonds of its molecule. More than four are rare.
 pub type BondsOfAtom = smallvec::SmallVec<[usize; 4]>;
 
-/// Atoms and bonds as they are written: of a SMILES in the order of its text, of a file in the order of the file, hydrogens too where
-/// they are atoms there.
+/// Atoms and bonds as written: for a SMILES in the order of its text, for a file in the order of the file. Hydrogens are included
+/// where they are written as atoms.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Graph {
     /// Atoms, in order.
     pub atoms: Vec<Atom>,
     /// Bonds, each once.
     pub bonds: Vec<Bond>,
-    /// The bonds of each atom, as places in `bonds`, in the order in which the text has them: a ring bond stands where its number
-    /// does. Empty for a graph that is not as it was written.
+    /// The bonds of each atom, as indices into `bonds`, in the order of the text. A ring bond stands where its ring-closure number
+    /// does. Empty for a graph that has been changed or that comes from a file.
     pub written: Vec<BondsOfAtom>,
-    /// By atom, whether it begins the text or a part behind `.`; likewise.
+    /// By atom, whether it begins the text or a part behind `.`. Empty in the same cases.
     pub starts: Vec<bool>,
 }
 
 impl Graph {
-    /// What a file has: atoms of aromatic bonds are aromatic.
+    /// The graph of a file: the atoms of aromatic bonds are marked aromatic.
     pub fn of_file(mut atoms: Vec<Atom>, bonds: Vec<Bond>) -> Self {
-        // Files mark bonds alone; the rules ask atoms too.
+        // Files mark only bonds as aromatic, but the rules look at atoms too.
         for bond in bonds.iter().filter(|bond| bond.order == Order::Aromatic) {
             bond.atoms.iter().for_each(|atom| atoms[*atom].aromatic = true);
         }
         Graph { atoms, bonds, ..Graph::default() }
     }
 
-    /// The bonds of each atom, as places in [`Graph::bonds`].
+    /// The bonds of each atom, as indices into [`Graph::bonds`].
     pub fn neighbours(&self) -> Vec<BondsOfAtom> {
         let mut neighbours = vec![BondsOfAtom::new(); self.atoms.len()];
         for (place, bond) in self.bonds.iter().enumerate() {

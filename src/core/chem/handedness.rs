@@ -1,27 +1,29 @@
-//! Which stereo marks of a SMILES a conformer agrees with, up to the symmetry of the molecule.
+//! Which stereo marks of a SMILES agree with a conformer, up to the symmetry of the molecule.
 //!
-//! Equal branches may change places: the two marks of `O[C@H]1CC[C@@H](C)CC1` only say that its substituents lie on opposite sides
-//! of the ring, and with the ring's sides swapped, which are the same, both turn round. So the order of equal atoms is taken with which
-//! most marks agree. Atoms are equal where RDKit's canonical SMILES has them so: the `=O` and the `[O-]` of a phosphate are not.
+//! Equivalent branches may be exchanged. The two marks of `O[C@H]1CC[C@@H](C)CC1` only say that its substituents lie on opposite
+//! sides of the ring; exchanging the two equal halves of the ring inverts both marks. So the result uses the order of equivalent
+//! atoms in which most marks agree. Atoms are equivalent where RDKit's canonical SMILES treats them so: the `=O` and the `[O-]` of
+//! a phosphate are not.
 
 use super::labelled::LabelledGraph;
 use super::search::{BondColours, Question, colours, isomorphisms};
 use super::symmetry::{Factor, Symmetries};
 
-/// Orders of equal atoms that are tried together; of more, those of one step each.
+/// The largest number of orders of a group of equivalent atoms that are all tried. Of larger groups, only single steps are
+/// tried.
 const MOST_ORDERS: u64 = 720;
 
-/// Rounds through all groups of equal atoms: a change in one may be worth it only after another.
+/// Rounds through all groups of equivalent atoms: a change in one group may pay off only after a change in another.
 const ROUNDS: usize = 4;
 
-/// Which atoms of a molecule may change places where marks look at them.
+/// Which atoms near stereo marks may be exchanged.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Handedness {
-    /// By group of equal atoms: orders, each as pairs of an atom and the one in whose place it stands.
+    /// By group of equivalent atoms: its orders, each as pairs of an atom and the atom whose place it takes.
     groups: Vec<Vec<Vec<(usize, usize)>>>,
 }
 
-/// Gives where an atom lies, in Å.
+/// The position of an atom, in Å.
 pub(super) type Place<'p> = dyn Fn(usize) -> [f64; 3] + 'p;
 
 impl Handedness {
@@ -41,8 +43,8 @@ impl Handedness {
         Handedness { groups: factors.map(|factor| orders(&factor)).collect() }
     }
 
-    /// Which marks of the graph agree with a conformer in the order of equal atoms with which most do; the order of the text where no
-    /// other is better.
+    /// By mark of the graph, whether the conformer agrees, in the order of equivalent atoms in which most marks agree. The order of
+    /// the text is used if no other is better.
     pub(super) fn agreement(&self, graph: &LabelledGraph, place: &Place<'_>) -> Vec<bool> {
         let own = graph.marks.agreement(place);
         if self.groups.is_empty() || is_complete(&own) {
@@ -53,7 +55,7 @@ impl Handedness {
         if all.found { vec![true; own.len()] } else { self.most(graph, place, own) }
     }
 
-    /// The agreement that is reached by changing places as long as that gains something.
+    /// The best agreement found by greedy exchanges of equivalent atoms, as long as they gain something.
     fn most(&self, graph: &LabelledGraph, place: &Place<'_>, own: Vec<bool>) -> Vec<bool> {
         let mut best = own;
         let mut places: Vec<usize> = (0..graph.labels.len()).collect();
@@ -78,7 +80,7 @@ impl Handedness {
     }
 }
 
-/// Looks for an order of equal atoms with which all marks agree.
+/// Searches for an order of equivalent atoms in which all marks agree.
 struct AllMarks<'g> {
     graph: &'g LabelledGraph,
     place: &'g Place<'g>,
@@ -104,7 +106,7 @@ fn is_complete(agreement: &[bool]) -> bool {
     agreement.iter().all(|agrees| *agrees)
 }
 
-/// The orders of a group of equal atoms, without the identity.
+/// The orders of a group of equivalent atoms, without the identity, as pairs of an atom and the atom whose place it takes.
 fn orders(factor: &Factor) -> Vec<Vec<(usize, usize)>> {
     let pairs = |order: Vec<u16>| -> Vec<(usize, usize)> {
         let places = order.iter().map(|to| factor.atoms[usize::from(*to)]);

@@ -1,11 +1,11 @@
-//! Hydrogens that are written as atoms of their own, `[H]O`, and mean no more than those that are implied.
+//! Hydrogens written as atoms, `[H]O`, that mean the same as implied ones.
 
 use super::graph::{Atom, Bond, BondsOfAtom, Graph, Order};
 use super::valences::valences;
 
 impl Graph {
-    /// The graph without hydrogen atoms that a count says as well: those with one bond, to an element other than hydrogen, that
-    /// have neither a mass number nor a charge, fix no double bond's stereo, and are no corner of a polyhedron.
+    /// The graph without the hydrogen atoms that a count can replace: those with a single bond, to an element other than hydrogen,
+    /// that have no mass number or charge, fix no double bond's stereo, and are not a vertex of a coordination polyhedron.
     pub fn without_hydrogens(&self) -> Graph {
         let removed = self.needless_hydrogens();
         if !removed.contains(&true) {
@@ -18,7 +18,7 @@ impl Graph {
             places[at] = graph.atoms.len();
             let lost =
                 neighbours[at].iter().filter(|bond| removed[self.bonds[**bond].other(at)]).count() as u32;
-            // They stay bonds to the valence: a hydrogen too many is implied no less.
+            // Removed hydrogens still count towards the valence, so no extra one is implied.
             graph.atoms.push(Atom { hydrogens: atom.hydrogens + lost, ..*atom });
         }
         let kept = self.bonds.iter().filter(|bond| bond.atoms.iter().all(|atom| !removed[*atom]));
@@ -26,7 +26,7 @@ impl Graph {
         graph
     }
 
-    /// By atom, whether it is a hydrogen that [`without_hydrogens`](Self::without_hydrogens) leaves out.
+    /// By atom, whether it is a hydrogen that [`without_hydrogens`](Self::without_hydrogens) removes.
     pub fn needless_hydrogens(&self) -> Vec<bool> {
         if self.atoms.iter().all(|atom| atom.element != 1) {
             return vec![false; self.atoms.len()];
@@ -35,9 +35,9 @@ impl Graph {
         (0..self.atoms.len()).map(|atom| self.is_needless(atom, &neighbours)).collect()
     }
 
-    /// The atoms whose brackets say no more than the bare symbol: `[OH]` of an alcohol, `[C]` never.
+    /// The atoms whose brackets say no more than the bare symbol would: `[OH]` of an alcohol, but never `[C]`.
     pub(crate) fn implied_brackets(&self) -> impl Iterator<Item = usize> {
-        // Most molecules have few brackets, and many none.
+        // Most molecules have few bracket atoms, and many have none.
         let bracketed: Vec<usize> =
             (0..self.atoms.len()).filter(|at| self.atoms[*at].is_plain_in_brackets()).collect();
         let mut bare = if bracketed.is_empty() { Graph::default() } else { self.clone() };
@@ -45,8 +45,8 @@ impl Graph {
         bracketed.into_iter().filter(move |at| bare.is_implied(*at, &neighbours))
     }
 
-    /// Whether an atom stands in brackets that say nothing but that no hydrogen is implied, where some would be without them: `[O]`, as
-    /// of a radical. Enriched text puts all atoms into brackets, so that nothing is left of that.
+    /// Whether some bracket atom without hydrogens would get implied ones without its brackets: `[O]` of a radical. Enriched text
+    /// puts all atoms into brackets, so it cannot express this difference.
     pub fn has_bare_radicals(&self) -> bool {
         let is_bare = |at: &usize| self.atoms[*at].is_plain_in_brackets() && self.atoms[*at].hydrogens == 0;
         let candidates: Vec<usize> = (0..self.atoms.len()).filter(is_bare).collect();
@@ -55,7 +55,7 @@ impl Graph {
         }
         let neighbours = self.neighbours();
         let mut bare = self.clone();
-        // A bond to a metal that is one too many is the metal's, in brackets or not.
+        // An excess bond to a metal is made dative, with or without brackets.
         bare.make_dative(&neighbours);
         candidates.into_iter().any(|at| {
             bare.atoms[at].bracket = false;
@@ -67,7 +67,7 @@ impl Graph {
 
     fn is_implied(&mut self, at: usize, neighbours: &[BondsOfAtom]) -> bool {
         let atom = self.atoms[at];
-        // RDKit writes the hydrogens of an atom with another valence than its usual one: `O=[PH](O)O`.
+        // RDKit writes the hydrogens of an atom whose valence is not its usual one: `O=[PH](O)O`.
         let is_usual = || self.explicit_valence(at, &neighbours[at]) == valences(atom.element)[0];
         if self.has_metal(at, neighbours) || atom.hydrogens > 0 && !is_usual() {
             return false;
@@ -78,7 +78,7 @@ impl Graph {
         implied == Some(atom.hydrogens)
     }
 
-    /// The number of B, C, N, O, P and S in such brackets with hydrogens.
+    /// The number of atoms B, C, N, O, P and S with hydrogens in brackets that say no more than the bare symbol.
     pub(crate) fn needless_brackets(&self) -> usize {
         let counted =
             |at: &usize| matches!(self.atoms[*at].element, 5..=8 | 15 | 16) && self.atoms[*at].hydrogens > 0;
@@ -92,12 +92,12 @@ impl Graph {
         atom.element == 1
             && (atom.isotope, atom.charge, atom.hydrogens) == (0, 0, 0)
             && !matches!(self.atoms[heavy].element, 0 | 1)
-            // Of a polyhedron every neighbour is counted.
+            // A coordination polyhedron counts every neighbour.
             && !self.atoms[heavy].has_polyhedral_mark()
             && !(self.bonds[bond].direction.is_some() && self.fixes_stereo(heavy, bond, neighbours))
     }
 
-    /// Whether `bond` is the only one beside a double bond on this side, and the other side has a direction too.
+    /// Whether `bond` is the only single bond on this side of a double bond, and the other side has a direction too.
     fn fixes_stereo(&self, heavy: usize, bond: usize, neighbours: &[BondsOfAtom]) -> bool {
         let [a, b] = neighbours[heavy][..] else { return false };
         let double = if a == bond { b } else { a };

@@ -1,5 +1,5 @@
-//! What a SMILES is, for tables of molecules: a key that every spelling has, the order of atoms that makes two spellings one, and
-//! whether their stereo is the same.
+//! The identity of a SMILES, for tables of molecules: a key that all spellings share, the atom order that maps one spelling to
+//! another, and whether their stereo is the same.
 
 use super::graph::Graph;
 use super::labelled::LabelledGraph;
@@ -10,33 +10,34 @@ use super::same::key;
 use super::search::{BondColours, Ended, Question, are_same, colours, isomorphisms};
 use super::stereo::{DoubleBondMark, StereoMarks, TetrahedralMark};
 
-/// A molecule that is looked up among others. It is the one that [`same_graph`](super::same_graph) compares: without isotopes and stereo,
-/// and without hydrogens that a count says as well; stereo and isotopes are kept beside.
+/// A molecule that is looked up among others. The compared graph is that of [`same_graph`](super::same_graph): without isotopes,
+/// stereo and the hydrogens that a count can replace. Stereo and isotopes are stored beside it.
 #[derive(Debug, Clone)]
 pub struct MolecularIdentity {
-    /// Atoms of the text, hydrogens too.
+    /// The number of atoms in the text, hydrogens written as atoms included.
     written: usize,
     /// The atoms that are compared, by their numbers in the text, from 0.
     kept: Vec<u32>,
-    /// With the marks that say something.
+    /// With its stereo marks, without those that say nothing.
     graph: LabelledGraph,
     isotopes: Vec<u32>,
     key: u64,
 }
 
-/// Which atoms of another molecule are those of this one.
+/// How the atoms of another molecule correspond to those of this one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdenticalAtoms {
     /// They are different molecules.
     None,
-    /// By atom of this one that is compared, the number of the other's atom among those compared; one order of those there are.
+    /// One of the possible orders: for each compared atom of this molecule, the index of its image among the other's compared
+    /// atoms.
     Order(Vec<u32>),
-    /// No colour tells them apart, and the search for an order was given up: too much symmetry.
+    /// Their colours are equal, but the search for an order was given up because there is too much symmetry.
     Unknown,
 }
 
 impl MolecularIdentity {
-    /// Reads a SMILES of at most so many heavy atoms.
+    /// Reads a SMILES with at most `limit` heavy atoms.
     ///
     /// # Errors
     /// If RDKit would refuse it, or it is too large.
@@ -63,12 +64,12 @@ impl MolecularIdentity {
         Ok(identity)
     }
 
-    /// A number that all spellings have in common, and hardly any other molecule.
+    /// A hash that all spellings of the molecule share. Other molecules hardly ever have it.
     pub fn key(&self) -> u64 {
         self.key
     }
 
-    /// How many atoms the text has, which are the blocks of its enriched text.
+    /// The number of atoms in the text, which is the number of blocks in its enriched text.
     pub fn written(&self) -> usize {
         self.written
     }
@@ -78,14 +79,14 @@ impl MolecularIdentity {
         &self.kept
     }
 
-    /// Which atoms of another molecule are those of this one, isotopes and stereo aside.
+    /// How the atoms of another molecule correspond to those of this one, ignoring isotopes and stereo.
     pub fn atoms_in(&self, other: &MolecularIdentity) -> IdenticalAtoms {
         let same = |_: usize, _: &[u32]| true;
         if self.key != other.key { IdenticalAtoms::None } else { self.search(other, &same) }
     }
 
-    /// Whether another molecule is this one, isotopes and stereo included. Marks that say nothing, such as that of an atom with two equal
-    /// neighbours, do not count. Where there is too much symmetry to tell, it is not.
+    /// Whether another molecule is this one, isotopes and stereo included. Marks that say nothing, such as that of an atom with two
+    /// equivalent neighbours, are ignored. If there is too much symmetry to decide, the answer is no.
     pub fn is_isomer(&self, other: &MolecularIdentity) -> bool {
         let (own, others) = (&self.graph.marks, &other.graph.marks);
         let counts = |marks: &StereoMarks| {
@@ -101,7 +102,7 @@ impl MolecularIdentity {
         matches!(self.search(other, &keeps), IdenticalAtoms::Order(_))
     }
 
-    /// The first order of atoms that a condition allows.
+    /// The first order of atoms that `keeps` allows.
     fn search(&self, other: &MolecularIdentity, keeps: &Keeps<'_>) -> IdenticalAtoms {
         if self.graph.labels.len() != other.graph.labels.len() {
             return IdenticalAtoms::None;
@@ -119,8 +120,8 @@ impl MolecularIdentity {
         }
     }
 
-    /// Takes away the marks without which the molecule is the same: those that some order of equal atoms turns round while it keeps all
-    /// others. What is left may make others idle, so it is asked again.
+    /// Removes marks that say nothing: those that some order of equivalent atoms inverts while it keeps all others. Removing one
+    /// mark may make others idle, so the search is repeated.
     fn leave_out_idle_marks(&mut self) {
         let graph = &mut self.graph;
         let marks = std::mem::take(&mut graph.marks);
@@ -137,7 +138,7 @@ impl MolecularIdentity {
         }
     }
 
-    /// A mark that says nothing; centres are counted first, then double bonds.
+    /// The index of a mark that says nothing. Indices count centres first, then double bonds.
     fn idle_mark(&self) -> Option<usize> {
         let marks = &self.graph.marks;
         let places = marks.centres.len() + marks.double_bonds.len();
@@ -168,10 +169,10 @@ impl MolecularIdentity {
     }
 }
 
-/// Whether an order of atoms may go on once the atom `last` has its image.
+/// Whether a partial order of atoms may be extended after the atom `last` got its image.
 type Keeps<'k> = dyn Fn(usize, &[u32]) -> bool + 'k;
 
-/// Looks for the first order.
+/// Stops at the first order.
 struct First<'k> {
     keeps: &'k Keeps<'k>,
     found: Option<Vec<u32>>,
@@ -188,8 +189,8 @@ impl Question for First<'_> {
     }
 }
 
-/// Whether each mark whose atoms are placed once `last` is has its image among those of the other molecule, and says the same there; those
-/// that are `turned` say the opposite. Places count the centres, then the double bonds.
+/// Whether each mark that is complete once `last` is placed has an image among the marks of the other molecule with the same
+/// meaning there; marks that are `turned` must have the opposite meaning. Indices count the centres first, then the double bonds.
 fn keeps_marks(
     own: &StereoMarks,
     other: &StereoMarks,
@@ -216,7 +217,7 @@ fn keeps_marks(
     centres && bonds && polyhedra && unchecked
 }
 
-/// Whether the image of a stereocentre has the other hand; none if it is no stereocentre.
+/// Whether the image of a stereocentre has the opposite handedness; `None` if the image is not a stereocentre.
 fn centre_turns(
     mark: &TetrahedralMark,
     others: &[TetrahedralMark],
@@ -227,7 +228,7 @@ fn centre_turns(
     Some(mark.counterclockwise ^ other.counterclockwise ^ is_odd(&moved) ^ is_odd(&other.neighbours))
 }
 
-/// Likewise of a double bond.
+/// Whether the image of a double bond has the opposite stereo; `None` if the image has no mark.
 fn bond_turns(
     mark: &DoubleBondMark,
     others: &[DoubleBondMark],

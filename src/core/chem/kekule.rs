@@ -1,4 +1,4 @@
-//! Single and double bonds for aromatic atoms.
+//! Kekulé structures: single and double bonds for aromatic atoms.
 
 use super::blossom::matching;
 use super::graph::{Atom, Bond, BondsOfAtom, Graph, Order, SmilesProblem};
@@ -6,7 +6,8 @@ use super::rings::ring_bonds;
 use super::valences::{is_early, valences};
 
 impl Graph {
-    /// Gives every aromatic bond that a ring atom has an order, and says which bonds lie in rings; an empty list where nothing is aromatic.
+    /// Gives an order to every aromatic bond with a ring atom. Returns by bond whether it lies in a ring; empty if nothing is
+    /// aromatic.
     pub(super) fn kekulize(
         &mut self,
         neighbours: &[BondsOfAtom],
@@ -37,9 +38,9 @@ impl Graph {
         };
         let edges: Vec<[usize; 2]> =
             (0..self.bonds.len()).filter(usable).map(|bond| self.bonds[bond].atoms).collect();
-        // A matching of a general graph, since aromatic rings may be odd.
+        // Aromatic rings may be odd, so this needs a matching of a general graph.
         let mates = matching(self.atoms.len(), &edges, &candidates);
-        // A `*` may go without.
+        // A `*` needs no double bond.
         let unmatched =
             |atom: usize| candidates[atom] && mates[atom].is_none() && self.atoms[atom].element != 0;
         if (0..self.atoms.len()).any(unmatched) {
@@ -48,7 +49,7 @@ impl Graph {
         let ring_atoms: Vec<bool> = (0..self.atoms.len()).map(is_ring_atom).collect();
         for bond in self.bonds.iter_mut().filter(|bond| bond.order == Order::Aromatic) {
             let [a, b] = bond.atoms;
-            // Without a ring at either end it stays what it is.
+            // Without a ring atom at either end, the bond stays aromatic.
             if ring_atoms[a] || ring_atoms[b] {
                 bond.order = if mates[a] == Some(b) { Order::Double } else { Order::Single };
             }
@@ -60,16 +61,16 @@ impl Graph {
         Ok(in_ring)
     }
 
-    /// The hydrogens of an atom whose aromatic bonds have got their orders; `None` if these come to more than it takes.
+    /// The hydrogens of an atom after its aromatic bonds got their orders; `None` if the atom exceeds its valence.
     fn settled(&mut self, at: usize, bonds: &[usize], before: u32) -> Option<u32> {
         let atom = self.atoms[at];
-        // A written hydrogen of nitrogen or phosphorus is forgotten, and implied again where there is room.
+        // A hydrogen written on nitrogen or phosphorus is dropped, and implied again if there is room.
         let is_pyrrolic =
             atom.aromatic && matches!(atom.element, 7 | 15) && (atom.charge, atom.hydrogens) == (0, 1);
         if is_pyrrolic {
             self.atoms[at] = Atom { bracket: false, hydrogens: 0, ..atom };
         }
-        // A triple bond in an aromatic ring (`Cc1#ccccc1`) is more than carbon takes, and RDKit lets it pass.
+        // A triple bond in an aromatic ring (`Cc1#ccccc1`) exceeds the valence of carbon, but RDKit accepts it.
         let is_plain =
             bonds.iter().all(|bond| matches!(self.bonds[*bond].order, Order::Single | Order::Double));
         let hydrogens = match is_pyrrolic || !atom.bracket && !atom.aromatic {
@@ -79,7 +80,7 @@ impl Graph {
         (!is_plain || !self.exceeds(at, bonds, hydrogens)).then_some(hydrogens)
     }
 
-    /// Whether an aromatic atom must have a double bond in its ring: it has room for one, and for no more than one.
+    /// Whether an aromatic atom must have a double bond in its ring: it has room for exactly one.
     fn takes_double_bond(&self, at: usize, bonds: &[usize], hydrogens: u32) -> bool {
         let atom = &self.atoms[at];
         // `*` may be anything.
@@ -99,8 +100,8 @@ impl Graph {
             sum += order;
             ignored += i32::from(order == 0);
         }
-        // As `markDbondCands` of RDKit's `Kekulize.cpp`: a positive charge takes a bond from elements left of carbon and gives one
-        // to others; carbon loses one by either charge.
+        // As in `markDbondCands` of RDKit's `Kekulize.cpp`: a positive charge lowers the valence of elements left of carbon and
+        // raises that of others. Either charge lowers the valence of carbon.
         let mut charge = if is_early(atom.element) { -atom.charge } else { atom.charge };
         if atom.element == 6 {
             charge = -charge.abs();
@@ -115,7 +116,7 @@ impl Graph {
             }
         }
         let degree = bonds.len() as i32 + implied - ignored;
-        // In brackets a radical is allowed beside the double bond.
+        // A bracket atom may be a radical beside the double bond.
         degree < valence && (valence == sum + 1 || atom.bracket && valence == sum + 2)
     }
 }

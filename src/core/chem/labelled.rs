@@ -1,7 +1,7 @@
-//! A molecule by what a match of it with another one must keep.
+//! A molecule as a labelled graph: the properties that a match with another molecule must preserve.
 //!
-//! Three questions are asked of two molecules, and each keeps other things ([`LabelledGraph::of_graph`], [`LabelledGraph::of_identity`],
-//! [`LabelledGraph::of_rmsd`]). All of them are answered by one search ([`super::search`]).
+//! Three kinds of matches are made, and each preserves other properties ([`LabelledGraph::of_graph`],
+//! [`LabelledGraph::of_identity`], [`LabelledGraph::of_rmsd`]). One search serves all of them ([`super::search`]).
 
 use super::elements::{HYDROGEN, symbol};
 use super::graph::{BondsOfAtom, Graph, Order, SmilesProblem};
@@ -9,22 +9,22 @@ use super::molecule::Molecule;
 use super::reading::{SmilesReading, sanitised};
 use super::stereo::StereoMarks;
 
-/// What tells atoms apart.
+/// The properties by which atoms are distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub(crate) struct Label {
     pub element: u8,
-    /// Hydrogens that are no atoms of the graph.
+    /// Hydrogens that are not atoms of the graph.
     pub hydrogens: u32,
     pub charge: i32,
     pub isotope: u32,
     /// The sum of its bond orders.
     pub valence: u32,
-    /// What else a question keeps: numbers of atom maps, unpaired electrons.
+    /// Further properties that one kind of match preserves: atom map numbers, unpaired electrons.
     pub other: u32,
 }
 
 impl std::fmt::Display for Label {
-    /// As SMILES has it in brackets: `[13CH3]`, `[NH2+]`.
+    /// Written like a SMILES bracket atom: `[13CH3]`, `[NH2+]`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("[")?;
         if self.isotope > 0 {
@@ -46,19 +46,20 @@ impl std::fmt::Display for Label {
     }
 }
 
-/// The neighbours of an atom; more than four are rare.
+/// The neighbours of an atom. More than four are rare.
 pub(crate) type LinksOfAtom = smallvec::SmallVec<[Link; 4]>;
 
 /// A neighbour of an atom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Link {
     pub atom: u32,
-    /// What the bond is; none for one that is free to be any: aromatic, of no known order, or made alike.
+    /// The bond order; `None` for a bond that matches any other: aromatic, of unknown order, or deliberately made equal to its
+    /// twin.
     pub order: Option<Order>,
 }
 
 impl Link {
-    /// Whether two bonds may be one another.
+    /// Whether one bond may be matched to the other.
     pub(crate) fn fits(&self, other: &Link) -> bool {
         self.order == other.order || self.order.is_none() || other.order.is_none()
     }
@@ -67,7 +68,7 @@ impl Link {
 /// Which hydrogens are atoms of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hydrogens {
-    /// Those alone that no count can stand for.
+    /// Only those that a hydrogen count cannot replace.
     Needed,
     /// All.
     All,
@@ -77,20 +78,20 @@ pub(crate) enum Hydrogens {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LabelledGraph {
     pub labels: Vec<Label>,
-    /// By atom, ascending.
+    /// By atom, ascending by neighbour.
     pub neighbours: Vec<LinksOfAtom>,
-    /// The number of each atom where it comes from; none for a hydrogen that is no atom there.
+    /// The index of each atom in its source; `None` for a hydrogen that is not an atom there.
     pub places: Vec<Option<u32>>,
     pub marks: StereoMarks,
-    /// Double bonds as they are written, aromatic ones not among them.
+    /// Double bonds as written, without aromatic ones.
     pub double_bonds: Vec<[usize; 2]>,
-    /// Whether a bond has an order: else the graph says what is bonded, and nothing of charges.
+    /// Whether any bond has an order. If not, the graph says only which atoms are bonded, and nothing about charges.
     pub has_orders: bool,
 }
 
 impl LabelledGraph {
-    /// The molecule of a graph as it was read, to be laid onto that of a SMILES: atoms by all that they are, bonds by their orders. Bonds that
-    /// are aromatic are free only there ([`LabelledGraph::of_reading`]): it is enough to perceive them on one side, since orders of bonds
+    /// The molecule of a file, for matching with that of a SMILES: atoms by all their properties, bonds by their orders. Aromatic
+    /// bonds are free only on the side of the SMILES ([`LabelledGraph::of_reading`]). One side is enough, because bond orders
     /// between atoms that agree can only differ by an alternating ring.
     ///
     /// # Errors
@@ -110,15 +111,16 @@ impl LabelledGraph {
         Ok(labelled)
     }
 
-    /// The same of a SMILES, and which hydrogens a file needs to be its molecule.
+    /// The molecule of a SMILES, and which hydrogens a file must have as atoms to match it.
     ///
     /// # Errors
-    /// As [`Molecule::try_from`], with the hydrogens that are written.
+    /// As [`Molecule::try_from`], applied with all written hydrogens as atoms.
     pub(super) fn of_reading(read: &SmilesReading<'_>) -> Result<(Self, Hydrogens), SmilesProblem> {
         let mut labelled = LabelledGraph::of_molecule(&read.molecule, &read.aromatic);
         labelled.has_orders = read.has_orders;
         labelled.come_from(&read.written, &read.removed);
-        // One that is written has a block, so that a file has to have it; and one at a nitrogen can be all that fixes its stereo.
+        // A written hydrogen has a block, so the file must have it as an atom. A hydrogen at a nitrogen may be all that fixes the
+        // stereo of `C=N`.
         let is_whole = !read.removed.contains(&true);
         if is_whole && !labelled.has_hydrogens() && !labelled.has_bare_imine() {
             return Ok((labelled, Hydrogens::Needed));
@@ -134,12 +136,12 @@ impl LabelledGraph {
         Ok((labelled, Hydrogens::All))
     }
 
-    /// Sets where its atoms come from, and what is marked there.
+    /// Sets the source of its atoms, and the stereo marks of the source.
     fn come_from(&mut self, graph: &Graph, removed: &[bool]) {
         let kept = (0u32..).zip(removed).filter(|(_, removed)| !**removed);
         self.places = kept.map(|(at, _)| Some(at)).collect();
         let doubles = graph.bonds.iter().filter(|bond| bond.order == Order::Double);
-        // Nothing is left out, so all numbers stay.
+        // If nothing is removed, all numbers stay the same.
         if self.places.len() == removed.len() {
             self.marks = StereoMarks::from_graph(graph);
             self.double_bonds = doubles.map(|bond| bond.atoms).collect();
@@ -153,12 +155,12 @@ impl LabelledGraph {
             doubles.filter_map(|bond| Some([numbers[bond.atoms[0]]?, numbers[bond.atoms[1]]?])).collect();
     }
 
-    /// What RDKit's canonical SMILES without stereo and isotopes tells apart.
+    /// The properties that RDKit's canonical SMILES without stereo and isotopes distinguishes.
     pub(crate) fn of_identity(molecule: &Molecule) -> Self {
         let aromatic = molecule.aromatic_bonds();
         let mut labelled = LabelledGraph::of_molecule(molecule, &[]);
         for (label, atom) in labelled.labels.iter_mut().zip(&molecule.atoms) {
-            // Sums of orders say no more than the bonds do, which are compared.
+            // Bond orders are compared themselves, so their sums add nothing.
             *label = Label { isotope: 0, valence: 0, other: atom.map, ..*label };
         }
         for (bond, _) in molecule.bonds.iter().zip(aromatic).filter(|(_, is_aromatic)| *is_aromatic) {
@@ -167,9 +169,9 @@ impl LabelledGraph {
         labelled
     }
 
-    /// What RDKit's `GetBestRMS` keeps: elements, isotopes, unpaired electrons, charges and bonds, not hydrogens and stereo. Before, it
-    /// makes terminal O and N alike that share a neighbour by one single and one double bond (`symmetrizeConjugatedTerminalGroups`), so
-    /// that the oxygens of a carboxylate, of an acid or of a sulfone's neighbour may change places.
+    /// The properties that RDKit's `GetBestRMS` preserves: elements, isotopes, unpaired electrons, charges and bonds, but not
+    /// hydrogens and stereo. First it makes terminal O and N equal if one has a single and one a double bond to the same neighbour
+    /// (`symmetrizeConjugatedTerminalGroups`), so that the oxygens of a carboxylate or an acid, for example, may be exchanged.
     pub(crate) fn of_rmsd(molecule: &Molecule) -> Self {
         let mut labelled = LabelledGraph::of_identity(molecule);
         let alike: Vec<bool> = (0..molecule.atoms.len()).map(|atom| labelled.has_twin(atom)).collect();
@@ -189,7 +191,7 @@ impl LabelledGraph {
         labelled
     }
 
-    /// Whether an atom is a terminal O or N whose neighbour has another one by the other order of bond.
+    /// Whether an atom is a terminal O or N whose neighbour has another one with the other bond order (single or double).
     fn has_twin(&self, atom: usize) -> bool {
         let is_end = |at: usize| matches!(self.labels[at].element, 7 | 8) && self.neighbours[at].len() == 1;
         let [Link { atom: centre, order }] = self.neighbours[atom][..] else { return false };
@@ -239,7 +241,7 @@ impl LabelledGraph {
         }
     }
 
-    /// Makes atoms of all hydrogens that are counted, behind all others.
+    /// Turns all counted hydrogens into atoms, behind all others.
     fn expand(&mut self) {
         for at in 0..self.labels.len() {
             let label = &mut self.labels[at];
@@ -247,7 +249,7 @@ impl LabelledGraph {
             label.valence += count;
             for _ in 0..count {
                 let order = Some(Order::Single);
-                // The new atom has the highest number, so that neighbours stay in ascending order.
+                // The new atom has the highest number, so neighbours stay in ascending order.
                 self.neighbours[at].push(Link { atom: self.labels.len() as u32, order });
                 self.labels.push(Label { element: HYDROGEN, valence: 1, ..Label::default() });
                 self.neighbours.push(LinksOfAtom::from_slice(&[Link { atom: at as u32, order }]));
@@ -256,7 +258,8 @@ impl LabelledGraph {
         }
     }
 
-    /// Leaves what a graph without orders has too; its hydrogens are isotopes if some are named so.
+    /// Removes what a graph without bond orders lacks: orders, charges and valences. The isotopes of hydrogens are kept if
+    /// `isotopes` is set.
     pub(crate) fn without_orders(&self, isotopes: bool) -> Self {
         let mut graph = self.clone();
         for label in &mut graph.labels {
@@ -268,7 +271,7 @@ impl LabelledGraph {
         graph
     }
 
-    /// Whether a nitrogen with a double bond has no other neighbour than a hydrogen: `C=N`.
+    /// Whether a nitrogen with a double bond has a hydrogen as its only other neighbour: `C=N`.
     pub(crate) fn has_bare_imine(&self) -> bool {
         let is_bare = |atom: &usize| {
             let label = &self.labels[*atom];
@@ -277,7 +280,7 @@ impl LabelledGraph {
         self.double_bonds.iter().flatten().any(is_bare)
     }
 
-    /// Whether a hydrogen is an atom of it.
+    /// Whether any hydrogen is an atom of the graph.
     pub(crate) fn has_hydrogens(&self) -> bool {
         self.labels.iter().any(|label| label.element == HYDROGEN)
     }
@@ -297,7 +300,7 @@ impl LabelledGraph {
         links.binary_search_by_key(&to, |link| link.atom).ok().map(|at| &links[at])
     }
 
-    /// Carbon, hydrogen, and the rest by symbol: `C9H8O4`.
+    /// The molecular formula: carbon, hydrogen, then the rest by symbol, `C9H8O4`.
     pub(crate) fn formula(&self) -> String {
         let mut counts = std::collections::BTreeMap::<(u8, &str), u32>::new();
         let mut add = |element: u8, count: u32| {
@@ -321,7 +324,7 @@ impl LabelledGraph {
     }
 }
 
-/// What a bond adds to the valence of its atoms; nothing where it has no order.
+/// The contribution of a bond to the valence of its atoms; 0 if its order is unknown.
 fn valence(order: Order) -> u32 {
     match order {
         Order::Single | Order::Aromatic => 1,

@@ -1,21 +1,21 @@
-//! How large a molecule may be, asked of its text before anything is made of it.
+//! Limits on the size of a molecule, checked on its text before anything is built from it.
 //!
-//! Canonical forms take time and memory that grow with the square of the atoms, and shape a stack that grows with
-//! them. Generated text may hold any number of atoms; the molecules that it is compared with are far below the limit.
+//! The time and memory of canonical forms grow with the square of the number of atoms, and chains of atoms grow a call stack.
+//! Generated text may contain any number of atoms; the molecules that it is compared with are far below the limit.
 
 use super::graph::SmilesProblem;
 
-/// The heavy atoms of the largest molecule that is looked at, unless more are asked for.
+/// The default limit: the heavy atoms of the largest molecule that is processed.
 pub const MAX_HEAVY_ATOMS: usize = 1_000;
 
-/// Hydrogens that are written as atoms, by heavy atom, at most.
+/// The most hydrogens written as atoms, for each heavy atom.
 const HYDROGENS: usize = 5;
 
-/// The longest spelling of an atom with what stands before the next, in bytes: isotope, chirality, hydrogens, charge and
-/// map in brackets, and its ring numbers.
+/// The longest spelling of one atom in bytes, with everything before the next atom: isotope, chirality, hydrogens, charge and map
+/// number in brackets, and its ring numbers.
 const ATOM_BYTES: usize = 256;
 
-/// The largest molecule that is looked at.
+/// The largest number of heavy atoms that is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AtomLimit(pub usize);
 
@@ -26,7 +26,7 @@ impl Default for AtomLimit {
 }
 
 impl AtomLimit {
-    /// Refuses a SMILES of more heavy atoms, in one pass over its text and no memory.
+    /// Refuses a SMILES with more heavy atoms, in one pass over its text and without allocating.
     ///
     /// # Errors
     /// [`SmilesProblem::TooLarge`].
@@ -41,8 +41,8 @@ impl AtomLimit {
     }
 }
 
-/// Heavy atoms and hydrogens of a text, counting to `most` and no further. What is no SMILES is counted too, and refused by
-/// whoever reads it.
+/// The number of heavy atoms and of hydrogens in a text. Counting stops beyond `most`. Texts that are not SMILES are counted too;
+/// the parser refuses them later.
 fn atoms(text: &[u8], most: usize) -> (usize, usize) {
     let (mut heavy, mut hydrogens, mut at) = (0, 0, 0);
     while at < text.len() && heavy + hydrogens <= most {
@@ -65,7 +65,7 @@ fn atoms(text: &[u8], most: usize) -> (usize, usize) {
     (heavy, hydrogens)
 }
 
-/// Whether the inside of brackets is hydrogen: `H`, `2H`, `H+`.
+/// Whether the text between brackets is a hydrogen: `H`, `2H`, `H+`.
 fn is_hydrogen(inside: &[u8]) -> bool {
     let symbol = inside.trim_ascii_start();
     let digits = symbol.iter().take_while(|b| b.is_ascii_digit()).count();

@@ -1,4 +1,4 @@
-//! A file's atoms in the order of a SMILES.
+//! Maps the atoms of a file to the order of a SMILES.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,50 +12,50 @@ use super::open::OpenStereo;
 use super::reading::SmilesReading;
 use super::search::{BondColours, Ended, Question, are_same, colours, isomorphisms};
 
-/// Orders that are kept; a molecule with more is searched again for each conformer.
+/// The number of orders that are kept. For a molecule with more, the search is repeated for each conformer.
 const MAX_ORDERS: usize = 64;
 
-/// Heavy atoms nearer than this, in Å, have the same position.
+/// Heavy atoms that are nearer than this, in Å, count as having the same position.
 const ONE_PLACE_ANGSTROM: f64 = 0.1;
 
-/// The molecule of a SMILES, to which files' molecules are compared.
+/// The molecule of a SMILES, with which molecules of files are compared.
 #[derive(Debug, Clone)]
 pub struct SmilesMolecule {
-    /// Atoms of the text.
+    /// The number of atoms in the text.
     written: usize,
     graph: Arc<LabelledGraph>,
     hydrogens: Hydrogens,
     open: OpenStereo,
-    /// Made when it is asked for: whose stereo is right needs none.
+    /// Built on first use: a molecule whose stereo agrees does not need it.
     handedness: OnceLock<Handedness>,
 }
 
-/// The orders in which a file's atoms are those of a SMILES, stereo aside.
+/// All orders in which a file's atoms correspond to those of a SMILES, ignoring stereo.
 #[derive(Debug, Clone)]
 pub struct AtomMapping {
     file: LabelledGraph,
-    /// That of the SMILES, without orders where the file has none.
+    /// The graph of the SMILES, without bond orders if the file has none.
     asked: Arc<LabelledGraph>,
     colours: [Vec<u64>; 2],
-    /// Where the file has no orders.
+    /// Only for files without bond orders.
     unclear: UnclearBonds,
-    /// Images of the atoms of the SMILES; in the order of the numbers.
+    /// Each order lists the images of the atoms of the SMILES; sorted by these images.
     orders: Vec<Vec<u32>>,
-    /// Whether these are all.
+    /// Whether `orders` is complete.
     are_all: bool,
 }
 
 /// Which stereo marks of a SMILES a conformer agrees with. Atoms are numbered in the order of the text, from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StereoAgreement {
-    /// Stereocentres, those with four to six neighbours that are no tetrahedra among them, and whether each agrees.
+    /// Stereocentres, polyhedral ones with four to six neighbours included, and whether each agrees.
     pub centres: Vec<(usize, bool)>,
     /// Double bonds, and whether each agrees.
     pub double_bonds: Vec<([usize; 2], bool)>,
 }
 
 impl SmilesMolecule {
-    /// Reads a SMILES of at most so many heavy atoms.
+    /// Reads a SMILES with at most `limit` heavy atoms.
     ///
     /// # Errors
     /// [`Mismatch::Smiles`] if RDKit would refuse it, or it is too large.
@@ -64,10 +64,10 @@ impl SmilesMolecule {
         SmilesMolecule::from_reading(&read.map_err(|problem| Mismatch::of_smiles(smiles, &problem))?)
     }
 
-    /// The molecule of a SMILES that was read, to which files' molecules are compared.
+    /// Takes the molecule of a SMILES that has been read already.
     ///
     /// # Errors
-    /// [`Mismatch::Smiles`] if RDKit would refuse it with the hydrogens that are written.
+    /// [`Mismatch::Smiles`] if RDKit would refuse it with its written hydrogens.
     pub fn from_reading(read: &SmilesReading<'_>) -> Result<Self, Mismatch> {
         let fail = |problem| Mismatch::of_smiles(read.text, &problem);
         let (graph, hydrogens) = LabelledGraph::of_reading(read).map_err(fail)?;
@@ -75,16 +75,16 @@ impl SmilesMolecule {
         Ok(SmilesMolecule { written, graph: Arc::new(graph), hydrogens, open, handedness: OnceLock::new() })
     }
 
-    /// Marked atoms that are not compared with coordinates, by their numbers in the text, from 0: allenes (`@AL`), and polyhedra of
-    /// which neighbours are missing.
+    /// Marked atoms that are not compared with coordinates, by their numbers in the text, from 0: allenes (`@AL`), and polyhedra
+    /// with missing neighbours.
     pub fn unchecked(&self) -> impl Iterator<Item = usize> {
         self.graph.marks.unchecked.iter().filter_map(|atom| self.graph.places[*atom]).map(|at| at as usize)
     }
 
-    /// Finds the atoms of a file's molecule.
+    /// Matches the atoms of a file's molecule to those of the SMILES, ignoring stereo.
     ///
     /// # Errors
-    /// If they are not those of the SMILES, or not bonded so.
+    /// If the file has other atoms or other bonds than the SMILES.
     pub fn pair(&self, file: &Graph) -> Result<AtomMapping, Mismatch> {
         let file = LabelledGraph::of_graph(file, self.hydrogens)
             .map_err(|problem| Mismatch::File(problem.to_string()))?;
@@ -95,7 +95,7 @@ impl SmilesMolecule {
                 Arc::new(self.graph.without_orders(has_isotopes))
             }
         };
-        // Colours begin as labels.
+        // The initial colours are the labels.
         let colours = colours([&asked, &file], BondColours::LeftOut);
         if !are_same(&colours) {
             return Err(graphs_differ(&asked, &file));
@@ -106,7 +106,7 @@ impl SmilesMolecule {
             return Err(Mismatch::Bonds);
         }
         let are_all = ended == Ended::Whole;
-        // Of too many one is kept: it may fit, and says in what a conformer differs where none does.
+        // If there are too many orders, one is kept: it may fit, and if none fits, it shows how a conformer differs.
         all.orders.truncate(if are_all { usize::MAX } else { 1 });
         let unclear = match file.has_orders {
             true => UnclearBonds::default(),
@@ -115,11 +115,12 @@ impl SmilesMolecule {
         Ok(AtomMapping { file, asked, colours, unclear, orders: all.orders, are_all })
     }
 
-    /// For each atom of the SMILES the number of a file's atom, from 0, in a conformer whose atoms lie at `points`, in Å: of all orders
-    /// that keep bonds and stereo, the one whose numbers come first. And the stereo of the coordinates that the SMILES leaves open.
+    /// The atom order of a conformer whose atoms lie at `points`, in Å: for each atom of the SMILES, the number of the file's atom,
+    /// from 0. Of all orders that preserve bonds and stereo, it is the one with the smallest numbers first. Also returns the stereo
+    /// of the coordinates that the SMILES leaves open.
     ///
     /// # Errors
-    /// If there is none, or two heavy atoms have the same position.
+    /// If no order preserves bonds and stereo, or two heavy atoms have the same position.
     pub fn order(
         &mut self,
         pairing: &AtomMapping,
@@ -136,7 +137,7 @@ impl SmilesMolecule {
         let mut order = vec![u32::MAX; self.written];
         let images = self.graph.places.iter().zip(&images);
         for (at, image) in images.filter_map(|(at, image)| Some((at.as_ref()?, image))) {
-            // A hydrogen of the file that is no atom there has no place of its own, and the SMILES asks for none.
+            // A hydrogen that is not an atom of the file has no index there, and the SMILES does not ask for one.
             order[*at as usize] = pairing.file.places[*image as usize].unwrap_or(u32::MAX);
         }
         Ok((order, open))
@@ -155,7 +156,7 @@ impl SmilesMolecule {
         self.handedness.get_or_init(|| Handedness::from_graph(&self.graph))
     }
 
-    /// What agrees, by atoms of the text.
+    /// Pairs each mark's result with its atoms, by their numbers in the text.
     fn marked(&self, agrees: &[bool]) -> StereoAgreement {
         let marks = &self.graph.marks;
         let number = |atom: usize| self.graph.places[atom].map_or(0, |at| at as usize);
@@ -173,7 +174,7 @@ impl SmilesMolecule {
         }
     }
 
-    /// Why no order keeps bonds and stereo.
+    /// Explains why no order preserves bonds and stereo.
     fn mismatch(&self, pairing: &AtomMapping, points: &[[f64; 3]], why: Unfit) -> Mismatch {
         let (Unfit::Stereo, Some(first)) = (why, pairing.orders.first()) else {
             return if why == Unfit::Bonds { Mismatch::Bonds } else { Mismatch::Symmetry };
@@ -191,19 +192,19 @@ impl SmilesMolecule {
     }
 }
 
-/// What no order of atoms keeps.
+/// What no order of atoms preserves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unfit {
-    /// The double bonds that the distances tell.
+    /// The double bonds that the bond lengths show.
     Bonds,
     /// The stereo of the coordinates.
     Stereo,
-    /// More steps than are tried.
+    /// Unknown: the search took more steps than the limit.
     TooMuch,
 }
 
 impl AtomMapping {
-    /// The first order that keeps the stereo of the coordinates, as atoms of the file's graph.
+    /// The first order that preserves the stereo of the coordinates, as atoms of the file's graph.
     fn order(&self, points: &[[f64; 3]]) -> Result<Vec<u32>, Unfit> {
         let told = self.unclear.told(&|atom| self.place(points, atom));
         let has_bonds = |order: &[u32]| {
@@ -225,7 +226,7 @@ impl AtomMapping {
             return Ok(order);
         }
         if !self.unclear.is_empty() {
-            // Without the marks, to tell whether bonds or stereo are at fault.
+            // Search again without the marks, to tell whether bonds or stereo are at fault.
             first.marks = false;
             if !is_known && !search(&mut first) && first.found.is_none() {
                 return Err(Unfit::Bonds);
@@ -234,15 +235,15 @@ impl AtomMapping {
         Err(if gave_up { Unfit::TooMuch } else { Unfit::Stereo })
     }
 
-    /// Where an atom of the file's graph lies.
+    /// The position of an atom of the file's graph, in Å.
     fn place(&self, points: &[[f64; 3]], atom: u32) -> [f64; 3] {
         let place = self.file.places[atom as usize].and_then(|at| points.get(at as usize));
-        // What is no atom of the file lies nowhere: no comparison holds for it.
+        // An atom that the file lacks gets NaN, so no comparison with it holds.
         place.copied().unwrap_or([f64::NAN; 3])
     }
 }
 
-/// Atoms as the SMILES numbers them, from 1.
+/// Converts atoms of the graph to their numbers in the SMILES, from 1.
 fn numbered(graph: &LabelledGraph, centres: &[usize], double_bonds: &[[usize; 2]]) -> StereoDifference {
     let number = |atom: usize| graph.places[atom].map_or(0, |at| at as usize + 1);
     StereoDifference {
@@ -251,7 +252,7 @@ fn numbered(graph: &LabelledGraph, centres: &[usize], double_bonds: &[[usize; 2]
     }
 }
 
-/// Gathers orders.
+/// Collects orders until there are more than `MAX_ORDERS`.
 struct All {
     orders: Vec<Vec<u32>>,
 }
@@ -263,12 +264,12 @@ impl Question for All {
     }
 }
 
-/// Looks for the first order that keeps all marks and the orders of bonds that distances tell.
+/// Finds the first order that preserves all marks and the bond orders that the lengths show.
 struct First<'p> {
     pairing: &'p AtomMapping,
     points: &'p [[f64; 3]],
     told: Told,
-    /// Whether marks are kept.
+    /// Whether the marks must be preserved.
     marks: bool,
     found: Option<Vec<u32>>,
 }
@@ -287,7 +288,7 @@ impl Question for First<'_> {
     }
 }
 
-/// Why two graphs are not the same.
+/// Explains how two graphs differ.
 fn graphs_differ(asked: &LabelledGraph, file: &LabelledGraph) -> Mismatch {
     let (of_file, of_smiles) = (file.formula(), asked.formula());
     if of_file != of_smiles {
@@ -296,7 +297,7 @@ fn graphs_differ(asked: &LabelledGraph, file: &LabelledGraph) -> Mismatch {
     labels_differ(asked, file).map_or(Mismatch::Bonds, Mismatch::Atoms)
 }
 
-/// The first atom of the SMILES that the file has not, in words; none if labels agree.
+/// A sentence on the first atom of the SMILES that the file lacks; `None` if the labels agree.
 fn labels_differ(asked: &LabelledGraph, file: &LabelledGraph) -> Option<String> {
     let sorted = |graph: &LabelledGraph| {
         let mut labels = graph.labels.clone();
@@ -321,7 +322,7 @@ fn labels_differ(asked: &LabelledGraph, file: &LabelledGraph) -> Option<String> 
     Some(format!("{missing} is missing, {over} is over"))
 }
 
-/// Whether two heavy atoms have the same position.
+/// Refuses a conformer in which two heavy atoms have the same position.
 fn one_place(graph: &LabelledGraph, place: &dyn Fn(usize) -> [f64; 3]) -> Result<(), Mismatch> {
     let n = graph.labels.len();
     let points: Vec<[f64; 3]> = (0..n).map(place).collect();

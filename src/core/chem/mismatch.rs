@@ -8,39 +8,39 @@ use super::molecule::SmilesError;
 /// Why a conformer is not the molecule of a SMILES. Atoms of the SMILES are numbered from 1, in its order.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
-    /// The SMILES is none.
+    /// The text is not a SMILES.
     #[error("{0}")]
     Smiles(String),
-    /// The file's own atoms and bonds are no molecule.
+    /// The file's own atoms and bonds do not form a valid molecule.
     #[error("the file's bonds do not form a valid molecule: {0}")]
     File(String),
-    /// Other atoms.
+    /// The elements differ.
     #[error("its atoms are {file}, those of the SMILES {smiles}")]
     Formula {
-        /// Of the file, hydrogens included.
+        /// The formula of the file, hydrogens included.
         file: String,
-        /// Of the SMILES.
+        /// The formula of the SMILES.
         smiles: String,
     },
-    /// The same elements, but other charges, isotopes, hydrogens or valences.
+    /// The elements agree, but charges, isotopes, hydrogens or valences differ.
     #[error("its atoms differ from the SMILES: {0}")]
     Atoms(String),
-    /// The same atoms, bonded otherwise.
+    /// The atoms agree, but not the bonds between them.
     #[error("its bonds differ from the SMILES")]
     Bonds,
-    /// The same graph, other stereo.
+    /// The graph agrees, but not the stereo.
     #[error("its stereo differs from the SMILES: {0}")]
     Stereo(StereoDifference),
-    /// The SMILES says less than the coordinates.
+    /// The coordinates have stereo that the SMILES does not specify.
     #[error("the SMILES leaves stereo open: {0}")]
     Open(StereoDifference),
-    /// A text of it would be read back as another molecule.
+    /// A text of the molecule would be read back as another molecule.
     #[error("no text reads back as the SMILES: {0}")]
     Unreadable(&'static str),
-    /// Two heavy atoms at one place.
+    /// Two heavy atoms have the same position.
     #[error("atoms {0} and {1} have the same position")]
     OnePlace(usize, usize),
-    /// The graph has too much symmetry to be gone through.
+    /// The graph has too much symmetry: the search was given up.
     #[error("the molecule is too symmetric: no order of atoms was found within the step limit")]
     Symmetry,
 }
@@ -55,20 +55,20 @@ pub struct StereoDifference {
 }
 
 impl Mismatch {
-    /// What is wrong with a SMILES.
+    /// The mismatch for a SMILES with this problem.
     pub fn of_smiles(smiles: &str, problem: &SmilesProblem) -> Self {
         Mismatch::Smiles(SmilesError::new(smiles, problem).to_string())
     }
 }
 
 impl StereoDifference {
-    /// How many.
+    /// The number of differing stereocentres and double bonds.
     #[must_use]
     pub fn len(&self) -> usize {
         self.centres.len() + self.double_bonds.len()
     }
 
-    /// Whether there are none.
+    /// Whether nothing differs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

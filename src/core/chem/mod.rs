@@ -1,17 +1,16 @@
-//! Molecules: one [`Molecule`] that every reader makes, one sanitisation, one aromaticity, one perception of stereo from coordinates,
-//! and one matcher.
+//! Molecules: one [`Molecule`] type for all readers, one sanitisation, one perception of aromaticity, one perception of stereo from
+//! coordinates, and one graph matcher.
 //!
-//! - [`Graph`] is what a text or a file says: [`Graph::parse`] takes the grammar of RDKit's parser, which is stricter than OpenSMILES in
-//!   some places (`C(1CC1)`, `C()C`) and laxer in others (`C%(5)CC5`); files are read into the same.
-//! - [`Molecule`] is what RDKit's sanitisation makes of it: charges of nitro groups and their like, valences, Kekulé structures.
-//!   [`Molecule::aromatic_bonds`] perceives aromaticity, [`SanitizedMolecule`] what a molecule's shape depends on.
-//! - [`SmilesReading`] has both of a SMILES, read once for all that is asked of it.
-//! - [`same_graph`] compares two molecules, [`MolecularIdentity`] many with many, with their stereo too, [`SmilesMolecule::pair`] finds
-//!   the orders of a file's atoms that are those of a SMILES,
-//!   [`SmilesMolecule::order`] the first of them that keeps the stereo of the coordinates ([`stereo`]); [`Mismatch`] says why there is
-//!   none.
+//! - [`Graph`] holds what a text or a file says. [`Graph::parse`] follows the grammar of RDKit's parser, which is stricter than
+//!   OpenSMILES in some places (`C(1CC1)`, `C()C`) and laxer in others (`C%(5)CC5`). Files are read into the same type.
+//! - [`Molecule`] is the graph after RDKit's sanitisation: charges of nitro groups and similar groups, valences, Kekulé structures.
+//!   [`Molecule::aromatic_bonds`] perceives aromaticity, [`SanitizedMolecule`] the properties that a molecule's shape depends on.
+//! - [`SmilesReading`] has both for a SMILES, which is parsed once for all uses.
+//! - [`same_graph`] compares two molecules; [`MolecularIdentity`] compares many with many, with their stereo.
+//!   [`SmilesMolecule::pair`] finds the orders of a file's atoms that match a SMILES, and [`SmilesMolecule::order`] the first of
+//!   them that preserves the stereo of the coordinates ([`stereo`]). [`Mismatch`] says why there is none.
 //!
-//! `docs/audit.md` says what of RDKit is not covered.
+//! `docs/audit.md` lists the parts of RDKit that are not covered.
 
 mod aromaticity;
 mod blossom;

@@ -1,23 +1,23 @@
-//! A molecule as RDKit's sanitisation leaves it: the one that every reader's atoms and bonds become.
+//! A molecule after RDKit's sanitisation: every reader turns its atoms and bonds into one of these.
 
 use super::graph::{Atom, Bond, BondsOfAtom, Graph, SmilesProblem};
 use super::limit::AtomLimit;
 
-/// What is read alone, not compared: this takes time and memory that grow with the atoms.
+/// The limit for molecules that are only parsed, not compared: time and memory grow linearly with the atoms.
 pub(crate) const READ: AtomLimit = AtomLimit(100_000);
 
-/// A molecule that RDKit would take.
+/// A molecule that RDKit would accept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Molecule {
-    /// Its atoms, in the order of the text or the file; charges of nitro groups and their like are set apart.
+    /// Its atoms, in the order of the text or the file. Nitro groups and similar groups are written with separated charges.
     pub atoms: Vec<Atom>,
-    /// Its bonds, each once, aromatic rings in a Kekulé structure.
+    /// Its bonds, each once. Aromatic rings are in a Kekulé structure.
     pub bonds: Vec<Bond>,
-    /// Hydrogens of each atom that are no atoms of their own.
+    /// By atom, the number of its hydrogens that are not atoms themselves.
     pub hydrogens: Vec<u32>,
-    /// The bonds of each atom, as places in `bonds`.
+    /// The bonds of each atom, as indices into `bonds`.
     pub neighbours: Vec<BondsOfAtom>,
-    /// By bond, whether it lies in a ring; empty where nothing has asked for it.
+    /// By bond, whether it lies in a ring; empty if this was not needed so far.
     pub(super) in_ring: Vec<bool>,
 }
 
@@ -25,14 +25,14 @@ pub struct Molecule {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{smiles}` is not a SMILES: {reason}")]
 pub struct SmilesError {
-    /// The text at fault, cut to what a message shows.
+    /// The refused text, truncated for messages.
     pub smiles: String,
-    /// What is wrong, one line.
+    /// What is wrong, in one line.
     pub reason: String,
 }
 
 impl SmilesError {
-    /// Characters of a SMILES in a message.
+    /// The number of characters of a SMILES that a message shows.
     const SHOWN: usize = 100;
 
     pub(crate) fn new(smiles: &str, problem: &SmilesProblem) -> Self {
@@ -43,7 +43,7 @@ impl SmilesError {
 impl TryFrom<Graph> for Molecule {
     type Error = SmilesProblem;
 
-    /// Sanitises what was read, as RDKit's `SanitizeMol` does before it perceives aromaticity.
+    /// Sanitises the graph, as RDKit's `SanitizeMol` does before it perceives aromaticity.
     fn try_from(mut graph: Graph) -> Result<Self, SmilesProblem> {
         let neighbours = graph.neighbours();
         let (hydrogens, in_ring) = graph.sanitise(&neighbours)?;
@@ -52,7 +52,7 @@ impl TryFrom<Graph> for Molecule {
 }
 
 impl Molecule {
-    /// A SMILES with its atoms as they are written, hydrogens too.
+    /// Reads a SMILES with its atoms as written, hydrogens included.
     ///
     /// # Errors
     /// If RDKit would refuse it, or it has more than 100,000 heavy atoms.
@@ -60,10 +60,10 @@ impl Molecule {
         Molecule::read(smiles, READ, |graph| graph)
     }
 
-    /// A SMILES as RDKit's `MolFromSmiles` reads it: without hydrogens that are atoms where a count says as much.
+    /// Reads a SMILES like RDKit's `MolFromSmiles`: hydrogen atoms that a count can replace are removed.
     ///
     /// # Errors
-    /// If RDKit would refuse it, or it has more atoms than `limit`.
+    /// If RDKit would refuse it, or it has more heavy atoms than `limit`.
     pub fn without_hydrogens(smiles: &str, limit: AtomLimit) -> Result<Self, SmilesError> {
         Molecule::read(smiles, limit, |graph| graph.without_hydrogens())
     }
@@ -84,14 +84,14 @@ impl Molecule {
         pairs
     }
 
-    /// Atoms and bonds as they stand, where nothing is known of orders and charges.
+    /// Takes atoms and bonds unchanged, where orders and charges are unknown.
     pub(crate) fn unsanitised(graph: Graph) -> Self {
         let hydrogens = graph.atoms.iter().map(|atom| atom.hydrogens).collect();
         let neighbours = graph.neighbours();
         Molecule { atoms: graph.atoms, bonds: graph.bonds, hydrogens, neighbours, in_ring: Vec::new() }
     }
 
-    /// The elements of its atoms, sorted: other elements are another molecule.
+    /// The elements of its atoms, sorted. Molecules with different elements differ.
     pub(crate) fn elements(&self) -> Vec<u8> {
         let mut elements: Vec<u8> = self.atoms.iter().map(|atom| atom.element).collect();
         elements.sort_unstable();

@@ -1,4 +1,4 @@
-//! Stereo that a SMILES leaves open although its molecule has some: what RDKit would mark in a SMILES of its own.
+//! Stereo that coordinates have and a SMILES leaves open: what RDKit would mark in its own SMILES.
 
 use std::collections::HashMap;
 
@@ -8,31 +8,31 @@ use super::polyhedra::is_polyhedron;
 use super::search::{BondColours, Ended, Question, colours, isomorphisms};
 use super::stereo::{DoubleBondMark, TetrahedralMark};
 
-/// Lighter elements have neighbours at the corners of a tetrahedron.
+/// The neighbours of lighter elements lie at the corners of a tetrahedron.
 const LIGHTEST_POLYHEDRON: u8 = 15;
 
 /// Double bonds in smaller rings have no stereo.
 pub(super) const SMALLEST_RING: usize = 8;
 
-/// What could be a stereocentre or a double bond with stereo, marked or not, and which of it is not marked.
+/// The atoms and double bonds that could have stereo, marked or not, and which of them are not marked.
 ///
-/// Places count the centres, then the double bonds.
+/// Indices count the centres first, then the double bonds.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OpenStereo {
-    /// As if all were marked `@`, neighbours ascending.
+    /// Each as if it were marked `@` with neighbours in ascending order.
     centres: Vec<TetrahedralMark>,
     double_bonds: Vec<DoubleBondMark>,
-    /// Atoms without a mark that have isomers where their neighbours lie as the corners of a square, a bipyramid or an octahedron.
+    /// Unmarked atoms with several possible arrangements if their neighbours form a square, a bipyramid or an octahedron.
     polyhedra: Vec<usize>,
-    /// Places without a mark whose neighbours are all different.
+    /// Indices of unmarked places whose neighbours are all different.
     certain: Vec<usize>,
-    /// Places without a mark of which two neighbours look the same, so that it depends on the rest.
+    /// Indices of unmarked places with two neighbours that look the same, so that their stereo depends on the rest of the molecule.
     dependent: Vec<usize>,
-    /// What was found for each sense of the centres and double bonds, and for each polyhedron.
+    /// Cached results, by the sense of each centre and double bond, and by whether each polyhedron is one.
     known: HashMap<Vec<Option<bool>>, Found>,
 }
 
-/// Atoms that are stereocentres, and double bonds that have stereo, both ascending.
+/// Atoms that are stereocentres, and double bonds with stereo, both ascending.
 pub(super) type Found = (Vec<usize>, Vec<[usize; 2]>);
 
 impl OpenStereo {
@@ -67,12 +67,12 @@ impl OpenStereo {
         OpenStereo { centres, double_bonds, polyhedra, certain, dependent, known: HashMap::new() }
     }
 
-    /// Whether there can be none, whatever the coordinates.
+    /// Whether nothing can be open, whatever the coordinates.
     pub(super) fn is_empty(&self) -> bool {
         self.certain.is_empty() && self.dependent.is_empty() && self.polyhedra.is_empty()
     }
 
-    /// What has stereo in a conformer, and no mark.
+    /// The atoms and double bonds that have stereo in a conformer but no mark.
     pub(super) fn found(&mut self, graph: &LabelledGraph, place: &dyn Fn(usize) -> [f64; 3]) -> Found {
         let senses: Vec<Option<bool>> = self
             .centres
@@ -81,7 +81,7 @@ impl OpenStereo {
             .chain(self.double_bonds.iter().map(|mark| mark.agrees(place)))
             .chain(self.polyhedra.iter().map(|atom| Some(is_polyhedral(graph, *atom, place))))
             .collect();
-        // Conformers of a molecule mostly have the same senses, and mirror images take long to look for.
+        // Conformers of a molecule mostly have the same senses, and the search for mirror images is slow.
         if let Some(known) = self.known.get(&senses) {
             return known.clone();
         }
@@ -103,8 +103,8 @@ impl OpenStereo {
         found
     }
 
-    /// Whether the molecule is the same with one place the other way round: then that has no stereo. Where there is too much symmetry
-    /// to tell, it is taken for none.
+    /// Whether the molecule stays the same with one place inverted, which means that this place has no stereo. If there is too much
+    /// symmetry to decide, the place counts as having none.
     fn is_mirrored(&self, graph: &LabelledGraph, senses: &[Option<bool>], mirrored: usize) -> bool {
         let colours = colours([graph; 2], BondColours::LeftOut);
         let mut question = Mirror { open: self, senses, mirrored, found: false };
@@ -113,7 +113,7 @@ impl OpenStereo {
     }
 }
 
-/// An order of atoms that keeps every sense but one, which it turns round.
+/// Searches for an order of atoms that preserves every sense but one, which it inverts.
 struct Mirror<'o> {
     open: &'o OpenStereo,
     senses: &'o [Option<bool>],
@@ -150,7 +150,7 @@ impl Question for Mirror<'_> {
 }
 
 impl Mirror<'_> {
-    /// Whether a sense is as it has to be; what cannot be told is.
+    /// Whether a sense is preserved, or inverted at the place in question. An unknown sense counts as preserved.
     fn keeps(&self, at: usize, before: Option<bool>, after: Option<bool>) -> bool {
         match (before, after) {
             (Some(before), Some(after)) => (before != after) == (at == self.mirrored),
@@ -159,7 +159,7 @@ impl Mirror<'_> {
     }
 }
 
-/// The sense that the image of a centre has in the order of the images of its neighbours.
+/// The sense of a centre's image, relative to the images of the centre's neighbours.
 fn image_of_centre(
     centres: &[TetrahedralMark],
     mark: &TetrahedralMark,
@@ -172,7 +172,7 @@ fn image_of_centre(
     Some(sense(at)? ^ is_odd(&moved))
 }
 
-/// Likewise of a double bond.
+/// The sense of a double bond's image, relative to the images of its neighbours.
 fn image_of_bond(
     bonds: &[DoubleBondMark],
     mark: &DoubleBondMark,
@@ -188,14 +188,14 @@ fn image_of_bond(
     Some(sense(at)? ^ (own_a != x) ^ (own_b != y))
 }
 
-/// Whether an odd number of swaps sorts neighbours, the implied one last.
+/// Whether an odd number of swaps sorts the neighbours. The implied one sorts last.
 pub(super) fn is_odd(neighbours: &[Option<usize>; 4]) -> bool {
     let rank = |atom: &Option<usize>| atom.unwrap_or(usize::MAX);
     let pairs = (0..4).flat_map(|i| (i + 1..4).map(move |j| (i, j)));
     pairs.filter(|(i, j)| rank(&neighbours[*i]) > rank(&neighbours[*j])).count() % 2 == 1
 }
 
-/// Whether an atom without a mark has four to six neighbours that can stand around it in more ways than one.
+/// Whether an unmarked atom has four to six neighbours that can be arranged around it in more than one way.
 fn has_corners(graph: &LabelledGraph, colours: &[u64], atom: usize) -> bool {
     if graph.labels[atom].element < LIGHTEST_POLYHEDRON || is_marked_polyhedron(graph, atom) {
         return false;
@@ -204,7 +204,7 @@ fn has_corners(graph: &LabelledGraph, colours: &[u64], atom: usize) -> bool {
     let like = |a: &u32| around.iter().filter(|b| colours[**b as usize] == colours[*a as usize]).count();
     let most = around.iter().map(like).max().unwrap_or(0);
     match around.len() {
-        // Three of four alike, five of five or five of six leave one arrangement.
+        // Three of four equal neighbours, five of five, or five of six leave a single arrangement.
         4 => most < 3,
         5 => most < 5,
         6 => most < 5,
@@ -220,7 +220,7 @@ fn is_polyhedral(graph: &LabelledGraph, atom: usize, place: &dyn Fn(usize) -> [f
     is_polyhedron(place(atom), graph.neighbours[atom].iter().map(|link| place(link.atom as usize)))
 }
 
-/// What can have stereo. Where two branches are the same, and hold nothing that has stereo, there is none.
+/// The centres and double bonds that can have stereo. Two equal branches without any stereo of their own rule a place out.
 fn possible(graph: &LabelledGraph, colours: &[u64]) -> (Vec<TetrahedralMark>, Vec<DoubleBondMark>) {
     let mut centres: Vec<TetrahedralMark> = (0..graph.labels.len())
         .filter(|atom| {
@@ -234,12 +234,12 @@ fn possible(graph: &LabelledGraph, colours: &[u64]) -> (Vec<TetrahedralMark>, Ve
         let mut has_stereo = vec![false; graph.labels.len()];
         centres.iter().for_each(|mark| has_stereo[mark.atom] = true);
         double_bonds.iter().flat_map(|mark| mark.atoms).for_each(|atom| has_stereo[atom] = true);
-        // What turns out to have no stereo may make the branches of others equal, until nothing changes.
+        // A place that is ruled out may make the branches of others equal, so this repeats until nothing changes.
         let before = centres.len() + double_bonds.len();
         centres.retain(|mark| !has_equal_branches(graph, colours, &has_stereo, mark.atom));
         double_bonds.retain(|mark| {
             let [a, b] = mark.atoms;
-            // The bond's own atoms are behind both branches alike.
+            // The bond's own atoms lie behind both branches, so they must not count.
             let mut elsewhere = has_stereo.clone();
             mark.atoms.iter().for_each(|atom| elsewhere[*atom] = false);
             [(a, b), (b, a)].into_iter().all(|(atom, across)| {
@@ -253,7 +253,7 @@ fn possible(graph: &LabelledGraph, colours: &[u64]) -> (Vec<TetrahedralMark>, Ve
     }
 }
 
-/// A neighbour of an atom of a double bond, if the other one looks the same.
+/// One of the two neighbours of a double-bond atom, if both look the same.
 fn twin(graph: &LabelledGraph, colours: &[u64], atom: usize, across: usize) -> Option<u32> {
     let mut others =
         graph.neighbours[atom].iter().map(|link| link.atom).filter(|other| *other as usize != across);
@@ -265,22 +265,22 @@ fn around(graph: &LabelledGraph, atom: usize) -> Vec<u32> {
     graph.neighbours[atom].iter().map(|link| link.atom).collect()
 }
 
-/// Whether three branches of an atom look the same, and the fourth does not, as at the bridgeheads of adamantane: RDKit takes it for no
-/// stereocentre.
+/// Whether three branches of an atom look the same and the fourth does not, as at the bridgeheads of adamantane. RDKit does not
+/// take such an atom for a stereocentre.
 fn has_three_equal_branches(graph: &LabelledGraph, colours: &[u64], atom: usize) -> bool {
     let around = around(graph, atom);
     let like = |a: &u32| around.iter().filter(|b| colours[**b as usize] == colours[*a as usize]).count();
     around.iter().any(|a| like(a) == 3)
 }
 
-/// Whether two branches of an atom are the same and hold nothing that has stereo.
+/// Whether two branches of an atom look the same and contain nothing with stereo.
 fn has_equal_branches(graph: &LabelledGraph, colours: &[u64], has_stereo: &[bool], atom: usize) -> bool {
     let around = around(graph, atom);
     let twins = |a: &u32, b: &u32| a != b && colours[*a as usize] == colours[*b as usize];
     around.iter().any(|a| around.iter().any(|b| twins(a, b)) && is_plain(graph, has_stereo, atom, *a))
 }
 
-/// Whether the branch of an atom that starts at a neighbour holds nothing that has stereo, and does not come back to the atom.
+/// Whether the branch of an atom that starts at a neighbour contains nothing with stereo and does not lead back to the atom.
 fn is_plain(graph: &LabelledGraph, has_stereo: &[bool], atom: usize, start: u32) -> bool {
     let around = around(graph, atom);
     let (mut seen, mut next) = (vec![start], 0);
@@ -302,8 +302,8 @@ fn is_plain(graph: &LabelledGraph, has_stereo: &[bool], atom: usize, start: u32)
     true
 }
 
-/// An atom that RDKit would look at: four neighbours, one of them at most a hydrogen; or sulfur and selenium with three neighbours, of
-/// valence 4, or 3 and charged.
+/// An atom that RDKit considers as a stereocentre: one with four neighbours, at most one of them an implied hydrogen; or sulfur or
+/// selenium with three neighbours and valence 4, or valence 3 and a charge of +1.
 fn possible_centre(graph: &LabelledGraph, atom: usize) -> Option<TetrahedralMark> {
     let (label, around) = (&graph.labels[atom], around(graph, atom));
     let tetrahedral = around.len() == 4 || around.len() == 3 && label.hydrogens == 1;
@@ -319,7 +319,7 @@ fn possible_centre(graph: &LabelledGraph, atom: usize) -> Option<TetrahedralMark
     Some(TetrahedralMark { atom, neighbours, counterclockwise: true })
 }
 
-/// A double bond that is in no small ring, with neighbours on each side.
+/// A double bond outside of small rings, with neighbours on each side.
 fn possible_bond(graph: &LabelledGraph, [a, b]: [usize; 2]) -> Option<DoubleBondMark> {
     let side = |atom: usize, across: usize| -> Option<usize> {
         let others: Vec<usize> = graph.neighbours[atom]
@@ -341,7 +341,7 @@ fn possible_bond(graph: &LabelledGraph, [a, b]: [usize; 2]) -> Option<DoubleBond
     (ring >= SMALLEST_RING).then_some(DoubleBondMark { atoms: [a, b], neighbours, together: true })
 }
 
-/// The atoms of the smallest ring that a bond lies in, up to [`SMALLEST_RING`], which also stands for larger ones and for none.
+/// The size of the smallest ring with this bond; [`SMALLEST_RING`] also if the ring is larger or there is none.
 pub(super) fn ring_size(graph: &LabelledGraph, a: usize, b: usize) -> usize {
     let mut seen = vec![a];
     let mut shell = vec![a];

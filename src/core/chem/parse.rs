@@ -7,28 +7,28 @@ use super::graph::{Atom, Bond, BondsOfAtom, Direction, Graph, Order, SmilesProbl
 /// A bond symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Symbol {
-    /// The order is as written.
+    /// A symbol that sets the order.
     Is(Order),
     /// `/` or `\`: single or aromatic.
     Directed(Direction),
-    /// `<-`: dative, toward the atom before.
+    /// `<-`: dative, towards the preceding atom.
     Backward,
 }
 
-/// A ring bond that was opened.
+/// A ring bond whose second end has not been read yet.
 struct Open {
     atom: usize,
     symbol: Option<Symbol>,
-    /// The place of the bond among those of the atom.
+    /// The index of the bond among those of the atom.
     place: usize,
 }
 
-/// What stands before the place that is read.
+/// What precedes the current position.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     /// Nothing, or `.`: an atom must follow.
     Start,
-    /// An atom, a ring number or `)`: anything may follow, or the end.
+    /// An atom, a ring number or `)`: anything may follow, also the end.
     Complete,
     /// `(`: a bond or an atom must follow.
     Opened,
@@ -42,20 +42,20 @@ struct Parser<'t> {
     text: &'t str,
     at: usize,
     graph: Graph,
-    /// The atom that the next one is bonded to; none behind nothing.
+    /// The atom to which the next one is bonded; `None` at the start and behind `.`.
     active: Option<usize>,
     branches: Vec<usize>,
-    /// How many bonds there were before each atom.
+    /// By atom, the number of bonds that existed before it.
     first_bonds: Vec<usize>,
     rings: HashMap<u32, Open>,
     before: Before,
 }
 
 impl Graph {
-    /// Reads a SMILES, the empty one too.
+    /// Parses a SMILES. An empty text is accepted.
     ///
     /// # Errors
-    /// [`SmilesProblem::Syntax`], at the first place that breaks the grammar.
+    /// [`SmilesProblem::Syntax`] at the first byte that breaks the grammar.
     pub fn parse(smiles: &str) -> Result<Self, SmilesProblem> {
         let mut parser = Parser {
             text: smiles,
@@ -102,7 +102,7 @@ impl<'t> Parser<'t> {
         match rest[0] {
             b'0'..=b'9' | b'%' => self.ring(),
             b'(' if self.before == Before::Complete => {
-                // There is an active atom wherever the text is complete.
+                // Wherever the text is complete, there is an active atom.
                 self.branches.extend(self.active);
                 self.pass(1, Before::Opened)
             }
@@ -166,9 +166,9 @@ impl<'t> Parser<'t> {
         self.pass(length, Before::Complete)
     }
 
-    /// Adds the bond between an atom and a later one; gives its place.
+    /// Adds the bond between an atom and a later one, and returns its index.
     fn join(&mut self, first: usize, second: usize, symbol: Option<Symbol>) -> usize {
-        // A bond between two aromatic rings as well: the Kekulé structure makes it single.
+        // A bond between two aromatic rings counts as aromatic too; the Kekulé structure makes it single.
         let aromatic = self.graph.atoms[first].aromatic && self.graph.atoms[second].aromatic;
         let implied = if aromatic { Order::Aromatic } else { Order::Single };
         let (atoms, order) = match symbol {
@@ -180,7 +180,7 @@ impl<'t> Parser<'t> {
             Some(Symbol::Directed(direction)) => Some(direction),
             _ => None,
         };
-        // A direction is stereo, and says nothing of the order.
+        // A direction is stereo and does not set the order.
         let explicit = symbol.is_some() && direction.is_none();
         self.graph.bonds.push(Bond { atoms, order, direction, explicit });
         self.graph.bonds.len() - 1
@@ -201,7 +201,7 @@ impl<'t> Parser<'t> {
         match self.rings.remove(&number) {
             None => {
                 let place = self.graph.written[active].len();
-                // Until the other end is there.
+                // A placeholder until the other end is read.
                 self.graph.written[active].push(usize::MAX);
                 self.rings.insert(number, Open { atom: active, symbol, place });
             }
@@ -212,16 +212,16 @@ impl<'t> Parser<'t> {
 
     fn close(&mut self, open: &Open, atom: usize, symbol: Option<Symbol>) -> Result<(), SmilesProblem> {
         let joined = |bond: &Bond| bond.atoms.contains(&open.atom) && bond.atoms.contains(&atom);
-        // No bond between them is older than the later one of them.
+        // A bond between two atoms cannot be older than the later atom.
         let since = self.first_bonds[open.atom.max(atom)];
         if open.atom == atom || self.graph.bonds[since..].iter().any(joined) {
             return self.error("ring bond between atoms that are already bonded");
         }
-        // Whichever end says what the bond is; the first one if both do.
+        // Either end may state the order; if both do, the first one wins.
         let symbol = match (open.symbol, symbol) {
             (Some(Symbol::Is(order)), _) => Some(Symbol::Is(order)),
             (_, Some(Symbol::Is(order))) => Some(Symbol::Is(order)),
-            // The bond runs from where it was opened, a direction from where it is written.
+            // The bond runs from its opening end, but a direction is relative to the end at which it is written.
             (None, Some(Symbol::Directed(direction))) => Some(Symbol::Directed(direction.reversed())),
             (a, b) => a.or(b),
         };
@@ -232,7 +232,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// The atom of the organic subset that a text begins with, and its length.
+/// The atom of the organic subset at the start of a text, and its length in bytes.
 fn organic(text: &[u8]) -> Option<(Atom, usize)> {
     let two = text.get(1).copied();
     let (element, length) = match text[0] {
@@ -252,7 +252,7 @@ fn organic(text: &[u8]) -> Option<(Atom, usize)> {
     Some((Atom { element, aromatic: text[0].is_ascii_lowercase(), ..Atom::default() }, length))
 }
 
-/// The bond symbol that a text begins with, and its length.
+/// The bond symbol at the start of a text, and its length in bytes.
 fn symbol(text: &[u8]) -> Option<(Symbol, usize)> {
     let two = text.get(1).copied();
     Some(match text[0] {
@@ -265,14 +265,14 @@ fn symbol(text: &[u8]) -> Option<(Symbol, usize)> {
         b':' => (Symbol::Is(Order::Aromatic), 1),
         b'~' => (Symbol::Is(Order::Any), 1),
         b'/' => (Symbol::Directed(Direction::Up), 1),
-        // RDKit takes a doubled backslash for one.
+        // RDKit takes a doubled backslash for a single one.
         b'\\' if two == Some(b'\\') => (Symbol::Directed(Direction::Down), 2),
         b'\\' => (Symbol::Directed(Direction::Down), 1),
         _ => return None,
     })
 }
 
-/// The ring number that a text begins with: `1`, `%12`, `%(5)` to `%(12345)`; and its length.
+/// The ring number at the start of a text (`1`, `%12`, `%(5)` to `%(12345)`), and its length in bytes.
 fn ring_number(text: &[u8]) -> Option<(u32, usize)> {
     let digit = |at: usize| text.get(at).filter(|b| b.is_ascii_digit()).map(|b| u32::from(b - b'0'));
     if text[0] != b'%' {

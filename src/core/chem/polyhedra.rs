@@ -1,40 +1,40 @@
-//! Stereo of atoms with four to six neighbours that are no tetrahedra: `@SP`, `@TB` and `@OH` (OpenSMILES 1.0, section 3.9.3), beside
-//! coordinates as RDKit reads them (`assignNontetrahedralChiralTypeFrom3D` in `Code/GraphMol/Chirality.cpp`, release 2026.09).
+//! Non-tetrahedral stereo of atoms with four to six neighbours: `@SP`, `@TB` and `@OH` (OpenSMILES 1.0, section 3.9.3). Coordinates
+//! are judged as in RDKit (`assignNontetrahedralChiralTypeFrom3D` in `Code/GraphMol/Chirality.cpp`, release 2026.09).
 
 use super::graph::Chirality;
 
-/// Neighbours lie opposite to one another where the cosine of their angle is below this: 155°, RDKit's limit.
+/// Two neighbours are opposite if the cosine of their angle is below this: 155°, RDKit's limit.
 const OPPOSITE_COSINE: f64 = -0.906_307_787;
 
-/// An atom with a number of neighbours at the corners of a polyhedron.
+/// An atom whose neighbours are marked to lie at the corners of a polyhedron.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolyhedralMark {
     /// The atom.
     pub atom: usize,
     /// Its neighbours in the order of the text.
     pub neighbours: Vec<usize>,
-    /// The corner of each, by letter.
+    /// The corner of each neighbour, one letter each.
     corners: &'static str,
 }
 
-/// Where each neighbour lies, in the order of the text: `x` opposite to `X`. By number, from 1.
+/// By number, from 1: the corner of each neighbour, in the order of the text. `x` is opposite to `X`, `y` to `Y`.
 const SQUARE_PLANAR: [&str; 3] = ["xyXY", "xXyY", "xyYX"];
 
-/// Where each neighbour of a trigonal bipyramid lies: `a`, `b` and `c` around the axis from `z` to `Z`, counterclockwise as seen
-/// from `z`.
+/// By number, from 1: the corner of each neighbour of a trigonal bipyramid. `a`, `b` and `c` lie around the axis from `z` to `Z`,
+/// counterclockwise as seen from `z`.
 const TRIGONAL_BIPYRAMIDAL: [&str; 20] = [
     "zabcZ", "zacbZ", "zabZc", "zacZb", "zaZbc", "zaZcb", "zZabc", "zZacb", "azbcZ", "azbZc", "azcbZ",
     "azcZb", "azZbc", "azZcb", "abzcZ", "abzZc", "abczZ", "abcZz", "abZzc", "abZcz",
 ];
 
-/// Where each neighbour of an octahedron lies, by number, from 1.
+/// By number, from 1: the corner of each neighbour of an octahedron.
 const OCTAHEDRAL: [&str; 30] = [
     "zxyXYZ", "zxYXyZ", "zxyXZY", "zxyYXZ", "zxyYZX", "zxyZXY", "zxyZYX", "zxXyYZ", "zxXyZY", "zxXYyZ",
     "zxXYZy", "zxXZyY", "zxXZYy", "zxYyXZ", "zxYyZX", "zxYXZy", "zxYZyX", "zxYZXy", "zxZyXY", "zxZyYX",
     "zxZXyY", "zxZXYy", "zxZYyX", "zxZYXy", "zZxyXY", "zZxyYX", "zZxXyY", "zZxXYy", "zZxYyX", "zZxYXy",
 ];
 
-/// Where a corner lies.
+/// The ideal position of a corner, as a unit vector.
 fn corner(letter: u8) -> [f64; 3] {
     let side = 0.75_f64.sqrt();
     match letter {
@@ -50,7 +50,7 @@ fn corner(letter: u8) -> [f64; 3] {
 }
 
 impl PolyhedralMark {
-    /// The mark of an atom; none for a class or a number that is not known, or if neighbours are missing.
+    /// The mark of an atom; `None` if the class or its number is unknown, or if neighbours are missing.
     pub(super) fn new(atom: usize, chirality: Chirality, neighbours: Vec<usize>) -> Option<Self> {
         let (table, number): (&[&str], u32) = match chirality {
             Chirality::SquarePlanar(number) => (&SQUARE_PLANAR, number),
@@ -62,15 +62,15 @@ impl PolyhedralMark {
         (corners.len() == neighbours.len()).then_some(PolyhedralMark { atom, neighbours, corners })
     }
 
-    /// The same mark of other numbers; none if an atom has none.
+    /// The same mark with renumbered atoms; `None` if `number` drops one of them.
     pub(super) fn renumbered(&self, number: impl Fn(usize) -> Option<usize>) -> Option<Self> {
         let neighbours = self.neighbours.iter().map(|atom| number(*atom)).collect::<Option<_>>()?;
         Some(PolyhedralMark { atom: number(self.atom)?, neighbours, corners: self.corners })
     }
 
-    /// Whether another mark says the same, of a molecule whose atoms are those of this one by `image`.
+    /// Whether another mark has the same meaning in a molecule whose atoms are the images of this one's under `image`.
     pub(super) fn is_that_of(&self, other: &PolyhedralMark, image: impl Fn(usize) -> usize) -> bool {
-        // The ideal corners stand in for a conformer: numbers that mean the same arrangement need no table.
+        // The ideal corners stand in for a conformer, so no table of equivalent numbers is needed.
         let ideal = |atom: usize| {
             let place = self.neighbours.iter().position(|own| image(*own) == atom);
             place.map_or([0.0; 3], |at| corner(self.corners.as_bytes()[at]))
@@ -78,7 +78,8 @@ impl PolyhedralMark {
         image(self.atom) == other.atom && other.agrees(ideal) == Some(true)
     }
 
-    /// Whether coordinates agree; none where they are no such polyhedron. `place` gives where each atom lies, in Å.
+    /// Whether coordinates agree with the mark; `None` if they do not form this polyhedron. `place` gives the position of an atom
+    /// in Å.
     pub fn agrees(&self, place: impl Fn(usize) -> [f64; 3]) -> Option<bool> {
         let centre = place(self.atom);
         let bonds: Vec<[f64; 3]> =
@@ -89,7 +90,7 @@ impl PolyhedralMark {
         if found.len() != expected.len() {
             return None;
         }
-        // Of a square the opposites say all; else three neighbours have a hand.
+        // For a square the opposite pairs decide everything; otherwise the handedness of three neighbours is compared too.
         let n = bonds.len();
         let threes = (0..n).flat_map(|i| (0..i).flat_map(move |j| (0..j).map(move |k| [i, j, k])));
         let volume = |of: &[[f64; 3]], [i, j, k]: [usize; 3]| triple(of[i], of[j], of[k]);
@@ -100,8 +101,8 @@ impl PolyhedralMark {
     }
 }
 
-/// Whether neighbours at these places lie so that RDKit would write a class of polyhedron: a square, a bipyramid, an octahedron or one
-/// without a corner.
+/// Whether RDKit would write a non-tetrahedral class for neighbours at these positions: a square, a bipyramid, an octahedron, or
+/// one of these without a corner.
 pub(super) fn is_polyhedron(centre: [f64; 3], neighbours: impl Iterator<Item = [f64; 3]>) -> bool {
     let bonds: Option<Vec<[f64; 3]>> = neighbours.map(|place| unit(minus(place, centre))).collect();
     bonds.is_some_and(|bonds| match (bonds.len(), opposites(&bonds).len()) {
@@ -112,7 +113,7 @@ pub(super) fn is_polyhedron(centre: [f64; 3], neighbours: impl Iterator<Item = [
     })
 }
 
-/// The pairs that lie opposite to one another.
+/// The pairs of neighbours that lie opposite to one another.
 fn opposites(bonds: &[[f64; 3]]) -> Vec<[usize; 2]> {
     let pairs = (0..bonds.len()).flat_map(|i| (0..i).map(move |j| [j, i]));
     pairs.filter(|[j, i]| dot(bonds[*j], bonds[*i]) < OPPOSITE_COSINE).collect()

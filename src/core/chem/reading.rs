@@ -1,4 +1,4 @@
-//! A SMILES, read and sanitised once for all that is asked of it.
+//! A SMILES that is parsed and sanitised once for all uses.
 
 use super::graph::{Graph, Order, SmilesProblem};
 use super::limit::AtomLimit;
@@ -8,20 +8,20 @@ use super::molecule::Molecule;
 #[derive(Debug)]
 pub struct SmilesReading<'t> {
     pub(super) text: &'t str,
-    /// As it is written.
+    /// The graph as written.
     pub(super) written: Graph,
-    /// By atom of the text, whether it is a hydrogen that a count stands for as well.
+    /// By atom of the text, whether it is a hydrogen that a count can replace.
     pub(super) removed: Vec<bool>,
-    /// Without these.
+    /// The molecule without the removed hydrogens.
     pub(super) molecule: Molecule,
-    /// By bond of the molecule.
+    /// By bond of the molecule, whether it is aromatic.
     pub(super) aromatic: Vec<bool>,
-    /// Whether a bond has an order.
+    /// Whether any bond has an order.
     pub(super) has_orders: bool,
 }
 
 impl<'t> SmilesReading<'t> {
-    /// Reads a SMILES of at most so many heavy atoms.
+    /// Reads a SMILES with at most `limit` heavy atoms.
     ///
     /// # Errors
     /// If RDKit would refuse it, or it is too large.
@@ -34,7 +34,8 @@ impl<'t> SmilesReading<'t> {
         Ok(SmilesReading { text, written, removed, molecule, aromatic, has_orders })
     }
 
-    /// Whether a text has it as it is: without hydrogens and map numbers that mean nothing, arrows, and radicals that no text can have.
+    /// Whether an enriched text can express the SMILES exactly: it has no removable hydrogens, no map numbers, no dative arrows and
+    /// no radicals that a text cannot express.
     pub fn is_as_in_texts(&self) -> bool {
         !self.removed.contains(&true)
             && self.written.atoms.iter().all(|atom| atom.map == 0)
@@ -43,7 +44,8 @@ impl<'t> SmilesReading<'t> {
     }
 }
 
-/// The molecule of a graph without some of its hydrogens, and whether its bonds have orders: else nothing is known of charges.
+/// The molecule of a graph without some of its hydrogens, and whether its bonds have orders. Without orders nothing is known about
+/// charges.
 pub(super) fn sanitised(graph: &Graph, removed: &[bool]) -> Result<(Molecule, bool), SmilesProblem> {
     let bare = match removed.contains(&true) {
         true => graph.without_hydrogens(),

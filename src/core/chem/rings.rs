@@ -1,5 +1,5 @@
-//! Aromaticity and small rings, as RDKit perceives them: by `smiles-rs`, which follows RDKit's default model and its symmetrised
-//! smallest set of smallest rings.
+//! Aromaticity and small rings as RDKit perceives them, computed by `smiles-rs`, which follows RDKit's default model and its
+//! symmetrised smallest set of smallest rings.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -10,18 +10,19 @@ use super::elements::symbol;
 use super::graph::{Bond, BondsOfAtom, Order};
 use super::molecule::Molecule;
 
-/// What is perceived in the rings of a molecule.
+/// The rings of a molecule and their aromaticity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rings {
     /// By bond, whether it is aromatic.
     pub aromatic: Vec<bool>,
-    /// The smallest set of smallest rings, and others of the same size that might stand in it as well: atoms in order.
+    /// The symmetrised smallest set of smallest rings: equivalent rings of the same size are included. Each lists its atoms in
+    /// order.
     pub rings: Vec<Vec<usize>>,
 }
 
 impl Molecule {
-    /// Aromatic bonds and small rings. Nothing is perceived in molecules that `smiles-rs` does not know, such as those with `*`; there a
-    /// bond is aromatic that is written so and stands in no ring.
+    /// Aromatic bonds and small rings; `None` for molecules that `smiles-rs` does not support, such as those with `*`. A bond that
+    /// is still written as aromatic after sanitisation counts as aromatic.
     pub(crate) fn rings(&self) -> Option<Rings> {
         let smiles = self.spelled().parse::<Smiles>().ok()?.non_isomeric();
         let found = smiles.aromaticity_assignment();
@@ -33,7 +34,7 @@ impl Molecule {
         })
     }
 
-    /// By bond, whether it lies in a ring; dative bonds close none.
+    /// By bond, whether it lies in a ring. Dative bonds do not close rings.
     pub(crate) fn in_ring(&self) -> Cow<'_, [bool]> {
         match self.in_ring.len() == self.bonds.len() {
             true => Cow::Borrowed(&self.in_ring),
@@ -41,10 +42,10 @@ impl Molecule {
         }
     }
 
-    /// By bond, whether it is aromatic; of molecules that cannot be perceived, as they are written.
+    /// By bond, whether it is aromatic. In molecules whose rings cannot be perceived, the bonds written as aromatic.
     pub fn aromatic_bonds(&self) -> Vec<bool> {
         let is_written = || self.bonds.iter().map(|bond| bond.order == Order::Aromatic).collect();
-        // Single bonds alone are aromatic nowhere.
+        // A molecule without double bonds has no aromatic ones.
         if !self.bonds.iter().any(|bond| bond.order == Order::Double) {
             return is_written();
         }
@@ -56,8 +57,9 @@ impl Molecule {
         plain.or_else(|| Some(self.rings()?.aromatic)).unwrap_or_else(is_written)
     }
 
-    /// A SMILES of the molecule without aromaticity, stereo and mass numbers, every atom in brackets with all its hydrogens. Not
-    /// canonical, and not meant to be read: bonds are ring bonds, so that no nesting grows with the molecule.
+    /// A SMILES of the molecule for `smiles-rs`, without aromaticity, stereo and mass numbers; every atom is in brackets with all
+    /// its hydrogens. It is not canonical and not meant for people: all bonds are ring bonds, so that nesting does not grow with
+    /// the molecule.
     fn spelled(&self) -> String {
         let mut out = String::with_capacity(self.atoms.len() * 12);
         for (at, atom) in self.atoms.iter().enumerate() {
@@ -75,7 +77,7 @@ impl Molecule {
             out.push(']');
             for bond in &self.neighbours[at] {
                 out.push_str(match self.bonds[*bond].order {
-                    // RDKit's rings are made of other bonds.
+                    // RDKit's rings contain no dative bonds.
                     Order::Dative => continue,
                     Order::Single => "",
                     Order::Double => "=",
@@ -91,11 +93,12 @@ impl Molecule {
     }
 }
 
-/// By bond, whether it lies in a ring: whether its atoms stay connected without it. Dative bonds close no ring, as for RDKit.
+/// By bond, whether it lies in a ring, that is, whether its atoms stay connected without it. Dative bonds do not close rings, as in
+/// RDKit.
 pub(crate) fn ring_bonds(bonds: &[Bond], neighbours: &[BondsOfAtom]) -> Vec<bool> {
     let n = neighbours.len();
     let mut in_ring: Vec<bool> = bonds.iter().map(|bond| bond.order != Order::Dative).collect();
-    // Tarjan's bridges, without recursion: `found` is the order of discovery, `low` the first atom reached from below.
+    // Tarjan's bridge algorithm without recursion: `found` is the order of discovery, `low` the earliest atom reachable from below.
     let (mut found, mut low) = (vec![usize::MAX; n], vec![usize::MAX; n]);
     let mut count = 0;
     for start in 0..n {

@@ -1,4 +1,4 @@
-//! Whether two SMILES are the same molecular graph, stereo and isotopes ignored: the users' pass test.
+//! Whether two SMILES are the same molecular graph, ignoring stereo and isotopes: the users' pass test.
 
 use super::labelled::LabelledGraph;
 use super::limit::AtomLimit;
@@ -8,29 +8,29 @@ use super::search::{BondColours, Question, are_isomorphic, are_same, colours, is
 /// The verdict of [`same_graph`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SameGraph {
-    /// The same string.
+    /// The strings are equal.
     Identical,
-    /// Another spelling of the same graph.
+    /// Different spellings of the same graph.
     Equivalent,
-    /// Another molecule.
+    /// Different molecules.
     Different,
 }
 
 /// Compares two SMILES: string identity first, then their graphs.
 ///
 /// # Errors
-/// If RDKit would refuse one of them, the same string or not, or one has more atoms than
+/// If RDKit would refuse one of them, even if the strings are equal, or if one has more heavy atoms than
 /// [`MAX_HEAVY_ATOMS`](super::MAX_HEAVY_ATOMS).
 pub fn same_graph(a: &str, b: &str) -> Result<SameGraph, SmilesError> {
     same_graph_within(a, b, AtomLimit::default())
 }
 
-/// Compares two SMILES as [`same_graph`] does, of molecules of at most `limit` heavy atoms.
+/// Compares two SMILES like [`same_graph`], with at most `limit` heavy atoms each.
 ///
 /// # Errors
 /// As [`same_graph`], with this limit.
 pub fn same_graph_within(a: &str, b: &str, limit: AtomLimit) -> Result<SameGraph, SmilesError> {
-    // Read before the texts are compared: what RDKit refuses is no molecule, and so not the same as itself.
+    // Parsed before the texts are compared: a text that RDKit refuses is not a molecule, so it does not even equal itself.
     let first = Molecule::without_hydrogens(a, limit)?;
     if a == b {
         return Ok(SameGraph::Identical);
@@ -41,14 +41,14 @@ pub fn same_graph_within(a: &str, b: &str, limit: AtomLimit) -> Result<SameGraph
     Ok(if same { SameGraph::Equivalent } else { SameGraph::Different })
 }
 
-/// Whether two SMILES are one molecular graph; what RDKit would refuse, or is larger than `limit`, is none.
+/// Whether two SMILES are the same molecular graph. The answer is no if RDKit would refuse one, or one is larger than `limit`.
 pub fn same_molecule(a: &str, b: &str, limit: AtomLimit) -> bool {
     matches!(same_graph_within(a, b, limit), Ok(SameGraph::Identical | SameGraph::Equivalent))
 }
 
-/// For each atom of `to`, in the order of its text, the number of the atom of `from` that it is, from 0: the first order in which the two
-/// are one graph, stereo and isotopes ignored. `None` if they are none, or one writes a hydrogen that a count could stand for, so that
-/// its atoms are not those of the graph.
+/// For each atom of `to`, in the order of its text, the number of the corresponding atom of `from`, from 0: the first order in
+/// which the two graphs match, ignoring stereo and isotopes. `None` if they do not match, or if one of them writes a hydrogen that
+/// a count can replace, since its atoms are then not those of the graph.
 pub fn atoms_in_order(from: &str, to: &str, limit: AtomLimit) -> Option<Vec<usize>> {
     struct First(Option<Vec<usize>>);
     impl Question for First {
@@ -71,7 +71,7 @@ pub fn atoms_in_order(from: &str, to: &str, limit: AtomLimit) -> Option<Vec<usiz
     first.0
 }
 
-/// A number that all SMILES of one graph have in common, and hardly any other one, for tables of molecules.
+/// A hash that all SMILES of one graph share, for tables of molecules. Other graphs hardly ever have it.
 ///
 /// # Errors
 /// As [`same_graph`].
@@ -80,7 +80,7 @@ pub fn graph_key(smiles: &str) -> Result<u64, SmilesError> {
     Ok(key(&LabelledGraph::of_identity(&molecule)))
 }
 
-/// The sum of the colours of atoms, which does not depend on their order.
+/// The sum of the colours of the atoms, which does not depend on their order.
 pub(super) fn key(graph: &LabelledGraph) -> u64 {
     let [colours] = colours([graph], BondColours::Counted);
     colours.iter().fold(0, |sum, colour| sum.wrapping_add(*colour))

@@ -1,36 +1,37 @@
-//! The one matcher: isomorphisms of labelled graphs, atom by atom, with labels on atoms and bonds.
+//! The graph matcher: isomorphisms of graphs with labelled atoms and bonds, atom by atom.
 
 use super::labelled::{Label, LabelledGraph, Link, LinksOfAtom};
 
-/// How many places are tried before a search is given up.
+/// The number of placements after which a search is given up.
 const MAX_STEPS: u64 = 400_000;
 
 /// How a search ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// All were seen.
+    /// All isomorphisms were visited.
     Whole,
-    /// The caller had enough.
+    /// The caller stopped it.
     Stopped,
-    /// It was given up.
+    /// It took more steps than the limit.
     GivenUp,
 }
 
-/// Whether bonds count in colours: they must not where one graph has free bonds and the other orders.
+/// Whether bond orders count in colours. They must not if one graph has free bonds where the other has orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BondColours {
     Counted,
     LeftOut,
 }
 
-/// Colours of the atoms of graphs that no isomorphism mixes: labels, refined by the colours around until nothing changes.
+/// Colours of the atoms of graphs. No isomorphism maps between different colours. They start from the labels and are refined by the
+/// neighbours' colours until nothing changes.
 pub(crate) fn colours<const N: usize>(graphs: [&LabelledGraph; N], bonds: BondColours) -> [Vec<u64>; N] {
     let mut colours = graphs.map(|graph| graph.labels.iter().map(hash).collect::<Vec<u64>>());
     let mut distinct = count(&colours);
     loop {
         let next = std::array::from_fn(|side| refined(graphs[side], &colours[side], bonds));
         let now = count(&next);
-        // A round only ever splits colours, so as many as before are the same ones.
+        // A round only splits colours, so an equal number means that nothing changed.
         if now == distinct {
             return colours;
         }
@@ -38,7 +39,7 @@ pub(crate) fn colours<const N: usize>(graphs: [&LabelledGraph; N], bonds: BondCo
     }
 }
 
-/// Whether two lists of colours hold the same ones, each as often.
+/// Whether two lists hold the same colours, each equally often.
 pub(crate) fn are_same([a, b]: &[Vec<u64>; 2]) -> bool {
     let sorted = |colours: &Vec<u64>| {
         let mut sorted = colours.clone();
@@ -51,14 +52,15 @@ pub(crate) fn are_same([a, b]: &[Vec<u64>; 2]) -> bool {
 fn refined(graph: &LabelledGraph, colours: &[u64], bonds: BondColours) -> Vec<u64> {
     let beside = |link: &Link| {
         let bond = match (bonds, link.order) {
-            // 0 is left for bonds that do not count.
+            // 0 is reserved for bonds that do not count.
             (BondColours::Counted, Some(order)) => order as u64 + 1,
             _ => 0,
         };
         mixed(colours[link.atom as usize] ^ SIDE ^ bond)
     };
     let colour = |(at, around): (usize, &LinksOfAtom)| {
-        // A sum, since neighbours have no order; each is mixed before, so that other neighbours seldom have the same.
+        // A sum, because neighbours have no order. Each term is hashed first, so that different neighbours rarely have the same
+        // sum.
         let around = around.iter().fold(0u64, |sum, link| sum.wrapping_add(beside(link)));
         mixed(colours[at].wrapping_mul(3).wrapping_add(around))
     };
@@ -72,7 +74,7 @@ fn count(colours: &[Vec<u64>]) -> usize {
     all.len()
 }
 
-/// Keeps the colour of an atom apart from that of a neighbour.
+/// Makes the colour of a neighbour differ from that of the atom itself.
 const SIDE: u64 = 0x5bd1_e995_9e37_79b9;
 
 fn hash(label: &Label) -> u64 {
@@ -96,19 +98,19 @@ fn mixed(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// What a search is asked.
+/// The callbacks of a search.
 pub(crate) trait Question {
-    /// Whether to go on where `last`, and all atoms before it in the order of the search, have been given their images.
+    /// Whether to continue after `last` got its image; all atoms before it in the order of the search have theirs.
     fn allows(&mut self, last: usize, images: &[u32]) -> bool {
         let _ = (last, images);
         true
     }
-    /// What to do with a whole isomorphism: whether to go on.
+    /// Receives a complete isomorphism; returns whether to continue.
     fn found(&mut self, images: &[u32]) -> bool;
 }
 
-/// Goes through the isomorphisms of `a` to `b`, as images of the atoms of `a`, in the order of the images: the smallest image of the
-/// first atom first. `[a, b]` of `colours` are those of [`colours()`].
+/// Visits the isomorphisms from `a` to `b` as images of the atoms of `a`, in lexicographic order of the images. `colours` are those
+/// that [`colours()`] gives for `[a, b]`.
 pub(crate) fn isomorphisms(
     a: &LabelledGraph,
     b: &LabelledGraph,
@@ -121,25 +123,25 @@ pub(crate) fn isomorphisms(
     Search::new(a, b, colours, (0..a.labels.len()).collect()).run(0, question)
 }
 
-/// A search that places the atoms of `a` in some order.
+/// A search that places the atoms of `a` in a given order.
 pub(crate) struct Search<'g> {
     b: &'g LabelledGraph,
     colours: &'g [Vec<u64>; 2],
     /// The order in which atoms are placed.
     pub sequence: Vec<usize>,
-    /// By atom, its neighbours that are placed before it.
+    /// By atom, those of its neighbours that are placed before it.
     before: Vec<LinksOfAtom>,
     images: Vec<u32>,
     used: Vec<bool>,
     steps: u64,
-    /// Whether an atom's own number is tried first, so that as few atoms move as can be; else images come in ascending order.
+    /// Whether an atom's own number is tried first, so that few atoms move; otherwise images are tried in ascending order.
     pub prefers_own: bool,
-    /// How many places may be tried.
+    /// The largest number of placements.
     pub limit: u64,
 }
 
 impl<'g> Search<'g> {
-    /// Of two graphs of one size; `sequence` holds each atom once.
+    /// A search between two graphs of the same size. `sequence` contains each atom once.
     pub(crate) fn new(
         a: &'g LabelledGraph,
         b: &'g LabelledGraph,
@@ -157,12 +159,12 @@ impl<'g> Search<'g> {
         Search { b, colours, sequence, before, images, used, steps: 0, prefers_own: false, limit: MAX_STEPS }
     }
 
-    /// Whether it has been given up.
+    /// Whether the search was given up.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.steps >= self.limit
     }
 
-    /// Gives an atom its image before a search, if it may have it.
+    /// Gives an atom its image before the search, if the two fit; returns whether they do.
     pub(crate) fn place(&mut self, atom: usize, image: u32) -> bool {
         let fits = self.fits(atom, image);
         if fits {
@@ -172,15 +174,15 @@ impl<'g> Search<'g> {
         fits
     }
 
-    /// Takes images away from the atoms from this place of the sequence on.
+    /// Removes the images of the atoms from index `first` of the sequence on.
     pub(crate) fn release_from(&mut self, first: usize) {
         (first..self.sequence.len()).for_each(|at| self.release(at));
     }
 
-    /// Places the atoms from this place of the sequence on; those before have been placed.
+    /// Places the atoms from index `first` of the sequence on. Those before must be placed already.
     pub(crate) fn run(&mut self, first: usize, question: &mut dyn Question) -> Ended {
-        // The images that are still to be tried, by place.
-        // No calls are nested: a molecule may have more atoms than the stack takes.
+        // The images left to try, by place in the sequence. An explicit stack, because a molecule may have more atoms than
+        // recursion could handle.
         let mut open: Vec<std::vec::IntoIter<u32>> = Vec::with_capacity(self.sequence.len() - first);
         loop {
             if first + open.len() == self.sequence.len() {
@@ -196,7 +198,7 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// Where an atom may go: beside the image of a neighbour that was placed before, or anywhere if there is none.
+    /// The possible images of an atom: neighbours of the image of a placed neighbour, or all atoms if no neighbour is placed.
     pub(crate) fn candidates(&self, atom: usize) -> Vec<u32> {
         let fits = |image: &u32| self.colours[0][atom] == self.colours[1][*image as usize];
         let mut candidates: Vec<u32> = match self.before[atom].first() {
@@ -212,7 +214,7 @@ impl<'g> Search<'g> {
         candidates
     }
 
-    /// Takes the next image of the last open atom, or of one before it; false if there is none, or too much was tried.
+    /// Takes the next image for the last open atom, or for an earlier one. Returns false if there is none, or the limit is reached.
     fn advance(
         &mut self,
         first: usize,
@@ -246,7 +248,7 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// Whether an atom may have an image: it is free, and bonded as the atoms before it are.
+    /// Whether an atom may have an image: the image is unused, and bonded to the images of placed neighbours in the same way.
     fn fits(&self, atom: usize, image: u32) -> bool {
         let bonded = |link: &Link| {
             let there = self.b.link(image as usize, self.images[link.atom as usize]);
@@ -258,7 +260,7 @@ impl<'g> Search<'g> {
     }
 }
 
-/// Whether two graphs are isomorphic. Where that takes more steps than are tried, they count as the same if no colour tells them apart.
+/// Whether two graphs are isomorphic. If the search exceeds its limit, graphs with equal colours count as the same.
 pub(crate) fn are_isomorphic(a: &LabelledGraph, b: &LabelledGraph) -> bool {
     struct Any(bool);
     impl Question for Any {

@@ -1,8 +1,8 @@
-//! Whether a SMILES is spelled as RDKit writes one, as far as that can be told without its canonical order of atoms.
+//! Whether a SMILES is spelled like one that RDKit writes, as far as this can be told without its canonical atom order.
 //!
-//! 3DMolGen's encoder and its templates write RDKit's canonical SMILES. A prompt in another spelling is given another text by
-//! their template than by one that copies it. [`foreign`] names what RDKit never writes. It says nothing of the order of atoms,
-//! which release of RDKit wrote it, or whether a mark of stereo belongs there.
+//! 3DMolGen's encoder and its templates write RDKit's canonical SMILES. For a prompt in another spelling, their template gives a
+//! different text than one that copies the prompt. [`foreign`] names a feature that RDKit never writes. It does not check the order
+//! of atoms, the release of RDKit, or whether a stereo mark belongs there.
 
 use std::collections::HashMap;
 
@@ -11,17 +11,17 @@ use super::limit::AtomLimit;
 use super::reading::SmilesReading;
 use super::stereo::StereoMarks;
 
-/// What those who use a SMILES should know of it.
+/// Remarks for users of a SMILES.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SmilesNotes {
-    /// What in it RDKit never writes, if something like that is found.
+    /// A feature that RDKit never writes, if one is found.
     pub foreign: Option<&'static str>,
-    /// Whether it has marks of stereo that are not compared with coordinates.
+    /// Whether it has stereo marks that are not compared with coordinates.
     pub has_unchecked_stereo: bool,
 }
 
 impl SmilesNotes {
-    /// Those of a SMILES that was read.
+    /// The remarks on a SMILES that has been read already.
     pub fn from_reading(read: &SmilesReading<'_>) -> Self {
         let graph = &read.written;
         let is_polyhedral = graph.atoms.iter().any(|atom| atom.has_polyhedral_mark());
@@ -31,19 +31,19 @@ impl SmilesNotes {
         }
     }
 
-    /// Those of a SMILES; none of what is no SMILES.
+    /// The remarks on a SMILES; none for a text that is not a SMILES.
     pub fn of_smiles(smiles: &str) -> Self {
         let read = SmilesReading::new(smiles, AtomLimit::default());
         read.map_or_else(|_| SmilesNotes::default(), |read| SmilesNotes::from_reading(&read))
     }
 }
 
-/// What in a SMILES RDKit never writes; `None` if nothing like that is found, or it is no SMILES.
+/// A feature that RDKit never writes; `None` if none is found, or the text is not a SMILES.
 pub fn foreign(smiles: &str) -> Option<&'static str> {
     foreign_in(&SmilesReading::new(smiles, AtomLimit::default()).ok()?)
 }
 
-/// The same of one that was read.
+/// [`foreign`] for a SMILES that has been read already.
 fn foreign_in(read: &SmilesReading<'_>) -> Option<&'static str> {
     let SmilesReading { text, written, removed, molecule, .. } = read;
     if removed.contains(&true) {
@@ -64,7 +64,7 @@ fn foreign_in(read: &SmilesReading<'_>) -> Option<&'static str> {
         .or_else(brackets)
 }
 
-/// Bonds that need not be written, or must be.
+/// Bonds that are written without need, or left out where they are needed.
 fn bonds(graph: &Graph, rings: &[bool]) -> Option<&'static str> {
     let aromatic = |atoms: [usize; 2]| atoms.iter().all(|atom| graph.atoms[*atom].aromatic);
     for (bond, in_ring) in graph.bonds.iter().zip(rings) {
@@ -82,7 +82,7 @@ fn bonds(graph: &Graph, rings: &[bool]) -> Option<&'static str> {
     None
 }
 
-/// Branches that end their chain, and ring numbers other than the least that is free.
+/// Branches at the end of their chain, and ring numbers other than the lowest free one.
 fn layout(smiles: &str) -> Option<&'static str> {
     let bytes = smiles.as_bytes();
     let ends_chain = |at: usize| matches!(bytes.get(at + 1), None | Some(b')' | b'.'));
@@ -90,7 +90,7 @@ fn layout(smiles: &str) -> Option<&'static str> {
     let mut at = 0;
     while at < bytes.len() {
         match bytes[at] {
-            // Digits in brackets are no ring numbers.
+            // Digits in brackets are not ring numbers.
             b'[' => at += smiles[at..].find(']')?,
             b')' if ends_chain(at) => return Some("a branch that ends its chain"),
             b'%' if bytes.get(at + 1) == Some(&b'(') => return Some("a ring number in parentheses"),
@@ -109,7 +109,7 @@ fn layout(smiles: &str) -> Option<&'static str> {
                     open.insert(number, false);
                 }
                 at += length;
-                // A number that an atom closes is free behind the atom's numbers.
+                // A number that an atom closes becomes free only behind all numbers of the atom.
                 if !matches!(bytes.get(at), Some(b'0'..=b'9' | b'%')) {
                     open.retain(|_, closed| !*closed);
                 }
@@ -123,7 +123,7 @@ fn layout(smiles: &str) -> Option<&'static str> {
     None
 }
 
-/// Aromatic rings in capitals, or the other way round.
+/// Aromatic rings in upper case, or the reverse.
 fn aromaticity(read: &SmilesReading<'_>) -> Option<&'static str> {
     let SmilesReading { molecule, aromatic: bonds, .. } = read;
     let mut aromatic = vec![false; molecule.atoms.len()];

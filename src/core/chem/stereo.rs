@@ -1,12 +1,12 @@
-//! Stereo as a SMILES marks it, and as coordinates have it.
+//! Stereo marks of a SMILES, and the stereo of coordinates.
 //!
-//! A mark names its neighbours in the order of the text (OpenSMILES 1.0, section 3.9); what coordinates say follows
-//! `assignChiralTypesFrom3D` and `setDoubleBondNeighborDirections` of RDKit (`Code/GraphMol/Chirality.cpp`).
+//! A mark lists its neighbours in the order of the text (OpenSMILES 1.0, section 3.9). The stereo of coordinates follows RDKit's
+//! `assignChiralTypesFrom3D` and `setDoubleBondNeighbourDirections` (`Code/GraphMol/Chirality.cpp`).
 
 use super::graph::{Bond, Chirality, Direction, Graph, Order};
 use super::polyhedra::PolyhedralMark;
 
-/// Below this volume, in Å³, three bonds lie in a plane: the limit of RDKit.
+/// Three bonds that span less than this volume, in Å³, count as planar: RDKit's limit.
 const FLAT_CUBIC_ANGSTROM: f64 = 0.1;
 
 /// An atom that is written with `@` or `@@`. Atoms are numbered in the order of the text, from 0.
@@ -14,9 +14,9 @@ const FLAT_CUBIC_ANGSTROM: f64 = 0.1;
 pub struct TetrahedralMark {
     /// The atom.
     pub atom: usize,
-    /// Its neighbours in the order of the text; none for an implied hydrogen or a lone pair.
+    /// Its neighbours in the order of the text; `None` for an implied hydrogen or a lone pair.
     pub neighbours: [Option<usize>; 4],
-    /// Whether the others are seen counterclockwise from the first: `@`.
+    /// Whether the other neighbours appear counterclockwise from the first one: `@`.
     pub counterclockwise: bool,
 }
 
@@ -25,9 +25,9 @@ pub struct TetrahedralMark {
 pub struct DoubleBondMark {
     /// Its atoms.
     pub atoms: [usize; 2],
-    /// A neighbour of each.
+    /// One neighbour of each atom.
     pub neighbours: [usize; 2],
-    /// Whether they lie on the same side.
+    /// Whether these two neighbours lie on the same side.
     pub together: bool,
 }
 
@@ -40,12 +40,13 @@ pub struct StereoMarks {
     pub double_bonds: Vec<DoubleBondMark>,
     /// Square-planar, trigonal-bipyramidal and octahedral atoms.
     pub polyhedra: Vec<PolyhedralMark>,
-    /// Marked atoms that are not compared with coordinates: allenes, and polyhedra of which neighbours are missing.
+    /// Marked atoms that are not compared with coordinates: allenes, and polyhedra with missing neighbours.
     pub unchecked: Vec<usize>,
 }
 
 impl StereoMarks {
-    /// Those of a graph as it was written. Marks that say nothing (an atom with two bonds, one side of a double bond) are left out.
+    /// The marks of a graph as written. Marks without meaning are left out: at an atom with two bonds, or on one side of a double
+    /// bond only.
     pub fn from_graph(graph: &Graph) -> Self {
         if graph.written.len() != graph.atoms.len() {
             return StereoMarks::default();
@@ -68,12 +69,13 @@ impl StereoMarks {
         StereoMarks { centres, double_bonds, polyhedra, unchecked }
     }
 
-    /// Whether nothing is compared.
+    /// Whether there is no mark to compare.
     pub fn is_empty(&self) -> bool {
         self.centres.is_empty() && self.double_bonds.is_empty() && self.polyhedra.is_empty()
     }
 
-    /// Which marks coordinates agree with, in order: stereocentres, polyhedra, double bonds. `place` gives where each atom lies, in Å.
+    /// By mark, whether coordinates agree, in the order stereocentres, polyhedra, double bonds. `place` gives the position of an
+    /// atom in Å.
     pub(super) fn agreement(&self, place: &dyn Fn(usize) -> [f64; 3]) -> Vec<bool> {
         let centres = self.centres.iter().map(|mark| mark.agrees(place));
         let polyhedra = self.polyhedra.iter().map(|mark| mark.agrees(place));
@@ -88,7 +90,8 @@ impl StereoMarks {
             && self.double_bonds.iter().all(|mark| mark.agrees(place) == Some(true))
     }
 
-    /// Whether coordinates agree with each mark whose atoms are placed once `last` is, in the order of their numbers.
+    /// Whether coordinates agree with each mark that becomes complete when the atom `last` is placed; atoms are placed by ascending
+    /// number.
     pub(super) fn agree_at(&self, last: usize, place: &dyn Fn(usize) -> [f64; 3]) -> bool {
         let is_due = |atoms: &mut dyn Iterator<Item = usize>| atoms.max() == Some(last);
         self.centres.iter().all(|mark| {
@@ -103,8 +106,9 @@ impl StereoMarks {
         })
     }
 
-    /// Those that are left where some atoms are left out: `places` has the new number of each that stays. A hydrogen that is left out
-    /// of a stereocentre is implied; beside a double bond the other neighbour takes its place, on the other side.
+    /// The remaining marks after some atoms are removed; `places` has the new index of each kept atom. A removed hydrogen of a
+    /// stereocentre becomes implied. If a removed hydrogen was the neighbour of a double bond, the other neighbour replaces it, on
+    /// the opposite side.
     pub(super) fn renumbered(&self, graph: &Graph, places: &[Option<usize>]) -> Self {
         let centre = |mark: &TetrahedralMark| {
             let neighbours = mark.neighbours.map(|atom| places[atom?]);
@@ -135,7 +139,7 @@ impl StereoMarks {
 }
 
 impl TetrahedralMark {
-    /// Whether coordinates agree; none where the bonds lie in a plane. `place` gives where each atom lies, in Å.
+    /// Whether coordinates agree; `None` if the bonds are planar. `place` gives the position of an atom in Å.
     pub fn agrees(&self, place: impl Fn(usize) -> [f64; 3]) -> Option<bool> {
         let neighbours = self.neighbours.map(|atom| atom.map(&place));
         Some(is_counterclockwise(place(self.atom), neighbours)? == self.counterclockwise)
@@ -143,7 +147,7 @@ impl TetrahedralMark {
 }
 
 impl DoubleBondMark {
-    /// Whether coordinates agree; none where that cannot be told. `place` gives where each atom lies, in Å.
+    /// Whether coordinates agree; `None` if a neighbour lies on the line of the bond. `place` gives the position of an atom in Å.
     pub fn agrees(&self, place: impl Fn(usize) -> [f64; 3]) -> Option<bool> {
         let [a, b] = self.atoms.map(&place);
         let [x, y] = self.neighbours.map(&place);
@@ -151,35 +155,35 @@ impl DoubleBondMark {
     }
 }
 
-/// Whether the last three of four neighbours are seen counterclockwise from the first; one of them may lie where there is no atom. None
-/// if the bonds lie in a plane.
+/// Whether the last three of four neighbours appear counterclockwise from the first. Positions are in Å; one neighbour may be
+/// missing (an implied hydrogen or a lone pair). `None` if the bonds are planar.
 pub fn is_counterclockwise(centre: [f64; 3], neighbours: [Option<[f64; 3]>; 4]) -> Option<bool> {
     let bonds = neighbours.map(|place| place.map(|place| minus(place, centre)));
     let volume = |left_out: usize| -> Option<f64> {
         let mut rest = (0..4).filter(|at| *at != left_out).map(|at| bonds[at]);
         let volume = triple(rest.next()??, rest.next()??, rest.next()??);
-        // An even number of places in front of what is left out keeps the sense.
+        // An even number of neighbours before the missing one keeps the sense.
         Some(if left_out.is_multiple_of(2) { -volume } else { volume })
     };
     let left_out = bonds.iter().position(Option::is_none);
-    // Three bonds in a plane say nothing, so the other three are asked.
+    // Three planar bonds decide nothing, so another three are tried.
     let candidates = left_out.map_or([3, 2, 1, 0], |at| [at; 4]);
     let volume =
         candidates.into_iter().filter_map(volume).find(|volume| volume.abs() > FLAT_CUBIC_ANGSTROM)?;
     Some(volume > 0.0)
 }
 
-/// Whether the first and the last of four atoms in a chain lie on the same side of the bond between: the torsion is below 90°. None if
-/// three of them lie on a line.
+/// Whether the first and the last of four atoms in a chain lie on the same side of the middle bond, that is, their torsion is below
+/// 90°. Positions are in Å. `None` if three of the atoms lie on a line.
 pub fn are_together([x, a, b, y]: [[f64; 3]; 4]) -> Option<bool> {
     let bond = minus(b, a);
     let (left, right) = (cross(minus(x, a), bond), cross(minus(y, b), bond));
     let lengths = (dot(left, left) * dot(right, right)).sqrt();
-    // In Å⁴: nothing but atoms on the line of the bond comes so near to zero.
+    // In Å⁴. Only atoms on the line of the bond give a value so close to zero.
     (lengths > 1e-6).then(|| dot(left, right) > 0.0)
 }
 
-/// The mark of an atom.
+/// The tetrahedral mark of an atom, if it has one.
 fn centre(graph: &Graph, atom: usize) -> Option<TetrahedralMark> {
     let counterclockwise = match graph.atoms[atom].chirality? {
         Chirality::Counterclockwise => true,
@@ -196,10 +200,10 @@ fn centre(graph: &Graph, atom: usize) -> Option<TetrahedralMark> {
     Some(TetrahedralMark { atom, neighbours, counterclockwise })
 }
 
-/// Whether the implied neighbour of an atom with three bonds stands before them; else behind the first. A hydrogen stands where it is
-/// written. OpenSMILES puts a lone pair there too, but those who write SMILES follow RDKit, which puts it behind the first neighbour
-/// even of a first atom, and before it where a saturated atom has one ring number (`chiralAtomNeedsTagInversion` in
-/// `Code/GraphMol/Canon.cpp`).
+/// Whether the implied neighbour of an atom with three bonds comes before them; otherwise it comes behind the first. A hydrogen
+/// stands where it is written. OpenSMILES puts a lone pair there too, but programs that write SMILES follow RDKit, which puts it
+/// behind the first neighbour even of a first atom, and before it if a saturated atom has one ring number
+/// (`chiralAtomNeedsTagInversion` in `Code/GraphMol/Canon.cpp`).
 fn is_implied_first(graph: &Graph, atom: usize) -> bool {
     if graph.atoms[atom].hydrogens > 0 {
         return graph.starts[atom];
@@ -215,14 +219,14 @@ fn is_implied_first(graph: &Graph, atom: usize) -> bool {
     saturated && bonds.iter().filter(is_ring_bond).count() == 1
 }
 
-/// The mark of a double bond.
+/// The mark of a double bond, if both sides have a direction.
 fn double_bond(graph: &Graph, atoms: [usize; 2]) -> Option<DoubleBondMark> {
     let [a, b] = atoms;
     let ((x, x_above), (y, y_above)) = (directed(graph, a)?, directed(graph, b)?);
     Some(DoubleBondMark { atoms, neighbours: [x, y], together: x_above == y_above })
 }
 
-/// A neighbour of an atom whose bond has a direction, and whether it lies above.
+/// The first neighbour of an atom whose bond has a direction, and whether it lies above.
 fn directed(graph: &Graph, atom: usize) -> Option<(usize, bool)> {
     graph.written[atom].iter().find_map(|bond| {
         let bond = &graph.bonds[*bond];
@@ -231,7 +235,7 @@ fn directed(graph: &Graph, atom: usize) -> Option<(usize, bool)> {
     })
 }
 
-/// The new number of a neighbour of `atom`, other than `across`, and whether another one stands for it.
+/// The new index of a neighbour of `atom`, other than `across`, and whether it replaces the removed `neighbour`.
 fn kept_beside(
     graph: &Graph,
     places: &[Option<usize>],
@@ -260,7 +264,7 @@ fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
-/// Positive if from the end of `a` the others are seen counterclockwise.
+/// Positive if `b` and `c` appear counterclockwise from the end of `a`, in the order `a`, `b`, `c`.
 fn triple(a: [f64; 3], b: [f64; 3], c: [f64; 3]) -> f64 {
     dot(a, cross(b, c))
 }

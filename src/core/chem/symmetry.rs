@@ -1,9 +1,10 @@
-//! Orders of atoms that are the same molecule, kept as a group, so that nothing grows with their number.
+//! The symmetries of a molecule: atom orders that leave it unchanged. They are stored as a group, so that memory does not grow with
+//! their number.
 //!
-//! For each atom in turn the group says where it may stand while those before it stay: a stabiliser chain (C. C. Sims, 1970). Atoms that
-//! one step of the chain moves together make a [`Factor`]; once the first of its atoms has found its place, what is left of the group
-//! falls apart into factors that move different atoms, and so on. So the best order of a tree of equal groups, such as three *tert*-butyls
-//! at one carbon, is found group by group.
+//! For each atom in turn, the group lists the places that it may take while all earlier atoms stay fixed: a stabiliser chain (C. C.
+//! Sims, 1970). The atoms that one step of the chain moves together form a [`Factor`]. Once the first atom of a factor is placed,
+//! the remaining group splits into factors that move different atoms, and so on. So the best order of nested equal groups, such as
+//! three *tert*-butyls at one carbon, is found group by group.
 
 use std::collections::BTreeMap;
 
@@ -11,42 +12,42 @@ use super::labelled::LabelledGraph;
 use super::molecule::Molecule;
 use super::search::{BondColours, Ended, Question, Search, colours};
 
-/// Larger molecules get the identity alone.
+/// Larger molecules get only the identity.
 const MAX_ATOMS: usize = 500;
 
-/// How many places are tried in all, so that no molecule takes long.
+/// The largest number of placements in total, so that no molecule takes long.
 const MAX_STEPS: u64 = 2_000_000;
 
-/// All orders of atoms that are the same molecule.
+/// All atom orders that leave the molecule unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Symmetries {
-    /// Groups of orders that change the places of different atoms, so that any combination of them is one too.
+    /// Factors that move different atoms, so their orders can be combined freely.
     pub factors: Vec<Factor>,
-    /// Whether none is missing, as some are of molecules beyond [`MAX_ATOMS`] or [`MAX_STEPS`].
+    /// Whether the list is complete. It is not for molecules beyond [`MAX_ATOMS`] or [`MAX_STEPS`].
     pub complete: bool,
 }
 
-/// Orders that change the places of some atoms among one another: every order is one of the choices, after an order of each factor below.
+/// Orders that permute some atoms. Every order is one of the choices, applied after an order of each factor below.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Factor {
     /// The atoms, ascending.
     pub atoms: Vec<usize>,
-    /// By atom, its place among the atoms of the factor above; at the top, among all atoms.
+    /// By atom, its index among the atoms of the factor above, or among all atoms at the top.
     pub within: Vec<u16>,
-    /// The identity first: `choice[i]` is the index in `atoms` in whose place `atoms[i]` stands. A choice settles one atom.
+    /// The identity first. Under a choice, `atoms[i]` takes the place of `atoms[choice[i]]`. Each choice fixes one atom.
     pub choices: Vec<Vec<u16>>,
-    /// The indices of the atoms that no factor below moves.
+    /// Indices of the atoms that no factor below moves.
     pub settled: Vec<u16>,
-    /// The indices of atoms that some order puts in one another's places, together.
+    /// Orbits: indices of atoms that some order exchanges, grouped.
     pub orbits: Vec<Vec<u16>>,
-    /// What moves while the first atom stays.
+    /// The factors that remain once the first atom is fixed.
     pub below: Vec<Factor>,
-    /// How many choices are looked at to find the best order, each factor apart; the most that fits if there are more.
+    /// The number of choices to examine for the best order when each factor is searched separately; saturates.
     pub work: u64,
 }
 
 impl Symmetries {
-    /// Those that RDKit's `GetBestRMS` looks at ([`LabelledGraph::of_rmsd`]).
+    /// The symmetries that RDKit's `GetBestRMS` considers ([`LabelledGraph::of_rmsd`]).
     pub fn of_rmsd(molecule: &Molecule) -> Self {
         match molecule.atoms.len() {
             ..=MAX_ATOMS => Symmetries::from_graph(&LabelledGraph::of_rmsd(molecule)),
@@ -54,7 +55,7 @@ impl Symmetries {
         }
     }
 
-    /// Those of a molecule.
+    /// The symmetries of a labelled graph.
     pub(crate) fn from_graph(graph: &LabelledGraph) -> Self {
         let n = graph.labels.len();
         if n > MAX_ATOMS {
@@ -70,19 +71,20 @@ impl Symmetries {
         Symmetries { factors: factors(&levels, &all), complete }
     }
 
-    /// How many orders there are; the most that fits if there are more.
+    /// The number of orders; saturates.
     pub fn orders(&self) -> u64 {
         self.factors.iter().map(Factor::orders).fold(1, u64::saturating_mul)
     }
 }
 
 impl Factor {
-    /// How many orders; the most that fits if there are more.
+    /// The number of orders; saturates.
     pub fn orders(&self) -> u64 {
         self.below.iter().map(Factor::orders).fold(self.choices.len() as u64, u64::saturating_mul)
     }
 
-    /// Its orders, the identity first: all, or where there are more than `most`, the choices of it and of those below, one at a time.
+    /// Its orders, the identity first. If there are more than `most`, only single choices are listed: of this factor and of those
+    /// below.
     pub fn listed(&self, most: u64) -> Vec<Vec<u16>> {
         let mut all: Vec<Vec<u16>> = vec![(0..self.atoms.len() as u16).collect()];
         if self.orders() > most {
@@ -102,7 +104,7 @@ impl Factor {
         self.choices.iter().flat_map(|choice| all.iter().map(|order| after(choice, order))).collect()
     }
 
-    /// An order of a factor below as one of all atoms of this one.
+    /// Extends an order of a factor below to all atoms of this one.
     fn lifted(&self, below: &Factor, order: &[u16]) -> Vec<u16> {
         let mut lifted: Vec<u16> = (0..self.atoms.len() as u16).collect();
         for (at, to) in below.within.iter().zip(order) {
@@ -112,12 +114,12 @@ impl Factor {
     }
 }
 
-/// The order that puts an atom where `second` puts what `first` makes of it.
+/// The composition: first `first`, then `second`.
 fn after(second: &[u16], first: &[u16]) -> Vec<u16> {
     first.iter().map(|to| second[usize::from(*to)]).collect()
 }
 
-/// The places of one atom while those before it in the sequence stay.
+/// The possible places of one atom while all atoms before it in the sequence stay fixed.
 struct Level {
     atom: usize,
     /// One order for each place other than its own.
@@ -150,7 +152,7 @@ impl Level {
     }
 }
 
-/// The atoms from the middle of each part of the molecule outward, so that branches come apart early.
+/// The atoms, ordered from the centre of each connected part outwards, so that branches separate early.
 fn from_the_middle(graph: &LabelledGraph) -> Vec<usize> {
     let n = graph.labels.len();
     let reach = |from: usize| {
@@ -177,7 +179,7 @@ fn from_the_middle(graph: &LabelledGraph) -> Vec<usize> {
             continue;
         }
         let (part, _) = reach(start);
-        // Every atom is asked how far the others are: `MAX_ATOMS` keeps that short.
+        // The eccentricity of every atom is computed; `MAX_ATOMS` keeps this fast.
         let middle = part.iter().copied().min_by_key(|atom| (reach(*atom).1, *atom)).unwrap_or(start);
         part.iter().for_each(|atom| seen[*atom] = true);
         sequence.extend(reach(middle).0);
@@ -185,7 +187,7 @@ fn from_the_middle(graph: &LabelledGraph) -> Vec<usize> {
     sequence
 }
 
-/// Sets of numbers that grow together.
+/// Disjoint sets of numbers (union-find).
 struct Together(Vec<usize>);
 
 impl Together {
@@ -203,7 +205,7 @@ impl Together {
         self.0[a.max(b)] = a.min(b);
     }
 
-    /// Those that hold more than one number, all ascending.
+    /// The sets with more than one number, all ascending.
     fn sets(&mut self) -> Vec<Vec<usize>> {
         let mut by_root: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         (0..self.0.len()).for_each(|at| by_root.entry(self.root(at)).or_default().push(at));
@@ -211,7 +213,7 @@ impl Together {
     }
 }
 
-/// The factors of some levels, in the order of the sequence; `above` are the atoms among which they move some.
+/// Groups levels into factors, in the order of the sequence. `above` are the atoms of the factor above.
 fn factors(levels: &[&Level], above: &[usize]) -> Vec<Factor> {
     let Some(n) = levels.first().and_then(|level| level.orders.first()).map(Vec::len) else {
         return Vec::new();
@@ -222,7 +224,7 @@ fn factors(levels: &[&Level], above: &[usize]) -> Vec<Factor> {
     };
     let (mut together, mut orbits) = (Together((0..n).collect()), Together((0..n).collect()));
     for level in levels {
-        // What the orders of one level move together is one factor, and so is what two levels both move.
+        // Atoms that the orders of one level move belong to one factor, and so do levels that share a moved atom.
         for (atom, image) in level.orders.iter().flat_map(moves) {
             together.join(level.atom, atom);
             orbits.join(atom, image);
@@ -232,12 +234,12 @@ fn factors(levels: &[&Level], above: &[usize]) -> Vec<Factor> {
     let factor = |atoms: Vec<usize>| {
         let own: Vec<&Level> =
             levels.iter().copied().filter(|level| atoms.binary_search(&level.atom).is_ok()).collect();
-        // Orders of its levels move its own atoms alone, so each image is found.
+        // Orders of its levels move only its own atoms, so each image is found.
         let place = |atom: usize| atoms.binary_search(&atom).unwrap_or(0) as u16;
         let identity = (0..atoms.len() as u16).collect();
         let choice = |order: &Vec<u32>| atoms.iter().map(|atom| place(order[*atom] as usize)).collect();
         let below = own.get(1..).map_or_else(Vec::new, |rest| factors(rest, &atoms));
-        // Atoms are joined by levels alone, so each factor has one.
+        // Only levels join atoms, so each factor has at least one level.
         let choices = 1 + own[0].orders.len() as u64;
         let work =
             below.iter().map(|factor| factor.work).fold(1, u64::saturating_add).saturating_mul(choices);

@@ -1,12 +1,12 @@
-//! Charges, valences and implied hydrogens, as RDKit's sanitisation has them.
+//! Charges, valences and implied hydrogens according to RDKit's sanitisation.
 
 use super::graph::{Atom, BondsOfAtom, Graph, Order, SmilesProblem};
 use super::valences::{is_metal, valences};
 
 impl Graph {
-    /// Sets charges apart, makes bonds to metals dative, counts hydrogens and finds a Kekulé structure; `neighbours` are its bonds by
-    /// atom. Gives the hydrogens of each atom that are no atoms of their own, and which bonds lie in rings where that was asked on the way; else
-    /// an empty list.
+    /// Sanitises the graph: separates charges, makes bonds to metals dative, counts hydrogens and finds a Kekulé structure.
+    /// `neighbours` lists the bonds of each atom. Returns by atom its hydrogens that are not atoms themselves, and by bond whether
+    /// it lies in a ring; the second list is empty if nothing is aromatic.
     ///
     /// # Errors
     /// [`SmilesProblem::Valence`], [`SmilesProblem::Kekule`] or [`SmilesProblem::NotInRing`].
@@ -15,7 +15,7 @@ impl Graph {
         neighbours: &[BondsOfAtom],
     ) -> Result<(Vec<u32>, Vec<bool>), SmilesProblem> {
         self.set_radicals(neighbours);
-        // Charges before valences: `N(=O)=O` has one too many until they are set apart.
+        // Charges come before valences: the valence of N in `N(=O)=O` is too high until its charges are separated.
         self.set_charges_apart(neighbours);
         self.make_dative(neighbours);
         let mut hydrogens = (0..self.atoms.len())
@@ -25,7 +25,7 @@ impl Graph {
         Ok((hydrogens, in_ring))
     }
 
-    /// Unpaired electrons that a file lists take the place of implied hydrogens.
+    /// Unpaired electrons that a file lists replace implied hydrogens.
     fn set_radicals(&mut self, neighbours: &[BondsOfAtom]) {
         for (at, bonds) in neighbours.iter().enumerate() {
             let atom = self.atoms[at];
@@ -37,7 +37,7 @@ impl Graph {
         }
     }
 
-    /// Twice the sum of an atom's bond orders: an aromatic bond counts as one and a half.
+    /// Twice the sum of an atom's bond orders; an aromatic bond counts as one and a half.
     fn twice_order(&self, atom: usize, bonds: &[usize]) -> i32 {
         let twice = |bond: &usize| match self.bonds[*bond].order {
             Order::Single => 2,
@@ -51,18 +51,18 @@ impl Graph {
         bonds.iter().map(twice).sum()
     }
 
-    /// Whether an atom or one of its bonds is written as aromatic.
+    /// Whether an atom or one of its bonds is marked as aromatic.
     pub(super) fn is_aromatic(&self, atom: usize, bonds: &[usize]) -> bool {
         self.atoms[atom].aromatic || bonds.iter().any(|bond| self.bonds[*bond].order == Order::Aromatic)
     }
 
-    /// Bonds and written hydrogens, before implied ones.
+    /// The valence from bonds and written hydrogens, without implied ones.
     pub(super) fn explicit_valence(&self, atom: usize, bonds: &[usize]) -> i32 {
         let written = self.atoms[atom].hydrogens as i32;
         let mut twice = self.twice_order(atom, bonds) + 2 * written;
         let allowed = valences(isoelectronic(&self.atoms[atom]));
         if allowed[0] >= 0 && twice > 2 * allowed[0] && self.is_aromatic(atom, bonds) {
-            // Atoms such as the nitrogen of c1cccn1C: aromatic bonds that will be single ones.
+            // Atoms such as the nitrogen of c1cccn1C: some of their aromatic bonds will become single.
             let fitting =
                 allowed.iter().take_while(|valence| **valence >= 0 && 2 * **valence <= twice).last();
             let fitting = 2 * fitting.unwrap_or(&allowed[0]);
@@ -70,7 +70,7 @@ impl Graph {
                 twice = fitting;
             }
         }
-        // One and a half is rounded up.
+        // A half is rounded up.
         (twice + 1) / 2
     }
 
@@ -92,7 +92,7 @@ impl Graph {
             return Some(atom.hydrogens);
         }
         let default = valences(isoelectronic(atom))[0];
-        // Elements without a valence of their own imply no hydrogens.
+        // Elements without a listed valence imply no hydrogens.
         let implied = if default < 0 {
             0
         } else if self.is_aromatic(at, bonds) {
@@ -110,13 +110,13 @@ impl Graph {
         Some(atom.hydrogens + implied as u32)
     }
 
-    /// Whether an atom without aromatic bonds has more bonds than its element takes, with all its hydrogens.
+    /// Whether an atom without aromatic bonds exceeds the valence of its element, with all its hydrogens.
     pub(super) fn exceeds(&self, at: usize, bonds: &[usize], hydrogens: u32) -> bool {
         is_too_high(&self.atoms[at], (self.twice_order(at, bonds) + 1) / 2 + hydrogens as i32)
     }
 
-    /// `N(=O)=O` becomes `[N+](=O)[O-]`, and so on: nitrogen of valence 5, halogens with oxygen alone, phosphorus with one
-    /// double bond to oxygen and one to carbon or nitrogen.
+    /// Turns `N(=O)=O` into `[N+](=O)[O-]`, and similarly: nitrogen of valence 5, halogens bonded only to oxygen, and phosphorus
+    /// with one double bond to oxygen and one to carbon or nitrogen.
     fn set_charges_apart(&mut self, neighbours: &[BondsOfAtom]) {
         let valence_five = |graph: &Graph, at: usize| {
             let atom = &graph.atoms[at];
@@ -138,7 +138,7 @@ impl Graph {
         }
     }
 
-    /// Lowers the first bond of an order to an uncharged neighbour of an element, and charges both ends.
+    /// Lowers the order of the first matching bond to an uncharged neighbour of the given element, and charges both ends.
     fn charge_once(&mut self, at: usize, bonds: &[usize], (order, lower): (Order, Order), element: u8) {
         let found = bonds.iter().copied().find(|bond| {
             let other = &self.atoms[self.bonds[*bond].other(at)];
@@ -182,10 +182,10 @@ impl Graph {
         }
     }
 
-    /// A single bond to a metal is the metal's where the other atom has more bonds than its element takes.
+    /// Turns a single bond to a metal into a dative one if the other atom exceeds its valence.
     pub(super) fn make_dative(&mut self, neighbours: &[BondsOfAtom]) {
         for (at, bonds) in neighbours.iter().enumerate() {
-            // RDKit makes no dative bonds of H, He, F and Ne.
+            // RDKit makes no dative bonds from H, He, F and Ne.
             if matches!(self.atoms[at].element, 1 | 2 | 9 | 10) || !self.is_hypervalent(at, bonds) {
                 continue;
             }
@@ -212,7 +212,7 @@ impl Graph {
             return false;
         }
         let explicit = self.explicit_valence(at, bonds);
-        // RDKit counts implied hydrogens in a cyclopentadienyl's degree of 4.
+        // RDKit includes implied hydrogens in the degree of 4 of a cyclopentadienyl atom.
         let implied = if atom.bracket { 0 } else { self.hydrogens(at, bonds).unwrap_or(0) as usize };
         let degree = bonds.len() + atom.hydrogens as usize + implied;
         match valences(isoelectronic(atom)).last() {
@@ -222,22 +222,22 @@ impl Graph {
     }
 }
 
-/// Whether an atom takes less than a valence.
+/// Whether a valence is higher than the atom allows.
 fn is_too_high(atom: &Atom, valence: i32) -> bool {
     let own = valences(atom.element);
     let (allowed, used) = match is_hypervalent_anion(atom) {
         true => (own, valence - atom.charge),
         false => (valences(isoelectronic(atom)), valence),
     };
-    // Lists are never empty.
+    // Valence lists are never empty.
     let highest = |list: &[i32]| list.last().copied().unwrap_or(-1);
-    // RDKit has always taken hydride with two bonds.
+    // RDKit accepts a hydride with two bonds.
     let most = if (atom.element, atom.charge) == (1, -1) { 2 } else { highest(allowed) };
     most >= 0 && highest(own) >= 0 && used > most
 }
 
-/// The element with as many electrons, whose valences an ion takes: N+ bonds as carbon. Elements without a valence of their
-/// own stay what they are.
+/// The element with the same number of electrons. An ion has its valences: N+ bonds like carbon. Elements without a listed valence
+/// are returned unchanged.
 fn isoelectronic(atom: &Atom) -> u8 {
     if valences(atom.element) == [-1] {
         return atom.element;
@@ -245,7 +245,7 @@ fn isoelectronic(atom: &Atom) -> u8 {
     (i32::from(atom.element) - atom.charge).clamp(0, 118) as u8
 }
 
-/// Anions of P, S, As and Se that are isoelectronic to elements that take one bond, or none, but may have more.
+/// Anions of P, S, As and Se may have more bonds than the isoelectronic element, which takes at most one.
 fn is_hypervalent_anion(atom: &Atom) -> bool {
     let like = isoelectronic(atom);
     like > 16 && matches!(atom.element, 15 | 16) || like > 34 && matches!(atom.element, 33 | 34)

@@ -1,6 +1,7 @@
-//! A SMILES without the hydrogens and map numbers that it need not have, its atoms in the order of its text.
+//! Rewrites a SMILES without needless hydrogen atoms and map numbers, starting each part from its first atom.
 //!
-//! SPICE and others write every hydrogen as an atom and number all of them, `[C:1]([H:3])…`; texts have heavy atoms alone.
+//! SPICE and other sources write every hydrogen as an atom and number all atoms, `[C:1]([H:3])…`. Enriched texts have only heavy
+//! atoms.
 
 use std::fmt::Write;
 
@@ -9,10 +10,10 @@ use super::graph::{Atom, Bond, BondsOfAtom, Chirality, Direction, Graph, Order, 
 use super::molecule::Molecule;
 use super::stereo::StereoMarks;
 
-/// A SMILES that says the same without hydrogens that a count stands for and without atom maps; none if it has neither.
+/// An equivalent SMILES without hydrogen atoms that a count can replace and without map numbers; `None` if the SMILES has neither.
 ///
 /// # Errors
-/// [`SmilesProblem`] if it is no SMILES, or its stereo cannot be written without a hydrogen.
+/// [`SmilesProblem`] if the text is not a SMILES, or its stereo cannot be written without a hydrogen.
 pub fn without_needless_atoms(smiles: &str) -> Result<Option<String>, SmilesProblem> {
     let written = Graph::parse(smiles)?;
     let removed = written.needless_hydrogens();
@@ -29,15 +30,15 @@ pub fn without_needless_atoms(smiles: &str) -> Result<Option<String>, SmilesProb
     let is_marked = |atom: usize| wanted.centres.iter().any(|mark| mark.atom == atom);
     for (at, atom) in bare.atoms.iter_mut().enumerate() {
         atom.map = 0;
-        // Each is written counterclockwise, and turned round where that is not what is wanted.
+        // Each mark is first written counterclockwise, and inverted below where that is wrong.
         if matches!(atom.chirality, Some(Chirality::Counterclockwise | Chirality::Clockwise)) {
             atom.chirality = is_marked(at).then_some(Chirality::Counterclockwise);
         }
     }
     let (text, order) = bare.text();
     let of_text = |atom: usize| order[atom];
-    // What `@` means depends on the order in which neighbours are written, so a first text shows that order, and a second has the
-    // marks.
+    // The meaning of `@` depends on the order in which neighbours are written. So a first text shows that order, and a second text
+    // gets the correct marks.
     for mark in &StereoMarks::from_graph(&Graph::parse(&text)?).centres {
         let atom = of_text(mark.atom);
         let asked = wanted.centres.iter().find(|known| known.atom == atom);
@@ -47,14 +48,14 @@ pub fn without_needless_atoms(smiles: &str) -> Result<Option<String>, SmilesProb
             Some(if is_same { Chirality::Counterclockwise } else { Chirality::Clockwise });
     }
     let (text, order) = bare.text();
-    // Directions beside double bonds may contradict one another, so the text is read back.
+    // Directions beside double bonds may contradict each other, so the text is parsed again.
     if says_same(&StereoMarks::from_graph(&Graph::parse(&text)?), &wanted, &order) {
         return Ok(Some(text));
     }
     Err(SmilesProblem::Stereo)
 }
 
-/// Puts the atoms that had hydrogens beside them into brackets with all that they have, which are left out again where they are implied.
+/// Puts atoms with counted hydrogens into brackets with their full count. The writer leaves out brackets that are not needed.
 fn count_hydrogens(graph: &mut Graph) -> Result<(), SmilesProblem> {
     let hydrogens = Molecule::try_from(graph.clone())?.hydrogens;
     for (atom, hydrogens) in graph.atoms.iter_mut().zip(hydrogens).filter(|(atom, _)| atom.hydrogens > 0) {
@@ -63,7 +64,7 @@ fn count_hydrogens(graph: &mut Graph) -> Result<(), SmilesProblem> {
     Ok(())
 }
 
-/// Whether the marks of a text, whose atoms are these, are those that are wanted.
+/// Whether the marks of a text equal the wanted ones. `order` maps atoms of the text to atoms of the graph.
 fn says_same(found: &StereoMarks, wanted: &StereoMarks, order: &[usize]) -> bool {
     let of_text = |atom: usize| order[atom];
     let has_centre = |mark: &super::stereo::TetrahedralMark| {
@@ -96,7 +97,7 @@ fn says_same(found: &StereoMarks, wanted: &StereoMarks, order: &[usize]) -> bool
         && found.double_bonds.iter().all(has_bond)
 }
 
-/// Whether an even number of swaps makes one order of neighbours the other.
+/// Whether an even number of swaps turns one order of neighbours into the other.
 fn is_even(a: &[Option<usize>; 4], b: &[Option<usize>; 4]) -> bool {
     let place = |atom: &Option<usize>| a.iter().position(|known| known == atom).unwrap_or(4);
     let ranks = b.map(|atom| place(&atom));
@@ -104,13 +105,13 @@ fn is_even(a: &[Option<usize>; 4], b: &[Option<usize>; 4]) -> bool {
     (0..4).map(swapped).sum::<usize>() % 2 == 0
 }
 
-/// The other neighbour beside a double bond takes the direction of a hydrogen that is left out, on the other side.
+/// Moves the direction of a removed hydrogen to the other neighbour beside the double bond, on the opposite side.
 fn copy_directions(written: &Graph, removed: &[bool], numbers: &[Option<usize>], bare: &mut Graph) {
     for bond in written.bonds.iter().filter(|bond| bond.direction.is_some()) {
         let Some(at) = bond.atoms.iter().position(|atom| removed[*atom]) else { continue };
         let (hydrogen, heavy) = (bond.atoms[at], bond.atoms[1 - at]);
         let Some(direction) = bond.direction else { continue };
-        // From the heavy atom to the hydrogen.
+        // The direction as seen from the heavy atom.
         let to_hydrogen = if bond.atoms[1] == hydrogen { direction } else { direction.reversed() };
         let Some(place) = numbers[heavy] else { continue };
         let free = |bond: &&mut Bond| {
@@ -125,7 +126,7 @@ fn copy_directions(written: &Graph, removed: &[bool], numbers: &[Option<usize>],
     }
 }
 
-/// What is still to be written.
+/// A pending step of the writer.
 enum Step {
     /// An atom, the bond before it, and whether it begins a branch.
     Atom(usize, Option<usize>, bool),
@@ -134,7 +135,7 @@ enum Step {
 }
 
 impl Graph {
-    /// The SMILES of a graph without written order, each part from its first atom on, and which atom stands in each place.
+    /// The SMILES of a graph, each part from its first atom on, and by place in the text the atom of the graph.
     fn text(&self) -> (String, Vec<usize>) {
         let neighbours = self.neighbours();
         let mut writer = Writer {
@@ -171,7 +172,7 @@ impl Graph {
                     .filter(|next| Some(**next) != bond && !writer.rings[**next])
                     .map(|next| (self.bonds[*next].other(atom), *next))
                     .collect();
-                // The last step is taken first, so they are put down from behind; the last neighbour goes on with the chain.
+                // Steps are taken from the end, so they are pushed in reverse. The last neighbour continues the chain.
                 for (at, (other, bond)) in next.iter().enumerate().rev() {
                     let is_branch = at + 1 < next.len();
                     if is_branch {
@@ -184,7 +185,7 @@ impl Graph {
         (writer.text, writer.order)
     }
 
-    /// By bond, whether it closes a ring in a walk that takes bonds in their order.
+    /// By bond, whether it closes a ring in a depth-first walk that takes bonds in their order.
     fn ring_closures(&self, neighbours: &[BondsOfAtom]) -> Vec<bool> {
         let mut rings = vec![false; self.bonds.len()];
         let mut is_used = vec![false; self.bonds.len()];
@@ -218,9 +219,9 @@ struct Writer<'g> {
     /// By atom, whether it needs no brackets.
     bare: Vec<bool>,
     rings: Vec<bool>,
-    /// By bond, the number of a ring that is open.
+    /// By bond, the number of its ring while that is open.
     numbers: Vec<Option<usize>>,
-    /// By number of a ring, from 1, whether it is open.
+    /// By ring number minus 1, whether it is open.
     open: Vec<bool>,
     text: String,
     order: Vec<usize>,
@@ -249,7 +250,7 @@ impl Writer<'_> {
                     }
                     self.open[number] = true;
                     self.numbers[bond] = Some(number);
-                    // What the bond is stands where it opens.
+                    // The bond symbol is written at the opening end.
                     self.bond(bond, atom, true);
                     number
                 }
@@ -261,11 +262,11 @@ impl Writer<'_> {
                 more => write!(self.text, "%({more})"),
             };
         }
-        // Numbers are free behind the atom that closes them.
+        // Numbers become free only behind the atom that closes them.
         closed.into_iter().for_each(|number| self.open[number] = false);
     }
 
-    /// A bond as seen from the atom that stands before it, which `atom` is where a ring opens.
+    /// Writes a bond. `atom` is the atom behind it, or, where a ring opens, the atom before it.
     fn bond(&mut self, bond: usize, atom: usize, opens: bool) {
         let bond = &self.graph.bonds[bond];
         let from = if opens { atom } else { bond.other(atom) };

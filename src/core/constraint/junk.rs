@@ -1,11 +1,11 @@
-//! Taking junk off numbers after generation: `<5.799,-0.2748,-0.9587abra>` becomes `<5.799,-0.2748,-0.9587>`.
+//! Removes junk from numbers after generation: `<5.799,-0.2748,-0.9587abra>` becomes `<5.799,-0.2748,-0.9587>`.
 
 use crate::encoding::{Encoding, scan_prefix};
 
-/// Cuts each number of each block to the dialect's form: what follows the longest beginning that is a number is dropped,
-/// decimals beyond its last too, and in the stripped dialect trailing zeros. Nothing is added, so a number that lacks
-/// decimals keeps lacking them. A block whose first three numbers cannot be told stays as it is; so does one of bins or codes that
-/// lacks a digit, since fewer digits are another bin.
+/// Cuts each number of each block to the form of the dialect: its longest prefix that is a number, without excess decimals, and in
+/// the stripped dialect without trailing zeros. Nothing is added, so a number with too few decimals keeps them. A block is left
+/// unchanged if its first three numbers cannot be determined. So is a block of bins or codes in which a number lacks a digit,
+/// because fewer digits mean another bin.
 pub fn strip_junk(text: &str, dialect: Encoding) -> String {
     let mut out = String::with_capacity(text.len());
     let mut copied = 0;
@@ -24,7 +24,7 @@ pub fn strip_junk(text: &str, dialect: Encoding) -> String {
 fn cut_block(inside: &str, dialect: Encoding) -> Option<Vec<&str>> {
     let separator = dialect.separator();
     if separator.is_empty() && dialect.numbers() > 1 {
-        // Such a slot ends behind its last digit.
+        // Such a slot ends behind its last digit, so nothing is cut.
         return None;
     }
     let mut parts = inside.split(separator).map(|part| cut_number(part, dialect));
@@ -33,14 +33,14 @@ fn cut_block(inside: &str, dialect: Encoding) -> Option<Vec<&str>> {
     (dialect.is_decimal() || numbers.iter().all(whole)).then_some(numbers)
 }
 
-/// The longest beginning of `text` that is a number of the dialect, but for missing decimals.
+/// The longest prefix of `text` that is a number of the dialect, except that decimals may be missing.
 fn cut_number(text: &str, dialect: Encoding) -> Option<&str> {
     let prefix = scan_prefix(text.as_bytes());
     if !prefix.has_digits() {
         return None;
     }
     if !dialect.is_decimal() {
-        // Digits beyond a number's width are junk, too.
+        // Digits beyond a number's width are junk too.
         let digits = prefix.integer(text.as_bytes()).len();
         let beyond = if dialect.width() > 0 { digits.saturating_sub(dialect.width()) } else { 0 };
         return Some(&text[..usize::from(prefix.negative) + digits - beyond]);

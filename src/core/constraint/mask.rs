@@ -1,6 +1,6 @@
-//! What a row may write next, and how that is applied to its logits.
+//! The tokens that may come next in a row of generated text, and their application to its logits.
 
-/// What a row may write next. Lists of ids are sorted and borrowed, never built per step.
+/// The tokens that may come next. Lists of ids are sorted and borrowed, never built for each step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mask<'a> {
     /// Every token.
@@ -13,12 +13,12 @@ pub enum Mask<'a> {
     Except(&'a [u32]),
 }
 
-/// Where the logits of the legal tokens are once a mask was applied.
+/// The logits of the legal tokens after a mask was applied.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Legal<'a> {
-    /// In the row, by token id; illegal ones are -inf.
+    /// In the row `[vocab]`, by token id; illegal tokens have -inf.
     Row(&'a [f32]),
-    /// In a list of (token id, logit), by id; the row is as it was.
+    /// In a list of (token id, logit), sorted by id; the row is unchanged.
     Listed(&'a [(u32, f32)]),
 }
 
@@ -42,10 +42,10 @@ impl<'m> Mask<'m> {
         }
     }
 
-    /// Applies the mask to a row of logits `[vocab]`. Where few tokens are legal they are gathered into `listed` (cleared
-    /// first), and nothing is written over the vocabulary; where few are not, those become -inf in the row.
+    /// Applies the mask to a row of logits `[vocab]`. If only some tokens are legal, their logits are gathered into `listed`
+    /// (cleared first) and the row stays unchanged. If only some are illegal, they become -inf in the row.
     ///
-    /// Ids beyond the row are passed over, so the result is empty if the row has no legal token.
+    /// Ids beyond the row are skipped, so the result is empty if the row has no legal token.
     pub fn apply<'r>(self, row: &'r mut [f32], listed: &'r mut Vec<(u32, f32)>) -> Legal<'r> {
         let ids = match &self {
             Mask::Any => return Legal::Row(row),

@@ -1,15 +1,14 @@
-//! Logit processors: what a row of generated text may write next. Knows no model and no candle.
+//! Logit processors: which tokens may come next in generated text. This module knows neither models nor candle.
 //!
-//! A [`LogitProcessor`] belongs to a tokenizer. A [`Constraint`] belongs to one molecule and is shared by all generations
-//! of it; a [`State`] belongs to one row. The decode loop asks for the [`Mask`] of a state, samples under it, and advances
-//! the state by the token that was taken. Masks are sparse lists of token ids; nothing of size `[batch, vocab]` is ever
-//! written.
+//! A [`LogitProcessor`] belongs to a tokenizer. A [`Constraint`] belongs to one molecule and is shared by all its generations. A
+//! [`State`] belongs to one row of a batch. The decode loop asks for the [`Mask`] of a state, samples under it, and advances the
+//! state by the sampled token. Masks are sparse lists of token ids; no mask of shape `[batch, vocab]` is ever written.
 //!
-//! - `position` holds the users' position templates, as their variants 2.1 to 4.3 do it; `vocabulary` the sets of tokens
-//!   that they block, `template` the tokenised skeleton, [`Placeholder`] what is in its blocks.
-//! - `truncating` ends a block when its coordinate is complete.
-//! - [`automaton`] allows canonical tokens of legal texts and nothing else; [`grammar`] writes it for other engines.
-//! - [`strip_junk`] repairs numbers afterwards; [`TextClass`] says what a token is about.
+//! - `position` holds the users' position templates, in their variants 2.1 to 4.3. `vocabulary` holds the sets of tokens that they
+//!   block, `template` the tokenised skeleton, and [`Placeholder`] the content of its blocks.
+//! - `truncating` ends a block as soon as its coordinate is complete.
+//! - [`automaton`] allows exactly the canonical tokens of legal texts. [`grammar`] writes it for other engines.
+//! - [`strip_junk`] repairs numbers after generation. [`TextClass`] tells which part of a text a token belongs to.
 
 pub mod automaton;
 pub mod grammar;
@@ -30,25 +29,25 @@ pub use processor::{LogitProcessor, ProcessorKind, Specials};
 pub use template::{Slot, Template};
 pub use text_class::{TextClass, byte_classes, token_class};
 
-/// Where one row stands. Its meaning is the constraint's own.
+/// The state of one row. Its meaning depends on the constraint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct State {
-    /// Tokens written, or the copy segment.
+    /// The number of tokens written, or the index of the copy segment.
     pub at: u32,
-    /// State inside the coordinate grammar.
+    /// The state inside the coordinate grammar.
     pub inner: u32,
 }
 
-/// What a device can follow texts by, without asking the host.
+/// The rule by which a device can follow texts without asking the host.
 pub enum DeviceRule<'c> {
     /// The tables of an automaton.
     Automaton(&'c automaton::MoleculeAutomaton),
-    /// Every token is allowed always.
+    /// Every token is always allowed.
     Any {
-        /// Ends the text.
+        /// The token that ends the text.
         eos: u32,
     },
-    /// Nothing: masks come from the host.
+    /// No rule: masks come from the host.
     Host,
 }
 
@@ -57,18 +56,18 @@ pub trait Constraint: Send + Sync {
     /// The state after the prompt.
     fn start(&self) -> State;
 
-    /// What may come next.
+    /// The tokens that may come next.
     fn mask(&self, state: &State) -> Mask<'_>;
 
     /// The state after `token`, which the mask of `state` allowed.
     fn advance(&self, state: &mut State, token: u32);
 
-    /// Appends the tokens that are forced from `state` on, whatever is sampled: they can be fed in one forward pass.
+    /// Appends the tokens that are forced from `state` on, whatever is sampled. They can be fed in one forward pass.
     fn forced_run(&self, state: &State, run: &mut Vec<u32>) {
         let mut state = *state;
         while let Mask::Forced(token) = self.mask(&state) {
             run.push(token);
-            // A state that is over forces EOS again and again, so the run ends with the first.
+            // A finished state forces EOS forever, so the run ends with the first one.
             if self.is_over(&state, token) {
                 break;
             }
@@ -79,16 +78,17 @@ pub trait Constraint: Send + Sync {
     /// Whether `token`, taken in `state`, ends the text (EOS).
     fn is_over(&self, state: &State, token: u32) -> bool;
 
-    /// Whether [`Constraint::observe`] wants the most likely token of the unmasked logits before each mask.
+    /// Whether [`Constraint::observe`] must receive the most likely token of the unmasked logits before each mask.
     fn wants_argmax(&self) -> bool {
         false
     }
 
-    /// What a device can follow it by.
+    /// The rule by which a device can follow this constraint.
     fn device_rule(&self) -> DeviceRule<'_> {
         DeviceRule::Host
     }
 
-    /// Learns the most likely token of the unmasked logits; called before [`Constraint::mask`] where wanted.
+    /// Receives the most likely token of the unmasked logits. It is called before [`Constraint::mask`] if
+    /// [`Constraint::wants_argmax`].
     fn observe(&self, _state: &mut State, _argmax: u32) {}
 }

@@ -1,4 +1,4 @@
-//! What a position template holds in place of coordinates.
+//! The text that a position template holds in place of coordinates.
 
 use crate::encoding::{Encoding, Precision, TrailingZeros};
 use crate::error::{Error, Result};
@@ -12,7 +12,7 @@ pub const USUAL_PLACEHOLDER: &str = "0.0000,0.0000,0.0000";
 /// The placeholder of the users' versions 3.9 to 4.3, the newest that they have published.
 pub const THEIR_PLACEHOLDER: &str = "0.000,0.000,0.000";
 
-/// A placeholder that a person gave, as an encoding is written. The usual one of decimals stands for the zeros of any encoding.
+/// A placeholder given by a person, converted to the encoding. The usual decimal placeholder stands for the zeros of any encoding.
 pub fn as_written(text: &str, encoding: Encoding) -> String {
     if !encoding.is_decimal() && text == USUAL_PLACEHOLDER {
         return some_numbers(encoding);
@@ -20,26 +20,26 @@ pub fn as_written(text: &str, encoding: Encoding) -> String {
     text.replace(',', encoding.separator())
 }
 
-/// The numbers of some slot of an encoding.
+/// The numbers of an example slot of an encoding: all zero.
 fn some_numbers(encoding: Encoding) -> String {
     let mut zeros = String::new();
     encoding.write_numbers(&[0; 3], &mut zeros);
     zeros
 }
 
-/// The inside of the blocks of a template: one for all, or one per class of block.
+/// The content of the blocks of a template: one text for all, or one per class of block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placeholder {
     partition: Option<Partition>,
-    /// By class; one if there are no classes.
+    /// By class; a single entry if there are no classes.
     by_class: Vec<String>,
 }
 
 impl Placeholder {
-    /// Whether every one is the inside of a slot of an encoding; of decimals any three numbers are.
+    /// Checks that every placeholder is the content of a slot of an encoding. For decimals any three numbers are accepted.
     ///
     /// # Errors
-    /// What is wrong with the first that is none.
+    /// The problem with the first placeholder that is not.
     pub fn check(&self, encoding: Encoding) -> Result<()> {
         let wrong = |text: &String| {
             encoding.parse_numbers(text.as_bytes(), false).err().map(|problem| (text.clone(), problem))
@@ -54,19 +54,19 @@ impl Placeholder {
         }
     }
 
-    /// The same in every block: three numbers, without brackets.
+    /// The same placeholder in every block: three numbers, without brackets.
     ///
     /// # Errors
-    /// If it is not three numbers.
+    /// If the text is neither three numbers nor only digits.
     pub fn new(text: &str) -> Result<Self> {
         Ok(Placeholder { partition: None, by_class: vec![checked(text)?] })
     }
 
-    /// One per class of block, as `drift fit` reports them: class labels and their placeholders. Blocks of a class
+    /// A placeholder per class of block, as `drift fit` reports them: pairs of a class label and its placeholder. Blocks of a class
     /// that is not listed get `otherwise`.
     ///
     /// # Errors
-    /// If the partition has no such class, or a placeholder is not three numbers.
+    /// If the partition has no such class, or a placeholder is neither three numbers nor only digits.
     pub fn per_class(partition: Partition, classes: &[(&str, &str)], otherwise: &str) -> Result<Self> {
         let labels = partition.labels();
         let mut by_class = vec![checked(otherwise)?; labels.len()];
@@ -80,17 +80,17 @@ impl Placeholder {
         Ok(Placeholder { partition: Some(partition), by_class })
     }
 
-    /// The skeleton with its slots filled, as an encoding writes them.
+    /// The skeleton with its slots filled, as the encoding writes them.
     pub fn fill(&self, skeleton: &str, encoding: Encoding) -> String {
         let mut classes = Vec::new();
         if let Some(partition) = self.partition {
             partition.classes(skeleton, &mut classes);
         }
-        // `[C]<>` has 5 bytes, and filled with a usual placeholder 25.
+        // `[C]<>` has 5 bytes; filled with a usual placeholder it has 25.
         let mut out = String::with_capacity(skeleton.len() * 5);
         for (block, piece) in placed(skeleton, encoding.slots()).split("<>").enumerate() {
             if block > 0 {
-                // Without a partition every block is of the one class.
+                // Without a partition, all blocks belong to one class.
                 let class = classes.get(block - 1).map_or(0, |class| usize::from(*class));
                 out.extend([encoding.open(), &self.by_class[class], encoding.close()]);
             }
@@ -109,8 +109,8 @@ impl std::fmt::Display for Placeholder {
     }
 }
 
-/// A template's numbers may have other decimals than the model's. Whether digits alone are numbers of the model's encoding is
-/// for the processor to say.
+/// The numbers of a template may have other decimals than those of the model. For a placeholder of only digits, the processor
+/// decides whether it fits the model's encoding.
 fn checked(text: &str) -> Result<String> {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Ok(text.to_owned());

@@ -1,5 +1,5 @@
-//! Position templates: the users' logit processors. The position since the prompt's end indexes the template; COPY
-//! forces its token, FREE masks part of the vocabulary, past the end EOS is forced.
+//! Position templates: the users' logit processors. The position since the end of the prompt indexes the template. COPY forces its
+//! token, FREE masks part of the vocabulary, and past the end EOS is forced.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ impl Set {
         match self {
             Set::Only(legal) => Set::Only(legal.iter().copied().filter(|id| !ids.contains(id)).collect()),
             Set::Except(blocked) => {
-                // A mask is searched by halves, so its ids ascend and occur once.
+                // Masks are searched by bisection, so ids must ascend and be distinct.
                 let all: BTreeSet<u32> = blocked.iter().chain(ids).copied().collect();
                 Set::Except(all.into_iter().collect())
             }
@@ -39,17 +39,17 @@ impl Set {
     }
 }
 
-/// What FREE positions allow under one variant: a function of the vocabulary, shared by all molecules.
+/// The legal tokens at FREE positions under one variant: a function of the vocabulary, shared by all molecules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FreeSets {
-    /// How many FREE positions before `>` are restricted further.
+    /// The number of FREE positions before `>` that are restricted further.
     pub lookahead: usize,
-    /// By first position, and by lookahead: `sets[first][before_close]`.
+    /// Indexed by whether the position is the first of its run, and by whether the close is near: `sets[first][before_close]`.
     sets: [[Set; 2]; 2],
 }
 
 impl FreeSets {
-    /// The sets of a variant; none for those without position templates.
+    /// The sets of a variant; `None` for processors without position templates.
     ///
     /// # Errors
     /// If the tokenizer cannot encode a tag.
@@ -66,7 +66,7 @@ impl FreeSets {
             ids.extend(specials.all());
             Ok(Set::Except(ids.into_iter().collect()))
         };
-        // Lookaheads and blocked characters are those of the users' own versions, whose masks these have to equal.
+        // Lookaheads and blocked characters match the users' own versions, whose masks must be reproduced.
         let (lookahead, base) = match kind {
             ProcessorKind::None | ProcessorKind::Automaton => return Ok(None),
             ProcessorKind::Generic => (1, blocked(&['<', '>'])?),
@@ -77,11 +77,11 @@ impl FreeSets {
                 (2, Set::Only(vocabulary.ids(is_well_formed)))
             }
         };
-        // No block ends in a comma or a sign. Version 2.1 does not know `.,` and `,.`.
+        // No block ends in a comma or a sign. Version 2.1 does not include `.,` and `,.`.
         let trailing = vocabulary.ids(|token| {
             is_separator(token) || (kind != ProcessorKind::Generic && matches!(token, ".," | ",."))
         });
-        // Only the allowlist keeps a block from beginning with a comma, as the users' code has it.
+        // As in the users' code, only the allowlist keeps a block from beginning with a comma.
         let commas = match kind {
             ProcessorKind::Allowlist | ProcessorKind::Truncating => vocabulary.ids(is_comma),
             _ => Vec::new(),
@@ -97,7 +97,7 @@ impl FreeSets {
     }
 }
 
-/// The position template of one molecule. `State::at` is the position; `State::inner` is not used.
+/// The position template of one molecule. `State::at` is the position; `State::inner` is unused.
 pub(super) struct PositionTemplate {
     pub(super) template: Template,
     pub(super) sets: Arc<FreeSets>,

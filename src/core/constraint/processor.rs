@@ -1,4 +1,4 @@
-//! The one way to make a constraint: a kind and a tokenizer give a processor, a processor and a skeleton a constraint.
+//! Builds constraints: a kind and a tokenizer give a processor, a processor and a skeleton give a constraint.
 
 use std::sync::Arc;
 
@@ -17,25 +17,25 @@ use crate::parameter;
 use crate::text::skeleton::{Spelling, spelling_conflict};
 use crate::tokenizer::Tokenizer;
 
-/// Which logit processor.
+/// The kind of logit processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProcessorKind {
-    /// No processor: everything is allowed.
+    /// No processor: every token is allowed.
     None,
     /// The users' 2.1: FREE positions block brackets and tags.
     Generic,
-    /// The users' Qwen 3.8: as generic, without malformed pieces of numbers; lookahead 4.
+    /// The users' Qwen 3.8: like generic, but also without malformed pieces of numbers; lookahead 4.
     Qwen38,
-    /// The users' Qwen 3.9: as 3.8, with lookahead 2.
+    /// The users' Qwen 3.9: like 3.8, with lookahead 2.
     Qwen39,
-    /// The users' Qwen 4.0: as 3.9, without any token that holds one of `[ ] @ +`.
+    /// The users' Qwen 4.0: like 3.9, but also without any token that contains one of `[ ] @ +`.
     Targeted,
-    /// The users' Qwen 4.3: well-formed pieces of numbers and nothing else.
+    /// The users' Qwen 4.3: only well-formed pieces of numbers.
     Allowlist,
-    /// The users' proposal: as the allowlist, but a complete coordinate ends its block at once.
+    /// The users' proposal: like the allowlist, but a complete coordinate ends its block at once.
     Truncating,
-    /// Legal texts in canonical tokens and nothing else.
+    /// Exactly the legal texts in canonical tokens.
     Automaton,
 }
 
@@ -52,7 +52,7 @@ impl ProcessorKind {
         ProcessorKind::Automaton,
     ];
 
-    /// As it is written on the command line and in records.
+    /// Its name on the command line and in records.
     pub fn name(self) -> &'static str {
         match self {
             ProcessorKind::None => "none",
@@ -93,17 +93,17 @@ impl std::str::FromStr for ProcessorKind {
     }
 }
 
-/// The special tokens that a processor has to know.
+/// The special tokens that a processor needs to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Specials {
-    /// Ends the text.
+    /// The token that ends the text.
     pub eos: u32,
-    /// BOS, PAD and other ends: blocked in FREE positions.
+    /// BOS, PAD and other end tokens, which are blocked in FREE positions.
     pub others: Vec<u32>,
 }
 
 impl Specials {
-    /// EOS and the others.
+    /// EOS and all others.
     pub fn all(&self) -> impl Iterator<Item = u32> + '_ {
         self.others.iter().copied().chain([self.eos])
     }
@@ -115,8 +115,8 @@ impl From<u32> for Specials {
     }
 }
 
-/// A logit processor for one tokenizer, dialect and placeholder; makes the constraints of molecules, on any thread. It owns what
-/// it needs, the tokenizer too, so that it can live anywhere.
+/// A logit processor for one tokenizer, dialect and placeholder. It makes the constraints of molecules, on any thread. It owns all
+/// its data, including the tokenizer, so it has no lifetime.
 pub struct LogitProcessor {
     kind: ProcessorKind,
     tokenizer: Arc<Tokenizer>,
@@ -127,7 +127,7 @@ pub struct LogitProcessor {
     way: Way,
 }
 
-/// What is shared by all molecules.
+/// The data that all molecules share.
 enum Way {
     None,
     Position(Arc<FreeSets>, Placeholder),
@@ -136,11 +136,11 @@ enum Way {
 }
 
 impl LogitProcessor {
-    /// Prepares a processor. `placeholder` is for the kinds that take one.
+    /// Prepares a processor. `placeholder` is used only by the kinds that take one.
     ///
     /// # Errors
-    /// If a kind that takes a placeholder has none, an id is not in the vocabulary, or the tokenizer is none that the
-    /// automaton can be proved for.
+    /// If a kind that takes a placeholder has none or an unsuitable one, a tag cannot be encoded, or the automaton cannot be proved
+    /// for this tokenizer.
     pub fn new(
         kind: ProcessorKind,
         tokenizer: impl Into<Arc<Tokenizer>>,
@@ -149,7 +149,7 @@ impl LogitProcessor {
         specials: impl Into<Specials>,
     ) -> Result<Self> {
         let (tokenizer, specials) = (tokenizer.into(), specials.into());
-        // Looked at only for the kinds that take one: the others ignore what is given.
+        // Evaluated only for kinds that take a placeholder; the others ignore it.
         let placeholder = || {
             let problem = format!("the processor `{}` needs one", kind.name());
             let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
@@ -162,7 +162,7 @@ impl LogitProcessor {
             (ProcessorKind::Automaton, _) => {
                 Way::Automaton(Box::new(AutomatonProcessor::new(tokenizer.clone(), dialect, specials.eos)?))
             }
-            // Beside the automaton only `none` has no sets.
+            // Besides the automaton, only `none` has no sets.
             (_, None) => Way::None,
             (ProcessorKind::Truncating, Some(sets)) => {
                 let numbers = Arc::new(NumberTokens::from_tokenizer(&tokenizer));
@@ -174,7 +174,7 @@ impl LogitProcessor {
         Ok(LogitProcessor { kind, tokenizer, dialect, eos, spelling: None, form, way })
     }
 
-    /// This processor for answers of several conformers, or behind a prompt that opens the first.
+    /// This processor for answers with several conformers, or behind a prompt that opens the first one.
     #[must_use]
     pub fn answering(mut self, form: AnswerForm) -> Self {
         self.form = form;
@@ -184,18 +184,18 @@ impl LogitProcessor {
         self
     }
 
-    /// Refuses skeletons that are not spelled as the corpus is, which the model never saw.
+    /// Refuses skeletons that are spelled differently from the corpus, because the model never saw their spelling.
     pub fn spelled_as(mut self, corpus: Spelling) -> Self {
         self.spelling = Some(corpus);
         self
     }
 
-    /// Which processor it is.
+    /// The kind of this processor.
     pub fn kind(&self) -> ProcessorKind {
         self.kind
     }
 
-    /// The automaton, if that is what it is.
+    /// The automaton, if the processor is one.
     pub fn automaton(&self) -> Option<&AutomatonProcessor> {
         match &self.way {
             Way::Automaton(processor) => Some(processor),
@@ -203,18 +203,18 @@ impl LogitProcessor {
         }
     }
 
-    /// The constraint of one molecule, given its skeleton as [`crate::text::skeleton::from_smiles`] writes it.
+    /// The constraint of one molecule, given its skeleton as written by [`crate::text::skeleton::from_smiles`].
     ///
     /// # Errors
-    /// If the skeleton is none, is spelled unlike the corpus, or its text cannot be tokenised as the processor needs.
+    /// If the text is not a skeleton, is spelled differently from the corpus, or cannot be tokenised as the processor needs.
     pub fn constraint(&self, skeleton: &str) -> Result<Arc<dyn Constraint>> {
         if let Some(conflict) =
             self.spelling.and_then(|c| spelling_conflict(Spelling::from_skeleton(skeleton), c))
         {
+            // The model never saw another spelling, so its texts would be judged for a fault of the prompt.
             let remedy = "write the skeleton with the program that wrote the training text";
             return Err(Error::input(crate::error::excerpt(skeleton.as_bytes()), conflict, remedy));
         }
-        // The model never saw another spelling, so its texts would be judged for the prompt's fault.
         let eos = self.eos;
         let template = |sets: &FreeSets, placeholder| {
             let answer = (self.dialect, self.form);

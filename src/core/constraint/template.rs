@@ -7,24 +7,25 @@ use crate::error::{Error, Result};
 use crate::text::{CONFORMER_OPEN, tagged};
 use crate::tokenizer::{TokenRole, Tokenizer};
 
-/// What a position template does at one position.
+/// The action of a position template at one position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slot {
     /// Forces this token.
     Copy(u32),
     /// Leaves the choice to the model, under a mask.
     Free {
-        /// Whether the position before is COPY.
+        /// Whether the previous position is COPY, or there is none.
         first: bool,
-        /// Whether the next COPY token is at most the lookahead away and holds a `>`.
+        /// Whether the next COPY token is at most the lookahead away and contains the closing `>`.
         before_close: bool,
     },
 }
 
-/// The template of one molecule. Position 0 is the first token after the prompt: of `[CONFORMER]`, unless the prompt ends in that.
+/// The template of one molecule. Position 0 is the first token behind the prompt: that of `[CONFORMER]`, unless the prompt ends
+/// with this tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
-    /// By position.
+    /// The action at each position.
     pub slots: Vec<Slot>,
 }
 
@@ -32,7 +33,7 @@ impl Template {
     /// Tokenises a skeleton with its placeholders, once for each conformer of an answer.
     ///
     /// # Errors
-    /// If the text cannot be encoded, or a token holds both a bracket and digits, so that it is neither FREE nor COPY.
+    /// If the text cannot be encoded, or a token contains both a bracket and digits, so that it can be neither FREE nor COPY.
     pub fn new(
         tokenizer: &Tokenizer,
         placeholder: &Placeholder,
@@ -43,7 +44,7 @@ impl Template {
         let text = tagged(&placeholder.fill(skeleton, encoding)).repeat(form.conformers.max(1));
         let mut tokens = tokenizer.answer_tokens_of(&text, encoding)?;
         if form.opened {
-            // The prompt holds this tag already.
+            // The prompt contains this tag already.
             tokens.retain(|token| token.end > CONFORMER_OPEN.len());
         }
         let blocks = encoding.slot_ranges(&text);
@@ -53,7 +54,7 @@ impl Template {
                 start < end && text[start..end].contains(|c: char| c.is_ascii_digit())
             })
         };
-        // A token of one byte lies on one side of every border.
+        // A token of one byte cannot cross a border.
         for token in tokens.iter().filter(|token| token.class == TokenRole::Copy && token.text.len() > 1) {
             if mixes(token.start, token.end) {
                 let problem = format!(
@@ -65,7 +66,7 @@ impl Template {
                 return Err(Error::input(&tokenizer.name, problem, remedy));
             }
         }
-        // A slot that nothing closes ends before the next atom.
+        // A slot without a closing character ends before the next atom.
         let closes = encoding.close().chars().next().unwrap_or('[');
         let free: Vec<bool> = tokens.iter().map(|token| token.class == TokenRole::Free).collect();
         let slots = tokens.iter().enumerate().map(|(at, token)| {
@@ -82,7 +83,7 @@ impl Template {
         Ok(Template { slots: slots.collect() })
     }
 
-    /// This template for a model whose texts end in its last token: EOS is then written once, not twice.
+    /// This template for a model whose texts end with the template's last token, so that EOS is not written twice.
     #[must_use]
     pub fn ending_in(mut self, eos: u32) -> Self {
         if self.slots.last() == Some(&Slot::Copy(eos)) {
@@ -91,7 +92,7 @@ impl Template {
         self
     }
 
-    /// The position of the next COPY slot from `at` on; the end if there is none.
+    /// The position of the next COPY slot from `at` on, or the end if there is none.
     pub fn next_copy(&self, at: usize) -> usize {
         let from = at.min(self.slots.len());
         let copy = self.slots[from..].iter().position(|slot| matches!(slot, Slot::Copy(_)));

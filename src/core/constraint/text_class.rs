@@ -1,4 +1,5 @@
-//! What a token of an answer says: an atom, a bond, a number, or only brackets. For logging the probability of each.
+//! The part of an answer that a token belongs to: an atom, a bond, a number, or only brackets. Used to log the probability of each
+//! part.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,15 +7,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TextClass {
-    /// `[`, `]`, `<`, `>` and nothing else.
+    /// Only `[`, `]`, `<` and `>`.
     Bracket,
     /// Bonds, branches, ring digits and dots.
     Bond,
-    /// What stands between `[` and `]`.
+    /// The text between `[` and `]`.
     Atom,
-    /// What stands between `<` and `>`, signs and commas too.
+    /// The text between `<` and `>`, signs and commas included.
     Number,
-    /// `[CONFORMER]` or `[/CONFORMER]`, EOS, or anything outside them.
+    /// `[CONFORMER]` or `[/CONFORMER]`, EOS, or text outside of both tags.
     Tag,
 }
 
@@ -23,7 +24,7 @@ impl TextClass {
     pub const ALL: [TextClass; 5] =
         [TextClass::Bracket, TextClass::Bond, TextClass::Atom, TextClass::Number, TextClass::Tag];
 
-    /// As it is written in reports.
+    /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {
             TextClass::Bracket => "bracket",
@@ -42,7 +43,7 @@ pub fn byte_classes(text: &str) -> Vec<TextClass> {
     let mut inside = TextClass::Bond;
     while let Some(&byte) = bytes.get(classes.len()) {
         let rest = &text.as_bytes()[classes.len()..];
-        // A tag stands outside of brackets and blocks alone.
+        // A tag is recognised only outside of brackets and blocks.
         let tag = [crate::text::CONFORMER_OPEN, crate::text::CONFORMER_CLOSE]
             .into_iter()
             .find(|tag| inside == TextClass::Bond && rest.starts_with(tag.as_bytes()));
@@ -54,7 +55,7 @@ pub fn byte_classes(text: &str) -> Vec<TextClass> {
             (TextClass::Bond, b'[') => (TextClass::Bracket, TextClass::Atom),
             (TextClass::Bond, b'<') => (TextClass::Bracket, TextClass::Number),
             (TextClass::Atom, b']') | (TextClass::Number, b'>') => (TextClass::Bracket, TextClass::Bond),
-            // Generated text may close what it did not open.
+            // Generated text may contain unmatched closing brackets.
             (TextClass::Bond, b']' | b'>') => (TextClass::Bracket, TextClass::Bond),
             _ => (inside, inside),
         };
@@ -64,11 +65,10 @@ pub fn byte_classes(text: &str) -> Vec<TextClass> {
     classes
 }
 
-/// The class of a token that covers `range` of an answer: the class of most weight among its bytes, where tag weighs
-/// more than number, number more than atom, atom more than bond, bond more than bracket. So `]<-`, which decides a
-/// sign, is a number, and `>[` a bracket.
+/// The class of a token that covers `range` of an answer: the highest class among its bytes, in the order tag, number, atom, bond,
+/// bracket. So `]<-`, which decides a sign, is a number, and `>[` is a bracket.
 pub fn token_class(bytes: &[TextClass], range: std::ops::Range<usize>) -> TextClass {
-    // EOS covers no byte, and is a tag.
+    // EOS covers no byte and counts as a tag.
     bytes.get(range).and_then(|bytes| bytes.iter().max()).copied().unwrap_or(TextClass::Tag)
 }
 

@@ -1,9 +1,9 @@
-//! The truncating processor, which the users proposed and did not build: as the allowlist, but once a coordinate is
-//! complete, what follows the block is forced at once instead of the junk slots that are left.
+//! The truncating processor, which the users proposed but did not build. It works like the allowlist, but once a coordinate is
+//! complete, the text behind the block is forced at once, without filling the remaining slots with junk.
 //!
-//! Fixed dialect: complete is a third number with all its decimals. Stripped: the third number has a digit, and the model
-//! itself, unmasked, would most likely not write on. A block that is not complete when its slots run out is cut off, as
-//! in every position template.
+//! In the fixed dialect, a coordinate is complete when the third number has all its decimals. In the stripped dialect, it is
+//! complete when the third number has a digit and the model's most likely unmasked token does not continue a number. A block that
+//! is incomplete when its slots run out is cut off, as in every position template.
 
 use std::sync::Arc;
 
@@ -15,17 +15,17 @@ use super::{Constraint, State};
 use crate::encoding::Encoding;
 use crate::encoding::block;
 
-/// How far a block has come; packed into [`State::inner`].
+/// The progress of a block, packed into [`State::inner`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Progress {
     block: block::Progress,
-    /// Whether the model would not write on, as [`Constraint::observe`] saw last.
+    /// Whether the model would stop writing the number, according to the last call of [`Constraint::observe`].
     stops: bool,
 }
 
 impl Progress {
     fn of(state: &State) -> Self {
-        // Bits 0 and 1 hold the separators, 2 the digit, 3 to 5 the point, 6 whether the model would stop.
+        // Bits 0 and 1 hold the separators, bit 2 the digit, bits 3 to 5 the point, and bit 6 whether the model would stop.
         let bits = state.inner;
         let block = block::Progress { separators: bits & 3, digit: bits & 4 != 0, point: bits >> 3 & 7 };
         Progress { block, stops: bits & 64 != 0 }
@@ -52,7 +52,7 @@ pub(super) struct Truncating {
 }
 
 impl Truncating {
-    /// The position that is written next: behind the block if that is complete.
+    /// The next position to write: the one behind the block if the block is complete.
     fn position(&self, state: &State) -> usize {
         let at = state.at as usize;
         let free = matches!(self.template.slots.get(at), Some(Slot::Free { .. }));
@@ -76,7 +76,7 @@ impl Constraint for Truncating {
     fn advance(&self, state: &mut State, token: u32) {
         let at = self.position(state);
         let mut progress = Progress::default();
-        // Behind a COPY token a block begins anew, and `stops` is of one position alone.
+        // A block begins anew behind a COPY token, and `stops` is valid for one position only.
         if let Some(Slot::Free { .. }) = self.template.slots.get(at) {
             progress.block = Progress::of(state).block;
             progress.block.write(self.numbers.text(token), self.dialect.separator());
@@ -89,7 +89,7 @@ impl Constraint for Truncating {
     }
 
     fn wants_argmax(&self) -> bool {
-        // A number of the fixed dialect is complete by its decimals; of a stripped one only the model knows.
+        // The number of decimals shows when a fixed number is complete. For a stripped number, only the model knows.
         self.dialect.is_stripped()
     }
 

@@ -1,4 +1,4 @@
-//! Sets of token ids that logit processors are made of: functions of the vocabulary's strings alone.
+//! Sets of token ids for logit processors. They depend only on the strings of the vocabulary.
 
 use std::collections::BTreeSet;
 
@@ -9,20 +9,20 @@ use crate::tokenizer::Tokenizer;
 /// The characters of a block.
 const NUMBER_CHARACTERS: &str = "0123456789.,-";
 
-/// Pairs that no block holds; a doubled `.`, `,` or `-` is none either.
+/// Pairs of characters that occur in no block.
 const MALFORMED: [&str; 7] = ["..", "--", ",,", ".,", ",.", ".-", "-,"];
 
-/// The strings of a vocabulary, added tokens too, by id.
+/// The strings of a vocabulary, added tokens included, sorted by id.
 pub struct Vocabulary {
     tokens: Vec<(u32, String)>,
 }
 
 impl Vocabulary {
-    /// The vocabulary of a tokenizer, strings in the alphabet of its model (ASCII stands for itself).
+    /// The vocabulary of a tokenizer. Strings are in the alphabet of its model, in which ASCII stands for itself.
     pub fn from_tokenizer(tokenizer: &Tokenizer) -> Self {
         let mut tokens: Vec<(u32, String)> =
             tokenizer.vocabulary().into_iter().map(|(token, id)| (id, token)).collect();
-        // By id: masks are sorted lists, and a hash map has no order.
+        // Sorted by id: masks are sorted lists, and a hash map has no order.
         tokens.sort_unstable();
         Vocabulary { tokens }
     }
@@ -35,13 +35,13 @@ impl Vocabulary {
         ids
     }
 
-    /// Tokens that hold one of `characters`.
+    /// The ids of tokens that contain one of `characters`.
     pub fn holding(&self, characters: &[char]) -> Vec<u32> {
         self.ids(|token| token.contains(characters))
     }
 }
 
-/// The tokens of a block's characters, with their texts.
+/// The tokens that consist only of characters of a block, with their texts.
 pub struct NumberTokens {
     /// Sorted.
     ids: Vec<u32>,
@@ -49,45 +49,45 @@ pub struct NumberTokens {
 }
 
 impl NumberTokens {
-    /// The tokens of a tokenizer that are made of a block's characters alone.
+    /// The tokens of a tokenizer that consist only of characters of a block.
     pub fn from_tokenizer(tokenizer: &Tokenizer) -> Self {
         let tokens = Vocabulary::from_tokenizer(tokenizer).tokens;
         let (ids, texts) = tokens.into_iter().filter(|(_, token)| is_number_token(token)).unzip();
         NumberTokens { ids, texts }
     }
 
-    /// Whether a token is made of a block's characters alone.
+    /// Whether a token consists only of characters of a block.
     pub fn contains(&self, id: u32) -> bool {
         self.ids.binary_search(&id).is_ok()
     }
 
-    /// Its text; empty for other tokens.
+    /// The text of a token; empty for other tokens.
     pub fn text(&self, id: u32) -> &str {
         self.ids.binary_search(&id).map_or("", |at| &self.texts[at])
     }
 }
 
-/// Whether a token is made of the characters of a block alone.
+/// Whether a token consists only of characters of a block.
 pub fn is_number_token(token: &str) -> bool {
     !token.is_empty() && token.chars().all(|c| NUMBER_CHARACTERS.contains(c))
 }
 
-/// Whether a token of a block's characters holds none of the pairs that no block holds.
+/// Whether a token consists only of characters of a block and contains no pair that occurs in no block.
 pub fn is_well_formed(token: &str) -> bool {
     is_number_token(token) && !MALFORMED.iter().any(|pair| token.contains(pair))
 }
 
-/// Whether a token is made of `,` and `-` alone.
+/// Whether a token consists only of `,` and `-`.
 pub fn is_separator(token: &str) -> bool {
     !token.is_empty() && token.chars().all(|c| matches!(c, ',' | '-'))
 }
 
-/// Whether a token is made of `,` alone.
+/// Whether a token consists only of `,`.
 pub fn is_comma(token: &str) -> bool {
     !token.is_empty() && token.chars().all(|c| c == ',')
 }
 
-/// The ids of the four tags: a tag that is not a token of its own counts with all its tokens, as the users' code has it.
+/// The ids of the four tags. If a tag is not a single token, all its tokens count, as in the users' code.
 ///
 /// # Errors
 /// If the tokenizer cannot encode a tag.

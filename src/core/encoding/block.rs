@@ -1,19 +1,18 @@
-//! Slots as text: their numbers parsed and written, whole and in part.
+//! Slots as text: parsing and writing their numbers, also of incomplete slots.
 
 use super::Encoding;
 use super::decimal::{Fixed, Written};
 use super::decimal_text::{NumberError, ParsedNumber, scan_prefix};
 use super::definition::{Definition, NumberFormat, Slots};
 
-/// Whether a text is three numbers `-?digits[.[digits]]` and nothing else: what replay takes for a block that can be
-/// read.
+/// Whether a text consists of exactly three numbers `-?digits[.[digits]]`. Replay counts such a block as readable.
 pub fn is_three_numbers(text: &str, separator: &str) -> bool {
     let mut parts = text.split(separator);
     let numbers = parts.by_ref().take(3).filter(|part| scan_prefix(part.as_bytes()).is_number()).count();
     numbers == 3 && parts.next().is_none()
 }
 
-/// What is wrong inside a slot.
+/// The problem with the content of a slot.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BlockError {
     /// It does not hold three numbers.
@@ -22,30 +21,30 @@ pub enum BlockError {
     /// It does not hold the one number that it should.
     #[error("slot contains {0} numbers, not one")]
     NotOne(usize),
-    /// It ends before its numbers do.
+    /// It ends before all digits of its numbers.
     #[error("slot ends after {0} of {1} digits")]
     Short(usize, usize),
-    /// A number that is not one.
+    /// One of its numbers is malformed.
     #[error("number {0}: {1}")]
     Number(String, NumberError),
 }
 
-/// The values of a slot's text, and which convention for trailing zeros it agrees with.
+/// The values of a slot's text, and the conventions for trailing zeros that it agrees with.
 pub type ParsedSlot = ([Fixed; 3], Written);
 
 impl Encoding {
-    /// Parses what stands inside of a slot. Of a slot of one number the other two values are zero; of decimals both conventions for
-    /// trailing zeros are taken, and `cut` drops decimals beyond the last.
+    /// Parses the content of a slot. In a slot with one number, the other two values are zero. Decimals may follow either
+    /// convention for trailing zeros; with `cut`, excess decimals are dropped.
     ///
     /// # Errors
-    /// The number at fault, or how many there are.
+    /// The malformed number, or the wrong count of numbers.
     pub fn parse_numbers(self, inside: &[u8], cut: bool) -> Result<ParsedSlot, BlockError> {
         let mut values = [0; 3];
         let mut written = Written::ANY;
         let mut count = 0;
         let number = self.number();
         let mut take = |part: &[u8]| {
-            // Numbers beyond the last are only counted: how many there are is the error.
+            // Excess numbers are only counted, for the error.
             if count < self.numbers() {
                 let parsed = match number {
                     NumberFormat::Decimal { precision, .. } => ParsedNumber::parse(part, *precision, cut),
@@ -60,7 +59,7 @@ impl Encoding {
         };
         match self.separator().as_bytes() {
             [] if self.numbers() == 1 => take(inside)?,
-            // Where nothing separates numbers all have one width.
+            // Without separators, all numbers have the same width.
             [] => inside.chunks(self.width().max(1)).try_for_each(take)?,
             [separator] => inside.split(|byte| byte == separator).try_for_each(take)?,
             separator => {
@@ -79,19 +78,19 @@ impl Encoding {
         }
     }
 
-    /// Whether its slots stand as `<a,b,c>` behind atoms; of decimals also as `<a b c>`.
+    /// Whether slots stand behind atoms as `<a,b,c>`; for decimals also as `<a b c>`.
     pub fn is_bracketed(self) -> bool {
         let between = self.separator() == "," || (self.is_decimal() && self.separator() == " ");
         let around = (self.open(), self.close(), self.numbers()) == ("<", ">", 3);
         between && around && self.slots() == Slots::Atoms
     }
 
-    /// Whether it is one of decimals between `<` and `>`: what texts are taken for that say nothing of their encoding.
+    /// Whether it writes decimals between `<` and `>`. Texts that do not state their encoding are assumed to be of this kind.
     pub fn is_decimal_blocks(self) -> bool {
         self.is_decimal() && self.is_bracketed()
     }
 
-    /// The same numbers between `<` and `>` behind atoms, with commas between them; itself where they stand so.
+    /// The same numbers between `<` and `>` behind atoms, separated by commas; unchanged if slots already look like this.
     pub fn bracketed(self) -> Self {
         if self.is_bracketed() {
             return self;
@@ -107,11 +106,11 @@ impl Encoding {
             close: ">".into(),
             ..self.0.clone()
         };
-        // Brackets and commas hold any number; itself if they should not.
+        // Brackets and commas work for any numbers; otherwise the encoding stays unchanged.
         Encoding::new(definition).unwrap_or(self)
     }
 
-    /// Appends the numbers of a slot, without what opens and closes it: `x,y,z`.
+    /// Appends the numbers of a slot, without its opening and closing characters: `x,y,z`.
     pub fn write_numbers(self, values: &[Fixed; 3], out: &mut String) {
         for (axis, &value) in values[..self.numbers()].iter().enumerate() {
             if axis > 0 {
@@ -128,8 +127,9 @@ impl Encoding {
         out.push_str(self.close());
     }
 
-    /// Where the inside of a slot ends that begins at `start`, and where the text behind the slot begins; `None` if it is not
-    /// closed. Numbers of one width without separators end by themselves, so their slots may lack what closes them.
+    /// For a slot whose content begins at `start`: the end of the content, and the beginning of the text behind the slot; `None` if
+    /// the slot is not closed. Fixed-width numbers without separators end by themselves, so such a slot may lack its closing
+    /// character.
     pub fn slot_end(self, bytes: &[u8], start: usize) -> Option<(usize, usize)> {
         let close = self.close().as_bytes();
         if self.separator().is_empty() && self.numbers() > 1 {
@@ -145,17 +145,17 @@ impl Encoding {
         };
         match end {
             Some(end) => Some((start + end, start + end + close.len())),
-            // White space around a text is no part of it for who reads lines.
+            // Readers of lines trim white space, so a closing character that is white space may be missing at the end.
             None if close.iter().all(u8::is_ascii_whitespace) => Some((bytes.len(), bytes.len())),
             None => None,
         }
     }
 
-    /// The byte ranges of what stands inside of the slots of a text, as far as they can be told, in order.
+    /// The byte ranges of the contents of a text's slots, in order, as far as they can be determined.
     pub fn slot_ranges(self, text: &str) -> Vec<std::ops::Range<usize>> {
         let bytes = text.as_bytes();
         let mut ranges = Vec::new();
-        // What opens a slot alone says where one begins, unless it stands between numbers too.
+        // A single opening character marks the beginning of a slot, unless it also separates numbers.
         if let ([open], [close]) = (self.open().as_bytes(), self.close().as_bytes())
             && !self.separator().as_bytes().contains(open)
             && open != close
@@ -176,7 +176,7 @@ impl Encoding {
             let start = at + self.open().len();
             if bytes[at..].starts_with(self.open().as_bytes())
                 && let Some((end, behind)) = self.slot_end(bytes, start).filter(|(end, _)| *end > start)
-                // The next atom is no part of it: this one has no slot, as the `]` of a tag has none.
+                // If the content runs into the next atom, this atom has no slot. The `]` of a tag has none either.
                 && memchr::memchr(b'[', &bytes[start..end]).is_none()
             {
                 ranges.push(start..end);
@@ -186,13 +186,13 @@ impl Encoding {
         ranges
     }
 
-    /// The most digits that a number has.
+    /// The largest number of digits of a number.
     pub fn longest_digits(self) -> usize {
         let longest = |axis| self.number().limits(axis).1.to_string().len();
         (0..3).map(longest).max().unwrap_or(0).max(self.width())
     }
 
-    /// Digits of a number of one width.
+    /// The number of digits of fixed-width numbers; 0 for decimals, and for integers without a fixed width.
     pub fn width(self) -> usize {
         match self.number() {
             NumberFormat::Index { width, .. }
@@ -203,26 +203,26 @@ impl Encoding {
     }
 }
 
-/// How far a block has been written, token by token; holds no text.
+/// The progress of a block that is written token by token. It stores no text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Separators so far, at most 3.
+    /// The number of separators so far, at most 3.
     pub separators: u32,
-    /// Whether the present number has a digit.
+    /// Whether the current number has a digit.
     pub digit: bool,
-    /// 0 before the point, else 1 more than the decimals, at most 7.
+    /// 0 before the point, afterwards 1 plus the number of decimals; at most 7.
     pub point: u32,
 }
 
 impl Progress {
-    /// Goes on by what a token writes; characters that no block holds change nothing.
+    /// Advances by the text of a token. Characters that occur in no block are ignored.
     pub fn write(&mut self, text: &str, separator: &str) {
         for byte in text.bytes() {
             match byte {
                 b'.' => self.point = self.point.max(1),
                 b'0'..=b'9' => {
                     self.digit = true;
-                    // Seven is one more than the most decimals, and what three bits of a state hold.
+                    // Seven is one more than the most decimals, and the largest value of three bits.
                     self.point = if self.point > 0 { (self.point + 1).min(7) } else { 0 };
                 }
                 _ if separator.as_bytes() == [byte] => {
@@ -234,7 +234,7 @@ impl Progress {
         }
     }
 
-    /// Whether the third number has begun to stand: it has a digit, and where zeros are kept all its decimals.
+    /// Whether the third number can be complete: it has a digit, or, if zeros are kept, all its decimals.
     pub fn is_whole(self, encoding: Encoding) -> bool {
         self.separators == 2
             && if encoding.is_fixed() { self.point > encoding.decimals() as u32 } else { self.digit }

@@ -1,54 +1,54 @@
-//! Decimal coordinates: with how many decimals ([`Precision`]), and whether trailing zeros stand ([`TrailingZeros`]).
+//! Decimal coordinates: their number of decimals ([`Precision`]), and whether trailing zeros are written ([`TrailingZeros`]).
 
 use serde::{Deserialize, Serialize};
 
 use super::Encoding;
 
-/// A coordinate as the whole number that its encoding writes: in units of the last decimal (10⁻⁴ Å with four decimals,
-/// [`Precision`]), the index of a bin, an integer, a code.
+/// A coordinate as the integer that its encoding writes: a multiple of the last decimal (10⁻⁴ Å with four decimals, [`Precision`]),
+/// the index of a bin, an integer, or a code.
 pub type Fixed = i32;
 
-/// Looked up for every coordinate.
+/// A table, because every coordinate needs one of them.
 pub(super) const POWERS_OF_TEN: [Fixed; 7] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000];
 
-/// How many decimals the numbers of a text have at most: 0 to 6.
+/// The largest number of decimals in a text: 0 to 6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Precision(u8);
 
 impl Precision {
     /// No decimals.
     pub const ZERO: Precision = Precision(0);
-    /// The users': four decimals.
+    /// Four decimals, as the users write.
     pub const FOUR: Precision = Precision(4);
-    /// The most that there can be.
+    /// The largest precision: six decimals.
     pub const MOST: Precision = Precision(6);
 
-    /// So many decimals; `None` if they are more than 6.
+    /// A precision of `decimals` decimals; `None` above 6.
     pub const fn new(decimals: usize) -> Option<Self> {
         if decimals <= 6 { Some(Precision(decimals as u8)) } else { None }
     }
 
-    /// How many decimals.
+    /// The number of decimals.
     pub const fn decimals(self) -> usize {
         self.0 as usize
     }
 
-    /// Units of [`Fixed`] in one Å.
+    /// The number of units of [`Fixed`] in one Å.
     pub const fn units_per_angstrom(self) -> Fixed {
         POWERS_OF_TEN[self.0 as usize]
     }
 
-    /// The most digits before the point: five, fewer where [`Fixed`] holds no more.
+    /// The most digits before the point: five, or fewer if [`Fixed`] cannot hold as many.
     pub const fn integer_digits(self) -> usize {
         if self.0 <= 4 { 5 } else { 9 - self.0 as usize }
     }
 
-    /// The largest magnitude that a coordinate may have; 99,999.9999 Å with four decimals.
+    /// The largest magnitude of a coordinate, in units of the last decimal: 99,999.9999 Å with four decimals.
     pub const fn max_fixed(self) -> Fixed {
         (10 as Fixed).pow((self.integer_digits() + self.decimals()) as u32) - 1
     }
 
-    /// How many of a magnitude's decimals are trailing zeros, 0 to all.
+    /// How many of a magnitude's decimals are trailing zeros, from 0 to all.
     pub fn trailing_zeros(self, magnitude: u32) -> usize {
         let (mut rest, mut zeros) = (magnitude, 0);
         while zeros < self.decimals() && rest.is_multiple_of(10) {
@@ -58,18 +58,18 @@ impl Precision {
         zeros
     }
 
-    /// A coordinate in Å.
+    /// The coordinate of a value, in Å.
     pub fn angstrom(self, value: Fixed) -> f64 {
         f64::from(value) / f64::from(self.units_per_angstrom())
     }
 
-    /// A coordinate of another precision in this one: further decimals are cut, toward zero.
+    /// Converts a value of another precision to this one. Excess decimals are truncated toward zero.
     pub fn convert(self, value: Fixed, from: Precision) -> Fixed {
         let (own, other) = (self.units_per_angstrom(), from.units_per_angstrom());
         if own <= other { value / (other / own) } else { value.saturating_mul(own / other) }
     }
 
-    /// `four`, for messages.
+    /// The number of decimals as a word, such as `four`, for messages.
     pub fn in_words(self) -> &'static str {
         ["no", "one", "two", "three", "four", "five", "six"][self.decimals()]
     }
@@ -95,16 +95,17 @@ impl std::str::FromStr for Precision {
     }
 }
 
-/// Whether numbers keep the zeros at their end.
+/// Whether numbers keep their trailing zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TrailingZeros {
     /// `0.5000`
     Kept,
-    /// `0.5`; a trailing point goes too.
+    /// `0.5`; a trailing point is removed too.
     Removed,
 }
 
-/// Which convention for trailing zeros decimal numbers agree with; both hold where no number ends in a zero.
+/// The conventions for trailing zeros that decimal numbers agree with. Both hold if no number ends in a zero and all have their
+/// full decimals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     /// Every number has all its decimals.
@@ -120,15 +121,15 @@ impl Default for Written {
 }
 
 impl Written {
-    /// Agrees with everything: the state before the first number.
+    /// Agrees with both conventions: the state before the first number.
     pub const ANY: Written = Written { fixed: true, stripped: true };
 
-    /// What holds for both.
+    /// The conventions that hold for both.
     pub fn join(self, other: Written) -> Self {
         Written { fixed: self.fixed && other.fixed, stripped: self.stripped && other.stripped }
     }
 
-    /// Whether blocks may have been written so.
+    /// Whether an encoding may have written the blocks.
     pub fn agrees_with(self, encoding: Encoding) -> bool {
         match encoding.zeros() {
             Some(TrailingZeros::Kept) => self.fixed,

@@ -1,48 +1,48 @@
-//! Decimal numbers, `-?(0|[1-9]\d*)(\.\d+)?`: scanned, parsed and written, as fixed-point integers, without floats.
+//! Decimal numbers, `-?(0|[1-9]\d*)(\.\d+)?`: scanned, parsed and written as fixed-point integers, without floats.
 //!
-//! The users' `trunc(x * 10000) / 10000` in floating point loses 0.0001 on about 7 % of four-decimal numbers;
-//! decimal text is cut here digit by digit instead.
+//! The users' `trunc(x * 10000) / 10000` in floating point loses 0.0001 on about 7 % of four-decimal numbers. This module truncates
+//! decimal text digit by digit instead.
 
 use super::decimal::{Fixed, POWERS_OF_TEN, Precision, TrailingZeros, Written};
 
-/// The number that a text begins with, `-?\d*(\.\d*)?`, as far as it goes; a point counts only behind a digit.
+/// The longest prefix of a text of the form `-?\d*(\.\d*)?`. A point counts only behind a digit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NumberPrefix {
-    /// It begins with `-`.
+    /// Whether it begins with `-`.
     pub negative: bool,
-    /// Digits before the point.
+    /// The number of digits before the point.
     pub integer_digits: usize,
-    /// There is a point.
+    /// Whether there is a point.
     pub point: bool,
-    /// Digits behind the point.
+    /// The number of digits behind the point.
     pub decimals: usize,
-    /// Zeros at the end of the decimals.
+    /// The number of zeros at the end of the decimals.
     pub trailing_zeros: usize,
-    /// Bytes of the number.
+    /// The length of the prefix, in bytes.
     pub length: usize,
-    /// Bytes behind it.
+    /// The number of bytes behind it.
     pub rest: usize,
 }
 
 impl NumberPrefix {
-    /// Whether there is a digit.
+    /// Whether there is a digit before the point.
     pub fn has_digits(&self) -> bool {
         self.integer_digits > 0
     }
 
-    /// Whether the text is a number and nothing else, `-?\d+(\.\d*)?`: what replay takes for one that can be read.
+    /// Whether the whole text is a number, `-?\d+(\.\d*)?`. Replay counts such a number as readable.
     pub fn is_number(&self) -> bool {
         self.has_digits() && self.rest == 0
     }
 
-    /// The digits before the point, of the text that was scanned.
+    /// The digits before the point; `text` is the text that was scanned.
     pub fn integer<'t>(&self, text: &'t [u8]) -> &'t [u8] {
         let start = usize::from(self.negative);
         &text[start..start + self.integer_digits]
     }
 
-    /// Its value in units of the last decimal, of the text that was scanned: missing decimals are zeros, others dropped. It
-    /// must have no more digits before the point than fit.
+    /// The value in units of the last decimal; `text` is the text that was scanned. Missing decimals count as zeros, excess
+    /// decimals are dropped. The digits before the point must fit into [`Fixed`].
     #[inline]
     pub fn value(&self, text: &[u8], precision: Precision) -> Fixed {
         let fraction = self.fraction(text);
@@ -53,13 +53,13 @@ impl NumberPrefix {
         if self.negative { -value * missing } else { value * missing }
     }
 
-    /// The digits behind the point, of the text that was scanned.
+    /// The digits behind the point; `text` is the text that was scanned.
     pub fn fraction<'t>(&self, text: &'t [u8]) -> &'t [u8] {
         &text[self.length - self.decimals..self.length]
     }
 }
 
-/// Scans the number that `text` begins with.
+/// Scans the number at the beginning of `text`.
 pub fn scan_prefix(text: &[u8]) -> NumberPrefix {
     let digits = |from: usize| {
         let mut at = from;
@@ -96,7 +96,7 @@ pub enum NumberError {
     /// Not of the form `-?(0|[1-9]\d*)(\.\d+)?`.
     #[error("not a number of the form -?digits[.digits]")]
     Malformed,
-    /// More decimals than the text should have.
+    /// More decimals than the precision allows.
     #[error("more than {} decimals", .0.in_words())]
     TooManyDecimals(Precision),
     /// NaN or infinity.
@@ -105,21 +105,21 @@ pub enum NumberError {
     /// Beyond [`Precision::max_fixed`].
     #[error("beyond {} Å", largest(*.0))]
     OutOfRange(Precision),
-    /// Not a whole number of so many digits.
+    /// Not an integer with the required digits.
     #[error("{}", digits_in_words(*.width))]
     NotDigits {
-        /// Digits at least, with leading zeros; 0 for none.
+        /// The required number of digits, with leading zeros; 0 if there is no fixed width.
         width: u8,
     },
-    /// Beyond what the encoding writes, in its own units.
+    /// Outside the range that the encoding writes, in its own units.
     #[error("beyond {low} to {high}")]
     Beyond {
-        /// The least.
+        /// The smallest allowed value.
         low: Fixed,
-        /// The largest.
+        /// The largest allowed value.
         high: Fixed,
     },
-    /// A code in place of a coordinate, or the other way.
+    /// A code where a coordinate is needed, or the reverse.
     #[error("its numbers are codes, so no coordinate can be written")]
     NoCoordinate,
 }
@@ -131,7 +131,7 @@ fn digits_in_words(width: u8) -> String {
     }
 }
 
-/// The largest number: `99,999.9999`.
+/// The largest number in words: `99,999.9999`.
 fn largest(precision: Precision) -> String {
     let nines = |count: usize| "9".repeat(count);
     let digits = precision.integer_digits();
@@ -142,20 +142,20 @@ fn largest(precision: Precision) -> String {
 /// A number of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParsedNumber {
-    /// In units of the last decimal.
+    /// The value in units of the last decimal.
     pub value: Fixed,
-    /// Which dialects it agrees with.
+    /// The dialects that its spelling agrees with.
     pub written: Written,
 }
 
 impl ParsedNumber {
-    /// Parses a number of the block grammar, `-?(0|[1-9]\d*)(\.\d+)?`, of at most so many decimals; with `cut`, more are
-    /// dropped.
+    /// Parses a number of the block grammar, `-?(0|[1-9]\d*)(\.\d+)?`, with at most `precision` decimals. With `cut`, excess
+    /// decimals are dropped.
     ///
-    /// `-0.0000` is read as zero: writers never produce it, models sometimes do.
+    /// `-0.0000` is read as zero: writers never produce it, but models sometimes do.
     ///
     /// # Errors
-    /// If it is none, or too long or too large.
+    /// If the text is not such a number, has too many decimals, or is too large.
     pub fn parse(text: &[u8], precision: Precision, cut: bool) -> Result<Self, NumberError> {
         let prefix = scan_prefix(text);
         let integer = prefix.integer(text);
@@ -179,9 +179,9 @@ impl ParsedNumber {
     }
 }
 
-/// Truncates decimal text toward zero, exactly: `[+-]?digits[.digits][(e|E)[+-]?digits]`.
+/// Truncates decimal text toward zero, exactly. The grammar is `[+-]?digits[.digits][(e|E)[+-]?digits]`.
 ///
-/// For file formats that write numbers as text (SDF, XYZ, JSON).
+/// For file formats that store numbers as text (SDF, XYZ, JSON).
 pub fn truncate_decimal(text: &str, precision: Precision) -> Result<Fixed, NumberError> {
     let text = text.trim();
     let lower = text.trim_start_matches(['+', '-']).to_ascii_lowercase();
@@ -211,7 +211,7 @@ pub fn truncate_decimal(text: &str, precision: Precision) -> Result<Fixed, Numbe
 fn parse_exponent(text: &[u8]) -> Result<i64, NumberError> {
     let text = std::str::from_utf8(text).map_err(|_| NumberError::Malformed)?;
     let exponent: i64 = text.parse().map_err(|_| NumberError::Malformed)?;
-    // Beyond that a number is zero or out of range all the same, and places are gone through one by one.
+    // Larger exponents give zero or an overflow anyway, and the digits are processed one by one.
     Ok(exponent.clamp(-10_000, 10_000))
 }
 
@@ -232,8 +232,8 @@ fn shifted(digits: &[u8], point: i64, precision: Precision) -> Result<Fixed, Num
     Ok(value as Fixed)
 }
 
-/// Truncates a single-precision value toward zero, exactly: `x · 10⁶` has at most 44 significant bits, so the
-/// product in double precision is exact.
+/// Truncates a single-precision value toward zero, exactly: `x · 10⁶` has at most 44 significant bits, so the product in double
+/// precision is exact.
 pub fn truncate_f32(x: f32, precision: Precision) -> Result<Fixed, NumberError> {
     if !x.is_finite() {
         return Err(NumberError::NotFinite);
@@ -245,28 +245,28 @@ pub fn truncate_f32(x: f32, precision: Precision) -> Result<Fixed, NumberError> 
     Ok(scaled as Fixed)
 }
 
-/// Truncates a double toward zero by its shortest decimal spelling, so that a number that was written with as many
-/// decimals keeps them (`1.1282` stored as 1.128199999… stays 1.1282).
+/// Truncates a double toward zero by its shortest decimal spelling. So a number that was written with this many decimals keeps them
+/// (`1.1282`, stored as 1.128199999…, stays 1.1282).
 pub fn truncate_f64(x: f64, precision: Precision) -> Result<Fixed, NumberError> {
     if !x.is_finite() {
         return Err(NumberError::NotFinite);
     }
-    // Fast path: away from a boundary of the last decimal the truncation of the product is certain.
+    // Fast path: away from a boundary of the last decimal, truncating the product is safe.
     let scaled = x * f64::from(precision.units_per_angstrom());
     if scaled.abs() > f64::from(precision.max_fixed()) {
         return Err(NumberError::OutOfRange(precision));
     }
-    // Below 10⁹ doubles lie 10⁻⁷ apart, far less than that.
+    // Below 10⁹, adjacent doubles differ by 10⁻⁷, which is far less than this margin.
     if (scaled - scaled.round()).abs() > 1e-4 {
         return Ok(scaled.trunc() as Fixed);
     }
     truncate_decimal(&format!("{x:?}"), precision)
 }
 
-/// Appends `value`, in units of the last decimal; never `-0.0000`.
+/// Appends `value`, given in units of the last decimal. It never writes `-0.0000`.
 pub fn write_decimal(value: Fixed, precision: Precision, zeros: TrailingZeros, out: &mut String) {
     let (magnitude, unit) = (value.unsigned_abs(), precision.units_per_angstrom().unsigned_abs());
-    // A sign, the ten digits of an i32 and a point.
+    // Room for a sign, the ten digits of an i32 and a point.
     let mut buffer = [0u8; 12];
     let point = buffer.len() - 1 - precision.decimals();
     let dropped = if zeros == TrailingZeros::Kept { 0 } else { precision.trailing_zeros(magnitude) };

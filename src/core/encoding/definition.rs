@@ -1,4 +1,4 @@
-//! The definition of an encoding: where slots stand, what is around their numbers, and how a number is written.
+//! The definition of an encoding: where its slots stand, what surrounds their numbers, and how a number is written.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use super::parts::{PartRow, SlotPart};
 pub enum Slots {
     /// Behind each atom.
     Atoms,
-    /// Behind each symbol of the SMILES: atoms, bonds, brackets of branches, ring numbers, dots.
+    /// Behind each symbol of the SMILES: atoms, bonds, parentheses, ring numbers and dots.
     Symbols,
 }
 
@@ -23,77 +23,77 @@ pub enum Slots {
 pub enum NumberFormat {
     /// `-12.0500`: a coordinate in Å, truncated toward zero to its last decimal.
     Decimal {
-        /// How many decimals there are at most.
+        /// The largest number of decimals.
         precision: Precision,
-        /// Whether they are written where they are zeros at the end.
+        /// Whether trailing zeros are written.
         zeros: TrailingZeros,
     },
-    /// `0586`: the number of the bin that holds a coordinate.
+    /// `0586`: the index of the bin that contains a coordinate.
     Index {
-        /// The bins of x, y and z; of all three if there is one.
+        /// The bins of x, y and z; a single entry applies to all three.
         axes: Vec<Bins>,
-        /// Digits at least, with leading zeros.
+        /// The least number of digits, with leading zeros.
         width: u8,
     },
-    /// `-0034`: a coordinate in a unit of its own, without a point.
+    /// `-0034`: a coordinate as an integer in its own unit.
     Integer {
-        /// Units of 1 Å.
+        /// The number of units in 1 Å.
         scale: f64,
-        /// Digits at least, with leading zeros.
+        /// The least number of digits, with leading zeros.
         width: u8,
         /// The largest magnitude.
         most: u32,
-        /// Whether it may have a sign; else negative coordinates are out of range.
+        /// Whether numbers may have a sign. If not, negative coordinates are out of range.
         signed: bool,
-        /// How a coordinate becomes an integer.
+        /// The rounding of coordinates.
         rounding: RoundTo,
     },
-    /// `4095`: a code of another program; it stands for no coordinate by itself.
+    /// `4095`: a code of another program, which has no coordinate by itself.
     Code {
-        /// Codes are smaller.
+        /// All codes are smaller than this.
         below: u32,
-        /// Digits at least, with leading zeros.
+        /// The least number of digits, with leading zeros.
         width: u8,
     },
 }
 
-/// How a coordinate becomes an integer.
+/// The rounding of a coordinate to an integer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RoundTo {
     /// Toward zero.
     Truncate,
-    /// To the nearest, halves to even, as NumPy's `rint`.
+    /// To the nearest integer, halves to even, like NumPy's `rint`.
     Nearest,
     /// Downward.
     Floor,
 }
 
-/// What an encoding is. [`super::Encoding`] is a handle of it.
+/// The data of an encoding. [`super::Encoding`] is a handle to it.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
 pub struct Definition {
-    /// What it is called.
+    /// The name of the encoding.
     pub name: Cow<'static, str>,
     /// Where slots stand.
     pub slots: Slots,
-    /// What stands before the first number of a slot; may be empty.
+    /// The text before the first number of a slot; may be empty.
     pub open: Cow<'static, str>,
-    /// What stands between numbers; may be empty.
+    /// The text between numbers; may be empty.
     pub separator: Cow<'static, str>,
-    /// What stands behind the last number of a slot; may be empty.
+    /// The text behind the last number of a slot; may be empty.
     pub close: Cow<'static, str>,
-    /// Numbers of a slot, 1 or 3.
+    /// How many numbers a slot has: 1 or 3.
     pub numbers: usize,
-    /// How they are written.
+    /// The format of each number.
     pub number: NumberFormat,
 }
 
-/// Which integer parts decimals may have, where a format itself sets no bound.
+/// A bound on the integer parts of decimals, whose format itself sets none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct IntegersBelow(pub u32);
 
 impl IntegersBelow {
-    /// What may be generated: one or two digits before the point.
+    /// The range of generated coordinates: one or two digits before the point.
     pub const GENERATED: IntegersBelow = IntegersBelow(100);
 }
 
@@ -115,7 +115,7 @@ impl NumberFormat {
         }
     }
 
-    /// What a value stands for, in Å; `None` for codes.
+    /// The coordinate of a value, in Å; `None` for codes.
     pub fn angstrom(&self, value: Fixed, axis: usize) -> Option<f64> {
         match self {
             NumberFormat::Decimal { precision, .. } => Some(precision.angstrom(value)),
@@ -125,7 +125,7 @@ impl NumberFormat {
         }
     }
 
-    /// The coordinates that are written as a value, in Å; `None` for codes.
+    /// The interval of coordinates that are written as a value, in Å; `None` for codes.
     pub fn cell(&self, value: Fixed, axis: usize) -> Option<[f64; 2]> {
         let of = |low: f64, high: f64, unit: f64| Some([low / unit, high / unit]);
         let v = f64::from(value);
@@ -155,11 +155,12 @@ impl NumberFormat {
         }
     }
 
-    /// Whether a value stands for all coordinates beyond some end: nothing tells how far.
+    /// Whether a value stands for all coordinates beyond one end of the range, however far.
     pub fn is_tail(&self, value: Fixed, axis: usize) -> bool {
         match self {
             NumberFormat::Index { axes, .. } => NumberFormat::bins(axes, axis).is_tail(value),
-            // The smallest and the largest number are written for all beyond: 0 for all that is negative where there is no sign.
+            // The smallest and the largest number stand for everything beyond them; without a sign, 0 stands for all negative
+            // coordinates.
             NumberFormat::Integer { .. } => {
                 let (low, high) = self.limits(axis);
                 value <= low || value >= high
@@ -168,10 +169,10 @@ impl NumberFormat {
         }
     }
 
-    /// The value of a coordinate in Å.
+    /// The value of a coordinate given in Å.
     ///
     /// # Errors
-    /// If it is not finite, or beyond what can be written.
+    /// If the coordinate is not finite, or too large to be written, or if numbers are codes.
     pub fn quantize(&self, x: f64, axis: usize) -> Result<Fixed, NumberError> {
         match self {
             NumberFormat::Decimal { precision, .. } => truncate_f64(x, *precision),
@@ -181,10 +182,11 @@ impl NumberFormat {
         }
     }
 
-    /// The value of a coordinate in Å in single precision; decimals are cut from its product in double precision, which is exact.
+    /// The value of a coordinate given in Å in single precision. Decimals are truncated from its product in double precision, which
+    /// is exact.
     ///
     /// # Errors
-    /// If it is not finite, or beyond what can be written.
+    /// If the coordinate is not finite, or too large to be written, or if numbers are codes.
     pub fn quantize_f32(&self, x: f32, axis: usize) -> Result<Fixed, NumberError> {
         match self {
             NumberFormat::Decimal { precision, .. } => truncate_f32(x, *precision),
@@ -192,16 +194,16 @@ impl NumberFormat {
         }
     }
 
-    /// The value of a coordinate in Å that is decimal text: decimals are cut digit by digit, other numbers made of the nearest
+    /// The value of a coordinate given in Å as decimal text. Decimals are truncated digit by digit; other formats use the nearest
     /// double.
     ///
     /// # Errors
-    /// If it is no number, not finite, or beyond what can be written.
+    /// If the text is not a finite number, or too large to be written, or if numbers are codes.
     pub fn quantize_text(&self, text: &str, axis: usize) -> Result<Fixed, NumberError> {
         match self {
             NumberFormat::Decimal { precision, .. } => truncate_decimal(text, *precision),
             _ => {
-                // Refuses what is no number in the words that decimals are refused in.
+                // So that malformed text gives the same error as with decimals.
                 let coarse = truncate_decimal(text, Precision::FOUR);
                 match (coarse, text.trim().parse()) {
                     (Ok(_) | Err(NumberError::OutOfRange(_)), Ok(x)) => self.quantize(x, axis),
@@ -226,7 +228,7 @@ impl NumberFormat {
         Ok(x.clamp(f64::from(low), f64::from(high)) as Fixed)
     }
 
-    /// Appends a value as it is written.
+    /// Appends the text of a value.
     pub fn write(&self, value: Fixed, out: &mut String) {
         match self {
             NumberFormat::Decimal { precision, zeros } => write_decimal(value, *precision, *zeros, out),
@@ -242,11 +244,11 @@ impl NumberFormat {
         }
     }
 
-    /// Parses a number and nothing else. Of decimals both conventions for trailing zeros are taken, and the result says which
-    /// it agrees with; `cut` drops decimals beyond the last.
+    /// Parses text that must be exactly one number. Decimals may follow either convention for trailing zeros, and the result says
+    /// which ones the text agrees with; `cut` drops excess decimals.
     ///
     /// # Errors
-    /// If it is none, or none that is ever written.
+    /// If the text is not a number, or a number that the encoding never writes.
     pub fn parse(&self, text: &[u8], axis: usize, cut: bool) -> Result<ParsedNumber, NumberError> {
         if let NumberFormat::Decimal { precision, .. } = self {
             return ParsedNumber::parse(text, *precision, cut);
@@ -260,13 +262,13 @@ impl NumberFormat {
         let prefix = scan_prefix(text);
         let digits = prefix.integer(text);
         let padded =
-            // Zeros stand in front up to the width and no further, so that each value has one spelling.
+            // Leading zeros fill the width and no more, so that each value has one spelling.
             digits.len() == usize::from(width) || (digits.len() > usize::from(width) && digits[0] != b'0');
         let unsigned = prefix.negative && !signed;
         if !prefix.is_number() || prefix.point || unsigned || !(padded || (width == 0 && digits == b"0")) {
             return Err(NumberError::NotDigits { width });
         }
-        // Nine digits fit; more are beyond any limit.
+        // Nine digits fit; longer numbers exceed every limit.
         let magnitude = digits.iter().take(10).fold(0i64, |n, digit| n * 10 + i64::from(digit - b'0'));
         let value = if prefix.negative { -magnitude } else { magnitude };
         if digits.len() > 9 || value < i64::from(low) || value > i64::from(high) {
@@ -275,7 +277,7 @@ impl NumberFormat {
         Ok(ParsedNumber { value: value as Fixed, written: Written::ANY })
     }
 
-    /// The rows of parts that the numbers of an axis are made of, one row for each number of decimals.
+    /// The numbers of an axis as rows of parts: one row for each possible number of decimals.
     pub fn rows(&self, axis: usize, integers: IntegersBelow) -> Vec<PartRow> {
         let minus = SlotPart::Optional("-".into());
         match self {
@@ -287,7 +289,7 @@ impl NumberFormat {
                     if count > 0 {
                         row.push(SlotPart::Literal(".".into()));
                         row.extend(vec![SlotPart::Digit { least: 0 }; count]);
-                        // Of removed zeros the last decimal that stands is none.
+                        // If trailing zeros are removed, the last remaining decimal is not zero.
                         if *zeros == TrailingZeros::Removed {
                             row.pop();
                             row.push(SlotPart::Digit { least: 1 });
@@ -308,7 +310,7 @@ impl NumberFormat {
     }
 }
 
-/// The reals that are truncated to a whole number: from the first up to the second.
+/// The interval of reals that truncate to an integer.
 fn truncated(value: f64) -> (f64, f64) {
     match value {
         0.0 => (-1.0, 1.0),

@@ -1,4 +1,4 @@
-//! The strings of a slot as a table: which byte may come next, what may end, and what completes what was begun.
+//! The strings of a slot as a table: which byte may come next, where a string may end, and how an incomplete string is completed.
 
 use std::collections::BTreeSet;
 
@@ -7,16 +7,16 @@ use super::language::{Languages, StateId};
 /// A state of a [`Dfa`].
 pub type DfaState = u16;
 
-/// A minimal deterministic automaton over bytes. From every state an end can be reached.
+/// A minimal deterministic automaton over bytes. From every state an accepting state can be reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dfa {
-    /// By state, then by byte; [`Dfa::DEAD`] where nothing goes on.
+    /// By state, then by byte; [`Dfa::DEAD`] if no string continues with this byte.
     next: Vec<[DfaState; 256]>,
     accepts: Vec<bool>,
 }
 
 impl Dfa {
-    /// Where nothing goes on.
+    /// Marks a byte with which no string continues.
     const DEAD: DfaState = DfaState::MAX;
 
     /// The automaton of a language; its start is state 0.
@@ -38,23 +38,23 @@ impl Dfa {
         0
     }
 
-    /// How many states there are.
+    /// The number of states.
     pub fn len(&self) -> usize {
         self.next.len()
     }
 
-    /// Whether there are none; there is always one.
+    /// Always false: there is at least one state.
     pub fn is_empty(&self) -> bool {
         self.next.is_empty()
     }
 
-    /// The state behind a byte; `None` where no string goes on so.
+    /// The state after a byte; `None` if no string continues with it.
     #[inline]
     pub fn next(&self, state: DfaState, byte: u8) -> Option<DfaState> {
         Some(self.next[usize::from(state)][usize::from(byte)]).filter(|next| *next != Dfa::DEAD)
     }
 
-    /// The state behind some bytes; `None` where no string goes on so.
+    /// The state after some bytes; `None` if no string continues with them.
     pub fn run(&self, state: DfaState, bytes: &[u8]) -> Option<DfaState> {
         bytes.iter().try_fold(state, |state, byte| self.next(state, *byte))
     }
@@ -69,7 +69,7 @@ impl Dfa {
         self.run(self.start(), text).is_some_and(|state| self.accepts(state))
     }
 
-    /// How many of the bytes go on from the start, and where they lead.
+    /// The length of the longest prefix of `bytes` that a string can begin with, and the state behind it.
     pub fn longest(&self, bytes: &[u8]) -> (usize, DfaState) {
         let mut state = self.start();
         for (at, byte) in bytes.iter().enumerate() {
@@ -81,9 +81,9 @@ impl Dfa {
         (bytes.len(), state)
     }
 
-    /// The strings that do not begin with a byte.
+    /// The automaton without the strings that begin with `byte`.
     pub fn without_first(mut self, byte: u8) -> Self {
-        // The start is led back to from nowhere, since the language is finite.
+        // The language is finite, so no edge leads back to the start state.
         self.next[0][usize::from(byte)] = Dfa::DEAD;
         self
     }
@@ -93,12 +93,12 @@ impl Dfa {
         (0..=255).filter(move |byte| self.next(state, *byte).is_some())
     }
 
-    /// All bytes that strings hold.
+    /// All bytes that occur in strings.
     pub fn alphabet(&self) -> BTreeSet<u8> {
         (0..self.len()).flat_map(|state| self.bytes(state as DfaState)).collect()
     }
 
-    /// The shortest bytes that end a string from here, the smallest of these.
+    /// The shortest byte sequence that completes a string from here; of several, the smallest.
     pub fn completion(&self, state: DfaState) -> Vec<u8> {
         let mut layer = vec![(state, Vec::new())];
         let mut seen = BTreeSet::from([state]);
@@ -109,9 +109,9 @@ impl Dfa {
             let mut below = Vec::new();
             for (state, bytes) in layer {
                 for byte in self.bytes(state) {
-                    // The byte is one of those that go on.
+                    // Always found, because `bytes` lists only bytes that continue.
                     let Some(next) = self.next(state, byte) else { continue };
-                    // Bytes ascend and layers grow, so the first way to a state is the least of the shortest.
+                    // Bytes ascend and layers grow, so the first path to a state is the smallest of the shortest ones.
                     if seen.insert(next) {
                         below.push((next, [&bytes[..], &[byte]].concat()));
                     }

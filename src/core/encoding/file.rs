@@ -1,4 +1,4 @@
-//! Encodings in files: `drift.encoding/1`, and the users' JSON of fitted bins `{mode, L, H, n_bins, edges}` as it is.
+//! Encodings in files: `drift.encoding/1`, and the users' JSON of fitted bins `{mode, L, H, n_bins, edges}` unchanged.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use super::{Encoding, names};
 /// The value of `schema`.
 pub const ENCODING_SCHEMA: &str = "drift.encoding/1";
 
-/// The most bytes of a file of an encoding.
+/// The largest size of an encoding's file, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// The fields of `drift.encoding/1`.
@@ -48,7 +48,7 @@ enum NumberFile {
     Code { codes: u32, width: u8 },
 }
 
-/// The bins of one axis: `edges`, or `low`, `high` and `step`.
+/// The bins of one axis: either `edges`, or `low`, `high` and `step`.
 #[derive(Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 struct BinsFile {
@@ -60,10 +60,10 @@ struct BinsFile {
     high: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     step: Option<f64>,
-    /// What the two tails are read as, in Å; the first and the last edge without it.
+    /// The coordinates that the two tails are read as, in Å; by default the first and the last edge.
     #[serde(skip_serializing_if = "Option::is_none")]
     tails: Option<[f64; 2]>,
-    /// Bounds of fitted bins, in Å, which hold their last edge themselves.
+    /// The bounds of fitted bins, in Å. Fitted bins include their last edge.
     #[serde(skip_serializing_if = "Option::is_none")]
     fitted: Option<[f64; 2]>,
 }
@@ -97,7 +97,7 @@ impl BinsFile {
     }
 }
 
-/// The users' file of bins: `n_bins + 1` edges; `L` and `H` bound what is not a tail.
+/// The users' file of bins: `n_bins + 1` edges; coordinates outside of `L` to `H` are in the tails.
 #[derive(Deserialize)]
 struct UsersBins {
     mode: String,
@@ -203,7 +203,7 @@ impl EncodingFile {
 impl FromStr for Encoding {
     type Err = String;
 
-    /// An encoding by name; a name that is none is that of a file, or what such a file holds.
+    /// An encoding by its name, the path of its file, or the JSON content of such a file.
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         if name.trim_start().starts_with('{') {
             return of_json(name);
@@ -212,11 +212,11 @@ impl FromStr for Encoding {
     }
 }
 
-/// The encoding of a file.
+/// The encoding in a file.
 fn read(path: &str) -> Result<Encoding, String> {
     let unknown = || format!("`{path}` is neither an encoding nor a file; give {}", names::KNOWN);
     let metadata = std::fs::metadata(Path::new(path)).map_err(|_| unknown())?;
-    // A name that is no encoding may be that of any file.
+    // A text that names no encoding may be the path of any file, however large.
     if metadata.len() > MAX_BYTES {
         return Err(format!("`{path}` has more than {} MiB, too much for an encoding", MAX_BYTES >> 20));
     }
@@ -224,7 +224,7 @@ fn read(path: &str) -> Result<Encoding, String> {
     of_json(&text).map_err(|problem| format!("`{path}`: {problem}; give {}", names::KNOWN))
 }
 
-/// The encoding of a text of JSON.
+/// The encoding in a JSON text.
 fn of_json(text: &str) -> Result<Encoding, String> {
     let value: serde_json::Value = serde_json::from_str(text).map_err(|e| format!("no JSON: {e}"))?;
     let not = |e: serde_json::Error| e.to_string();
@@ -236,10 +236,10 @@ fn of_json(text: &str) -> Result<Encoding, String> {
 }
 
 impl Definition {
-    /// Whether texts of it can be read back.
+    /// Checks that texts in this encoding can be parsed again.
     ///
     /// # Errors
-    /// A sentence that says why not.
+    /// A sentence that says why they cannot.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.name.is_empty() || self.name.len() > 200 {
             return Err("its name is empty, or longer than 200 bytes".to_owned());
@@ -248,7 +248,7 @@ impl Definition {
             return Err(format!("slots have 1 number or 3, not {}", self.numbers));
         }
         for around in [&self.open, &self.separator, &self.close] {
-            // What stands around numbers must not be taken for a part of one.
+            // The text around numbers must not look like a part of a number.
             let digit = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
             if around.len() > 16
                 || around
@@ -262,7 +262,7 @@ impl Definition {
         }
         let Definition { open, separator, close, .. } = self;
         if !separator.is_empty() && !close.is_empty() && separator.contains(&**close) {
-            // A slot ends where what closes it is first found.
+            // A slot ends at the first occurrence of its closing text.
             return Err(format!("{close:?} cannot close a slot whose numbers stand {separator:?} apart"));
         }
         if self.numbers == 1 && open.is_empty() {
@@ -297,7 +297,7 @@ impl Definition {
         if width > 9 {
             return Err(format!("numbers have at most 9 digits, not {width}"));
         }
-        // Each axis may have bins of its own.
+        // Each axis may have its own bins.
         let largest = (0..self.numbers).map(|axis| self.number.limits(axis).1).max().unwrap_or(0);
         let longest = largest.to_string().len();
         if self.separator.is_empty() && self.numbers > 1 {
@@ -317,7 +317,7 @@ impl Definition {
 }
 
 impl Serialize for Encoding {
-    /// By name where the name says all, else as `drift.encoding/1`.
+    /// As its name if that determines it completely, otherwise as `drift.encoding/1`.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match names::named(self.name()) {
             Some(Ok(named)) if named == *self => serializer.serialize_str(self.name()),

@@ -1,8 +1,8 @@
-//! Coordinates as the numbers of bins.
+//! Coordinates as bin indices.
 //!
-//! Edges rise; the index of x is the number of edges at or below it (`numpy.digitize`), so 0 below the first edge and the number
-//! of edges from the last on. These two are the *tails*: their cells have no other end, so what they stand for is not known.
-//! Fitted bins (the users' `uniform` and `quantile`) hold their last edge themselves.
+//! Edges ascend. The index of x is the number of edges at or below it (`numpy.digitize`): 0 below the first edge, and the number of
+//! edges from the last one on. These two indices are the *tails*: their cells are unbounded, so the coordinate is not known. Fitted
+//! bins (the users' `uniform` and `quantile`) include their last edge.
 
 use super::decimal::Fixed;
 use super::decimal_text::NumberError;
@@ -10,69 +10,69 @@ use super::decimal_text::NumberError;
 /// The bins of one axis.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
 pub struct Bins {
-    /// Å, rising.
+    /// In Å, ascending.
     edges: Box<[f64]>,
-    /// Below is the first tail, in Å; for fitted bins the file's own bound.
+    /// Coordinates below it are in the first tail, in Å; for fitted bins it is the bound `L` of the file.
     low: f64,
-    /// Above is the last tail of fitted bins, in Å; they hold this value themselves.
+    /// Only for fitted bins: coordinates above it are in the last tail, in Å. The bound itself belongs to the last bin.
     high: Option<f64>,
-    /// What each index stands for, in Å.
+    /// The coordinate that each index is read as, in Å.
     middles: Box<[f64]>,
 }
 
-/// What the two tails are read as.
+/// The coordinates that the two tails are read as.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum TailValues {
-    /// The middles of the bins beside them, as if a bin of one step followed the last edge.
+    /// The middle of the first bin, and the middle of an imagined bin of one step behind the last edge.
     Middles {
-        /// Å.
+        /// The step, in Å.
         step: f64,
     },
     /// These values, in Å.
     At(f64, f64),
 }
 
-/// Why bins cannot be.
+/// Why bins were refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum BinsError {
     /// Fewer than two edges.
     #[error("bins need two edges at least, not {0}")]
     Few(usize),
-    /// Edges that do not rise, or are not finite.
+    /// Edges that do not ascend, or are not finite.
     #[error("edge {at} ({value}) is not above the one before it")]
     NotRising {
-        /// Its place, from 0 on.
+        /// The index of the edge, from 0.
         at: usize,
-        /// Its value, Å.
+        /// The value of the edge, in Å.
         value: f64,
     },
-    /// Bounds of fitted bins between which no bin lies.
+    /// Bounds of fitted bins with no bin between them.
     #[error("no bin lies between L {low} and H {high}; L is below H, and edges lie between them")]
     Bounds {
-        /// Å.
+        /// The lower bound, in Å.
         low: f64,
-        /// Å.
+        /// The upper bound, in Å.
         high: f64,
     },
-    /// A range or step that gives no edges, or too many.
+    /// A range and step that give too few or too many edges.
     #[error(
         "low {low}, high {high} and step {step} give no bins; give low < high and a step that divides the range into at most 100,000"
     )]
     Range {
-        /// Å.
+        /// The lower bound, in Å.
         low: f64,
-        /// Å.
+        /// The upper bound, in Å.
         high: f64,
-        /// Å.
+        /// The step, in Å.
         step: f64,
     },
 }
 
-/// The most edges of an axis.
+/// The largest number of edges of an axis.
 pub const MOST_EDGES: usize = 100_000;
 
 impl Bins {
-    /// Edges from `low` on, `step` apart, as many as `numpy.arange(low, high, step)` has, and with the same bits.
+    /// Bins with edges from `low` on, `step` apart: the edges of `numpy.arange(low, high, step)`, bit for bit.
     ///
     /// # Errors
     /// If there would be fewer than two or more than [`MOST_EDGES`].
@@ -88,17 +88,17 @@ impl Bins {
         {
             return Err(wrong);
         }
-        // NumPy writes the first two values and goes on by their difference (`DOUBLE_fill`).
+        // NumPy computes the first two values and continues with their difference (`DOUBLE_fill`).
         let delta = (low + step) - low;
         let edges: Vec<f64> = (0..count as usize).map(|at| low + at as f64 * delta).collect();
         let tails = tails(&edges);
         Bins::new(edges, tails, None)
     }
 
-    /// Bins of given edges. `fitted` are the bounds of bins that were fitted to data.
+    /// Bins with given edges. `fitted` holds the bounds of bins that were fitted to data, in Å.
     ///
     /// # Errors
-    /// If the edges do not rise, or lie outside the bounds.
+    /// If there are too few or too many edges, the edges do not ascend, or no bin lies between the bounds.
     pub fn new(edges: Vec<f64>, tails: TailValues, fitted: Option<(f64, f64)>) -> Result<Self, BinsError> {
         if edges.len() < 2 {
             return Err(BinsError::Few(edges.len()));
@@ -114,7 +114,7 @@ impl Bins {
         }
         let last = edges[edges.len() - 1];
         if let Some((low, high)) = fitted {
-            // Every coordinate would be in a tail; a bound that is no number compares with nothing.
+            // Otherwise every coordinate would be in a tail. A bound that is NaN fails every comparison.
             if !(low < high && low < last && high > edges[0]) {
                 return Err(BinsError::Bounds { low, high });
             }
@@ -140,7 +140,7 @@ impl Bins {
         self.high.map(|high| (self.low, high))
     }
 
-    /// What the two tails are read as, in Å.
+    /// The coordinates that the two tails are read as, in Å.
     pub(super) fn tails(&self) -> (f64, f64) {
         (self.middles[0], self.middles[self.middles.len() - 1])
     }
@@ -150,7 +150,7 @@ impl Bins {
         self.edges.len() as Fixed
     }
 
-    /// The index of a coordinate in Å.
+    /// The index of a coordinate given in Å.
     ///
     /// # Errors
     /// If it is not finite.
@@ -163,12 +163,12 @@ impl Bins {
             None => at_or_below,
             Some(_) if x < self.low => 0,
             Some(high) if x > high => self.last(),
-            // 1 + min(bins - 1, at_or_below - 1): the last edge lies in the last bin.
+            // 1 + min(bins - 1, at_or_below - 1): the last edge belongs to the last bin.
             Some(_) => at_or_below.min(self.last() - 1),
         })
     }
 
-    /// What an index stands for, in Å; indices beyond the last are the last.
+    /// The coordinate that an index is read as, in Å. Larger indices count as the last one.
     pub fn angstrom(&self, index: Fixed) -> f64 {
         self.middles[index.clamp(0, self.last()) as usize]
     }
@@ -178,11 +178,11 @@ impl Bins {
         index <= 0 || index >= self.last()
     }
 
-    /// The coordinates that have an index, in Å: from the first up to the second. Of fitted bins the tails begin at the file's own
-    /// bounds, so that a bin beyond one of these has no coordinate, and both numbers are alike.
+    /// The interval of coordinates with an index, in Å. The tails of fitted bins begin at the file's bounds, so a bin beyond a
+    /// bound contains no coordinate, and both ends of its interval are equal.
     pub fn cell(&self, index: Fixed) -> [f64; 2] {
         let edge = |at: Fixed| self.edges[at as usize];
-        // Below the first edge [`Bins::index`] says 0 even where the bound lies lower; the last bin goes up to the bound.
+        // [`Bins::index`] gives 0 below the first edge even if the bound lies lower. The last bin extends up to the bound.
         let (low, high) = (self.low.max(edge(0)), self.high.unwrap_or(edge(self.last() - 1)));
         match index {
             ..=0 => [f64::NEG_INFINITY, low],

@@ -1,28 +1,28 @@
 //! Finite languages as minimal deterministic automata: sets of byte strings, or of token sequences.
 //!
-//! A language is a state, held once: equal languages are one state, so whatever is built from its end backwards is minimal
-//! (Daciuk et al., *Incremental Construction of Minimal Acyclic Finite-State Automata*, 2000). All of it is acyclic, since every
-//! language here is finite.
+//! A language is represented by a state. Equal languages share one state, so an automaton that is built backwards from its end is
+//! minimal (Daciuk et al., *Incremental Construction of Minimal Acyclic Finite-State Automata*, 2000). All automata here are
+//! acyclic, because their languages are finite.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
-/// The number of a state: of the language of all strings that lead from it to an end.
+/// The number of a state. It stands for the language of all strings that lead from the state to an end.
 pub type StateId = u32;
 
-/// What leads on from a state, and whether a string may end there.
+/// The edges of a state, and whether a string may end there.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Node<L, E> {
     /// By label, ascending.
     pub edges: Vec<(L, StateId)>,
-    /// A string may end here, in this way.
+    /// How a string may end here; `None` if none may.
     pub end: Option<E>,
 }
 
 /// A sequence of labels, and the state that it leads to.
 pub type Path<L> = (Vec<L>, StateId);
 
-/// The states of languages over the labels `L`, whose strings end in one of the ways `E`.
+/// The states of languages over the labels `L`. Each string ends in one of the kinds `E`.
 #[derive(Debug)]
 pub struct Languages<L, E = ()> {
     nodes: Vec<Node<L, E>>,
@@ -50,7 +50,7 @@ impl<L: Copy + Ord + Hash, E: Copy + Eq + Hash> Languages<L, E> {
         &self.nodes[id as usize]
     }
 
-    /// The one state that is equal to `node`, whose edges ascend.
+    /// The state that equals `node`, which is created if needed. The node's edges must ascend.
     pub fn intern(&mut self, node: Node<L, E>) -> StateId {
         if let Some(&id) = self.known.get(&node) {
             return id;
@@ -61,18 +61,18 @@ impl<L: Copy + Ord + Hash, E: Copy + Eq + Hash> Languages<L, E> {
         id
     }
 
-    /// The language of the empty string, which ends so.
+    /// The language of only the empty string, with this kind of end.
     pub fn end(&mut self, end: E) -> StateId {
         self.intern(Node { edges: Vec::new(), end: Some(end) })
     }
 
-    /// The language of all `paths`; `None` if one string would end in two ways.
+    /// The language of all `paths`; `None` if one string would have two kinds of end.
     pub fn trie(&mut self, mut paths: Vec<Path<L>>) -> Option<StateId> {
         paths.sort();
         self.trie_below(&paths, 0)
     }
 
-    /// As [`Languages::trie`], of sorted paths that agree in their first `depth` labels.
+    /// [`Languages::trie`] for sorted paths that agree in their first `depth` labels.
     fn trie_below(&mut self, paths: &[Path<L>], depth: usize) -> Option<StateId> {
         let ended = paths.iter().take_while(|(labels, _)| labels.len() == depth).count();
         let mut edges = Vec::new();
@@ -84,14 +84,14 @@ impl<L: Copy + Ord + Hash, E: Copy + Eq + Hash> Languages<L, E> {
             rest = &rest[same..];
         }
         let mut all = self.intern(Node { edges, end: None });
-        // A path that ends here goes on as its state does.
+        // A path that ends here continues as its state does.
         for (_, then) in &paths[..ended] {
             all = self.union(all, *then)?;
         }
         Some(all)
     }
 
-    /// The strings of either; `None` if one string would end in two ways.
+    /// The strings of either language; `None` if one string would have two kinds of end.
     pub fn union(&mut self, a: StateId, b: StateId) -> Option<StateId> {
         if a == b {
             return Some(a);
@@ -121,7 +121,7 @@ impl<L: Copy + Ord + Hash, E: Copy + Eq + Hash> Languages<L, E> {
         Some(self.intern(Node { edges: edges.into_iter().collect(), end }))
     }
 
-    /// The strings of `a`, each followed by one of `b`; `None` if one string would end in two ways.
+    /// The strings of `a`, each followed by a string of `b`; `None` if one string would have two kinds of end.
     pub fn concatenation(&mut self, a: StateId, b: StateId) -> Option<StateId> {
         if let Some(known) = self.concatenations.get(&(a, b)) {
             return *known;
@@ -145,7 +145,7 @@ impl<L: Copy + Ord + Hash, E: Copy + Eq + Hash> Languages<L, E> {
         joined
     }
 
-    /// The strings of `a` that are not in `b`; `None` if there is none.
+    /// The strings of `a` that are not in `b`; `None` if there are none.
     pub fn difference(&mut self, a: StateId, b: StateId) -> Option<StateId> {
         let (left, right) = (self.node(a).clone(), self.node(b).clone());
         let mut edges = Vec::with_capacity(left.edges.len());
@@ -170,7 +170,7 @@ impl<L: Copy + Ord + Hash, E: Copy + Eq + Hash> Languages<L, E> {
         (end.is_some() || !edges.is_empty()).then(|| self.intern(Node { edges, end }))
     }
 
-    /// The strings of a language without what all of them end in; `None` if some do not end so.
+    /// The strings of a language without the suffix `last`; `None` if some string does not end with it.
     pub fn without_last(&mut self, root: StateId, last: &[L]) -> Option<StateId>
     where
         E: Default,
@@ -183,7 +183,7 @@ impl<L: Copy + Ord + Hash, E: Copy + Eq + Hash> Languages<L, E> {
             .fold(end, |then, label| self.intern(Node { edges: vec![(*label, then)], end: None }));
         let mut made: HashMap<StateId, StateId> = HashMap::new();
         let mut order = self.reachable(root);
-        // A state is made after those that it leads to, so its number is larger.
+        // A state is created after its successors, so its number is larger.
         order.sort_unstable();
         for id in order {
             let mut node = self.node(id).clone();
@@ -200,7 +200,7 @@ impl<L: Copy + Ord + Hash, E: Copy + Eq + Hash> Languages<L, E> {
         made.get(&root).copied()
     }
 
-    /// The states that can be reached from one, itself first.
+    /// The states that can be reached from `root`, which comes first.
     pub fn reachable(&self, root: StateId) -> Vec<StateId> {
         let mut order = vec![root];
         let mut seen = std::collections::HashSet::from([root]);
@@ -216,10 +216,10 @@ impl<L: Copy + Ord + Hash, E: Copy + Eq + Hash> Languages<L, E> {
         order
     }
 
-    /// How many strings a language has.
+    /// The number of strings in a language.
     pub fn count(&self, root: StateId) -> u128 {
         let mut counts: HashMap<StateId, u128> = HashMap::new();
-        // A state is made after those that it leads to, so its number is larger.
+        // A state is created after its successors, so its number is larger.
         let mut order = self.reachable(root);
         order.sort_unstable();
         for id in order {

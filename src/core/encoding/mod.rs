@@ -1,7 +1,8 @@
-//! Coordinate encodings: how the coordinates of a molecule are written into its text, as data.
+//! Coordinate encodings as data: how the coordinates of a molecule are written into its text.
 //!
-//! An [`Encoding`] says where *slots* stand (behind each atom, or behind every symbol), what opens, separates and closes their
-//! numbers, how a number is written and what it means: its coordinate, and its *cell*, the coordinates that are written so.
+//! An [`Encoding`] says where *slots* stand (behind each atom, or behind every symbol), and which texts open, separate and close
+//! their numbers. It also defines how a number is written, which coordinate it stands for, and which coordinates are written as
+//! this number (its *cell*).
 //!
 //! | name | text of an atom | numbers |
 //! | --- | --- | --- |
@@ -11,10 +12,10 @@
 //! | a file of edges | `[C]111125145;` | bins that were fitted to data |
 //! | `fsq:4096` | `[C]<123>(<45>[O]<678>)<90>` | codes of another program: no coordinates |
 //!
-//! Values are whole numbers ([`Fixed`]) in the encoding's own units, so text and value are one to one. From the definition
-//! everything else is derived and written nowhere again: parsing and writing ([`Encoding::parse_numbers`],
-//! [`Encoding::write_numbers`]), the rows of parts that slots are made of ([`Encoding::rows`], [`parts`]), their language as an
-//! automaton over bytes ([`Encoding::dfa`]) and as an expression, what is left of a number that is cut ([`Encoding::left_over`]).
+//! Values are integers ([`Fixed`]) in the encoding's own units, so text and value correspond one to one. Everything else is derived
+//! from the definition: parsing and writing ([`Encoding::parse_numbers`], [`Encoding::write_numbers`]), the rows of parts that make
+//! up slots ([`Encoding::rows`], [`parts`]), their language as an automaton over bytes ([`Encoding::dfa`]) and as a regular
+//! expression, and the value of a truncated number ([`Encoding::left_over`]).
 
 pub mod block;
 pub mod decimal;
@@ -44,28 +45,28 @@ pub use reading::{OutOfRange, Reading};
 use language::{Languages, StateId};
 use parts::{PartRow, SlotPart};
 
-/// A coordinate encoding: a handle of its [`Definition`], cheap to copy. Two are equal if their definitions are.
+/// A coordinate encoding: a handle to its [`Definition`], cheap to copy. Two encodings are equal if their definitions are.
 #[derive(Clone, Copy)]
 pub struct Encoding(&'static Definition);
 
 impl Encoding {
-    /// Exactly four decimals with commas between brackets, `<0.5000,1.0000,-2.2500>`: the users' text of section 1.
+    /// Exactly four decimals with commas between brackets, `<0.5000,1.0000,-2.2500>`: the users' format.
     pub const FIXED: Encoding = Encoding(names::FIXED);
     /// At most four decimals, trailing zeros and a trailing point removed, `<0.5,1,-2.25>`.
     pub const STRIPPED: Encoding = Encoding(names::STRIPPED);
     /// Both, in the order of reports.
     pub const ALL: [Encoding; 2] = [Encoding::FIXED, Encoding::STRIPPED];
 
-    /// An encoding of a definition of one's own.
+    /// The encoding of a custom definition.
     ///
-    /// Each definition is kept once, for as long as the program runs: a run knows a few of them, from its options and files.
+    /// Each definition is stored once and never freed: a run knows only a few, from its options and files.
     ///
     /// # Errors
-    /// A sentence that says what in the definition contradicts itself.
+    /// A sentence that says what is inconsistent in the definition.
     pub fn new(definition: Definition) -> Result<Self, String> {
         static KNOWN: Mutex<Vec<&'static Definition>> = Mutex::new(Vec::new());
         definition.check()?;
-        // A lock is only poisoned if another thread panicked while it held it; what it holds is whole all the same.
+        // A lock is poisoned only if another thread panicked while holding it. The list inside is still intact.
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(same) = known.iter().find(|known| ***known == definition) {
             return Ok(Encoding(same));
@@ -85,17 +86,17 @@ impl Encoding {
         [TrailingZeros::Kept, TrailingZeros::Removed].map(|zeros| Encoding::decimal(zeros, precision))
     }
 
-    /// What it is.
+    /// The data of this encoding.
     pub fn definition(self) -> &'static Definition {
         self.0
     }
 
-    /// `fixed`, `stripped-3-spaces`, `binned-v1:-21,21,0.05`, or the name that its file gives.
+    /// `fixed`, `stripped-3-spaces`, `binned-v1:-21,21,0.05`, or the name in its file.
     pub fn name(self) -> &'static str {
         &self.0.name
     }
 
-    /// How its numbers are written.
+    /// The format of its numbers.
     pub fn number(self) -> &'static NumberFormat {
         &self.0.number
     }
@@ -105,22 +106,22 @@ impl Encoding {
         self.0.slots
     }
 
-    /// What stands before the first number of a slot; may be empty.
+    /// The text before the first number of a slot; may be empty.
     pub fn open(self) -> &'static str {
         &self.0.open
     }
 
-    /// What stands between numbers; may be empty.
+    /// The text between numbers; may be empty.
     pub fn separator(self) -> &'static str {
         &self.0.separator
     }
 
-    /// What stands behind the last number of a slot; may be empty.
+    /// The text behind the last number of a slot; may be empty.
     pub fn close(self) -> &'static str {
         &self.0.close
     }
 
-    /// Numbers of a slot: 1 or 3.
+    /// How many numbers a slot has: 1 or 3.
     pub fn numbers(self) -> usize {
         self.0.numbers
     }
@@ -144,7 +145,7 @@ impl Encoding {
         matches!(self.0.number, NumberFormat::Decimal { .. })
     }
 
-    /// What becomes of trailing zeros; none where numbers are no decimals.
+    /// Whether trailing zeros are kept; `None` if numbers are not decimals.
     pub fn zeros(self) -> Option<TrailingZeros> {
         match &self.0.number {
             NumberFormat::Decimal { zeros, .. } => Some(*zeros),
@@ -152,17 +153,17 @@ impl Encoding {
         }
     }
 
-    /// Whether numbers lack trailing zeros, and so vary in length by their value.
+    /// Whether trailing zeros are removed, so that the length of a number depends on its value.
     pub fn is_stripped(self) -> bool {
         self.zeros() == Some(TrailingZeros::Removed)
     }
 
-    /// Whether numbers have all their digits, whatever their value.
+    /// Whether trailing zeros are not removed. Always true if numbers are not decimals.
     pub fn is_fixed(self) -> bool {
         !self.is_stripped()
     }
 
-    /// The decimals of decimal numbers; those of Å with four decimals for others, which have none of their own.
+    /// The precision of decimal numbers; four decimals for other formats, which have no precision of their own.
     pub fn precision(self) -> Precision {
         match &self.0.number {
             NumberFormat::Decimal { precision, .. } => *precision,
@@ -170,17 +171,17 @@ impl Encoding {
         }
     }
 
-    /// How many decimals numbers have at most; 0 where they are no decimals.
+    /// The largest number of decimals; 0 if numbers are not decimals.
     pub fn decimals(self) -> usize {
         if self.is_decimal() { self.precision().decimals() } else { 0 }
     }
 
-    /// The fewest decimals of a number.
+    /// The smallest number of decimals.
     pub fn least_decimals(self) -> usize {
         if self.is_fixed() { self.decimals() } else { 0 }
     }
 
-    /// This encoding with trailing zeros kept or removed; itself where numbers are no decimals.
+    /// This encoding with trailing zeros kept or removed; unchanged if numbers are not decimals.
     pub fn with_zeros(self, zeros: TrailingZeros) -> Self {
         if self.zeros().is_none_or(|own| own == zeros) {
             return self;
@@ -188,7 +189,7 @@ impl Encoding {
         self.respelled(zeros, self.precision(), self.separator())
     }
 
-    /// This encoding with the other convention for trailing zeros; itself where numbers are no decimals.
+    /// This encoding with the other convention for trailing zeros; unchanged if numbers are not decimals.
     pub fn other(self) -> Self {
         match self.zeros() {
             Some(TrailingZeros::Kept) => self.with_zeros(TrailingZeros::Removed),
@@ -197,8 +198,8 @@ impl Encoding {
         }
     }
 
-    /// The same decimals in the same slots with spaces, or commas, between them; itself where numbers are no decimals, or where it
-    /// could not be read back.
+    /// The same decimals in the same slots, separated by spaces or by commas. Unchanged if numbers are not decimals, or if the
+    /// result could not be parsed again.
     pub fn with_spaces(self, spaces: bool) -> Self {
         match self.zeros() {
             Some(zeros) if (self.separator() == " ") != spaces => {
@@ -208,12 +209,12 @@ impl Encoding {
         }
     }
 
-    /// This encoding with so many decimals; itself where numbers are no decimals.
+    /// This encoding with another precision; unchanged if numbers are not decimals.
     pub fn with_precision(self, precision: Precision) -> Self {
         self.zeros().map_or(self, |zeros| self.respelled(zeros, precision, self.separator()))
     }
 
-    /// Other decimals in the same slots, so far apart.
+    /// The same slots with other decimals and another separator.
     fn respelled(self, zeros: TrailingZeros, precision: Precision, separator: &'static str) -> Self {
         let named = Encoding(names::decimal(zeros, precision, separator == " "));
         let slots = |e: Encoding| (e.slots(), e.open(), e.close(), e.numbers());
@@ -226,20 +227,20 @@ impl Encoding {
             number: NumberFormat::Decimal { precision, zeros },
             ..self.0.clone()
         };
-        // The same slots hold these decimals as well as those; itself if they should not.
+        // The same slots should hold these decimals too; otherwise the encoding stays unchanged.
         Encoding::new(definition).unwrap_or(self)
     }
 
-    /// What a slot's values stand for, in Å; `None` for codes.
+    /// The position that a slot's values stand for, in Å; `None` for codes.
     pub fn angstrom(self, values: &[Fixed; 3]) -> Option<[f64; 3]> {
         let at = |axis: usize| self.0.number.angstrom(values[axis], axis);
         Some([at(0)?, at(1)?, at(2)?])
     }
 
-    /// The values of a position in Å.
+    /// The values of a position given in Å.
     ///
     /// # Errors
-    /// If a coordinate is not finite, or beyond what can be written.
+    /// If a coordinate is not finite, or too large to be written, or if numbers are codes.
     pub fn quantize(self, position: [f64; 3]) -> Result<[Fixed; 3], NumberError> {
         let at = |axis: usize| self.0.number.quantize(position[axis], axis);
         Ok([at(0)?, at(1)?, at(2)?])
@@ -248,7 +249,7 @@ impl Encoding {
     /// Refuses values that the encoding never writes.
     ///
     /// # Errors
-    /// The bound that one is beyond.
+    /// The bound that the first such value exceeds.
     pub fn check(self, values: &[Fixed; 3]) -> Result<(), NumberError> {
         for (axis, value) in values.iter().enumerate() {
             let (low, high) = self.0.number.limits(axis);
@@ -262,15 +263,15 @@ impl Encoding {
         Ok(())
     }
 
-    /// Whether a slot's values stand for a position that is not known: one of them is a tail.
+    /// Whether a slot's position is not fully known, because one of its values is a tail.
     pub fn has_tail(self, values: &[Fixed; 3]) -> bool {
         (0..3).any(|axis| self.0.number.is_tail(values[axis], axis))
     }
 
-    /// The values of one encoding in another: exact between decimals, else by the coordinate that they stand for.
+    /// Converts values from another encoding. Between decimals the conversion is truncation; otherwise it goes through coordinates.
     ///
     /// # Errors
-    /// If a coordinate is beyond what can be written, or either writes codes and the other is another encoding.
+    /// If a coordinate is too large to be written, or if one encoding writes codes and the other one differs.
     pub fn convert(self, values: &[Fixed; 3], from: Encoding) -> Result<[Fixed; 3], NumberError> {
         match (&self.0.number, &from.0.number) {
             (NumberFormat::Decimal { precision, .. }, NumberFormat::Decimal { precision: own, .. }) => {
@@ -283,7 +284,7 @@ impl Encoding {
         }
     }
 
-    /// The rows of parts of whole slots, opened and closed: one row for each number of decimals of each of its numbers.
+    /// Whole slots as rows of parts, opening and closing text included: one row for each combination of numbers of decimals.
     pub fn rows(self, integers: IntegersBelow) -> Vec<PartRow> {
         let mut rows: Vec<PartRow> = vec![SlotPart::literal(self.open()).into_iter().collect()];
         for axis in 0..self.numbers() {
@@ -299,14 +300,14 @@ impl Encoding {
         rows
     }
 
-    /// The language of whole slots, opened and closed, over bytes.
+    /// The language of whole slots over bytes, opening and closing text included.
     pub fn dfa(self, integers: IntegersBelow) -> Dfa {
         let mut languages = Languages::default();
         let root = self.language([self.open(), self.close()], integers, &mut languages);
         Dfa::new(&languages, root)
     }
 
-    /// The language of what stands inside of slots, over bytes, without that of some slots; `None` if nothing is left.
+    /// The language of the content of slots over bytes, without the slots in the language `without`; `None` if nothing is left.
     pub fn inner_dfa(
         self,
         integers: IntegersBelow,
@@ -314,7 +315,7 @@ impl Encoding {
     ) -> Option<Dfa> {
         let mut languages = Languages::default();
         let mut root = self.language([self.open(), self.close()], integers, &mut languages);
-        // Whole slots are taken away before they are opened: only so can `without` tell what is isolated.
+        // Whole slots are removed before their brackets are, because `without` describes whole slots.
         if let Some(without) = without(&mut languages) {
             root = languages.difference(root, without)?;
         }
@@ -329,10 +330,10 @@ impl Encoding {
     fn language(self, around: [&str; 2], integers: IntegersBelow, languages: &mut Languages<u8>) -> StateId {
         let literal = |text: &str| SlotPart::literal(text).into_iter().collect::<PartRow>();
         let mut root = parts::language(&literal(around[1]), languages);
-        // From the end backwards, so that every state is made after those that it leads to.
+        // Built backwards, so that every state is created after its successors.
         for axis in (0..self.numbers()).rev() {
             let rows = self.0.number.rows(axis, integers);
-            // Numbers end in one way alone, so nothing can end in two.
+            // All numbers have the same kind of end, so there is no conflict.
             let number = parts::language_of_rows(&rows, languages).unwrap_or(root);
             root = languages.concatenation(number, root).unwrap_or(root);
             let before = literal(if axis == 0 { around[0] } else { self.separator() });
@@ -342,7 +343,7 @@ impl Encoding {
         root
     }
 
-    /// A regular expression of whole slots.
+    /// A regular expression for whole slots.
     pub fn expression(self, integers: IntegersBelow) -> String {
         let number = |axis: usize| {
             let rows = self.0.number.rows(axis, integers);
@@ -354,8 +355,8 @@ impl Encoding {
         format!("{}{}{}", around[0], numbers.join(&around[1]), around[2])
     }
 
-    /// What is read of the beginning of a number, in the encoding's own units: a shorter decimal is a number near it, a shorter
-    /// index is another bin. `None` where nothing can be read.
+    /// The value that a reader gets from the beginning of a number, in the encoding's own units. A truncated decimal is close to
+    /// the number, but a truncated index is a different bin. `None` if nothing can be read.
     pub fn left_over(self, text: &[u8]) -> Option<Fixed> {
         let prefix = scan_prefix(text);
         if !prefix.has_digits() {
@@ -363,7 +364,7 @@ impl Encoding {
         }
         match &self.0.number {
             NumberFormat::Decimal { precision, .. } => Some(prefix.value(text, *precision)),
-            // Without separators a reader counts digits, so a number that lacks one moves all behind it.
+            // Without separators a reader counts digits, so a missing digit shifts all later numbers.
             _ if self.separator().is_empty() && self.numbers() > 1 => None,
             _ => Some(prefix.value(text, Precision::ZERO)),
         }
@@ -372,7 +373,7 @@ impl Encoding {
 
 impl PartialEq for Encoding {
     fn eq(&self, other: &Self) -> bool {
-        // Built-in definitions stand apart from those that `new` keeps, so one may exist twice.
+        // Built-in definitions are not in the list of `new`, so a definition may exist twice.
         std::ptr::eq(self.0, other.0) || self.0 == other.0
     }
 }
@@ -381,7 +382,7 @@ impl Eq for Encoding {}
 
 impl Hash for Encoding {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // Equal definitions have equal names; their edges, being floats, have no hash.
+        // Equal definitions have equal names. Their edges are floats, which cannot be hashed.
         self.name().hash(state);
     }
 }
@@ -392,11 +393,12 @@ impl PartialOrd for Encoding {
     }
 }
 
-/// Decimals first, those that keep their zeros before others; the rest by name, and those of one name by what they are.
+/// Decimals come first, and of these the ones with trailing zeros. Then encodings are ordered by decimals, separator, name and
+/// definition.
 impl Ord for Encoding {
     fn cmp(&self, other: &Self) -> Ordering {
         let key = |e: &Encoding| (!e.is_decimal(), e.zeros(), e.decimals(), e.separator(), e.name());
-        // Definitions hold no NaN, so that those that do not compare are none.
+        // Definitions contain no NaN, so they can always be compared.
         let definitions = || self.0.partial_cmp(other.0).unwrap_or(Ordering::Equal);
         key(self).cmp(&key(other)).then_with(definitions)
     }

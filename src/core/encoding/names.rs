@@ -1,5 +1,5 @@
-//! What encodings are called: `fixed`, `stripped-3-spaces`, `binned-v1:LOW,HIGH,STEP`, `integers:SCALE,DIGITS`, `lines`, `fsq:N`, or a
-//! file.
+//! The names of encodings: `fixed`, `stripped-3-spaces`, `binned-v1:LOW,HIGH,STEP`, `integers:SCALE,DIGITS`, `lines`, `fsq:N`, or
+//! the path of a file.
 
 use std::borrow::Cow;
 
@@ -31,14 +31,14 @@ const fn of_decimals(
     }
 }
 
-/// All numbers of decimals of one kind.
+/// The definitions of one kind for all numbers of decimals.
 macro_rules! decimals {
     ($zeros:expr, $separator:literal, $($name:literal $decimals:literal),*) => {
         [$(of_decimals($name, $zeros, $decimals, $separator)),*]
     };
 }
 
-/// By separator, trailing zeros and decimals.
+/// Indexed by separator, trailing zeros and decimals.
 static DECIMALS: [[[Definition; 7]; 2]; 2] = [
     [
         decimals!(TrailingZeros::Kept, ",", "fixed-0" 0, "fixed-1" 1, "fixed-2" 2, "fixed-3" 3, "fixed" 4, "fixed-5" 5, "fixed-6" 6),
@@ -60,21 +60,21 @@ pub(super) fn decimal(zeros: TrailingZeros, precision: Precision, spaces: bool) 
     &DECIMALS[usize::from(spaces)][zeros as usize][precision.decimals()]
 }
 
-/// What of an encoding was asked for, by name or in the older words of decimals.
+/// The parts of an encoding that a user asked for: by name, or by the older options for decimals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AskedEncoding {
-    /// The encoding as a whole.
+    /// The whole encoding.
     pub encoding: Option<Encoding>,
-    /// What becomes of trailing zeros.
+    /// Whether trailing zeros are kept.
     pub zeros: Option<TrailingZeros>,
-    /// How many decimals there are.
+    /// The number of decimals.
     pub precision: Option<Precision>,
-    /// Whether spaces stand between numbers.
+    /// Whether numbers are separated by spaces.
     pub spaces: Option<bool>,
 }
 
 impl AskedEncoding {
-    /// `encoding`, but for what was asked for.
+    /// `encoding` with the requested parts replaced.
     pub fn over(self, encoding: Encoding) -> Encoding {
         if let Some(asked) = self.encoding {
             return asked;
@@ -84,8 +84,8 @@ impl AskedEncoding {
         self.zeros.map_or(precise, |zeros| precise.with_zeros(zeros))
     }
 
-    /// How texts are read: as `encoding`, but for what was asked for. Whoever names decimals wants no more of them, so digits beyond
-    /// are cut toward zero; where nobody does, numbers with more are refused, since they are probably those of another file.
+    /// How to read texts: as `encoding` with the requested parts replaced. If a precision was requested, excess decimals are
+    /// truncated toward zero. Otherwise numbers with more decimals are refused, because they probably come from another file.
     pub fn reading(self, encoding: Encoding) -> Reading {
         Reading::new(self.over(encoding)).cutting(self.precision.is_some() || self.encoding.is_some())
     }
@@ -96,11 +96,11 @@ impl AskedEncoding {
     }
 }
 
-/// What `--encoding` takes, in messages.
+/// The values of `--encoding`, for messages.
 pub(super) const KNOWN: &str = "fixed, stripped, fixed-N, stripped-N, binned-v1:LOW,HIGH,STEP, binned-v2:LOW,HIGH,STEP, integers:SCALE,DIGITS, lines, \
                      lines-N, fsq:N, or a file of bins or of drift.encoding/1";
 
-/// The encoding of a name; `None` if it is none.
+/// The encoding with this name; `None` if the text is not a name of an encoding.
 pub(super) fn named(name: &str) -> Option<Result<Encoding, String>> {
     if let Some(definition) = DECIMALS.iter().flatten().flatten().find(|known| known.name == name) {
         return Some(Ok(Encoding(definition)));
@@ -126,7 +126,7 @@ enum Version {
     Bare,
 }
 
-/// Bins of one step: `LOW,HIGH,STEP`, and perhaps the number of digits.
+/// Bins of equal width from `LOW,HIGH,STEP`, optionally with the number of digits.
 fn binned(name: &str, values: &str, version: Version) -> Result<Encoding, String> {
     let wrong = || {
         format!(
@@ -143,7 +143,7 @@ fn binned(name: &str, values: &str, version: Version) -> Result<Encoding, String
     let bounds: Vec<f64> = bounds.iter().filter_map(|number| number.trim().parse().ok()).collect();
     let [low, high, step] = bounds[..] else { return Err(wrong()) };
     let tails = |edges: &[f64]| match version {
-        // Their first reader takes index 0 as 1, and the last as a bin of one more step.
+        // The users' first reader takes index 0 for 1, and the last index for one more bin of a step.
         Version::Brackets => TailValues::Middles { step },
         Version::Bare => TailValues::At(edges[0], edges[edges.len() - 1] + step),
     };
@@ -153,7 +153,7 @@ fn binned(name: &str, values: &str, version: Version) -> Result<Encoding, String
         None => needed,
         Some(digits) => digits.trim().parse().map_err(|_| wrong())?,
     };
-    // A width that is the one needed is left out, so that an encoding has one name however it was asked for.
+    // The default width is left out of the name, so that an encoding has one name however it was requested.
     let digits = if width == needed { String::new() } else { format!(",{width}") };
     let bare = version == Version::Bare;
     let around = if bare { ["", "", ";"] } else { ["<", ",", ">"] };
@@ -169,8 +169,8 @@ fn binned(name: &str, values: &str, version: Version) -> Result<Encoding, String
     .map_err(|problem| format!("`{name}`: {problem}"))
 }
 
-/// Whole numbers of `SCALE` units of 1 Å with so many digits, and perhaps a largest magnitude: `<0012,-0034,0005>`, the numbers of
-/// 3DSMILES-GPT, which rounds to the nearest, halves to even.
+/// Integers in units of 1/`SCALE` Å with a fixed number of digits, optionally with a largest magnitude: `<0012,-0034,0005>`. This
+/// is the format of 3DSMILES-GPT, which rounds to the nearest integer, halves to even.
 fn integers(name: &str, values: &str) -> Result<Encoding, String> {
     let wrong = || format!("`{name}` does not name its integers; give SCALE,DIGITS: integers:10,4");
     let numbers: Vec<&str> = values.split(',').map(str::trim).collect();
@@ -183,7 +183,7 @@ fn integers(name: &str, values: &str) -> Result<Encoding, String> {
     let width: u8 = width.parse().ok().filter(|width| (1..=8).contains(width)).ok_or_else(wrong)?;
     let largest = 10u32.pow(width.into()) - 1;
     let most = most.map_or(Ok(largest), |most| most.parse()).map_err(|_| wrong())?;
-    // As with the digits of bins: what is the default has no place in the name.
+    // The default is left out of the name, as with the digits of bins.
     let bound = if most == largest { String::new() } else { format!(",{most}") };
     Encoding::new(Definition {
         name: format!("integers:{scale},{width}{bound}").into(),
@@ -193,7 +193,7 @@ fn integers(name: &str, values: &str) -> Result<Encoding, String> {
     .map_err(|problem| format!("`{name}`: {problem}"))
 }
 
-/// A line for each atom, as in XYZ: `[C] 1.0000 2.0000 3.0000`.
+/// One line for each atom, as in XYZ: `[C] 1.0000 2.0000 3.0000`.
 fn lines(name: &str, decimals: &str) -> Option<Result<Encoding, String>> {
     let decimals = match decimals.strip_prefix('-') {
         Some(count) => count.parse().ok().filter(|count| *count != 4)?,
@@ -210,7 +210,7 @@ fn lines(name: &str, decimals: &str) -> Option<Result<Encoding, String>> {
     }))
 }
 
-/// Codes behind every symbol.
+/// An encoding of codes behind every symbol.
 fn codes_of(name: &str, codes: &str) -> Result<Encoding, String> {
     let below = codes.parse().ok().filter(|codes| (1..=1_000_000).contains(codes));
     let below: u32 = below.ok_or_else(|| {

@@ -1,47 +1,47 @@
-//! What numbers look like, as data: rows of parts, each of which stands for a few strings.
+//! The spelling of numbers as data: rows of parts, each of which stands for a small set of strings.
 //!
-//! A slot of a text is a row of parts side by side, or one of several rows (numbers of two and of four decimals). All that has to
-//! know how numbers look is derived from these rows: their language ([`super::Dfa`]), their expression, and all their strings as
-//! a product of parts, for whoever counts or constructs them.
+//! A slot is a sequence of parts, or one of several such rows (for numbers with two and with four decimals). All knowledge about
+//! the spelling of numbers is derived from these rows: their language ([`super::Dfa`]), their regular expression, and all their
+//! strings as a product of parts, for code that counts or constructs them.
 
 use super::language::{Languages, StateId};
 
-/// A part of a slot, that stands for any of a few strings.
+/// A part of a slot, which stands for one of a few strings.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SlotPart {
     /// This text.
     Literal(Box<str>),
     /// This text or nothing: a sign.
     Optional(Box<str>),
-    /// One digit, this one or a larger one.
+    /// One digit.
     Digit {
-        /// 0, or 1 for a digit that is not zero.
+        /// The smallest allowed digit: 0, or 1 for a digit that is not zero.
         least: u8,
     },
-    /// A whole number without leading zeros.
+    /// An integer without leading zeros.
     Integer {
-        /// It is smaller.
+        /// Integers are smaller than this.
         below: u32,
     },
-    /// A whole number with leading zeros.
+    /// An integer with leading zeros.
     Padded {
-        /// It is smaller.
+        /// Integers are smaller than this.
         below: u32,
-        /// It has at least so many digits.
+        /// The least number of digits.
         width: u8,
     },
 }
 
-/// A row of parts side by side.
+/// A sequence of parts.
 pub type PartRow = Vec<SlotPart>;
 
 impl SlotPart {
-    /// A literal, or nothing for the empty text.
+    /// A literal part; `None` for the empty text.
     pub(super) fn literal(text: &str) -> Option<SlotPart> {
         (!text.is_empty()).then(|| SlotPart::Literal(text.into()))
     }
 
-    /// How many strings it stands for.
+    /// The number of strings that the part stands for.
     pub fn count(&self) -> u64 {
         match self {
             SlotPart::Literal(_) => 1,
@@ -51,7 +51,7 @@ impl SlotPart {
         }
     }
 
-    /// All of them, in the order of their values.
+    /// All strings of the part, ordered by value.
     pub fn strings(&self) -> Vec<String> {
         match self {
             SlotPart::Literal(text) => vec![text.to_string()],
@@ -64,15 +64,15 @@ impl SlotPart {
         }
     }
 
-    /// Its language.
+    /// The language of the part.
     fn language(&self, languages: &mut Languages<u8>) -> StateId {
         let end = languages.end(());
         let paths = self.strings().into_iter().map(|text| (text.into_bytes(), end)).collect();
-        // Strings end in one way alone, so none can end in two.
+        // All strings have the same kind of end, so there is no conflict.
         languages.trie(paths).unwrap_or(end)
     }
 
-    /// A regular expression of it, in the syntax that Rust, Python, Lark and ECMAScript share.
+    /// A regular expression for the part, in the syntax that Rust, Python, Lark and ECMAScript share.
     pub fn expression(&self) -> String {
         match self {
             SlotPart::Literal(text) => escaped(text),
@@ -107,12 +107,12 @@ impl SlotPart {
     }
 }
 
-/// How many strings a row stands for, at most 2⁶⁴ - 1.
+/// The number of strings of a row; saturates at 2⁶⁴ - 1.
 pub fn count(row: &[SlotPart]) -> u64 {
     row.iter().fold(1, |count: u64, part| count.saturating_mul(part.count()))
 }
 
-/// All strings of a row, in the order of its parts.
+/// All strings of a row, ordered by its parts.
 pub fn strings(row: &[SlotPart]) -> Vec<String> {
     let mut all = vec![String::new()];
     for part in row {
@@ -122,7 +122,7 @@ pub fn strings(row: &[SlotPart]) -> Vec<String> {
     all
 }
 
-/// The expression of a row; equal parts side by side are counted.
+/// A regular expression for a row. Repeated digits get a count.
 pub fn expression(row: &[SlotPart]) -> String {
     let mut out = String::new();
     let mut rest = row;
@@ -144,12 +144,12 @@ pub fn language(row: &[SlotPart], languages: &mut Languages<u8>) -> StateId {
     let end = languages.end(());
     row.iter().rev().fold(end, |then, part| {
         let head = part.language(languages);
-        // As in `SlotPart::language`.
+        // No conflict, as in `SlotPart::language`.
         languages.concatenation(head, then).unwrap_or(then)
     })
 }
 
-/// The language of several rows.
+/// The language of several rows; `None` if there are no rows.
 pub fn language_of_rows(rows: &[PartRow], languages: &mut Languages<u8>) -> Option<StateId> {
     let roots: Vec<StateId> = rows.iter().map(|row| language(row, languages)).collect();
     let mut roots = roots.into_iter();
@@ -157,7 +157,7 @@ pub fn language_of_rows(rows: &[PartRow], languages: &mut Languages<u8>) -> Opti
     roots.try_fold(first, |all, root| languages.union(all, root))
 }
 
-/// A text as an expression that matches it.
+/// An expression that matches exactly this text.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -179,8 +179,8 @@ fn alternatives(options: Vec<String>) -> String {
     }
 }
 
-/// The numbers below a bound of at most 100, in the words that extended tokenizers have had from the first: by these they are
-/// known again.
+/// The integers below a bound of at most 100, spelled exactly as in extended tokenizers since their first version: these tokenizers
+/// are recognised by this spelling.
 fn below_hundred(below: u32) -> String {
     let last = below.saturating_sub(1);
     let (tens, ones) = (last / 10, last % 10);
@@ -196,7 +196,7 @@ fn below_hundred(below: u32) -> String {
     alternatives(options)
 }
 
-/// Expressions of the numbers `low..=high`, all written with `width` digits.
+/// Expressions for the integers `low..=high`, all written with `width` digits.
 fn ranges(low: u32, high: u32, width: usize) -> Vec<String> {
     if width == 0 || low > high {
         return Vec::new();
@@ -209,7 +209,7 @@ fn ranges(low: u32, high: u32, width: usize) -> Vec<String> {
     }
     let any = |count: usize| if count == 1 { "[0-9]".to_owned() } else { format!("[0-9]{{{count}}}") };
     let mut out = Vec::new();
-    // The leading digits whose other digits may be anything, between those of the two ends.
+    // The range of leading digits behind which all other digits are free.
     let whole_first = if low.is_multiple_of(unit) { first } else { first + 1 };
     let whole_last = if high % unit == unit - 1 { Some(last) } else { last.checked_sub(1) };
     if whole_first > first {

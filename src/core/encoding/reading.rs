@@ -3,28 +3,28 @@
 use super::Encoding;
 use super::decimal::{Fixed, Precision, TrailingZeros};
 
-/// What becomes of conformers with a coordinate that an encoding can only say to be beyond its range.
+/// The treatment of conformers with a coordinate outside the range of an encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OutOfRange {
-    /// The coordinate is written as the tail, or the largest number, and counted.
+    /// The coordinate is written as the tail, or as the largest number, and counted.
     #[default]
     Clip,
     /// The conformer is skipped.
     Skip,
 }
 
-/// How the slots of a file are read, and in which encoding their values are handed on.
+/// How the slots of a file are read, and the encoding in which their values are returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
-    /// The encoding of the values that come out.
+    /// The encoding of the returned values.
     pub encoding: Encoding,
-    /// The encoding of the texts in the file; none if a text says so itself, or is written as `encoding` says.
+    /// The encoding of the texts in the file; `None` if a text states its own encoding, or uses `encoding`.
     pub texts: Option<Encoding>,
-    /// Whether decimals beyond the last are cut, toward zero; else they are refused.
+    /// Whether excess decimals are truncated toward zero; otherwise they are refused.
     pub cut: bool,
-    /// Whether values of a store of another encoding are written anew; else the store is refused.
+    /// Whether values of a store in another encoding are converted; otherwise the store is refused.
     pub rewrites: bool,
-    /// What becomes of coordinates beyond the range of the encoding.
+    /// The treatment of coordinates outside the range of the encoding.
     pub out_of_range: OutOfRange,
 }
 
@@ -35,28 +35,28 @@ impl Default for Reading {
 }
 
 impl Reading {
-    /// As an encoding is written; longer numbers are refused.
+    /// Reads texts in one encoding; numbers with excess decimals are refused.
     pub fn new(encoding: Encoding) -> Self {
         Reading { encoding, texts: None, cut: false, rewrites: false, out_of_range: OutOfRange::Clip }
     }
 
-    /// This reading, of texts that are written in its encoding and no other; decimals may keep their trailing zeros or not.
+    /// This reading for texts that use exactly its encoding. Decimals may still keep or lack their trailing zeros.
     #[must_use]
     pub fn of_texts(self) -> Self {
         let texts = if self.encoding.is_decimal() { self.texts } else { Some(self.encoding) };
         Reading { texts, ..self }
     }
 
-    /// This reading, with decimals beyond the last cut toward zero, or refused.
+    /// This reading, with excess decimals truncated toward zero, or refused.
     #[must_use]
     pub fn cutting(self, cut: bool) -> Self {
         Reading { cut, ..self }
     }
 
-    /// Refuses a conformer with a coordinate that is only known to be beyond the range, where such are to be skipped.
+    /// Refuses a conformer with a coordinate outside the range, if such conformers are to be skipped.
     ///
     /// # Errors
-    /// A reason, for the list of skipped records.
+    /// A reason for the list of skipped records.
     pub fn keep(self, coordinates: &[[Fixed; 3]]) -> Result<(), String> {
         let skips = self.out_of_range == OutOfRange::Skip && !self.encoding.is_decimal();
         if skips && coordinates.iter().any(|values| self.encoding.has_tail(values)) {
@@ -65,12 +65,12 @@ impl Reading {
         Ok(())
     }
 
-    /// The encoding of what comes out, with trailing zeros kept or removed if it is one of decimals.
+    /// The encoding of the returned values; for decimals with trailing zeros kept or removed.
     pub fn written(self, zeros: TrailingZeros) -> Encoding {
         self.encoding.with_zeros(zeros)
     }
 
-    /// The decimals of what comes out.
+    /// The precision of the returned values.
     pub fn precision(self) -> Precision {
         self.encoding.precision()
     }

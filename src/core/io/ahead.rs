@@ -1,4 +1,4 @@
-//! Reading on a thread of its own, a few blocks ahead.
+//! Reads on a separate thread, a few blocks ahead.
 
 use std::io::{self, BufRead, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -8,8 +8,8 @@ use crate::job::Job;
 
 const BLOCK: usize = 1 << 20;
 
-/// Reads on a thread of its own, a few blocks ahead, so that decompression and parsing overlap, and so that a source
-/// which keeps its reader waiting (a pipe, a terminal) does not keep a cancelled job.
+/// Reads on a separate thread, a few blocks ahead, so that decompression and parsing overlap. A source that blocks (a pipe, a
+/// terminal) cannot block a cancelled job.
 pub struct ReadAhead {
     blocks: Receiver<io::Result<Vec<u8>>>,
     job: Job,
@@ -17,16 +17,17 @@ pub struct ReadAhead {
     at: usize,
 }
 
-/// How often a job that waits for input looks whether it was cancelled.
+/// The interval at which a job that waits for input checks for cancellation.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 impl ReadAhead {
-    /// Starts the thread, which opens the source and ends with it, at an error, or when this is dropped.
+    /// Starts the thread, which opens the source. The thread ends at the end of the source, at an error, or when this value is
+    /// dropped.
     pub fn new<R: Read>(job: &Job, open: impl FnOnce() -> io::Result<R> + Send + 'static) -> Self {
-        // Four blocks are 4 MiB: enough to overlap, and a bound of memory.
+        // Four blocks are 4 MiB: enough for overlap, and a bound on memory.
         let (send, blocks) = sync_channel(4);
         std::thread::spawn(move || {
-            // An error of sending: nobody reads any more.
+            // Sending fails only if the reader was dropped.
             let _ = match open() {
                 Ok(inner) => send_blocks(inner, &send),
                 Err(error) => send.send(Err(error)).map_err(drop),
@@ -36,14 +37,14 @@ impl ReadAhead {
     }
 }
 
-/// Sends what `inner` holds, then an empty block or an error.
+/// Sends the content of `inner` in blocks, then an empty block or an error.
 fn send_blocks(mut inner: impl Read, send: &SyncSender<io::Result<Vec<u8>>>) -> Result<(), ()> {
     loop {
         let mut block = Vec::with_capacity(BLOCK);
         let outcome = inner.by_ref().take(BLOCK as u64).read_to_end(&mut block);
         let is_last = block.is_empty();
         if outcome.is_ok() || !is_last {
-            // What came before an error is still good.
+            // The bytes before an error are valid.
             send.send(Ok(block)).map_err(drop)?;
         }
         if let Err(error) = outcome {
@@ -61,7 +62,7 @@ impl Read for ReadAhead {
     }
 }
 
-/// What `Read::read` is for a reader that has a buffer.
+/// Implements `Read::read` for a reader that has a buffer.
 pub fn read_buffered(reader: &mut impl BufRead, out: &mut [u8]) -> io::Result<usize> {
     let available = reader.fill_buf()?;
     let n = available.len().min(out.len());
@@ -73,14 +74,14 @@ pub fn read_buffered(reader: &mut impl BufRead, out: &mut [u8]) -> io::Result<us
 impl BufRead for ReadAhead {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         while self.at == self.current.len() {
-            // Looked at while nothing comes, too: a pipe may never say anything.
+            // Checked while nothing arrives, too: a pipe may never deliver anything.
             self.job.check().map_err(io::Error::other)?;
             match self.blocks.recv_timeout(PATIENCE) {
                 Ok(Ok(block)) if block.is_empty() => return Ok(&[]),
                 Ok(Ok(block)) => (self.current, self.at) = (block, 0),
                 Ok(Err(error)) => return Err(error),
                 Err(RecvTimeoutError::Timeout) => {}
-                // The thread is gone: the end was already read.
+                // The thread has ended: its last block was already read.
                 Err(RecvTimeoutError::Disconnected) => return Ok(&[]),
             }
         }

@@ -1,5 +1,5 @@
-//! Files read once: decompressed by content, counted and hashed as they are read, so that a pipe works as a file does and
-//! what is hashed is what was used.
+//! Files that are read once. They are decompressed by content, and counted and hashed while they are read. So a pipe works like a
+//! file, and the hash covers exactly the bytes that were used.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -19,7 +19,7 @@ pub const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// `inner`, decompressed if it starts like gzip (several members too).
+/// `inner`, decompressed if it starts like gzip (multi-member files too).
 ///
 /// # Errors
 /// If its first bytes cannot be read.
@@ -31,24 +31,24 @@ pub fn decompressed<R: BufRead + Send + 'static>(mut inner: R) -> io::Result<Box
     }
 }
 
-/// A file being read: decompressed and hashed ahead of the caller.
+/// A file being read; a separate thread decompresses and hashes it ahead of the caller.
 pub struct Opened {
-    /// The content.
+    /// The decompressed content.
     pub reader: ReadAhead,
     stored: Arc<Stored>,
 }
 
-/// What the reading thread finds out about the file as stored.
+/// What the reading thread learns about the file as stored.
 #[derive(Default)]
 struct Stored {
-    /// Known once anything of the content is.
+    /// Whether it is compressed; set before any content is delivered.
     compressed: OnceLock<bool>,
-    /// Size and SHA-256, known at the end.
+    /// Size in bytes and SHA-256; set at the end of the file.
     digest: OnceLock<(u64, String)>,
 }
 
-/// Opens a file; its bytes as stored are hashed and reported to the job's observer as they are read. That it cannot
-/// be opened is the first read's error. A cancelled job ends every read.
+/// Opens a file. Its stored bytes are hashed and reported to the job's observer as they are read. If the file cannot be opened, the
+/// first read fails. If the job is cancelled, every read fails.
 pub fn open(path: &Path, job: &Job) -> Opened {
     let stored = Arc::new(Stored::default());
     let (path, watching, found) = (path.to_owned(), job.clone(), stored.clone());
@@ -58,7 +58,7 @@ pub fn open(path: &Path, job: &Job) -> Opened {
             Tally { file, hasher: Some(Sha256::new()), bytes: 0, job: watching, stored: found.clone() };
         let mut bytes = BufReader::with_capacity(BUFFER_BYTES, tally);
         let compressed = bytes.fill_buf()?.starts_with(&GZIP_MAGIC);
-        // The cell is empty: this runs but once.
+        // The cell is empty: this code runs only once.
         let _ = found.compressed.set(compressed);
         decompressed(bytes)
     });
@@ -66,12 +66,12 @@ pub fn open(path: &Path, job: &Job) -> Opened {
 }
 
 impl Opened {
-    /// Whether the file is compressed; to be asked once something was read of it.
+    /// Whether the file is compressed. The answer is valid only after something was read.
     pub fn compressed(&self) -> bool {
         self.stored.compressed.get().copied().unwrap_or_default()
     }
 
-    /// Reads what is left, so that a damaged end is found, and hashes the file under `name`.
+    /// Reads the rest, so that a damaged end is noticed, and returns the hash of the file under `name`.
     ///
     /// # Errors
     /// If the rest cannot be read, or the job was cancelled.
@@ -82,7 +82,7 @@ impl Opened {
     }
 }
 
-/// Reads `reader` to its end.
+/// Reads `reader` to its end and discards the bytes.
 ///
 /// # Errors
 /// If it cannot be read.
@@ -96,7 +96,7 @@ pub fn drain(reader: &mut dyn BufRead) -> io::Result<()> {
     }
 }
 
-/// Counts and hashes what passes.
+/// Counts and hashes the bytes that pass through.
 struct Tally {
     file: File,
     /// Taken when the end is reached.
@@ -114,12 +114,12 @@ impl Read for Tally {
             if let Some(hasher) = &mut self.hasher {
                 hasher.update(&out[..n]);
             }
-            // Bytes as stored, since the size of the file is what is known before.
+            // Stored bytes are reported, because the stored size is known beforehand.
             self.job.observer().advance(n as u64);
         } else if !out.is_empty()
             && let Some(hasher) = self.hasher.take()
         {
-            // The cell is empty: the hasher is there but once.
+            // The cell is empty: the hasher is taken only once.
             let _ = self.stored.digest.set((self.bytes, hex(&hasher.finalize())));
         }
         Ok(n)
@@ -129,21 +129,21 @@ impl Read for Tally {
 /// The whole content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Whole {
-    /// Decompressed.
+    /// The decompressed bytes.
     pub bytes: Vec<u8>,
-    /// Of the file as stored.
+    /// The hash of the file as stored.
     pub source: InputHash,
 }
 
-/// Reads the whole of a file, decompressed, of at most `limit` bytes; file, pipe or device.
+/// Reads a whole file, pipe or device, decompressed, of at most `limit` bytes.
 ///
 /// # Errors
-/// If it cannot be read, is damaged or larger, or the job was cancelled.
+/// If it cannot be read, is damaged, is larger than `limit`, or the job was cancelled.
 pub fn read_whole(path: &Path, limit: u64, job: &Job) -> Result<Whole> {
     let fail = |error: io::Error| job.check().err().unwrap_or_else(|| Error::io(path, error));
     let mut opened = open(path, job);
     let mut bytes = Vec::new();
-    // One byte more tells a file of just this size from a larger one.
+    // Reading one more byte distinguishes a file of exactly this size from a larger one.
     opened.reader.by_ref().take(limit + 1).read_to_end(&mut bytes).map_err(fail)?;
     if bytes.len() as u64 > limit {
         return Err(too_large(path, limit));
@@ -152,10 +152,10 @@ pub fn read_whole(path: &Path, limit: u64, job: &Job) -> Result<Whole> {
     Ok(Whole { bytes, source })
 }
 
-/// Reads the whole of a regular file as it is stored, of at most `limit` bytes, on the calling thread. Its hash goes under `name`.
+/// Reads a whole regular file as stored, of at most `limit` bytes, on the calling thread. `name` becomes the name in its hash.
 ///
 /// # Errors
-/// If it cannot be read, or is larger.
+/// If it cannot be read, or is larger than `limit`.
 pub fn read_small(path: &Path, limit: u64, name: String, job: &Job) -> io::Result<Whole> {
     let mut bytes = Vec::new();
     File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
@@ -167,7 +167,7 @@ pub fn read_small(path: &Path, limit: u64, name: String, job: &Job) -> io::Resul
     Ok(Whole { bytes, source })
 }
 
-/// The bytes of a file, decompressed, of at most `limit`; it cannot be cancelled, and nobody asks for its hash.
+/// The decompressed bytes of a file, at most `limit`. Reading cannot be cancelled, and no hash is returned.
 ///
 /// # Errors
 /// As [`read_whole`].
@@ -175,7 +175,7 @@ pub fn read_to_limit(path: &Path, limit: u64) -> Result<Vec<u8>> {
     read_whole(path, limit, &Job::default()).map(|whole| whole.bytes)
 }
 
-/// Name, size and SHA-256 of a file's bytes as stored: of files that are read in places, such as weights.
+/// The name, size and SHA-256 of a file's stored bytes, for files that are read at offsets, such as weights.
 ///
 /// # Errors
 /// If it cannot be read, or the job was cancelled.
@@ -194,7 +194,7 @@ pub fn hash_file(path: &Path, job: &Job) -> Result<InputHash> {
     }
 }
 
-/// The error of a file larger than any of its kind.
+/// The error for a file that is larger than any of its kind.
 pub fn too_large(place: impl AsRef<Path>, limit: u64) -> Error {
     let problem = format!("larger than {} MiB", limit >> 20);
     Error::input(place.as_ref().display(), problem, "check that this is the right file")

@@ -1,32 +1,31 @@
-//! JSON of any size, read as it comes: what one name, text or number takes of memory is bounded, and what is not asked for
-//! is passed over.
+//! Streaming JSON of any size. The memory for one name, text or number is bounded, and values that are not asked for are skipped.
 
 use std::fmt;
 use std::io::{self, Read};
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// What is made of a value while it is read. Lists and objects that a fold does not read itself are passed over.
+/// Computes a value while JSON is read. Lists and objects that a fold does not handle itself are skipped.
 pub trait JsonFold<'de>: Sized {
-    /// What comes out.
+    /// The computed value.
     type Value;
 
-    /// Of a value without parts, or one whose parts were passed over.
+    /// Handles a value without parts, or one whose parts were skipped.
     ///
     /// # Errors
-    /// Whatever ends the reading.
+    /// Any error that ends the reading.
     fn part<E: Error>(self, part: JsonPart<'_>) -> Result<Self::Value, E>;
 
-    /// Of a list.
+    /// Handles a list.
     ///
     /// # Errors
-    /// If it is no JSON, or whatever ends the reading.
+    /// If the input is not JSON, or any error that ends the reading.
     fn list<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
         while list.next_element::<IgnoredAny>()?.is_some() {}
         self.part(JsonPart::List)
     }
 
-    /// Of an object.
+    /// Handles an object.
     ///
     /// # Errors
     /// As [`JsonFold::list`].
@@ -36,14 +35,14 @@ pub trait JsonFold<'de>: Sized {
     }
 }
 
-/// A value as a [`JsonFold`] is told of it.
+/// A value as it is passed to a [`JsonFold`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum JsonPart<'t> {
     /// A string.
     Text(&'t str),
-    /// A whole number of 0 or more.
+    /// An integer of 0 or more.
     Count(u64),
-    /// A whole number below 0.
+    /// An integer below 0.
     Negative(i64),
     /// Any other number.
     Number(f64),
@@ -51,13 +50,13 @@ pub enum JsonPart<'t> {
     Truth(bool),
     /// `null`.
     Null,
-    /// A list that was passed over.
+    /// A list that was skipped.
     List,
-    /// An object that was passed over.
+    /// An object that was skipped.
     Object,
 }
 
-/// Reads a value by a fold: a seed for `serde`.
+/// Reads a value with a fold: a seed for `serde`.
 pub struct Folded<F>(pub F);
 
 impl<'de, F: JsonFold<'de>> DeserializeSeed<'de> for Folded<F> {
@@ -108,17 +107,17 @@ impl<'de, F: JsonFold<'de>> Visitor<'de> for Folded<F> {
     }
 }
 
-/// Lists and objects inside one another, beyond which no file means anything: whoever passes over them holds a byte for each.
+/// The deepest nesting of lists and objects. No meaningful file goes deeper, and skipping them takes a byte for each level.
 const MAX_LEVELS: usize = 1 << 20;
 
-/// Passes on JSON, and fails where a text, a name or a number has more than `limit` bytes: whoever parses it holds one of
-/// them at a time; and where lists and objects lie a million levels deep.
+/// Passes JSON through, and fails if a text, a name or a number has more than `limit` bytes, because a parser holds one of them at
+/// a time. It also fails if lists and objects are nested more than a million levels deep.
 pub struct BoundedJson<R> {
     inner: R,
     limit: usize,
-    /// Bytes of what is being read.
+    /// The number of bytes of the current text, name or number.
     length: usize,
-    /// Lists and objects that are open.
+    /// The number of open lists and objects.
     level: usize,
     in_text: bool,
     is_escaped: bool,

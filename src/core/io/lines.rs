@@ -1,44 +1,43 @@
-//! Lines of bounded length, one after another.
+//! Reads lines of bounded length.
 
 use std::io::{self, BufRead};
 
 use memchr::{memchr, memchr2};
 
-/// Lines of a stream, numbered from 1. Memory is bounded whatever the input: what a line has beyond the limit is passed
-/// over.
+/// The lines of a stream, numbered from 1. Memory is bounded whatever the input: the part of a line beyond the limit is skipped.
 pub struct BoundedLines<R> {
     reader: R,
     line: Vec<u8>,
-    /// Bytes kept of a line.
+    /// The number of bytes kept of a line.
     limit: usize,
     number: u64,
     ends: LineEnds,
-    /// Whether the line before ended with a carriage return, whose line feed may follow.
+    /// Whether the previous line ended with a carriage return, whose line feed may follow.
     returned: bool,
 }
 
-/// What ends a line.
+/// The characters that end a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LineEnds {
     /// A line feed, with or without a carriage return before it.
     #[default]
     Feeds,
-    /// A carriage return alone too, as old Macintosh files have it. And a line that goes on beyond the limit is an error at
-    /// once: it may have no end.
+    /// A lone carriage return too, as in old Macintosh files. A line that exceeds the limit is an error at once, because it may
+    /// never end.
     Any,
 }
 
-/// Bytes of a byte-order mark and a carriage return, which do not count.
+/// The size of a byte-order mark and a carriage return, which do not count towards the limit.
 const MARKS: usize = 4;
 
-/// One line, without its end, and without the byte-order mark that may begin a stream.
+/// One line, without its end and without a byte-order mark at the start of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BoundedLine<'a> {
-    /// Up to the limit.
+    /// The bytes of the line, up to the limit.
     pub bytes: &'a [u8],
-    /// From 1.
+    /// The line number, from 1.
     pub number: u64,
-    /// Whether the line went on beyond the limit.
+    /// Whether the line exceeded the limit.
     pub cut: bool,
 }
 
@@ -48,7 +47,7 @@ impl<R: BufRead> BoundedLines<R> {
         BoundedLines::with_ends(reader, limit, LineEnds::Feeds)
     }
 
-    /// Starts at the first line of a stream whose lines may end otherwise; `limit` in bytes.
+    /// Starts at the first line of a stream with these line ends; `limit` in bytes.
     pub fn with_ends(reader: R, limit: usize, ends: LineEnds) -> Self {
         BoundedLines { reader, line: Vec::new(), limit, number: 0, ends, returned: false }
     }
@@ -61,7 +60,7 @@ impl<R: BufRead> BoundedLines<R> {
     /// The next line; `None` at the end.
     ///
     /// # Errors
-    /// If the stream cannot be read, or where [`LineEnds::Any`] refuses a line that is too long.
+    /// If the stream cannot be read, or a line is too long under [`LineEnds::Any`].
     pub fn next_line(&mut self) -> io::Result<Option<BoundedLine<'_>>> {
         self.line.clear();
         let (mut found, mut cut, mut read) = (false, false, 0);
@@ -70,7 +69,7 @@ impl<R: BufRead> BoundedLines<R> {
             if available.is_empty() {
                 break;
             }
-            // The carriage return may have been the last byte of the block before.
+            // The carriage return may have been the last byte of the previous block.
             if std::mem::take(&mut self.returned) && available[0] == b'\n' {
                 self.reader.consume(1);
                 continue;
@@ -82,7 +81,7 @@ impl<R: BufRead> BoundedLines<R> {
             self.returned = self.ends == LineEnds::Any && end.is_some_and(|end| available[end] == b'\r');
             found = end.is_some();
             let content = &available[..end.unwrap_or(available.len())];
-            // Room beyond the limit for a byte-order mark and a carriage return, which do not count.
+            // Leave room beyond the limit for a byte-order mark and a carriage return, which do not count.
             let kept = content.len().min(self.limit.saturating_add(MARKS) - self.line.len());
             cut |= kept < content.len();
             self.line.extend_from_slice(&content[..kept]);

@@ -1,4 +1,4 @@
-//! Files: compression by content, read-ahead, hashes, bounded lines, and outputs that are whole or absent.
+//! Files: compression detected by content, read-ahead, hashes, bounded lines, and outputs that are either complete or absent.
 
 mod ahead;
 mod input;
@@ -24,13 +24,13 @@ pub use outputs::Outputs;
 
 use crate::job::InputHash;
 
-/// A number that a text stands for, the same on every machine: the first 64 bits of the SHA-256 of some bytes in a row.
+/// A number derived from bytes, the same on every machine: the first 64 bits of the SHA-256 of the concatenated `parts`.
 pub fn hash_number(parts: &[&[u8]]) -> u64 {
     let digest = parts.iter().fold(Sha256::new(), |hasher, part| hasher.chain_update(part)).finalize();
     digest.iter().take(8).fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
-/// Name, size and SHA-256 of bytes in memory.
+/// The name, size and SHA-256 of bytes in memory.
 pub fn hash_bytes(name: &str, bytes: &[u8]) -> InputHash {
     InputHash { name: name.to_owned(), bytes: bytes.len() as u64, sha256: hex(&Sha256::digest(bytes)) }
 }

@@ -1,8 +1,8 @@
-//! Outputs that are whole or absent.
+//! Outputs that are either complete or absent.
 //!
-//! A file is written beside its name and renamed to it once it is whole. Several files of one result, in one folder or
-//! not, are all written before the first is renamed; should a later name be refused after all, the earlier ones get back
-//! what they held. A process that is killed leaves old files or new ones, and at most a hidden `.drift-…` beside them.
+//! A file is written under a temporary name in the same folder, and renamed once it is complete. Several files of one result are
+//! all written before the first is renamed; if a later rename fails, the earlier files get their old content back. A process that
+//! is killed leaves old files or new ones, and at most hidden `.drift-…` files beside them.
 
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -12,18 +12,18 @@ use tempfile::{Builder, NamedTempFile, TempPath};
 
 use crate::error::{Error, Result};
 
-/// How files that are not finished begin.
+/// The prefix of unfinished files.
 const PREFIX: &str = ".drift-";
 
-/// Links that are followed from a name to a file; no system follows more.
+/// The largest number of links from a name to a file; no system follows more.
 const MAX_LINKS: usize = 40;
 
-/// An output that appears under its name only when whole: written beside it, then renamed. A name that is a link stays
-/// one: the file that it leads to is replaced.
+/// An output that appears under its name only when it is complete: it is written beside it, then renamed. If the name is a link,
+/// the link stays and its target is replaced.
 pub struct AtomicFile {
-    /// As the user called it, for messages.
+    /// The path as the user wrote it, for messages.
     named: PathBuf,
-    /// Where it will be.
+    /// The final path.
     target: PathBuf,
     file: NamedTempFile,
 }
@@ -32,25 +32,25 @@ impl AtomicFile {
     /// Starts an output; the folder must exist.
     ///
     /// # Errors
-    /// If the folder cannot be written to, or the name is that of something else than a file.
+    /// If the folder cannot be written to, or something other than a file has this name.
     pub fn create(named: &Path) -> Result<Self> {
         let target = destination(named)?;
         let file = temporary(&target).map_err(|e| unwritable(named, &e))?;
         Ok(AtomicFile { named: named.to_owned(), target, file })
     }
 
-    /// The path of the unfinished file, for writers that want a path.
+    /// The path of the unfinished file, for writers that need a path.
     pub fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// Gives back the room on the disk of a file that will not be finished.
+    /// Frees the disk space of a file that will not be finished.
     pub fn clear(&self) {
-        // It is about to be deleted anyway.
+        // An error does not matter: the file is about to be deleted.
         let _ = self.file.as_file().set_len(0);
     }
 
-    /// Adds `bytes`.
+    /// Appends `bytes`.
     ///
     /// # Errors
     /// If the system refuses.
@@ -58,7 +58,7 @@ impl AtomicFile {
         self.file.write_all(bytes).map_err(|e| Error::io(&self.named, e))
     }
 
-    /// Writes `bytes` over the first ones.
+    /// Overwrites the beginning of the file with `bytes`.
     ///
     /// # Errors
     /// If the system refuses.
@@ -68,10 +68,10 @@ impl AtomicFile {
         Ok(())
     }
 
-    /// Adds the next `bytes` bytes of another file, the way in which the system copies files where it has one.
+    /// Appends the next `bytes` bytes of another file. Uses the system's file copy where there is one.
     ///
     /// # Errors
-    /// If the system refuses, or the other file ends before.
+    /// If the system refuses, or the other file ends too early.
     pub fn copy(&mut self, from: &mut fs::File, bytes: u64) -> Result<()> {
         let copied = io::copy(&mut from.take(bytes), self.file.as_file_mut());
         match copied.map_err(|e| Error::io(&self.named, e))? {
@@ -80,14 +80,14 @@ impl AtomicFile {
         }
     }
 
-    /// Renames the finished file to its name, replacing what was there. It is as readable as that was, else as any file
-    /// that the user makes.
+    /// Renames the finished file to its name, replacing an old file. It gets the permissions of the old file, or else those of any
+    /// new file of the user.
     ///
     /// # Errors
     /// If the system refuses; the old file is then untouched.
     pub fn commit(self) -> Result<()> {
         if let Ok(old) = fs::metadata(&self.target) {
-            // Of a file of another owner: then it is as any new one.
+            // This fails for a file of another owner; then the permissions are those of a new file.
             let _ = self.file.as_file().set_permissions(old.permissions());
         }
         self.file.persist(&self.target).map_err(|e| Error::io(&self.named, e.error))?;
@@ -105,23 +105,23 @@ impl Write for AtomicFile {
     }
 }
 
-/// Several files that appear together: all of them or, if one cannot be written, none.
+/// Several files that appear together. If one cannot be written, none appears.
 #[derive(Default)]
 pub struct OutputSet {
     files: Vec<AtomicFile>,
-    /// What an earlier run left and does not belong to this one.
+    /// Files of an earlier run that are to be removed.
     stale: Vec<PathBuf>,
-    /// Folders that were made for the files, outer ones first; gone again unless committed.
+    /// Folders that were created for the files, outer ones first. They are removed again unless the set is committed.
     made: Vec<PathBuf>,
 }
 
 impl OutputSet {
-    /// None yet.
+    /// An empty set.
     pub fn new() -> Self {
         OutputSet::default()
     }
 
-    /// Makes a folder, and those around it, if need be.
+    /// Creates a folder and its parents if they do not exist.
     ///
     /// # Errors
     /// If the system refuses.
@@ -131,7 +131,7 @@ impl OutputSet {
         for path in missing.into_iter().rev() {
             match fs::create_dir(path) {
                 Ok(()) => self.made.push(path.to_owned()),
-                // Another process was first.
+                // Another process created it first.
                 Err(_) if path.is_dir() => {}
                 Err(error) => return Err(unwritable(path, &error)),
             }
@@ -139,7 +139,7 @@ impl OutputSet {
         Ok(())
     }
 
-    /// Writes a file beside its name.
+    /// Writes a file under a temporary name; [`OutputSet::commit`] renames it.
     ///
     /// # Errors
     /// As [`AtomicFile::create`] and [`AtomicFile::put`].
@@ -150,26 +150,25 @@ impl OutputSet {
         Ok(())
     }
 
-    /// Adds a file that is written already.
+    /// Adds a file that has been written already.
     pub fn add(&mut self, file: AtomicFile) {
         self.files.push(file);
     }
 
-    /// Takes a file away, if there is one, once the others are there.
+    /// Schedules an old file for removal after the others are in place.
     pub fn remove(&mut self, stale: &Path) {
         self.stale.push(stale.to_owned());
     }
 
-    /// Renames all files to their names, in the order in which they came.
+    /// Renames all files to their names, in the order in which they were added.
     ///
     /// # Errors
-    /// If the system refuses one; all names then hold what they held before, where the file system can keep it (hard
-    /// links).
+    /// If the system refuses a rename. All names then have their old content, if the file system supports hard links.
     pub fn commit(mut self) -> Result<()> {
         let mut done: Vec<(PathBuf, Option<TempPath>)> = Vec::new();
         for file in std::mem::take(&mut self.files) {
             let (target, kept) = (file.target.clone(), backup(&file.target));
-            // The last one goes back first, so that a name that came twice gets what it held before both.
+            // Restored in reverse, so that a name that was added twice gets its original content.
             if let Err(error) = file.commit() {
                 for (target, kept) in done.into_iter().rev() {
                     // The first error is the one to report.
@@ -192,16 +191,16 @@ impl OutputSet {
 
 impl Drop for OutputSet {
     fn drop(&mut self) {
-        // Files first: folders must be empty to go.
+        // Files go first, because folders must be empty to be removed.
         self.files.clear();
         for folder in self.made.iter().rev() {
-            // Somebody else may have put something there.
+            // Another process may have put something there.
             let _ = fs::remove_dir(folder);
         }
     }
 }
 
-/// Writes `bytes` to `target`, whole or not at all.
+/// Writes `bytes` to `target`, completely or not at all.
 ///
 /// # Errors
 /// If the folder cannot be written to.
@@ -211,7 +210,7 @@ pub fn write_atomic(target: &Path, bytes: &[u8]) -> Result<()> {
     file.commit()
 }
 
-/// Refuses a name under which no file could be written.
+/// Refuses a path at which no file could be written.
 ///
 /// # Errors
 /// As [`AtomicFile::create`].
@@ -219,10 +218,10 @@ pub fn check_file(named: &Path) -> Result<()> {
     AtomicFile::create(named).map(drop)
 }
 
-/// Refuses a folder in which no files of these names could be written; it need not exist.
+/// Refuses a folder in which files of these names could not be written. The folder need not exist.
 ///
 /// # Errors
-/// If it is none and cannot be made, or one of the files cannot be written.
+/// If it is not a folder and cannot be created, or one of the files cannot be written.
 pub fn check_folder(folder: &Path, names: &[&str]) -> Result<()> {
     if folder.is_dir() {
         for name in names {
@@ -242,15 +241,15 @@ pub fn check_folder(folder: &Path, names: &[&str]) -> Result<()> {
     probe(there, folder)
 }
 
-/// A name that does not depend on the folder that the process is in; of a file that need not exist.
+/// The absolute form of a path, which need not exist.
 ///
 /// # Errors
-/// If the system does not say which folder it is.
+/// If the current folder cannot be determined.
 pub fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).map_err(|e| Error::io(path, e))
 }
 
-/// Whether two names, of files that need not exist, are those of one file.
+/// Whether two paths, which need not exist, name the same file.
 pub fn same_file(a: &Path, b: &Path) -> bool {
     let place = |path: &Path| {
         let path = followed(path);
@@ -263,12 +262,12 @@ fn is_empty(path: &Path) -> bool {
     path.as_os_str().is_empty()
 }
 
-/// The folder that a file lies in.
+/// The folder that contains a file.
 fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !is_empty(parent)).unwrap_or(Path::new("."))
 }
 
-/// Where links lead to, though there may be nothing yet.
+/// The end of a chain of links, which need not exist.
 fn followed(path: &Path) -> PathBuf {
     let mut at = path.to_owned();
     for _ in 0..MAX_LINKS {
@@ -280,14 +279,14 @@ fn followed(path: &Path) -> PathBuf {
     at
 }
 
-/// Where a file of this name will be.
+/// The final path of a file with this name.
 fn destination(named: &Path) -> Result<PathBuf> {
     let target = followed(named);
     if target.is_dir() {
         return Err(Error::input(named.display(), "is a folder", "give the name of a file"));
     }
     if target.exists() && !target.is_file() {
-        // Renaming over it would replace the pipe or device itself, /dev/null too.
+        // Renaming would replace the pipe or device itself, even /dev/null.
         let problem = "is a pipe or device, not a file";
         return Err(Error::input(named.display(), problem, "give the name of a file"));
     }
@@ -302,26 +301,26 @@ fn destination(named: &Path) -> Result<PathBuf> {
     Ok(target)
 }
 
-/// A file beside the target, as readable as the user's files are.
+/// A temporary file beside the target, with the permissions of the user's other files.
 fn temporary(target: &Path) -> io::Result<NamedTempFile> {
     let mut builder = Builder::new();
     builder.prefix(PREFIX);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // What the user's mask leaves of it.
+        // The user's umask is applied to it.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     builder.tempfile_in(parent(target))
 }
 
-/// A second name for the file at `target`, if there is one and the file system has such names.
+/// A second hard link to the file at `target`; `None` if there is no file or the file system has no hard links.
 fn backup(target: &Path) -> Option<TempPath> {
     let link = |path: &Path| fs::hard_link(target, path);
     Builder::new().prefix(PREFIX).make_in(parent(target), link).ok().map(NamedTempFile::into_temp_path)
 }
 
-/// Whether files can be made in a folder; `named` is what the user called it.
+/// Checks that files can be created in a folder; `named` is the path as the user wrote it.
 fn probe(folder: &Path, named: &Path) -> Result<()> {
     Builder::new().prefix(PREFIX).tempfile_in(folder).map(drop).map_err(|e| unwritable(named, &e))
 }

@@ -1,26 +1,26 @@
-//! What a run is going to write, checked before the first second of work.
+//! The outputs of a run, checked before any work starts.
 
 use std::path::{Path, PathBuf};
 
 use super::output::{check_file, check_folder, same_file};
 use crate::error::Error;
 
-/// The outputs of a run, each with the option that names it where the run is asked for.
+/// The outputs of a run, each with the name of its option.
 #[derive(Default)]
 pub struct Outputs {
     files: Vec<(&'static str, PathBuf)>,
 }
 
 impl Outputs {
-    /// None yet.
+    /// No outputs yet.
     pub fn new() -> Self {
         Outputs::default()
     }
 
-    /// A file, if there is one.
+    /// Adds a file, if one is given.
     ///
     /// # Errors
-    /// If it could not be written.
+    /// If the file could not be written.
     pub fn file(mut self, option: &'static str, path: Option<&Path>) -> Result<Self, Error> {
         if let Some(path) = path {
             check_file(path)?;
@@ -29,7 +29,7 @@ impl Outputs {
         Ok(self)
     }
 
-    /// A folder and the files that it may get, if there is one.
+    /// Adds a folder with the files that it may get, if one is given.
     ///
     /// # Errors
     /// If one of them could not be written.
@@ -46,10 +46,10 @@ impl Outputs {
         Ok(self)
     }
 
-    /// Refuses a file that would be written twice, or over an input.
+    /// Refuses a file that would be written twice, or that would overwrite an input.
     ///
     /// # Errors
-    /// If there is one.
+    /// If there is such a file.
     pub fn apart_from(&self, inputs: &[PathBuf]) -> Result<(), Error> {
         for (index, (option, path)) in self.files.iter().enumerate() {
             if let Some((other, _)) = self.files[..index].iter().find(|(_, other)| same_file(path, other)) {

@@ -1,8 +1,8 @@
-//! Drawing one token.
+//! Samples one token.
 //!
-//! Each token has noise of its own at each position of each sample (Gumbel's, so that the largest sum of logit and
-//! noise is a draw from the softmax). A logit processor then changes a draw only if it forbids the winner: text that is
-//! legal anyway comes out the same with and without it, as long as top-k, top-p and min-p keep the same tokens.
+//! Sampling adds Gumbel noise to the logits and takes the largest sum, which is a draw from the softmax. The noise depends only on
+//! the sample, the position and the token. So a logit processor changes a draw only if it forbids the winner: a text that is legal
+//! anyway is the same with and without the processor, as long as top-k, top-p and min-p keep the same tokens.
 
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -10,26 +10,26 @@ use rand_chacha::ChaCha8Rng;
 use super::presets::Sampling;
 use crate::error::{Error, Result};
 
-/// The logits that may be drawn from.
+/// The tokens to choose from, with their logits.
 #[derive(Debug, Clone, Copy)]
 pub enum Candidates<'a> {
-    /// All of a vocabulary, but the listed ids (sorted).
+    /// Logits `[vocab]`, without the listed ids (sorted).
     Except(&'a [f32], &'a [u32]),
-    /// These ids (sorted) of a vocabulary.
+    /// Logits `[vocab]`, restricted to these ids (sorted).
     Only(&'a [f32], &'a [u32]),
-    /// Some ids (`ids`, sorted) of which `logits` are known for the sorted `known`.
+    /// The allowed `ids` (sorted), where `logits` has only the values of the sorted `known` ids.
     Listed {
-        /// Logits of `known`.
+        /// The logits of `known`.
         logits: &'a [f32],
-        /// Sorted ids.
+        /// Sorted token ids.
         known: &'a [u32],
-        /// Those among them that are allowed.
+        /// The allowed ids among them.
         ids: &'a [u32],
     },
 }
 
 impl Candidates<'_> {
-    /// Calls `visit` with each id, in order, and its logit.
+    /// Calls `visit` with each id and its logit, in ascending order.
     fn each(&self, mut visit: impl FnMut(u32, f32)) {
         match *self {
             Candidates::Except(logits, excluded) => {
@@ -59,7 +59,7 @@ impl Candidates<'_> {
     }
 }
 
-/// What lies between the excluded ids of a vocabulary (some may be above it), each with its first id.
+/// The runs of logits between excluded ids, each with its first id. Excluded ids may exceed the vocabulary.
 fn runs<'a>(logits: &'a [f32], excluded: &'a [u32]) -> impl Iterator<Item = (u32, &'a [f32])> {
     let mut first = 0;
     excluded.iter().map(|id| *id as usize).chain([logits.len()]).map(move |end| {
@@ -70,25 +70,25 @@ fn runs<'a>(logits: &'a [f32], excluded: &'a [u32]) -> impl Iterator<Item = (u32
     })
 }
 
-/// Logits of a vocabulary whose largest is looked for at once.
+/// The number of logits in a block of which only the maximum is taken.
 const BLOCK: usize = 256;
 
-/// A logit that at least `k` of a vocabulary reach, since so many of its blocks hold one; found without moving any of them.
+/// A logit that at least `k` tokens of a vocabulary reach: the `k`-th largest of the block maxima. Finding it moves no logits.
 fn reached(logits: &[f32], excluded: &[u32], k: usize) -> f32 {
     let blocks = runs(logits, excluded).flat_map(|(_, logits)| logits.chunks(BLOCK));
     let mut maxima: Vec<f32> = blocks.map(maximum).collect();
-    // Too few blocks to vouch for `k` logits, so all are kept.
+    // With fewer than `k` blocks there is no such bound, so all logits are kept.
     if maxima.len() < k {
         return f32::NEG_INFINITY;
     }
     *maxima.select_nth_unstable_by(k - 1, |a, b| b.total_cmp(a)).1
 }
 
-/// The largest number; inlined, so that the compiler takes the widest instructions where its caller has them.
+/// The largest number. It is inlined, so that the compiler uses the widest instructions that its caller enables.
 #[inline(always)]
 pub fn maximum(numbers: &[f32]) -> f32 {
     const LANES: usize = 16;
-    // `f32::max` takes more instructions, for NaN, which `draw` looks for itself.
+    // `f32::max` needs more instructions to handle NaN, for which `draw` checks itself.
     let larger = |a: f32, b: f32| if b > a { b } else { a };
     let (strips, rest) = numbers.as_chunks::<LANES>();
     let mut best = [f32::NEG_INFINITY; LANES];
@@ -107,12 +107,12 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// Of generation `generation` of prompt `prompt`.
+    /// The noise of generation `generation` of prompt `prompt`.
     pub fn new(seed: u64, prompt: usize, generation: usize) -> Self {
         Noise::renewed(seed, prompt, generation, 0)
     }
 
-    /// Other noise of the same sample: positions that were drawn and given up are drawn afresh. Number 0 is that of
+    /// Fresh noise for the same sample, for positions that were sampled and then rejected. Number 0 gives the noise of
     /// [`Noise::new`].
     pub fn renewed(seed: u64, prompt: usize, generation: usize, number: u64) -> Self {
         let mut key = [0; 32];
@@ -123,7 +123,7 @@ impl Noise {
         Noise { random: ChaCha8Rng::from_seed(key) }
     }
 
-    /// The key of its ChaCha8, in words: seed, prompt, generation and number, the lower half of each first.
+    /// The key of its ChaCha8 generator as words: seed, prompt, generation and number, the lower half of each first.
     pub fn key(&self) -> [u32; 8] {
         let bytes = self.random.get_seed();
         std::array::from_fn(|word| u32::from_le_bytes(std::array::from_fn(|byte| bytes[4 * word + byte])))
@@ -136,7 +136,7 @@ impl Noise {
         random.set_word_pos(0);
         let mut next = 0;
         move |id| {
-            // Reading on is faster than seeking.
+            // Reading ahead is faster than seeking.
             if !(next..next + 64).contains(&id) {
                 random.set_word_pos(u128::from(id));
                 next = id;
@@ -151,9 +151,9 @@ impl Noise {
     }
 }
 
-/// Gumbel's distribution, from 32 uniform bits.
+/// Gumbel noise from 32 uniform bits.
 fn gumbel(bits: u32) -> f64 {
-    // The half keeps it off 0 and 1, where the logarithms are infinite.
+    // The half avoids 0 and 1, where the logarithms are infinite.
     let uniform = (f64::from(bits) + 0.5) / 4_294_967_296.0;
     -(-uniform.ln()).ln()
 }
@@ -161,26 +161,26 @@ fn gumbel(bits: u32) -> f64 {
 /// A token and its logit, divided by the temperature.
 type Scored = (f64, u32);
 
-/// Higher logits first, then smaller ids.
+/// Orders by higher logit, then by smaller id.
 fn rank(a: &Scored, b: &Scored) -> std::cmp::Ordering {
     b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
 }
 
-/// Draws a token for `position` of a text.
+/// Samples the token at `position` of a text.
 ///
 /// # Errors
-/// If nothing is allowed, or a logit is no number.
+/// If no token is allowed, a logit is NaN, or the largest logit is not finite.
 pub fn draw(
     candidates: Candidates<'_>,
     sampling: &Sampling,
     noise: &mut Noise,
     position: usize,
 ) -> Result<u32> {
-    // Greedy drawing needs no noise, and gives the same token with any seed.
+    // Greedy decoding needs no noise, and gives the same token for any seed.
     let Some(temperature) = sampling.temperature else { return most_likely(candidates) };
-    // None, in other engines too, are all.
+    // As in other engines, a top-k of 0 keeps all tokens.
     let top_k = sampling.top_k.filter(|k| *k > 0);
-    // Of a whole vocabulary few are among the best.
+    // Few tokens of a whole vocabulary are among the best `k`, so most are dropped early.
     let least = match (candidates, top_k) {
         (Candidates::Except(logits, excluded), Some(k)) => reached(logits, excluded, k),
         _ => f32::NEG_INFINITY,
@@ -216,7 +216,7 @@ fn winner(mut kept: Vec<Scored>, noise: &mut Noise, position: usize) -> u32 {
     let highest_noise = gumbel(u32::MAX);
     let lowest_noise = gumbel(0);
     let best = kept.iter().map(|(score, _)| *score).fold(f64::NEG_INFINITY, f64::max);
-    // Whoever cannot win needs no noise.
+    // Tokens that cannot win need no noise.
     kept.retain(|(score, _)| score + highest_noise >= best + lowest_noise);
     // Noise is read by ascending id.
     kept.sort_unstable_by_key(|(_, id)| *id);
@@ -225,22 +225,22 @@ fn winner(mut kept: Vec<Scored>, noise: &mut Noise, position: usize) -> u32 {
     sums.min_by(rank).expect("the best is kept").1
 }
 
-/// The `k` best, and those that are as good as the last of them.
+/// Keeps the `k` best tokens, and those that equal the last of them.
 fn keep_top_k(kept: &mut Vec<Scored>, k: usize) {
     if k < kept.len() {
-        // As transformers keeps them: those that are as good as the last stay.
+        // Like transformers, keep tokens whose score equals that of the last one.
         let least = kept.select_nth_unstable_by(k - 1, rank).1.0;
         kept.retain(|(score, _)| *score >= least);
-        // In one order, whatever was kept before.
+        // A fixed order, whatever the order before.
         kept.sort_unstable_by(rank);
     }
 }
 
-/// The best, as long as those before have less than `p` of the probability.
+/// Keeps the best tokens. A token stays if those before it have less than `p` of the probability.
 fn keep_top_p(kept: &mut Vec<Scored>, p: f64, best: f64) {
     let weight = |(score, _): &Scored| (score - best).exp();
     let wanted = p * kept.iter().map(weight).sum::<f64>();
-    // Few are enough as a rule, so that the rest need not be sorted.
+    // A few tokens are usually enough, so the rest need not be sorted.
     let mut few = 64;
     while few < kept.len() {
         kept.select_nth_unstable_by(few - 1, rank);
@@ -260,14 +260,14 @@ fn keep_top_p(kept: &mut Vec<Scored>, p: f64, best: f64) {
     kept.truncate(end.unwrap_or(kept.len()));
 }
 
-/// The most likely token; the smallest id among equals.
+/// The token with the largest logit; of equal ones the smallest id.
 ///
 /// # Errors
-/// If nothing is allowed, or the best logit is no number.
+/// If no token is allowed, or the largest logit is not finite.
 pub fn most_likely(candidates: Candidates<'_>) -> Result<u32> {
     let mut best: Option<(f32, u32)> = None;
     candidates.each(|id, logit| {
-        // A NaN stays the best once it is met, since nothing is above it, and is refused below.
+        // A NaN stays the best once it is seen, because no number compares greater. It is refused below.
         if best.is_none_or(|(most, _)| logit > most || logit.is_nan()) {
             best = Some((logit, id));
         }
@@ -279,16 +279,17 @@ pub fn most_likely(candidates: Candidates<'_>) -> Result<u32> {
     }
 }
 
-/// Natural logarithm of the softmax at `id`.
+/// The natural logarithm of the softmax of `logits` `[vocab]` at `id`.
 pub fn log_probability(logits: &[f32], id: u32) -> f32 {
     let best = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    // Less the largest, so that no exponential overflows; in double precision, since a vocabulary has many terms.
+    // The largest logit is subtracted, so that no exponential overflows. The sum is in double precision, because a vocabulary has
+    // many terms.
     let sum: f64 = logits.iter().map(|logit| f64::from(logit - best).exp()).sum();
     let logit = logits.get(id as usize).copied().unwrap_or(f32::NEG_INFINITY);
     (f64::from(logit - best) - sum.ln()) as f32
 }
 
-/// What is said where no token is left.
+/// The error if no token is left.
 pub fn nothing_allowed() -> Error {
     Error::input(
         "the logit processor",
@@ -297,7 +298,7 @@ pub fn nothing_allowed() -> Error {
     )
 }
 
-/// What is said of a logit that is no number.
+/// The error for a logit that is not finite.
 pub fn not_finite() -> Error {
     Error::input("the model", "its logits are not finite numbers", "the checkpoint is broken")
 }

@@ -1,7 +1,8 @@
-//! How a token is drawn from logits: presets, and draws that are keyed by sample, position and token.
+//! Sampling a token from logits: presets, and draws that are keyed by sample, position and token.
 //!
-//! A [`Sampling`] says what is done to the logits, [`draw()`] draws from [`Candidates`] with the [`Noise`] of a sample. Knows
-//! no model: drift's engine and other engines that list what is legal draw the same tokens with the same seed.
+//! A [`Sampling`] defines the transformations of the logits. [`draw()`] samples from [`Candidates`] with the [`Noise`] of a sample.
+//! This module knows no model: drift's engine and other engines that list the legal tokens sample the same tokens with the same
+//! seed.
 
 mod draw;
 mod presets;

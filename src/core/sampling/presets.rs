@@ -1,29 +1,29 @@
-//! How tokens are drawn, and the names for it.
+//! Sampling settings and their preset names.
 
 use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::parameter;
 
-/// What is done to the logits that a logit processor left, in this order, as transformers does: temperature, top-k,
-/// top-p, min-p. The rest is renormalised and drawn from.
+/// The transformations of the logits after a logit processor, in this order, like transformers: temperature, top-k, top-p, min-p.
+/// The rest is renormalised and sampled from.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Sampling {
-    /// Divides the logits; `None`: always the most likely token.
+    /// Divides the logits; `None` always takes the most likely token.
     pub temperature: Option<f64>,
-    /// Keeps so many of the most likely tokens, and those that are as likely as the last; 0 keeps all.
+    /// Keeps this many of the most likely tokens, and those that equal the last one; 0 keeps all.
     pub top_k: Option<usize>,
-    /// Keeps the most likely tokens until they have this share.
+    /// Keeps the most likely tokens until their probability reaches this share.
     pub top_p: Option<f64>,
-    /// Keeps tokens with at least this share of the most likely one's probability.
+    /// Keeps tokens with at least this share of the most likely token's probability.
     pub min_p: Option<f64>,
 }
 
 impl Sampling {
-    /// Always the most likely token; the smallest id among equals.
+    /// Always the most likely token; of equal ones the smallest id.
     pub const GREEDY: Sampling = Sampling { temperature: None, top_k: None, top_p: None, min_p: None };
 
-    /// What Qwen3's authors advise, and 3DMolGen uses for it.
+    /// The settings that Qwen3's authors recommend, and that 3DMolGen uses for it.
     pub const QWEN3: Sampling =
         Sampling { temperature: Some(0.7), top_k: Some(20), top_p: Some(0.8), min_p: None };
 
@@ -39,8 +39,8 @@ impl Sampling {
         names
     }
 
-    /// `greedy`, `qwen3`, `top-p-P-tT` or `min-p-P-tT`, for the values of [`Sampling::names`] or any others. Top-k is
-    /// off but in `qwen3`.
+    /// The settings of `greedy`, `qwen3`, `top-p-P-tT` or `min-p-P-tT`, for the values of [`Sampling::names`] or any others. Only
+    /// `qwen3` uses top-k.
     ///
     /// # Errors
     /// If there is no such preset.
@@ -72,7 +72,7 @@ impl Sampling {
     }
 
     /// # Errors
-    /// If a value makes no sense.
+    /// If a value is out of range.
     pub fn check(&self) -> Result<()> {
         let is_share = |share: Option<f64>| share.is_none_or(|share| share > 0.0 && share <= 1.0);
         let wrong = [

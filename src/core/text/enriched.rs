@@ -1,25 +1,25 @@
-//! Parsing and writing enriched SMILES.
+//! Parses and writes enriched SMILES.
 
 use crate::encoding::{BlockError, Encoding, Fixed, NumberError, Reading, Slots, Written};
 
-/// What a text is made of.
+/// The parts of an enriched text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Enriched {
     /// The text with every block emptied: `[C]<>[C]<>=[O]<>`.
     pub skeleton: String,
-    /// One entry per block, in text order, in units of the last decimal.
+    /// One entry per block, in text order, in the encoding's own units.
     pub coordinates: Vec<[Fixed; 3]>,
-    /// Which convention for trailing zeros the numbers agree with.
+    /// The conventions for trailing zeros that the numbers agree with.
     pub written: Written,
 }
 
-/// Why a text was refused, with the byte offset.
+/// Why a text was refused, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("byte {at}: {problem}")]
 pub struct TextError {
-    /// Byte offset in the text.
+    /// The byte offset in the text.
     pub at: usize,
-    /// What is wrong there.
+    /// The problem at this offset.
     pub problem: TextProblem,
 }
 
@@ -32,16 +32,16 @@ pub enum TextProblem {
     /// A block that follows no atom.
     #[error("coordinate block without an atom before it")]
     StrayBlock,
-    /// `[` or `<` that is never closed.
+    /// A `[` or `<` that is never closed.
     #[error("unclosed `{0}`")]
     Unclosed(char),
-    /// A character that has no place in the skeleton.
+    /// A character that may not occur in the skeleton.
     #[error("unexpected {0:?}")]
     Unexpected(char),
-    /// A block that does not hold its numbers.
+    /// A block without valid numbers.
     #[error(transparent)]
     Block(#[from] BlockError),
-    /// A coordinate that the wanted encoding cannot hold.
+    /// A coordinate that the requested encoding cannot represent.
     #[error("a coordinate that cannot be written: {0}")]
     Number(#[from] NumberError),
     /// Parentheses that do not match.
@@ -52,15 +52,15 @@ pub enum TextProblem {
     Empty,
 }
 
-/// Parses a text without tags: atoms `[…]` and SMILES bonds, ring digits, branches and dots between them, with a slot of
-/// coordinates behind each atom, or behind each symbol. Values come out in the encoding that `reading` asks for.
+/// Parses a text without tags: atoms `[…]` with SMILES bonds, ring digits, branches and dots between them, and a slot of
+/// coordinates behind each atom, or behind each symbol. Values are returned in the encoding of `reading`.
 ///
 /// # Errors
-/// The first place that breaks the grammar.
+/// The first position that breaks the grammar.
 pub fn parse(text: &str, reading: Reading) -> Result<Enriched, TextError> {
     let encoding = reading.texts.unwrap_or(reading.encoding);
     let bytes = text.as_bytes();
-    // An atom with its block of four decimals takes 24 bytes or more.
+    // An atom with its block of four decimals takes at least 24 bytes.
     let slots = bytes.len() / 24 + 1;
     let mut out = Enriched {
         skeleton: String::with_capacity(slots * 8),
@@ -75,7 +75,7 @@ pub fn parse(text: &str, reading: Reading) -> Result<Enriched, TextError> {
         if atom || behind_each {
             let start = at + encoding.open().len();
             if !bytes[at..].starts_with(encoding.open().as_bytes()) {
-                // The place of the symbol's last character: behind it the slot is missing.
+                // The error points to the last character of the symbol, behind which the slot is missing.
                 return Err(error(at - 1, TextProblem::MissingBlock));
             }
             let Some((end, behind)) = encoding.slot_end(bytes, start) else {
@@ -103,13 +103,13 @@ pub fn parse(text: &str, reading: Reading) -> Result<Enriched, TextError> {
     Ok(out)
 }
 
-/// Values in the encoding that is asked for.
+/// Converts values to the requested encoding.
 #[inline]
 fn converted(values: [Fixed; 3], from: Encoding, to: Encoding) -> Result<[Fixed; 3], NumberError> {
     if from == to { Ok(values) } else { to.convert(&values, from) }
 }
 
-/// The end of the symbol at `at`: an atom in brackets, a ring number, a bond, a branch, a dot.
+/// The end of the symbol at `at`: an atom in brackets, a ring number, a bond, a parenthesis or a dot.
 fn symbol_end(text: &str, at: usize, depth: &mut usize) -> Result<usize, TextError> {
     let bytes = text.as_bytes();
     match bytes[at] {
@@ -124,7 +124,7 @@ fn symbol_end(text: &str, at: usize, depth: &mut usize) -> Result<usize, TextErr
             Ok(at + 1)
         }
         b'%' => {
-            // `%12` is one ring number; its sign alone is one that SMILES do not have, and is told there.
+            // `%12` is one ring number. A `%` without digits is not valid SMILES; the SMILES parser reports it.
             let digits = bytes[at + 1..].iter().take(2).take_while(|byte| byte.is_ascii_digit()).count();
             Ok(at + 1 + digits)
         }
@@ -157,14 +157,14 @@ fn unexpected(text: &str, at: usize) -> TextProblem {
     TextProblem::Unexpected(text[at..].chars().next().unwrap_or('\u{fffd}'))
 }
 
-/// Writes `coordinates` into the slots of `skeleton`, in order; slots beyond them stay empty.
+/// Writes `coordinates` into the slots of `skeleton`, in order. Further slots stay empty.
 pub fn write(skeleton: &str, coordinates: &[[Fixed; 3]], encoding: Encoding) -> String {
     let mut out = String::with_capacity(skeleton.len() + coordinates.len() * 24);
     append(skeleton, coordinates, encoding, &mut out);
     out
 }
 
-/// Appends `skeleton` with `coordinates` in its slots, in order, to `out`; slots beyond them stay empty.
+/// Appends `skeleton` to `out`, with `coordinates` in its slots, in order. Further slots stay empty.
 pub fn append(skeleton: &str, coordinates: &[[Fixed; 3]], encoding: Encoding, out: &mut String) {
     let mut rest = skeleton;
     for values in coordinates {
@@ -176,18 +176,18 @@ pub fn append(skeleton: &str, coordinates: &[[Fixed; 3]], encoding: Encoding, ou
     out.push_str(rest);
 }
 
-/// A text whose slots, as far as they can be told, stand as `<1,2,3>` behind its atoms; slots behind other symbols go. Numbers
-/// stay as they are written; a slot of one number gets two zeros. What is no slot stays as it is.
+/// Rewrites a text so that its slots have the form `<1,2,3>` behind atoms. Slots behind other symbols are removed. Numbers keep
+/// their spelling; a slot with one number gets two zeros. Text that cannot be recognised as a slot stays unchanged.
 pub fn in_brackets(text: &str, encoding: Encoding) -> String {
     let bytes = text.as_bytes();
     let mut out = String::with_capacity(text.len() * 3 / 2);
     let (mut at, mut depth) = (0, 0);
     while at < bytes.len() {
-        // A bracket that closes nothing is told by who reads the result.
+        // An unmatched closing parenthesis is reported by the code that reads the result.
         depth = depth.max(1);
         let atom = bytes[at] == b'[';
         let Ok(end) = symbol_end(text, at, &mut depth) else {
-            // What is no symbol is handed on as it is, for whoever judges the result.
+            // Text that is not a symbol is copied, for the code that judges the result.
             let next = text[at..].chars().next().map_or(1, char::len_utf8);
             out.push_str(&text[at..at + next]);
             at += next;
@@ -215,12 +215,12 @@ pub fn in_brackets(text: &str, encoding: Encoding) -> String {
     out
 }
 
-/// The numbers of a slot with commas between them.
+/// The numbers of a slot, separated by commas.
 fn with_commas(inside: &str, encoding: Encoding) -> String {
     match encoding.separator() {
         "" if encoding.numbers() == 1 => format!("{inside},0,0"),
         "" => {
-            // Slots end where digits do, so these are ASCII.
+            // Slots end where digits end, so these are ASCII.
             let numbers = inside.as_bytes().chunks(encoding.width().max(1));
             let numbers: Vec<&str> = numbers.filter_map(|number| std::str::from_utf8(number).ok()).collect();
             numbers.join(",")

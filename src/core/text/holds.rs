@@ -1,35 +1,36 @@
-//! Whether some text of a molecule holds a string: a question to the language of texts, not to characters.
+//! Whether some text of a molecule can contain a string. The question is answered by the grammar of texts, not by a set of
+//! characters.
 //!
-//! The language here is a little larger than that of the texts: what is said to be in none is in none, of what is said to be in
-//! some nothing is promised. A text is a prompt, in which any characters of SMILES may stand side by side, then tags, atoms in
-//! brackets with their slots, and what links them.
+//! The language here is slightly larger than that of real texts. So a negative answer is certain, and a positive one is not. A text
+//! is a prompt, in which any SMILES characters may be adjacent, then tags, atoms in brackets with their slots, and the links
+//! between them.
 
 use std::collections::BTreeSet;
 
 use crate::encoding::{Encoding, Slots};
 
-/// A place in a text, before its next character.
+/// A position in a text, before its next character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
     /// In a tag or in a prompt.
     Prompt,
     /// Between slots: bonds, ring closures, branches.
     Link,
-    /// In the brackets of an atom.
+    /// Inside the brackets of an atom.
     Atom,
-    /// In what opens a slot, so many bytes of it.
+    /// Inside the opening text of a slot, behind this many bytes of it.
     Open(usize),
     /// Among the numbers of a slot.
     Inside,
-    /// In what closes a slot.
+    /// Inside the closing text of a slot, behind this many bytes of it.
     Close(usize),
 }
 
-/// Whether a text between tags, or the tags, or a prompt may hold a string.
+/// Whether a prompt, a tag or a text between tags may contain a string.
 pub fn may_hold(content: &str, encoding: Encoding) -> bool {
     let opens = (0..encoding.open().len().max(1)).map(Place::Open);
     let closes = (0..encoding.close().len().max(1)).map(Place::Close);
-    // A string may begin anywhere in a text.
+    // The string may begin anywhere in a text.
     let start = [Place::Prompt, Place::Link, Place::Atom, Place::Inside];
     let mut places: BTreeSet<Place> = start.into_iter().chain(opens).chain(closes).collect();
     for byte in content.bytes() {
@@ -42,7 +43,7 @@ pub fn may_hold(content: &str, encoding: Encoding) -> bool {
     !places.is_empty()
 }
 
-/// Adds the places behind a byte.
+/// Adds the possible places after a byte.
 fn step(place: Place, byte: u8, encoding: Encoding, next: &mut BTreeSet<Place>) {
     match place {
         Place::Prompt => {
@@ -55,7 +56,7 @@ fn step(place: Place, byte: u8, encoding: Encoding, next: &mut BTreeSet<Place>) 
         }
         Place::Link => {
             if byte == b'[' {
-                // A bracket opens an atom, or a tag.
+                // A bracket opens an atom or a tag.
                 next.extend([Place::Atom, Place::Prompt]);
             }
             if b"-=#$:/\\.~()%0123456789".contains(&byte) {
@@ -70,7 +71,7 @@ fn step(place: Place, byte: u8, encoding: Encoding, next: &mut BTreeSet<Place>) 
                 next.insert(Place::Atom);
             }
             if byte == b']' {
-                // Behind a tag there is no slot.
+                // A tag has no slot behind it.
                 next.extend([Place::Open(0), Place::Link]);
             }
         }
@@ -102,7 +103,7 @@ fn step(place: Place, byte: u8, encoding: Encoding, next: &mut BTreeSet<Place>) 
     }
 }
 
-/// Characters that prompts and tags are written with.
+/// Characters of prompts and tags.
 fn of_smiles(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"[]()=#$:/\\.@+-%*~_".contains(&byte)
 }

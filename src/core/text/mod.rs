@@ -1,10 +1,10 @@
 //! Enriched SMILES: a SMILES in which each atom is followed by a slot with its coordinates, `<x,y,z>`.
 //!
-//! - [`parse`] splits a text into its *skeleton* (the text with every slot emptied to `<>`, whatever opens and closes it) and its
-//!   coordinates; [`write()`] is the inverse. How slots are written is said by an [`Encoding`](crate::encoding::Encoding).
-//! - [`skeleton`] holds what can be done without coordinates. What its molecule is, [`crate::chem`] knows.
-//! - [`holds`] says which strings stand in no text.
-//! - [`partition`] sorts slots by what the skeleton says of them; [`size`] is the table of size classes.
+//! - [`parse`] splits a text into its *skeleton* (the text with every slot replaced by `<>`, whatever its brackets) and its
+//!   coordinates; [`write()`] is the inverse. An [`Encoding`](crate::encoding::Encoding) defines the form of slots.
+//! - [`skeleton`] holds operations without coordinates. The molecule of a skeleton is the subject of [`crate::chem`].
+//! - [`holds`] decides which strings occur in no text.
+//! - [`partition`] classifies slots by the skeleton; [`size`] is the table of size classes.
 //!
 //! The format is that of 3DMolGen: heavy atoms only, bare atoms bracketed, decimals (four, by default)
 //! truncated toward zero.
@@ -26,7 +26,7 @@ pub const SMILES_OPEN: &str = "[SMILES]";
 /// The tag after a prompt's SMILES.
 pub const SMILES_CLOSE: &str = "[/SMILES]";
 
-/// `text` between the conformer tags, as a model writes it.
+/// `text` between the conformer tags, as a model generates it.
 pub fn tagged(text: &str) -> String {
     format!("{CONFORMER_OPEN}{text}{CONFORMER_CLOSE}")
 }

@@ -1,23 +1,23 @@
-//! Classes of block: functions of the skeleton alone.
+//! Classes of blocks, which depend only on the skeleton.
 
 use serde::{Deserialize, Serialize};
 
 use crate::text::size::{SIZE_CLASSES, size_class};
 use crate::text::skeleton::{Piece, pieces};
 
-/// A way to sort blocks by what the skeleton says of them.
+/// A classification of blocks by properties of the skeleton.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Partition {
-    /// Number of heavy atoms of the molecule.
+    /// The number of heavy atoms of the molecule.
     #[serde(rename = "heavy atoms")]
     Size,
-    /// Index of the atom in the text.
+    /// The index of the atom in the text.
     #[serde(rename = "atom index")]
     Index,
-    /// The atom itself.
+    /// The atom's symbol.
     #[serde(rename = "element")]
     Element,
-    /// What stands between the previous block and the atom.
+    /// The text between the previous block and the atom.
     #[serde(rename = "left context")]
     Left,
 }
@@ -82,7 +82,7 @@ fn index_class(index: usize) -> u8 {
 fn element_class(atom: &str) -> u8 {
     let inside = atom.trim_start_matches('[').trim_end_matches(']');
     let symbol = inside.trim_start_matches(|c: char| c.is_ascii_digit());
-    // Before one letter is looked at: `Cl` is no carbon, `Co` neither.
+    // Checked before single letters: neither `Cl` nor `Co` is carbon.
     let two_letters = ["Cl", "Br", "Si", "Se", "Na", "Ca", "Co", "Cu", "Cr", "Ni", "Os", "Sn", "Sc"];
     if two_letters.iter().any(|two| symbol.starts_with(two)) {
         return 4;

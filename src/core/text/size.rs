@@ -1,4 +1,4 @@
-//! Size classes of molecules: the one table that statistics and placeholders share.
+//! Size classes of molecules: the single table for statistics and placeholders.
 
 /// A range of heavy-atom counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -7,11 +7,11 @@ pub struct SizeClass {
     pub label: &'static str,
     /// The fewest heavy atoms.
     pub from: usize,
-    /// The most heavy atoms; none for the last class.
+    /// The most heavy atoms; `None` for the last class.
     pub to: Option<usize>,
 }
 
-/// The classes, from small to large; they leave no gap.
+/// The classes in ascending order, without gaps.
 pub const SIZE_CLASSES: [SizeClass; 5] = [
     SizeClass { label: "1-14", from: 1, to: Some(14) },
     SizeClass { label: "15-24", from: 15, to: Some(24) },

@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use crate::chem::{Graph, Molecule, READ, SmilesError, SmilesProblem};
 use crate::encoding::{Encoding, Slots};
 
-/// Puts `placeholder` (without what opens and closes a slot) into every slot, as an encoding writes them.
+/// Puts `placeholder`, without brackets, into every slot, as the encoding writes slots.
 pub fn fill(skeleton: &str, placeholder: &str, encoding: Encoding) -> String {
     let slot = format!("{}{placeholder}{}", encoding.open(), encoding.close());
     placed(skeleton, encoding.slots()).replace("<>", &slot)
 }
 
-/// The SMILES of a skeleton: blocks removed, decorative brackets undone (`[C]` → `C`).
+/// The SMILES of a skeleton: blocks are removed, and added brackets too (`[C]` → `C`).
 pub fn smiles(skeleton: &str) -> String {
     let mut out = String::with_capacity(skeleton.len() / 2);
     for piece in pieces(skeleton) {
@@ -23,17 +23,17 @@ pub fn smiles(skeleton: &str) -> String {
     out
 }
 
-/// The skeleton of a SMILES, as the users' encoder writes it: bare atoms bracketed, bracket atoms kept byte for byte.
+/// The skeleton of a SMILES, as the users' encoder writes it: bare atoms get brackets, bracket atoms are copied byte for byte.
 ///
 /// # Errors
-/// If `smiles` is none.
+/// If `smiles` is not a SMILES, or has no atom.
 pub fn from_smiles(smiles: &str) -> Result<String, SmilesError> {
-    // Parsed for its errors only: the text itself is copied.
+    // Parsed only to find errors: the text itself is copied.
     check(smiles)?;
     Ok(of_checked(smiles))
 }
 
-/// The skeleton of a text that is known to be a SMILES with atoms: bare atoms bracketed, nothing checked.
+/// The skeleton of a text that is known to be a SMILES with atoms. Bare atoms get brackets; nothing is checked.
 pub fn of_checked(smiles: &str) -> String {
     let mut out = String::with_capacity(smiles.len() * 4);
     let (bytes, mut at) = (smiles.as_bytes(), 0);
@@ -42,7 +42,7 @@ pub fn of_checked(smiles: &str) -> String {
         let length = match (first, next) {
             (b'[', _) => smiles[at..].find(']').map_or(bytes.len() - at, |end| end + 1),
             (b'C', Some(b'l')) | (b'B', Some(b'r')) => 2,
-            // What is no SMILES has other characters.
+            // A text that is not a SMILES may contain other characters.
             _ => smiles[at..].chars().next().map_or(1, char::len_utf8),
         };
         let piece = &smiles[at..at + length];
@@ -58,7 +58,7 @@ pub fn of_checked(smiles: &str) -> String {
     out
 }
 
-/// A skeleton with a slot behind each atom, with its slots where an encoding has them.
+/// Moves the slots of a skeleton, which has one behind each atom, to where an encoding has them.
 pub fn placed(skeleton: &str, slots: Slots) -> Cow<'_, str> {
     if slots == Slots::Atoms {
         return Cow::Borrowed(skeleton);
@@ -84,10 +84,10 @@ pub fn placed(skeleton: &str, slots: Slots) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Refuses what breaks the grammar of SMILES, and what has no atom.
+/// Refuses text that breaks the grammar of SMILES or has no atom.
 ///
 /// # Errors
-/// If `smiles` is none.
+/// If `smiles` is not a SMILES, or has no atom.
 pub fn check(smiles: &str) -> Result<(), SmilesError> {
     let fail = |problem: SmilesProblem| SmilesError::new(smiles, &problem);
     match READ.check(smiles).and_then(|()| Graph::parse(smiles)) {
@@ -99,7 +99,7 @@ pub fn check(smiles: &str) -> Result<(), SmilesError> {
 /// The organic subset.
 const BARE: [&str; 16] = ["Cl", "Br", "B", "C", "N", "O", "P", "S", "F", "I", "b", "c", "n", "o", "p", "s"];
 
-/// The bare spelling of a decorated atom: `[C]` → `C`; `None` for an atom that needs its brackets.
+/// The bare spelling of an atom with added brackets: `[C]` → `C`; `None` for an atom that needs its brackets.
 fn bare(atom: &str) -> Option<&str> {
     let symbol = atom.strip_prefix('[')?.strip_suffix(']')?;
     BARE.contains(&symbol).then_some(symbol)
@@ -110,15 +110,15 @@ fn bare(atom: &str) -> Option<&str> {
 pub enum Piece<'a> {
     /// `[C@@H]`, brackets included.
     Atom(&'a str),
-    /// Bonds, ring digits, branches; never empty.
+    /// Bonds, ring digits and parentheses; never empty.
     Between(&'a str),
 }
 
-/// The pieces of a skeleton in order, blocks left out.
+/// The pieces of a skeleton in order, without blocks.
 pub fn pieces(skeleton: &str) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = skeleton;
     std::iter::from_fn(move || {
-        // The slot of the piece before.
+        // Skip the slot of the previous piece.
         rest = rest.strip_prefix("<>").unwrap_or(rest);
         if rest.is_empty() {
             return None;
@@ -145,23 +145,23 @@ pub fn atoms(skeleton: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// How hydrogens that need not be written are spelled in a skeleton.
+/// How a skeleton spells hydrogens that need not be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spelling {
-    /// Bare hetero atoms, `[O]`, `[N]`.
+    /// The number of heteroatoms without hydrogens, `[O]`, `[N]`.
     pub bare: usize,
-    /// Hetero atoms with needless hydrogens, `[OH]`, `[NH2]`.
+    /// The number of heteroatoms with needless hydrogens, `[OH]`, `[NH2]`.
     pub with_hydrogens: usize,
 }
 
 impl Spelling {
-    /// Counts both spellings in a skeleton. Hydrogens that are fewer or more than the implied ones, as of a radical, are not
-    /// needless.
+    /// Counts both spellings in a skeleton. Hydrogens are needless only if their number equals that of the implied ones, which is
+    /// not the case for a radical.
     pub fn from_skeleton(skeleton: &str) -> Self {
         let mut spelling = Spelling::default();
         if atoms(skeleton).any(|atom| needless_hydrogens(atom).is_some()) {
             let smiles = smiles(skeleton);
-            // Only a graph tells a needless hydrogen from one of a radical.
+            // Only the graph distinguishes a needless hydrogen from one of a radical.
             let graph = READ.check(&smiles).and_then(|()| Graph::parse(&smiles));
             spelling.with_hydrogens = graph.map_or(0, |graph| graph.needless_brackets());
         }
@@ -179,22 +179,22 @@ impl Spelling {
     }
 }
 
-/// The bare form of an atom whose brackets hold nothing but hydrogens that its valence implies: `[OH]` → `O`.
+/// The symbol of an atom whose brackets contain only a symbol and hydrogens: `[OH]` → `O`.
 fn needless_hydrogens(atom: &str) -> Option<&str> {
     let inside = atom.strip_prefix('[')?.strip_suffix(']')?;
     let symbol = inside.strip_suffix(|c: char| c.is_ascii_digit()).unwrap_or(inside).strip_suffix('H')?;
     matches!(symbol, "B" | "C" | "N" | "O" | "P" | "S").then_some(symbol)
 }
 
-/// A skeleton with needless hydrogens removed: `[OH]<>` → `[O]<>`. Aromatic `[nH]` stays, its hydrogen is needed.
+/// A skeleton without needless hydrogens: `[OH]<>` → `[O]<>`. Aromatic `[nH]` is kept, because its hydrogen is needed.
 pub fn without_needless_hydrogens(skeleton: &str) -> String {
     respell(skeleton, |atom, _| needless_hydrogens(atom).map(|symbol| format!("[{symbol}]")))
 }
 
-/// A skeleton in which N, O, P, S and B carry their hydrogens, as the users' LP writes it: `[O]<>` → `[OH]<>`.
+/// A skeleton in which N, O, P, S and B carry their hydrogens, as the users' logit processor writes it: `[O]<>` → `[OH]<>`.
 ///
 /// # Errors
-/// If the skeleton's SMILES is none.
+/// If the skeleton's text is not a SMILES.
 pub fn with_hydrogens(skeleton: &str) -> Result<String, SmilesError> {
     let hydrogens = Molecule::of_smiles(&smiles(skeleton))?.hydrogens;
     Ok(respell(skeleton, |atom, index| {
@@ -223,9 +223,9 @@ fn respell(skeleton: &str, mut atom: impl FnMut(&str, usize) -> Option<String>) 
     out
 }
 
-/// Says when a skeleton's spelling is not the corpus's: the model would be forced to text that it never saw.
+/// Detects a skeleton whose spelling differs from the corpus: the model would be forced to write text that it never saw.
 ///
-/// `None` if they agree, else a sentence.
+/// `None` if the spellings agree, otherwise a sentence.
 pub fn spelling_conflict(skeleton: Spelling, corpus: Spelling) -> Option<String> {
     let (foreign, name, usual) = if corpus.with_hydrogens == 0 {
         (skeleton.with_hydrogens, "[OH]", "[O]")

@@ -1,9 +1,9 @@
-//! Prompt and answer as tokens: those of the one text that they make together.
+//! Prompt and answer as tokens of the one text that they form.
 //!
-//! A model is trained on whole texts, `[SMILES]…[/SMILES][CONFORMER]…[/CONFORMER]`. Where the tags are added tokens, prompt
-//! and answer can be encoded apart. Where they are not, a token may cross the border (`][`), and a tokenizer that puts a space
-//! before every text would put one before the answer. So the answer's tokens are those of the whole text that end behind the
-//! prompt, and the prompt's are those before: a token that crosses the border is the answer's first.
+//! A model is trained on whole texts, `[SMILES]…[/SMILES][CONFORMER]…[/CONFORMER]`. If the tags are added tokens, prompt and answer
+//! can be encoded separately. Otherwise a token may cross the border (`][`), and a tokenizer that adds a space before every text
+//! would add one before the answer. So the answer's tokens are those tokens of the whole text that end behind the prompt, and the
+//! prompt's tokens are the ones before. A token that crosses the border is the first token of the answer.
 
 use super::load::Tokenizer;
 use super::{Token, TokenRole};
@@ -11,12 +11,12 @@ use crate::encoding::Encoding;
 use crate::error::Result;
 use crate::text::CONFORMER_OPEN;
 
-/// What stands before an answer, as far as its tokens may depend on it.
+/// An example prompt, as far as the tokens of an answer may depend on it.
 pub const SOME_PROMPT: &str = "[SMILES]C[/SMILES]";
 
 impl Tokenizer {
-    /// The tokens of an answer behind a prompt. Places count from the answer's begin; a first token that begins in the
-    /// prompt is held to begin with the answer.
+    /// The tokens of an answer behind a prompt. Offsets count from the beginning of the answer; a first token that begins in the
+    /// prompt gets offset 0.
     ///
     /// # Errors
     /// As [`Tokenizer::tokens`].
@@ -24,8 +24,8 @@ impl Tokenizer {
         self.answer_tokens_of(answer, Encoding::FIXED)
     }
 
-    /// The tokens of an answer behind a prompt, as [`Tokenizer::answer_tokens`] gives them; FREE are those inside of an encoding's
-    /// slots.
+    /// The tokens of an answer behind a prompt, as in [`Tokenizer::answer_tokens`]. Tokens inside of this encoding's slots are
+    /// FREE.
     ///
     /// # Errors
     /// If the tokenizer cannot encode the text.
@@ -49,23 +49,23 @@ impl Tokenizer {
         Ok(self.answer_tokens(answer)?.into_iter().map(|token| token.id).collect())
     }
 
-    /// The ids of a prompt that an answer follows, after whatever the post-processor puts before a text (Llama's
-    /// beginning of text, nothing for Qwen).
+    /// The ids of a prompt that an answer follows, including the prefix that the post-processor adds to a text (Llama's beginning
+    /// of text, nothing for Qwen).
     ///
     /// # Errors
     /// As [`Tokenizer::ids`].
     pub fn prompt_ids(&self, prompt: &str) -> Result<Vec<u32>> {
         let ids = self.ids(prompt)?;
         let whole = self.encoded(prompt, true, false)?.get_ids().to_vec();
-        // What stands after the text would end it before the answer.
+        // A suffix of the post-processor is left out, because it would end the text before the answer.
         let before = whole.windows(ids.len().max(1)).position(|window| window == ids).unwrap_or(0);
-        // The prompt's last tokens may depend on what follows, so they are read with an answer's beginning behind them.
+        // The prompt's last tokens may depend on the text behind it, so the prompt is encoded with the beginning of an answer.
         let mut tokens = self.tokens(&format!("{prompt}{CONFORMER_OPEN}[C]<"))?;
         tokens.retain(|token| token.end <= prompt.len());
         Ok(whole[..before].iter().copied().chain(tokens.iter().map(|token| token.id)).collect())
     }
 
-    /// The text of an answer's ids, special tokens kept, without what a first token holds of the prompt.
+    /// The text of an answer's ids, including special tokens, without characters of the prompt in the first token.
     ///
     /// # Errors
     /// If the tokenizer's decoder refuses them.
@@ -78,7 +78,7 @@ impl Tokenizer {
         })
     }
 
-    /// What the first token of an answer holds of the prompt: nothing where the tags are tokens.
+    /// The characters of the prompt in the first token of an answer; empty if the tags are tokens.
     fn held_of_prompt(&self) -> Result<String> {
         let tokens = self.tokens(&format!("{SOME_PROMPT}{CONFORMER_OPEN}[C]<"))?;
         let first = tokens.iter().find(|token| token.end > SOME_PROMPT.len());

@@ -3,15 +3,15 @@
 use super::load::Tokenizer;
 use crate::error::Result;
 
-/// The most FREE tokens that a block's record holds: more than a legal block has characters.
+/// The most FREE tokens in a block's record: more than a legal block has characters.
 pub const MAX_BLOCK_TOKENS: usize = 40;
 
 /// The FREE tokens of one block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockTokens {
-    /// T: how many there are.
+    /// T: the number of FREE tokens.
     pub free: u8,
-    /// Where each ends, in bytes after the `<`; entries from `free` on are zero.
+    /// The end of each token, in bytes after the `<`; entries from `free` on are zero.
     pub ends: [u8; MAX_BLOCK_TOKENS],
 }
 
@@ -22,10 +22,10 @@ impl Default for BlockTokens {
 }
 
 impl BlockTokens {
-    /// The record of a block's ends, as in [`super::InBlocks`].
+    /// The record of the ends of a block's tokens, which are given as in [`super::InBlocks`].
     ///
     /// # Errors
-    /// If there are more than [`MAX_BLOCK_TOKENS`]; the message names the tokenizer.
+    /// If there are more than [`MAX_BLOCK_TOKENS`]. The message names the tokenizer.
     pub fn from_ends(ends: &[usize], tokenizer: &Tokenizer) -> Result<Self> {
         block_tokens(ends).ok_or_else(|| {
             let problem = format!("a block takes {} tokens", ends.len());

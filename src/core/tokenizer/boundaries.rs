@@ -1,23 +1,23 @@
-//! Where a text always falls apart: pairs of characters that no token holds side by side.
+//! Borders at which every text falls apart: pairs of adjacent characters that no token contains.
 //!
 //! # Which tokens count
-//! A model's tokens, and every symbol that BPE has on its way to them, are contiguous parts of the text. So a token that
-//! a text cannot contain never comes up in it, and need not be looked at. In every text that is counted by tables or
-//! generated, a `<` opens a block: only digits, points, commas and signs stand between it and the next `>`. Tokens with
-//! anything else behind a `<` (`<h1>`, `<unused7>`, `<0x0A>`) are therefore left out, and so are added tokens that no text
-//! holds (`[control_135]`, `>>TITLE<<`: [`crate::text::holds`]). All others count; it is asked of them only which characters of
-//! ASCII they join: GPT-2's ` 155` joins none that matter.
+//! The tokens of a model, and every symbol that BPE forms on the way to them, are contiguous parts of the text. So a token that a
+//! text cannot contain never occurs in it and can be ignored. In every text that is counted by tables or generated, a `<` opens a
+//! block: only digits, points, commas and signs stand between it and the next `>`. Tokens with other characters behind a `<`
+//! (`<h1>`, `<unused7>`, `<0x0A>`) are therefore ignored, and so are added tokens that no text contains (`[control_135]`,
+//! `>>TITLE<<`: [`crate::text::holds`]). Of all other tokens, only the pairs of ASCII characters that they join matter: GPT-2's `
+//! 155` joins no relevant pair.
 //!
-//! Byte-level vocabularies write printable ASCII as itself and everything else in other letters, SentencePiece's write a
-//! space as `▁`; so a pair of ASCII characters in a token is the same pair in the text, as long as the normalizer leaves
-//! ASCII alone, which is checked. Characters without a token of their own are unknown, and unknown ones side by side may be
-//! one token: such pairs count as joined.
+//! Byte-level vocabularies write printable ASCII as itself and everything else as other letters; SentencePiece vocabularies write a
+//! space as `▁`. So a pair of ASCII characters in a token is the same pair in the text, provided that the normalizer leaves ASCII
+//! unchanged, which is checked. Characters without a token are unknown, and adjacent unknown characters may become one token: such
+//! pairs count as joined.
 //!
 //! # Why texts fall apart
-//! Between two characters that nothing joins, BPE merges nothing, whatever stands around them, and the order of the other
-//! merges does not depend on it: the parts are tokenised as if each were alone. Unigram takes the way of the highest sum of
-//! scores; between such characters it is the sum of two independent ones. But sums are rounded, so two ways that
-//! score alike may be ordered by what stands before them: [`Scores::margin`] says by how much the best way is ahead.
+//! Between two characters that no token joins, BPE never merges, whatever surrounds them, and the order of the other merges does
+//! not depend on it. So both parts are tokenised as if each were alone. Unigram takes the segmentation with the highest sum of
+//! scores; across such a border, the sum is that of two independent segmentations. But sums are rounded, so the preceding text may
+//! decide between two segmentations with equal scores: [`Scores::margin`] tells by how much the best one is ahead.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -28,7 +28,7 @@ use super::load::Tokenizer;
 use crate::encoding::Encoding;
 use crate::text::holds::may_hold;
 
-/// What may stand beside the digits of a number.
+/// The characters that may be adjacent to the digits of a number.
 struct Beside {
     before: Vec<u8>,
     after: Vec<u8>,
@@ -47,36 +47,38 @@ impl Beside {
         Beside { before, after }
     }
 
-    /// Whether white space stands beside digits. Between brackets it stands between numbers alone, and is asked of the encoder.
+    /// Whether white space may be adjacent to digits. In bracketed slots it only separates numbers, and the encoder is asked about
+    /// it.
     fn has_white_space(&self) -> bool {
         [&self.before, &self.after].iter().any(|bytes| bytes.iter().any(u8::is_ascii_whitespace))
     }
 }
 
-/// The pairs of characters that tokens join.
+/// The pairs of adjacent characters that tokens contain.
 pub struct TokenBoundaries {
-    /// By the first and the second character of a pair.
+    /// Indexed by the first and the second character of a pair.
     joined: Vec<bool>,
-    /// The least token that joins a digit with the border of a number.
+    /// The smallest token that joins a digit with a character at the border of a number.
     crossing: Option<String>,
-    /// Added tokens in brackets that are no atoms, though characters of SMILES: texts with one are not counted by tables.
+    /// Added tokens in brackets that consist of SMILES characters but are not atoms. Texts with such a token are not counted by
+    /// tables.
     watched: Vec<Box<[u8]>>,
-    /// For Unigram models.
+    /// The scores of a Unigram model.
     scores: Option<Scores>,
 }
 
 impl TokenBoundaries {
-    /// Reads a tokenizer's vocabulary, for texts of an encoding.
+    /// Reads the vocabulary of a tokenizer, for texts of an encoding.
     ///
     /// # Errors
-    /// A sentence that says why nothing can be said of this tokenizer.
+    /// A sentence that says why this tokenizer cannot be analysed.
     pub fn learn(tokenizer: &Tokenizer, encoding: Encoding) -> Result<Self, String> {
         let beside = Beside::read(encoding);
         let digits_alone =
             |text: &str| !encoding.is_decimal() && text.bytes().all(|byte| byte.is_ascii_digit());
         let scores = match tokenizer.inner().get_model() {
             ModelWrapper::BPE(bpe) => {
-                // Tokens with affixes are no parts of the text.
+                // Tokens with affixes are not parts of the text.
                 let affixes = [bpe.get_continuing_subword_prefix(), &bpe.end_of_word_suffix];
                 if affixes.into_iter().flatten().any(|affix| !affix.is_empty()) {
                     return Err("a BPE model with word prefixes or suffixes".into());
@@ -89,13 +91,13 @@ impl TokenBoundaries {
         keeps_ascii(tokenizer)?;
         let mut cuts =
             TokenBoundaries { joined: vec![false; 128 * 128], crossing: None, watched: Vec::new(), scores };
-        // The text of an added token never reaches the model, so no token of the model holds one that no text holds.
+        // An added token's text never reaches the model. So a model token with the same text never occurs.
         let mut never = HashSet::new();
-        // By id, so that messages do not depend on the order of a hash map.
+        // Sorted by id, so that messages do not depend on the order of a hash map.
         let added: BTreeMap<_, _> = tokenizer.inner().get_added_tokens_decoder().into_iter().collect();
         for added in added.into_values() {
             match role(&added.content, encoding) {
-                // Bins as tokens: they are matched before the model, and the automaton asks the encoder about them.
+                // Bins as tokens: they are matched before the model runs, and the automaton asks the encoder about them.
                 _ if digits_alone(&added.content) => {
                     never.insert(added.content.clone());
                 }
@@ -129,20 +131,20 @@ impl TokenBoundaries {
         let mut crosses = false;
         for pair in token.as_bytes().windows(2) {
             let (a, b) = (pair[0], pair[1]);
-            // What lies beyond ASCII is no character of the format, or a letter that stands for a byte.
+            // Non-ASCII characters do not belong to the format, or are letters that stand for bytes.
             if a < 128 && b < 128 {
                 self.joined[usize::from(a) * 128 + usize::from(b)] = true;
             }
             crosses |= b.is_ascii_digit() && beside.before.contains(&a);
             crosses |= a.is_ascii_digit() && beside.after.contains(&b);
         }
-        // The least one, so that messages do not depend on the order of a hash map.
+        // The smallest token, so that messages do not depend on the order of a hash map.
         if crosses && self.crossing.as_deref().is_none_or(|least| token < least) {
             self.crossing = Some(token.to_owned());
         }
     }
 
-    /// Joins characters that have no token, not even that of their byte.
+    /// Marks characters as joined if they have no token, not even for their byte.
     fn add_unknown(&mut self, vocabulary: &HashMap<String, u32>, falls_back: bool) {
         let known = |byte: u8| {
             vocabulary.contains_key(&char::from(byte).to_string())
@@ -161,9 +163,9 @@ impl TokenBoundaries {
         }
     }
 
-    /// Whether some token may hold `a` before `b`.
+    /// Whether some token may contain `a` directly before `b`.
     pub fn joins(&self, a: u8, b: u8) -> bool {
-        // Nothing is recorded beyond ASCII, so it counts as joined.
+        // Pairs beyond ASCII are not recorded, so they count as joined.
         a >= 128 || b >= 128 || self.joined[usize::from(a) * 128 + usize::from(b)]
     }
 
@@ -175,7 +177,7 @@ impl TokenBoundaries {
     /// Whether a text falls apart at both ends of every run of digits in a block.
     ///
     /// # Errors
-    /// A sentence that names a token which crosses such a border.
+    /// A sentence that names a token across such a border.
     pub fn separate_digits(&self) -> Result<(), String> {
         match &self.crossing {
             Some(token) => {
@@ -185,34 +187,35 @@ impl TokenBoundaries {
         }
     }
 
-    /// Whether a text holds an added token that is no atom in brackets of its own.
+    /// Whether a text contains an added token in brackets that is not an atom.
     pub fn is_watched(&self, text: &[u8]) -> bool {
         self.watched.iter().any(|content| memchr::memmem::find(text, content).is_some())
     }
 
-    /// Whether the tokens of a part between two cuts depend on nothing else: always for BPE, for Unigram if its best way is
-    /// ahead. `begins` says that the part begins a text, where the tokenizer may put a space before it.
+    /// Whether the tokens of a part between two cuts depend only on the part. This is always so for BPE, and for Unigram if the
+    /// best segmentation is ahead by a margin. `begins` means that the part begins a text, where the tokenizer may add a space
+    /// before it.
     pub fn is_decided(&self, tokenizer: &Tokenizer, part: &str, begins: bool) -> bool {
         let Some(scores) = &self.scores else { return true };
         let Ok(pieces) = tokenizer.normalized(part).and_then(|text| tokenizer.pre_tokens(&text)) else {
             return false;
         };
         pieces.iter().enumerate().all(|(at, piece)| {
-            // The normalizer puts a space before a part that is asked alone; in its text it has none.
+            // The normalizer adds a space before a part that is encoded alone, but not inside a text.
             let bare = piece.strip_prefix(SPACE).filter(|_| at == 0 && !begins);
             scores.margin(bare.unwrap_or(piece)) >= MARGIN
         })
     }
 
-    /// Whether the tokens of all runs of up to `longest` digits are decided, and of the signs between numbers.
+    /// Whether the tokens of all runs of up to `longest` digits, and of the separators between numbers, are decided.
     ///
     /// # Errors
-    /// A sentence that names a part of which two ways score alike.
+    /// A sentence that names a part with two segmentations of equal score.
     pub fn decide_numbers(&self, tokenizer: &Tokenizer, longest: usize) -> Result<(), String> {
         if self.scores.is_none() {
             return Ok(());
         }
-        // What stands in a number, and between two: all that the tables ask for.
+        // The pieces inside and between numbers: all that the tables need.
         let runs =
             (1..=longest).flat_map(|len| (0..10usize.pow(len as u32)).map(move |n| format!("{n:0len$}")));
         let mut parts = runs.chain([",-", ".", ","].map(str::to_owned));
@@ -226,8 +229,8 @@ impl TokenBoundaries {
 /// SentencePiece's space.
 pub const SPACE: &str = "\u{2581}";
 
-/// What the best way has to be ahead by. A text's sum of scores is below 10⁸ in magnitude, where doubles are 10⁻⁸ apart, and
-/// two ways through a part differ in fewer than a hundred additions.
+/// The smallest lead of the best segmentation. A text's sum of scores is below 10⁸ in magnitude, where doubles are 10⁻⁸ apart, and
+/// two segmentations of a part differ in fewer than a hundred additions.
 const MARGIN: f64 = 1e-5;
 
 /// The pieces of a Unigram model with their scores.
@@ -244,10 +247,10 @@ impl Scores {
         Scores { pieces, longest }
     }
 
-    /// By how much the best way to cut a text is ahead of the next; 0 if a character has no piece of its own, infinite if
-    /// there is one way.
+    /// The lead of the best segmentation of a text over the second best: 0 if a character has no piece, infinite if there is only
+    /// one segmentation.
     ///
-    /// The two best sums up to each place follow from those up to the places before it.
+    /// Dynamic programming: the two best sums up to each position follow from those up to earlier positions.
     pub fn margin(&self, text: &str) -> f64 {
         const NONE: f64 = f64::NEG_INFINITY;
         let mut best = vec![[NONE; 2]; text.len() + 1];
@@ -275,12 +278,13 @@ impl Scores {
     }
 }
 
-/// A token with its white space as in the text: byte-level vocabularies write it in letters, SentencePiece's as `▁`.
+/// A token with its white space as in the text. Byte-level vocabularies write white space as letters, SentencePiece vocabularies as
+/// `▁`.
 fn with_white_space(token: &str) -> String {
     token.replace(['\u{120}', '\u{2581}'], " ").replace('\u{10a}', "\n")
 }
 
-/// Whether a normalizer leaves printable ASCII as it is, but for a space before it.
+/// Checks that the normalizer leaves printable ASCII unchanged, except for a space before it.
 fn keeps_ascii(tokenizer: &Tokenizer) -> Result<(), String> {
     let ascii: String = (33..127u8).map(char::from).collect();
     match tokenizer.normalized(&ascii) {
@@ -298,11 +302,11 @@ fn may_come_up(token: &str) -> bool {
     })
 }
 
-/// What an added token is to a text between the tags.
+/// The role of an added token in texts between the tags.
 enum Role {
-    /// No text holds it.
+    /// No text contains it.
     Never,
-    /// A bracket of SMILES characters that is no atom.
+    /// SMILES characters in brackets that are not an atom.
     NoAtom,
     /// It may stand in a text.
     Text,
@@ -317,7 +321,7 @@ fn role(content: &str, encoding: Encoding) -> Role {
     let foreign =
         content.chars().any(|c| !c.is_ascii_graphic() || matches!(c, '|' | '_' | '{' | '}' | '!' | '"'));
     let atom = inner.is_some_and(is_atom);
-    // Of three capitals and digits there are tags, as `[CLS]`, and atoms, as `[NH3]`.
+    // Three capitals and digits may be a tag, like `[CLS]`, or an atom, like `[NH3]`.
     if (tag && !atom) || foreign || !may_come_up(content) {
         return Role::Never;
     }
@@ -325,12 +329,12 @@ fn role(content: &str, encoding: Encoding) -> Role {
     if is_bracket && !atom {
         return Role::NoAtom;
     }
-    // `>>TITLE<<` is made of a text's characters, and yet no text holds it.
+    // `>>TITLE<<` consists of characters of a text, but no text contains it.
     if may_hold(content, encoding) { Role::Text } else { Role::Never }
 }
 
-/// Whether what stands between brackets could be an atom of SMILES: an isotope, a symbol of at most two letters or `*`, and
-/// then signs, digits or an H.
+/// Whether the text between brackets could be an atom of SMILES: an isotope, a symbol of at most two letters or `*`, and then
+/// signs, digits or an H.
 fn is_atom(inner: &str) -> bool {
     let symbol = inner.trim_start_matches(|c: char| c.is_ascii_digit());
     let letters = symbol.bytes().take_while(u8::is_ascii_alphabetic).count();

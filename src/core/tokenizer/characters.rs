@@ -1,4 +1,4 @@
-//! The characters that a pre-tokenizer takes for digits or punctuation, as a class of an expression.
+//! The characters that a pre-tokenizer counts as digits or punctuation, as a character class of a regular expression.
 
 use std::sync::OnceLock;
 
@@ -7,18 +7,18 @@ use tokenizers::pre_tokenizers::digits::Digits;
 use tokenizers::pre_tokenizers::punctuation::Punctuation;
 use tokenizers::tokenizer::{OffsetReferential, OffsetType, PreTokenizer, SplitDelimiterBehavior};
 
-/// A kind of characters by which `tokenizers` cuts.
+/// A kind of characters at which `tokenizers` cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CharacterKind {
-    /// Those of its pre-tokenizer `Digits`: all that Rust calls numeric.
+    /// The characters of its pre-tokenizer `Digits`: all that Rust calls numeric.
     Digits,
-    /// Those of its pre-tokenizer `Punctuation`: ASCII's, and Unicode's as of the tables that it has.
+    /// The characters of its pre-tokenizer `Punctuation`: those of ASCII, and those of its own Unicode tables.
     Punctuation,
 }
 
 impl CharacterKind {
-    /// The class, `[0-9\x{B2}-\x{B3}…]`: asked of the pre-tokenizer itself, character by character, so that it holds just what is cut
-    /// off, whatever version of Unicode an engine of expressions has.
+    /// The class, `[0-9\x{B2}-\x{B3}…]`. The pre-tokenizer itself is tried on every character, so the class contains exactly the
+    /// characters that it cuts off, whatever version of Unicode a regex engine has.
     pub fn class(self) -> &'static str {
         static CLASSES: [OnceLock<String>; 2] = [OnceLock::new(), OnceLock::new()];
         CLASSES[self as usize].get_or_init(|| match self {
@@ -28,10 +28,10 @@ impl CharacterKind {
     }
 }
 
-/// Characters that are tried at once.
+/// The number of characters that are tried at once.
 const CHUNK: usize = 4_096;
 
-/// The class of what a pre-tokenizer isolates.
+/// The class of the characters that a pre-tokenizer isolates.
 fn class(pre_tokenizer: &impl PreTokenizer) -> String {
     let all: Vec<char> = ('\0'..=char::MAX).collect();
     let mut ranges: Vec<(char, char)> = Vec::new();
@@ -50,9 +50,9 @@ fn class(pre_tokenizer: &impl PreTokenizer) -> String {
     format!("[{}]", ranges.collect::<String>())
 }
 
-/// Which of these characters a pre-tokenizer cuts off from letters beside them.
+/// The characters that a pre-tokenizer cuts off from adjacent letters.
 fn isolated(pre_tokenizer: &impl PreTokenizer, characters: &[char]) -> Vec<char> {
-    // An `a` stands on both sides of each: a letter is cut off from nothing else.
+    // Each character stands between two `a`s, so it shares a pre-token with a letter unless it is cut off.
     let text: String = characters.iter().flat_map(|c| ['a', *c]).chain(['a']).collect();
     let mut pieces = PreTokenizedString::from(text.as_str());
     if pre_tokenizer.pre_tokenize(&mut pieces).is_err() {
@@ -73,7 +73,7 @@ fn isolated(pre_tokenizer: &impl PreTokenizer, characters: &[char]) -> Vec<char>
     found
 }
 
-/// A character in a class.
+/// The spelling of a character in a class.
 fn written(c: char) -> String {
     if c.is_ascii_alphanumeric() { c.to_string() } else { format!("\\x{{{:X}}}", c as u32) }
 }

@@ -1,4 +1,4 @@
-//! The counter: tables where they are proved and checked, the reference elsewhere.
+//! The counter: it uses tables if they are proved and checked, and the reference encoding otherwise.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -10,17 +10,17 @@ use crate::encoding::{Encoding, Fixed, Precision};
 use crate::error::{Error, Result};
 use crate::text::{self};
 
-/// How a counter counts.
+/// The method of a counter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Method {
-    /// By tables, equal to the reference on this many blocks.
+    /// Tables, which agreed with the reference on this many blocks.
     Tables {
-        /// Blocks compared before use.
+        /// The number of blocks compared before use.
         verified_blocks: u64,
     },
-    /// By encoding every text; slower, exact by definition.
+    /// Encoding of every text: slower, but exact by definition.
     Encode {
-        /// Why there are no tables.
+        /// The reason why there are no tables.
         reason: String,
     },
 }
@@ -34,9 +34,9 @@ pub struct Counter<'t> {
 }
 
 impl<'t> Counter<'t> {
-    /// Learns tables from the tokenizer and checks them on whole texts: every skeleton of `skeletons` (a sample of the
-    /// corpus) and built-in ones with every left context, filled with random coordinates, in both dialects. Where a
-    /// table cannot be proved or a check fails, counts by encoding.
+    /// Learns tables from the tokenizer and checks them on whole texts. The texts are `skeletons` (a sample of the corpus) and
+    /// built-in skeletons with every left context, filled with random coordinates, in both dialects. If a table cannot be proved or
+    /// a check fails, the counter encodes every text.
     ///
     /// # Errors
     /// If the tokenizer cannot encode the format's characters.
@@ -44,8 +44,8 @@ impl<'t> Counter<'t> {
         Counter::for_dialect(tokenizer, Encoding::FIXED, skeletons)
     }
 
-    /// A counter of blocks with the decimals of a dialect. Slots other than decimals between brackets with commas are counted by
-    /// encoding every text.
+    /// A counter for blocks in a dialect. Tables exist only for decimals in brackets with commas; for other slots the counter
+    /// encodes every text.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -95,15 +95,15 @@ impl<'t> Counter<'t> {
         self.tokenizer
     }
 
-    /// How this counter counts.
+    /// The method of this counter.
     pub fn method(&self) -> &Method {
         &self.method
     }
 
-    /// Appends T of each block of `text` to `out`.
+    /// Appends the number of FREE tokens (T) of each block of `text` to `out`.
     ///
     /// # Errors
-    /// If the tokenizer cannot encode the text, or a block has more tokens than 16 bits count.
+    /// If the tokenizer cannot encode the text, or a block has more tokens than fit into 16 bits.
     pub fn count(&self, text: &str, out: &mut Vec<u16>) -> Result<()> {
         let before = out.len();
         if let Some(tables) = &self.tables
@@ -112,7 +112,7 @@ impl<'t> Counter<'t> {
             return Ok(());
         }
         out.truncate(before);
-        // The tables may have given up behind some blocks, which are counted again with the rest.
+        // The tables may have given up after some blocks, which are counted again with the rest.
         let found = self.tokenizer.in_slots(text, self.encoding)?;
         for ends in &found.ends {
             let free = u16::try_from(ends.len()).map_err(|_| {
@@ -143,7 +143,7 @@ impl<'t> Counter<'t> {
     }
 }
 
-/// Skeletons with every kind of border: charges, stereo, isotopes, ring digits, branches, bonds.
+/// Skeletons with every kind of border: charges, stereo, isotopes, ring digits, branches and bonds.
 pub const BUILT_IN_SKELETONS: [&str; 6] = [
     "[C]<>[C]<>=[O]<>",
     "[O-]<>[N+]<>(=[O]<>)[c]<>1[c]<>[c]<>[nH]<>[c]<>1[C@@H]<>([NH3+]<>)[C@]<>2([C@H]<>)[C]<>2",
@@ -153,10 +153,10 @@ pub const BUILT_IN_SKELETONS: [&str; 6] = [
     "[B-]<>([F]<>)([F]<>)[P@@]<>(=[O]<>)[S@+]<>([O-]<>)[Se]<>[I]<>",
 ];
 
-/// Blocks compared per tokenizer before tables are used, at least.
+/// The least number of blocks that are compared before a tokenizer's tables are used.
 const VERIFIED_BLOCKS: u64 = 4_000;
 
-/// Compares tables and reference; the number of blocks compared, or what differs first.
+/// Compares tables and reference. Returns the number of compared blocks, or the first difference.
 fn verify<'s>(
     tokenizer: &Tokenizer,
     tables: &Tables,
@@ -168,7 +168,7 @@ fn verify<'s>(
     let mut blocks = 0;
     let mut found = Vec::new();
     let mut round = 0;
-    // Twice at least: of many skeletons one round is enough blocks, and would show each with one set of numbers.
+    // At least two rounds: with many skeletons one round has enough blocks, but shows each skeleton with only one set of numbers.
     while blocks < VERIFIED_BLOCKS || round < 2 {
         round += 1;
         for skeleton in &skeletons {
@@ -181,7 +181,7 @@ fn verify<'s>(
                     tokenizer.free_ends(&text)?.iter().map(|ends| block_tokens(ends)).collect();
                 found.clear();
                 let counted = tables.tokens(tokenizer, text.as_bytes(), &mut found);
-                // What the tables give up on is encoded, so it cannot be wrong.
+                // Blocks on which the tables give up are encoded, so they cannot be wrong.
                 if counted.is_some() && expected.as_ref() != Some(&found) {
                     return Ok(Err(format!("tables differ from encoding on `{text}`")));
                 }
@@ -192,7 +192,7 @@ fn verify<'s>(
     Ok(Ok(blocks))
 }
 
-/// Coordinates of every magnitude, both signs, with and without trailing zeros.
+/// Random coordinates of every magnitude, of both signs, with and without trailing zeros.
 fn random_block(precision: Precision, random: &mut ChaCha8Rng) -> [Fixed; 3] {
     std::array::from_fn(|_| {
         let limit = precision.units_per_angstrom() * [1, 10, 100, 1_000][random.random_range(0..4)] - 1;

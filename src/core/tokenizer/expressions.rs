@@ -1,16 +1,16 @@
-//! Expressions of a tokenizer that may give up on a text.
+//! Detects regular expressions of a tokenizer that give up on a text.
 //!
-//! `tokenizers` splits by the expressions of `fancy-regex`. One with look-around or back references is run by
-//! backtracking, and ends with an error after a million steps back. `tokenizers` takes that error for the end of the
-//! matches: what is left of the text becomes one piece, without a word. Tokens are then of nothing that the expression
-//! says. So each text that is encoded is matched here too, by the same expressions on the same pieces, and refused where
-//! one gives up. Expressions that are not run by backtracking take linear time, give up on nothing, and are left out;
-//! tables count without expressions, and pay nothing.
+//! `tokenizers` splits texts with expressions of `fancy-regex`. An expression with look-around or back references is run by
+//! backtracking, and fails after a million backtracking steps. `tokenizers` treats this failure as the end of the matches: the rest
+//! of the text silently becomes one piece, and its tokens do not follow the expression. So this module matches every encoded text
+//! with the same expressions on the same pieces, and refuses the text if one gives up. Expressions that need no backtracking run in
+//! linear time and never give up, so they are left out. Counting by tables uses no expressions and costs nothing here.
 //!
-//! How often most expressions can step back is known before. GPT-2's, and those of Qwen and Llama, backtrack in one place:
-//! `\s+(?!\S)` steps back over a run of white space: at most once for each alternative, and once for each character of the
-//! longest run, at each place of the text. Those of tokenizers that drift extended look ahead, and repeat nothing without a
-//! limit: at most once for each way that there is through them, at each place. Texts for which this is far from the limit,
+//! For most expressions, the number of backtracking steps has a known bound. Those of GPT-2, Qwen and Llama backtrack in one place
+//! only: `\s+(?!\S)` steps back over a run of white space. At each position of the text, this happens at most once for each
+//! alternative and once for each character of the longest run. The expressions of tokenizers that drift extended look ahead and
+//! have no unlimited repetition, so they step back at most once for each path through them, at each position. Nearly all texts are
+//! far below the limit by these bounds, and are not matched a second time.
 //! which are nearly all, are not matched twice.
 
 use std::sync::OnceLock;
@@ -24,43 +24,43 @@ use tokenizers::{NormalizerWrapper, PreTokenizedString, PreTokenizerWrapper, Tok
 use super::normalizer::marks_spaces;
 use crate::error::excerpt;
 
-/// What `tokenizers` splits by where `ByteLevel` uses an expression.
+/// The expression by which `ByteLevel` splits.
 const BYTE_LEVEL: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
 
-/// The expressions of a pre-tokenizer that are run by backtracking, with what comes before them.
+/// The expressions of a pre-tokenizer that need backtracking, with the pre-tokenizers before them.
 pub(super) struct Expressions {
-    /// Whether there is one.
+    /// Whether there is such an expression.
     backtrack: bool,
-    /// How often one of them steps back at most; none where that is not known.
+    /// The largest number of backtracking steps of any expression; `None` if no bound is known.
     most: Option<StepsBack>,
-    /// Of texts of ASCII alone: the normalizer makes something else of others.
+    /// Whether the bound holds only for ASCII texts, because the normalizer changes other texts.
     of_ascii: bool,
-    /// Up to the last one that backtracks. Made for the first text that needs them: most tokenizers never meet one.
+    /// All steps up to the last one that backtracks. Built for the first text that needs them, which most tokenizers never see.
     steps: OnceLock<Result<Vec<Step>, String>>,
 }
 
-/// Half of the steps back that an expression has.
+/// Half of the backtracking steps that an expression may take.
 const SURE: usize = 500_000;
 
-/// How often an expression steps back at a place of a text, at most.
+/// Bounds on the backtracking steps of an expression.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct StepsBack {
-    /// For each character of the longest run of white space, and two more.
+    /// At each position: steps for each character of the longest run of white space, plus two.
     of_run: usize,
-    /// Whatever the text.
+    /// At each position: steps that do not depend on the text.
     fixed: usize,
-    /// In one place of it alone: that where the match before ended.
+    /// Steps at a single position of the text: where the previous match ended.
     once: usize,
-    /// How many times as long as the text what they match may be, less one.
+    /// The growth factor of the matched text over the original text, minus one.
     longer: usize,
 }
 
-/// More ways through an expression are not counted.
+/// Paths through an expression beyond this number are not counted.
 const MOST_WAYS: usize = 10_000;
 
 /// One pre-tokenizer of a sequence.
 struct Step {
-    /// Its expression, if that backtracks.
+    /// Its expression, if it needs backtracking.
     backtracks: Option<Regex>,
     /// Whether a space is put before a piece first.
     spaced: bool,
@@ -68,10 +68,10 @@ struct Step {
 }
 
 impl Expressions {
-    /// Those of a tokenizer.
+    /// The expressions of a tokenizer.
     ///
     /// # Errors
-    /// A sentence: where an expression backtracks in a place that cannot be looked into.
+    /// A sentence, if an expression backtracks where this module cannot check it.
     pub(super) fn from_tokenizer(tokenizer: &HfTokenizer) -> Result<Self, String> {
         let parts = [
             ("normalizer", serde_json::to_value(tokenizer.get_normalizer())),
@@ -86,7 +86,7 @@ impl Expressions {
         }
         let all = in_order(tokenizer);
         let patterns: Vec<&str> = all.iter().filter_map(|one| backtracking(one)).collect();
-        // Other normalizers may make white space of something else.
+        // Other normalizers may turn characters into white space.
         let is_kept = tokenizer.get_normalizer().is_none_or(keeps_white_space);
         let of_ascii = !is_kept && tokenizer.get_normalizer().is_some_and(keeps_ascii);
         let longer = match tokenizer.get_normalizer() {
@@ -135,7 +135,7 @@ impl Step {
         let splits = pieces.get_splits(OffsetReferential::Original, OffsetType::None);
         for (piece, ..) in splits.into_iter().filter(|(_, _, tokens)| tokens.is_none()) {
             let spaced =
-                // As `ByteLevel` does before it splits.
+                // `ByteLevel` does the same before it splits.
                 (self.spaced && !piece.starts_with(char::is_whitespace)).then(|| format!(" {piece}"));
             let piece = spaced.as_deref().unwrap_or(piece);
             if let Some(Err(error)) = regex.find_iter(piece).find(Result::is_err) {
@@ -146,7 +146,7 @@ impl Step {
     }
 }
 
-/// The pre-tokenizers of a tokenizer, those of a sequence one by one.
+/// The pre-tokenizers of a tokenizer; sequences are flattened.
 fn in_order(tokenizer: &HfTokenizer) -> Vec<&PreTokenizerWrapper> {
     let mut found = Vec::new();
     let mut waiting: Vec<&PreTokenizerWrapper> = tokenizer.get_pre_tokenizer().into_iter().collect();
@@ -159,7 +159,7 @@ fn in_order(tokenizer: &HfTokenizer) -> Vec<&PreTokenizerWrapper> {
     found
 }
 
-/// The expression of a pre-tokenizer, if it has one that backtracks.
+/// The expression of a pre-tokenizer, if it needs backtracking.
 fn backtracking(pre_tokenizer: &PreTokenizerWrapper) -> Option<&str> {
     let pattern = match pre_tokenizer {
         PreTokenizerWrapper::Split(split) => match &split.pattern {
@@ -172,7 +172,7 @@ fn backtracking(pre_tokenizer: &PreTokenizerWrapper) -> Option<&str> {
     pattern.filter(|pattern| backtracks(pattern))
 }
 
-/// The steps up to the last one that backtracks.
+/// All pre-tokenizers up to the last one that needs backtracking.
 fn steps(tokenizer: &HfTokenizer) -> Result<Vec<Step>, String> {
     let all = in_order(tokenizer);
     let needed = all.iter().rposition(|one| backtracking(one).is_some()).map_or(0, |last| last + 1);
@@ -184,12 +184,12 @@ fn steps(tokenizer: &HfTokenizer) -> Result<Vec<Step>, String> {
     all[..needed].iter().map(step).collect()
 }
 
-/// Whether a normalizer makes no white space, and texts no longer than [`LONGER`] times.
+/// Whether a normalizer creates no white space, and makes texts at most [`LONGER`] times as long.
 fn keeps_white_space(normalizer: &NormalizerWrapper) -> bool {
     serde_json::to_value(normalizer).is_ok_and(|normalizer| marks_spaces(&normalizer))
 }
 
-/// Whether a normalizer leaves ASCII as it is: Unicode's normal forms do.
+/// Whether a normalizer leaves ASCII unchanged, as Unicode's normal forms do.
 fn keeps_ascii(normalizer: &NormalizerWrapper) -> bool {
     match normalizer {
         NormalizerWrapper::NFC(_)
@@ -201,35 +201,35 @@ fn keeps_ascii(normalizer: &NormalizerWrapper) -> bool {
     }
 }
 
-/// How much longer a text may become by [`keeps_white_space`]: a space is one byte, what stands for it three.
+/// The growth of a text in bytes under [`keeps_white_space`]: a space is one byte, its replacement three.
 const LONGER: usize = 3;
 
-/// Whether no search can step back often enough to give up.
+/// Whether no search on this text can take enough steps to give up.
 fn is_short(text: &str, most: StepsBack) -> bool {
     let (mut longest, mut run) = (0usize, 0);
     for c in text.chars() {
         run = if c.is_whitespace() { run + 1 } else { 0 };
         longest = longest.max(run);
     }
-    // A run is gone over once by each way that begins with it.
+    // Each alternative that begins with white space walks over a run once.
     let at_a_place = (longest + 2).saturating_mul(most.of_run).saturating_add(most.fixed + 1);
     let steps = (text.len() * (most.longer + 1) + 2).checked_mul(at_a_place);
     steps.and_then(|steps| steps.checked_add(most.once)).is_some_and(|steps| steps <= SURE)
 }
 
-/// How often an expression steps back, where that is known.
+/// The bound on an expression's backtracking steps, if it is known.
 fn steps_back(pattern: &str) -> Option<StepsBack> {
     let tree = Expr::parse_tree(pattern).ok()?.expr;
     let trailing = Expr::parse_tree(r"\s+(?!\S)").ok()?.expr;
     if let Expr::Alt(alternatives) = &tree
         && alternatives.iter().all(|one| is_regular(one) || *one == trailing || is_run_of_one(one))
     {
-        // The end of a run of one character is found by one step back, and ends the match.
+        // The end of a run of one character is found with one step back, which ends the match.
         let runs = alternatives.iter().filter(|one| is_run_of_one(one)).count();
         return Some(StepsBack { of_run: alternatives.len(), fixed: runs, ..StepsBack::default() });
     }
     let Ways { forks, .. } = ways(&tree, false)?;
-    // Where a match must begin where the last one ended, it is given up at once in all other places.
+    // If a match must begin where the previous one ended, it fails at once at all other positions.
     let is_anchored =
         matches!(&tree, Expr::Concat(parts) if parts.first() == Some(&Expr::ContinueFromPreviousMatchEnd));
     Some(match is_anchored {
@@ -238,7 +238,7 @@ fn steps_back(pattern: &str) -> Option<StepsBack> {
     })
 }
 
-/// Whether an expression is a character and as many more of it as there are: `([!-/])\1*`, by which drift writes `Punctuation`.
+/// Whether an expression is a character followed by all its repetitions: `([!-/])\1*`, as drift writes `Punctuation`.
 fn is_run_of_one(expression: &Expr) -> bool {
     let Expr::Concat(parts) = expression else { return false };
     let [Expr::Group(first), Expr::Repeat { child, lo: 0, hi: usize::MAX, greedy: true }] = &parts[..] else {
@@ -247,34 +247,34 @@ fn is_run_of_one(expression: &Expr) -> bool {
     matches!(**first, Expr::Delegate { .. } | Expr::Literal { .. }) && matches!(**child, Expr::Backref { .. })
 }
 
-/// What `fancy-regex` may try of an expression at one place of a text.
+/// The paths that `fancy-regex` may try through an expression at one position of a text.
 #[derive(Clone, Copy)]
 struct Ways {
-    /// Ways to its end.
+    /// The number of paths to its end.
     ends: usize,
-    /// Places on all ways where it comes back to for another.
+    /// The number of points on all paths at which it may backtrack to try another path.
     forks: usize,
 }
 
 impl Ways {
     const ONE: Ways = Ways { ends: 1, forks: 1 };
 
-    /// Both, one after the other.
+    /// Both expressions in sequence.
     fn then(self, next: Ways) -> Option<Ways> {
         let ends = self.ends.checked_mul(next.ends)?;
         let forks = self.ends.checked_mul(next.forks)?.checked_add(self.forks)?;
         (ends.max(forks) <= MOST_WAYS).then_some(Ways { ends, forks })
     }
 
-    /// One or the other.
+    /// Either expression.
     fn or(self, other: Ways) -> Option<Ways> {
         let (ends, forks) = (self.ends + other.ends, self.forks + other.forks);
         (ends.max(forks) <= MOST_WAYS).then_some(Ways { ends, forks })
     }
 }
 
-/// The ways through an expression; none where something repeats without a limit. What is regular `fancy-regex` leaves to
-/// automata, which never come back, but `within` others that are not it may try each way itself.
+/// The paths through an expression; `None` if it has an unlimited repetition. `fancy-regex` delegates regular expressions to
+/// automata, which never backtrack. But `within` an expression that is not regular, it may try each path itself.
 fn ways(expression: &Expr, within: bool) -> Option<Ways> {
     if !within && is_regular(expression) {
         return Some(Ways::ONE);
@@ -292,7 +292,7 @@ fn ways(expression: &Expr, within: bool) -> Option<Ways> {
         }
         Expr::Concat(parts) => parts.iter().try_fold(Ways::ONE, |all, part| all.then(ways(part, true)?)),
         Expr::Alt(parts) => parts.iter().try_fold(Ways::ONE, |all, part| all.or(ways(part, within)?)),
-        // Once, twice, and so on: each number of times is a way of its own.
+        // Each number of repetitions is a path of its own.
         Expr::Repeat { child, hi, .. } if *hi <= MOST_WAYS => {
             let once = ways(child, true)?;
             let (mut all, mut so_far) = (Ways::ONE, Ways::ONE);
@@ -306,7 +306,7 @@ fn ways(expression: &Expr, within: bool) -> Option<Ways> {
     }
 }
 
-/// The expressions by which `Replace` replaces, anywhere in a document.
+/// The regular expressions of all `Replace` parts, anywhere in a JSON document.
 fn replaced(json: &Value) -> Vec<&str> {
     let mut found = Vec::new();
     let mut waiting = vec![json];
@@ -323,7 +323,7 @@ fn replaced(json: &Value) -> Vec<&str> {
     found
 }
 
-/// Whether an expression is run by backtracking: whether it holds anything that automata do not.
+/// Whether an expression is run by backtracking, because it contains a feature that automata do not support.
 fn backtracks(pattern: &str) -> bool {
     Expr::parse_tree(pattern).map_or(true, |tree| !is_regular(&tree.expr))
 }

@@ -1,4 +1,4 @@
-//! The tokens of a text, and the drift of its blocks: what `drift inspect` says.
+//! The tokens of a text and the drift of its blocks: the data of `drift inspect`.
 
 use serde::Serialize;
 
@@ -7,16 +7,16 @@ use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 use crate::parameter;
 
-/// One text.
+/// The tokens and blocks of one text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct InspectedText {
     /// The text.
     pub text: String,
-    /// Its tokens, in number.
+    /// The number of its tokens.
     pub count: usize,
-    /// Those of them that a template leaves to the model.
+    /// The number of its tokens that a template leaves to the model.
     pub free: usize,
-    /// The others.
+    /// The number of its other tokens.
     pub copy: usize,
     /// Its tokens.
     pub tokens: Vec<Token>,
@@ -27,17 +27,17 @@ pub struct InspectedText {
 /// One block of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct InspectedBlock {
-    /// What stands between the brackets.
+    /// The text between the brackets.
     pub text: String,
-    /// T: its FREE tokens.
+    /// T: the number of its FREE tokens.
     pub free: usize,
-    /// F: those of the placeholder in the same context.
+    /// F: the number of FREE tokens of the placeholder in the same context.
     pub placeholder_free: usize,
-    /// F - T: junk slots where it is positive, lost tokens where it is negative.
+    /// F - T: the number of junk slots if positive, of lost tokens if negative.
     pub drift: i64,
 }
 
-/// Looks at texts with one tokenizer and one placeholder.
+/// Inspects texts with one tokenizer and one placeholder.
 pub struct Inspector {
     tokenizer: Tokenizer,
     encoding: Encoding,
@@ -45,10 +45,10 @@ pub struct Inspector {
 }
 
 impl Inspector {
-    /// Refuses a placeholder that is not the inside of a block; before a tokenizer is read.
+    /// Refuses a placeholder that is not the content of a block. Needs no tokenizer.
     ///
     /// # Errors
-    /// If it holds a bracket.
+    /// If it contains a bracket.
     pub fn check(placeholder: &str) -> Result<()> {
         if placeholder.contains(['<', '>']) {
             let problem = format!("`{placeholder}` contains a bracket");
@@ -57,7 +57,7 @@ impl Inspector {
         Ok(())
     }
 
-    /// Drift is counted against `placeholder`, the inside of a block.
+    /// Counts drift against `placeholder`, the content of a block.
     ///
     /// # Errors
     /// As [`Inspector::check`].
@@ -66,13 +66,13 @@ impl Inspector {
         Ok(Inspector { tokenizer, encoding: Encoding::FIXED, placeholder: placeholder.to_owned() })
     }
 
-    /// This inspector for texts of another encoding: its slots are looked at, and hold the placeholder.
+    /// This inspector for texts of another encoding: it inspects that encoding's slots and puts the placeholder into them.
     #[must_use]
     pub fn of(self, encoding: Encoding) -> Self {
         Inspector { encoding, ..self }
     }
 
-    /// The tokens of a text, without special tokens that a post-processor would add, and its blocks.
+    /// The tokens of a text, without special tokens of the post-processor, and its blocks.
     ///
     /// # Errors
     /// As [`Tokenizer::tokens`].
@@ -80,7 +80,7 @@ impl Inspector {
         let tokens = self.tokenizer.tokens_of(&text, self.encoding)?;
         let free = tokens.iter().filter(|token| token.class == TokenRole::Free).count();
         let ranges = self.encoding.slot_ranges(&text);
-        // The placeholder is counted in the same text, since borders of blocks merge with what stands around them.
+        // The placeholder is counted inside the same text, because the borders of blocks merge with the surrounding text.
         let mut template = String::with_capacity(text.len());
         let mut copied = 0;
         for range in &ranges {

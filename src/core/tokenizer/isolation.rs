@@ -1,5 +1,5 @@
-//! Slots that are cut out of the text with what opens and closes them: by the pre-tokenizer of drift's extended tokenizers, or as
-//! added tokens.
+//! Slots that the tokenizer cuts out of the text together with their brackets: by the pre-tokenizer of drift's extended tokenizers,
+//! or as added tokens.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
@@ -11,31 +11,31 @@ use crate::encoding::parts::{self, PartRow, SlotPart};
 use crate::encoding::{Encoding, IntegersBelow};
 use crate::error::Result;
 
-/// How slots that are cut out of the text are tokenised.
+/// How isolated slots are tokenised.
 pub struct Isolation {
-    /// What such slots look like.
+    /// The spellings of isolated slots.
     rows: Vec<PartRow>,
-    /// The same, cut into pieces.
+    /// The same rows, each cut into its pieces.
     ways: Vec<Vec<PartRow>>,
-    /// The ids of slots that are added tokens.
+    /// The slots that are added tokens, with their ids.
     added: Vec<(String, u32)>,
-    /// Some isolated slot.
+    /// An example of an isolated slot.
     pub sample: String,
 }
 
-/// The most spellings of a piece: the model is asked for the tokens of each.
+/// The largest number of spellings of a piece: the model is asked for the tokens of each.
 const MAX_SPELLINGS: u64 = 400_000;
 
-/// The most slots that are looked up among the added tokens.
+/// The largest number of slots that are looked up among the added tokens.
 const MAX_ADDED: u64 = 1_000_000;
 
 impl Isolation {
-    /// How a tokenizer isolates slots of an encoding; `None` if it does not.
+    /// How a tokenizer isolates the slots of an encoding; `None` if it does not.
     ///
-    /// The inner error is a sentence: why it cannot be told.
+    /// The inner error is a sentence that says why the tokenizer's way cannot be learned: pieces have too many spellings.
     ///
     /// # Errors
-    /// If it cannot split a slot into pre-tokens.
+    /// If the tokenizer fails to split a slot into pre-tokens.
     pub fn learn(
         tokenizer: &Tokenizer,
         encoding: Encoding,
@@ -44,7 +44,7 @@ impl Isolation {
             return Ok(Ok(Some(added)));
         }
         if encoding.is_decimal() && encoding.separator() != "," {
-            // Extended tokenizers isolate decimals with commas.
+            // Extended tokenizers isolate only decimals with commas.
             return Ok(Ok(None));
         }
         let isolated = |row: &PartRow| Ok(cuts(tokenizer, row, 0)?.is_some());
@@ -55,7 +55,7 @@ impl Isolation {
             }
         }
         let Some(&last) = known.last() else { return Ok(Ok(None)) };
-        // The last row is the longest: where zeros are removed it has all decimals.
+        // The last row is the longest: if zeros are removed, it has all decimals.
         let range = range(tokenizer, &encoding.rows(IntegersBelow::GENERATED)[last])?;
         let all = encoding.rows(range);
         let rows: Vec<PartRow> = known.iter().map(|at| all[*at].clone()).collect();
@@ -73,7 +73,7 @@ impl Isolation {
         Ok(Ok(Some(Isolation { rows, ways, added: Vec::new(), sample })))
     }
 
-    /// The strings of isolated slots.
+    /// The language of all isolated slots, over bytes.
     pub fn language(&self, languages: &mut Languages<u8>) -> Option<StateId> {
         if self.added.is_empty() {
             return parts::language_of_rows(&self.rows, languages);
@@ -82,7 +82,7 @@ impl Isolation {
         languages.trie(self.added.iter().map(|(text, _)| (text.clone().into_bytes(), end)).collect())
     }
 
-    /// The states of isolated slots: each piece takes the tokens that the model makes of it, by itself.
+    /// The token states of isolated slots. Each piece gets the tokens that the model produces for it alone.
     pub fn states<E: Copy + Eq + Hash>(
         &self,
         states: &mut Languages<u32, E>,
@@ -117,7 +117,7 @@ impl Isolation {
     }
 }
 
-/// Slots that are added tokens, brackets and all; `None` if there are none.
+/// The slots that are added tokens, brackets included; `None` if there are none.
 fn added_slots(tokenizer: &Tokenizer, encoding: Encoding) -> Option<Isolation> {
     if encoding.open().is_empty() || encoding.close().is_empty() {
         return None;
@@ -136,18 +136,18 @@ fn added_slots(tokenizer: &Tokenizer, encoding: Encoding) -> Option<Isolation> {
     Some(Isolation { rows, ways: Vec::new(), added, sample })
 }
 
-/// Below which integer part decimals are isolated, in whole Å; any for what has none.
+/// The bound on integer parts, in whole Å, below which decimals are isolated.
 fn range(tokenizer: &Tokenizer, row: &PartRow) -> Result<IntegersBelow> {
     let expected = cuts(tokenizer, row, 0)?;
     let mut angstrom = 0;
-    // One by one from below: the range ends at the first integer part that is cut otherwise.
+    // The range grows one by one and ends at the first integer part that is cut differently.
     while angstrom < IntegersBelow::GENERATED.0 && cuts(tokenizer, row, angstrom)? == expected {
         angstrom += 1;
     }
     Ok(IntegersBelow(angstrom))
 }
 
-/// A slot of a row, part by part, with all signs, and with this integer part in x.
+/// An example slot of a row, part by part, with all signs, and with `integer` as the integer part of x.
 fn filled(row: &PartRow, integer: u32) -> Vec<String> {
     let mut integers = [integer, 0, 0].into_iter();
     let text = |part: &SlotPart| match part {
@@ -161,14 +161,14 @@ fn filled(row: &PartRow, integer: u32) -> Vec<String> {
     row.iter().map(text).collect()
 }
 
-/// The first parts of a slot's pre-tokens; `None` if one crosses its ends, or is cut inside of a part.
+/// The parts at which a slot's pre-tokens begin; `None` if a pre-token crosses an end of the slot, or a part is cut inside.
 fn cuts(tokenizer: &Tokenizer, row: &PartRow, integer: u32) -> Result<Option<Vec<usize>>> {
     let filled = filled(row, integer);
     let pieces = tokenizer.pre_tokens(&format!("[C]{}[C]", filled.concat()))?;
     let mut borders = BTreeSet::from([0]);
     let mut at = 0;
     for piece in &pieces {
-        // A space that the tokenizer puts before a text is no part of it.
+        // A space that the tokenizer adds before a text does not belong to the text.
         at += if at == 0 { piece.trim_start_matches(SPACE).len() } else { piece.len() };
         borders.insert(at);
     }
@@ -184,7 +184,7 @@ fn cuts(tokenizer: &Tokenizer, row: &PartRow, integer: u32) -> Result<Option<Vec
         }
         place += text.len();
     }
-    // The second `[C]` has to be all that is left: then no character was dropped or added on the way.
+    // The remainder must be exactly the second `[C]`: then no character was dropped or added.
     let whole = starts.first() == Some(&0) && borders.contains(&place) && at == place + 3;
     Ok(whole.then_some(starts))
 }

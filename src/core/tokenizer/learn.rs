@@ -1,4 +1,4 @@
-//! BPE from nothing, by the trainer of the `tokenizers` crate: from counted words, or from texts.
+//! Trains BPE from scratch with the trainer of the `tokenizers` crate, from word counts or from texts.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,17 +9,17 @@ use tokenizers::{AddedToken, Tokenizer as HfTokenizer};
 
 use crate::error::{Error, Result};
 
-/// Tokens that every byte-level vocabulary begins with: one per byte.
+/// The tokens at the beginning of every byte-level vocabulary: one per byte.
 pub const BYTES: usize = 256;
 
 /// The trainer counts pairs in 32 bits.
 const MAX_WEIGHT: u64 = i32::MAX as u64;
 
-/// The JSON of a byte-level BPE model: `special` tokens first, then the bytes, then what merges make, `size` in all.
-/// Words are made of printable ASCII and given with their counts, which spares the trainer all reading and splitting.
+/// The JSON of a byte-level BPE model with `size` tokens: first the `special` tokens, then the bytes, then the results of merges.
+/// Words consist of printable ASCII and are given with their counts, so the trainer need not read and split texts.
 ///
 /// # Errors
-/// If a word holds other characters, the counts are too large for the trainer, or the trainer fails.
+/// If a word contains other characters, the counts are too large for the trainer, or the trainer fails.
 pub fn learn_bpe(words: &BTreeMap<String, u64>, special: &[&str], size: usize) -> Result<Value> {
     let refuse = |problem: String| Error::input("training", problem, "");
     if let Some(word) = words.keys().find(|word| !word.bytes().all(|b| b.is_ascii_graphic())) {
@@ -29,18 +29,18 @@ pub fn learn_bpe(words: &BTreeMap<String, u64>, special: &[&str], size: usize) -
     if weight > MAX_WEIGHT {
         return Err(refuse(format!("{weight} characters are more than the trainer counts, {MAX_WEIGHT}")));
     }
-    // A merge for each character at most; the trainer takes room for all that it is asked for.
+    // There is at most one merge for each character. The trainer allocates memory for all requested tokens.
     let most = words.keys().fold(BYTES + special.len(), |sum, word| sum.saturating_add(word.len()));
     let trainer = trainer(special, size.min(most));
     let mut model = BPE::default();
-    // The maps of the trainer are of types that only it names.
+    // The trainer's map types can only be named by the trainer's crate.
     let counts = words.iter().map(|(word, count)| (word.as_str().into(), *count)).collect();
     trainer.do_train(&counts, &mut model).map_err(|e| refuse(e.to_string()))?;
     serde_json::to_value(&model).map_err(|e| refuse(e.to_string()))
 }
 
-/// A tokenizer as the crate makes it without further thought: byte-level BPE with GPT-2's splitting, `special` tokens
-/// before all others, `size` tokens in all. The bytes of its JSON.
+/// A tokenizer with default settings of the crate: byte-level BPE with GPT-2's splitting, `special` tokens before all others, and
+/// `size` tokens in all. Returns the bytes of its JSON.
 ///
 /// # Errors
 /// If the trainer fails.
@@ -51,7 +51,7 @@ pub fn learn_plain<'t>(
 ) -> Result<Vec<u8>> {
     let refuse = |problem: &dyn std::fmt::Display| Error::input("training", problem, "");
     let mut tokenizer = HfTokenizer::new(BPE::default());
-    // No space before a text, offsets without white space, split by GPT-2's expression.
+    // No space before a text, offsets without white space, and splitting by GPT-2's expression.
     let byte_level = ByteLevel::new(false, true, true);
     tokenizer.with_pre_tokenizer(Some(byte_level)).with_decoder(Some(byte_level));
     let added = special.iter().map(|content| AddedToken::from(*content, true).normalized(false));
@@ -61,7 +61,7 @@ pub fn learn_plain<'t>(
     Ok(tokenizer.to_string(false).map_err(|e| refuse(&e))?.into_bytes())
 }
 
-/// The rest of a byte-level tokenizer around a model: what a block-aware pre-tokenizer is put in.
+/// The JSON of a byte-level tokenizer around a model, with block-aware splits as its pre-tokenizer.
 pub fn byte_level_json(model: Value, special: &[&str], splits: Vec<Value>) -> Value {
     let added: Vec<Value> = (0u32..)
         .zip(special)
@@ -74,7 +74,7 @@ pub fn byte_level_json(model: Value, special: &[&str], splits: Vec<Value>) -> Va
         .collect();
     let byte_level =
         json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false });
-    // The splits alone cut, so `ByteLevel` is told not to use its expression.
+    // Only the splits cut, so `ByteLevel` must not use its own expression.
     let mut pre_tokenizers = splits;
     pre_tokenizers.push(byte_level.clone());
     json!({
@@ -100,7 +100,7 @@ fn trainer(special: &[&str], size: usize) -> BpeTrainer {
         .build()
 }
 
-/// Text by token of a model's JSON, `vocab`.
+/// The vocabulary of a model's JSON: the id of each token's text.
 pub fn model_vocabulary(model: &Value) -> HashMap<String, u32> {
     let listed = model["vocab"].as_object();
     let ids = listed.into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Loading tokenizers and the reference encoding.
+//! Loads tokenizers; the reference encoding.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::error::{Error, Result, excerpt};
 use crate::io;
 use crate::job::{InputHash, Job};
 
-/// A tokenizer file is at most this large, decompressed.
+/// The largest size of a tokenizer file, decompressed.
 const MAX_TOKENIZER_BYTES: u64 = 1 << 28;
 
-/// A tokenizer that comes with drift, in `tokenizers/`.
+/// A tokenizer that is embedded in drift, from `tokenizers/`.
 #[derive(Debug, Clone, Copy)]
 pub struct EmbeddedTokenizer {
-    /// Its name, which is its folder's.
+    /// Its name, which is the name of its folder.
     pub name: &'static str,
     /// Its `tokenizer.json`.
     pub json: &'static [u8],
@@ -39,7 +39,7 @@ macro_rules! embedded {
     };
 }
 
-/// A program that brings tokenizers of its own carries none.
+/// A program that brings its own tokenizers embeds none.
 #[cfg(not(feature = "embedded"))]
 macro_rules! embedded {
     ($($name:literal),*) => {
@@ -47,19 +47,19 @@ macro_rules! embedded {
     };
 }
 
-/// Compact tokenizers of our own that split coordinates and their borders as Qwen3 and Llama-3.2 do; none without the feature
+/// Compact tokenizers of the project that split coordinates and their borders like Qwen3 and Llama-3.2. Empty without the feature
 /// `embedded`.
 pub const EMBEDDED: &[EmbeddedTokenizer] = embedded!["qwen-like", "llama-like"];
 
-/// [`EMBEDDED`], extended by `drift train-tokenizer`: every block below 20 Å takes 11 tokens in the separate kind and 9 in
-/// the fused one.
+/// [`EMBEDDED`], extended by `drift train-tokenizer`: every block below 20 Å takes 11 tokens in the separate kind and 9 in the
+/// fused kind.
 pub const EXTENDED: &[EmbeddedTokenizer] =
     embedded!["qwen-like-separate", "qwen-like-fused", "llama-like-separate", "llama-like-fused"];
 
 /// A Hugging Face tokenizer, with its name and hash.
 #[derive(Clone)]
 pub struct Tokenizer {
-    /// Folder or file name, for reports.
+    /// The name of its folder or file, for reports.
     pub name: String,
     /// Name, size and SHA-256 of the file as stored.
     pub source: InputHash,
@@ -73,21 +73,21 @@ enum Encoded {
     Refused(String),
 }
 
-/// The tokens of a text's blocks.
+/// The tokens in the blocks of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InBlocks {
-    /// By block, in text order: where its FREE tokens end, in bytes behind its `<`.
+    /// By block, in text order: the ends of its FREE tokens, in bytes behind its `<`.
     pub ends: Vec<Vec<usize>>,
-    /// COPY tokens that hold a character from inside a block: a digit, a sign, a comma or a point. Where there is one
-    /// (`]<-`, or a bracket with digits), a template would force a part of the coordinate itself.
+    /// COPY tokens that contain a character from inside a block: a digit, a sign, a comma or a point. With such a token (`]<-`, or
+    /// a bracket with digits), a template would force a part of the coordinate itself.
     pub copied: Vec<Token>,
 }
 
-/// What every corpus is written with.
+/// The characters of every corpus.
 const ALPHABET: &str = "[C]<-0.1234,5.6789,-10>=[O]<0,0,0>";
 
-/// More that a tokenizer is tried on when it is read: nothing, white space, other scripts, characters of four bytes,
-/// marks that join, control characters, and letters in a row.
+/// Further texts on which a tokenizer is tried when it is loaded: the empty text, white space, other scripts, characters of four
+/// bytes, combining marks, control characters, and ordinary words.
 const PROBES: [&str; 6] = [
     "",
     " ",
@@ -97,20 +97,20 @@ const PROBES: [&str; 6] = [
     "It's 12345 o'clock",
 ];
 
-/// How often the alphabet stands in the longest text that is tried.
+/// How often the alphabet is repeated in the longest test text.
 const LONG: usize = 64;
 
 impl Tokenizer {
-    /// Loads a `tokenizer.json`, plain or gzipped, or the one in a model folder. The names of [`EMBEDDED`] and
-    /// [`EXTENDED`] load the embedded ones unless a file of that name exists.
+    /// Loads a `tokenizer.json`, plain or gzipped, or the one in a model folder. The names of [`EMBEDDED`] and [`EXTENDED`] load
+    /// embedded tokenizers, unless a file with this name exists.
     ///
     /// # Errors
-    /// If there is none, or if it is not a tokenizer that `tokenizers` 0.23 reads.
+    /// If there is no such file, or `tokenizers` 0.23 cannot read it as a tokenizer.
     pub fn load(path: &Path) -> Result<Self> {
         Self::load_with_json(path).map(|(tokenizer, _)| tokenizer)
     }
 
-    /// Loads a tokenizer as [`Tokenizer::load`] does, and gives the bytes of its JSON too, decompressed.
+    /// Loads a tokenizer like [`Tokenizer::load`], and also returns the bytes of its JSON, decompressed.
     ///
     /// # Errors
     /// As [`Tokenizer::load`].
@@ -118,7 +118,7 @@ impl Tokenizer {
         Self::load_for(path, &Job::default())
     }
 
-    /// Loads a tokenizer and the bytes of its JSON for a job that may be cancelled while a file, or a pipe, is read.
+    /// Loads a tokenizer and the bytes of its JSON. The job may be cancelled while a file or a pipe is read.
     ///
     /// # Errors
     /// As [`Tokenizer::load`], or if the job was cancelled.
@@ -132,7 +132,7 @@ impl Tokenizer {
         Ok((Self::from_bytes(&name_of(&file), source, &bytes)?, bytes))
     }
 
-    /// The embedded tokenizers that are not extended.
+    /// The embedded tokenizers, without the extended ones.
     ///
     /// # Errors
     /// Never, unless the build embedded a broken file.
@@ -140,7 +140,7 @@ impl Tokenizer {
         EMBEDDED.iter().map(|embedded| Self::load(Path::new(embedded.name))).collect()
     }
 
-    /// The embedded tokenizer, extended or not, that [`Tokenizer::load`] takes `path` for.
+    /// The embedded tokenizer, extended or not, that [`Tokenizer::load`] loads for `path`.
     pub fn embedded_by_name(path: &Path) -> Option<&'static EmbeddedTokenizer> {
         EMBEDDED.iter().chain(EXTENDED).find(|embedded| Path::new(embedded.name) == path && !path.exists())
     }
@@ -148,7 +148,8 @@ impl Tokenizer {
     /// A tokenizer from the bytes of its JSON.
     ///
     /// # Errors
-    /// If the bytes are not a tokenizer, one that encodes randomly (BPE dropout), or one that `tokenizers` cannot bear.
+    /// If the bytes are not a tokenizer, the tokenizer encodes randomly (BPE dropout), makes `tokenizers` panic, or drops
+    /// characters of the format.
     pub fn from_bytes(name: &str, source: InputHash, bytes: &[u8]) -> Result<Self> {
         let refuse = |problem: String| {
             Error::input(&source.name, problem, "give a tokenizer.json of Hugging Face tokenizers")
@@ -159,10 +160,10 @@ impl Tokenizer {
         if let ModelWrapper::BPE(bpe) = inner.get_model()
             && bpe.dropout.is_some_and(|p| p > 0.0)
         {
-            // A count would be another one each time.
+            // Counts would differ from run to run.
             return Err(refuse("encodes randomly (BPE dropout)".into()));
         }
-        // A file may ask for both; tokens are counted over whole texts.
+        // A file may request both, but tokens are counted over whole texts.
         inner.with_padding(None);
         inner.with_truncation(None).map_err(|e| refuse(first_line(&e.to_string()).to_owned()))?;
         let expressions = caught(|| Expressions::from_tokenizer(&inner))
@@ -181,11 +182,11 @@ impl Tokenizer {
         Ok(tokenizer)
     }
 
-    /// Encodes and decodes a few texts: some tokenizers panic on every one.
+    /// Encodes and decodes a few texts, because some tokenizers panic on every text.
     fn probe(&self) -> Result<()> {
         for text in PROBES.iter().map(|probe| (*probe).to_owned()).chain([ALPHABET.repeat(LONG)]) {
             for special in [false, true] {
-                // What it refuses in words it may refuse: a text with characters that it does not know.
+                // An ordinary error is fine here, for example for unknown characters.
                 let ids = match self.encoding(&text, special, true) {
                     Err(Encoded::Panics) => return Err(self.panics(&text)),
                     Err(Encoded::Refused(_)) => continue,
@@ -199,7 +200,7 @@ impl Tokenizer {
         Ok(())
     }
 
-    /// Encodes a text behind the boundary: the one way to `tokenizers`.
+    /// Encodes a text, with panics caught. All calls of `encode` go through here.
     fn encoding(&self, text: &str, special: bool, places: bool) -> std::result::Result<Encoding, Encoded> {
         let encoding = caught(|| {
             self.expressions.check(&self.inner, text)?;
@@ -212,11 +213,11 @@ impl Tokenizer {
         encoding.ok_or(Encoded::Panics)?.map_err(Encoded::Refused)
     }
 
-    /// What `tokenizers` makes of a text; with the special tokens that a post-processor adds, or without; with the places
-    /// of tokens in the text, or without.
+    /// The encoding of a text by `tokenizers`. `special` adds the special tokens of the post-processor, `places` the offsets of
+    /// tokens.
     ///
     /// # Errors
-    /// If it refuses it, panics, or an expression gives up.
+    /// If `tokenizers` refuses the text or panics, or an expression gives up.
     pub(super) fn encoded(&self, text: &str, special: bool, places: bool) -> Result<Encoding> {
         self.encoding(text, special, places).map_err(|error| match error {
             Encoded::Panics => self.panics(text),
@@ -224,7 +225,7 @@ impl Tokenizer {
         })
     }
 
-    /// What `work` does with the tokenizer of the `tokenizers` crate, behind the boundary.
+    /// Runs `work` on the tokenizer of the `tokenizers` crate, with panics caught.
     pub(super) fn guarded<T>(&self, text: &str, work: impl FnOnce(&HfTokenizer) -> T) -> Result<T> {
         caught(|| work(&self.inner)).ok_or_else(|| self.panics(text))
     }
@@ -234,26 +235,26 @@ impl Tokenizer {
         Error::input(&self.source.name, problem, "repair the tokenizer.json, or use another")
     }
 
-    /// That it refuses a text.
+    /// The error for a text that the tokenizer refuses.
     pub(super) fn refuse(&self, verb: &str, text: &str, error: &dyn std::fmt::Display) -> Error {
         let problem = format!("cannot {verb} {}: {error}", excerpt(text.as_bytes()));
         Error::input(&self.name, problem, "")
     }
 
-    /// The first character of a text that is in no token, not even an unknown one.
+    /// The first character of a text that is covered by no token, not even an unknown one.
     fn lost(&self, text: &str) -> Result<Option<char>> {
         let tokens = self.tokens(text)?;
         let is_lost = |at: usize| !tokens.iter().any(|token| (token.start..token.end).contains(&at));
         Ok(text.char_indices().find(|(at, _)| is_lost(*at)).map(|(_, c)| c))
     }
 
-    /// The tokenizer of the `tokenizers` crate.
+    /// The underlying tokenizer of the `tokenizers` crate.
     pub fn inner(&self) -> &HfTokenizer {
         &self.inner
     }
 
-    /// The tokens of a text, without special tokens that a post-processor would add. This is the reference for every
-    /// count: `tokenizers` 0.23 `encode` with offsets.
+    /// The tokens of a text, without special tokens of the post-processor. This is the reference for every count: `encode` of
+    /// `tokenizers` 0.23, with offsets.
     ///
     /// # Errors
     /// If the tokenizer cannot encode the text (an unknown character without byte fallback).
@@ -261,7 +262,7 @@ impl Tokenizer {
         self.classified(text, &block_ranges(text))
     }
 
-    /// The tokens of a text: FREE are those inside of an encoding's slots, COPY all others.
+    /// The tokens of a text. Tokens inside of this encoding's slots are FREE, all others COPY.
     ///
     /// # Errors
     /// If the tokenizer cannot encode the text.
@@ -273,7 +274,7 @@ impl Tokenizer {
         let encoding = self.encoded(text, false, true)?;
         let mut next = 0;
         let tokens = encoding.get_ids().iter().zip(encoding.get_offsets()).map(|(&id, &(start, end))| {
-            // Tokens come in the order of the text, so the block beside them only moves on.
+            // Tokens are in text order, so the current block only moves forward.
             while next < blocks.len() && blocks[next].end < end {
                 next += 1;
             }
@@ -288,7 +289,7 @@ impl Tokenizer {
         tokens.collect()
     }
 
-    /// What a text's tokens are inside its blocks.
+    /// The tokens of a text inside its blocks.
     ///
     /// # Errors
     /// As [`Tokenizer::tokens`].
@@ -296,7 +297,7 @@ impl Tokenizer {
         self.inside(text, &block_ranges(text))
     }
 
-    /// What a text's tokens are inside the slots of an encoding, slot by slot.
+    /// The tokens of a text inside the slots of an encoding, slot by slot.
     ///
     /// # Errors
     /// As [`Tokenizer::tokens`].
@@ -308,16 +309,16 @@ impl Tokenizer {
         let mut found = InBlocks { ends: vec![Vec::new(); blocks.len()], copied: Vec::new() };
         let mut next = 0;
         for token in self.classified(text, blocks)? {
-            // A token without characters belongs to the block that ends there.
+            // An empty token belongs to the block that ends at its position.
             let first = token.start + usize::from(token.start < token.end);
             while next < blocks.len() && blocks[next].end < first {
                 next += 1;
             }
-            // All that follows stands behind the last block.
+            // All further tokens lie behind the last block.
             let Some(block) = blocks.get(next) else { break };
             match token.class {
                 TokenRole::Free => found.ends[next].push(token.end - block.start),
-                // It reaches into the block.
+                // The token overlaps the block.
                 TokenRole::Copy if block.start.max(token.start) < block.end.min(token.end) => {
                     found.copied.push(token);
                 }
@@ -351,7 +352,7 @@ fn in_folder(folder: &Path) -> Result<PathBuf> {
         })
 }
 
-/// `…/qwen3/tokenizer.json.gz` is `qwen3`; `mine.json` is `mine`.
+/// The name of a tokenizer file: `…/qwen3/tokenizer.json.gz` is `qwen3`, `mine.json` is `mine`.
 fn name_of(file: &Path) -> String {
     let name = io::file_name(file);
     let stem = name.trim_end_matches(".gz").trim_end_matches(".json");

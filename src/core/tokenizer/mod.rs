@@ -1,12 +1,12 @@
 //! Tokenizers: loading, exact token counts in context, COPY and FREE.
 //!
-//! A token is [`TokenRole::Free`] if all its characters lie between the `<` and the `>` of a block, else
-//! [`TokenRole::Copy`]. Counts are made *in context*, over the whole text: the closing `>` merges forward (`>[`) and the
-//! opening `<` backward (`]<`), so a block alone takes other tokens.
+//! A token is [`TokenRole::Free`] if all its characters lie between the `<` and the `>` of a block, and [`TokenRole::Copy`]
+//! otherwise. Tokens are counted *in context*, over the whole text: the closing `>` merges with the text behind it (`>[`) and the
+//! opening `<` with the text before it (`]<`), so a block alone would have other tokens.
 //!
-//! - [`Tokenizer`] wraps a Hugging Face tokenizer; [`Tokenizer::tokens`] is the reference: `encode` with offsets.
-//! - [`Counter`] counts the FREE tokens of each block, by [`tables`] learned from the tokenizer and checked against
-//!   the reference, or by the reference itself where tables cannot be proved.
+//! - [`Tokenizer`] wraps a Hugging Face tokenizer. [`Tokenizer::tokens`] is the reference: `encode` with offsets.
+//! - [`Counter`] counts the FREE tokens of each block. It uses [`tables`] that are learned from the tokenizer and checked against
+//!   the reference, or the reference itself if the tables cannot be proved.
 
 mod answer;
 mod block_tokens;
@@ -40,7 +40,7 @@ pub use special::{Named, config_beside, encoding_beside, end_beside, ends_of_tex
 
 use serde::Serialize;
 
-/// What a position template does at a token.
+/// The treatment of a token by a position template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TokenRole {
@@ -55,25 +55,25 @@ pub enum TokenRole {
 pub struct Token {
     /// Vocabulary id.
     pub id: u32,
-    /// The characters it covers.
+    /// The text that it covers.
     pub text: String,
     /// COPY or FREE.
     pub class: TokenRole,
-    /// First byte in the text.
+    /// The offset of its first byte.
     #[serde(skip)]
     pub start: usize,
-    /// Byte after the last.
+    /// The offset behind its last byte.
     #[serde(skip)]
     pub end: usize,
 }
 
-/// The byte ranges strictly between `<` and `>`, in order; an unclosed `<` opens none.
+/// The byte ranges strictly between `<` and `>`, in order. An unclosed `<` opens no block.
 pub fn block_ranges(text: &str) -> Vec<std::ops::Range<usize>> {
     let mut ranges = Vec::new();
     let mut open = None;
     for (at, byte) in text.bytes().enumerate() {
         match byte {
-            // A second `<` begins the block anew: generated text may leave the first open.
+            // A second `<` restarts the block: generated text may leave the first one open.
             b'<' => open = Some(at + 1),
             b'>' => ranges.extend(open.take().map(|start| start..at)),
             _ => {}

@@ -1,9 +1,9 @@
-//! What normalizers do to texts.
+//! Analyses the effect of normalizers on texts.
 
 use serde_json::Value;
 
-/// Whether a normalizer only marks spaces and the beginnings of sections, or composes characters: no text without blocks
-/// comes out of it with one.
+/// Whether a normalizer only marks spaces and the beginnings of sections, or composes characters. Such a normalizer cannot create a
+/// block in a text without blocks.
 pub fn marks_spaces(normalizer: &Value) -> bool {
     match normalizer["type"].as_str() {
         None => normalizer.is_null(),

@@ -1,21 +1,20 @@
-//! A boundary around `tokenizers`: a tokenizer.json can make it panic, when it is read or on some text alone.
+//! Catches panics of `tokenizers`: a tokenizer.json can make it panic, either when it is read or only on some texts.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
 
 thread_local! {
-    /// Whether a panic of this thread is caught and told as an error.
+    /// Whether panics of this thread are caught and reported as errors.
     static IS_CAUGHT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The hook is put in once, before whatever hook there was, and hands on all panics but the caught ones.
+/// Guards the installation of the panic hook. The hook passes all panics to the previous hook, except those that are caught.
 static HOOK: Once = Once::new();
 
-/// What `work` comes to; none if it panicked, of which nothing is printed.
+/// The result of `work`; `None` if it panicked. A caught panic prints nothing.
 ///
-/// What `work` changes must not be used after a panic: here it is a tokenizer that is read and thrown away, or one that
-/// is only looked at.
+/// State that `work` changes must not be used after a panic. Here it is a tokenizer that is discarded, or one that is only read.
 pub(super) fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
     HOOK.call_once(|| {
         let before = take_hook();
@@ -25,7 +24,7 @@ pub(super) fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
             }
         }));
     });
-    // Calls may be nested, so the outer one's word is put back.
+    // Calls may be nested, so the outer call's flag is restored.
     let outer = IS_CAUGHT.replace(true);
     let outcome = catch_unwind(AssertUnwindSafe(work));
     IS_CAUGHT.set(outer);

@@ -1,4 +1,4 @@
-//! The parts of a tokenizer by themselves: what tokenizer design has to look at one by one.
+//! The stages of a tokenizer one by one, for tokenizer design.
 
 use std::collections::HashMap;
 
@@ -8,25 +8,25 @@ use tokenizers::{NormalizedString, PreTokenizedString};
 use super::load::Tokenizer;
 use crate::error::Result;
 
-/// A part of a text as the model is given it.
+/// A part of a text as the model receives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextPart {
-    /// The ids of added tokens.
+    /// Added tokens, by their ids.
     Added(Vec<u32>),
-    /// A pre-token, in the alphabet of the model.
+    /// A pre-token in the alphabet of the model.
     Piece(String),
 }
 
 impl Tokenizer {
-    /// Its JSON, as `tokenizers` writes it.
+    /// The tokenizer's JSON, as `tokenizers` writes it.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If it cannot be serialized.
     pub fn json(&self) -> Result<serde_json::Value> {
         serde_json::to_value(self.inner()).map_err(|e| crate::Error::internal(&self.name, e))
     }
 
-    /// The ids of a text, without special tokens that a post-processor would add.
+    /// The token ids of a text, without special tokens of the post-processor.
     ///
     /// # Errors
     /// If the tokenizer cannot encode the text.
@@ -34,7 +34,7 @@ impl Tokenizer {
         Ok(self.encoded(text, false, false)?.get_ids().to_vec())
     }
 
-    /// The text of ids, special tokens kept.
+    /// The decoded text of token ids, including special tokens.
     ///
     /// # Errors
     /// If the tokenizer's decoder refuses them.
@@ -43,30 +43,30 @@ impl Tokenizer {
         decoded.map_err(|e| self.refuse("decode", "ids", &e))
     }
 
-    /// Every token and its id, added ones too.
+    /// The id of every token, added tokens included.
     pub fn vocabulary(&self) -> HashMap<String, u32> {
         self.inner().get_vocab(true)
     }
 
-    /// What a token of the vocabulary spells: byte-level vocabularies and SentencePiece's write a space as a letter of their own.
+    /// The text that a token of the vocabulary spells. Byte-level and SentencePiece vocabularies write a space as a special letter.
     pub fn spelled(token: String) -> String {
         if token.is_ascii() { token } else { token.replace(['\u{120}', '\u{2581}'], " ") }
     }
 
-    /// The id of a token by its text, added ones too.
+    /// The id of a token by its text, added tokens included.
     pub fn vocabulary_id(&self, text: &str) -> Option<u32> {
         self.inner().token_to_id(text)
     }
 
-    /// Whether a text is one added token.
+    /// Whether a text is an added token.
     pub fn is_added(&self, text: &str) -> bool {
         self.inner().get_added_vocabulary().get_vocab().contains_key(text)
     }
 
-    /// What the normalizer makes of a text.
+    /// The output of the normalizer for a text.
     ///
     /// # Errors
-    /// If it refuses it.
+    /// If the normalizer refuses the text.
     pub fn normalized(&self, text: &str) -> Result<String> {
         let mut normalized = NormalizedString::from(text);
         if let Some(normalizer) = self.inner().get_normalizer() {
@@ -76,10 +76,10 @@ impl Tokenizer {
         Ok(normalized.get().to_owned())
     }
 
-    /// The pieces that the pre-tokenizer makes of an already normalised text, in the alphabet of the model.
+    /// The pre-tokens of an already normalised text, in the alphabet of the model.
     ///
     /// # Errors
-    /// If it refuses it.
+    /// If the pre-tokenizer refuses the text.
     pub fn pre_tokens(&self, text: &str) -> Result<Vec<String>> {
         let mut pieces = PreTokenizedString::from(text);
         if let Some(pre_tokenizer) = self.inner().get_pre_tokenizer() {
@@ -90,10 +90,10 @@ impl Tokenizer {
         Ok(splits.into_iter().map(|(piece, ..)| piece.to_owned()).collect())
     }
 
-    /// A text as the model is given it: added tokens taken out, the rest normalised and pre-tokenised.
+    /// A text as the model receives it: added tokens are split off, the rest is normalised and pre-tokenised.
     ///
     /// # Errors
-    /// If the pre-tokenizer refuses it.
+    /// If the pre-tokenizer refuses the text.
     pub fn sections(&self, text: &str) -> Result<Vec<TextPart>> {
         let inner = self.inner();
         let mut pieces = self.guarded(text, |inner| {
@@ -113,13 +113,13 @@ impl Tokenizer {
             .collect())
     }
 
-    /// Where the tokens end that the model alone makes of one pre-token, in bytes; none if it cannot.
+    /// The ends of the tokens that the model produces for one pre-token, in bytes; empty if it fails.
     pub fn model_ends(&self, piece: &str) -> Vec<usize> {
         let tokens = self.guarded(piece, |inner| inner.get_model().tokenize(piece).unwrap_or_default());
         tokens.unwrap_or_default().into_iter().map(|token| token.offsets.1).collect()
     }
 
-    /// What the model alone makes of one pre-token; `None` if it cannot.
+    /// The ids that the model produces for one pre-token; `None` if it fails.
     pub fn model_ids(&self, piece: &str) -> Option<Vec<u32>> {
         let tokens = self.guarded(piece, |inner| inner.get_model().tokenize(piece)).ok()?.ok()?;
         Some(tokens.into_iter().map(|token| token.id).collect())

@@ -1,16 +1,17 @@
-//! The language of plain slots in tokens: the product of an encoding's automaton over bytes with the tokenizer.
+//! The language of plain slots over tokens: the product of an encoding's automaton over bytes with the tokenizer.
 //!
-//! Inside of a pre-token a sequence of BPE tokens is what the tokenizer makes of its text if and only if each two neighbours are
-//! what it makes of theirs (Vieira et al., *Language Models over Canonical Byte-Pair Encodings*, ICML 2025; Cognetta and Okazaki,
-//! *Tokenization as Finite-State Transduction*, 2024). So behind a token there may come one that keeps the text in the language
-//! and is encoded so behind it, if some end can still be reached by the same rule: without that, Llama's `12` would look legal
-//! inside of four decimals, which no tokenisation leads out of.
+//! Inside a pre-token, a sequence of BPE tokens is the tokenisation of its text if and only if each pair of neighbours is the
+//! tokenisation of its own text (Vieira et al., *Language Models over Canonical Byte-Pair Encodings*, ICML 2025; Cognetta and
+//! Okazaki, *Tokenization as Finite-State Transduction*, 2024). So a token may follow another one if the text stays in the
+//! language, the encoder produces it in this place, and an end can still be reached by the same rule. Without the last condition,
+//! Llama's `12` would look legal inside of four decimals, although no tokenisation continues from it.
 //!
-//! A pair is asked in its context: behind the text that led to it first, in a slot. A pre-tokenizer may cut between two neighbours that
-//! merge elsewhere: Falcon's cuts digits in threes, so `9570` is `957` and `0`, and where `957` is `95` and `7`, `0` stands behind a `7`
-//! with which it would merge. There a state also knows how many digits of a group were written. Where added tokens could stand in a slot
-//! (bins as tokens), they are matched before everything else, as whole strings from the left, which neighbours do not show. There a
-//! state also holds the last characters that belong to no added token, as many as one could begin with.
+//! A pair is tried in context: in a slot, behind the text that led to it first. A pre-tokenizer may cut between two neighbours that
+//! merge elsewhere: Falcon's cuts digits in threes, so `9570` is `957` and `0`; if `957` is encoded as `95` and `7`, then `0`
+//! follows a `7` with which it would merge. For such a pre-tokenizer, a state also stores how many digits of a group were written.
+//! Added tokens that could occur in a slot (bins as tokens) are matched before everything else, as whole strings from the left,
+//! which pairs of neighbours do not show. For such a tokenizer, a state also stores the last characters behind an added token, as
+//! many as the beginning of another one could have.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
@@ -20,18 +21,18 @@ use crate::encoding::language::{Languages, Node, StateId};
 use crate::encoding::{Dfa, DfaState};
 use crate::error::Result;
 
-/// What a state of the product knows.
+/// The content of a state of the product.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Place {
     state: DfaState,
     last: Option<u32>,
-    /// The last characters behind the last added token, where there could be one.
+    /// The last characters behind the last added token, if added tokens are possible.
     open: Vec<u8>,
-    /// How many digits of the last group were written; always 0 where tokens themselves say where groups end.
+    /// The number of digits in the current group; always 0 if the tokens themselves show where groups end.
     digits: usize,
 }
 
-/// A way from the start to a place: what is asked of the encoder.
+/// A path from the start to a place, on which the encoder is tried.
 #[derive(Clone, Default)]
 struct Way {
     text: String,
@@ -41,21 +42,21 @@ struct Way {
 /// Builds the states of plain slots.
 pub struct SlotProduct<'a> {
     tokenizer: &'a Tokenizer,
-    /// What stands before the inside of a slot, and its ids.
+    /// The text before the content of a slot, and its ids.
     before: (String, Vec<u32>),
-    /// Tokens that hold nothing but bytes of the language.
+    /// Tokens that consist only of bytes of the language.
     candidates: Vec<(u32, String)>,
-    /// Those that were added, by id, and the characters of the longest.
+    /// The added tokens among them: by id, their length in bytes. `longest_added` is the largest length.
     added: HashMap<u32, usize>,
     longest_added: usize,
-    /// How many digits the pre-tokenizer puts in one piece, where states have to count them.
+    /// The number of digits in a piece of the pre-tokenizer, if states have to count them.
     group: Option<usize>,
     pairs: HashMap<(Option<u32>, u32, usize), bool>,
     known: HashMap<Place, Option<StateId>>,
 }
 
 impl<'a> SlotProduct<'a> {
-    /// Products of the inside of slots that `before` opens, whose strings hold bytes of this alphabet alone.
+    /// The product for the content of slots behind the text `before`.
     ///
     /// # Errors
     /// If the tokenizer cannot encode the format's characters.
@@ -83,8 +84,7 @@ impl<'a> SlotProduct<'a> {
         Ok(SlotProduct { tokenizer, before, candidates, added, longest_added, group, pairs, known })
     }
 
-    /// The state where slots of these strings begin, which end so; none if no tokenisation leads through one. What was learned of pairs of
-    /// tokens is kept for the next strings.
+    /// The state where slots begin; their ends get the value `end`. `None` if no tokenisation leads through a slot.
     ///
     /// # Errors
     /// If the tokenizer cannot encode a text.
@@ -94,7 +94,7 @@ impl<'a> SlotProduct<'a> {
         states: &mut Languages<u32, E>,
         end: E,
     ) -> Result<Option<StateId>> {
-        // Ids of another call are of its states, and of slots that end as it was asked.
+        // Cached ids of an earlier call belong to its states and its kind of end.
         self.known.clear();
         let place = Place { state: dfa.start(), last: None, open: Vec::new(), digits: 0 };
         self.state(dfa, states, end, place, &Way::default())
@@ -135,19 +135,19 @@ impl<'a> SlotProduct<'a> {
         Ok(made)
     }
 
-    /// The characters behind the last added token that one could begin with.
+    /// The characters behind the last added token with which another one could begin.
     fn open_behind(&self, place: &Place, id: u32, text: &str) -> Vec<u8> {
         if self.longest_added == 0 || self.added.contains_key(&id) {
             return Vec::new();
         }
         let mut open = place.open.clone();
         open.extend_from_slice(text.as_bytes());
-        // One less than the longest: as many would have been matched as a whole.
+        // One less than the longest: more would already have been matched as a whole.
         let kept = open.len().min(self.longest_added - 1);
         open.split_off(open.len() - kept)
     }
 
-    /// The digits of the last group behind a token.
+    /// The number of digits in the current group behind a token.
     fn digits_behind(&self, place: &Place, text: &str) -> usize {
         let Some(group) = self.group else { return 0 };
         let run = text.bytes().rev().take_while(u8::is_ascii_digit).count();
@@ -155,17 +155,17 @@ impl<'a> SlotProduct<'a> {
         (before + run) % group
     }
 
-    /// Whether the encoder writes a candidate behind what led to a place.
+    /// Whether the encoder produces a candidate behind the path to a place.
     fn follows(&mut self, place: &Place, way: &Way, candidate: usize) -> Result<bool> {
         let (id, text) = &self.candidates[candidate];
         let pair = (place.last, *id, place.digits);
-        // Neighbours decide, but for added tokens.
+        // The pair of neighbours decides, unless added tokens are possible.
         if self.longest_added == 0
             && let Some(known) = self.pairs.get(&pair)
         {
             return Ok(*known);
         }
-        // The whole way is encoded, since what stands before may merge.
+        // The whole path is encoded, because the text before may merge.
         let ids = self.tokenizer.ids(&format!("{}{}{text}", self.before.0, way.text))?;
         let behind = ids.strip_prefix(&self.before.1[..]);
         let follows =
@@ -175,8 +175,8 @@ impl<'a> SlotProduct<'a> {
     }
 }
 
-/// How many digits, from the left, the pre-tokenizer puts in one piece; none where a piece holds one or all of them, and where every
-/// piece is one token, which says itself where it ends (Llama 3's and those of OpenAI).
+/// The number of digits that the pre-tokenizer puts into one piece, counted from the left. `None` if a piece holds one digit or all
+/// of them, or if every piece is a single token, so that tokens show where pieces end (Llama 3's and those of OpenAI).
 fn digit_group(tokenizer: &Tokenizer) -> Result<Option<usize>> {
     let pieces = tokenizer.pre_tokens(".01234567890123")?;
     let is_digits = |piece: &&String| piece.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! Tokens that begin and end texts, and the `tokenizer_config.json` that names them.
+//! The tokens that begin and end texts, and the `tokenizer_config.json` that names them.
 
 use std::path::Path;
 
@@ -10,11 +10,10 @@ use crate::checkpoint::{CONFIG, GENERATION_CONFIG, Ids, ModelFolder, TOKENIZER_C
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 
-/// Names that tokenizers give to the end of a text, where no config names one.
+/// Usual names of the end-of-text token, for tokenizers whose config names none.
 const USUAL_ENDS: [&str; 5] = ["<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>"];
 
-/// The tokenizer_config.json beside a tokenizer that is a file, a model folder, or the name of an embedded one; `None`
-/// if there is none.
+/// The tokenizer_config.json that belongs to a tokenizer file, a model folder, or an embedded tokenizer; `None` if there is none.
 ///
 /// # Errors
 /// If it cannot be read or is not JSON.
@@ -30,11 +29,12 @@ pub fn config_beside(tokenizer: &Path) -> Result<Option<Value>> {
     ModelFolder::around(tokenizer).json(TOKENIZER_CONFIG, refuse)
 }
 
-/// The ids that end a text of the checkpoint in `folder`: by `generation_config.json`, else `config.json` (or what it said, if
-/// it was read), else `tokenizer_config.json`, else a token like `<|endoftext|>`. Nothing if none says.
+/// The ids that end a text of the checkpoint in `folder`. They come from `generation_config.json`, else from `config.json` (or
+/// `configured`, if it was read already), else from `tokenizer_config.json`, else from a token like `<|endoftext|>`. Empty if no
+/// source has any.
 ///
 /// # Errors
-/// If a file cannot be read, is not JSON or says no ids, or says one that the tokenizer does not have.
+/// If a file cannot be read, is not JSON or has malformed ids, or names an id that the tokenizer does not have.
 pub fn ends_of_text(
     folder: &ModelFolder,
     configured: Option<&[u32]>,
@@ -60,8 +60,8 @@ pub fn ends_of_text(
     Ok(ends)
 }
 
-/// What ends a text by the files beside a tokenizer that is a file, a model folder, or the name of an embedded one, as
-/// [`ends_of_text`] says; nothing if none says.
+/// The id that ends a text, from the files beside a tokenizer file, a model folder or an embedded tokenizer, by the rules of
+/// [`ends_of_text`]; `None` if no source has one.
 ///
 /// # Errors
 /// As [`ends_of_text`].
@@ -72,8 +72,8 @@ pub fn end_beside(path: &Path, tokenizer: &Tokenizer) -> Result<Option<u32>> {
     Ok(ends_of_text(&ModelFolder::around(path), None, tokenizer)?.first().copied())
 }
 
-/// The encoding that a model or a tokenizer is for, by what drift wrote beside it: the recipe of a model that it trained, the report of a
-/// tokenizer that it extended, that of a model that it extended. None if nothing says.
+/// The encoding that a model or a tokenizer is made for, from the files that drift wrote beside it: the recipe of a trained model,
+/// the report of an extended tokenizer, or the report of an extended model. `None` if no file states it.
 pub fn encoding_beside(tokenizer: &Path) -> Option<Encoding> {
     if Tokenizer::embedded_by_name(tokenizer).is_some() {
         return None;
@@ -90,16 +90,16 @@ pub fn encoding_beside(tokenizer: &Path) -> Option<Encoding> {
         .or_else(|| said("extension.json", "drift.extend-model/", "/encoding"))
 }
 
-/// What to do about settings that cannot be read.
+/// The remedy for settings that cannot be read.
 const REPAIR: &str = "repair or remove it";
 
-/// The one field of a file of settings that counts here.
+/// The only field of a settings file that matters here.
 #[derive(Deserialize)]
 struct Ends {
     eos_token_id: Option<Ids>,
 }
 
-/// A token by name and id.
+/// A token with its text and id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
     /// Its text.
@@ -109,10 +109,10 @@ pub struct Named {
 }
 
 impl Tokenizer {
-    /// The end of text: `eos_token` of the config, else an added token of a usual name.
+    /// The end-of-text token: `eos_token` of the config, else a token with a usual name.
     ///
     /// # Errors
-    /// If there is none, or the config names one that is no token.
+    /// If there is none, or the config names a text that is not a token.
     pub fn end_of_text(&self, config: Option<&Value>) -> Result<Named> {
         if let Some(text) = config.and_then(|config| special(config, "eos_token")) {
             return self.named(text).ok_or_else(|| {
@@ -126,21 +126,21 @@ impl Tokenizer {
         })
     }
 
-    /// The end of text that the config names if it is a token, else the first token of a usual name, if there is one.
+    /// The end-of-text token that the config names, if it is a token; else a token with a usual name, if there is one.
     pub fn likely_end(&self, config: Option<&Value>) -> Option<Named> {
         let said = config.and_then(|config| special(config, "eos_token"));
         said.and_then(|text| self.named(text)).or_else(|| self.usual_end())
     }
 
-    /// The beginning of text that the config names, if it is a token.
+    /// The beginning-of-text token that the config names, if it is a token.
     pub fn beginning_of_text(&self, config: Option<&Value>) -> Option<Named> {
         self.named(special(config?, "bos_token")?)
     }
 
-    /// What the post-processor puts behind a text, if that is one of the usual names; else an added token of a usual name, else a plain
-    /// one: the vocabulary of RoBERTa has `<|endoftext|>` from GPT-2's, and ends texts with `</s>`.
+    /// The token that the post-processor appends, if it has a usual name; else an added token with a usual name, else a plain one.
+    /// The order matters: the vocabulary of RoBERTa has `<|endoftext|>` from GPT-2, but ends texts with `</s>`.
     fn usual_end(&self) -> Option<Named> {
-        // Any text shows what the post-processor puts behind.
+        // Any text shows what the post-processor appends.
         let whole = self.encoded("C", true, false).ok();
         let last = whole.and_then(|whole| whole.get_tokens().last().cloned());
         let put_behind = last.filter(|last| USUAL_ENDS.contains(&last.as_str()));
@@ -156,7 +156,7 @@ impl Tokenizer {
     }
 }
 
-/// A special token of a config: a string, or an object with its content.
+/// A special token of a config: a string, or an object with a `content`.
 fn special<'c>(config: &'c Value, name: &str) -> Option<&'c str> {
     let token = config.get(name)?;
     token.as_str().or_else(|| token.get("content")?.as_str())

@@ -1,21 +1,22 @@
-//! Counting FREE tokens by tables learned from a tokenizer.
+//! Counts FREE tokens with tables learned from a tokenizer.
 //!
 //! # Why it is exact
-//! 1. BPE and Unigram models only ever produce vocabulary tokens, each a part of the text. If none that a text can contain
-//!    holds a digit beside what may stand beside it in a block (`<`, `>`, `-`, `.`, `,`), no token crosses the border
-//!    between them, so a text falls apart there ([`super::cuts`]). Tokens with digits that no text can contain (`<h1>`) or that
-//!    cross no such border (` 155` of GPT-2, `[control_135]` of Mistral) do not matter.
-//! 2. A digit run of a block stands between two such borders, so its tokens depend on its digits alone: all runs of one to
-//!    four digits (11,110; more where numbers have more decimals) are encoded once, and their cuts stored. So it is for runs that merge by content (GPT-2), by length
-//!    (Llama 3), not at all (Qwen, SentencePiece), and for Unigram if no two ways to cut a run score alike.
-//! 3. The other parts inside a block are `.`, `,` and `,-`: encoded once. The text before a block ends in `]<` or
-//!    `]<-`; FREE in it is at most the `-`, and only if it does not merge with `<`. Where no vocabulary token holds
-//!    the character before `]` together with `]`, that is a property of this character alone, else of the atom, if it
-//!    holds two characters that no token joins; else the whole text is encoded.
+//! 1. BPE and Unigram models produce only vocabulary tokens, each a part of the text. If no token that a text can contain joins a
+//!    digit with a character that may be adjacent to it in a block (`<`, `>`, `-`, `.`, `,`), no token crosses the border between
+//!    them, so a text falls apart there ([`super::boundaries`]). Tokens with digits that no text can contain (`<h1>`), or that cross no
+//!    such border (` 155` of GPT-2, `[control_135]` of Mistral), do not matter.
+//! 2. A digit run of a block stands between two such borders, so its tokens depend only on its digits. All runs of one to four
+//!    digits (11,110; more if numbers have more decimals) are encoded once, and their cuts stored. This covers runs that merge by
+//!    content (GPT-2), by length (Llama 3), or not at all (Qwen, SentencePiece), and Unigram if no run has two segmentations of
+//!    equal score.
+//! 3. The other parts inside a block are `.`, `,` and `,-`, which are encoded once. The text before a block ends in `]<` or `]<-`;
+//!    at most its `-` is FREE, if it does not merge with `<`. If no vocabulary token joins the character before `]` with `]`, this
+//!    depends only on that character. Otherwise it depends on the atom, if the atom contains two characters that no token joins; if
+//!    not, the whole text is encoded.
 //! 4. The text after a block starts with `>`: nothing in it is FREE, up to the next block.
 //!
-//! What is *not* proved from the vocabulary is that the pre-tokenizer, a regular expression, cuts a part in a text as it
-//! cuts it alone; therefore [`super::Counter`] compares the tables with the reference on whole texts before use.
+//! One assumption is *not* proved from the vocabulary: that the pre-tokenizer, a regular expression, cuts a part inside a text as
+//! it cuts the part alone. Therefore [`super::Counter`] compares the tables with the reference on whole texts before use.
 
 use std::collections::HashMap;
 use std::sync::RwLock;
@@ -29,32 +30,32 @@ use crate::error::Result;
 /// The longest digit run that tables can hold.
 const MAX_RUN: usize = 6;
 
-/// The longest digit run of tables for numbers of so many decimals: integer parts have up to four digits.
+/// The longest digit run in tables for numbers with this precision. Integer parts have up to four digits.
 pub fn longest_run(precision: Precision) -> usize {
     precision.decimals().max(4)
 }
 
-/// Bit `i` set: a token ends after digit `i + 1` of the run.
+/// If bit `i` is set, a token ends after digit `i + 1` of the run.
 type Cuts = u8;
 
 /// See the module's documentation.
 pub struct Tables {
     /// Cuts of every digit run, by length and value: `runs[length - 1][value]`.
     runs: Vec<Vec<Cuts>>,
-    /// Cuts by length, where all runs of a length are cut alike.
+    /// The cuts by run length, if all runs of a length are cut alike.
     uniform: Option<[Cuts; MAX_RUN + 1]>,
     /// Whether `,-` is one token.
     comma_minus_is_one: bool,
-    /// Whether the `-` after `]<` is a token of its own, by the character before `]`; `None`: ask by atom.
+    /// By the character before `]`, whether the `-` after `]<` is a token of its own; `None` means that the atom decides.
     minus_is_free: [Option<bool>; 128],
-    /// The same by atom, filled as atoms come.
+    /// The same by atom, filled as atoms occur.
     by_atom: RwLock<HashMap<Box<[u8]>, bool>>,
     /// Where texts fall apart.
     borders: Borders,
 }
 
 impl Tables {
-    /// Learns the tables of blocks with so many decimals, or says in a sentence why this tokenizer has none.
+    /// Learns the tables for blocks with this precision; the inner error is a sentence that says why this tokenizer has none.
     ///
     /// # Errors
     /// If the tokenizer cannot encode digits at all.
@@ -82,7 +83,8 @@ impl Tables {
         if inner_ends(tokenizer, "0.0,0,0")? != [1, 2, 3, 4, 5, 6, 7] {
             return Ok(Err("a point alone is not one token".into()));
         }
-        // Letters and digits end most atoms. Behind others (`+]`, `@]`) the whole atom decides, and is asked when it comes.
+        // Most atoms end in letters and digits. After other characters (`+]`, `@]`) the whole atom decides, and is tried when it
+        // occurs.
         let mut minus_is_free = [None; 128];
         for byte in (0..128u8).filter(u8::is_ascii_alphanumeric) {
             if !borders.joins(byte, b']') && borders.is_decided(tokenizer, "]<-", false) {
@@ -93,13 +95,13 @@ impl Tables {
         Ok(Ok(Tables { runs, uniform, comma_minus_is_one, minus_is_free, by_atom, borders }))
     }
 
-    /// Counts the FREE tokens of every block of a text, appending to `out`; `None` if the text is not plain enriched
-    /// text with numbers of no more digits before and after the point than the tables hold (`out` then holds the blocks so far).
+    /// Counts the FREE tokens of every block of a text and appends the counts to `out`. `None` if the text is not plain enriched
+    /// text, or a number has more digits before or after the point than the tables hold; `out` then holds the blocks so far.
     pub fn count(&self, tokenizer: &Tokenizer, text: &[u8], out: &mut Vec<u16>) -> Option<()> {
         self.scan(tokenizer, text, |count: Count| out.push(count.0))
     }
 
-    /// The FREE tokens of every block of a text, with their ends.
+    /// Appends the FREE tokens of every block of a text to `out`, with their ends. `None` in the same cases as [`Tables::count`].
     pub fn tokens(&self, tokenizer: &Tokenizer, text: &[u8], out: &mut Vec<BlockTokens>) -> Option<()> {
         self.scan(tokenizer, text, |ends: BlockTokens| out.push(ends))
     }
@@ -112,7 +114,7 @@ impl Tables {
         while let Some(open) = memchr::memchr(b'<', &text[at..]) {
             let start = at + open + 1;
             let mut sink = S::default();
-            // Each way is compiled with its own lookup; the one by length touches no table that grows with the values.
+            // Each case is compiled with its own lookup. The lookup by length touches no table that grows with the values.
             let end = match &self.uniform {
                 Some(cuts) => self.block(tokenizer, text, start, &mut sink, |len, _| cuts[len]),
                 None => self.block(tokenizer, text, start, &mut sink, |len, value| self.runs[len - 1][value]),
@@ -123,7 +125,7 @@ impl Tables {
         Some(())
     }
 
-    /// Counts one block whose first byte is at `start`; returns the place of its `>`.
+    /// Counts one block whose first byte is at `start`. Returns the offset of its `>`.
     #[inline(always)]
     fn block<S: Sink>(
         &self,
@@ -170,7 +172,7 @@ impl Tables {
     /// Whether the `-` at `start` is a token of its own.
     #[inline]
     fn minus_free_before(&self, tokenizer: &Tokenizer, text: &[u8], start: usize) -> Option<bool> {
-        // `C]<` stands before the sign.
+        // The text before the sign is `C]<`.
         let before = *text.get(start.checked_sub(3)?)?;
         if text[start - 2] != b']' {
             return None;
@@ -181,15 +183,15 @@ impl Tables {
         }
     }
 
-    /// The same by the whole atom, for endings like `+]` and `@]`; learned on first sight.
+    /// The same, decided by the whole atom, for endings like `+]` and `@]`. Learned when the atom first occurs.
     #[cold]
     fn minus_free_after_atom(&self, tokenizer: &Tokenizer, before: &[u8]) -> Option<bool> {
         let atom = &before[memchr::memrchr(b'[', before)?..];
-        // The lock is only poisoned if another thread panicked; then this one may as well fall back.
+        // The lock is poisoned only if another thread panicked; then the caller falls back to encoding.
         if let Some(&free) = self.by_atom.read().ok()?.get(atom) {
             return Some(free);
         }
-        // Where the atom falls apart, its end is separate from what stands before it.
+        // If the atom falls apart, its end is independent of the text before it.
         let cut = (1..atom.len()).rfind(|at| !self.borders.joins(atom[at - 1], atom[*at]))?;
         let tail = format!("{}<-", std::str::from_utf8(&atom[cut..]).ok()?);
         let free = if self.borders.is_decided(tokenizer, &tail, false) {
@@ -202,7 +204,7 @@ impl Tables {
     }
 }
 
-/// Reads one digit run at `at` and hands its token ends to the sink; returns the place after it.
+/// Reads the digit run at `at` and passes its token ends to the sink. Returns the offset behind it.
 #[inline(always)]
 fn run<S: Sink>(
     text: &[u8],
@@ -214,7 +216,7 @@ fn run<S: Sink>(
 ) -> Option<usize> {
     let mut value = 0usize;
     let mut end = at;
-    // Bytes below `0` wrap around to large numbers, so that one comparison tells digits.
+    // Bytes below `0` wrap around to large numbers, so one comparison recognises digits.
     while let Some(digit) = text.get(end).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
         value = value * 10 + usize::from(digit);
         end += 1;
@@ -229,15 +231,15 @@ fn run<S: Sink>(
     Some(end)
 }
 
-/// Where token ends go: a count, or the list.
+/// Receives token ends and keeps their count or a list of them.
 trait Sink: Default {
-    /// A token ends at `end` (bytes after the block's `<`).
+    /// A token ends at `end`, in bytes after the block's `<`.
     fn one(&mut self, end: usize);
-    /// Tokens end after digits of a run that begins at `offset`.
+    /// Tokens end after some digits of a run that begins at `offset`.
     fn many(&mut self, offset: usize, cuts: Cuts);
 }
 
-/// How many bits of a number are set; the baseline of x86-64 has no instruction for it.
+/// The number of set bits of each number. The baseline of x86-64 has no instruction for it.
 const ONES_IN: [u8; 1 << MAX_RUN] = {
     let mut ones = [0; 1 << MAX_RUN];
     let mut number = 1;
@@ -258,7 +260,7 @@ impl Sink for Count {
     }
     #[inline(always)]
     fn many(&mut self, _: usize, cuts: Cuts) {
-        // Cuts have at most `MAX_RUN` bits: the remainder changes none, and spares the check of the bounds.
+        // Cuts have at most `MAX_RUN` bits: the remainder changes nothing, and removes the bounds check.
         self.0 += u16::from(ONES_IN[usize::from(cuts) % ONES_IN.len()]);
     }
 }
@@ -280,11 +282,11 @@ impl Sink for BlockTokens {
     }
 }
 
-/// Where a text falls apart, if it does so around every run of digits in a slot, each tokenised by itself (the first two steps of the
-/// proof above); if not, why.
+/// The borders of a tokenizer, if every run of digits in a slot falls apart from its surroundings and is tokenised independently
+/// (the first two steps of the proof above).
 ///
 /// # Errors
-/// A sentence that names what is not separate.
+/// A sentence that names the pieces that are not separate.
 pub fn separated(tokenizer: &Tokenizer, encoding: Encoding) -> std::result::Result<Borders, String> {
     let borders = Borders::learn(tokenizer, encoding)?;
     borders.separate_digits()?;
@@ -318,7 +320,7 @@ fn learn_runs(tokenizer: &Tokenizer, longest: usize) -> Result<Option<Vec<Vec<Cu
     for len in 1..=longest {
         let count = 10usize.pow(len as u32);
         let mut cuts: Vec<Cuts> = Vec::with_capacity(count);
-        // Many runs a text: one block holds ten of them.
+        // Many runs in one text: one block holds ten of them.
         for first in (0..count).step_by(10) {
             let text: String = (first..first + 10).map(|value| format!(".{value:0len$}")).collect();
             let ends = inner_ends(tokenizer, &text)?;
@@ -335,7 +337,7 @@ fn learn_runs(tokenizer: &Tokenizer, longest: usize) -> Result<Option<Vec<Vec<Cu
     Ok(Some(runs))
 }
 
-/// Cuts by length (index 0 unused) if every run of a length has the same.
+/// The cuts by length (index 0 is unused), if all runs of a length are cut alike.
 fn uniform_cuts(runs: &[Vec<Cuts>]) -> Option<[Cuts; MAX_RUN + 1]> {
     let mut uniform = [0; MAX_RUN + 1];
     for (index, cuts) in runs.iter().enumerate() {

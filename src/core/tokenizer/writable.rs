@@ -1,4 +1,4 @@
-//! Which characters of texts a tokenizer cannot write: those that it reads as unknown, or that its normalizer changes.
+//! Finds characters of texts that a tokenizer cannot write, because it reads them as unknown or its normalizer changes them.
 
 use std::collections::BTreeSet;
 
@@ -8,17 +8,17 @@ use crate::encoding::{Encoding, Fixed};
 use crate::error::{Error, Result};
 use crate::text::{self, skeleton};
 
-/// A character that hardly a model knows: what it makes of it is what it writes for unknown ones.
+/// A character that hardly any model knows. Its token is the one for unknown characters.
 const UNKNOWN: &str = "\u{10fffd}";
 
 impl Tokenizer {
     /// Refuses a tokenizer that cannot write texts of these skeletons in an encoding.
     ///
     /// # Errors
-    /// If it reads a character of them as unknown, or as another one; the message names all of these.
+    /// If it reads a character of these texts as unknown, or as another character. The message names the characters.
     pub fn writes<'s>(&self, encoding: Encoding, skeletons: impl IntoIterator<Item = &'s str>) -> Result<()> {
         let (mut unknown, mut changed) = (BTreeSet::new(), BTreeSet::new());
-        // With byte fallback it takes several tokens: then nothing is unknown.
+        // With byte fallback, this character takes several tokens: then no character is unknown.
         let unk = self.model_ids(UNKNOWN).filter(|ids| ids.len() == 1);
         for skeleton in skeletons {
             for text in some_texts(skeleton, encoding) {
@@ -50,10 +50,10 @@ impl Tokenizer {
     }
 }
 
-/// How many characters are named.
+/// The largest number of characters that a message names.
 const NAMED: usize = 8;
 
-/// Texts of a skeleton with the least, the largest and middle values.
+/// Texts of a skeleton with the smallest, the largest and intermediate values.
 fn some_texts(skeleton: &str, encoding: Encoding) -> Vec<String> {
     let value = |axis: usize, part: Fixed| {
         let (low, high) = encoding.number().limits(axis);

@@ -1,4 +1,4 @@
-//! The corpus that is looked through, batch by batch.
+//! Compares the streamed corpus, batch by batch, with the corpus in memory.
 
 use std::sync::Arc;
 
@@ -14,31 +14,31 @@ use crate::corpus::{Batch, Conformer};
 use drift_core::error::{Error, Result};
 use drift_core::text::skeleton::smiles;
 
-/// Conformers that one task compares.
+/// The number of conformers in one parallel task.
 const CHUNK: usize = 256;
 
 /// Compares batches with a corpus in memory.
 pub(super) struct Comparison<'o> {
     other: &'o Other,
     finder: Finder,
-    /// The files of the other corpus, by number, under the names that they have wherever they are named from.
+    /// By number, the files of the other corpus under canonical paths.
     others_files: Vec<Arc<str>>,
     file: FileAt,
-    /// Whether lines of a list are made.
+    /// Whether lines of the list are produced.
     is_listed: bool,
-    /// What was found so far.
+    /// The results so far.
     pub found: FoundInOther,
 }
 
-/// The file that is read.
+/// The file that is currently read.
 struct FileAt {
     name: Arc<str>,
     canonical: Arc<str>,
-    /// Conformers of it before this batch.
+    /// The number of its conformers before this batch.
     before: u64,
 }
 
-/// What a conformer came to.
+/// The result for one conformer.
 #[derive(Default)]
 struct RowFound {
     pairs: Vec<FoundPair>,
@@ -66,7 +66,7 @@ impl<'o> Comparison<'o> {
         }
     }
 
-    /// Compares a batch; gives the lines of the list.
+    /// Compares a batch and returns the lines of the list.
     pub(super) fn add(&mut self, batch: &Batch) -> Result<Vec<u8>> {
         if self.file.name != batch.file {
             let name = batch.file.clone();
@@ -120,7 +120,7 @@ impl<'o> Comparison<'o> {
         let conformer = &batch.conformers[at];
         let row = self.compare(conformer, shared, &place);
         let mirrored = row.pairs.iter().filter(|pair| pair.is_mirrored).count() as u64;
-        // A conformer may have both kinds of pair; as a row it counts once, and as a duplicate before as a mirror image.
+        // A conformer may have both kinds of pair. It counts once, and as a duplicate rather than a mirror image.
         let same = row.pairs.len() as u64 - mirrored;
         counts.rows_of_shared_molecules += 1;
         counts.rows_of_shared_isomers += u64::from(shared.isomer.is_some());
@@ -138,7 +138,7 @@ impl<'o> Comparison<'o> {
         if self.is_listed { self.list(conformer, shared, &place, &row, lines) } else { Ok(()) }
     }
 
-    /// Measures a conformer beside those that it may be.
+    /// Compares a conformer with those of the other corpus that could have the same geometry.
     fn compare(&self, conformer: &Conformer, shared: &Shared, place: &Place<'_>) -> RowFound {
         let (other, molecule) = (self.other, &self.other.molecules[shared.molecule]);
         let (Some(order), Some(topology)) = (&shared.order, molecule.topology()) else {
@@ -148,9 +148,9 @@ impl<'o> Comparison<'o> {
         let own: Vec<[f64; 3]> = order.iter().filter_map(at).collect();
         let mut row = RowFound { has_geometry: true, ..RowFound::default() };
         let mut mirror: Option<Vec<[f64; 3]>> = None;
-        // A mirror image has the spread of what it mirrors, so this one search finds candidates of both kinds.
+        // A mirror image has the same spread as its original, so this one search finds candidates of both kinds.
         for near in molecule.near(spread(&own), other.bound()) {
-            // A corpus may be compared with itself, and each record is its own duplicate.
+            // If a corpus is compared with itself, each record would be its own duplicate.
             if self.is_itself(shared.molecule, near, place) {
                 continue;
             }
@@ -160,9 +160,9 @@ impl<'o> Comparison<'o> {
                 row.pairs.push(FoundPair { conformer: near, rmsd: least.rmsd, is_mirrored: false });
                 continue;
             }
-            // The search did not end, so that this pair may lie within the bound all the same.
+            // The search for the least RMSD was cut off, so this pair may still lie within the bound.
             row.upper_bounds += u64::from(!least.is_exact);
-            // Most conformers have nobody near, and need no mirror image. Turning one axis over mirrors all.
+            // Most conformers have no candidate and need no mirror image. Inverting one axis mirrors all atoms.
             let mirrored = mirror.get_or_insert_with(|| own.iter().map(|[x, y, z]| [-x, *y, *z]).collect());
             let rmsd = topology.rmsd(mirrored, &theirs).filter(|rmsd| *rmsd <= other.bound());
             row.pairs.extend(rmsd.map(|rmsd| FoundPair { conformer: near, rmsd, is_mirrored: true }));
@@ -170,7 +170,7 @@ impl<'o> Comparison<'o> {
         row
     }
 
-    /// Whether a conformer of the other corpus is the very record that it is compared with.
+    /// Whether a conformer of the other corpus is the same record as the one it is compared with.
     fn is_itself(&self, molecule: usize, conformer: usize, place: &Place<'_>) -> bool {
         let (file, number) = self.other.file_and_number(molecule, conformer);
         number == place.conformer && self.others_files[file] == self.file.canonical
@@ -201,7 +201,7 @@ impl<'o> Comparison<'o> {
             rmsd_angstrom: None,
             mirror_image: false,
         };
-        // A row without a pair has a line too: that the molecule is shared is worth knowing by itself.
+        // A conformer without a pair gets a line too, because a shared molecule is worth reporting by itself.
         let mut put = |line: &ListedPair<'_>| {
             serde_json::to_writer(&mut *lines, line).map_err(|e| Error::internal("a line of the list", e))?;
             lines.push(b'\n');
@@ -210,7 +210,7 @@ impl<'o> Comparison<'o> {
         if row.pairs.is_empty() {
             return put(&line);
         }
-        // In the order in which they stand in the other corpus.
+        // In the order of the other corpus.
         let mut pairs: Vec<(u32, u32, &FoundPair)> = row
             .pairs
             .iter()

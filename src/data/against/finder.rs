@@ -1,4 +1,4 @@
-//! Which molecule of the other corpus a text has, remembered by its skeleton.
+//! Finds the molecule of the other corpus for each text, cached by skeleton.
 
 use std::collections::HashMap;
 
@@ -8,13 +8,13 @@ use super::other::Other;
 use super::spelling::{Fingerprint, Known, fingerprint, identity};
 use crate::corpus::Conformer;
 
-/// Skeletons that are remembered, about 100 MB of them; then all are forgotten.
+/// The largest number of cached skeletons, about 100 MB. Beyond it the whole cache is cleared.
 const REMEMBERED: usize = 1 << 21;
 
-/// Those among them that have a molecule of the other corpus, about 100 MB of them.
+/// The largest number of cached skeletons with a molecule in the other corpus, about 100 MB.
 const REMEMBERED_SHARED: usize = 1 << 18;
 
-/// What skeletons are.
+/// A cache of the results for skeletons.
 #[derive(Debug, Default)]
 pub(super) struct Finder {
     known: HashMap<Fingerprint, Known>,
@@ -22,10 +22,10 @@ pub(super) struct Finder {
 }
 
 impl Finder {
-    /// What the skeleton of each conformer is.
+    /// The result for the skeleton of each conformer.
     pub(super) fn find(&mut self, other: &Other, conformers: &[Conformer]) -> Vec<Known> {
         let prints: Vec<Fingerprint> = conformers.par_iter().map(fingerprint).collect();
-        // All go at once: conformers of a molecule mostly follow one another.
+        // All are dropped at once: the conformers of a molecule mostly follow each other.
         if self.known.len() > REMEMBERED || self.shared > REMEMBERED_SHARED {
             (self.known, self.shared) = (HashMap::new(), 0);
         }

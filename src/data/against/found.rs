@@ -1,34 +1,34 @@
-//! What was found, as counts and sets that merge.
+//! Results as counts and sets that can be merged.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-/// Conformers of the corpus that is looked through, and pairs.
+/// Counts of conformers of the streamed corpus, and of pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct AgainstCounts {
-    /// Conformers that have no molecule to be compared: without a SMILES, or too large.
+    /// Conformers whose molecule cannot be compared: without a SMILES, or too large.
     pub rows_not_compared: u64,
-    /// Conformers of molecules that both corpora have, stereo aside.
+    /// Conformers of molecules that both corpora have, ignoring stereo.
     pub rows_of_shared_molecules: u64,
-    /// Those among them whose stereo, as it is written, a conformer of the other corpus has too.
+    /// Those among them whose stereo, as written, occurs in the other corpus too.
     pub rows_of_shared_isomers: u64,
-    /// Conformers with a geometry of the other corpus.
+    /// Conformers whose geometry occurs in the other corpus.
     pub rows_with_duplicate: u64,
-    /// Conformers without one whose mirror image has.
+    /// Conformers whose geometry does not occur there, but whose mirror image does.
     pub rows_with_mirror_image: u64,
-    /// Conformers of shared molecules whose geometry was not compared: too much symmetry.
+    /// Conformers of shared molecules whose geometry was not compared because of too much symmetry.
     pub rows_without_geometry: u64,
-    /// Pairs of one geometry.
+    /// Pairs of conformers with the same geometry.
     pub pairs: u64,
-    /// Pairs of mirror images of which the conformers themselves are not one geometry.
+    /// Pairs of mirror images that do not have the same geometry themselves.
     pub mirror_pairs: u64,
-    /// Pairs beyond the bound whose search for a smaller deviation did not end.
+    /// Pairs beyond the bound for which the search for a smaller RMSD was cut off.
     pub rmsd_upper_bounds: u64,
 }
 
 impl AgainstCounts {
-    /// Adds what was counted elsewhere.
+    /// Adds other counts.
     pub fn merge(&mut self, other: &AgainstCounts) {
         self.rows_not_compared += other.rows_not_compared;
         self.rows_of_shared_molecules += other.rows_of_shared_molecules;
@@ -42,21 +42,21 @@ impl AgainstCounts {
     }
 }
 
-/// What was found of the other corpus.
+/// All results about the other corpus.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FoundInOther {
-    /// What was counted.
+    /// The counts.
     pub counts: AgainstCounts,
-    /// The other's molecules that were met, by number.
+    /// The molecules of the other corpus that occur in the streamed one, by number.
     pub molecules: BTreeSet<u32>,
-    /// Its isomers, by molecule and number.
+    /// Its isomers that occur, by molecule and number.
     pub isomers: BTreeSet<(u32, u32)>,
-    /// Its conformers that were met as geometries, by number.
+    /// Its conformers whose geometry occurs, by number.
     pub conformers: BTreeSet<u32>,
 }
 
 impl FoundInOther {
-    /// Adds what was found elsewhere.
+    /// Adds other results.
     pub fn merge(&mut self, other: &FoundInOther) {
         self.counts.merge(&other.counts);
         self.molecules.extend(&other.molecules);

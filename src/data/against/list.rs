@@ -1,14 +1,15 @@
-//! The list of what was found: a line of JSON for each pair of one geometry, and for each conformer of a molecule that both have.
+//! The list of results: a line of JSON for each pair with the same geometry, and for each conformer of a shared molecule without a
+//! pair.
 
 use serde::Serialize;
 
-/// Where a conformer stands.
+/// The position of a conformer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place<'p> {
     pub file: &'p str,
-    /// From 1; none where records are no lines.
+    /// From 1; `None` if records are not lines.
     pub line: Option<u64>,
-    /// Its number among the conformers of the file that could be read, from 1.
+    /// Its number among the readable conformers of the file, from 1.
     pub conformer: u64,
 }
 
@@ -20,13 +21,13 @@ pub(super) struct ListedPair<'l> {
     pub conformer: u64,
     pub molecule: &'l str,
     pub same_stereo: bool,
-    /// The molecule as the other corpus names it.
+    /// The SMILES of the molecule in the other corpus.
     pub other_molecule: &'l str,
-    /// None where the molecules are the same and no geometry is.
+    /// This and the following fields are `None` if the molecule is shared, but no geometry.
     pub other_file: Option<&'l str>,
     pub other_line: Option<u64>,
     pub other_conformer: Option<u64>,
     pub rmsd_angstrom: Option<f64>,
-    /// Whether it is the mirror image that lies within the bound, and the conformer itself does not.
+    /// Whether only the mirror image lies within the bound, not the conformer itself.
     pub mirror_image: bool,
 }

@@ -1,12 +1,13 @@
-//! Which molecules, and which exact geometries, of one corpus stand in another: training sets against test sets.
+//! Finds molecules, and exact geometries, of one corpus in another: for example training data in test sets.
 //!
-//! The other corpus, the smaller one, is held in memory ([`Other`]): a molecule by a key that every spelling of its SMILES has
-//! ([`MolecularIdentity`](drift_core::chem::MolecularIdentity)), a conformer as the whole numbers of its encoding and three lengths. The corpus that is
-//! looked through is streamed: nothing of it is kept but counts, and which of the other's conformers were found.
+//! The other corpus, the smaller one, is held in memory ([`Other`]). A molecule is stored by a key that every spelling of its
+//! SMILES has ([`MolecularIdentity`](drift_core::chem::MolecularIdentity)), a conformer as the integers of its encoding and three
+//! lengths. The first corpus is streamed: only counts are kept, and which conformers of the other corpus were found.
 //!
-//! Two conformers are one geometry if their molecules are the same graph and their least deviation over symmetric orders of
-//! atoms, rotations and translations ([`Topology::least_rmsd`](crate::audit::geometry::Topology::least_rmsd), which `audit` asks too) is within a bound. No
-//! pair is missed: which pairs are measured is told by the [`spread`], which deviates no more than the atoms do.
+//! Two conformers have the same geometry if their molecules are the same graph and their RMSD is within a bound. The RMSD is the
+//! least one over symmetric atom orders, rotations and translations
+//! ([`Topology::least_rmsd`](crate::audit::geometry::Topology::least_rmsd), which `audit` uses too). No pair is missed: the
+//! [`spread`] selects the pairs to measure, and spreads differ by no more than the RMSD.
 
 mod compare;
 mod finder;
@@ -25,8 +26,9 @@ pub use report::{AgainstReport, SCHEMA};
 pub use run::{AgainstPlan, PutList, against};
 pub use shard::{against_shard, merge_against};
 
-/// The bound of the deviation of one geometry, in Å, unless another is asked for.
+/// The default bound on the RMSD of equal geometries, in Å.
 ///
-/// Cutting a coordinate to four decimals moves it by less than 10⁻⁴ Å, an atom by less than √3·10⁻⁴ Å. Two texts of one geometry, each cut
-/// in a frame of its own, so deviate by less than 2·√3·10⁻⁴ = 3.5·10⁻⁴ Å; the rest is room for files of single precision and for rounding.
+/// Truncating a coordinate to four decimals moves it by less than 10⁻⁴ Å, and an atom by less than √3·10⁻⁴ Å. So two texts of one
+/// geometry, each truncated in its own frame, differ by less than 2·√3·10⁻⁴ = 3.5·10⁻⁴ Å. The rest of the bound leaves room for
+/// files in single precision and for rounding.
 pub const BOUND_ANGSTROM: f64 = 1e-3;

@@ -1,4 +1,4 @@
-//! The corpus that another one is compared with, in memory.
+//! The corpus that is held in memory.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -17,53 +17,53 @@ use drift_core::encoding::{Encoding, Fixed};
 use drift_core::error::{Error, Result};
 use drift_core::job::{InputHash, Job, Unit};
 
-/// What the comparison of lengths in single precision may be off, in Å.
+/// The largest error of comparing lengths in single precision, in Å.
 const SLACK_ANGSTROM: f64 = 1e-5;
 
-/// What there is to say of a corpus in memory.
+/// A summary of the corpus in memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct OtherSummary {
     /// Its files.
     pub inputs: Vec<InputHash>,
-    /// Conformers that can be found.
+    /// The number of conformers that can be found.
     pub conformers: u64,
-    /// Molecules, stereo aside.
+    /// The number of molecules, ignoring stereo.
     pub molecules: u64,
-    /// Molecules with their stereo.
+    /// The number of molecules, distinguished by stereo.
     pub isomers: u64,
-    /// Conformers whose geometry another one before them has.
+    /// The number of conformers that have the same geometry as an earlier one.
     pub duplicate_conformers: u64,
-    /// Conformers that cannot be found: without a SMILES, or too large.
+    /// The number of conformers that cannot be found: without a SMILES, or too large.
     pub not_compared: u64,
-    /// Records that could not be read.
+    /// The number of records that could not be read.
     pub skipped: u64,
-    /// The first of them.
+    /// The first of these records.
     pub skipped_records: Vec<Skipped>,
 }
 
-/// A corpus in memory: 32 bytes a conformer, 12 an atom of it, and about 5 KB a molecule.
+/// A corpus in memory. It takes 32 bytes for each conformer, 12 for each of its atoms, and about 5 KB for each molecule.
 #[derive(Debug)]
 pub struct Other {
-    /// What there is to say of it.
+    /// Its summary.
     pub summary: OtherSummary,
     pub(super) molecules: Vec<OtherMolecule>,
     by_key: HashMap<u64, Vec<u32>>,
-    /// How many conformers there are before those of each molecule.
+    /// By molecule, the number of conformers of all molecules before it.
     pub(super) first: Vec<u32>,
     pub(super) files: Vec<Arc<str>>,
     pub(super) encoding: Encoding,
     bound: f64,
 }
 
-/// A molecule, and its conformers by the first length of their spread.
+/// A molecule, with its conformers sorted by the first length of their spread.
 #[derive(Debug)]
 pub(super) struct OtherMolecule {
-    /// Those that differ by stereo; the first gives the order of atoms.
+    /// Its stereoisomers. The first one defines the order of atoms.
     pub isomers: Vec<OtherIsomer>,
     pub conformers: Vec<OtherConformer>,
-    /// By conformer and atom, as in its file.
+    /// The values of each conformer's atoms, with conformers in the order of their files.
     points: Vec<[Fixed; 3]>,
-    /// Made when it is asked for.
+    /// Built on first use.
     topology: OnceLock<Option<Topology>>,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct OtherIsomer {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OtherConformer {
     spread: [f32; 3],
-    /// Where its points are, in conformers.
+    /// The index of its points, counted in conformers.
     at: u32,
     pub isomer: u32,
     file: u32,
@@ -90,24 +90,24 @@ impl OtherMolecule {
         self.isomers[0].identity.kept().len()
     }
 
-    /// The positions of a conformer, in Å.
+    /// The positions of a conformer's atoms, in Å.
     pub(super) fn points(&self, conformer: usize, encoding: Encoding) -> Vec<[f64; 3]> {
         let (n, at) = (self.atoms(), self.conformers[conformer].at as usize);
         self.points[at * n..(at + 1) * n].iter().filter_map(|values| encoding.angstrom(values)).collect()
     }
 
-    /// What compares its conformers, atoms in the order of those that are kept of the first isomer.
+    /// The topology that compares its conformers. Atoms are in the order of the compared atoms of the first isomer.
     pub(super) fn topology(&self) -> Option<&Topology> {
         let first = &self.isomers[0];
         self.topology.get_or_init(|| Topology::without_hydrogens(&first.skeleton).ok()).as_ref()
     }
 
-    /// The conformers whose spread is within a distance of another one.
+    /// The conformers whose spread is within a distance of `lengths`, in Å.
     pub(super) fn near(&self, lengths: [f64; 3], within: f64) -> impl Iterator<Item = usize> {
         // Rounding of the stored lengths must not lose a pair.
         let within = within + SLACK_ANGSTROM;
         let begin = self.conformers.partition_point(|c| f64::from(c.spread[0]) < lengths[0] - within);
-        // Conformers are sorted by the first length, so those in question lie side by side.
+        // Conformers are sorted by the first length, so the candidates are adjacent.
         let rest = self.conformers[begin..].iter().enumerate();
         rest.take_while(move |(_, c)| f64::from(c.spread[0]) <= lengths[0] + within)
             .filter(move |(_, c)| {
@@ -119,10 +119,10 @@ impl OtherMolecule {
 }
 
 impl Other {
-    /// Reads a corpus. Conformers of it within `bound`, in Å, are one geometry.
+    /// Reads a corpus. `bound` is the largest RMSD of equal geometries, in Å.
     ///
     /// # Errors
-    /// As [`Conformers::read`]; if it holds no molecule that can be compared, or more than 2³² conformers.
+    /// As [`Conformers::read`]; also if no molecule can be compared, or there are more than 2³² conformers.
     pub fn read(source: &dyn Conformers, bound: f64, job: &Job) -> Result<Self> {
         let encoding = source.reading().encoding;
         let mut reader = Reader::new(encoding, bound);
@@ -141,10 +141,10 @@ impl Other {
         Ok(other)
     }
 
-    /// What a skeleton of this molecule is.
+    /// The result for a skeleton whose molecule has this identity.
     pub(super) fn known(&self, identity: Option<&MolecularIdentity>) -> Known {
         let Some(identity) = identity else { return Known::NotCompared };
-        // Keys of different molecules may agree.
+        // Different molecules may have the same key.
         for molecule in self.by_key.get(&identity.key()).into_iter().flatten() {
             let isomers = &self.molecules[*molecule as usize].isomers;
             let order = match isomers[0].identity.atoms_in(identity) {
@@ -161,31 +161,31 @@ impl Other {
         Known::Absent
     }
 
-    /// Where a conformer stands.
+    /// The position of a conformer in its file.
     pub(super) fn place(&self, molecule: usize, conformer: usize) -> Place<'_> {
         let OtherConformer { file, line, number, .. } = self.molecules[molecule].conformers[conformer];
         let line = (line > 0).then_some(u64::from(line));
         Place { file: &self.files[file as usize], line, conformer: u64::from(number) }
     }
 
-    /// The number of the file of a conformer, and its own number in it.
+    /// The index of the file of a conformer, and the conformer's number in it.
     pub(super) fn file_and_number(&self, molecule: usize, conformer: usize) -> (usize, u64) {
         let OtherConformer { file, number, .. } = self.molecules[molecule].conformers[conformer];
         (file as usize, u64::from(number))
     }
 
-    /// Which conformer of its molecule one is in the order of the files, and of which isomer.
+    /// The index of a conformer among those of its molecule, in the order of the files, and its isomer.
     pub(super) fn order_and_isomer(&self, molecule: usize, conformer: usize) -> (u32, u32) {
         let OtherConformer { at, isomer, .. } = self.molecules[molecule].conformers[conformer];
         (at, isomer)
     }
 
-    /// What is the same at most, in Å.
+    /// The largest RMSD of equal geometries, in Å.
     pub(super) fn bound(&self) -> f64 {
         self.bound
     }
 
-    /// Sorts conformers, and counts the geometries that are there more than once.
+    /// Sorts the conformers, and counts duplicate geometries.
     fn sort(&mut self, job: &Job) -> Result<()> {
         job.observer().begin("sorting", None, Unit::Items);
         let (encoding, bound) = (self.encoding, self.bound);
@@ -211,7 +211,7 @@ impl Other {
 }
 
 impl OtherMolecule {
-    /// Conformers that are another one before them in their files.
+    /// The number of conformers with the same geometry as an earlier one.
     fn duplicates(&self, encoding: Encoding, bound: f64) -> u64 {
         let Some(topology) = self.topology().filter(|_| self.conformers.len() > 1) else { return 0 };
         let is_duplicate = |conformer: &usize| {
@@ -225,14 +225,15 @@ impl OtherMolecule {
     }
 }
 
-/// A corpus that is being read.
+/// Builds the corpus while it is read.
 struct Reader {
     other: Other,
-    /// The files by name.
+    /// The indices of files, by name.
     files: HashMap<Arc<str>, u32>,
-    /// By skeleton: its molecule, isomer, and by atom of the molecule the block of the skeleton; none if it cannot be compared.
+    /// By skeleton, its molecule, its isomer, and for each atom of the molecule the block of the skeleton; `None` if it cannot be
+    /// compared.
     spellings: HashMap<Fingerprint, Option<Spelling>>,
-    /// How many conformers of the file that is being read there were.
+    /// The current file, and the number of its conformers read so far.
     number: (Arc<str>, u64),
 }
 
@@ -290,7 +291,7 @@ impl Reader {
                 at: molecule.conformers.len() as u32,
                 isomer: spelling.isomer,
                 file,
-                // Lines count from 1, so 0 stands for none and spares the room of an option in each conformer.
+                // Lines count from 1, so 0 stands for no line and avoids an option in each conformer.
                 line: batch.lines.get(at).map_or(0, |line| u32::try_from(*line).unwrap_or(u32::MAX)),
                 number: u32::try_from(self.number.1).unwrap_or(u32::MAX),
             });
@@ -312,7 +313,8 @@ impl Reader {
         })
     }
 
-    /// The molecule of a skeleton, a new one if there is none; none if there is too much symmetry to lay it onto the one there is.
+    /// The molecule of a skeleton, which is added if it is new; `None` if too much symmetry prevents mapping it to the known
+    /// molecule.
     fn spelling(&mut self, skeleton: &Arc<str>, identity: MolecularIdentity) -> Option<Spelling> {
         let isomer = |identity| OtherIsomer { skeleton: skeleton.clone(), identity };
         match self.other.known(Some(&identity)) {
@@ -325,7 +327,7 @@ impl Reader {
                 }
                 Some(Spelling { molecule: shared.molecule as u32, isomer: at, order })
             }
-            // An identity was given, so that it is never `NotCompared`.
+            // An identity was given, so the result is never `NotCompared`.
             Known::Absent | Known::NotCompared => {
                 let molecule = self.other.molecules.len() as u32;
                 let order = identity.kept().into();
@@ -342,7 +344,7 @@ impl Reader {
     }
 }
 
-/// What a file is called wherever it is named from.
+/// The canonical path of a file, which does not depend on how the user wrote it.
 pub(super) fn canonical(name: &str) -> Arc<str> {
     std::fs::canonicalize(Path::new(name)).map_or_else(|_| name.into(), |path| path.to_string_lossy().into())
 }

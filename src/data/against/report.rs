@@ -1,4 +1,4 @@
-//! What a comparison came to.
+//! The report of a comparison.
 
 use serde::Serialize;
 
@@ -11,37 +11,37 @@ use drift_core::job::Provenance;
 /// The schema of [`AgainstReport`].
 pub const SCHEMA: &str = "drift.against/1";
 
-/// Which molecules and geometries of a corpus stand in another one.
+/// Which molecules and geometries of one corpus occur in another.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AgainstReport {
     /// [`SCHEMA`].
     pub schema: &'static str,
-    /// How coordinates were read.
+    /// The encoding in which coordinates were read.
     pub encoding: Encoding,
-    /// What is one geometry at most, in Å.
+    /// The largest RMSD of equal geometries, in Å.
     pub bound_angstrom: f64,
-    /// Conformers that were looked through.
+    /// The number of conformers in the streamed corpus.
     pub conformers: u64,
-    /// Molecules that both have, stereo aside.
+    /// The number of molecules in both corpora, ignoring stereo.
     pub molecules_shared: u64,
-    /// Molecules that both have, with their stereo as it is written.
+    /// The number of molecules in both corpora, with their stereo as written.
     pub isomers_shared: u64,
-    /// Conformers and pairs.
+    /// Counts of conformers and pairs.
     #[serde(flatten)]
     pub counts: AgainstCounts,
-    /// Conformers of the other corpus whose geometry was met.
+    /// The number of conformers of the other corpus whose geometry occurs in the streamed one.
     pub other_conformers_found: u64,
-    /// The other corpus.
+    /// The summary of the other corpus.
     pub other: OtherSummary,
-    /// How many records could not be read.
+    /// The number of records that could not be read.
     pub skipped: u64,
-    /// The first of them.
+    /// The first of these records.
     pub skipped_records: Vec<Skipped>,
-    /// Conformers whose atoms are in the order of their file, so that they have no molecule.
+    /// The number of conformers with atoms in file order, which have no molecule to compare.
     pub in_file_order: u64,
-    /// The first of them, and why.
+    /// The first of these conformers, with reasons.
     pub in_file_order_records: Vec<Skipped>,
-    /// drift's version, and the inputs by name and hash; those of the other corpus stand under `other`.
+    /// The version of drift, and the inputs by name and hash. The inputs of the other corpus are listed under `other`.
     pub provenance: Provenance,
 }
 

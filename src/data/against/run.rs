@@ -1,4 +1,4 @@
-//! The way through: two corpora in, a report and a list out.
+//! Runs a comparison: reads two corpora, writes a report and a list.
 
 use std::path::PathBuf;
 
@@ -10,29 +10,29 @@ use crate::parameter;
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 
-/// What to compare.
+/// The settings of a comparison.
 #[derive(Debug, Clone)]
 pub struct AgainstPlan {
-    /// The corpus that is looked through: files and folders.
+    /// The streamed corpus: files and folders.
     pub inputs: Vec<PathBuf>,
-    /// The corpus that is held in memory.
+    /// The corpus to hold in memory.
     pub others: Vec<PathBuf>,
-    /// How both are read.
+    /// The options for reading both.
     pub options: ReadOptions,
-    /// What is one geometry at most, in Å.
+    /// The largest RMSD of equal geometries, in Å.
     pub bound_angstrom: f64,
-    /// Whether a list is made.
+    /// Whether a list is written.
     pub is_listed: bool,
 }
 
-/// Takes the lines of a list, in order.
+/// Receives the lines of a list, in order.
 pub type PutList<'p> = dyn FnMut(&[u8]) -> Result<()> + 'p;
 
-/// Reads the other corpus, and looks through the inputs for it.
+/// Reads the other corpus, then streams the inputs and compares them with it.
 ///
 /// # Errors
-/// If the encoding has codes instead of coordinates, the bound is no length, the other corpus holds no molecule, as
-/// [`corpus::read`](crate::corpus::read()), and whatever `put` returns.
+/// If the encoding has codes instead of coordinates, the bound is not a valid length, or the other corpus has no molecule to
+/// compare; the errors of [`corpus::read`](crate::corpus::read()), and those of `put`.
 pub fn against(plan: &AgainstPlan, job: &Job, put: &mut PutList<'_>) -> Result<AgainstReport> {
     let other = plan.other(job)?;
     let mut comparison = Comparison::new(&other, plan.is_listed);
@@ -43,7 +43,7 @@ pub fn against(plan: &AgainstPlan, job: &Job, put: &mut PutList<'_>) -> Result<A
 }
 
 impl AgainstPlan {
-    /// The other corpus.
+    /// Reads the other corpus.
     pub(super) fn other(&self, job: &Job) -> Result<Other> {
         let encoding = self.options.reading.encoding;
         if !encoding.has_coordinates() {
@@ -61,5 +61,5 @@ impl AgainstPlan {
     }
 }
 
-/// The largest bound, in Å: beyond, the spreads of conformers tell nothing apart, and every pair would be measured.
+/// The largest allowed bound, in Å. Beyond it the spreads would hardly exclude any pair, and almost every pair would be measured.
 const MOST_ANGSTROM: f64 = 1.0;

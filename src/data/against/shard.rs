@@ -1,4 +1,4 @@
-//! Looking through a corpus in shards: the list of each part is kept, and behind it what was found.
+//! Compares corpora in shards. The output of each part is its lines of the list, followed by a line with its results.
 
 use std::io::{BufRead, BufReader};
 
@@ -14,14 +14,14 @@ use drift_core::error::{Error, Result};
 use drift_core::io::{AtomicFile, file_name, open};
 use drift_core::job::Job;
 
-/// What was found in a part: the last line of what is kept.
+/// The results of one part: the last line of its output.
 #[derive(Debug, Serialize, Deserialize)]
 struct PartFound {
     found: FoundInOther,
     other: OtherSummary,
 }
 
-/// Looks through the files of a shard.
+/// Compares the files of one shard.
 ///
 /// # Errors
 /// As [`against`](super::against()).
@@ -49,10 +49,10 @@ pub fn against_shard(plan: &AgainstPlan, shard: &mut FilesShard, job: &Job) -> R
     })
 }
 
-/// What all shards found, and their list.
+/// Merges the results of all shards, and passes on their lists.
 ///
 /// # Errors
-/// If a part is not what the shard wrote, nothing was read, or whatever `put` returns.
+/// If the output of a part is not what its shard wrote, or nothing was read; also the errors of `put`.
 pub fn merge_against(
     plan: &AgainstPlan,
     parts: &MergedFiles,
@@ -66,7 +66,7 @@ pub fn merge_against(
         let mut reader = BufReader::new(&mut opened.reader);
         let (mut line, mut next) = (Vec::new(), Vec::new());
         reader.read_until(b'\n', &mut line).map_err(fail)?;
-        // The last line is not of the list.
+        // The last line does not belong to the list.
         while reader.read_until(b'\n', &mut next).map_err(fail)? > 0 {
             put(&line)?;
             std::mem::swap(&mut line, &mut next);

@@ -1,4 +1,4 @@
-//! Skeletons, and what they are in the other corpus.
+//! Skeletons, and what the other corpus has for them.
 
 use std::sync::Arc;
 
@@ -11,36 +11,37 @@ use drift_core::text::skeleton::smiles;
 /// The first half of the SHA-256 of a skeleton.
 pub(super) type Fingerprint = u128;
 
-/// What is known of a skeleton.
+/// The result for a skeleton.
 #[derive(Debug, Clone)]
 pub(super) enum Known {
     /// Its molecule is not in the other corpus.
     Absent,
-    /// It is no SMILES, or too large to be compared.
+    /// It is not a SMILES, or too large to compare.
     NotCompared,
-    /// It is.
+    /// Its molecule is in the other corpus.
     Shared(Arc<Shared>),
 }
 
-/// A molecule of the other corpus as a skeleton has it.
+/// How a skeleton maps to a molecule of the other corpus.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// Which molecule.
+    /// The index of the molecule.
     pub molecule: usize,
-    /// Which of its isomers; none if it has none with this stereo.
+    /// The index of its isomer; `None` if no isomer has this stereo.
     pub isomer: Option<u32>,
-    /// By atom of the molecule, the block of the skeleton; none where there is too much symmetry to tell.
+    /// For each atom of the molecule, the block of the skeleton; `None` if there is too much symmetry to determine it.
     pub order: Option<Vec<u32>>,
 }
 
-/// What tells skeletons apart. The atoms of a file without SMILES have no molecule, whatever their skeleton.
+/// A hash that identifies skeletons. Atoms in the order of a file without SMILES get a different hash, because they have no
+/// molecule.
 pub(super) fn fingerprint(conformer: &Conformer) -> Fingerprint {
     let is_known = [u8::from(conformer.order == AtomOrder::Smiles)];
     let digest = Sha256::new().chain_update(is_known).chain_update(&*conformer.skeleton).finalize();
     digest.iter().take(16).fold(0, |value, byte| value << 8 | u128::from(*byte))
 }
 
-/// The molecule of a conformer; none if its atoms are in the order of a file, it is no SMILES, or it is too large.
+/// The molecule of a conformer; `None` if its atoms are in file order, its text is not a SMILES, or it is too large.
 pub(super) fn identity(conformer: &Conformer) -> Option<MolecularIdentity> {
     if conformer.order != AtomOrder::Smiles {
         return None;

@@ -1,15 +1,15 @@
-//! Three lengths of a conformer that do not depend on its pose or the order of its atoms: by how much its atoms spread along its
-//! principal axes.
+//! Three lengths of a conformer that do not depend on its pose or its atom order: the spread of its atoms along the principal axes.
 //!
-//! For atoms at x₁ … xₙ around their centre, as the rows of X, they are the singular values of X / √n. Those of two matrices differ by no
-//! more than the matrices do (L. Mirsky, Quart. J. Math. 11 (1960) 50, theorem 5): `Σ (σᵢ(X) - σᵢ(Y))² ≤ ‖X - Y‖²`. Turning Y and changing
-//! the order of its rows changes no singular value, so the distance of two spreads is at most the least root mean square deviation.
+//! Let the rows of X be the atoms x₁ … xₙ relative to their centre. The lengths are the singular values of X / √n. The singular
+//! values of two matrices differ by no more than the matrices do (L. Mirsky, Quart. J. Math. 11 (1960) 50, theorem 5): `Σ (σᵢ(X) -
+//! σᵢ(Y))² ≤ ‖X - Y‖²`. Rotating Y and reordering its rows changes no singular value, so the distance of two spreads is at most the
+//! least RMSD.
 
 use crate::corpus::eigen::{Rounding, diagonalise};
 
-/// The spread of a conformer, longest first, in the unit of its coordinates; 0 without atoms.
+/// The spread of a conformer, longest first, in the unit of its coordinates; zeros without atoms.
 ///
-/// Mirror images have one spread.
+/// Mirror images have the same spread.
 pub fn spread(points: &[[f64; 3]]) -> [f64; 3] {
     let n = points.len().max(1) as f64;
     let centre: [f64; 3] = std::array::from_fn(|axis| points.iter().map(|p| p[axis]).sum::<f64>() / n);

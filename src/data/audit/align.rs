@@ -1,16 +1,16 @@
-//! Root mean square deviation after the best proper rotation and translation.
+//! RMSD after the best proper rotation and translation.
 
 use crate::corpus::eigen::{Rounding, diagonalise, turn_rows};
 
-/// The least `sqrt(Σ |R aᵢ + t - bᵢ|² / n)` over proper rotations R and translations t, in the unit of the coordinates;
-/// 0 for no points.
+/// The least `sqrt(Σ |R aᵢ + t - bᵢ|² / n)` over proper rotations R and translations t, in the unit of the coordinates; 0 without
+/// points.
 ///
-/// With both sets centred, the least sum is `Σ |aᵢ|² + |bᵢ|² - 2 λ`, λ the largest eigenvalue of a symmetric 4×4 matrix
-/// made of `Σ aᵢ bᵢᵀ`: B. K. P. Horn, J. Opt. Soc. Am. A 4 (1987) 629, and the same as Kabsch's with reflections left
-/// out. `b[order[i]]` is the partner of `a[i]`.
+/// If both sets are centred, the least sum is `Σ |aᵢ|² + |bᵢ|² - 2 λ`, where λ is the largest eigenvalue of a symmetric 4×4 matrix
+/// built from `Σ aᵢ bᵢᵀ`: B. K. P. Horn, J. Opt. Soc. Am. A 4 (1987) 629. This equals Kabsch's result without reflections.
+/// `b[order[i]]` is the partner of `a[i]`.
 ///
 /// # Panics
-/// Never: points without a partner are left out.
+/// Never: points without a partner are skipped.
 pub fn aligned_rmsd(a: &[[f64; 3]], b: &[[f64; 3]], order: impl Fn(usize) -> usize) -> f64 {
     let pairs: Vec<([f64; 3], [f64; 3])> =
         a.iter().enumerate().filter_map(|(i, a)| Some((*a, *b.get(order(i))?))).collect();
@@ -37,11 +37,11 @@ pub fn aligned_rmsd(a: &[[f64; 3]], b: &[[f64; 3]], order: impl Fn(usize) -> usi
             }
         }
     }
-    // Rounding can make the sum of equal sets a little negative.
+    // Rounding can make the sum for equal sets slightly negative.
     ((sum - 2.0 * overlap(s)).max(0.0) / n).sqrt()
 }
 
-/// The points of `a`, turned and moved onto those of `b` so that they deviate least; `a` itself if the numbers differ.
+/// The points of `a`, rotated and moved onto `b` with the least RMSD; `a` itself if the numbers of points differ.
 pub fn superposed(a: &[[f64; 3]], b: &[[f64; 3]]) -> Vec<[f64; 3]> {
     if a.len() != b.len() || a.is_empty() {
         return a.to_vec();
@@ -64,7 +64,7 @@ pub fn superposed(a: &[[f64; 3]], b: &[[f64; 3]]) -> Vec<[f64; 3]> {
     a.iter().map(moved).collect()
 }
 
-/// The proper rotation R with the largest `Σ Raᵢ · bᵢ`, of `Σ aᵢ bᵢᵀ`: Horn's unit quaternion as a matrix.
+/// The proper rotation R with the largest `Σ Raᵢ · bᵢ`, given `Σ aᵢ bᵢᵀ`: Horn's unit quaternion as a matrix.
 pub(super) fn rotation(s: [[f64; 3]; 3]) -> [[f64; 3]; 3] {
     let mut m = horn(s);
     let mut vectors: [[f64; 4]; 4] =
@@ -74,7 +74,7 @@ pub(super) fn rotation(s: [[f64; 3]; 3]) -> [[f64; 3]; 3] {
     of_quaternion(vectors[largest])
 }
 
-/// The rotation of a unit quaternion, as rows.
+/// The rotation matrix of a unit quaternion, as rows.
 pub(super) fn of_quaternion([w, x, y, z]: [f64; 4]) -> [[f64; 3]; 3] {
     [
         [w * w + x * x - y * y - z * z, 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
@@ -83,12 +83,12 @@ pub(super) fn of_quaternion([w, x, y, z]: [f64; 4]) -> [[f64; 3]; 3] {
     ]
 }
 
-/// The largest `Σ Raᵢ · bᵢ` over proper rotations R, of `Σ aᵢ bᵢᵀ`.
+/// The largest `Σ Raᵢ · bᵢ` over proper rotations R, given `Σ aᵢ bᵢᵀ`.
 pub(super) fn overlap(s: [[f64; 3]; 3]) -> f64 {
     largest_eigenvalue(horn(s))
 }
 
-/// The symmetric matrix whose largest eigenvalue is the overlap, and whose eigenvector is the rotation.
+/// Horn's symmetric matrix: its largest eigenvalue is the overlap, and the eigenvector is the quaternion of the rotation.
 pub(super) fn horn([[xx, xy, xz], [yx, yy, yz], [zx, zy, zz]]: [[f64; 3]; 3]) -> [[f64; 4]; 4] {
     [
         [xx + yy + zz, yz - zy, zx - xz, xy - yx],

@@ -1,29 +1,29 @@
-//! Judging one generated block, the text between `<` and `>`.
+//! Judges one generated block: the text between `<` and `>`.
 
 use super::threedmolgen::is_junk;
 use drift_core::encoding::{Encoding, decimal_text::NumberPrefix, scan_prefix};
 
-/// What is wrong with a block; nothing, by default.
+/// The faults of a block; none by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BlockVerdict {
-    /// It is not exactly three numbers, `-?digits[.[digits]]` between separators.
+    /// The block is not exactly three numbers, `-?digits[.[digits]]`, between separators.
     pub junk_strict: bool,
-    /// It holds one of the letters `a` to `z`, small or capital.
+    /// It contains a letter, `a` to `z` or `A` to `Z`.
     pub junk_letters: bool,
-    /// It is not three floats in the users' sense, who take `0.` for none.
+    /// It is not three floats by the users' definition, which does not accept `0.`.
     pub junk_by_3dmolgen: bool,
-    /// Fixed dialect: a number is missing or lacks decimals. `None` in the stripped dialect, where fewer
-    /// decimals may be meant: only who saw the model write can tell, by [`goes_on`].
+    /// In the fixed dialect: a number is missing or lacks decimals. `None` in the stripped dialect, where fewer decimals may be
+    /// intended: only an observer of the generation can tell, with [`goes_on`].
     pub truncated: Option<bool>,
-    /// A number has more decimals than the dialect, or, in the stripped dialect, trailing zeros.
+    /// A number has more decimals than the dialect allows, or, in the stripped dialect, trailing zeros.
     pub invented: bool,
-    /// Fixed dialect: decimals that are missing in each of three numbers.
+    /// In the fixed dialect, the number of missing decimals over the three numbers.
     pub lost_digits: u32,
-    /// Decimals beyond the last of the dialect and, in the stripped dialect, trailing zeros before it.
+    /// The number of decimals beyond the dialect's last one and, in the stripped dialect, of trailing zeros before it.
     pub invented_digits: u32,
 }
 
-/// What a part of a block says behind white space or a plus, which are junk, but take no digit from the number.
+/// A part of a block without leading white space or plus signs. These are junk, but they take no digit from the number.
 pub(super) fn led(part: &str) -> &str {
     part.trim_start_matches(|c: char| c.is_whitespace() || c == '+')
 }
@@ -36,7 +36,7 @@ pub fn judge_block(inside: &str, dialect: Encoding) -> BlockVerdict {
     let decimals = dialect.decimals();
     let texts = || inside.split(dialect.separator());
     let parts: Vec<NumberPrefix> = texts().map(|part| scan_prefix(part.as_bytes())).collect();
-    // Digits are counted behind what leads a number; junk is asked of the part as it stands.
+    // Digits are counted behind leading junk; junk itself is judged on the unchanged part.
     let numbers: Vec<NumberPrefix> = texts().map(|part| scan_prefix(led(part).as_bytes())).collect();
     let mut verdict = BlockVerdict {
         junk_strict: parts.len() != 3 || parts.iter().any(|part| !part.is_number()),
@@ -48,14 +48,14 @@ pub fn judge_block(inside: &str, dialect: Encoding) -> BlockVerdict {
     for part in present.clone() {
         verdict.invented_digits += part.decimals.saturating_sub(decimals) as u32;
         if dialect.is_stripped() {
-            // Those among the decimals of the dialect; the others are counted already.
+            // Only the zeros among the dialect's decimals; those beyond are counted already.
             let kept = part.decimals.min(decimals);
             verdict.invented_digits += part.trailing_zeros.saturating_sub(part.decimals - kept) as u32;
         }
     }
     verdict.invented = verdict.invented_digits > 0;
     if dialect.is_fixed() {
-        // A number that is missing lacks all its decimals.
+        // A missing number lacks all its decimals.
         let numbers: Vec<usize> = present.map(|part| part.decimals).take(3).collect();
         let lost = numbers.iter().map(|found| decimals.saturating_sub(*found)).sum::<usize>()
             + (3 - numbers.len()) * decimals;
@@ -65,7 +65,7 @@ pub fn judge_block(inside: &str, dialect: Encoding) -> BlockVerdict {
     verdict
 }
 
-/// Judges a block whose numbers are not decimals, with commas between them.
+/// Judges a block with numbers that are not decimals, separated by commas.
 fn judge_digits(inside: &str, encoding: Encoding) -> BlockVerdict {
     let parts: Vec<&str> = inside.split(',').collect();
     let is_number =
@@ -77,7 +77,7 @@ fn judge_digits(inside: &str, encoding: Encoding) -> BlockVerdict {
         junk_by_3dmolgen: is_junk(inside),
         ..BlockVerdict::default()
     };
-    // Numbers of one width show what they lack, and what is too much.
+    // For fixed-width numbers, missing and excess digits can be counted.
     let digits: Vec<usize> =
         parts.iter().take(wanted).map(|part| scan_prefix(part.as_bytes()).integer_digits).collect();
     let (width, longest) = (encoding.width(), encoding.longest_digits());
@@ -90,8 +90,8 @@ fn judge_digits(inside: &str, encoding: Encoding) -> BlockVerdict {
     verdict
 }
 
-/// Whether a model that would write `next` behind `written`, the beginning of a block, would go on with the block: with
-/// decimals up to the last of the dialect, or with a number that is missing. Junk and a decimal more are none of that.
+/// Whether a model that would write `next` behind `written`, the beginning of a block, would continue the block: with decimals up
+/// to the dialect's last one, or with a missing number. Junk and excess decimals do not count.
 pub fn goes_on(written: &str, next: &str, dialect: Encoding) -> bool {
     let separator = dialect.separator();
     let numbers = written.split(separator).count();
@@ -103,10 +103,10 @@ pub fn goes_on(written: &str, next: &str, dialect: Encoding) -> bool {
     let mut characters = next.chars();
     match characters.next() {
         Some('0'..='9') => part.decimals < dialect.decimals(),
-        // `.,` would end the number at its point, which is no going on.
+        // `.,` would end the number at its point, so it does not continue it.
         Some('.') => part.has_digits() && !part.point && characters.next().is_none_or(|c| c.is_ascii_digit()),
         Some(other) if separator.starts_with(other) => part.has_digits() && numbers < 3,
-        // A sign stands at the beginning of a number alone.
+        // A sign is valid only at the beginning of a number.
         Some('-') => last.is_empty(),
         _ => false,
     }

@@ -1,10 +1,10 @@
-//! Blocks that show what goes wrong.
+//! Examples of faulty blocks.
 
 use serde::{Deserialize, Serialize};
 
 use super::block::BlockVerdict;
 
-/// Examples of each kind of fault that a report holds.
+/// The number of examples of each kind of fault in a report.
 pub(super) const EXAMPLES: usize = 5;
 
 /// A faulty block.
@@ -12,30 +12,30 @@ pub(super) const EXAMPLES: usize = 5;
 pub struct FaultyBlock {
     /// The file.
     pub file: String,
-    /// Where in it.
+    /// The record in the file.
     pub record: String,
     /// The text between the brackets.
     pub block: String,
-    /// What is wrong.
+    /// Its worst fault.
     pub fault: BlockFault,
 }
 
-/// What is wrong with a block, the worst first.
+/// The faults of a block, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BlockFault {
-    /// It holds a letter.
+    /// It contains a letter.
     Letters,
     /// It is not exactly three numbers.
     Junk,
     /// Digits are missing.
     Truncated,
-    /// It has digits that the format does not have.
+    /// It has digits that the format does not allow.
     Invented,
 }
 
 impl BlockFault {
-    /// As reports have it.
+    /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {
             BlockFault::Letters => "letters",
@@ -45,9 +45,9 @@ impl BlockFault {
         }
     }
 
-    /// The worst fault of a block.
+    /// The worst fault of a block, if it has any.
     pub(super) fn worst(verdict: &BlockVerdict) -> Option<Self> {
-        // In the order of [`BlockFault`]: letters are junk as well, and junk may lack digits.
+        // In the order of [`BlockFault`]: letters are junk too, and junk may lack digits.
         let faults = [
             (verdict.junk_letters, BlockFault::Letters),
             (verdict.junk_strict, BlockFault::Junk),
@@ -58,7 +58,7 @@ impl BlockFault {
     }
 }
 
-/// Keeps an example if there are few of its kind.
+/// Keeps an example unless there are enough of its kind.
 pub(super) fn keep(examples: &mut Vec<FaultyBlock>, example: FaultyBlock) {
     if examples.iter().filter(|known| known.fault == example.fault).count() < EXAMPLES {
         examples.push(example);

@@ -1,4 +1,4 @@
-//! What was found of each text of an audit: a line each, and the distances of all pairs.
+//! The results for each text of an audit: one line each, and the RMSDs of all pairs of a text and a reference.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -14,14 +14,14 @@ use super::references::Measured;
 use super::report::AuditReport;
 use drift_core::text::skeleton::smiles;
 
-/// A report, and what was found of each text.
+/// A report, and the results for each text.
 #[derive(Debug)]
 pub struct Audited {
     /// The report.
     pub report: AuditReport,
-    /// By file; without texts where the plan does not keep them.
+    /// By file; without texts if the plan does not keep them.
     pub(super) files: Vec<TextsOfFile>,
-    /// By group of each file, in order; nothing without references.
+    /// By group of each file, in order; empty without references.
     pub(super) measured: Vec<Measured>,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct TextsOfFile {
     name: String,
     /// The logit processors of its groups.
     groups: Vec<Option<String>>,
-    /// By group and skeleton: of each conformer the one before it that is the same.
+    /// By group and skeleton: for each conformer, the earlier one that it duplicates.
     same: Vec<BTreeMap<Box<str>, Vec<Option<usize>>>>,
     texts: Vec<JudgedText>,
 }
@@ -54,7 +54,7 @@ impl TextsOfFile {
     }
 }
 
-/// The conformers of each molecule that are one another.
+/// For each molecule, the earlier conformers that its conformers duplicate.
 fn same(group: &Group) -> BTreeMap<Box<str>, Vec<Option<usize>>> {
     let several = group.generated.iter().filter(|(_, conformers)| conformers.len() > 1);
     let several: Vec<(&str, &Vec<Conformation>)> =
@@ -66,11 +66,11 @@ fn same(group: &Group) -> BTreeMap<Box<str>, Vec<Option<usize>>> {
     several.par_iter().filter_map(of_molecule).collect()
 }
 
-/// A text, and where its conformer stands among those of its molecule in its group.
+/// A text, and the index of its conformer among those of its molecule in its group.
 struct Placed<'a> {
     file: &'a TextsOfFile,
     text: &'a JudgedText,
-    /// Its group among those of its file, and of all files.
+    /// The index of its group within its file; `group` is the index among all files.
     of_file: usize,
     group: usize,
     generation: u64,
@@ -87,7 +87,7 @@ impl Audited {
             let mut conformers: HashMap<(usize, &str), usize> = HashMap::new();
             for text in &file.texts {
                 let known = generations.entry((&text.lp, &text.smiles)).or_default();
-                // Further conformers of a text are of the same generation.
+                // Further conformers of a text belong to the same generation.
                 *known += u64::from(text.place == 0);
                 let generation = text.generation.unwrap_or_else(|| known.saturating_sub(1));
                 let group = file.group(text);
@@ -104,24 +104,24 @@ impl Audited {
         out
     }
 
-    /// The distances of the conformers of a text's molecule; none without references.
+    /// The RMSDs of the conformers of a text's molecule; `None` without references.
     fn deviations(&self, placed: &Placed<'_>) -> Option<&Deviations> {
         self.measured.get(placed.group)?.get(&placed.text.compared.as_ref()?.under)
     }
 
-    /// Molecules that have references and no conformer to compare with them, by their SMILES.
+    /// The SMILES of molecules that have references but no conformer to compare with them.
     pub fn missing(&self) -> Vec<String> {
         let all = self.together();
         let without = all.iter().filter(|(_, (_, conformers))| *conformers == 0);
         without.map(|(skeleton, _)| smiles(skeleton)).collect()
     }
 
-    /// The references of all molecules that texts were asked for.
+    /// The number of references of all molecules that texts were requested for.
     pub fn reference_conformers(&self) -> usize {
         self.together().values().map(|(references, _)| references).sum()
     }
 
-    /// By molecule, how many references and conformers there are.
+    /// By molecule, the number of references and of conformers.
     fn together(&self) -> BTreeMap<&str, (usize, usize)> {
         let mut all: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
         for (skeleton, deviations) in self.measured.iter().flatten() {
@@ -131,10 +131,10 @@ impl Audited {
         all
     }
 
-    /// A line for each text, in the order of files and records.
+    /// One line for each text, in the order of files and records.
     pub fn lines(&self) -> Vec<VerdictLine> {
         let placed = self.placed();
-        // Which of the texts a conformer is of.
+        // The texts to which conformers belong.
         let mut texts: HashMap<(usize, &str), Vec<usize>> = HashMap::new();
         for (line, one) in placed.iter().enumerate().filter(|(_, one)| one.conformer.is_some()) {
             let under = one.text.compared.as_ref().map_or("", |compared| &*compared.under);
@@ -168,7 +168,7 @@ impl Audited {
         placed.iter().map(line).collect()
     }
 
-    /// The distances of all pairs of a text and a reference, by molecule in the order in which they first come.
+    /// The RMSDs of all pairs of a text and a reference, by molecule in the order of first occurrence.
     pub fn matrix(&self) -> RmsdMatrix<'_> {
         let mut places: HashMap<&str, usize> = HashMap::new();
         let mut matrix = RmsdMatrix::default();

@@ -1,4 +1,4 @@
-//! SampleCounts over many samples.
+//! Counts over many samples.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use drift_core::error::Result;
 use drift_core::text::tagged;
 use drift_core::tokenizer::Tokenizer;
 
-/// What was found in some samples. Counts of samples add up: `samples` is the sum of the four outcomes.
+/// The results for a set of samples. The four outcomes add up to `samples`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampleCounts {
-    /// Texts judged.
+    /// The number of judged texts.
     pub samples: u64,
     /// [`Outcome::Pass`].
     pub passed: u64,
@@ -37,34 +37,34 @@ pub struct SampleCounts {
     /// [`Outcome::NoEos`] by their rules: `no_eos` of their inference.
     #[serde(default)]
     pub no_eos_by_3dmolgen: u64,
-    /// Samples without a prompt, whose graph was not compared.
+    /// Samples without a prompt, whose graph could not be compared.
     pub without_prompt: u64,
-    /// Coordinate blocks.
+    /// The number of coordinate blocks.
     pub blocks: u64,
     /// Blocks that are not exactly three numbers.
     pub junk_blocks_strict: u64,
-    /// Blocks that hold one of the letters `a` to `z`, small or capital.
+    /// Blocks that contain a letter, `a` to `z` or `A` to `Z`.
     pub junk_blocks_letters: u64,
-    /// Blocks that are not three floats in 3DMolGen's sense, where `0.` is none.
+    /// Blocks that are not three floats by 3DMolGen's definition, which does not accept `0.`.
     #[serde(default)]
     pub junk_blocks_strict_by_3dmolgen: u64,
-    /// Blocks in which digits are missing. In the stripped dialect a text does not show it: none in `audit`; in `eval`
-    /// blocks that the logit processor closed where the unmasked model would most likely have written on
-    /// ([`super::goes_on`]), so 0 where it forces nothing, as `none`, or only what the format leaves no choice, as
-    /// `automaton`.
+    /// Blocks with missing digits. In the stripped dialect a text does not show them. There it is `None` in `audit`; in `eval` it
+    /// is the number of blocks that the logit processor closed although the unmasked model would most likely have continued
+    /// ([`super::goes_on`]). So it is 0 for processors that force nothing, such as `none`, or only what the format dictates, such
+    /// as `automaton`.
     pub truncated_blocks: Option<u64>,
-    /// Blocks with digits that the format does not have.
+    /// Blocks with digits that the format does not allow.
     pub invented_blocks: u64,
-    /// Digits that are missing; none in the stripped dialect, where nobody knows how many the model would have written.
+    /// The number of missing digits; `None` in the stripped dialect, where the intended number of digits is unknown.
     pub lost_digits: Option<u64>,
-    /// Digits that the format does not have.
+    /// The number of digits that the format does not allow.
     pub invented_digits: u64,
 }
 
 impl SampleCounts {
-    /// Nothing, in a dialect.
+    /// Empty counts for a dialect.
     pub fn new(dialect: Encoding) -> Self {
-        // Only where each number has all its digits can a text show that some are missing.
+        // A text can show missing digits only if every number must have all its digits.
         let shown = (dialect.is_fixed()).then_some(0);
         SampleCounts {
             samples: 0,
@@ -88,7 +88,7 @@ impl SampleCounts {
         }
     }
 
-    /// Counts a sample.
+    /// Counts one sample.
     pub fn add(&mut self, judged: &TextVerdict, has_prompt: bool) {
         self.samples += 1;
         self.without_prompt += u64::from(!has_prompt);
@@ -114,7 +114,7 @@ impl SampleCounts {
         self.junk_blocks_strict_by_3dmolgen += u64::from(block.junk_by_3dmolgen);
         self.invented_blocks += u64::from(block.invented);
         self.invented_digits += u64::from(block.invented_digits);
-        // Generation may know of a block that it was cut where the text alone shows nothing, so the count can begin here.
+        // Generation may know that a block was cut even if the text does not show it, so the count can start here.
         if let Some(truncated) = block.truncated {
             *self.truncated_blocks.get_or_insert(0) += u64::from(truncated);
         }
@@ -123,7 +123,7 @@ impl SampleCounts {
         }
     }
 
-    /// Adds what others counted, in the same dialect.
+    /// Adds other counts of the same dialect.
     pub fn merge(&mut self, other: &SampleCounts) {
         self.samples += other.samples;
         self.passed += other.passed;
@@ -139,7 +139,7 @@ impl SampleCounts {
         self.junk_blocks_strict += other.junk_blocks_strict;
         self.junk_blocks_letters += other.junk_blocks_letters;
         self.junk_blocks_strict_by_3dmolgen += other.junk_blocks_strict_by_3dmolgen;
-        // Unknown in one part is unknown in the whole: a sum over what is known would pass for the count of all.
+        // If a count is unknown in one part, it is unknown in the sum: a partial sum would look like a complete one.
         self.truncated_blocks = self.truncated_blocks.zip(other.truncated_blocks).map(|(a, b)| a + b);
         self.invented_blocks += other.invented_blocks;
         self.lost_digits = self.lost_digits.zip(other.lost_digits).map(|(a, b)| a + b);
@@ -147,19 +147,19 @@ impl SampleCounts {
     }
 }
 
-/// How many blocks have which drift, F - T.
+/// The number of blocks for each drift, F - T.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct DriftHistogram(pub BTreeMap<i64, u64>);
 
 impl DriftHistogram {
-    /// Blocks counted.
+    /// The number of counted blocks.
     pub fn blocks(&self) -> u64 {
         self.0.values().sum()
     }
 
-    /// Counts the blocks of an answer that `counts` picks by number: T in the answer, F in `template`, the same answer with
-    /// placeholders in its blocks.
+    /// Counts the blocks of an answer whose index `counts` accepts. T comes from the answer, F from `template`, the same answer
+    /// with placeholders in its blocks.
     ///
     /// # Errors
     /// If the tokenizer cannot encode the text.
@@ -172,7 +172,7 @@ impl DriftHistogram {
     ) -> Result<()> {
         let real = tokenizer.in_slots(&tagged(answer), encoding)?.ends;
         let forced = tokenizer.in_slots(&tagged(template), encoding)?.ends;
-        // Where placeholders change how many blocks there are, none has a partner to be measured by.
+        // If placeholders change the number of blocks, blocks cannot be paired, and none is counted.
         if real.len() == forced.len() {
             for (_, (t, f)) in real.iter().zip(&forced).enumerate().filter(|(block, _)| counts(*block)) {
                 *self.0.entry(f.len() as i64 - t.len() as i64).or_default() += 1;
@@ -181,7 +181,7 @@ impl DriftHistogram {
         Ok(())
     }
 
-    /// Adds what another counted.
+    /// Adds another histogram.
     pub fn merge(&mut self, other: &DriftHistogram) {
         for (drift, blocks) in &other.0 {
             *self.0.entry(*drift).or_default() += blocks;

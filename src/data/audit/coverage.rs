@@ -1,8 +1,8 @@
-//! Coverage and matching over molecules, as tables of conformer generators print them.
+//! Coverage and matching over molecules, as reported in papers on conformer generators.
 //!
 //! O. Ganea et al., GeoMol, NeurIPS 2021; B. Jing et al., Torsional Diffusion, NeurIPS 2022; Y. Wang et al., Molecular Conformer
-//! Fields, ICML 2024; M. Hassan et al., ET-Flow, NeurIPS 2024. All of them print the mean and the median over molecules. In their
-//! script (`evaluate_confs.py`) a molecule without conformers counts 0 in COV-R and COV-P and is left out of MAT-R and MAT-P.
+//! Fields, ICML 2024; M. Hassan et al., ET-Flow, NeurIPS 2024. All report the mean and the median over molecules. In their script
+//! (`evaluate_confs.py`), a molecule without conformers counts as 0 in COV-R and COV-P and is left out of MAT-R and MAT-P.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,27 +13,27 @@ use crate::stats::interval::Interval;
 /// The seed of bootstrap intervals.
 const SEED: u64 = 0;
 
-/// Thresholds of the sweep, in hundredths of an Å: from 0.05 to 3.
+/// The thresholds of the sweep, as multiples of [`SWEEP_STEP`]: from 0.05 to 3 Å.
 const SWEEP: std::ops::RangeInclusive<u32> = 1..=60;
 
-/// Between two thresholds of the sweep, in hundredths of an Å.
+/// The step between two thresholds of the sweep, in hundredths of an Å.
 const SWEEP_STEP: u32 = 5;
 
-/// What the usable conformers of one molecule are beside its references.
+/// The comparison of one molecule's usable conformers with its references.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Deviations {
-    /// How many references there are.
+    /// The number of references.
     pub references: usize,
-    /// By usable conformer, its mean bond-length error, in Å; none without bonds.
+    /// By usable conformer, its mean bond-length error, in Å; `None` without bonds.
     pub bond_errors: Vec<Option<f64>>,
-    /// `[conformer][reference]`, in Å.
+    /// RMSDs `[conformer][reference]`, in Å.
     pub rmsd: Vec<Vec<f64>>,
-    /// By conformer, how many of its deviations are upper bounds, since its molecule has too much symmetry.
+    /// By conformer, how many of its RMSDs are upper bounds, because the molecule has too much symmetry.
     pub upper_bounds: Vec<u64>,
 }
 
 impl Deviations {
-    /// Coverage at a threshold in Å; none without references.
+    /// Coverage at a threshold in Å; `None` without references.
     pub fn coverage(&self, threshold_angstrom: f64) -> Option<Coverage> {
         coverage(&self.rmsd, self.references, threshold_angstrom)
     }
@@ -44,19 +44,19 @@ impl Deviations {
         (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
     }
 
-    /// By conformer, the least deviation from a reference, in Å.
+    /// The least RMSD of a conformer from any reference, in Å.
     pub fn nearest(&self, conformer: usize) -> Option<f64> {
         self.rmsd.get(conformer)?.iter().copied().min_by(f64::total_cmp)
     }
 
-    /// Adds those of further conformers of the same molecule.
+    /// Appends the results of further conformers of the same molecule.
     pub fn append(&mut self, other: Deviations) {
         self.bond_errors.extend(other.bond_errors);
         self.rmsd.extend(other.rmsd);
         self.upper_bounds.extend(other.upper_bounds);
     }
 
-    /// Those of some conformers.
+    /// The results of a selection of conformers.
     #[must_use]
     pub fn of(&self, conformers: &[usize]) -> Self {
         Deviations {
@@ -69,7 +69,7 @@ impl Deviations {
 }
 
 impl Topology {
-    /// What conformers are beside others; `None` if the numbers of atoms differ.
+    /// Compares conformers with references; `None` if the numbers of atoms differ.
     pub fn compare(&self, generated: &[Conformation], references: &[Conformation]) -> Option<Deviations> {
         let least = self.deviations(generated, references)?;
         let rmsd = least.iter().map(|row| row.iter().map(|least| least.rmsd).collect()).collect();
@@ -80,22 +80,22 @@ impl Topology {
     }
 }
 
-/// What becomes of molecules that have references and no usable conformer.
+/// The treatment of molecules that have references but no usable conformer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Missing {
-    /// They count 0 in COV-R and COV-P, as in the script of the field.
+    /// They count as 0 in COV-R and COV-P, as in the usual script.
     #[default]
     Zero,
-    /// They are left out of all figures, as 3DMolGen's `run_eval` leaves them out.
+    /// They are left out of all figures, as in 3DMolGen's `run_eval`.
     LeaveOut,
 }
 
 impl Missing {
-    /// Both.
+    /// Both treatments.
     pub const ALL: [Missing; 2] = [Missing::Zero, Missing::LeaveOut];
 
-    /// As the command line and reports have it.
+    /// Its name on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Missing::Zero => "zero",
@@ -103,7 +103,7 @@ impl Missing {
         }
     }
 
-    /// The molecules that count.
+    /// The molecules that are counted.
     pub fn counted<'d>(self, molecules: impl IntoIterator<Item = &'d Deviations>) -> Vec<&'d Deviations> {
         molecules.into_iter().filter(|one| self == Missing::Zero || !one.rmsd.is_empty()).collect()
     }
@@ -116,13 +116,13 @@ pub struct MeanMedian {
     pub mean: f64,
     /// The median.
     pub median: f64,
-    /// The 95 % interval of the mean, by bootstrap over molecules; not computed for a sweep.
+    /// The 95 % interval of the mean, by bootstrap over molecules. Not computed for the sweep.
     #[serde(default)]
     pub interval: Option<Interval>,
 }
 
 impl MeanMedian {
-    /// Of values, one a molecule; none without values.
+    /// The mean and median of values, one for each molecule; `None` without values.
     pub fn from_values(values: &[f64]) -> Option<Self> {
         let mean = Mean::from_values(values, SEED)?;
         Some(MeanMedian { interval: mean.interval, ..MeanMedian::plain(values)? })
@@ -131,7 +131,7 @@ impl MeanMedian {
     fn plain(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
-        // The two in the middle, which are one where the number is odd.
+        // The two middle values, which coincide if the number is odd.
         let upper = *sorted.get(sorted.len() / 2)?;
         let lower = sorted[(sorted.len() - 1) / 2];
         let mean = values.iter().sum::<f64>() / values.len() as f64;
@@ -144,16 +144,16 @@ impl MeanMedian {
 pub struct ThresholdCoverage {
     /// The threshold, in Å.
     pub angstrom: f64,
-    /// COV-R; a molecule without a usable conformer counts as 0.
+    /// COV-R. A molecule without a usable conformer counts as 0.
     pub cov_r: MeanMedian,
-    /// COV-P; likewise.
+    /// COV-P. A molecule without a usable conformer counts as 0.
     pub cov_p: MeanMedian,
 }
 
-/// The figures that tables of conformer generators print.
+/// The figures that papers on conformer generators report.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct CoverageReport {
-    /// Coverage at the thresholds asked for.
+    /// Coverage at the requested thresholds.
     #[serde(default)]
     pub thresholds: Vec<ThresholdCoverage>,
     /// MAT-R, in Å, over molecules with a usable conformer.
@@ -162,23 +162,23 @@ pub struct CoverageReport {
     /// MAT-P, in Å, over molecules with a usable conformer.
     #[serde(default)]
     pub mat_p: Option<MeanMedian>,
-    /// Coverage from 0.05 to 3 Å, without intervals.
+    /// Coverage at thresholds from 0.05 to 3 Å, without intervals.
     #[serde(default)]
     pub coverage_sweep: Vec<ThresholdCoverage>,
 }
 
 impl CoverageReport {
-    /// Over molecules with references, each with its usable conformers, which may be none.
+    /// The report over molecules with references. A molecule may have no usable conformers.
     pub fn from_molecules(molecules: &[&Deviations], thresholds_angstrom: &[f64]) -> Self {
         let at = |angstrom: f64, summary: fn(&[f64]) -> Option<MeanMedian>| {
             let found: Vec<Coverage> = molecules.iter().filter_map(|one| one.coverage(angstrom)).collect();
             let recall: Vec<f64> = found.iter().map(|one| one.cov_recall).collect();
-            // Without conformers it counts 0, as in the script of the field.
+            // A molecule without conformers counts as 0, as in the usual script.
             let precision: Vec<f64> = found.iter().map(|one| one.cov_precision.unwrap_or(0.0)).collect();
             Some(ThresholdCoverage { angstrom, cov_r: summary(&recall)?, cov_p: summary(&precision)? })
         };
         let matching = |figure: fn(&Coverage) -> Option<f64>| {
-            // It does not depend on the threshold.
+            // Matching does not depend on the threshold.
             let found = molecules.iter().filter_map(|one| figure(&one.coverage(0.0)?));
             MeanMedian::from_values(&found.collect::<Vec<f64>>())
         };

@@ -1,34 +1,34 @@
-//! Which dialect texts are in, by evidence that no logit processor makes.
+//! Determines the dialect of texts, from evidence that no logit processor can create.
 //!
-//! A position template cuts a block at its end: z loses digits, and what the model had left to say may come at the beginning of
-//! the next block (`34,1.2340,…`). A slot too many is filled at the end too. So evidence is
-//! - a block of three numbers, of which x and y, closed by the model's own commas, were written whole,
-//! - that nothing was cut off before: the first of its text, or behind a block whose z has as many decimals as either
-//!   dialect has.
+//! A position template cuts a block at its end: z loses digits, and the rest that the model wanted to write may appear at the
+//! beginning of the next block (`34,1.2340,…`). Surplus slots are filled at the end too. So a block is evidence if
+//! - it has three numbers, of which x and y, closed by the model's own commas, are complete, and
+//! - nothing was cut off before it: it is the first block of its text, or the z of the previous block has as many decimals as
+//!   either dialect allows.
 //!
-//! Of such blocks, one with a trailing zero at the fourth decimal of x or y is fixed, for the stripped dialect has no such
-//! number; one with fewer than four decimals there, and no trailing zero, is stripped, for the fixed dialect has no such number.
+//! Such a block is fixed if x or y has a trailing zero at the fourth decimal, because the stripped dialect has no such number. It
+//! is stripped if x or y has fewer than four decimals and no trailing zero, because the fixed dialect has no such number.
 
 use serde::{Deserialize, Serialize};
 
 use drift_core::encoding::decimal_text::NumberPrefix;
 use drift_core::encoding::{Encoding, TrailingZeros, scan_prefix};
 
-/// How many times more evidence one dialect needs than the other: a model of no great skill errs in a block now and then.
+/// The factor by which the evidence for one dialect must exceed the other: a weak model makes occasional mistakes.
 const MAJORITY: u64 = 4;
 
-/// Blocks that can be of one dialect alone.
+/// The number of blocks that are possible in only one dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DialectCounts {
-    /// Of the fixed dialect.
+    /// Blocks of the fixed dialect.
     pub fixed: u64,
-    /// Of the stripped dialect.
+    /// Blocks of the stripped dialect.
     pub stripped: u64,
 }
 
 impl DialectCounts {
-    /// What the blocks of one text say, in text order, without their brackets. `like` says how many decimals numbers have
-    /// and what separates them.
+    /// Counts the evidence in the blocks of one text, given without brackets in text order. `like` defines the number of decimals
+    /// and the separator.
     pub fn from_blocks<'t>(blocks: impl IntoIterator<Item = &'t str>, like: Encoding) -> Self {
         let mut evidence = DialectCounts::default();
         let mut uncut = true;
@@ -42,8 +42,8 @@ impl DialectCounts {
             if uncut && [x, y, z].iter().all(|part| part.is_number()) {
                 evidence.add([x, y], like.decimals());
             }
-            // A block that a template cut off pushes what is left into the next one; only behind a whole block is the next one's
-            // beginning its own.
+            // A block that a template cut off pushes its rest into the next block. Only after a complete block does the next one
+            // begin with its own text.
             uncut = z.is_number() && z.decimals == like.decimals();
         }
         evidence
@@ -57,12 +57,12 @@ impl DialectCounts {
         self.stripped += u64::from(stripped && !fixed);
     }
 
-    /// The sum of both.
+    /// The sum of both counts.
     pub fn join(self, other: DialectCounts) -> Self {
         DialectCounts { fixed: self.fixed + other.fixed, stripped: self.stripped + other.stripped }
     }
 
-    /// The dialect, of the decimals and separator of `like`; none where nothing tells, or both are told.
+    /// The dialect, with the decimals and separator of `like`; `None` if there is no evidence, or the evidence is mixed.
     pub fn dialect(self, like: Encoding) -> Option<Encoding> {
         let DialectCounts { fixed, stripped } = self;
         if fixed > 0 && fixed >= MAJORITY * stripped {

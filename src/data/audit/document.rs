@@ -1,4 +1,4 @@
-//! Files of generated text that are one JSON document: arrays, and 3DMolGen's smoke reports.
+//! Reads files of generated text that are one JSON document: arrays, and 3DMolGen's smoke reports.
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess};
 
@@ -6,7 +6,7 @@ use super::records::{FULL, Reader, SmokeHead};
 use super::rows::{Each, Named, Read, Reading};
 use drift_core::io::{Folded, JsonFold, JsonPart};
 
-/// Hands the entries of a list to a reader; whether it is a list.
+/// A fold that passes the entries of a list to a reader.
 pub(super) fn rows_of<'r>(
     reader: &'r mut Reader,
     list: &'static str,
@@ -19,7 +19,7 @@ pub(super) fn rows_of<'r>(
     })
 }
 
-/// Hands the entries of a smoke report to a reader, and gives what the report says of itself.
+/// Passes the entries of a smoke report to a reader, and returns the report's own figures.
 pub(super) struct Report<'r>(pub &'r mut Reader);
 
 impl<'de> JsonFold<'de> for Report<'_> {
@@ -57,7 +57,7 @@ impl<'de> JsonFold<'de> for Report<'_> {
     }
 }
 
-/// A list, or nothing: `null` is an empty one.
+/// Reads a list; its value says whether there is one. `null` counts as an empty list.
 struct List<F>(Each<F>);
 
 impl<'de, F: FnMut(Read) -> Result<(), &'static str>> JsonFold<'de> for List<F> {
@@ -72,7 +72,7 @@ impl<'de, F: FnMut(Read) -> Result<(), &'static str>> JsonFold<'de> for List<F> 
     }
 }
 
-/// The values of some fields of an object; of anything else, of nothing.
+/// Reads some fields of an object; the fields are empty for any other value.
 struct Fields<const N: usize>([&'static str; N]);
 
 impl<'de, const N: usize> DeserializeSeed<'de> for Fields<N> {

@@ -1,8 +1,8 @@
-//! Energies of texts by a program of the user's, and their strain.
+//! Energies of texts, computed by an external program of the user, and their strain.
 //!
-//! The strain of a text is its energy less that of the relaxed conformer, where the program says this, else less the least energy among the
-//! references of its molecule; a text with neither has none. Asked for are the texts whose chemistry is checked
-//! too ([`usable_points`]).
+//! The strain of a text is its energy minus that of the relaxed conformer, if the program returns it, otherwise minus the lowest
+//! energy among the references of its molecule. A text with neither has no strain. The program is asked for the same texts whose
+//! chemistry is checked ([`usable_points`]).
 
 use std::collections::BTreeMap;
 
@@ -24,20 +24,20 @@ use drift_core::text::skeleton;
 /// The schema of [`EnergyReport`].
 pub const ENERGY_SCHEMA: &str = "drift.energy/1";
 
-/// A text whose energy is asked for: it passes, and its chemistry is checked.
+/// A text whose energy is requested: it passes, and its chemistry is checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EnergyText {
-    /// Where it stands among the texts.
+    /// The position of the text in its file.
     pub record: String,
-    /// The logit processor, where one is named.
+    /// The logit processor, if the record names one.
     pub lp: Option<String>,
-    /// Whether it breaks no rule of chemistry.
+    /// Whether it breaks no chemistry rule.
     pub valid: bool,
-    /// What the program is given.
+    /// The input for the program.
     pub frame: EnergyFrame,
 }
 
-/// A text that passes, and what the program says of it.
+/// A text that passes, with the program's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AnsweredText {
     record: String,
@@ -48,7 +48,7 @@ pub struct AnsweredText {
 }
 
 impl AnsweredText {
-    /// Asks the program for the energies of texts; in their order.
+    /// Asks the program for the energies of texts. The results are in the same order.
     ///
     /// # Errors
     /// As [`Energies::of`].
@@ -66,86 +66,86 @@ impl AnsweredText {
     }
 }
 
-/// Energies in an audit or an evaluation.
+/// The energies in an audit or an evaluation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EnergyReport {
     /// [`ENERGY_SCHEMA`].
     pub schema: String,
-    /// The program.
+    /// The command of the program.
     pub command: String,
-    /// What its numbers were in; all figures are in kcal/mol.
+    /// The unit of the program's numbers. All figures are in kcal/mol.
     pub unit: crate::energy::EnergyUnit,
-    /// By file, and by logit processor where records name one.
+    /// By file, and by logit processor if records name one.
     pub files: Vec<EnergyFigures>,
-    /// Of all files.
+    /// The figures over all files.
     pub total: EnergyFigures,
-    /// Reference conformers that the program was asked for.
+    /// The number of reference conformers whose energy was requested.
     pub references: u64,
-    /// Those among them of which it knows the energy.
+    /// Of these, the number with an energy.
     pub references_with_energy: u64,
-    /// Of each text.
+    /// The results of each text.
     #[serde(skip)]
     pub texts: Vec<TextEnergy>,
 }
 
-/// Energies of the texts of a file or of a model, or of one logit processor of it.
+/// The energy figures of a file or a model, or of one of its logit processors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EnergyFigures {
-    /// The name of the file; of the model in an evaluation.
+    /// The name of the file, or of the model in an evaluation.
     pub file: String,
     /// The logit processor.
     pub lp: Option<String>,
-    /// Texts that the program was asked for.
+    /// The number of texts whose energy was requested.
     pub texts: u64,
-    /// Those of which it knows the energy.
+    /// Of these, the number with an energy.
     pub with_energy: u64,
-    /// Those at which it was ended, since it wrote nothing.
+    /// The number of texts at which the program was killed because it wrote nothing.
     pub timed_out: u64,
-    /// The strain of all that have one.
+    /// The strain over all texts that have one.
     pub strain: Option<StrainFigures>,
-    /// The strain of those among them that are valid.
+    /// The strain over the valid texts among them.
     pub strain_of_valid: Option<StrainFigures>,
 }
 
 /// Strain over texts, in kcal/mol.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct StrainFigures {
-    /// How many texts.
+    /// The number of texts.
     pub texts: u64,
     /// The mean.
     pub mean: f64,
     /// The median.
     pub median: f64,
-    /// What nine of ten are below.
+    /// The 90th percentile.
     pub percentile_90: f64,
 }
 
-/// The energy of a text: a line of the list.
+/// The energy of one text: a line of the list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TextEnergy {
-    /// The name of the file; of the model in an evaluation.
+    /// The name of the file, or of the model in an evaluation.
     pub file: String,
-    /// Where the text stands in it.
+    /// The position of the text in the file.
     pub record: String,
     /// The logit processor, where the record names one.
     pub lp: Option<String>,
-    /// Its molecule.
+    /// The SMILES of its molecule.
     pub smiles: String,
-    /// Whether it breaks no rule of chemistry.
+    /// Whether it breaks no chemistry rule.
     pub valid: bool,
-    /// In kcal/mol; none where the program knows none.
+    /// Its energy in kcal/mol; `None` if the program has no answer.
     pub energy: Option<f64>,
-    /// Of the relaxed conformer.
+    /// The energy of the relaxed conformer, in kcal/mol.
     pub relaxed: Option<f64>,
-    /// The least among the references of its molecule.
+    /// The lowest energy among the references of its molecule, in kcal/mol.
     pub reference: Option<f64>,
-    /// Its energy less that of the relaxed conformer, or else of the best reference.
+    /// Its energy minus that of the relaxed conformer, or otherwise of the best reference, in kcal/mol.
     pub strain: Option<f64>,
-    /// Whether the program was ended while it was at it.
+    /// Whether the program was killed while it worked on this text.
     pub timed_out: bool,
 }
 
-/// Asks for the energies of the texts of a file; none without a program.
+/// Requests the energies of the texts of a file; empty without a program.
 pub(super) fn of_file(
     plan: &AuditPlan,
     dialect: Encoding,
@@ -168,7 +168,7 @@ pub(super) fn of_file(
         let Ok(key) = skeleton::from_smiles(prompt) else { continue };
         let answer = split(&record.text).answer;
         let Some(points) = usable_points(answer, &judged, &key, dialect, plan.max_atoms) else { continue };
-        // The checker gives the elements, one for each point.
+        // The checker provides the elements, one for each point.
         let Some(checker) = checkers.of(&key).filter(|checker| checker.atoms() == points.len()) else {
             continue;
         };
@@ -180,10 +180,10 @@ pub(super) fn of_file(
     AnsweredText::ask(energies, texts, job)
 }
 
-/// What the texts of all files, or of all models, come to; `references` gives the reference conformers of a skeleton.
+/// The figures over the texts of all files, or of all models. `references` returns the reference conformers of a skeleton.
 ///
 /// # Errors
-/// As [`Energies::of`], which is asked for the energies of the references.
+/// As [`Energies::of`], which is also called for the references.
 pub fn energy_report<'r>(
     energies: &Energies,
     files: &[(&str, &[AnsweredText])],
@@ -220,7 +220,7 @@ pub fn energy_report<'r>(
     })
 }
 
-/// The least energies of references, by SMILES.
+/// The lowest energies of references, by SMILES.
 #[derive(Default)]
 struct Best {
     least: BTreeMap<String, f64>,
@@ -237,7 +237,7 @@ impl Best {
         job: &Job,
     ) -> Result<()> {
         let (mut frames, mut seen) = (Vec::new(), std::collections::BTreeSet::new());
-        // The references of a molecule are asked for once, however many texts it has.
+        // The references of a molecule are requested once, however many texts it has.
         for smiles in smiles.filter(|smiles| seen.insert(*smiles)) {
             let key = skeleton::from_smiles(smiles).ok();
             let Some(conformers) = key.and_then(|key| references(&key)) else { continue };
@@ -298,11 +298,11 @@ impl EnergyFigures {
 }
 
 impl StrainFigures {
-    /// Of strains, one a text; none without any.
+    /// The figures over strains, one for each text; `None` without strains.
     fn of(mut strains: Vec<f64>) -> Option<Self> {
         strains.sort_by(f64::total_cmp);
         let n = strains.len();
-        // The nearest rank: the least value that a share of all are not above.
+        // Nearest rank: the smallest value that at least this share of all values do not exceed.
         let rank = |share: f64| strains.get(((share * n as f64).ceil() as usize).saturating_sub(1)).copied();
         Some(StrainFigures {
             texts: n as u64,

@@ -1,4 +1,4 @@
-//! Geometry of generated conformers beside reference conformers of the same molecule, atom by atom in SMILES order.
+//! Compares the geometry of generated conformers with reference conformers of the same molecule. Atoms are in SMILES order.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -8,13 +8,13 @@ use drift_core::chem::symmetry::Symmetries;
 use drift_core::chem::{AtomLimit, Molecule, SmilesError};
 use drift_core::text::skeleton::smiles;
 
-/// The threshold of coverage that the users report, in Å.
+/// The coverage threshold that the users report, in Å.
 pub const COVERAGE_THRESHOLD_ANGSTROM: f64 = 0.75;
 
-/// One conformer, in Å.
+/// The positions of one conformer's atoms, in Å.
 pub type Conformation = Vec<[f64; 3]>;
 
-/// What has to be known of a molecule to compare its conformers.
+/// The precomputed data of a molecule for comparing its conformers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
     bonds: Vec<[usize; 2]>,
@@ -26,13 +26,13 @@ impl Topology {
     /// The molecule of a skeleton, [`drift_core::text::skeleton`].
     ///
     /// # Errors
-    /// If its SMILES is none, or none that RDKit would take.
+    /// If its text is not a SMILES, or RDKit would refuse it.
     pub fn new(skeleton: &str) -> Result<Self, SmilesError> {
         Ok(Topology::of(&Molecule::of_smiles(&smiles(skeleton))?))
     }
 
-    /// The molecule of a skeleton without hydrogens that a count says as well: atoms are those that
-    /// [`MolecularIdentity::kept`](drift_core::chem::MolecularIdentity::kept) names.
+    /// The molecule of a skeleton without the hydrogen atoms that a count can replace. Its atoms are those of
+    /// [`MolecularIdentity::kept`](drift_core::chem::MolecularIdentity::kept).
     ///
     /// # Errors
     /// As [`Topology::new`].
@@ -46,28 +46,28 @@ impl Topology {
         Topology { bonds: molecule.pairs(), atoms, superposition }
     }
 
-    /// How many heavy atoms.
+    /// The number of atoms.
     pub fn atoms(&self) -> usize {
         self.atoms
     }
 
-    /// How many orders of atoms are the same molecule, or the most that fits.
+    /// The number of symmetric atom orders; saturates.
     pub fn symmetries(&self) -> u64 {
         self.superposition.orders()
     }
 
-    /// Whether all of them are known; else every deviation may be an upper bound.
+    /// Whether all symmetric orders are known. If not, every RMSD may be an upper bound.
     pub fn is_exhaustive(&self) -> bool {
         self.superposition.is_exhaustive()
     }
 
-    /// The mean over bonds of `|d - mean of d over the references|`, in Å; `None` without bonds or references, or if the
-    /// numbers of atoms differ.
+    /// The mean over bonds of `|d - mean of d over the references|`, in Å; `None` without bonds or references, or if the numbers of
+    /// atoms differ.
     pub fn bond_length_error(&self, generated: &[[f64; 3]], references: &[Conformation]) -> Option<f64> {
         self.off_lengths(generated, &self.mean_lengths(references)?)
     }
 
-    /// [`Topology::bond_length_error`] of each of several conformers, in Å; the means of the references are taken once.
+    /// [`Topology::bond_length_error`] for several conformers, in Å. The means over the references are computed once.
     pub fn bond_length_errors(
         &self,
         generated: &[Conformation],
@@ -77,7 +77,7 @@ impl Topology {
         generated.iter().map(|one| self.off_lengths(one, means.as_ref()?)).collect()
     }
 
-    /// The mean length of each bond; none without bonds or references.
+    /// The mean length of each bond, in Å; `None` without bonds or references.
     fn mean_lengths(&self, references: &[Conformation]) -> Option<Vec<f64>> {
         let sizes_agree = references.iter().all(|reference| reference.len() == self.atoms);
         if self.bonds.is_empty() || references.is_empty() || !sizes_agree {
@@ -99,19 +99,19 @@ impl Topology {
         Some(errors.sum::<f64>() / self.bonds.len() as f64)
     }
 
-    /// The least deviation of two conformers after alignment, over symmetric orders of atoms, in Å: RDKit's `GetBestRMS`.
-    /// `None` if the numbers of atoms differ.
+    /// The least RMSD of two conformers after alignment, over symmetric atom orders, in Å: RDKit's `GetBestRMS`. `None` if the
+    /// numbers of atoms differ.
     pub fn rmsd(&self, a: &[[f64; 3]], b: &[[f64; 3]]) -> Option<f64> {
         self.least_rmsd(a, b).map(|least| least.rmsd)
     }
 
-    /// [`Topology::rmsd`], and whether no order of atoms has less.
+    /// [`Topology::rmsd`], and whether it is proved to be the least.
     pub fn least_rmsd(&self, a: &[[f64; 3]], b: &[[f64; 3]]) -> Option<LeastRmsd> {
         let fits = a.len() == self.atoms && b.len() == self.atoms;
         fits.then(|| self.superposition.rmsd(&Centred::new(a), &Centred::new(b)))
     }
 
-    /// Deviations of all pairs, `[generated][references]`, in Å; `None` if the numbers of atoms differ.
+    /// The RMSDs of all pairs, `[generated][references]`, in Å; `None` if the numbers of atoms differ.
     pub fn deviations(
         &self,
         generated: &[Conformation],
@@ -126,33 +126,33 @@ impl Topology {
         Some(generated.par_iter().map(row).collect())
     }
 
-    /// The same of two that are centred and have as many atoms as the molecule.
+    /// The least RMSD of two centred conformers, which must have as many atoms as the molecule.
     pub(super) fn centred_rmsd(&self, a: &Centred, b: &Centred) -> LeastRmsd {
         self.superposition.rmsd(a, b)
     }
 
-    /// Atoms that some order puts in one another's places, together; those that stay are left out.
+    /// The orbits of atoms that symmetric orders exchange; fixed atoms are left out.
     pub(super) fn orbits(&self) -> Vec<Vec<usize>> {
         self.superposition.orbits()
     }
 }
 
-/// How well the generated conformers of one molecule cover its references and the other way round.
+/// How well the generated conformers of one molecule cover its references, and the reverse.
 ///
 /// G. Simm and J. M. Hernández-Lobato, ICML 2020; precision as in O. Ganea et al., NeurIPS 2021.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Coverage {
-    /// COV-R: share of references with a generated conformer within the threshold.
+    /// COV-R: the share of references with a generated conformer within the threshold.
     pub cov_recall: f64,
-    /// MAT-R: mean over references of the least deviation, in Å; none without generated conformers.
+    /// MAT-R: the mean over references of the least RMSD, in Å; `None` without generated conformers.
     pub mat_recall_angstrom: Option<f64>,
-    /// COV-P: share of generated conformers with a reference within the threshold; none without generated conformers.
+    /// COV-P: the share of generated conformers with a reference within the threshold; `None` without generated conformers.
     pub cov_precision: Option<f64>,
-    /// MAT-P: mean over generated conformers of the least deviation, in Å; none without generated conformers.
+    /// MAT-P: the mean over generated conformers of the least RMSD, in Å; `None` without generated conformers.
     pub mat_precision_angstrom: Option<f64>,
 }
 
-/// Coverage from deviations `[generated][references]`; `None` without references.
+/// The coverage from RMSDs `[generated][references]`; `None` without references.
 pub fn coverage(deviations: &[Vec<f64>], references: usize, threshold_angstrom: f64) -> Option<Coverage> {
     if references == 0 {
         return None;

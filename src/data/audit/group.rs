@@ -1,4 +1,4 @@
-//! The samples of one row of an audit: what is counted, and the conformers that can be compared.
+//! The samples behind one row of an audit: their counts, and the conformers that can be compared.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,58 +17,58 @@ use drift_core::chem::AtomLimit;
 use drift_core::encoding::Encoding;
 use drift_core::text::skeleton;
 
-/// The samples of one file, or of one logit processor in it.
+/// The report on one file, or on one logit processor in it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FileReport {
     /// The file's name.
     pub file: String,
-    /// The logit processor, where records name one.
+    /// The logit processor, if records name one.
     pub lp: Option<String>,
-    /// What was found.
+    /// The counts.
     #[serde(flatten)]
     pub counts: SampleCounts,
-    /// The interval of the share that passed, Wilson's at 95 %.
+    /// The interval of the share of texts that passed: Wilson's, at 95 %.
     pub pass_interval: Option<Interval>,
-    /// Blocks by drift, F - T; none without a tokenizer.
+    /// The number of blocks by drift, F - T; `None` without a tokenizer.
     pub drift: Option<DriftHistogram>,
-    /// Geometry beside the references; none without references.
+    /// The geometry compared with the references; `None` without references.
     pub geometry: Option<GeometryReport>,
-    /// Coverage and matching beside the references at every threshold; none without references.
+    /// Coverage and matching at every threshold; `None` without references.
     pub coverage: Option<CoverageReport>,
-    /// The chemistry of the texts that pass; none without prompts.
+    /// The chemistry of the texts that pass; `None` without prompts.
     pub chemistry: Option<ChemistryReport>,
 }
 
-/// What was found in the samples of one row of the report.
+/// The results for the samples of one row of the report.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Group {
     dialect: Encoding,
     lp: Option<String>,
     pub counts: SampleCounts,
     pub drift: Option<DriftHistogram>,
-    /// Conformers that can be compared, by skeleton of the prompt; empty lists for prompts without.
+    /// Conformers that can be compared, by skeleton of the prompt. A prompt without any has an empty list.
     pub generated: BTreeMap<Box<str>, Vec<Conformation>>,
-    /// The skeletons of prompts whose conformers are compared under another one, and which.
+    /// The skeletons of prompts whose conformers are compared under another skeleton, with that skeleton.
     #[serde(default)]
     pub pools: BTreeMap<Box<str>, Box<str>>,
-    /// By skeleton of the prompt.
+    /// By skeleton of the prompt, its chemistry.
     chemistry: BTreeMap<Box<str>, MoleculeChemistry>,
 }
 
-/// A text, beside its prompt.
+/// A text with its prompt.
 #[derive(Clone, Copy)]
 pub(super) struct PromptedText<'r> {
     pub prompt: &'r str,
-    /// The SMILES that it is compared under, if that is another one.
+    /// The SMILES that it is compared under, if it differs from the prompt.
     pub pool: Option<&'r str>,
     pub answer: &'r str,
     pub judged: &'r TextVerdict,
     pub max_atoms: AtomLimit,
-    /// Whether texts that pass by the rules of 3DMolGen alone are compared too.
+    /// Whether texts that pass only by the rules of 3DMolGen are compared too.
     pub as_3dmolgen: bool,
 }
 
-/// Where a text is compared.
+/// The molecule under which a text is compared.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Compared {
     /// The skeleton that it is compared under.
@@ -77,7 +77,7 @@ pub(super) struct Compared {
     pub is_usable: bool,
 }
 
-/// What checks the conformers of a molecule, by skeleton; none of a molecule that is too large.
+/// Cached chemistry checkers, by skeleton; `None` for a molecule that is too large.
 #[derive(Default)]
 pub(super) struct Checkers(HashMap<String, Option<Chemistry>>);
 
@@ -104,8 +104,8 @@ impl Group {
         }
     }
 
-    /// Checks the conformer of a sample that passes, and keeps it if it is to be compared: what was found, and where it is
-    /// compared.
+    /// Checks the conformer of a sample that passes, and keeps it if it is to be compared. Returns the findings, and the molecule
+    /// under which it is compared.
     pub(super) fn take_conformer(
         &mut self,
         checkers: &mut Checkers,
@@ -154,7 +154,7 @@ impl Group {
         }
     }
 
-    /// What it comes to, of a file of this name, and with what its conformers are beside the references.
+    /// The report row of this group. `measured` has the comparisons of its conformers with the references.
     pub(super) fn report(&self, file: &str, measured: Option<&Measured>, plan: &AuditPlan) -> FileReport {
         let counted = measured.map(|measured| plan.missing.counted(measured.values()));
         let geometry = counted.as_ref().map(|counted| {

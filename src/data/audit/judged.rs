@@ -1,4 +1,4 @@
-//! Files of generated text, judged: what is left of them once their texts are forgotten.
+//! Judges files of generated text, and keeps only the results.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -21,60 +21,60 @@ use drift_core::job::{InputHash, Job, Unit};
 use drift_core::text::CONFORMER_OPEN;
 use drift_core::text::skeleton::fill;
 
-/// Samples that one task judges.
+/// The number of samples in one parallel task.
 const CHUNK: usize = 256;
 
-/// What came of a file.
+/// The results for a file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct JudgedFile {
-    /// Name, size and hash.
+    /// The name, size and hash of the file.
     pub input: InputHash,
-    /// By logit processor.
+    /// The results by logit processor.
     pub groups: Vec<Group>,
-    /// The first faults of each kind.
+    /// The first faulty blocks of each kind.
     pub examples: Vec<FaultyBlock>,
-    /// What a smoke report says of itself.
+    /// The figures that a smoke report states.
     pub head: Option<SmokeHead>,
-    /// Its first texts of each molecule, and the number of further ones.
+    /// The counts over the first text of each molecule, and the number of further texts.
     pub listed: (SampleCounts, u64),
-    /// Why shares over all of its texts mislead, if they do.
+    /// Why shares over all texts of the file mislead, if they do.
     pub bias: Option<String>,
-    /// Texts that pass, with their energies; none without a program that computes some.
+    /// The texts that pass, with their energies; empty without an energy program.
     #[serde(default)]
     pub energies: Vec<AnsweredText>,
-    /// Each of its texts, where these are kept.
+    /// The results for each text, if the plan keeps them.
     #[serde(default)]
     pub texts: Vec<JudgedText>,
-    /// Distinct prompts, in order.
+    /// The distinct prompts, in order.
     pub prompts: Vec<String>,
-    /// Records that could not be judged.
+    /// The number of records that could not be judged.
     pub skipped: u64,
-    /// The first of them.
+    /// The first of these records.
     pub skipped_records: Vec<Skipped>,
 }
 
-/// What was found of one text.
+/// The results for one text.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct JudgedText {
-    /// Where it stands in its file.
+    /// The position of the text in its file.
     pub record: String,
-    /// What the file calls it.
+    /// The id of the text in the file.
     pub id: Option<String>,
     /// The SMILES of its prompt.
     pub smiles: Option<String>,
-    /// Which of its molecule's texts it is, where the file says so.
+    /// The index of the text among those of its molecule, if the file states it.
     pub generation: Option<u64>,
-    /// Its place among the conformers of its text.
+    /// The index among the conformers of the record's text.
     pub place: usize,
     pub lp: Option<String>,
-    /// Where it is compared; none of a text without a prompt.
+    /// The molecule under which it is compared; `None` for a text without a prompt.
     pub compared: Option<Compared>,
-    /// The SMILES that it is compared under, if that is another one.
+    /// The SMILES that it is compared under, if it differs from the prompt.
     pub pool: Option<String>,
     pub verdict: ConformerVerdict,
 }
 
-/// Judges texts, and forgets them.
+/// Judges texts, and drops the texts themselves.
 ///
 /// # Errors
 /// If the tokenizer cannot encode a text, or the job was cancelled.
@@ -103,7 +103,7 @@ fn judge_file(plan: &AuditPlan, dialect: Encoding, file: FileRecords, job: &Job)
             Ok(part)
         })
         .collect::<Result<_>>()?;
-    // Parts are merged in the order of the file, so that chunks and threads change nothing.
+    // Parts are merged in file order, so chunks and threads do not change the result.
     let mut groups: BTreeMap<Option<String>, Group> = BTreeMap::new();
     let (mut listed, mut examples) = ((SampleCounts::new(dialect), 0), Vec::new());
     for part in &parts {
@@ -136,10 +136,10 @@ fn judge_file(plan: &AuditPlan, dialect: Encoding, file: FileRecords, job: &Job)
     })
 }
 
-/// What was found in a part of a file, by logit processor.
+/// The results for a part of a file, by logit processor.
 struct Part {
     by_lp: BTreeMap<Option<String>, Group>,
-    /// As of [`JudgedFile`].
+    /// As in [`JudgedFile`].
     listed: (SampleCounts, u64),
     examples: Vec<FaultyBlock>,
     texts: Vec<JudgedText>,
@@ -152,7 +152,7 @@ fn judge_records(plan: &AuditPlan, dialect: Encoding, file: &str, records: &[Rec
     for record in records {
         if plan.all_conformers && record.text.matches(CONFORMER_OPEN).count() > 1 {
             if record.listed.is_some() {
-                // What made the report counted texts, whatever conformers they hold.
+                // The program that wrote the report counted texts, whatever conformers they contain.
                 part.list(record, &judge(&sample(plan, dialect, record, &record.text)));
             }
             for (place, text) in conformers_in(&record.text).iter().enumerate() {
@@ -167,13 +167,13 @@ fn judge_records(plan: &AuditPlan, dialect: Encoding, file: &str, records: &[Rec
     Ok(part)
 }
 
-/// A record's text, or a conformer of it, to be judged.
+/// The text of a record, or one of its conformers, as a sample to judge.
 fn sample<'r>(plan: &AuditPlan, dialect: Encoding, record: &'r Record, text: &'r str) -> TextSample<'r> {
     let (prompt, max_atoms) = (record.prompt.as_deref(), plan.max_atoms);
     TextSample { prompt, answer: text, ended: true, dialect, max_atoms }
 }
 
-/// A conformer of a record's text.
+/// One conformer of a record's text.
 struct Piece<'r> {
     file: &'r str,
     record: &'r Record,
@@ -182,7 +182,7 @@ struct Piece<'r> {
 }
 
 impl Part {
-    /// Counts a text of a smoke report among the first ones of their molecules, or the further ones.
+    /// Counts a text of a smoke report either as the first of its molecule, or among the further texts.
     fn list(&mut self, record: &Record, judged: &TextVerdict) {
         match &record.listed {
             Some(listed) if listed.generation == 0 => self.listed.0.add(judged, record.prompt.is_some()),
@@ -246,7 +246,7 @@ impl Part {
         Ok(judged)
     }
 
-    /// Keeps faulty blocks of which there are few.
+    /// Keeps faulty blocks as examples, while there are few of their kind.
     fn keep_faults(
         &mut self,
         judged: &TextVerdict,

@@ -1,4 +1,4 @@
-//! Where in an answer something is wrong, and what its blocks say without that.
+//! Locates flaws in an answer, and reads its blocks without them.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use drift_core::encoding::decimal_text::NumberPrefix;
 use drift_core::encoding::decimal_text::truncate_decimal;
 use drift_core::encoding::{Encoding, Fixed, scan_prefix};
 
-/// What is wrong at a place.
+/// The kind of flaw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MarkKind {
-    /// What is no part of a number.
+    /// Text that does not belong to a number.
     Junk,
     /// A number that lacks decimals, or a block that lacks numbers.
     Lost,
@@ -23,15 +23,15 @@ pub enum MarkKind {
 pub struct Mark {
     /// What is wrong.
     pub flaw: MarkKind,
-    /// Where.
+    /// The position of the flaw, in bytes.
     pub range: Range<usize>,
 }
 
-/// The flaws of an answer's blocks, in text order; ranges may touch or hold each other.
+/// The flaws of an answer's blocks, in text order. Ranges may touch or contain each other.
 pub fn marks(answer: &str, dialect: Encoding) -> Vec<Mark> {
     let mut marks = Vec::new();
     if !dialect.is_decimal() {
-        // Numbers of one width are whole or junk.
+        // Fixed-width numbers are either complete or junk.
         let junk =
             |range: &Range<usize>| dialect.parse_numbers(answer[range.clone()].as_bytes(), false).is_err();
         let blocks = dialect.slot_ranges(answer).into_iter().filter(junk);
@@ -48,7 +48,7 @@ pub fn marks(answer: &str, dialect: Encoding) -> Vec<Mark> {
                 marks.push(Mark { flaw: MarkKind::Junk, range: at - between..end });
             } else {
                 let number = scan_prefix(led(text).as_bytes());
-                // What leads a number is junk by itself; where no number follows, all of the part is.
+                // Text before a number is junk by itself. If no number follows, the whole part is junk.
                 let start = if number.has_digits() { end - led(text).len() } else { at };
                 if start > at {
                     marks.push(Mark { flaw: MarkKind::Junk, range: at..start });
@@ -76,7 +76,7 @@ fn number_marks(part: &NumberPrefix, range: Range<usize>, dialect: Encoding, mar
     }
     let beyond = part.decimals.saturating_sub(dialect.decimals());
     let zeros = if dialect.is_stripped() { part.trailing_zeros } else { 0 };
-    // Both are counted from the end, so the longer holds the shorter.
+    // Both are counted from the end, so the longer one contains the shorter one.
     let invented = beyond.max(zeros);
     if invented > 0 {
         mark(MarkKind::Invented, end - invented..end);
@@ -86,8 +86,8 @@ fn number_marks(part: &NumberPrefix, range: Range<usize>, dialect: Encoding, mar
     }
 }
 
-/// What each block says without junk, cut to the dialect's decimals, in units of the last; none for a block that lacks a
-/// number.
+/// The values of each block without junk, truncated to the dialect's decimals, in units of the last one; `None` for a block that
+/// lacks a number.
 pub fn readable(answer: &str, dialect: Encoding) -> Vec<Option<[Fixed; 3]>> {
     if !dialect.is_decimal() {
         let values = |range: Range<usize>| dialect.parse_numbers(answer[range].as_bytes(), false).ok();

@@ -1,15 +1,15 @@
-//! Judging generated text: junk, lost digits, validity, geometry. Pure functions of strings and coordinates; only
-//! [`read`] opens files.
+//! Judges generated text: junk, lost digits, validity, geometry. These are pure functions of strings and coordinates; only [`read`]
+//! opens files.
 //!
-//! - [`judge_block`] judges what stands between `<` and `>`, [`judge`] a whole answer against its prompt,
-//!   [`judge_as_3dmolgen`] the same by the users' own rules; [`SampleCounts`] sums all over samples, [`DriftHistogram`] drift.
-//! - [`DialectCounts`] tells the dialects apart.
-//! - [`marks`] shows where in an answer something is wrong, [`readable`] what its blocks say without that.
-//! - [`geometry`] compares conformers of one molecule: bond lengths, deviation after alignment, coverage;
-//!   [`References`] does so over molecules.
+//! - [`judge_block`] judges the text between `<` and `>`, [`judge`] a whole answer against its prompt, and [`judge_as_3dmolgen`]
+//!   does so by the users' own rules. [`SampleCounts`] sums results over samples, [`DriftHistogram`] sums drift.
+//! - [`DialectCounts`] distinguishes the dialects.
+//! - [`marks`] locates the flaws of an answer, [`readable`] reads its blocks without them.
+//! - [`geometry`] compares conformers of one molecule: bond lengths, RMSD after alignment, coverage. [`References`] does so over
+//!   molecules.
 //! - [`chemistry`] checks stereo, clashes, bonds, angles and planes of a conformer.
 //! - [`Judge`] does all of this in memory, text by text.
-//! - [`read`] knows the files that generated text comes in, [`audit`](run::audit) is the way through.
+//! - [`read`] reads files of generated text, [`audit`](run::audit) runs a whole audit.
 
 pub mod align;
 mod block;

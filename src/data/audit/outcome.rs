@@ -1,22 +1,22 @@
-//! What became of a generated text.
+//! The outcome of a generated text.
 
 use serde::{Deserialize, Serialize};
 
-/// What became of a sample: the first of these that holds, in this order.
+/// The outcome of a sample: the first of these that applies, in this order.
 ///
-/// 3DMolGen's own validation has the same four, but looks for another molecule before it looks at blocks; see
+/// 3DMolGen's own validation has the same four outcomes, but checks for another molecule before it checks the blocks; see
 /// [`super::judge_as_3dmolgen`] and `docs/audit.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     #[default]
-    /// The text did not end, or has nothing between its conformer tags, or no such tags.
+    /// The text did not end, has nothing between its conformer tags, or has no such tags.
     NoEos,
-    /// An atom without a block or a block without an atom, a block that is not exactly three numbers, a bracket that is left
-    /// over, or a character that has no place between atoms.
+    /// An atom without a block, a block without an atom, a block that is not exactly three numbers, an unmatched bracket, or a
+    /// character that may not occur between atoms.
     ParseFailure,
-    /// Another molecular graph than the prompt's, or none that RDKit would take; stereo and isotopes are ignored.
+    /// A different molecular graph than the prompt's, or one that RDKit would refuse. Stereo and isotopes are ignored.
     GraphMismatch,
-    /// The prompt's molecule, with three numbers behind every atom. Passes 3DMolGen's validation too.
+    /// The prompt's molecule, with numbers behind every atom. It passes 3DMolGen's validation too.
     Pass,
 }

@@ -1,4 +1,4 @@
-//! What is to be judged, and how.
+//! The plan of an audit.
 
 use std::path::PathBuf;
 
@@ -8,42 +8,42 @@ use drift_core::chem::AtomLimit;
 use drift_core::encoding::Encoding;
 use drift_core::tokenizer::Tokenizer;
 
-/// What to judge.
+/// The inputs and settings of an audit.
 pub struct AuditPlan {
     /// Files of generated text.
     pub files: Vec<PathBuf>,
-    /// How numbers should be written; told from the recipe, the texts or the references if not given.
+    /// The encoding of the texts; if not given, it is determined from the recipe, the texts or the references.
     pub dialect: Option<Encoding>,
-    /// The dialect that the model was trained on, where its recipe says so.
+    /// The encoding that the model was trained on, if its recipe states it.
     pub recipe: Option<Encoding>,
-    /// Decimals and separator where the dialect is told from texts.
+    /// The decimals and separator for determining the dialect from texts.
     pub like: Encoding,
-    /// For drift.
+    /// The tokenizer for counting drift.
     pub tokenizer: Option<Tokenizer>,
-    /// What drift is counted against, without brackets.
+    /// The placeholder against which drift is counted, without brackets.
     pub placeholder: String,
-    /// Reference conformers, for geometry: files and folders, as `drift mine` takes them; none without.
+    /// Files and folders of reference conformers, for geometry, in the formats of `drift mine`; may be empty.
     pub references: Vec<PathBuf>,
-    /// What computes energies; none if nothing does.
+    /// The program that computes energies, if any.
     pub energy: Option<Energies>,
-    /// Of coverage, in Å.
+    /// The thresholds of coverage, in Å.
     pub thresholds: Vec<f64>,
-    /// Whether texts that pass by the rules of 3DMolGen alone are compared with references too, read by these rules.
+    /// Whether texts that pass only by the rules of 3DMolGen are compared with references too, read by these rules.
     pub as_3dmolgen: bool,
-    /// What becomes of molecules without a usable conformer.
+    /// The treatment of molecules without a usable conformer.
     pub missing: Missing,
-    /// Whether texts are compared under the SMILES that their records pool them under, with the references of all its isomers.
+    /// Whether texts are compared under the SMILES that their records name for pooling, with the references of all its isomers.
     pub pool: bool,
-    /// Whether all conformers of a text are judged; else the first.
+    /// Whether all conformers of a text are judged, or only the first.
     pub all_conformers: bool,
-    /// Whether what is found of each text is kept.
+    /// Whether the results for each text are kept.
     pub by_text: bool,
-    /// The largest molecule that is compared; a text of a larger one is another molecule than its prompt.
+    /// The size limit for molecules that are compared. A text of a larger one counts as another molecule than its prompt.
     pub max_atoms: AtomLimit,
 }
 
 impl AuditPlan {
-    /// Whether conformers are compared, with references or with one another.
+    /// Whether conformers are compared, with references or with each other.
     pub(super) fn keeps_conformers(&self) -> bool {
         self.by_text || !self.references.is_empty()
     }

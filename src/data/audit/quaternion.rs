@@ -1,7 +1,7 @@
-//! The largest overlap of two sets of points over rotations, and how sharp it is, from the inner products of their coordinates.
+//! The largest overlap of two sets of points over rotations, and its sharpness, from the inner products of their coordinates.
 //!
-//! The largest eigenvalue of Horn's 4×4 matrix is found as D. L. Theobald does (Acta Cryst. A 61 (2005) 478): by Newton's method on its
-//! characteristic polynomial, whose coefficients follow from the inner products, from above.
+//! The largest eigenvalue of Horn's 4×4 matrix is found by D. L. Theobald's method (Acta Cryst. A 61 (2005) 478): Newton's method
+//! from above on the characteristic polynomial, whose coefficients follow from the inner products.
 
 use super::align::{horn, of_quaternion, overlap, rotation};
 
@@ -15,15 +15,15 @@ pub(super) struct Turn {
     pub overlap: f64,
     /// R, as rows.
     pub rotation: Matrix,
-    /// Another rotation, by the angle θ away from R, has at most `overlap - 2 κ sin²(θ/2)`: κ, half the distance of the two largest
-    /// eigenvalues, or less.
+    /// For a rotation by an angle θ away from R, the sum is at most `overlap - 2 κ sin²(θ/2)`. This κ is at most half the gap
+    /// between the two largest eigenvalues.
     pub sharpness: f64,
 }
 
-/// Below this share of its cube the derivative says that the largest eigenvalue is nearly double, and Newton's method is not exact.
+/// If the derivative divided by the cube is below this, the largest eigenvalue is nearly double, and Newton's method is inaccurate.
 const DOUBLE: f64 = 1e-5;
 
-/// The largest sum over rotations.
+/// The largest sum over all rotations.
 pub(super) fn largest_overlap(s: &Matrix) -> f64 {
     newton(s).map_or_else(|| overlap(*s), |(largest, _)| largest)
 }
@@ -31,11 +31,12 @@ pub(super) fn largest_overlap(s: &Matrix) -> f64 {
 /// The largest sum, its rotation, and its sharpness.
 pub(super) fn turn(s: &Matrix) -> Turn {
     let found = newton(s).and_then(|(largest, slope)| {
-        // (λ₁-λ₂)(λ₁-λ₃)(λ₁-λ₄) is the slope, and the sum of the last two is 3 λ₁ + λ₂, since the trace is 0. What λ₂ is taken for is
-        // never below it, so that the gap is never too wide.
+        // (λ₁-λ₂)(λ₁-λ₃)(λ₁-λ₄) is the slope, and the product of the last two factors is at most the square of their mean, which
+        // follows from λ₁ and λ₂ because the trace is 0. The value used for λ₂ is never too small, so the gap is never
+        // overestimated.
         let half_sum = |second: f64| 1.5 * largest + 0.5 * second;
         let gap = |second: f64| slope / half_sum(second).powi(2);
-        // λ₂ is at most λ₁, which gives a gap; the gap gives a better bound of λ₂, and that a wider gap.
+        // λ₂ is at most λ₁, which gives a first gap. That gap gives a better bound on λ₂, which gives a wider gap.
         let first = gap(largest);
         let sharpness = 0.5 * gap(largest - first);
         Some(Turn { overlap: largest, rotation: of_eigenvalue(s, largest)?, sharpness })
@@ -43,15 +44,15 @@ pub(super) fn turn(s: &Matrix) -> Turn {
     found.unwrap_or_else(|| Turn { overlap: overlap(*s), rotation: rotation(*s), sharpness: 0.0 })
 }
 
-/// The largest eigenvalue and the slope of the characteristic polynomial there; none if it is nearly double.
+/// The largest eigenvalue, and the slope of the characteristic polynomial there; `None` if the eigenvalue is nearly double.
 fn newton(s: &Matrix) -> Option<(f64, f64)> {
     let [c0, c1, c2] = coefficients(s);
-    // The Frobenius norm times √3 is above the sum of singular values.
+    // √3 times the Frobenius norm is at least the sum of singular values.
     let mut x = (3.0 * squares(s)).sqrt();
     if x <= 0.0 {
         return None;
     }
-    // From above the steps only go down, to the largest root.
+    // Starting from above, the steps decrease monotonically to the largest root.
     for _ in 0..50 {
         let value = ((x * x + c2) * x + c1) * x + c0;
         let slope = (4.0 * x * x + 2.0 * c2) * x + c1;
@@ -71,11 +72,11 @@ fn squares(s: &Matrix) -> f64 {
     s.iter().flatten().map(|x| x * x).sum()
 }
 
-/// The coefficients of x⁰, x¹ and x² of the characteristic polynomial; that of x³ is 0. Those of x¹ and x⁰ are -8 |S| and the
-/// determinant of Horn's matrix.
+/// The coefficients of x⁰, x¹ and x² of the characteristic polynomial; that of x³ is 0. The coefficients of x¹ and x⁰ are -8 |S|
+/// and the determinant of Horn's matrix.
 fn coefficients(s: &Matrix) -> [f64; 3] {
     let squares = squares(s);
-    // |S|² summed over its 2×2 minors gives Σ σᵢ²σⱼ².
+    // The sum of the squared 2×2 minors is Σ σᵢ²σⱼ².
     let minor = |i: usize, j: usize, k: usize, l: usize| s[i][k] * s[j][l] - s[i][l] * s[j][k];
     let pairs = [(0, 1), (0, 2), (1, 2)];
     let minors: f64 =
@@ -85,7 +86,7 @@ fn coefficients(s: &Matrix) -> [f64; 3] {
     [squares * squares - 4.0 * minors, -8.0 * determinant, -2.0 * squares]
 }
 
-/// The rotation of an eigenvalue: its eigenvector is a column of the adjugate of `N - λ`.
+/// The rotation of an eigenvalue. Its eigenvector is a column of the adjugate of `N - λ`.
 fn of_eigenvalue(s: &Matrix, eigenvalue: f64) -> Option<Matrix> {
     let mut m = horn(*s);
     (0..4).for_each(|i| m[i][i] -= eigenvalue);
@@ -98,7 +99,7 @@ fn of_eigenvalue(s: &Matrix, eigenvalue: f64) -> Option<Matrix> {
             + at(0, 2) * (at(1, 0) * at(2, 1) - at(1, 1) * at(2, 0));
         if (row + column).is_multiple_of(2) { value } else { -value }
     };
-    // The adjugate is a multiple of qqᵀ; its largest diagonal entry shows the column that is furthest from 0.
+    // The adjugate is a multiple of qqᵀ. Its largest diagonal entry selects the column that is furthest from 0.
     let diagonal: [f64; 4] = std::array::from_fn(|at| minor(at, at).abs());
     let column = (0..4).max_by(|a, b| diagonal[*a].total_cmp(&diagonal[*b]))?;
     let q: [f64; 4] = std::array::from_fn(|row| minor(row, column));

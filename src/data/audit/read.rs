@@ -1,4 +1,4 @@
-//! Reading generated text: 3DMolGen's smoke reports, JSON Lines, plain text; each also gzipped. Known by content.
+//! Reads generated text: 3DMolGen's smoke reports, JSON Lines and plain text, each also gzipped. Formats are detected by content.
 //!
 //! | content | samples |
 //! | --- | --- |
@@ -8,12 +8,11 @@
 //! | lines that hold enriched text or its tags | each line |
 //!
 //! The text of an object is its `decoded_text`, `text`, `completion`, `generated_text`, `content`, `embedded_smiles` or
-//! `embedded_smiles_stripped`, the last two being what stands between the conformer tags; its prompt `prompt_smiles`, `smiles`
-//! or `canonical_smiles`, else what stands between the SMILES tags of its `prompt`, its `custom_id` or the text.
+//! `embedded_smiles_stripped`; the last two hold only the text between the conformer tags. Its prompt is `prompt_smiles`, `smiles`
+//! or `canonical_smiles`, or else the text between the SMILES tags of its `prompt`, its `custom_id` or its text.
 //!
-//! Several texts of one prompt are a list, `all_generations`, `choices` (OpenAI's interface) or `outputs` (vLLM), of texts or
-//! of objects with one. A line of an OpenAI batch holds it below `response` and `body`; an answer of a chat is the text below
-//! `message`.
+//! Several texts of one prompt are a list of texts or objects: `all_generations`, `choices` (OpenAI's interface) or `outputs`
+//! (vLLM). A line of an OpenAI batch holds this list below `response` and `body`. In a chat answer, the text is below `message`.
 
 use std::io::{self as stdio, BufRead, Read as _};
 use std::path::Path;
@@ -29,35 +28,35 @@ use drift_core::error::{Error, Result};
 use drift_core::io::{self, BoundedLines, Folded};
 use drift_core::job::{InputHash, Job};
 
-/// The largest smoke report or array that is read, in bytes, decompressed: these are read whole. Lines are not.
+/// The size limit of a smoke report or array, in bytes, decompressed: these are read as a whole. Files of lines have no limit.
 pub const MAX_FILE_BYTES: u64 = 1 << 29;
 
-/// What was read of a file.
+/// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileRecords {
-    /// Name, size and hash.
+    /// The name, size and hash of the file.
     pub input: InputHash,
-    /// The good records, in order.
+    /// The usable records, in order.
     pub records: Vec<Record>,
-    /// How many others.
+    /// The number of other records.
     pub skipped: u64,
-    /// The first of them.
+    /// The first of these.
     pub skipped_records: Vec<Skipped>,
-    /// Of a smoke report.
+    /// The figures that a smoke report states.
     pub head: Option<SmokeHead>,
 }
 
-/// Reads a file. Records that hold no text, or a prompt that is no SMILES, are skipped and listed.
+/// Reads a file. Records without a text, or with a prompt that is not a SMILES, are skipped and listed.
 ///
 /// # Errors
-/// If the file cannot be read, is damaged, holds nothing of the above or more than memory, or the job was cancelled; or if
-/// it is one document larger than [`MAX_FILE_BYTES`].
+/// If the file cannot be read, is damaged, contains no text or more than fits into memory, or the job was cancelled; also if it is
+/// a single document larger than [`MAX_FILE_BYTES`].
 pub fn read(path: &Path, job: &Job) -> Result<FileRecords> {
     let fail = |error: stdio::Error| job.check().err().unwrap_or_else(|| Error::io(path, error));
     let mut opened = io::open(path, job);
     let mut file = Reader::new(path.display().to_string());
     let mut begun = beginning(&mut opened.reader).map_err(fail)?;
-    // A document is read whole, so its size is bounded; of lines each is.
+    // A document is read as a whole, so its size is limited. In a file of lines, each line is.
     if Kind::of(&begun) != Kind::Lines {
         let more = (MAX_FILE_BYTES + 1).saturating_sub(begun.len() as u64);
         opened.reader.by_ref().take(more).read_to_end(&mut begun).map_err(fail)?;
@@ -88,8 +87,8 @@ fn content(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
-/// As much of a file as tells what it is: its first line that is not blank, and what follows a `[` alone; not much more than
-/// the longest line.
+/// Enough of a file to detect its format: its first non-blank line, and the text behind a lone `[`. It is not much longer than the
+/// longest line.
 fn beginning(reader: &mut impl BufRead) -> stdio::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     loop {
@@ -109,20 +108,20 @@ fn beginning(reader: &mut impl BufRead) -> stdio::Result<Vec<u8>> {
     }
 }
 
-/// What a file seems to be, by its beginning.
+/// The apparent format of a file, judged by its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// An array of objects.
     Array,
     /// A smoke report.
     Report,
-    /// An object that goes on behind its first line, or a broken record among others.
+    /// An object that continues behind its first line, or a broken record among others.
     Object,
     /// Lines.
     Lines,
 }
 
-/// A smoke report, by what only it has.
+/// The fields that only a smoke report has.
 #[derive(Deserialize)]
 struct Lists {
     passes: Option<IgnoredAny>,
@@ -148,7 +147,7 @@ fn first_line(bytes: &[u8]) -> &[u8] {
     bytes.split(|b| *b == b'\n').next().unwrap_or_default()
 }
 
-/// Reads one JSON document; `false` if the bytes are none, but lines.
+/// Reads one JSON document; `false` if the bytes are lines instead.
 fn document(file: &mut Reader, bytes: &[u8]) -> Result<bool> {
     let start = bytes.trim_ascii_start();
     let name = file.name.clone();
@@ -159,7 +158,7 @@ fn document(file: &mut Reader, bytes: &[u8]) -> Result<bool> {
     let kind = match Kind::of(bytes) {
         Kind::Object => match serde_json::from_slice::<IgnoredAny>(start) {
             Ok(_) => Kind::Report,
-            // A brace alone on its line begins a document, so this one is broken; else it is a broken line among others.
+            // A lone brace on its line begins a document, so this one is broken. Otherwise it is a broken line among others.
             Err(error) if first_line(start).trim_ascii() == b"{" => return Err(refuse(error)),
             Err(_) => Kind::Lines,
         },
@@ -171,7 +170,7 @@ fn document(file: &mut Reader, bytes: &[u8]) -> Result<bool> {
         Kind::Array => drop(Folded(rows_of(file, "record")).deserialize(&mut json).map_err(refuse)?),
         Kind::Report | Kind::Object => {
             file.head = Some(Folded(Report(file)).deserialize(&mut json).map_err(refuse)?);
-            // Passes come first, wherever they stand in the file.
+            // Passes come first, wherever they are in the file.
             file.records.sort_by_key(|record| record.listed.is_none_or(|listed| !listed.in_passes));
         }
     }

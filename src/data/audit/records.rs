@@ -1,4 +1,4 @@
-//! The records of a file of generated text, as they are read.
+//! The records of a file of generated text.
 
 use serde::de::DeserializeSeed;
 use serde::{Deserialize, Serialize};
@@ -12,52 +12,52 @@ use drift_core::io::{BoundedLine, Folded};
 use drift_core::text::skeleton;
 use drift_core::text::{CONFORMER_OPEN, SMILES_OPEN, tagged};
 
-/// What the records of a file may take of memory, in bytes: texts are judged when all of them are known.
+/// The memory limit for the records of a file, in bytes: texts are judged only after all are read.
 const MAX_KEPT_BYTES: usize = 1 << 30;
 
-/// What a file must hold.
+/// The remedy for a file with other content.
 const KNOWN: &str = "give a smoke report of 3DMolGen, JSON Lines or plain enriched text";
 
-/// What is said of a file that holds more.
+/// The problem with a file that contains more.
 pub(super) const FULL: &str = "contains more texts than fit into memory";
 
 /// One generated text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// Where it stands in the file: `line 12`, `passes[3]`.
+    /// The position in the file: `line 12`, `passes[3]`.
     pub place: String,
     /// The SMILES of its prompt.
     pub prompt: Option<String>,
-    /// As it is in the file; may hold the prompt too.
+    /// The text as in the file; it may include the prompt.
     pub text: String,
-    /// The logit processor, where the record names one.
+    /// The logit processor, if the record names one.
     pub lp: Option<String>,
-    /// What the file calls it.
+    /// The id of the text in the file.
     pub id: Option<String>,
-    /// Which of its molecule's texts it is, where the record says so.
+    /// The index of the text among those of its molecule, if the record states it.
     pub generation: Option<u64>,
-    /// The SMILES under which texts of several isomers are pooled, where the record names one.
+    /// The SMILES under which texts of several isomers are pooled, if the record names one.
     pub pool: Option<String>,
-    /// The lists of a smoke report that its molecule stands in, and which of its texts it is, the first being the one that
-    /// 3DMolGen validates.
+    /// The position of the text in a smoke report, if it comes from one. The first text of a molecule is the one that 3DMolGen
+    /// validates.
     pub listed: Option<Listed>,
 }
 
-/// Where a text stands in a smoke report.
+/// The position of a text in a smoke report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listed {
     /// Whether its molecule is among the passes.
     pub in_passes: bool,
-    /// Which of the molecule's texts it is, from 0.
+    /// The index of the text among those of its molecule, from 0.
     pub generation: usize,
-    /// Whether the report holds all texts of the molecule.
+    /// Whether the report contains all texts of the molecule.
     pub with_all: bool,
 }
 
-/// What a smoke report says of itself.
+/// The figures that a smoke report states.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SmokeHead {
-    /// `metadata.version`: the logit processor's, or `none`.
+    /// `metadata.version`: the version of the logit processor, or `none`.
     pub version: Option<String>,
     /// `metadata.processor_type`.
     pub processor_type: Option<String>,
@@ -69,7 +69,7 @@ pub struct SmokeHead {
     pub parse_failures: Option<u64>,
 }
 
-/// What an object says of its text.
+/// The properties of a text that its object states.
 #[derive(Debug, Clone, Default)]
 struct Said {
     prompt: Option<String>,
@@ -77,16 +77,16 @@ struct Said {
     id: Option<String>,
     generation: Option<u64>,
     pool: Option<String>,
-    /// Whether the prompt ends with the tag that opens the answer.
+    /// Whether the prompt ends with the opening tag of the answer.
     opened: bool,
 }
 
-/// What was read so far.
+/// The records read so far.
 #[derive(Default)]
 pub(super) struct Reader {
     pub name: String,
     pub records: Vec<Record>,
-    /// What the records take.
+    /// The memory that the records take, in bytes.
     kept_bytes: usize,
     pub skipped: u64,
     pub skipped_records: Vec<Skipped>,
@@ -94,7 +94,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Of a file of this name.
+    /// A reader for a file with this name.
     pub(super) fn new(name: String) -> Self {
         Reader { name, ..Reader::default() }
     }
@@ -120,7 +120,7 @@ impl Reader {
         }
     }
 
-    /// Adds the text or texts of an object; `in_passes` says in which list of a smoke report it stands.
+    /// Adds the text or texts of an object. `in_passes` names the list of a smoke report that contains it.
     pub(super) fn object(&mut self, place: &str, in_passes: Option<bool>, row: Read) {
         let Read::Row(mut row) = row else {
             return self.skip(place.to_owned(), "not a JSON object".to_owned());
@@ -157,7 +157,7 @@ impl Reader {
 
     fn add(&mut self, place: String, text: String, said: Said, listed: Option<Listed>) {
         let Said { prompt, lp, id, generation, pool, opened } = said;
-        // Worked examples are not the model's, and would be judged as if they were.
+        // Worked examples were not generated by the model, and must not be judged.
         let text = match without_examples(&text) {
             target if target.len() < text.len() => target.to_owned(),
             _ => text,
@@ -165,7 +165,7 @@ impl Reader {
         let text =
             if opened && !text.contains(CONFORMER_OPEN) { CONFORMER_OPEN.to_owned() + &text } else { text };
         let prompt = prompt.or_else(|| split(&text).prompt.map(str::to_owned));
-        // Without a prompt only a tag, or a block behind an atom, tells enriched text from any other line.
+        // Without a prompt, only a tag, or a block behind an atom, distinguishes enriched text from any other line.
         if prompt.is_none()
             && !text.contains(CONFORMER_OPEN)
             && !text.contains(SMILES_OPEN)
@@ -180,13 +180,13 @@ impl Reader {
             return self.skip(place, format!("geom_smiles: {error}"));
         }
         let said = [Some(&place), prompt.as_ref(), Some(&text), lp.as_ref(), id.as_ref(), pool.as_ref()];
-        // What the record takes beside its texts counts, too: a file may hold very many short ones.
+        // The record itself is counted too: a file may contain very many short texts.
         let bytes: usize = said.into_iter().flatten().map(String::len).sum();
         self.kept_bytes = self.kept_bytes.saturating_add(bytes + size_of::<Record>());
         self.records.push(Record { place, prompt, text, lp, id, generation, pool, listed });
     }
 
-    /// Whether no more is taken.
+    /// Whether the memory limit is exceeded.
     pub(super) fn is_full(&self) -> bool {
         self.kept_bytes > MAX_KEPT_BYTES
     }
@@ -198,7 +198,7 @@ impl Reader {
         }
     }
 
-    /// The error of a file without a record.
+    /// The error for a file without usable records.
     pub(super) fn empty(&self) -> Error {
         let problem = match self.skipped_records.first() {
             None => "contains no text".to_owned(),
@@ -212,7 +212,7 @@ impl Reader {
     }
 }
 
-/// The text of a field; tags are put around one that is known to stand between them.
+/// The text of a field. Tags are added if the field holds only the text between them.
 fn with_tags((field, text): FieldText) -> String {
     let is_inside =
         field.is_some_and(|field| field.starts_with("embedded_smiles")) && !text.contains(CONFORMER_OPEN);

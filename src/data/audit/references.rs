@@ -1,4 +1,4 @@
-//! Reference conformers, and what generated ones are beside them, molecule by molecule.
+//! Reference conformers, and the comparison of generated ones with them, molecule by molecule.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -30,43 +30,43 @@ pub struct References {
 /// The references of one molecule.
 #[derive(Debug)]
 pub struct Reference {
-    /// Its bonds and symmetries.
+    /// The bonds and symmetries of the molecule.
     pub topology: Topology,
-    /// Its conformers, in Å.
+    /// The positions of its conformers, in Å.
     pub conformers: Vec<Conformation>,
 }
 
-/// What the generated conformers of one molecule are beside its references.
+/// The comparison of one molecule's generated conformers with its references.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MoleculeGeometry {
     /// The mean of [`Topology::bond_length_error`] over the generated conformers, in Å.
     pub bond_length_error_angstrom: Option<f64>,
-    /// Coverage both ways.
+    /// Coverage of the references, and the reverse.
     pub coverage: Coverage,
 }
 
-/// Geometry over molecules; every estimate is a mean over those that have the value.
+/// Geometry over molecules. Every estimate is a mean over the molecules that have the value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GeometryReport {
-    /// Molecules with references that were asked for.
+    /// The number of requested molecules that have references.
     pub molecules: u64,
-    /// Molecules among them with a usable generated conformer: those that pass.
+    /// The number of these with a usable generated conformer, that is, one that passes.
     pub molecules_with_conformers: u64,
-    /// Usable generated conformers.
+    /// The number of usable generated conformers.
     pub conformers: u64,
-    /// Their references.
+    /// The number of references of these molecules.
     pub references: u64,
-    /// Molecules with references and without a usable conformer that are left out of these figures.
+    /// The number of molecules with references but no usable conformer that are left out of these figures.
     #[serde(default)]
     pub left_out: u64,
-    /// Of coverage, in Å.
+    /// The threshold of coverage, in Å.
     pub threshold_angstrom: f64,
-    /// Deviations among those of all pairs that are upper bounds: their molecules have too much symmetry for the search to end.
+    /// How many RMSDs, over all pairs, are upper bounds because the search was cut off by too much symmetry.
     #[serde(default)]
     pub rmsd_upper_bounds: u64,
-    /// Mean over bonds of the difference from the references' mean length, in Å.
+    /// The mean over bonds of the deviation from the references' mean length, in Å.
     pub bond_length_error_angstrom: Option<Mean>,
-    /// COV-R; a molecule without a usable conformer counts as 0.
+    /// COV-R. A molecule without a usable conformer counts as 0.
     pub cov_recall: Option<Mean>,
     /// MAT-R, in Å.
     pub mat_recall_angstrom: Option<Mean>,
@@ -77,10 +77,10 @@ pub struct GeometryReport {
 }
 
 impl References {
-    /// Reads the conformers of the skeletons that are wanted.
+    /// Reads the conformers of the wanted skeletons.
     ///
     /// # Errors
-    /// If the corpus cannot be read, the job was cancelled, or no wanted molecule is in it.
+    /// If the corpus cannot be read, the job was cancelled, or it contains no wanted molecule.
     pub fn read(corpus: &dyn Conformers, wanted: &HashSet<&str>, job: &Job) -> Result<(Self, ReadSummary)> {
         let wanted = wanted.iter().map(|skeleton| (*skeleton).into()).collect();
         let (found, summary) = conformers_by_skeleton(corpus, Some(&wanted), job)?;
@@ -90,7 +90,7 @@ impl References {
             return Err(Error::parameter(parameter::REFERENCES, problem, remedy));
         }
         let molecules = found.into_iter().filter_map(|(skeleton, conformers)| {
-            // A skeleton whose SMILES is none has no bonds to compare.
+            // A skeleton whose text is not a SMILES has no bonds to compare.
             let topology = Topology::new(&skeleton).ok()?;
             Some((skeleton, Reference { topology, conformers }))
         });
@@ -102,7 +102,7 @@ impl References {
         self.molecules.get(skeleton)
     }
 
-    /// The chemistry of all of them.
+    /// The chemistry of all references.
     pub fn chemistry(&self) -> ChemistryReport {
         let of_molecule = |(skeleton, reference): (&str, &Reference)| {
             let chemistry = Chemistry::from_smiles(&smiles(skeleton)).ok();
@@ -117,7 +117,7 @@ impl References {
         ChemistryReport::from_molecules(molecules.iter())
     }
 
-    /// Compares generated conformers, by skeleton of the prompt; a prompt without a usable conformer has an empty list.
+    /// Compares generated conformers, by skeleton of the prompt. A prompt without a usable conformer has an empty list.
     pub(super) fn measure(&self, generated: &BTreeMap<Box<str>, Vec<Conformation>>) -> Measured {
         let pairs = generated.iter().map(|(skeleton, generated)| (&**skeleton, generated));
         let pairs: Vec<(&str, &Vec<Conformation>)> = pairs.collect();
@@ -127,8 +127,8 @@ impl References {
         pairs.par_iter().filter_map(compared).collect()
     }
 
-    /// The same references with those of several molecules under one skeleton: `pools` says under which. Atoms are put in its order;
-    /// molecules that are not its graph stay by themselves.
+    /// The references with those of several molecules pooled under one skeleton, which `pools` maps to. Atoms are reordered to
+    /// match it. Molecules whose graph differs stay separate.
     #[must_use]
     pub(super) fn pooled(
         mut self,
@@ -144,7 +144,7 @@ impl References {
                 .map(|points| reordered(points.clone(), own, pool, limit))
                 .collect();
             let Some(moved) = moved else { continue };
-            // References of a prompt that is compared under its own SMILES too stay there as well.
+            // If the prompt is also compared under its own SMILES, its references stay there too.
             if !is_compared(own) {
                 self.molecules.remove(own);
             }
@@ -160,13 +160,14 @@ impl References {
     }
 }
 
-/// What generated conformers are beside the references, by skeleton.
+/// The comparison of generated conformers with the references, by skeleton.
 pub(super) type Measured = BTreeMap<Box<str>, Deviations>;
 
 /// Conformers by skeleton, in Å.
 pub(super) type BySkeleton = BTreeMap<Box<str>, Vec<Conformation>>;
 
-/// The conformers of a corpus by skeleton, in Å: those that have their atoms in the order of a SMILES; `wanted` leaves out other molecules.
+/// The conformers of a corpus by skeleton, in Å: those whose atoms are in the order of a SMILES. `wanted` restricts them to some
+/// molecules.
 ///
 /// # Errors
 /// If the corpus cannot be read, or the job was cancelled.
@@ -180,7 +181,7 @@ pub(super) fn conformers_by_skeleton(
     let summary = corpus.read(job, &mut |batch| {
         for conformer in &batch.conformers {
             let is_wanted = wanted.is_none_or(|wanted| wanted.contains(&*conformer.skeleton));
-            // Without a text the order of atoms is not that of a SMILES.
+            // Without a text, the atom order is not that of a SMILES.
             if conformer.order == AtomOrder::Smiles && is_wanted {
                 let conformers = found.entry((*conformer.skeleton).into()).or_default();
                 conformers.push(in_angstrom(&conformer.coordinates, encoding));
@@ -192,7 +193,7 @@ pub(super) fn conformers_by_skeleton(
 }
 
 impl GeometryReport {
-    /// From what is known of each molecule.
+    /// The report from the comparisons of molecules.
     pub fn of_deviations(molecules: &[&Deviations]) -> Self {
         let geometry: Vec<MoleculeGeometry> =
             molecules.iter().filter_map(|one| MoleculeGeometry::from_deviations(one)).collect();
@@ -216,7 +217,7 @@ impl GeometryReport {
         }
     }
 
-    /// A sentence where some deviations are upper bounds.
+    /// A sentence, if some RMSDs are upper bounds.
     pub fn inexact(&self) -> Option<String> {
         let count = self.rmsd_upper_bounds;
         (count > 0).then(|| {
@@ -226,7 +227,7 @@ impl GeometryReport {
 }
 
 impl MoleculeGeometry {
-    /// At the threshold that the users report; none without references.
+    /// The geometry at the threshold that the users report; `None` without references.
     pub fn from_deviations(deviations: &Deviations) -> Option<Self> {
         Some(MoleculeGeometry {
             bond_length_error_angstrom: deviations.bond_length_error(),
@@ -236,7 +237,7 @@ impl MoleculeGeometry {
 }
 
 impl Reference {
-    /// What generated conformers of this molecule are beside its own; `None` if the numbers of atoms differ.
+    /// Compares generated conformers of this molecule with the references; `None` if the numbers of atoms differ.
     pub fn deviations(&self, generated: &[Conformation]) -> Option<Deviations> {
         self.topology.compare(generated, &self.conformers)
     }

@@ -1,4 +1,4 @@
-//! What an audit comes to.
+//! The report of an audit.
 
 use serde::Serialize;
 
@@ -15,51 +15,51 @@ use drift_core::job::Provenance;
 /// The schema of [`AuditReport`].
 pub const SCHEMA: &str = "drift.audit/1";
 
-/// What was found.
+/// The results of an audit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AuditReport {
     /// [`SCHEMA`].
     pub schema: &'static str,
-    /// What made it, from what.
+    /// The program and the inputs of the report.
     pub provenance: Provenance,
-    /// How numbers should be written.
+    /// The encoding by which texts were judged.
     pub dialect: Encoding,
-    /// Where the dialect is from.
+    /// How the dialect was determined.
     pub dialect_from: DialectFrom,
-    /// The tokenizer of drift.
+    /// The tokenizer for counting drift.
     pub tokenizer: Option<String>,
-    /// What drift is counted against; none without a tokenizer.
+    /// The placeholder against which drift is counted; `None` without a tokenizer.
     pub placeholder: Option<String>,
-    /// By file, and by logit processor where records name one.
+    /// By file, and by logit processor if records name one.
     pub files: Vec<FileReport>,
-    /// Of all files.
+    /// The report over all files.
     pub total: FileReport,
-    /// The chemistry of the references of molecules that were asked for; none without references.
+    /// The chemistry of the references of requested molecules; `None` without references.
     pub reference_chemistry: Option<ChemistryReport>,
-    /// What became of molecules without a usable conformer in coverage and matching.
+    /// The treatment of molecules without a usable conformer in coverage and matching.
     pub missing: Missing,
-    /// Energies and strain; none without a program that computes them.
+    /// Energies and strain; `None` without an energy program.
     pub energy: Option<EnergyReport>,
-    /// The first faults of each kind.
+    /// The first faulty blocks of each kind.
     pub examples: Vec<FaultyBlock>,
-    /// What 3DMolGen's smoke reports say of themselves, beside the same counted here.
+    /// The figures that 3DMolGen's smoke reports state, beside the same figures counted here.
     pub reports_by_3dmolgen: Vec<TheirReport>,
-    /// Distinct prompts.
+    /// The number of distinct prompts.
     pub prompts: u64,
-    /// Of them, those that RDKit, and so 3DMolGen's encoder, certainly does not write like this: their template has another
-    /// text than the prompt. A prompt that is not counted may still be none of theirs.
+    /// Of these, the number that RDKit, and so 3DMolGen's encoder, would certainly spell differently: their template has a
+    /// different text than the prompt. A prompt that is not counted may still differ.
     pub prompts_not_in_their_spelling: u64,
-    /// The first of them.
+    /// The first of these prompts.
     pub foreign_prompts: Vec<ForeignPrompt>,
-    /// What makes the figures above mean less than they seem to.
+    /// Reasons to doubt the figures above.
     pub warnings: Vec<String>,
-    /// Records that could not be judged.
+    /// The number of records that could not be judged.
     pub skipped: u64,
-    /// The first of them.
+    /// The first of these records.
     pub skipped_records: Vec<Skipped>,
 }
 
-/// Where the dialect is from.
+/// The source of the dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DialectFrom {
@@ -67,8 +67,8 @@ pub enum DialectFrom {
     Given,
     /// The recipe of the model.
     Recipe,
-    /// Blocks that only one dialect has.
+    /// Blocks that are possible in only one dialect.
     Texts,
-    /// The reference conformers, where the texts do not tell.
+    /// The reference conformers, if the texts are not conclusive.
     References,
 }

@@ -1,4 +1,4 @@
-//! What a user asks to have judged, and the plan that comes of it.
+//! The request for an audit, and the plan made from it.
 
 use std::path::PathBuf;
 
@@ -13,45 +13,45 @@ use drift_core::encoding::{AskedEncoding, Encoding, Precision, TrailingZeros};
 use drift_core::error::{Error, Result};
 use drift_core::tokenizer::Tokenizer;
 
-/// What a user asks to have judged.
+/// The user's options for an audit.
 pub struct AuditRequest {
     /// Files of generated text.
     pub files: Vec<PathBuf>,
-    /// How numbers should be written, where that is not to be told.
+    /// The treatment of trailing zeros, if it is not to be determined from the texts.
     pub zeros: Option<TrailingZeros>,
-    /// Decimals and separator, where they are not the usual ones.
+    /// Decimals and separator, if they are not the default.
     pub blocks: AskedEncoding,
-    /// The folder of the model that wrote the texts, whose recipe says the dialect.
+    /// The folder of the model that wrote the texts; its recipe may state the dialect.
     pub model: Option<PathBuf>,
-    /// For drift.
+    /// The tokenizer for counting drift.
     pub tokenizer: Option<Tokenizer>,
-    /// Where the tokenizer lies, whose folder may hold a recipe too.
+    /// The path of the tokenizer; its folder may contain a recipe too.
     pub tokenizer_path: Option<PathBuf>,
-    /// What drift is counted against, without brackets, with commas.
+    /// The placeholder against which drift is counted, without brackets, with commas.
     pub placeholder: String,
     /// Reference conformers.
     pub references: Vec<PathBuf>,
-    /// Of coverage, in Å; 0.75 where there is none.
+    /// The thresholds of coverage, in Å; empty means 0.75.
     pub thresholds: Vec<f64>,
-    /// Whether texts that pass by the rules of 3DMolGen alone are compared with references too.
+    /// Whether texts that pass only by the rules of 3DMolGen are compared with references too.
     pub as_3dmolgen: bool,
-    /// What becomes of molecules without a usable conformer.
+    /// The treatment of molecules without a usable conformer.
     pub missing: Missing,
-    /// Whether texts are compared under the SMILES that their records pool them under.
+    /// Whether texts are compared under the SMILES that their records name for pooling.
     pub pool: bool,
-    /// Whether all conformers of a text are judged; else the first.
+    /// Whether all conformers of a text are judged, or only the first.
     pub all_conformers: bool,
-    /// Whether what is found of each text is kept.
+    /// Whether the results for each text are kept.
     pub by_text: bool,
-    /// The largest molecule that is compared.
+    /// The size limit for molecules that are compared.
     pub max_atoms: AtomLimit,
 }
 
 impl AuditRequest {
-    /// The plan.
+    /// Makes the plan.
     ///
     /// # Errors
-    /// If the model is no folder, or the placeholder is not the inside of a block.
+    /// If the model is not a folder, or the placeholder is not the content of a block.
     pub fn plan(self) -> Result<AuditPlan> {
         if let Some(folder) = self.model.as_ref().filter(|folder| !folder.is_dir()) {
             let remedy = format!("give the folder of a model, or leave {} out", parameter::MODEL);
@@ -60,7 +60,7 @@ impl AuditRequest {
         let folders = [&self.model, &self.tokenizer_path];
         let said = |folder: &PathBuf| ModelFolder::new(folder).recipe("/recipe/dialect");
         let recipe: Option<Encoding> = folders.into_iter().flatten().find_map(said);
-        // Zeros are left to `dialect`, where texts may have the say.
+        // Trailing zeros are left to `dialect`, where the texts may decide.
         let asked = AskedEncoding { zeros: None, ..self.blocks };
         let like = asked.over(recipe.unwrap_or(Encoding::FIXED));
         let placeholder = as_written(&self.placeholder, like);

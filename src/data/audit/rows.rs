@@ -1,5 +1,4 @@
-//! The objects of a file of generated text: of each only the fields that are asked for are kept, so that what a file holds
-//! beside its texts takes no memory.
+//! The objects of a file of generated text. Only the needed fields are kept, so other content of a file takes no memory.
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess};
 
@@ -8,7 +7,7 @@ use super::sample::split;
 use drift_core::io::{Folded, JsonFold, JsonPart};
 use drift_core::text::CONFORMER_OPEN;
 
-/// Where the text of a record may be, the first that is there.
+/// The fields that may hold the text of a record; the first that is present counts.
 pub(super) const TEXT_FIELDS: [&str; 7] = [
     "decoded_text",
     "text",
@@ -19,16 +18,16 @@ pub(super) const TEXT_FIELDS: [&str; 7] = [
     "embedded_smiles_stripped",
 ];
 
-/// Where the prompt of a record may be, the first that is there.
+/// The fields that may hold the prompt of a record; the first that is present counts.
 const PROMPT_FIELDS: [&str; 3] = ["prompt_smiles", "smiles", "canonical_smiles"];
 
-/// Where a prompt may stand with its tags, as engines were given it; without tags these fields say nothing.
+/// The fields that may hold a prompt with its tags, as it was given to an engine. Without tags they are ignored.
 const TAGGED_FIELDS: [&str; 2] = ["prompt", "custom_id"];
 
-/// Where the texts of one prompt may be listed: 3DMolGen's, those of OpenAI's interface, those of vLLM.
+/// The fields that may list the texts of one prompt: those of 3DMolGen, of OpenAI's interface, and of vLLM.
 const LISTS: [&str; 3] = ["all_generations", "choices", "outputs"];
 
-/// Objects that stand around an answer of OpenAI's interface: a line of a batch, and an answer of a chat.
+/// Objects that wrap an answer in OpenAI's interface: in a line of a batch, and in a chat.
 const AROUND: [&str; 3] = ["response", "body", "message"];
 
 /// The SMILES of GEOM under which the texts of several isomers are pooled.
@@ -44,13 +43,13 @@ pub(super) struct Row {
     prompts: [Option<String>; PROMPT_FIELDS.len()],
     /// The logit processor.
     pub lp: Option<String>,
-    /// A prompt that stood between its tags.
+    /// A prompt found between its tags.
     tagged: Option<String>,
-    /// Whether the prompt ends with the tag that opens the answer.
+    /// Whether the prompt ends with the opening tag of the answer.
     pub opened: bool,
-    /// What the file calls the text.
+    /// The id of the text in the file.
     pub id: Option<String>,
-    /// Which of the molecule's texts it is.
+    /// The index of the text among those of its molecule.
     pub generation: Option<u64>,
     /// The SMILES under which texts of several isomers are pooled.
     pub pool: Option<String>,
@@ -61,28 +60,28 @@ pub(super) struct Row {
 /// The texts of a list.
 #[derive(Debug)]
 pub(super) struct Listing {
-    /// What the list is called.
+    /// The field name of the list.
     pub name: &'static str,
-    /// Its texts, none where an entry holds none.
+    /// Its texts; `None` for an entry without a text.
     pub texts: Vec<Option<FieldText>>,
 }
 
-/// A text, and the field that it is from; none if it stood in a list by itself.
+/// A text and the field that it comes from; `None` for a bare entry of a list.
 pub(super) type FieldText = (Option<&'static str>, String);
 
 impl Row {
-    /// Its own text.
+    /// The object's own text.
     pub(super) fn text(self) -> Option<FieldText> {
         let texts = TEXT_FIELDS.into_iter().zip(self.texts);
         texts.into_iter().find_map(|(field, text)| Some((Some(field), text?)))
     }
 
-    /// Its prompt.
+    /// The object's prompt.
     pub(super) fn prompt(&self) -> Option<&str> {
         self.prompts.iter().chain([&self.tagged]).find_map(Option::as_deref)
     }
 
-    /// Takes a prompt as an engine was given it, and what it says of the text.
+    /// Stores a prompt as it was given to an engine, and what it implies for the text.
     fn take_prompt(&mut self, field: &str, text: Option<String>) {
         let Some(text) = text else { return };
         let target = without_examples(&text);
@@ -93,7 +92,7 @@ impl Row {
         }
     }
 
-    /// Takes what an object inside this one holds, where this one holds none.
+    /// Takes fields from an inner object, where this object has none.
     fn take_from(&mut self, inside: Row) {
         for (own, other) in self.texts.iter_mut().zip(inside.texts) {
             *own = own.take().or(other);
@@ -102,14 +101,14 @@ impl Row {
     }
 }
 
-/// What is read of a value: of an object its [`Row`], of a string the string; of others nothing.
+/// The result of reading a value: a [`Row`] for an object, the string for a string.
 #[derive(Debug)]
 pub(super) enum Read {
     /// An object.
     Row(Box<Row>),
     /// A string.
     Text(String),
-    /// A number that is no fraction.
+    /// An integer of 0 or more.
     Count(u64),
     /// Anything else.
     Other,
@@ -177,7 +176,7 @@ impl<'de> JsonFold<'de> for Reading {
                 row.pool = fields.next_value_seed(Folded(Reading))?.text();
             } else if let Some(at) = place(&LISTS) {
                 let texts = fields.next_value_seed(Generations)?;
-                // A field of that name that is no list leaves the one that was found.
+                // A field with this name that is not a list does not replace one found before.
                 row.all = texts.map(|texts| Listing { name: LISTS[at], texts }).or(row.all);
             } else if place(&TAGGED_FIELDS).is_some() {
                 let text = fields.next_value_seed(Folded(Reading))?.text();
@@ -194,7 +193,7 @@ impl<'de> JsonFold<'de> for Reading {
     }
 }
 
-/// Reads the texts of a molecule; none if they are no list.
+/// Reads the texts of a molecule; `None` if they are not a list.
 struct Generations;
 
 impl<'de> DeserializeSeed<'de> for Generations {
@@ -215,7 +214,7 @@ impl<'de> DeserializeSeed<'de> for Generations {
     }
 }
 
-/// Hands each value of a list to a function, as it is read; whether it is a list.
+/// Passes each value of a list to a function while it is read. Its value says whether there is a list.
 pub(super) struct Each<F>(pub F);
 
 impl<'de, F: FnMut(Read) -> Result<(), &'static str>> JsonFold<'de> for Each<F> {
@@ -233,7 +232,7 @@ impl<'de, F: FnMut(Read) -> Result<(), &'static str>> JsonFold<'de> for Each<F> 
     }
 }
 
-/// Hands each field of an object to a function, by name; of anything else, nothing.
+/// Passes each field of an object to a function, by name. Other values are ignored.
 pub(super) struct Named<F>(pub F);
 
 impl<'de, F: FnMut(&str, Read)> JsonFold<'de> for Named<F> {

@@ -1,4 +1,4 @@
-//! The way through: files in, a report out.
+//! Runs an audit: reads files, returns a report.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -23,16 +23,16 @@ use drift_core::encoding::{Encoding, Precision, Reading, TrailingZeros, Written}
 use drift_core::error::{Error, Result};
 use drift_core::job::{InputHash, Job, Provenance, Unit};
 
-/// Reads and judges.
+/// Reads and judges the texts of a plan.
 ///
 /// # Errors
-/// If a file cannot be read or holds no text, nothing tells the dialect, the tokenizer cannot encode a text, the references
-/// hold none of the molecules, or the job was cancelled.
+/// If a file cannot be read or contains no text, the dialect cannot be determined, the tokenizer cannot encode a text, the
+/// references contain none of the molecules, or the job was cancelled.
 pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
     Ok(audit_texts(plan, job)?.report)
 }
 
-/// Reads and judges, and gives what is found of each text too, where the plan keeps that.
+/// Reads and judges the texts of a plan. Also returns the results for each text, if the plan keeps them.
 ///
 /// # Errors
 /// As [`audit`].
@@ -43,7 +43,7 @@ pub fn audit_texts(plan: &AuditPlan, job: &Job) -> Result<Audited> {
     report(plan, (dialect, from), judged, job)
 }
 
-/// What files come to, in order; each was judged in this dialect.
+/// The report on files, in order. All must have been judged in the given dialect.
 pub(super) fn report(
     plan: &AuditPlan,
     (dialect, dialect_from): (Encoding, DialectFrom),
@@ -64,13 +64,13 @@ pub(super) fn report(
     warnings.extend(theirs.iter().filter_map(TheirReport::disagreement));
     let (prompts, foreign_prompts) = foreign_prompts(files.iter().flat_map(|file| &file.prompts));
     let mut inputs: Vec<InputHash> = files.iter().map(|file| file.input.clone()).collect();
-    // Read once all texts are judged: only then is it known of which molecules they are needed.
+    // References are read after all texts were judged, because only then the needed molecules are known.
     let (references, summary) = read_references(plan, &total, job)?.unzip();
     let summary = summary.unwrap_or_default();
     inputs.extend(summary.inputs);
     skipped += summary.skipped;
     skipped_records.extend(summary.skipped_records);
-    // Isomers are not pooled here: a strain is the energy above conformers of the same molecule.
+    // Isomers are not pooled here: strain is the energy relative to conformers of the same molecule.
     let energy = energy(plan, &files, references.as_ref(), job)?;
     let is_compared = |skeleton: &str| total.generated.contains_key(skeleton);
     let references = references.map(|read| read.pooled(&total.pools, is_compared, plan.max_atoms));
@@ -109,7 +109,7 @@ pub(super) fn report(
     Ok(Audited { report, files, measured: measured.unwrap_or_default() })
 }
 
-/// Energies of all texts, where a program computes some.
+/// The energies of all texts, if there is an energy program.
 fn energy(
     plan: &AuditPlan,
     files: &[JudgedFile],
@@ -122,7 +122,7 @@ fn energy(
     energy_report(program, &answered, conformers, job).map(Some)
 }
 
-/// The references of all texts, each under its own SMILES; none where none are given.
+/// The references of all texts, each under its own SMILES; `None` if none are given.
 fn read_references(plan: &AuditPlan, total: &Group, job: &Job) -> Result<Option<(References, ReadSummary)>> {
     if plan.references.is_empty() {
         return Ok(None);
@@ -131,7 +131,7 @@ fn read_references(plan: &AuditPlan, total: &Group, job: &Job) -> Result<Option<
     References::read(&corpus(plan), &wanted, job).map(Some)
 }
 
-/// What the conformers of each group of each file are beside the references; none without references.
+/// Compares the conformers of each group of each file with the references; `None` without references.
 fn measure(references: Option<&References>, files: &[JudgedFile]) -> Option<Vec<Measured>> {
     let references = references?;
     Some(
@@ -143,9 +143,9 @@ fn measure(references: Option<&References>, files: &[JudgedFile]) -> Option<Vec<
     )
 }
 
-/// The same of all groups.
+/// The comparisons of all groups, merged.
 fn together(groups: &[Measured]) -> Cow<'_, Measured> {
-    // Distances of all pairs are large, so a single group is not copied.
+    // The RMSDs of all pairs are large, so a single group is not copied.
     if let [only] = groups {
         return Cow::Borrowed(only);
     }
@@ -162,13 +162,13 @@ fn together(groups: &[Measured]) -> Cow<'_, Measured> {
 fn corpus(plan: &AuditPlan) -> Files {
     // References may have more decimals than the model writes.
     let cut = plan.like.precision() != Precision::FOUR;
-    // References say themselves how they are written; of bins they are compared by what these stand for.
+    // References state their own encoding. With bins, they are compared by the coordinates that the bins stand for.
     let own = if plan.like.is_decimal() { plan.like } else { Encoding::FIXED };
     let reading = Reading { cut, rewrites: true, ..Reading::new(own) };
     Files { inputs: plan.references.clone(), options: ReadOptions { reading, ..ReadOptions::default() } }
 }
 
-/// The records of files.
+/// Reads the records of files.
 pub(super) fn read_files(paths: &[PathBuf], job: &Job) -> Result<Vec<FileRecords>> {
     job.observer().begin("reading", Some(paths.len() as u64), Unit::Items);
     let mut files = Vec::new();
@@ -181,7 +181,7 @@ pub(super) fn read_files(paths: &[PathBuf], job: &Job) -> Result<Vec<FileRecords
     Ok(files)
 }
 
-/// What texts say of their dialect, where that is asked.
+/// The evidence of the texts for their dialect, if it is needed.
 pub(super) fn evidence(plan: &AuditPlan, files: &[FileRecords]) -> DialectCounts {
     if plan.dialect.or(plan.recipe).is_some() {
         return DialectCounts::default();
@@ -197,7 +197,7 @@ pub(super) fn evidence(plan: &AuditPlan, files: &[FileRecords]) -> DialectCounts
     records.map(evidence).fold(DialectCounts::default(), DialectCounts::join)
 }
 
-/// The dialect of a run by what its texts say; an error where nothing tells it, rather than a guess.
+/// The dialect of a run, given the evidence of its texts. If it cannot be determined, this is an error, not a guess.
 pub(super) fn dialect(plan: &AuditPlan, found: DialectCounts, job: &Job) -> Result<(Encoding, DialectFrom)> {
     if let Some(dialect) = plan.dialect {
         return Ok((dialect, DialectFrom::Given));
@@ -230,7 +230,7 @@ pub(super) fn dialect(plan: &AuditPlan, found: DialectCounts, job: &Job) -> Resu
     Err(Error::input(format!("{dialect} auto"), problem, remedy))
 }
 
-/// The dialect that the references are written in; none if both fit, or neither.
+/// The dialect in which the references are written; `None` if both fit, or neither.
 fn references_dialect(plan: &AuditPlan, job: &Job) -> Result<Option<Encoding>> {
     let mut written = Written::ANY;
     corpus(plan).read(job, &mut |batch| {

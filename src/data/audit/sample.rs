@@ -1,4 +1,4 @@
-//! Judging one generated text against its prompt.
+//! Judges one generated text against its prompt.
 
 use std::borrow::Cow;
 
@@ -15,43 +15,43 @@ use drift_core::tokenizer::block_ranges;
 /// A generated text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextSample<'a> {
-    /// The SMILES of the prompt; without it graphs are not compared.
+    /// The SMILES of the prompt. Without it, graphs are not compared.
     pub prompt: Option<&'a str>,
-    /// What was generated, tags included; may hold the prompt too.
+    /// The generated text, tags included; it may also contain the prompt.
     pub answer: &'a str,
     /// Whether generation ended by itself.
     pub ended: bool,
-    /// How numbers should be written.
+    /// The encoding in which numbers should be written.
     pub dialect: Encoding,
-    /// The largest molecule that is compared; a larger one is another molecule than any.
+    /// The size limit for molecules that are compared. A larger one equals no other molecule.
     pub max_atoms: AtomLimit,
 }
 
-/// What is found in a sample.
+/// The results for a sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextVerdict {
-    /// What became of it.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// What becomes of it by the rules of 3DMolGen.
+    /// Its outcome by the rules of 3DMolGen.
     pub by_3dmolgen: Outcome,
     /// The text with its blocks emptied.
     pub skeleton: String,
-    /// By block, in text order.
+    /// The verdict on each block, in text order.
     pub blocks: Vec<BlockVerdict>,
 }
 
-/// A prompt and an answer in one text.
+/// The prompt and the answer in one text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Split<'a> {
-    /// What stands between the SMILES tags.
+    /// The text between the SMILES tags.
     pub prompt: Option<&'a str>,
-    /// What stands between the conformer tags; up to the end if there is no closing one.
+    /// The text between the conformer tags, or up to the end if there is no closing tag.
     pub answer: &'a str,
-    /// Whether the closing tag is there, or no tag at all.
+    /// Whether there is a closing tag, or no tag at all.
     pub ended: bool,
 }
 
-/// Takes tags, and what stands around them, off a text.
+/// Removes tags, and the text around them.
 pub fn split(text: &str) -> Split<'_> {
     let (prompt, rest) =
         match text.split_once(SMILES_OPEN).and_then(|(_, rest)| rest.split_once(SMILES_CLOSE)) {
@@ -64,7 +64,7 @@ pub fn split(text: &str) -> Split<'_> {
         Some((answer, _)) => (answer, true),
         None => (rest, false),
     };
-    // A text without tags has none to end with.
+    // A text without any tags counts as ended.
     let untagged = prompt.is_none() && opened.is_none();
     Split { prompt, answer: answer.trim(), ended: closed || untagged }
 }
@@ -87,7 +87,7 @@ pub fn judge(sample: &TextSample<'_>) -> TextVerdict {
     let theirs = with_commas(sample.answer, (body, answer), sample.dialect);
     let by_3dmolgen = judge_as_3dmolgen(sample.prompt, &theirs, sample.max_atoms);
     let malformed = blocks.iter().any(|block| block.junk_strict) || !is_skeleton(&skeleton);
-    // The first that holds counts; a text passes only where the users' rules let it pass too.
+    // The first that applies counts. A text passes only if it also passes by the users' rules.
     let outcome = if !sample.ended || by_3dmolgen == Outcome::NoEos {
         Outcome::NoEos
     } else if malformed || by_3dmolgen == Outcome::ParseFailure {
@@ -100,9 +100,9 @@ pub fn judge(sample: &TextSample<'_>) -> TextVerdict {
     TextVerdict { outcome, by_3dmolgen, skeleton, blocks }
 }
 
-/// What stands inside of the blocks that [`judge`] judges, in their order, with the encoding's own separators.
+/// The contents of the blocks that [`judge`] judges, in order, with the encoding's own separators.
 pub(super) fn judged_blocks(answer: &str, dialect: Encoding) -> Vec<String> {
-    // Found where they are judged: of the answer as it is, slots behind symbols and junk would be counted otherwise.
+    // Located in the bracketed form: in the original form, slots behind symbols and junk would be counted differently.
     let answer = &*bracketed(answer, dialect);
     let own = |block: &str| match (dialect.is_bracketed(), dialect.numbers()) {
         (true, _) => block.to_owned(),
@@ -112,7 +112,7 @@ pub(super) fn judged_blocks(answer: &str, dialect: Encoding) -> Vec<String> {
     block_ranges(answer).into_iter().map(|range| own(&answer[range])).collect()
 }
 
-/// An answer whose slots are written as [`Encoding::bracketed`] writes them. What is no slot stays as it is.
+/// An answer with its slots written as by [`Encoding::bracketed`]. Text that is not a slot stays unchanged.
 fn bracketed(answer: &str, encoding: Encoding) -> Cow<'_, str> {
     if encoding.is_bracketed() {
         return Cow::Borrowed(answer);
@@ -120,13 +120,13 @@ fn bracketed(answer: &str, encoding: Encoding) -> Cow<'_, str> {
     Cow::Owned(in_brackets(answer, encoding))
 }
 
-/// An answer as 3DMolGen writes it: with commas in its blocks, whatever its encoding separates numbers by. Of what stands between its
-/// tags also [`bracketed`].
+/// An answer in 3DMolGen's form: with commas in its blocks, whatever the encoding's separator. The text between its tags is also
+/// [`bracketed`].
 fn with_commas<'a>(answer: &'a str, (body, bracketed): (&str, &str), dialect: Encoding) -> Cow<'a, str> {
     if !dialect.is_bracketed() {
-        // Only what stands between the tags is written anew.
+        // Only the text between the tags is rewritten.
         let Some((before, behind)) = answer.split_once(body) else { return Cow::Borrowed(answer) };
-        // White space that closes the last slot is none behind it.
+        // White space that closes the last slot does not belong to the text behind it.
         let closes = dialect.close().trim_end().is_empty();
         let behind = if closes { behind.trim_start() } else { behind };
         return Cow::Owned([before, bracketed, behind].concat());
@@ -142,7 +142,7 @@ fn with_commas<'a>(answer: &'a str, (body, bracketed): (&str, &str), dialect: En
     Cow::Owned(out)
 }
 
-/// Whether atoms in brackets, each with a block, stand between bonds, branches, ring numbers and dots, and nothing else.
+/// Whether a skeleton consists only of atoms in brackets, each with a block, and of bonds, parentheses, ring numbers and dots.
 fn is_skeleton(skeleton: &str) -> bool {
     let mut rest = skeleton;
     while let Some(place) = rest.find(|c: char| !(c.is_ascii_digit() || "=#:/\\-()%.".contains(c))) {
@@ -155,15 +155,16 @@ fn is_skeleton(skeleton: &str) -> bool {
     !skeleton.is_empty()
 }
 
-/// Whether a skeleton, its decorative hydrogens kept, is the prompt's molecule; any molecule where there is no prompt.
+/// Whether the molecule of a skeleton, including its written hydrogens, is that of the prompt. Without a prompt, any valid molecule
+/// is accepted.
 fn is_asked_for(prompt: Option<&str>, skeleton: &str, limit: AtomLimit) -> bool {
     let generated = smiles(skeleton);
     same_molecule(prompt.unwrap_or(&generated), &generated, limit)
 }
 
-/// The coordinates of an answer that passes, in Å, numbers as [`judge`] reads them: `0.` is 0.
+/// The coordinates of an answer that passes, in Å. Numbers are read as by [`judge`]: `0.` is 0.
 ///
-/// `None` if some block is not three numbers of the encoding, or its numbers are codes.
+/// `None` if some block is not three numbers of the encoding, or the numbers are codes.
 pub fn coordinates(answer: &str, dialect: Encoding) -> Option<Vec<[f64; 3]>> {
     let answer = split(answer).answer;
     if !dialect.is_decimal() {
@@ -185,7 +186,7 @@ pub fn coordinates(answer: &str, dialect: Encoding) -> Option<Vec<[f64; 3]>> {
     Some(all)
 }
 
-/// Coordinates of an encoding in Å; none of codes.
+/// Converts values of an encoding to Å; codes have no coordinates and are dropped.
 pub fn in_angstrom(coordinates: &[[Fixed; 3]], encoding: Encoding) -> Vec<[f64; 3]> {
     coordinates.iter().filter_map(|values| encoding.angstrom(values)).collect()
 }

@@ -1,4 +1,4 @@
-//! Judging in shards: what is left of each file's texts is kept; what files come to together is told when shards are merged.
+//! Audits in shards: each shard stores the results of its files, and the report is made when shards are merged.
 
 use std::io::Read;
 
@@ -16,7 +16,7 @@ use drift_core::error::{Error, Result};
 use drift_core::io::{AtomicFile, file_name, open};
 use drift_core::job::Job;
 
-/// The files of a part, judged: the first line of what is kept. The others are a file each.
+/// The first line of a part's output. Each further line is a judged file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
     evidence: DialectCounts,
@@ -26,7 +26,7 @@ struct Head {
 /// Judges the files of a shard.
 ///
 /// # Errors
-/// As [`audit`](super::audit()); each part has to tell its dialect by itself, where that is not given.
+/// As [`audit`](super::audit()). If the dialect is not given, each part must determine it from its own texts.
 pub fn audit_shard(plan: &AuditPlan, shard: &mut FilesShard, job: &Job) -> Result<FilesDone> {
     if let Some(folder) = plan.files.iter().find(|path| path.is_dir()) {
         return Err(Error::input(folder.display(), "is a folder", "give the files in it"));
@@ -53,11 +53,11 @@ pub fn audit_shard(plan: &AuditPlan, shard: &mut FilesShard, job: &Job) -> Resul
     })
 }
 
-/// What the files of all shards come to.
+/// The audit over the files of all shards.
 ///
 /// # Errors
-/// If a part is not what the shard wrote, or was judged in another dialect than all texts together tell; and as
-/// [`audit`](super::audit()).
+/// If the output of a part is not what its shard wrote, or a part was judged in another dialect than all texts together imply; also
+/// the errors of [`audit`](super::audit()).
 pub fn merge_audited(plan: &AuditPlan, shards: &MergedFiles, job: &Job) -> Result<Audited> {
     let (mut heads, mut files) = (Vec::new(), Vec::new());
     for (path, part) in &shards.parts {

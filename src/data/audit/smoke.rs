@@ -1,4 +1,4 @@
-//! What 3DMolGen's smoke reports say of themselves, prompts that their encoder writes otherwise, and what makes shares mislead.
+//! The figures in 3DMolGen's smoke reports, prompts that their encoder would spell differently, and reasons why shares mislead.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use super::counts::SampleCounts;
 use super::read::{FileRecords, SmokeHead};
 use drift_core::chem::foreign;
 
-/// What a smoke report says of itself, and what its texts come to here.
+/// The figures that a smoke report states, beside the same figures counted here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TheirReport {
     /// The file.
@@ -18,43 +18,43 @@ pub struct TheirReport {
     pub version: Option<String>,
     /// The kind of the logit processor.
     pub processor_type: Option<String>,
-    /// Molecules whose first text passed.
+    /// The number of molecules whose first text passed.
     pub num_passed: Option<u64>,
-    /// The others.
+    /// The number of other molecules.
     pub num_failed: Option<u64>,
-    /// Of them, those that could not be decoded.
+    /// Of these, the number whose text could not be decoded.
     pub parse_failures: Option<u64>,
-    /// What drift counts by their rules: of the first text of each molecule.
+    /// The same figures counted by drift, by their rules, over the first text of each molecule.
     pub recounted: Recounted,
-    /// Texts of the same molecules that they do not validate.
+    /// The number of further texts of the same molecules, which they do not validate.
     pub further_generations: u64,
 }
 
-/// First texts by their rules.
+/// Counts over first texts, by their rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Recounted {
-    /// Texts judged.
+    /// The number of judged texts.
     pub samples: u64,
-    /// Those that pass.
+    /// The number that pass.
     pub num_passed: u64,
-    /// Those of another molecule.
+    /// The number of another molecule.
     pub graph_mismatch: u64,
-    /// Those that cannot be decoded.
+    /// The number that cannot be decoded.
     pub parse_failures: u64,
-    /// Those without a conformer between its tags.
+    /// The number without a conformer between its tags.
     pub no_eos: u64,
 }
 
-/// A prompt that RDKit would write otherwise.
+/// A prompt that RDKit would spell differently.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ForeignPrompt {
     /// The prompt.
     pub smiles: String,
-    /// What RDKit never writes.
+    /// The feature that RDKit never writes.
     pub reason: &'static str,
 }
 
-/// What a report says of itself, beside its first texts by the same rules.
+/// Combines a report's own figures with counts over its first texts, by the same rules.
 pub(super) fn their_report(
     file: &str,
     head: &SmokeHead,
@@ -78,7 +78,7 @@ pub(super) fn their_report(
     }
 }
 
-/// The number of distinct prompts, and those that RDKit would write otherwise, in order.
+/// The number of distinct prompts, and those that RDKit would spell differently, in order.
 pub(super) fn foreign_prompts<'p>(prompts: impl Iterator<Item = &'p String>) -> (u64, Vec<ForeignPrompt>) {
     let mut seen = HashSet::new();
     let distinct: Vec<&String> = prompts.filter(|prompt| seen.insert(*prompt)).collect();
@@ -87,7 +87,7 @@ pub(super) fn foreign_prompts<'p>(prompts: impl Iterator<Item = &'p String>) -> 
     (distinct.len() as u64, distinct.par_iter().filter_map(foreign).collect())
 }
 
-/// What a reader of the shares of a file should know.
+/// A sentence for readers of a file's shares, if these mislead.
 pub(super) fn bias(file: &FileRecords) -> Option<String> {
     holds_more_of_passes(file).then(|| {
         format!(
@@ -98,7 +98,7 @@ pub(super) fn bias(file: &FileRecords) -> Option<String> {
     })
 }
 
-/// Whether a smoke report holds several texts of molecules that passed, and one of those that failed.
+/// Whether a smoke report has several texts of molecules that passed, but only one of those that failed.
 fn holds_more_of_passes(file: &FileRecords) -> bool {
     let listed = || file.records.iter().filter_map(|record| record.listed);
     listed().any(|listed| listed.in_passes && listed.generation > 0)
@@ -106,11 +106,11 @@ fn holds_more_of_passes(file: &FileRecords) -> bool {
 }
 
 impl TheirReport {
-    /// Says when the report's own counts are not those of its first texts.
+    /// A sentence, if the report's figures differ from the counts over its first texts.
     pub(super) fn disagreement(&self) -> Option<String> {
         let recounted = [self.recounted.num_passed, self.recounted.samples - self.recounted.num_passed];
         let own = [self.num_passed, self.num_failed];
-        // A count that the report does not give cannot differ.
+        // A figure that the report does not state cannot differ.
         let differs =
             own.iter().zip(recounted).any(|(own, recounted)| own.is_some_and(|own| own != recounted));
         let count = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| count.to_string());

@@ -1,30 +1,33 @@
-//! The least deviation of two conformers over all orders of atoms that are the same molecule, exactly.
+//! The least RMSD of two conformers over all symmetric atom orders, computed exactly.
 //!
-//! With both centred, the deviation follows from the overlap: the largest `Σ Raᵢ · b_g(i)` over rotations R and orders g. RDKit's
-//! `GetBestRMS` superposes every order. Here orders are searched by branch and bound over the factors of the group ([`Factor`]). What is
-//! settled, and the mean of what is not, make a matrix M with the best rotation R_M. At any rotation R by the angle θ away from R_M
+//! For centred conformers, the RMSD follows from the overlap: the largest `Σ Raᵢ · b_g(i)` over rotations R and orders g. RDKit's
+//! `GetBestRMS` superposes every order. Here orders are searched by branch and bound over the factors of the group ([`Factor`]).
+//! The settled atoms, together with the means of the others, give a matrix M with the best rotation R_M. For a rotation R that
+//! differs from R_M by the angle θ,
 //!
-//! - M has at most `overlap(M) - 2 κ sin²(θ/2)` ([`Turn::sharpness`]), and
-//! - a factor has at most what its best order has at R_M, and `2 sin(θ/2) L`: L, the product of the spreads of its atoms around their means,
-//!   is at least the sum of singular values of what it adds.
+//! - M contributes at most `overlap(M) - 2 κ sin²(θ/2)` ([`Turn::sharpness`]), and
+//! - a factor contributes at most the value of its best order at R_M, plus `2 sin(θ/2) L`. Here L is the product of the spreads of
+//!   its atoms around their means, which is at least the sum of singular values of its contribution.
 //!
-//! So no order of the open factors has more than `overlap(M) + Σ best at R_M + max over s in [0, 1] of (2 L s - 2 κ s²)`. The best order at
-//! one rotation is found factor by factor, each choice apart. In most pairs the first bound leaves one choice of each factor, so that two
-//! superpositions are enough.
+//! So no order of the open factors exceeds `overlap(M) + Σ best at R_M + max over s in [0, 1] of (2 L s - 2 κ s²)`. The best order
+//! at a fixed rotation is found factor by factor, each choice separately. For most pairs, the first bound leaves one choice for
+//! each factor, so two superpositions are enough.
 
 use super::quaternion::{Matrix, Turn, largest_overlap, turn};
 use drift_core::chem::symmetry::{Factor, Symmetries};
 
-/// Places that are tried for a pair of conformers, atom by atom; beyond, the best that was found is an upper bound of the deviation.
+/// The number of placements that are tried for a pair of conformers, atom by atom. Beyond it, the best result so far is an upper
+/// bound on the RMSD.
 const MAX_TRIED: u64 = 4_000_000;
 
-/// Choices that are looked at to find the best order of a factor; of one with more, each atom by itself gives a bound.
+/// The largest number of choices that are examined for the best order of a factor. For a factor with more, a bound from each atom
+/// separately is used.
 const MAX_WORK: u64 = 20_000;
 
-/// Sums that are the same but for rounding are not looked at twice.
+/// The relative tolerance for sums that differ only by rounding, which need not be examined twice.
 const SAME: f64 = 1e-12;
 
-/// The orders of atoms of a molecule, ready to compare conformers.
+/// The symmetric atom orders of a molecule, prepared for comparing conformers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Superposition {
     symmetries: Symmetries,
@@ -32,7 +35,7 @@ pub(super) struct Superposition {
     fixed: Vec<usize>,
 }
 
-/// A conformer with its centre at the origin.
+/// A conformer centred at the origin.
 #[derive(Debug, Clone)]
 pub(super) struct Centred {
     points: Vec<[f64; 3]>,
@@ -40,12 +43,12 @@ pub(super) struct Centred {
     squares: f64,
 }
 
-/// The least deviation of two conformers.
+/// The least RMSD of two conformers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LeastRmsd {
-    /// In the unit of the coordinates.
+    /// The RMSD, in the unit of the coordinates.
     pub rmsd: f64,
-    /// Whether no order has less; else it is an upper bound.
+    /// Whether it is proved to be the least; otherwise it is an upper bound.
     pub is_exact: bool,
 }
 
@@ -68,7 +71,7 @@ impl Centred {
 }
 
 impl Superposition {
-    /// Atoms that some order puts in one another's places, together.
+    /// The orbits of atoms that symmetric orders exchange.
     pub(super) fn orbits(&self) -> Vec<Vec<usize>> {
         let of = |factor: &Factor| -> Vec<Vec<usize>> {
             let atoms = |orbit: &Vec<u16>| orbit.iter().map(|at| factor.atoms[usize::from(*at)]).collect();
@@ -83,17 +86,17 @@ impl Superposition {
         Superposition { symmetries, fixed: (0..atoms).filter(|atom| !is_moved[*atom]).collect() }
     }
 
-    /// How many orders there are; the most that fits if there are more.
+    /// The number of orders; saturates.
     pub(super) fn orders(&self) -> u64 {
         self.symmetries.orders()
     }
 
-    /// Whether all orders are known; else a deviation may be an upper bound.
+    /// Whether all orders are known; otherwise an RMSD may be an upper bound.
     pub(super) fn is_exhaustive(&self) -> bool {
         self.symmetries.complete
     }
 
-    /// The least root mean square deviation; both must have as many points as the molecule.
+    /// The least RMSD. Both conformers must have as many points as the molecule.
     pub(super) fn rmsd(&self, a: &Centred, b: &Centred) -> LeastRmsd {
         let mut matrix = Matrix::default();
         self.fixed.iter().for_each(|atom| add_product(&mut matrix, &a.points[*atom], &b.points[*atom]));
@@ -114,14 +117,14 @@ impl Superposition {
     }
 }
 
-/// A factor that is not settled.
+/// A factor that is not settled yet.
 struct Open<'f> {
     factor: &'f Factor,
-    /// By atom of the factor, in whose place it stands before the factor's own choice.
+    /// By atom of the factor, the atom whose place it takes before the factor's own choice.
     images: Vec<u16>,
-    /// What all of its orders add alike: the product of the means of each orbit.
+    /// The common contribution of all its orders: the product of the means of each orbit.
     mean: Matrix,
-    /// At least the sum of singular values of what one of its orders adds beside the mean.
+    /// An upper bound on the sum of singular values of an order's contribution beyond the mean.
     spread: f64,
 }
 
@@ -140,7 +143,7 @@ impl<'f> Open<'f> {
                 }
             }
             add_product(&mut mean, &sums[0].map(|x| x / n), &sums[1]);
-            // The mean counts apart, so what is left is the spread around it; rounding can make it negative.
+            // The mean is counted separately, which leaves the spread around it. Rounding can make this negative.
             let around = |side: usize| (squares[side] - dot(&sums[side], &sums[side]) / n).max(0.0);
             spread += (around(0) * around(1)).sqrt();
         }
@@ -152,29 +155,29 @@ impl<'f> Open<'f> {
 struct Branches<'p> {
     a: &'p [[f64; 3]],
     b: &'p [[f64; 3]],
-    /// The largest overlap of a whole order.
+    /// The largest overlap of a complete order so far.
     best: f64,
-    /// Places that may still be tried.
+    /// The number of placements that may still be tried.
     left: u64,
-    /// Whether no order was left out that could have been better.
+    /// Whether no order that could be better was skipped.
     whole: bool,
 }
 
 impl Branches<'_> {
-    /// Looks for a larger overlap among the orders of open factors; `settled` is the matrix of all other atoms.
+    /// Searches the orders of open factors for a larger overlap. `settled` is the matrix of all other atoms.
     fn descend(&mut self, settled: Matrix, open: Vec<Open<'_>>) {
         let matrix = open.iter().fold(settled, |sum, open| add(&sum, &open.mean));
         let found = turn(&matrix);
         let spread: f64 = open.iter().map(|open| open.spread).sum();
-        // What each choice of each factor has at this rotation, beside its mean.
+        // By factor and choice, the gain over the mean at this rotation.
         let gains: Vec<Vec<f64>> = open.iter().map(|open| self.gains(open, &found.rotation)).collect();
         let most = |gains: &Vec<f64>| gains.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        // No order of the open factors has more than this; see the top.
+        // An upper bound for the orders of the open factors; see the module's documentation.
         let bound = found.overlap + gains.iter().map(most).sum::<f64>() + slack(&found, spread);
         if bound <= self.best * (1.0 + SAME) {
             return;
         }
-        // The best order at this rotation is superposed by itself, so that a large overlap is known early.
+        // The best order at this rotation is superposed exactly, so that a large overlap is known early.
         let mut whole = settled;
         for (open, gains) in open.iter().zip(&gains) {
             let choice = gains.iter().position(|gain| *gain == most(gains)).unwrap_or(0);
@@ -192,29 +195,29 @@ impl Branches<'_> {
                 let rest = bound - most(gains);
                 let mut left: Vec<usize> =
                     (0..gains.len()).filter(|choice| rest + gains[*choice] > limit).collect();
-                // The best first: the sooner `best` is large, the more is cut off.
+                // The best first: the sooner `best` is large, the more is pruned.
                 left.sort_by(|x, y| gains[*y].total_cmp(&gains[*x]));
                 left
             })
             .collect();
-        // No choice of some factor can beat the best.
+        // Some factor has no choice left that can beat the best.
         if left.iter().any(Vec::is_empty) {
             return;
         }
         self.branch(settled, open, &left);
     }
 
-    /// Settles the factors of which one choice is left, and of the others the one that spreads most, by each of its choices.
+    /// Settles the factors with one choice left. Branches over the choices of the factor with the largest spread among the others.
     fn branch(&mut self, settled: Matrix, open: Vec<Open<'_>>, left: &[Vec<usize>]) {
         let widest = (0..open.len())
             .filter(|at| left[*at].len() > 1)
             .max_by(|x, y| open[*x].spread.total_cmp(&open[*y].spread));
         let is_leaf = |open: &Open<'_>| open.factor.below.is_empty();
         if widest.is_none() && open.iter().all(is_leaf) {
-            // The only order that is left was superposed.
+            // The only remaining order has been superposed already.
             return;
         }
-        // Without a factor to branch on, all are settled by the one choice that they have.
+        // Without a factor to branch on, every factor has a single choice, which settles it.
         let choices: &[usize] = widest.map_or(&[0], |at| &left[at]);
         for choice in choices {
             let (mut settled, mut next) = (settled, Vec::with_capacity(open.len()));
@@ -229,7 +232,7 @@ impl Branches<'_> {
         }
     }
 
-    /// Settles a factor by a choice: some of its atoms have found their places, the others are in the factors below.
+    /// Settles a factor by a choice: some of its atoms are placed, and the others are in the factors below.
     fn settle<'f>(&self, open: &Open<'f>, choice: usize, settled: &mut Matrix, next: &mut Vec<Open<'f>>) {
         let images = chosen(open.factor, &open.images, choice);
         for at in &open.factor.settled {
@@ -241,7 +244,7 @@ impl Branches<'_> {
         }
     }
 
-    /// At least what each choice of a factor has at a rotation, beside its mean; exactly that where it has few orders.
+    /// Upper bounds on the gain of each choice of a factor over its mean, at a rotation; exact if the factor has few orders.
     fn gains(&mut self, open: &Open<'_>, rotation: &Matrix) -> Vec<f64> {
         let mean = trace(rotation, &open.mean);
         let turned = self.turned(open.factor, rotation);
@@ -249,7 +252,7 @@ impl Branches<'_> {
         choices.map(|choice| self.of_choice(open.factor, &open.images, choice, &turned) - mean).collect()
     }
 
-    /// The atoms of a factor, turned.
+    /// The rotated atoms of a factor.
     fn turned(&self, factor: &Factor, rotation: &Matrix) -> Vec<[f64; 3]> {
         factor
             .atoms
@@ -258,7 +261,7 @@ impl Branches<'_> {
             .collect()
     }
 
-    /// At least `Σ Raᵢ · b` of the atoms of a factor, once this choice is made.
+    /// An upper bound on `Σ Raᵢ · b` over the atoms of a factor, given this choice.
     fn of_choice(&mut self, factor: &Factor, images: &[u16], choice: usize, turned: &[[f64; 3]]) -> f64 {
         let place = &factor.choices[choice];
         // Work is counted in products of points.
@@ -279,7 +282,7 @@ impl Branches<'_> {
         settled + below.sum::<f64>()
     }
 
-    /// At least the largest `Σ Raᵢ · b` of the atoms of a factor over its orders.
+    /// An upper bound on the largest `Σ Raᵢ · b` over the atoms of a factor, over its orders.
     fn most(&mut self, factor: &Factor, images: &[u16], turned: &[[f64; 3]]) -> f64 {
         if factor.work > MAX_WORK {
             self.left = self
@@ -299,7 +302,7 @@ impl Branches<'_> {
         choices.map(|choice| self.of_choice(factor, images, choice, turned)).fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// Adds the products of the order of a factor that has most at a rotation, once this choice is made.
+    /// Adds the products of the best order of a factor at a rotation, given this choice.
     fn add_best(
         &mut self,
         factor: &Factor,
@@ -324,7 +327,7 @@ impl Branches<'_> {
     }
 }
 
-/// The most that `2 L s - 2 κ s²` comes to for s from 0 to 1.
+/// The maximum of `2 L s - 2 κ s²` for s from 0 to 1.
 fn slack(turn: &Turn, spread: f64) -> f64 {
     if spread >= 2.0 * turn.sharpness {
         2.0 * (spread - turn.sharpness)
@@ -333,12 +336,12 @@ fn slack(turn: &Turn, spread: f64) -> f64 {
     }
 }
 
-/// In whose places atoms stand after a choice.
+/// By atom, the atom whose place it takes after a choice.
 fn chosen(factor: &Factor, images: &[u16], choice: usize) -> Vec<u16> {
     factor.choices[choice].iter().map(|to| images[usize::from(*to)]).collect()
 }
 
-/// The part of `images` that is of a factor below.
+/// The part of `images` that belongs to a factor below.
 fn within(below: &Factor, images: &[u16]) -> Vec<u16> {
     below.within.iter().map(|at| images[usize::from(*at)]).collect()
 }
@@ -347,7 +350,7 @@ fn dot(a: &[f64; 3], b: &[f64; 3]) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
-/// `tr R S`: the sum `Σ Raᵢ · bᵢ` of `Σ aᵢ bᵢᵀ`.
+/// `tr R S`: the sum `Σ Raᵢ · bᵢ`, given `Σ aᵢ bᵢᵀ`.
 fn trace(rotation: &Matrix, s: &Matrix) -> f64 {
     (0..3).map(|i| (0..3).map(|j| rotation[i][j] * s[j][i]).sum::<f64>()).sum()
 }

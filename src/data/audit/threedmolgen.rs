@@ -1,10 +1,10 @@
-//! The verdict of 3DMolGen's own validation, so that their counts come out beside ours.
+//! The verdict of 3DMolGen's own validation, so that their figures can be shown beside drift's.
 //!
-//! What is followed, in YerevaNN/3DMolGen, branch `logit_processor_and_inference_v2`, commit `65b7419`: `process_batch` of
-//! `evaluation/inference.py`, `validate_smoke_outputs` of `run_logit_processor_smoke.py`, `same_molecular_graph` and
-//! `extract_between` of `evaluation/utils.py`, `strip_smiles` and `decode_cartesian_v2` of `smiles_encoder_decoder.py`. Their
-//! blocks that are no three floats are those of `analyze_smoke_report.py`, branch `logit_processor_smiles_gen`, commit
-//! `a486692`. `docs/audit.md` sets their rules beside ours.
+//! The code that is reproduced is in YerevaNN/3DMolGen, branch `logit_processor_and_inference_v2`, commit `65b7419`:
+//! `process_batch` of `evaluation/inference.py`, `validate_smoke_outputs` of `run_logit_processor_smoke.py`, `same_molecular_graph`
+//! and `extract_between` of `evaluation/utils.py`, `strip_smiles` and `decode_cartesian_v2` of `smiles_encoder_decoder.py`. Blocks
+//! that are not three floats are defined by `analyze_smoke_report.py`, branch `logit_processor_smiles_gen`, commit `a486692`.
+//! `docs/audit.md` compares their rules with drift's.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,23 +13,23 @@ use super::outcome::Outcome;
 use drift_core::chem::{AtomLimit, Graph, Molecule, same_molecule};
 use drift_core::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE, SMILES_OPEN};
 
-/// Tokens that their scripts take off a decoded text.
+/// Tokens that their scripts remove from a decoded text.
 const SPECIAL: [&str; 3] = ["<|begin_of_text|>", "<|end_of_text|>", "<|endoftext|>"];
 
-/// The symbols that stand without brackets in a SMILES.
+/// The symbols that need no brackets in a SMILES.
 const ORGANIC: [&str; 16] =
     ["B", "C", "N", "O", "P", "S", "F", "Cl", "Br", "I", "b", "c", "n", "o", "p", "s"];
 
-/// Their verdict on a text, in their order: no conformer between the tags, another molecule than the prompt, a text that
+/// Their verdict on a text, checked in their order: no conformer between the tags, another molecule than the prompt, a text that
 /// cannot be decoded.
 ///
-/// The prompt is the text's own if none is given. Without any, which their code always has, no molecules are compared. That the
-/// prompt stands in the text letter by letter, which their smoke script asks too, holds of whatever it generates, and is not
-/// asked here. Molecules larger than `limit` are no molecules.
+/// Without `prompt`, the prompt in the text is used. If there is none either, which never happens in their code, no molecules are
+/// compared. Their smoke script also checks that the prompt occurs in the text literally. This holds for all texts that it
+/// generates, so it is not checked here. Molecules larger than `limit` count as invalid.
 pub fn judge_as_3dmolgen(prompt: Option<&str>, text: &str, limit: AtomLimit) -> Outcome {
     let text = without_special(text);
     let conformer = match between(&text, CONFORMER_OPEN, CONFORMER_CLOSE) {
-        // An empty conformer is none to them.
+        // They treat an empty conformer as missing.
         None | Some("") => return Outcome::NoEos,
         Some(conformer) => conformer,
     };
@@ -45,7 +45,7 @@ pub fn judge_as_3dmolgen(prompt: Option<&str>, text: &str, limit: AtomLimit) -> 
     }
 }
 
-/// Whether what stands between `<` and `>` is none of their `<float,float,float>`: `-?\d+(\.\d+)?` three times.
+/// Whether the text between `<` and `>` does not match their `<float,float,float>`: `-?\d+(\.\d+)?` three times.
 pub(super) fn is_junk(inside: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.chars().all(is_digit);
     let number = |text: &str| {
@@ -53,7 +53,7 @@ pub(super) fn is_junk(inside: &str) -> bool {
         text.split_once('.')
             .map_or_else(|| digits(text), |(whole, decimals)| digits(whole) && digits(decimals))
     };
-    // Python's `$` also matches before a last line break.
+    // Python's `$` also matches before a final line break.
     let inside = inside.strip_suffix('\n').unwrap_or(inside);
     inside.split(',').count() != 3 || !inside.split(',').all(number)
 }
@@ -65,18 +65,18 @@ fn without_special(text: &str) -> Cow<'_, str> {
     Cow::Owned(SPECIAL.iter().fold(text.to_owned(), |text, token| text.replace(token, "")))
 }
 
-/// What stands between the first `open` and the first `close` behind it.
+/// The text between the first `open` and the next `close`.
 fn between<'t>(text: &'t str, open: &str, close: &str) -> Option<&'t str> {
     let (_, rest) = text.split_once(open)?;
     Some(rest.split_once(close)?.0)
 }
 
-/// The SMILES of a prompt as RDKit reads it: what stands behind a space is a name.
+/// The SMILES of a prompt as RDKit reads it: text behind a space is a name.
 fn rdkit_field(prompt: &str) -> &str {
     prompt.split([' ', '\t']).find(|field| !field.is_empty()).unwrap_or_default()
 }
 
-/// A decimal digit of any script, as Python's `\d` and `float` take them (Unicode 14).
+/// Whether a character is a decimal digit of any script, as in Python's `\d` and `float` (Unicode 14).
 fn is_digit(c: char) -> bool {
     const ZEROS: [u32; 66] = [
         0x30, 0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xde6,
@@ -91,22 +91,22 @@ fn is_digit(c: char) -> bool {
     place > 0 && u32::from(c) - ZEROS[place - 1] < 10
 }
 
-/// Python's white space, which holds four separators that Unicode's does not.
+/// Whether a character is white space in Python, which includes four separators that Unicode excludes.
 fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
 }
 
-/// An atom in brackets that a text begins with: `\[[^\]]+\]`.
+/// The bracket atom at the start of a text: `\[[^\]]+\]`.
 fn bracket(text: &str) -> Option<&str> {
     let end = text.strip_prefix('[')?.find(']').filter(|length| *length > 0)?;
     Some(&text[..end + 2])
 }
 
-/// Their `strip_smiles`: white space and blocks taken off, decorative brackets undone.
+/// Their `strip_smiles`: removes white space and blocks, and undoes decorative brackets.
 fn strip_smiles(conformer: &str) -> String {
     let text: String = conformer.chars().filter(|c| !is_space(*c)).collect();
-    // Blocks behind an atom first: its brackets may hold a `<`. No end is looked for twice, or where there is none: texts of
-    // brackets alone take no longer than others.
+    // Blocks behind atoms go first, because brackets may contain a `<`. Closing characters are not searched twice, or where there
+    // is none. So texts made only of brackets take no longer than others.
     let (last_bracket, last_block) = (behind_last(&text, ']'), behind_last(&text, '>'));
     let mut without_block = None;
     let text = rewrite(&text, '[', |rest| {
@@ -140,19 +140,19 @@ fn strip_smiles(conformer: &str) -> String {
     })
 }
 
-/// How many bytes stand behind the last `close`; all of them if there is none.
+/// The number of bytes behind the last `close`, or of all bytes if there is none.
 fn behind_last(text: &str, close: char) -> usize {
     text.rfind(close).map_or(text.len(), |at| text.len() - at - 1)
 }
 
-/// A block that a text begins with: `<[^>]*>`.
+/// The block at the start of a text: `<[^>]*>`.
 fn block(text: &str) -> Option<&str> {
     text.strip_prefix('<')?;
     Some(&text[..=text.find('>')?])
 }
 
-/// Goes through a text from left to right; `at` says what stands for its beginning, and how many bytes that takes, where it
-/// begins with `first`.
+/// Rewrites a text from left to right. At each `first`, `at` returns the replacement for the beginning of the rest, and the number
+/// of bytes that it replaces.
 fn rewrite<'t>(
     text: &'t str,
     first: char,
@@ -178,7 +178,7 @@ fn rewrite<'t>(
     out + rest
 }
 
-/// What they write for the inside of an atom's brackets: `CH3` and `cH` lose their hydrogens, simple atoms their brackets.
+/// Their spelling of an atom with this text in its brackets: `CH3` and `cH` lose their hydrogens, simple atoms lose their brackets.
 fn bare(inside: &str) -> Cow<'_, str> {
     let carbon = inside.strip_prefix(['C', 'c']).and_then(|rest| rest.strip_prefix('H'));
     if carbon.is_some_and(|count| count.chars().all(is_digit)) {
@@ -187,7 +187,7 @@ fn bare(inside: &str) -> Cow<'_, str> {
     if ORGANIC.contains(&inside) { Cow::Borrowed(inside) } else { Cow::Owned(format!("[{inside}]")) }
 }
 
-/// Whether their `decode_cartesian_v2` gives a molecule.
+/// Whether their `decode_cartesian_v2` returns a molecule.
 fn decodes(conformer: &str, limit: AtomLimit) -> bool {
     let mut smiles = String::with_capacity(conformer.len() / 3);
     let mut at = 0;
@@ -211,7 +211,7 @@ fn decodes(conformer: &str, limit: AtomLimit) -> bool {
             None => return false,
         }
     }
-    // Hydrogens stay: the atoms must be as many as the blocks.
+    // Hydrogens are kept: the number of atoms must equal that of the blocks.
     limit.check(&smiles).and_then(|()| Graph::parse(&smiles)).and_then(Molecule::try_from).is_ok()
 }
 
@@ -220,10 +220,10 @@ enum Token<'t> {
     Other,
 }
 
-/// The token of their decoder that a text begins with, and its length.
+/// The token of their decoder at the start of a text, and its length in bytes.
 fn token(text: &str) -> Option<(Token<'_>, usize)> {
     if let Some(atom) = bracket(text) {
-        // Their pattern asks for at least one character between `<` and `>`.
+        // Their pattern needs at least one character between `<` and `>`.
         let block = block(&text[atom.len()..]).filter(|block| block.len() > 2)?;
         let (start, end) = (atom.len() + 1, atom.len() + block.len());
         return Some((Token::Atom { inside: &atom[1..atom.len() - 1], coordinates: start..end - 1 }, end));
@@ -238,7 +238,7 @@ fn token(text: &str) -> Option<(Token<'_>, usize)> {
     (is_digit(first) || "=#:/\\-().".contains(first)).then_some((Token::Other, first.len_utf8()))
 }
 
-/// Three parts between commas, each with a number somewhere: their pattern finds one wherever there is a digit.
+/// Whether there are three parts between commas, each with a digit: their pattern finds a number wherever there is a digit.
 fn is_triplet(inside: &str) -> bool {
     inside.split(',').count() == 3 && inside.split(',').all(|part| part.contains(is_digit))
 }

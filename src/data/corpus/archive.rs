@@ -1,4 +1,4 @@
-//! Tar archives: each regular member is a file, in the order of the archive.
+//! Tar archives: each regular member is read as a file, in the order of the archive.
 
 use std::io::{BufRead, BufReader};
 
@@ -12,18 +12,18 @@ use drift_core::io::GZIP_MAGIC;
 
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// What an archive hands on.
+/// A member of an archive.
 pub(super) enum Member<'a> {
-    /// A file: its name, `archive:member`, and its content, decompressed.
+    /// A file: its name, `archive:member`, and its decompressed content.
     File(String, &'a mut dyn BufRead),
-    /// Something that is no file.
+    /// A member that is not a file.
     Skipped(Skipped),
 }
 
-/// Reads the archive `name` and hands its files to `each`; folders and hidden files are left out.
+/// Reads the archive `name` and passes its files to `each`. Folders and hidden files are left out.
 ///
 /// # Errors
-/// If the archive is truncated or damaged, its end mark included; and what `each` returns.
+/// If the archive is truncated or damaged, or its end mark is missing; also the errors of `each`.
 pub(super) fn read(
     name: &str,
     reader: &mut dyn BufRead,
@@ -49,7 +49,7 @@ pub(super) fn read(
             continue;
         }
         let mut content = archive.content();
-        // By content, as files outside of archives.
+        // Formats are detected by content, as for files outside of archives.
         if content.fill_buf().map_err(|e| read_error(&file, e))?.starts_with(&GZIP_MAGIC) {
             let mut content = BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(content));
             each(Member::File(file, &mut content))?;
@@ -57,14 +57,14 @@ pub(super) fn read(
             each(Member::File(file, &mut content))?;
         }
     }
-    // An archive that was cut between two members would pass for a whole one.
+    // Without this check, an archive that was cut between two members would look complete.
     if !archive.has_end_mark() {
         return Err(damaged(name, "the archive has no end-of-archive mark"));
     }
     Ok(())
 }
 
-/// Whether a component of the member's path is hidden: `.git/x`, and the `._x` that macOS adds.
+/// Whether a component of the member's path is hidden: `.git/x`, or the `._x` that macOS adds.
 fn is_hidden(member: &str) -> bool {
     member.split('/').any(|part| part.starts_with('.') && part != "." && part != "..")
 }

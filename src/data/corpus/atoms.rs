@@ -1,7 +1,7 @@
-//! Conformers from bare atoms: the builder that formats without text share.
+//! Builds conformers from bare atoms, for all formats without text.
 //!
-//! Atoms go in with hydrogens where the file has them (they weigh in for [`Frame::Principal`]), with bonds where it has
-//! those, and a conformer of the heavy atoms comes out, in file order, with a chain of bare atoms for its skeleton.
+//! Atoms are added with hydrogens if the file has them (they count as mass for [`Frame::Principal`]), and with bonds if the file
+//! has those. The result is a conformer of the heavy atoms in file order, with a chain of bare atoms as its skeleton.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use drift_core::chem::elements::{HYDROGEN, symbol};
 use drift_core::chem::{Graph, Mismatch};
 use drift_core::encoding::{Encoding, Fixed, NumberError, Reading, Written};
 
-/// A conformer of the heavy atoms among `numbers`, in their order; hydrogens are left out.
+/// A conformer of the heavy atoms among `numbers`, in the same order. Hydrogens are left out.
 ///
 /// # Errors
-/// A reason, for [`super::Skipped`]: no heavy atom, an unknown element, or lists of different lengths.
+/// A reason for [`super::Skipped`]: no heavy atom, an unknown element, or lists of different lengths.
 pub fn from_elements(
     molecule: Arc<str>,
     numbers: &[u8],
@@ -31,7 +31,7 @@ pub fn from_elements(
     let mut coordinates = Vec::with_capacity(numbers.len());
     for (&number, &position) in numbers.iter().zip(positions) {
         let symbol = symbol(number).ok_or_else(|| format!("no element has the number {number}"))?;
-        // Texts have blocks for heavy atoms alone.
+        // Texts have blocks only for heavy atoms.
         if number != HYDROGEN {
             skeleton.extend(["[", symbol, "]<>"]);
             coordinates.push(position);
@@ -53,13 +53,13 @@ pub fn from_elements(
     })
 }
 
-/// Collects the atoms of one molecule after another; hydrogens too.
+/// Collects the atoms of one molecule after another, hydrogens included.
 ///
-/// Numbers are truncated as they come, exactly (`f32` and decimal text keep their own digits), and held in double precision
-/// too: for bonds, for stereo, and for [`Frame::Principal`], where the turned positions are what is truncated.
+/// Numbers are truncated exactly as they arrive (`f32` and decimal text keep their own digits). They are also kept in double
+/// precision: for bonds, for stereo, and for [`Frame::Principal`], where the rotated positions are truncated.
 ///
-/// Usage: [`push_text`](Self::push_text), [`push_f32`](Self::push_f32) or [`push_f64`](Self::push_f64) per atom,
-/// [`set_structure`](Self::set_structure) where the file has bonds, [`finish`](Self::finish) per molecule,
+/// Usage: [`push_text`](Self::push_text), [`push_f32`](Self::push_f32) or [`push_f64`](Self::push_f64) for each atom,
+/// [`set_structure`](Self::set_structure) if the file has bonds, [`finish`](Self::finish) for each molecule, and
 /// [`clear`](Self::clear) after a bad one.
 #[derive(Debug)]
 pub struct Atoms {
@@ -69,7 +69,7 @@ pub struct Atoms {
     numbers: Vec<u8>,
     fixed: Vec<[Fixed; 3]>,
     angstrom: Vec<[f64; 3]>,
-    /// Atoms that the file names as isotopes, D and T, and their mass numbers.
+    /// Atoms that the file names as isotopes (D and T), with their mass numbers.
     isotopes: Vec<(usize, u32)>,
     structure: Option<Arc<Graph>>,
     /// The structure that was shared last.
@@ -78,7 +78,7 @@ pub struct Atoms {
 }
 
 impl Atoms {
-    /// No atoms yet of a file of this name; molecules come out in the frame and the encoding of `options`.
+    /// An empty collection for a file with this name. Molecules get the frame and the encoding of `options`.
     pub fn new(options: &ReadOptions, file: &str) -> Self {
         Atoms {
             frame: options.frame,
@@ -94,22 +94,22 @@ impl Atoms {
         }
     }
 
-    /// How many atoms there are, with hydrogens.
+    /// The number of atoms, hydrogens included.
     pub fn len(&self) -> usize {
         self.numbers.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no atoms.
     pub fn is_empty(&self) -> bool {
         self.numbers.is_empty()
     }
 
-    /// Whether all lie in the plane z = 0 (within 10⁻⁴ Å).
+    /// Whether all atoms lie in the plane z = 0 (within 10⁻⁴ Å).
     pub fn is_flat(&self) -> bool {
         self.angstrom.iter().all(|p| p[2].abs() < 1e-4)
     }
 
-    /// Forgets the atoms.
+    /// Drops the atoms.
     pub fn clear(&mut self) {
         self.numbers.clear();
         self.fixed.clear();
@@ -118,7 +118,8 @@ impl Atoms {
         self.structure = None;
     }
 
-    /// A structure to be shared by conformers; one that equals the last is the last, so that what is made of it can be kept.
+    /// Makes a structure that conformers share. A structure equal to the last one is replaced by it, so that derived data can be
+    /// cached.
     ///
     /// # Errors
     /// A reason: a bond to an atom that does not exist or to itself, or two bonds between the same atoms.
@@ -130,27 +131,27 @@ impl Atoms {
         Ok(self.shared.insert(Arc::new(structure)).clone())
     }
 
-    /// The bonds of the molecule at hand, whose atoms are those that are pushed.
+    /// Sets the bonds of the current molecule. Its atoms must be the ones that are added.
     pub fn set_structure(&mut self, structure: Arc<Graph>) {
         self.structure = Some(structure);
     }
 
-    /// The bonds of the molecule at hand.
+    /// The bonds of the current molecule.
     pub fn structure(&self) -> Option<&Arc<Graph>> {
         self.structure.as_ref()
     }
 
-    /// Says which isotope the last atom is, where no structure does.
+    /// Labels the last atom as an isotope, for files without a structure.
     pub fn label_isotope(&mut self, mass_number: u32) {
         if let Some(last) = self.numbers.len().checked_sub(1) {
             self.isotopes.push((last, mass_number));
         }
     }
 
-    /// Adds an atom whose position, in Å, was written as decimal text.
+    /// Adds an atom whose position, in Å, is decimal text.
     ///
     /// # Errors
-    /// A reason: not a number, not finite, or beyond the range.
+    /// A reason: the text is not a finite number, or out of range.
     pub fn push_text(&mut self, element: u8, xyz: [&str; 3]) -> Result<(), String> {
         let number = self.encoding.number();
         let at = |axis: usize| {
@@ -158,9 +159,9 @@ impl Atoms {
             let value = number.quantize_text(text, axis);
             value.map_err(|e| format!("{}: {e}", drift_core::error::excerpt(text.as_bytes())))
         };
-        // All three before anything is kept, so that the lists stay of one length.
+        // All three are converted before anything is stored, so that the lists keep equal lengths.
         let fixed = [at(0)?, at(1)?, at(2)?];
-        // Rust's own parser takes what decimals are read from; the fallback loses less than the last decimal.
+        // Rust's own parser accepts every decimal number; the fallback is accurate to the last decimal.
         let exact = |axis: usize| {
             let parsed = xyz[axis].trim_ascii().parse();
             parsed.unwrap_or_else(|_| number.angstrom(fixed[axis], axis).unwrap_or_default())
@@ -174,7 +175,7 @@ impl Atoms {
     /// Adds an atom with a position in Å.
     ///
     /// # Errors
-    /// A reason: not finite, or beyond the range.
+    /// A reason: a coordinate is not finite, or out of range.
     pub fn push_f32(&mut self, number: u8, xyz: [f32; 3]) -> Result<(), String> {
         let at = |axis: usize| self.encoding.number().quantize_f32(xyz[axis], axis);
         self.push(number, xyz.map(f64::from), [at(0), at(1), at(2)])
@@ -183,7 +184,7 @@ impl Atoms {
     /// Adds an atom with a position in Å.
     ///
     /// # Errors
-    /// A reason: not finite, or beyond the range.
+    /// A reason: a coordinate is not finite, or out of range.
     pub fn push_f64(&mut self, number: u8, xyz: [f64; 3]) -> Result<(), String> {
         let at = |axis: usize| self.encoding.number().quantize(xyz[axis], axis);
         self.push(number, xyz, [at(0), at(1), at(2)])
@@ -205,12 +206,12 @@ impl Atoms {
         Ok(())
     }
 
-    /// The conformer of the atoms since the last molecule, which are then forgotten, whatever comes out.
+    /// The conformer of the atoms since the last molecule. The atoms are dropped in any case.
     ///
     /// # Errors
-    /// A reason, as [`from_elements`] gives, or because the bonds are those of another number of atoms.
+    /// A reason, as from [`from_elements`], or because the bonds are for another number of atoms.
     pub(super) fn finish(&mut self, labels: &Labels<'_>) -> Result<Finished, String> {
-        // The atoms go in any case, so that none of a bad molecule stay for the next.
+        // The atoms are dropped in any case, so that a bad molecule leaves none for the next one.
         let conformer = self.conformer(labels);
         self.clear();
         let finished = conformer?;
@@ -218,15 +219,15 @@ impl Atoms {
         Ok(finished)
     }
 
-    /// Where everything that is known of a molecule meets: `numbers` and `angstrom` of all atoms, hydrogens included, exactly
-    /// as the file has them; `fixed`, the same truncated; `structure`, if the file has bonds; and `labels`.
+    /// Combines all data on a molecule: `numbers` and `angstrom` of all atoms, hydrogens included, exactly as in the file; `fixed`,
+    /// the same truncated; `structure`, if the file has bonds; and `labels`.
     fn conformer(&mut self, labels: &Labels<'_>) -> Result<Finished, String> {
         if let Some(structure) = &self.structure
             && structure.atoms.len() != self.numbers.len()
         {
             return Err(format!("bonds of {} atoms, {} found", structure.atoms.len(), self.numbers.len()));
         }
-        // Turned before they are compared: a proper rotation changes no stereo.
+        // Rotated before the comparison: a proper rotation changes no stereo.
         self.turned()?;
         match self.in_smiles_order(labels) {
             Err(reason) if !self.smiles.is_required() => {
@@ -239,12 +240,12 @@ impl Atoms {
         }
     }
 
-    /// The conformer of the molecule's SMILES.
+    /// The conformer with its atoms in the order of the molecule's SMILES.
     ///
     /// # Errors
-    /// A reason: it has none, or is not its molecule.
+    /// A reason: the molecule has no SMILES, or its atoms do not match it.
     fn in_smiles_order(&mut self, labels: &Labels<'_>) -> Result<Finished, String> {
-        // Of isomers that one key pools, the one that says all that the coordinates have.
+        // Of isomers pooled under one key, choose the one that specifies all stereo of the coordinates.
         for (isomer, _) in labels.pool.iter().flat_map(|pool| &pool.isomers) {
             if let Ok(ordered) = self.ordered(isomer)?
                 && ordered.open.is_empty()
@@ -258,7 +259,7 @@ impl Atoms {
         self.finished(ordered, labels.own_names().next(), labels)
     }
 
-    /// A conformer in the order of a SMILES, and the name by which it is called where that is asked for; an error as from `coordinates`.
+    /// A conformer in the order of a SMILES, with its name if one is needed; fails like `coordinates`.
     fn finished(
         &self,
         ordered: Ordered,
@@ -279,10 +280,10 @@ impl Atoms {
         Ok(Finished { open_stereo, ..conformer.into() })
     }
 
-    /// The coordinates of some atoms in their order, in the frame that these atoms span where that is asked for.
+    /// The coordinates of some atoms in order, in the frame of these atoms if that is requested.
     ///
     /// # Errors
-    /// A reason: a coordinate leaves the range in this frame.
+    /// A reason: a coordinate is out of range in this frame.
     fn coordinates(&self, order: impl Iterator<Item = usize>) -> Result<Vec<[Fixed; 3]>, String> {
         if self.frame != Frame::FirstAtoms {
             return Ok(order.map(|at| self.fixed[at]).collect());
@@ -292,16 +293,16 @@ impl Atoms {
         positions.into_iter().map(|position| fixed(position, self.encoding)).collect()
     }
 
-    /// The order of atoms that is a SMILES'.
+    /// The atom order of a SMILES.
     ///
     /// # Errors
-    /// A reason, if distances tell of no molecule at all; the inner error is why the atoms are not those of the SMILES.
+    /// A reason, if the distances imply no molecule at all. The inner error says why the atoms do not match the SMILES.
     fn ordered(&mut self, smiles: &str) -> Result<Result<Ordered, Mismatch>, String> {
         if let Some(structure) = &self.structure {
             return Ok(self.smiles.order(smiles, structure, &self.angstrom));
         }
         match self.perceived(smiles, None)? {
-            // Where distances alone say other bonds than the SMILES has, it says which of the doubtful ones there are.
+            // If distances imply other bonds than the SMILES has, the SMILES decides which of the doubtful bonds exist.
             Err(mismatch @ (Mismatch::Bonds | Mismatch::Atoms(_))) => {
                 let wanted = self.smiles.bonds_by_elements(smiles);
                 match wanted.map(|wanted| self.perceived(smiles, Some(&wanted))) {
@@ -313,10 +314,10 @@ impl Atoms {
         }
     }
 
-    /// The order of atoms that are bonded as their distances tell.
+    /// The atom order if bonds are perceived from distances.
     ///
     /// # Errors
-    /// A reason, if these tell of no molecule at all.
+    /// A reason, if the distances imply no molecule at all.
     fn perceived(
         &mut self,
         smiles: &str,
@@ -330,7 +331,7 @@ impl Atoms {
         Ok(self.smiles.order(smiles, &structure, &self.angstrom))
     }
 
-    /// In the principal frame, turns the positions and truncates them.
+    /// For the principal frame, rotates the positions and truncates them.
     fn turned(&mut self) -> Result<(), String> {
         if self.frame == Frame::Principal {
             frame::principal(&self.numbers, &mut self.angstrom);

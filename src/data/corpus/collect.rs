@@ -1,18 +1,18 @@
-//! Batches of records, for readers that go through a file one record after another.
+//! Collects records into batches, for readers that process a file record by record.
 
 use super::{Batch, Conformer, Context, Emit, SKIPPED_LISTED, Skipped};
 use drift_core::error::Result;
 
-/// Atoms in a batch: about 1 MB of coordinates.
+/// The number of atoms in a batch: about 1 MB of coordinates.
 const BATCH_ATOMS: usize = 1 << 16;
-/// Records in a batch, good or bad.
+/// The number of records in a batch, good or bad.
 const BATCH_RECORDS: usize = 1 << 12;
 
 /// A conformer that was read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Finished {
     pub conformer: Conformer,
-    /// Why its atoms stay in the order of the file, if they do and the file could have had a text.
+    /// The reason why its atoms stay in file order, if they do although the file could have had a text.
     pub in_file_order: Option<String>,
     /// Stereo that its SMILES leaves open.
     pub open_stereo: Option<String>,
@@ -24,24 +24,24 @@ impl From<Conformer> for Finished {
     }
 }
 
-/// Collects records and emits them a batch at a time; [`finish`](Self::finish) emits the last.
+/// Collects records and emits them in batches. [`finish`](Self::finish) emits the last batch.
 pub(super) struct Collector<'a, 'e> {
     file: String,
     context: Context<'a>,
     emit: &'a mut Emit<'e>,
     batch: Batch,
     atoms: usize,
-    /// How many were listed in file order, and with open stereo.
+    /// How many records were listed for being in file order, and for open stereo.
     listed: [usize; 2],
 }
 
 impl<'a, 'e> Collector<'a, 'e> {
-    /// For the records of `file`.
+    /// A collector for the records of `file`.
     pub(super) fn new(file: String, context: Context<'a>, emit: &'a mut Emit<'e>) -> Self {
         Collector { file, context, emit, batch: Batch::default(), atoms: 0, listed: [0; 2] }
     }
 
-    /// Adds a record, or the reason why it is skipped; `record` says what and where it is.
+    /// Adds a record, or the reason why it is skipped. `record` describes the record and its position.
     pub(super) fn push(
         &mut self,
         outcome: Result<Finished, String>,
@@ -77,7 +77,7 @@ impl<'a, 'e> Collector<'a, 'e> {
         (self.emit)(std::mem::take(&mut self.batch))
     }
 
-    /// Emits what is left.
+    /// Emits the rest.
     pub(super) fn finish(mut self) -> Result<()> {
         self.flush()
     }

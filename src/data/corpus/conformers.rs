@@ -1,4 +1,4 @@
-//! Where conformers come from: files, or the corpus that comes with drift.
+//! Sources of conformers: files, or an embedded corpus.
 
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
@@ -11,23 +11,23 @@ use drift_core::error::{Error, Result};
 use drift_core::io;
 use drift_core::job::{InputHash, Job, Unit};
 
-/// A source of conformers that can be read again and gives the same ones in the same order.
+/// A source of conformers that can be read repeatedly, with the same conformers in the same order.
 pub trait Conformers: Sync {
-    /// Hands all conformers to `emit`, batch by batch.
+    /// Passes all conformers to `emit`, batch by batch.
     ///
     /// # Errors
     /// As [`read`](super::read()).
     fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary>;
 
-    /// Refuses a source that is gone once it was read, such as a pipe.
+    /// Refuses a source that can be read only once, such as a pipe.
     ///
     /// # Errors
-    /// If it is one.
+    /// If it is such a source.
     fn can_be_read_again(&self) -> Result<()> {
         Ok(())
     }
 
-    /// The decimals of its coordinates, and how its texts are read.
+    /// The encoding of its coordinates, and how its texts are read.
     fn reading(&self) -> Reading {
         Reading::default()
     }
@@ -36,9 +36,9 @@ pub trait Conformers: Sync {
 /// Files and folders.
 #[derive(Debug, Clone)]
 pub struct Files {
-    /// Where they are.
+    /// The paths.
     pub inputs: Vec<PathBuf>,
-    /// How they are read.
+    /// The options for reading them.
     pub options: ReadOptions,
 }
 
@@ -63,7 +63,7 @@ impl Conformers for Files {
     }
 }
 
-/// The conformers of files and folders; without any, or of the name of one, those of a corpus that comes with drift.
+/// The conformers of files and folders. Without paths, or for the name of an embedded corpus, the embedded conformers.
 pub fn files_or_embedded(inputs: &[PathBuf], options: ReadOptions) -> Box<dyn Conformers> {
     let named = match inputs {
         [] => Some(EmbeddedCorpus::default()),
@@ -76,22 +76,22 @@ pub fn files_or_embedded(inputs: &[PathBuf], options: ReadOptions) -> Box<dyn Co
     Box::new(Files { inputs: inputs.to_vec(), options })
 }
 
-/// The corpora that come with drift (`corpora/`): molecules of our own, GFN2-xTB geometries.
+/// The embedded corpora (`corpora/`): molecules of the project with GFN2-xTB geometries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EmbeddedCorpus {
     /// `drug-like`: 6,630 conformers of molecules like those of GEOM-Drugs.
     #[default]
     DrugLike,
-    /// `small`: 1,043 conformers of 423 molecules of 4 to 9 heavy atoms, like those of GEOM-QM9. All are for tests: the corpus that
-    /// reference checkpoints learn from has none of their graphs.
+    /// `small`: 1,043 conformers of 423 molecules with 4 to 9 heavy atoms, similar to those of GEOM-QM9. All are for tests: the
+    /// training corpus of the reference checkpoints contains none of their graphs.
     Small,
 }
 
 impl EmbeddedCorpus {
-    /// All of them.
+    /// All embedded corpora.
     pub const ALL: [EmbeddedCorpus; 2] = [EmbeddedCorpus::DrugLike, EmbeddedCorpus::Small];
 
-    /// What options call it.
+    /// Its name in options.
     pub fn name(self) -> &'static str {
         match self {
             EmbeddedCorpus::DrugLike => "drug-like",
@@ -99,18 +99,18 @@ impl EmbeddedCorpus {
         }
     }
 
-    /// The corpus of a name; none if a file has this name.
+    /// The corpus with a name; `None` if there is none, or a file has this name.
     pub fn by_name(path: &Path) -> Option<Self> {
         Self::ALL.into_iter().find(|corpus| Path::new(corpus.name()) == path && !path.exists())
     }
 
-    /// Name, size and hash of its file.
+    /// The name, size and hash of its file.
     pub fn source(self) -> InputHash {
         io::hash_bytes(self.file(), self.bytes())
     }
 
-    /// SHA-256 of the file that reference checkpoints of its domain learn from: of `drug-like` its own, whose molecules are split; of
-    /// `small` that of `small-train.jsonl.gz`, which `corpora/small.py` makes.
+    /// The SHA-256 of the training file for reference checkpoints of this domain. For `drug-like` it is the corpus file itself,
+    /// whose molecules are split; for `small` it is `small-train.jsonl.gz`, which `corpora/small.py` makes.
     pub fn trained_on(self) -> String {
         match self {
             EmbeddedCorpus::DrugLike => self.source().sha256,
@@ -133,19 +133,19 @@ impl EmbeddedCorpus {
     }
 }
 
-/// As `corpora/small-train.json` has it.
+/// From `corpora/small-train.json`.
 const SMALL_TRAIN_SHA256: &str = "f6f5d67778fdfb75113a6480f386731298d0ca61f89956e8b066252afc6119a4";
 
-/// The conformers of a corpus that comes with drift.
+/// The conformers of an embedded corpus.
 ///
-/// Its coordinates stand for both dialects, so it agrees with both. They have four decimals; fewer are cut from them.
+/// Its coordinates are valid in both dialects. They have four decimals; for fewer they are truncated.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Embedded {
-    /// Which one.
+    /// The corpus.
     pub corpus: EmbeddedCorpus,
-    /// The frame of its coordinates; in its file they lie in the principal axes.
+    /// The frame of the returned coordinates. Those in the file are in the principal axes.
     pub frame: Frame,
-    /// At most four decimals; the separator says how its text is taken to be written.
+    /// The encoding to return; at most four decimals.
     pub reading: Reading,
 }
 
@@ -162,7 +162,7 @@ impl Conformers for Embedded {
             let remedy = format!("give {} with texts of this encoding", parameter::CORPUS);
             return Err(Error::input("the built-in corpus", problem, remedy));
         }
-        // Its file has commas, whatever its blocks are to be written with.
+        // Its file uses commas, whatever the separator of the requested encoding.
         let reading = Reading { texts: None, cut: true, ..self.reading };
         let reading = if reading.encoding.is_decimal_blocks() {
             Reading { encoding: reading.encoding.with_spaces(false), ..reading }
@@ -175,7 +175,7 @@ impl Conformers for Embedded {
         let options = ReadOptions { frame: self.frame, reading, ..ReadOptions::default() };
         let mut summary = read_from(jsonl::read, source, &options, job, emit)?;
         summary.inputs.push(self.corpus.source());
-        // Its texts are of one dialect, but the coordinates stand for both.
+        // Its texts are in one dialect, but the coordinates are valid in both.
         summary.written = Written::ANY;
         Ok(summary)
     }
@@ -185,7 +185,7 @@ impl Conformers for Embedded {
     }
 }
 
-/// Enriched SMILES in memory, one a line.
+/// Enriched SMILES in memory, one per line.
 #[derive(Debug, Clone, Copy)]
 pub struct Texts<'t>(pub &'t str);
 
@@ -200,10 +200,10 @@ impl Conformers for Texts<'_> {
     }
 }
 
-/// The reader of a format.
+/// The function that reads a format.
 type Reader = fn(Source<'_>, Context<'_>, &mut Emit<'_>) -> Result<()>;
 
-/// Reads what is in memory.
+/// Reads data in memory.
 fn read_from(
     reader: Reader,
     source: Source<'_>,

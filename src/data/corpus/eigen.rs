@@ -1,16 +1,16 @@
 //! Eigenvalues and eigenvectors of small symmetric matrices, by Jacobi's cyclic rotations (Golub and Van Loan, Matrix
 //! Computations, 8.5).
 
-/// More sweeps than any matrix needs: one of 4×4 takes about 6.
+/// More sweeps than any matrix needs: a 4×4 matrix takes about 6.
 const SWEEPS: usize = 50;
 
-/// How a rotation is rounded, and when a matrix is held to be diagonal. Both are as exact as doubles are, but not the same to
-/// the last bit, and what was written with one should come out the same again.
+/// How a rotation is rounded, and when a matrix counts as diagonal. Both variants have full double precision but differ in the last
+/// bits, and results written with one of them must be reproducible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rounding {
-    /// By `hypot`, up to the largest entry beside the diagonal.
+    /// With `hypot`, until the largest off-diagonal entry is negligible.
     Hypot,
-    /// By the root of a sum, up to the sum of squares beside the diagonal.
+    /// With the square root of a sum, until the sum of squared off-diagonal entries is negligible.
     Root,
 }
 
@@ -31,7 +31,7 @@ impl Rounding {
         }
     }
 
-    /// What [`Rounding::is_diagonal`] compares with.
+    /// The scale that [`Rounding::is_diagonal`] compares with.
     fn scale<const N: usize>(self, m: &[[f64; N]; N]) -> f64 {
         let entries = m.iter().flatten();
         match self {
@@ -41,10 +41,10 @@ impl Rounding {
     }
 }
 
-/// Makes a symmetric matrix diagonal: its eigenvalues are what is left there. `turned` learns of each rotation: rows p and q,
-/// cosine and sine; [`turn_rows`] by all of them makes the eigenvectors of the unit matrix, as rows.
+/// Diagonalises a symmetric matrix: its eigenvalues remain on the diagonal. `turned` receives each rotation as rows p and q, cosine
+/// and sine. Applying all of them to the unit matrix with [`turn_rows`] gives the eigenvectors, as rows.
 ///
-/// A diagonal matrix stays as it is.
+/// A diagonal matrix is left unchanged.
 pub fn diagonalise<const N: usize>(
     m: &mut [[f64; N]; N],
     rounding: Rounding,
@@ -57,7 +57,7 @@ pub fn diagonalise<const N: usize>(
         }
         for p in 0..N - 1 {
             for q in p + 1..N {
-                // A rotation by nothing would divide by it.
+                // A zero entry needs no rotation, and would be a divisor.
                 if m[p][q] != 0.0 {
                     let (cosine, sine) = rotate(m, rounding, p, q);
                     turned(p, q, cosine, sine);
@@ -70,7 +70,7 @@ pub fn diagonalise<const N: usize>(
 /// The rotation in the plane (p, q) that zeroes `m[p][q]`.
 fn rotate<const N: usize>(m: &mut [[f64; N]; N], rounding: Rounding, p: usize, q: usize) -> (f64, f64) {
     let theta = (m[q][q] - m[p][p]) / (2.0 * m[p][q]);
-    // The smaller of the two angles, which converges (Golub and Van Loan, 8.5.2).
+    // The smaller of the two angles, for which the method converges (Golub and Van Loan, 8.5.2).
     let tangent = theta.signum() / (theta.abs() + rounding.secant(theta));
     let cosine = 1.0 / rounding.secant(tangent);
     let sine = tangent * cosine;
@@ -81,7 +81,7 @@ fn rotate<const N: usize>(m: &mut [[f64; N]; N], rounding: Rounding, p: usize, q
     (cosine, sine)
 }
 
-/// Turns two rows of a matrix into each other.
+/// Rotates two rows of a matrix into each other.
 pub fn turn_rows<const N: usize>(m: &mut [[f64; N]; N], p: usize, q: usize, cosine: f64, sine: f64) {
     let (x, y) = (m[p], m[q]);
     m[p] = std::array::from_fn(|k| cosine * x[k] - sine * y[k]);

@@ -1,4 +1,4 @@
-//! Frames that coordinates are given in: the principal axes, in which GEOM's conformers lie, and that of the first atoms.
+//! Coordinate frames: the principal axes, in which GEOM's conformers are given, and the frame of the first atoms.
 
 use std::array::from_fn;
 use std::cmp::Ordering;
@@ -11,20 +11,19 @@ use drift_core::encoding::{Encoding, Fixed, NumberError};
 type Vector = [f64; 3];
 type Matrix = [Vector; 3];
 
-/// Moves atoms into their principal frame: the centre of mass at the origin, the axes of inertia on x (smallest
-/// moment, so the longest extent), y and z, by a proper rotation.
+/// Moves atoms into their principal frame by a proper rotation: the centre of mass at the origin, and the axes of inertia on x
+/// (smallest moment, so the longest extent), y and z.
 ///
-/// `positions` are in Å; `numbers` are atomic numbers, and one beyond 1 to 118 weighs nothing. All atoms given count,
-/// hydrogens too.
+/// `positions` are in Å. `numbers` are atomic numbers; one outside 1 to 118 has no mass. All given atoms count, hydrogens too.
 ///
-/// Of the four proper rotations that do so, the one that turns least is taken (the largest trace, then the first in a
-/// fixed order). So a conformer that lies in the frame already stays as it is, and the signs of coordinates keep
-/// the balance that they have in the file: a rule on the molecule itself, such as a positive third moment, makes
-/// 52.5 to 54 % of the coordinates negative (xtb_moses_aq, etkdg_drugs_test), and the sign is what drift is about.
+/// There are four such proper rotations. The one with the smallest angle is taken (the largest trace, then the first in a fixed
+/// order). So a conformer that is already in the frame stays unchanged, and the signs of coordinates keep the balance that they
+/// have in the file. A rule based on the molecule itself, such as a positive third moment, would make 52.5 to 54 % of the
+/// coordinates negative (xtb_moses_aq, etkdg_drugs_test), and the sign matters for drift.
 pub fn principal(numbers: &[u8], positions: &mut [[f64; 3]]) {
     let masses: Vec<f64> = numbers.iter().map(|&n| weight_dalton(n).unwrap_or(0.0)).collect();
     let total: f64 = masses.iter().sum();
-    // Nothing has a centre of mass then.
+    // Without mass there is no centre of mass.
     if total <= 0.0 || masses.len() != positions.len() {
         return;
     }
@@ -38,14 +37,14 @@ pub fn principal(numbers: &[u8], positions: &mut [[f64; 3]]) {
     }
 }
 
-/// Moves atoms into the frame of the first ones: the first at the origin, the second on the positive x axis, the next one that is
-/// off their line in the half plane of x and positive y, by a proper rotation.
+/// Moves atoms into the frame of the first ones by a proper rotation: the first atom at the origin, the second on the positive x
+/// axis, and the next one off their line in the half plane of x and positive y.
 ///
-/// `positions` are in Å, in the order of the text. A model that writes atoms one by one knows this frame from the atoms that it has
-/// written; the principal axes depend on all atoms that are still to come. A mirror image differs in the signs of z alone.
+/// `positions` are in Å, in the order of the text. A model that writes atoms one by one knows this frame from the atoms written so
+/// far, while the principal axes depend on atoms still to come. A mirror image differs only in the signs of z.
 ///
-/// An atom counts as off the line if its direction is more than 5.7° (a sine of 0.1) away from it. Where none is, any turn
-/// about the line is as good as another.
+/// An atom counts as off the line if its direction differs from it by more than 5.7° (a sine of 0.1). If there is no such atom, any
+/// rotation about the line is equally good.
 pub fn first_atoms(positions: &mut [[f64; 3]]) {
     let Some(&origin) = positions.first() else { return };
     positions.iter_mut().for_each(|p| *p = from_fn(|axis| p[axis] - origin[axis]));
@@ -61,17 +60,17 @@ pub fn first_atoms(positions: &mut [[f64; 3]]) {
     for position in positions.iter_mut() {
         *position = rotation.map(|axis| dot(axis, *position));
     }
-    // What is zero by the choice of axes is exactly zero, not some 10⁻¹⁷ on either side of an edge between bins.
+    // Coordinates that are zero by the choice of axes are set to exactly zero, not to some 10⁻¹⁷ on either side of a bin edge.
     positions[1] = [positions[1][0], 0.0, 0.0];
     if let Some((at, _)) = third {
         positions[at][2] = 0.0;
     }
 }
 
-/// The least sine of an angle for which a direction is not that of the line.
+/// The least sine of the angle at which a direction counts as off the line.
 const LEAST_SINE: f64 = 0.1;
 
-/// A vector of length 1 along this one; a zero vector has none.
+/// The unit vector in this direction; `None` for a zero vector.
 fn unit(v: Vector) -> Option<Vector> {
     let length = dot(v, v).sqrt();
     (length > 0.0).then(|| v.map(|x| x / length))
@@ -90,7 +89,7 @@ fn across(x: Vector) -> Vector {
     unit(cross(x, least)).unwrap_or(least)
 }
 
-/// Turns a conformer, whose values are those of the encoding `from`, into `frame`, with values of the encoding `to`.
+/// Moves a conformer into `frame`, and converts its values from the encoding `from` to the encoding `to`.
 ///
 /// # Errors
 /// As [`rewritten`].
@@ -104,12 +103,12 @@ pub(super) fn turn(
     Ok(())
 }
 
-/// The values of a text in another frame and another encoding: `[atoms, 3]`, of the encodings `(from, to)`.
+/// Converts the values of a text to another frame and encoding: `[atoms, 3]`, for the encodings `(from, to)`.
 ///
-/// A text gives no hydrogens but a few, so in the principal axes its heavy atoms are what is weighed.
+/// A text has hardly any hydrogens, so the principal axes are those of its heavy atoms.
 ///
 /// # Errors
-/// A reason: an atom of the skeleton has no element, a value has no coordinate, or a coordinate leaves the range.
+/// A reason: an atom of the skeleton has no element, a value has no coordinate, or a coordinate is out of range.
 pub fn rewritten(
     skeleton: &str,
     values: &[[Fixed; 3]],
@@ -117,7 +116,7 @@ pub fn rewritten(
     (from, to): (Encoding, Encoding),
 ) -> Result<Vec<[Fixed; 3]>, String> {
     if frame == Frame::Keep {
-        // Between decimals this is exact.
+        // Between decimals this conversion is exact.
         let kept: Result<Vec<_>, NumberError> =
             values.iter().map(|values| to.convert(values, from)).collect();
         return kept.map_err(|problem| problem.to_string());
@@ -138,7 +137,7 @@ fn elements(skeleton: &str) -> Result<Vec<u8>, String> {
     atoms.map(|atom| element(atom).ok_or_else(|| format!("atom [{atom}] has no mass"))).collect()
 }
 
-/// The atomic number of a bracket atom's inside: `13CH3`, `nH`, `C@@H`, `se`.
+/// The atomic number of the text inside a bracket atom: `13CH3`, `nH`, `C@@H`, `se`.
 fn element(atom: &str) -> Option<u8> {
     let atom = atom.trim_start_matches(|c: char| c.is_ascii_digit());
     let second = atom.as_bytes().get(1).is_some_and(u8::is_ascii_lowercase);
@@ -160,8 +159,8 @@ fn inertia(masses: &[f64], positions: &[Vector]) -> Matrix {
     tensor
 }
 
-/// The eigenvectors of a symmetric matrix as rows, by ascending eigenvalue. A diagonal matrix gives the unit vectors, so ties
-/// keep the file's axes.
+/// The eigenvectors of a symmetric matrix as rows, by ascending eigenvalue. A diagonal matrix gives the unit vectors, so ties keep
+/// the file's axes.
 fn principal_axes(mut a: Matrix) -> Matrix {
     let mut vectors: Matrix = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
     diagonalise(&mut a, Rounding::Hypot, |p, q, cosine, sine| turn_rows(&mut vectors, p, q, cosine, sine));
@@ -171,16 +170,16 @@ fn principal_axes(mut a: Matrix) -> Matrix {
     order.map(|i| vectors[i])
 }
 
-/// Of the four proper rotations with these rows, up to sign, the one with the largest trace.
+/// The one with the largest trace among the four proper rotations that have these rows up to sign.
 fn least_turn(axes: Matrix) -> Matrix {
     let handedness = dot(cross(axes[0], axes[1]), axes[2]).signum();
     let mut best = (f64::NEG_INFINITY, axes);
     for (x, y) in [(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)] {
-        // The third sign follows from the others: a rotation must not mirror.
+        // The third sign follows from the others, because a proper rotation must not mirror.
         let signs = [x, y, x * y * handedness];
         let rotation: Matrix = from_fn(|i| axes[i].map(|v| v * signs[i]));
         let trace: f64 = (0..3).map(|i| rotation[i][i]).sum();
-        // Ties by rounding go to the first, so that the same molecule turns the same way.
+        // Ties within rounding go to the first, so that equal molecules are rotated equally.
         if trace > best.0 + 1e-9 {
             best = (trace, rotation);
         }
@@ -196,7 +195,7 @@ fn cross(a: Vector, b: Vector) -> Vector {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
-/// A position in Å as an encoding writes it.
+/// The values of a position given in Å.
 pub(super) fn fixed(position: [f64; 3], encoding: Encoding) -> Result<[Fixed; 3], String> {
     let at = |axis: usize| {
         let x = position[axis];

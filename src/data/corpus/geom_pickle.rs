@@ -1,14 +1,14 @@
-//! Molecules in the pickles that GEOM and its users exchange.
+//! Reads molecules from the pickles that GEOM and its users exchange.
 //!
-//! Layouts met in practice, all of them read by one walk over the values:
+//! Layouts that occur in practice, all read by one walk over the values:
 //!
 //! - GEOM's `rdkit_folder/*/*.pickle`: a dictionary with `smiles` and `conformers`, a list of dictionaries, each
 //!   with the molecule under `rd_mol`;
 //! - test sets: a dictionary from SMILES to a list of molecules, or to a dictionary of either kind;
 //! - a list of molecules, or of such dictionaries, or of pairs of SMILES and molecules.
 //!
-//! Each molecule gets the SMILES nearest to it on the way from the root: a `smiles` entry of the dictionary that
-//! holds it, the key under which a dictionary holds it if that key can be a SMILES, or its neighbour in a tuple.
+//! Each molecule gets the SMILES nearest to it on the path from the root: a `smiles` entry of the dictionary that contains it, its
+//! key in a dictionary if the key can be a SMILES, or its neighbour in a tuple.
 
 use crate::corpus::pickle::{NodeId, Object, Pickle, Role, Value};
 use crate::corpus::rdkit::{self, RdkitError, RdkitMolecule};
@@ -19,21 +19,22 @@ use drift_core::error::escaped;
 pub struct FoundMolecule {
     /// The SMILES that the pickle gives it.
     pub smiles: Option<String>,
-    /// SMILES of the isomers that `sub_smiles_counts` beside it counts, one of which it is, with their counts; the pickle gives it the
-    /// SMILES that pools them.
+    /// SMILES of the isomers listed in `sub_smiles_counts` beside the molecule, with their counts. The molecule is one of them, and
+    /// the pickle's own SMILES pools them.
     pub sub_smiles: Vec<(String, u64)>,
-    /// The outermost key on the way to it that is a text, not the SMILES, and no word of the layout such as `conformers`.
+    /// The outermost key on the path to it that is text, is not the SMILES, and is not a layout word such as `conformers`.
     pub name: Option<String>,
-    /// The molecule, or why it could not be read; also of an object of a class that drift does not know, which may hold one.
+    /// The molecule, or why it could not be read. An object of an unknown class is reported here too, because it may contain a
+    /// molecule.
     pub molecule: Result<RdkitMolecule, RdkitError>,
-    /// Where it stands, as Python would write it: `['CCO'][2]`. A long path is cut at its front.
+    /// Its position in Python notation: `['CCO'][2]`. A long path is truncated at its front.
     pub place: String,
 }
 
-/// The keys under which a dictionary says which molecule it is about, best first.
+/// The keys under which a dictionary states its molecule, in order of preference.
 const SMILES_KEYS: [&str; 5] = ["smiles", "geom_smiles", "canonical_smiles", "smi", "SMILES"];
 
-/// The keys under which layouts put molecules, which name none.
+/// The keys under which layouts store molecules, which are not names.
 const LAYOUT_KEYS: [&str; 10] = [
     "conformers",
     "confs",
@@ -47,47 +48,47 @@ const LAYOUT_KEYS: [&str; 10] = [
     "generations",
 ];
 
-/// The key under which 3DMolGen's test sets count the isomers that a key of GEOM pools.
+/// The key under which 3DMolGen's test sets count the isomers that a GEOM key pools.
 const SUB_SMILES: &str = "sub_smiles_counts";
 
-/// The most isomers of one key that are looked at.
+/// The largest number of isomers of one key that are considered.
 const MOST_SUB_SMILES: usize = 64;
 
-/// How many steps of a path are shown, and how many characters of a key.
+/// The number of steps of a path, and the number of characters of a key, in messages.
 const SHOWN_STEPS: usize = 8;
 const SHOWN_KEY: usize = 80;
 
-/// How many times the size of the pickle its molecules may take that stand in it more than once.
+/// Molecules that occur more than once in a pickle may be read again until this many times the pickle's size has been read.
 const MOST_AGAIN: usize = 64;
 
-/// Longer text, in bytes, is never taken for a SMILES or a key. A pickle can refer to one long text very often, so
-/// looking at all of it each time has to be ruled out.
+/// Longer text, in bytes, is never taken for a SMILES or a key. A pickle can refer to one long text very often, and examining it
+/// each time would take too long.
 const LONGEST_TEXT: usize = 4096;
 
-/// The molecules of a pickle in the order of the file, each read when the iterator comes to it, so that a large
-/// test set is never in memory twice. A container that the pickle shares is visited once, a molecule wherever it stands.
+/// The molecules of a pickle in file order. Each is read when the iterator reaches it, so that a large test set is never in memory
+/// twice. A container that the pickle shares is visited once, a molecule at each of its positions.
 pub fn molecules<'p, 'a>(pickle: &'p Pickle<'a>) -> impl Iterator<Item = FoundMolecule> + use<'p, 'a> {
     Walk::new(pickle)
 }
 
 struct Walk<'p, 'a> {
     pickle: &'p Pickle<'a>,
-    /// What is still to be visited, the next at the end.
+    /// The values still to visit, the next one at the end.
     todo: Vec<Visit>,
     /// One entry per value of the pickle: whether it has been put on `todo`.
     seen: Vec<bool>,
-    /// Bytes of molecules that may still be read again.
+    /// The number of bytes of molecules that may still be read again.
     again: usize,
-    /// The containers entered so far, so that a place can be told: each by its parent and the step from there.
+    /// The containers entered so far, for reporting positions: each by its parent and the step from there.
     trail: Vec<(usize, Step)>,
 }
 
-/// A value to visit, with what is known about it from outside.
+/// A value to visit, with its context.
 #[derive(Clone, Copy)]
 struct Visit {
     id: NodeId,
     smiles: Option<NodeId>,
-    /// What counts its isomers.
+    /// The value that counts its isomers.
     sub_smiles: Option<NodeId>,
     parent: usize,
     step: Step,
@@ -120,7 +121,7 @@ impl<'p, 'a> Walk<'p, 'a> {
         walk
     }
 
-    /// Puts a value on the list if it can hold a molecule and has not been there.
+    /// Schedules a value if it can contain a molecule and has not been visited; a molecule is scheduled at each occurrence.
     fn plan(&mut self, visit: Visit) {
         let holds = matches!(
             self.pickle[visit.id],
@@ -136,7 +137,7 @@ impl<'p, 'a> Walk<'p, 'a> {
         matches!(&self.pickle[id], Value::Object(object) if object.class.role() == Some(Role::Molecule))
     }
 
-    /// Visits a container: its contents are next, in order.
+    /// Visits a container: its contents are scheduled next, in order.
     fn enter(&mut self, visit: Visit) {
         let parent = self.trail.len();
         self.trail.push((visit.parent, visit.step));
@@ -146,7 +147,7 @@ impl<'p, 'a> Walk<'p, 'a> {
             Value::List(items) | Value::Set(items) => self.plan_items(items, from(visit.smiles)),
             Value::Tuple(items) => {
                 let mut named = items.iter().copied().filter(|&id| self.is_smiles(id));
-                // Of two texts that could be SMILES neither is sure to be that of the molecule.
+                // If two texts of a tuple could be SMILES, neither is certain to be that of the molecule.
                 let smiles = named.next().filter(|_| named.next().is_none());
                 self.plan_items(items, from(smiles.or(visit.smiles)));
             }
@@ -154,7 +155,7 @@ impl<'p, 'a> Walk<'p, 'a> {
             Value::Object(object) => self.plan_object(object, from(visit.smiles)),
             _ => {}
         }
-        // The end of the list comes first.
+        // Values are taken from the end of the list.
         self.todo[planned..].reverse();
     }
 
@@ -165,7 +166,7 @@ impl<'p, 'a> Walk<'p, 'a> {
     }
 
     fn plan_entries(&mut self, entries: &[(NodeId, NodeId)], visit: Visit) {
-        // The best key of a dictionary goes before the key under which the dictionary stands.
+        // A dictionary's own SMILES entry takes precedence over the key under which the dictionary is stored.
         let own = SMILES_KEYS.iter().find_map(|name| {
             let (_, value) = entries.iter().find(|(key, _)| self.text(*key) == Some(name))?;
             self.text(*value).map(|_| *value)
@@ -192,7 +193,7 @@ impl<'p, 'a> Walk<'p, 'a> {
         self.text(id).is_some_and(may_be_smiles)
     }
 
-    /// The text of a value that is short enough to be a SMILES or a key.
+    /// The text of a value, if it is short enough to be a SMILES or a key.
     fn text(&self, id: NodeId) -> Option<&'p str> {
         let length = match &self.pickle[id] {
             Value::Str(text) => text.len(),
@@ -202,7 +203,7 @@ impl<'p, 'a> Walk<'p, 'a> {
         if length <= LONGEST_TEXT { self.pickle.text(id) } else { None }
     }
 
-    /// The molecule's bytes, which are its class's first argument.
+    /// Reads the molecule of an object: its bytes are the first argument of the object's class.
     fn found(&mut self, visit: Visit, object: &Object) -> FoundMolecule {
         let argument = match &self.pickle[object.args] {
             Value::Tuple(args) => args.first().map(|&id| &self.pickle[id]),
@@ -211,7 +212,7 @@ impl<'p, 'a> Walk<'p, 'a> {
         let molecule = match argument {
             Some(Value::Bytes(bytes)) if visit.is_again && bytes.len() > self.again => Err(RdkitError::Again),
             Some(Value::Bytes(bytes)) => {
-                // A molecule is read wherever it stands, but one that is named very often would take very long.
+                // A molecule is read at each of its positions, but one that is referred to very often would take too long.
                 self.again -= if visit.is_again { bytes.len() } else { 0 };
                 rdkit::parse(bytes)
             }
@@ -220,14 +221,14 @@ impl<'p, 'a> Walk<'p, 'a> {
         self.told(visit, molecule)
     }
 
-    /// What is known of a molecule besides itself.
+    /// Combines a molecule with its context.
     fn told(&self, visit: Visit, molecule: Result<RdkitMolecule, RdkitError>) -> FoundMolecule {
         let smiles = visit.smiles.and_then(|id| self.text(id)).map(str::to_owned);
         let sub_smiles = visit.sub_smiles.map_or_else(Vec::new, |id| self.counts(id));
         FoundMolecule { smiles, sub_smiles, name: self.name(visit), molecule, place: self.place(visit) }
     }
 
-    /// The keys of a dictionary, or of a `Counter` made of one, that can be SMILES, with their counts.
+    /// The keys of a dictionary, or of a `Counter` made from one, that can be SMILES, with their counts.
     fn counts(&self, id: NodeId) -> Vec<(String, u64)> {
         let entries = match &self.pickle[id] {
             Value::Dict(entries) => entries,
@@ -252,7 +253,7 @@ impl<'p, 'a> Walk<'p, 'a> {
         entries.iter().filter_map(counted).take(MOST_SUB_SMILES).collect()
     }
 
-    /// The text of the outermost key that is neither the SMILES nor a word of the layout.
+    /// The text of the outermost key that is neither the SMILES nor a layout word.
     fn name(&self, visit: Visit) -> Option<String> {
         let (mut parent, mut step, mut name) = (visit.parent, visit.step, None);
         while !matches!(step, Step::Root) {
@@ -318,9 +319,9 @@ impl Iterator for Walk<'_, '_> {
     }
 }
 
-/// Whether a key can be a SMILES rather than a name such as `conformers` or `pos`: every atom outside brackets is
-/// of the organic subset, brackets and parentheses match, and aromatic atoms come with a ring to be in. This is a
-/// sieve between keys of known kinds of files, not a check of SMILES.
+/// Whether a key can be a SMILES rather than a name such as `conformers` or `pos`: every atom outside brackets is of the organic
+/// subset, brackets and parentheses match, and aromatic atoms come with a ring. This only separates keys of known kinds of files;
+/// it does not validate SMILES.
 fn may_be_smiles(key: &str) -> bool {
     let mut rest = key.as_bytes();
     let (mut atoms, mut aromatic, mut ring, mut open) = (0usize, false, false, 0usize);
@@ -342,7 +343,7 @@ fn may_be_smiles(key: &str) -> bool {
                 rest = &rest[end + 1..];
                 atoms += 1;
             }
-            // Nothing but an atom can begin a SMILES.
+            // Only an atom can begin a SMILES.
             _ if atoms == 0 => return false,
             b'0'..=b'9' | b'%' => ring = true,
             b'(' => open += 1,

@@ -1,7 +1,7 @@
 //! JSON Lines: one object a line, as 3DMolGen writes its training data.
 //!
-//! The text is in `embedded_smiles`, else in `embedded_smiles_stripped`, else in the first field whose string parses
-//! as enriched text, with or without tags. `canonical_smiles`, else `smiles`, names the molecule.
+//! The text is in `embedded_smiles`, else in `embedded_smiles_stripped`, else in the first field whose string parses as enriched
+//! text, with or without tags. The molecule's name is in `canonical_smiles`, else in `smiles`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -30,7 +30,7 @@ fn conformer(line: &str, reading: Reading) -> Result<Conformer, String> {
     let reading = match row.encoding {
         Some(said) => {
             let own = told(&said, reading)?;
-            // Bins of other widths look the same, so a row that contradicts what was asked for is not read.
+            // Bins of different widths look the same in text, so a row that contradicts the requested encoding is refused.
             if let Some(wanted) = reading.texts.filter(|wanted| *wanted != own) {
                 return Err(format!("it says that it is written as {own}, not as {wanted}"));
             }
@@ -45,30 +45,30 @@ fn conformer(line: &str, reading: Reading) -> Result<Conformer, String> {
     for (field, text) in row.others {
         match plain::conformer(&text, name.as_deref(), reading) {
             Ok(conformer) => return Ok(conformer),
-            // The first reason is told: fields stand in the order of the row.
+            // The reason of the first field is reported; fields keep the order of the row.
             Err(problem) => _ = reason.get_or_insert_with(|| format!("field {field:?}: {problem}")),
         }
     }
     Err(reason.unwrap_or_else(|| "no field contains enriched SMILES".to_owned()))
 }
 
-/// serde_json's words without its line, which is always 1.
+/// serde_json's message without the line number, which is always 1.
 fn json_reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let problem = text.split(" at line ").next().unwrap_or(&text);
     format!("column {}: {problem}", error.column())
 }
 
-/// The fields of a row that matter, borrowed where the JSON has no escapes.
+/// The relevant fields of a row, borrowed where the JSON has no escapes.
 #[derive(Default)]
 struct Row<'a> {
     embedded_smiles: Option<Cow<'a, str>>,
     embedded_smiles_stripped: Option<Cow<'a, str>>,
     canonical_smiles: Option<Cow<'a, str>>,
     smiles: Option<Cow<'a, str>>,
-    /// How its text is written: a name, or `drift.encoding/1`.
+    /// How the row's text is encoded: a name, or an object of format `drift.encoding/1`.
     encoding: Option<serde_json::Value>,
-    /// Other fields that may hold enriched text.
+    /// Other fields that may contain enriched text.
     others: Vec<(Cow<'a, str>, Cow<'a, str>)>,
 }
 
@@ -105,14 +105,15 @@ impl<'de> Deserialize<'de> for Row<'de> {
     }
 }
 
-/// Whether a string may be enriched text of some encoding: an atom in brackets, with something behind it.
+/// Whether a string may be enriched text of some encoding: it has a closing bracket followed by `<` or a digit.
 fn may_be_enriched(text: &str) -> bool {
     memmem::find(text.as_bytes(), b"]<").is_some()
         || memmem::find(text.as_bytes(), b"]")
             .is_some_and(|at| text.as_bytes().get(at + 1).is_some_and(u8::is_ascii_digit))
 }
 
-/// The encoding that a row says its text has. A name that is not one of drift's own is that of what is wanted, or unknown.
+/// The encoding that a row states for its text. The name of the requested encoding selects that encoding; any other name must be
+/// one of drift's own.
 fn told(said: &serde_json::Value, reading: Reading) -> Result<Encoding, String> {
     if said.as_str() == Some(reading.encoding.name()) {
         return Ok(reading.encoding);
@@ -120,7 +121,7 @@ fn told(said: &serde_json::Value, reading: Reading) -> Result<Encoding, String> 
     Encoding::deserialize(said).map_err(|e| format!("field \"encoding\": {e}"))
 }
 
-/// A string; anything else is read over and gives `None`.
+/// A string. A value of any other type is skipped and gives `None`.
 struct Text<'a>(Option<Cow<'a, str>>);
 
 impl<'de> Deserialize<'de> for Text<'de> {

@@ -1,46 +1,46 @@
-//! What a file says of a molecule besides its atoms and bonds: texts that may be its SMILES, and the names it goes by.
+//! What a file states about a molecule besides its atoms and bonds: texts that may be its SMILES, and its names.
 
 use std::sync::Arc;
 
 use super::IsomerPool;
 
-/// The data items that hold a SMILES where nobody says which does, best first.
+/// The data items that are taken to hold a SMILES if the user names no item, in order of preference.
 pub const SMILES_ITEMS: [&str; 7] = [
     "canonical_smiles",
     "smiles",
     "SMILES",
-    // Of PubChem, before 2025 and since, with and without stereo.
+    // PubChem's items, before 2025 and since, with and without stereo.
     "PUBCHEM_OPENEYE_ISO_SMILES",
     "PUBCHEM_SMILES",
     "PUBCHEM_OPENEYE_CAN_SMILES",
     "PUBCHEM_CONNECTIVITY_SMILES",
 ];
 
-/// The data items that hold a name.
+/// The data items that hold a name, in order of preference.
 const NAME_ITEMS: [&str; 4] = ["id", "name", "_Name", "PUBCHEM_COMPOUND_CID"];
 
-/// What [`Items`] keep of a molecule, in bytes; what comes after is passed over.
+/// The limit of what [`Items`] keep of one molecule, in bytes; later items are dropped.
 const MAX_ITEM_BYTES: usize = 1 << 20;
 
-/// What an item costs beside its text, in bytes.
+/// The bytes that an item counts for in addition to its text.
 const ITEM_COST: usize = 16;
 
-/// Data items of one molecule: names and values, in the order of the file. One buffer serves one molecule after another.
+/// Data items of one molecule: names and values, in file order. The same buffer is reused for each molecule.
 #[derive(Debug, Default)]
 pub struct Items {
     text: String,
-    /// Where the name and the value of each end in `text`.
+    /// For each item, the ends of its name and of its value in `text`.
     ends: Vec<[usize; 2]>,
 }
 
 impl Items {
-    /// Forgets them.
+    /// Removes all items.
     pub fn clear(&mut self) {
         self.text.clear();
         self.ends.clear();
     }
 
-    /// Adds one, if there is room for it: they take 1 MiB of a molecule.
+    /// Adds an item, unless the items of the molecule would exceed 1 MiB; then the item is dropped.
     pub fn push(&mut self, name: &str, value: &str) {
         let taken = self.text.len() + (self.ends.len() + 1) * ITEM_COST;
         if taken.saturating_add(name.len()).saturating_add(value.len()) <= MAX_ITEM_BYTES {
@@ -51,7 +51,7 @@ impl Items {
         }
     }
 
-    /// Names and values.
+    /// The names and values, in file order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         let starts = std::iter::once(0).chain(self.ends.iter().map(|[_, end]| *end));
         starts
@@ -59,67 +59,67 @@ impl Items {
             .map(|(start, &[name_end, end])| (&self.text[start..name_end], &self.text[name_end..end]))
     }
 
-    /// The first value under a name that is not empty.
+    /// The first non-empty value under a name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.iter().find(|(known, value)| *known == name && !value.is_empty()).map(|(_, value)| value)
     }
 
-    /// The item that names the molecule by a SMILES, as far as names of items tell.
+    /// The SMILES under the first of [`SMILES_ITEMS`] that is present.
     pub fn smiles(&self) -> Option<&str> {
         SMILES_ITEMS.iter().find_map(|name| self.get(name))
     }
 }
 
-/// Where a text that may be a molecule's SMILES stands.
+/// Where a text that may be a molecule's SMILES was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin<'a> {
-    /// The key of a dictionary or its entry for the SMILES, the dataset of a group.
+    /// The key of a dictionary, the SMILES entry of a dictionary, or a dataset of an HDF5 group.
     Key,
     /// The data item of this name.
     Item(&'a str),
-    /// The comment.
+    /// The comment line.
     Comment,
 }
 
-/// What a file says of a molecule besides its atoms and bonds.
+/// What a file states about a molecule besides its atoms and bonds.
 #[derive(Debug, Clone, Copy)]
 pub struct Labels<'a> {
-    /// What names the molecule in results where it has no text of its own.
+    /// The molecule's name in results if it has no text.
     pub molecule: &'a Arc<str>,
     /// The title or comment.
     pub title: Option<&'a str>,
-    /// The SMILES under which the layout of the file puts the molecule.
+    /// The SMILES under which the layout of the file stores the molecule.
     pub key: Option<&'a str>,
-    /// The isomers that the key pools, one of which the molecule is.
+    /// The isomers that the key pools; the molecule is one of them.
     pub pool: Option<&'a Arc<IsomerPool>>,
-    /// Data items, where there are any.
+    /// The data items, if the format has any.
     pub items: Option<&'a Items>,
-    /// A comment that is a SMILES.
+    /// A comment that may be a SMILES.
     pub comment: Option<&'a str>,
-    /// The place of the molecule in its file, where that is a name that people would use.
+    /// The molecule's position in its file, if the position is a name that people would use.
     pub place: Option<&'a str>,
 }
 
 impl<'a> Labels<'a> {
-    /// Labels of a molecule without any but what names it.
+    /// Labels with nothing but the molecule's name.
     pub fn new(molecule: &'a Arc<str>) -> Self {
         Labels { molecule, title: None, key: None, pool: None, items: None, comment: None, place: None }
     }
 
-    /// The names under which the molecule may stand in a list of SMILES, best first.
+    /// The names under which a list of SMILES may contain the molecule, best first.
     pub fn names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.own_names().chain(self.key).chain(self.place)
     }
 
-    /// Those that the file gives it as a name.
+    /// The names that the file itself gives the molecule: its title, then its data items for names.
     pub fn own_names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let items = self.items;
         let named = NAME_ITEMS.into_iter().filter_map(move |name| items.and_then(|items| items.get(name)));
         self.title.into_iter().chain(named)
     }
 
-    /// The texts that may be its SMILES, best first: the key, then the item `property`; without one, the items that hold a
-    /// SMILES by their name.
+    /// The texts that may be its SMILES, best first: the key, then the item `property` (or, without one, the items of
+    /// [`SMILES_ITEMS`]), then the comment.
     pub fn smiles<'p>(&self, property: Option<&'p str>) -> impl Iterator<Item = (&'a str, Origin<'p>)> {
         let items = self.items;
         let usual = SMILES_ITEMS.into_iter().filter(move |_| property.is_none());

@@ -1,9 +1,8 @@
-//! Text files by the line: parsed in parallel where each line is a record ([`read`]), or one after another where
-//! records span lines ([`Lines`]).
+//! Reads text files by lines: in parallel if each line is a record ([`read`]), or line by line if records span lines ([`Lines`]).
 //!
-//! [`read`] cuts the stream into blocks of whole lines and parses each as a task of its own, so that reading, parsing
-//! and what the caller makes of the conformers overlap. Tasks in flight are bounded in bytes, lines in length, so
-//! memory is bounded whatever the input.
+//! [`read`] cuts the stream into blocks of whole lines and parses each block in its own task, so that reading, parsing and the
+//! caller's processing of the conformers overlap. The bytes of tasks in flight are bounded, and so is the length of a line, so
+//! memory is bounded for any input.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead};
@@ -18,18 +17,18 @@ use drift_core::encoding::{Encoding, Precision, Reading, TrailingZeros};
 use drift_core::error::Result;
 use drift_core::io::BoundedLines;
 
-/// The longest line that is read as a record, in bytes (16 MiB); longer ones are skipped without being held.
+/// The longest line that is read as a record, in bytes (16 MiB). Longer lines are skipped without being stored.
 pub const MAX_LINE_BYTES: usize = 16 << 20;
 
-/// Turns one line, without its end and not blank, into a record, or says why not.
+/// Turns one non-blank line, without its line end, into a record, or gives the reason why it cannot.
 pub(super) type ParseLine = fn(&str, Reading) -> Result<Conformer, String>;
 
 const BLOCK_BYTES: usize = 1 << 20;
-/// Bounds the list of skipped records that one block can turn into.
+/// Bounds the number of skipped records that one block can produce.
 const BLOCK_LINES: usize = 1 << 14;
 const IN_FLIGHT_BYTES: usize = 8 << 20;
 
-/// Reads a stream of one record a line; blank lines are ignored.
+/// Reads a stream with one record per line; blank lines are ignored.
 ///
 /// # Errors
 /// If the stream is damaged, the job was cancelled, or `emit` fails.
@@ -46,7 +45,7 @@ pub(super) fn read(
         context.job.check()?;
         let task = Task { block, file: file.clone(), parse, options: context.options.clone() };
         queue.push(task);
-        // Waiting for the oldest block bounds the memory, and keeps the order of the file.
+        // Waiting for the oldest block bounds the memory and keeps the file order.
         while queue.bytes > IN_FLIGHT_BYTES {
             queue.pop(emit)?;
         }
@@ -57,7 +56,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Tasks in file order, with the bytes that each holds.
+/// Tasks in file order, with the number of bytes that each holds.
 struct Queue {
     tasks: VecDeque<(usize, Receiver<Batch>)>,
     bytes: usize,
@@ -65,15 +64,15 @@ struct Queue {
 
 impl Queue {
     fn push(&mut self, task: Task) {
-        // A line that was too long has no bytes, and counts as a block all the same.
+        // A line that was too long has no bytes, but still counts as a block.
         let bytes = task.block.bytes.len().max(1);
         let (send, receive) = sync_channel(1);
         let run = move || {
-            // The receiver is gone once the reader has failed; nobody wants the batch then.
+            // If reading failed, the receiver is gone and nobody needs the batch.
             let _ = send.send(task.run());
         };
         if rayon::current_thread_index().is_some() {
-            // On a thread of the pool: waiting for the pool could wait for ourselves.
+            // On a thread of the pool, waiting for the pool could be waiting for this same thread.
             run();
         } else {
             rayon::spawn_fifo(run);
@@ -85,40 +84,40 @@ impl Queue {
     fn pop(&mut self, emit: &mut Emit<'_>) -> Result<()> {
         if let Some((bytes, batch)) = self.tasks.pop_front() {
             self.bytes -= bytes;
-            // A task always sends: it can only end without by a panic, which aborts the process.
+            // A task always sends its batch: it could end without sending only by a panic, which aborts the process.
             emit(batch.recv().unwrap_or_default())?;
         }
         Ok(())
     }
 }
 
-/// Whole lines, or the place of a line that is too long.
+/// Whole lines, or the number of a line that is too long.
 #[derive(Debug, PartialEq, Eq)]
 struct Block {
     bytes: Vec<u8>,
     first_line: u64,
-    /// There are no bytes: `first_line` is longer than [`MAX_LINE_BYTES`].
+    /// If true, `bytes` is empty, and the line `first_line` is longer than [`MAX_LINE_BYTES`].
     too_long: bool,
 }
 
 /// Cuts a stream into blocks.
 struct Blocks<'a> {
     reader: &'a mut dyn BufRead,
-    /// Begins with a line; holds no whole block.
+    /// Begins at the start of a line; contains no complete block.
     buffer: Vec<u8>,
     line: u64,
 }
 
 impl Blocks<'_> {
     fn next(&mut self) -> io::Result<Option<Block>> {
-        // No line ends before here, unless the buffer was cut short by BLOCK_LINES.
+        // The buffer has no line end before this position, unless BLOCK_LINES cut the last block short.
         let mut searched = 0;
         loop {
             if self.buffer.len() >= BLOCK_BYTES {
                 match memrchr(b'\n', &self.buffer[searched..]) {
                     Some(at) => return Ok(Some(self.cut(searched + at + 1))),
                     None if self.buffer.len() > MAX_LINE_BYTES => return self.skip_line().map(Some),
-                    // No line ends so far: only what comes next has to be searched.
+                    // No line end so far, so only the bytes read next have to be searched.
                     None => searched = self.buffer.len(),
                 }
             }
@@ -132,7 +131,7 @@ impl Blocks<'_> {
         }
     }
 
-    /// The lines in the first `length` bytes, or the first [`BLOCK_LINES`] of them.
+    /// Cuts off the lines in the first `length` bytes, or the first [`BLOCK_LINES`] of them.
     fn cut(&mut self, length: usize) -> Block {
         let mut lines = 0;
         let mut end = length;
@@ -150,7 +149,7 @@ impl Blocks<'_> {
         Block { bytes, first_line, too_long: false }
     }
 
-    /// Reads past the line that the buffer begins.
+    /// Skips the rest of the line that the buffer begins with.
     fn skip_line(&mut self) -> io::Result<Block> {
         self.buffer = Vec::new();
         skip_to_line_end(self.reader)?;
@@ -173,7 +172,7 @@ fn skip_to_line_end(reader: &mut dyn BufRead) -> io::Result<()> {
     }
 }
 
-/// The parsing of one block.
+/// The task of parsing one block.
 struct Task {
     block: Block,
     file: Arc<str>,
@@ -221,8 +220,8 @@ impl Task {
         Ok(conformer)
     }
 
-    /// A conformer with the values of its text, not of the encoding that is asked for: what is turned and then rounded to bins has
-    /// the error of the bins once.
+    /// Parses a line into a conformer with the values of its text, before conversion to the requested encoding: if coordinates are
+    /// rotated and then rounded to bins, they carry the rounding error of the bins only once.
     fn as_written(&self, text: &str, reading: Reading) -> Result<(Conformer, Encoding), String> {
         let read = |encoding, texts| {
             let conformer = (self.parse)(text, Reading { encoding, texts, ..reading })?;
@@ -232,7 +231,7 @@ impl Task {
         if own.is_decimal() || reading.texts.is_some() {
             return read(own, reading.texts);
         }
-        // A text that is not in the bins asked for may be one of decimals.
+        // A text that does not parse in the requested bins may be written in decimals.
         let decimals = Encoding::decimal(TrailingZeros::Removed, Precision::MOST);
         read(own, Some(own)).or_else(|reason| read(decimals, None).map_err(|_: String| reason))
     }
@@ -246,13 +245,13 @@ fn too_long() -> String {
     format!("longer than {} MiB", MAX_LINE_BYTES >> 20)
 }
 
-/// A line without white space around it, and without the byte order mark that may begin a file.
+/// A line without surrounding white space, and without the byte order mark that may begin a file.
 fn trimmed(line: &[u8], number: u64) -> &[u8] {
     let line = if number == 1 { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) } else { line };
     line.trim_ascii()
 }
 
-/// Adds a conformer; conformers of one molecule in a row share its strings.
+/// Adds a conformer. Consecutive conformers of one molecule share its strings.
 fn push_sharing(conformers: &mut Vec<Conformer>, mut conformer: Conformer) {
     if let Some(last) = conformers.last() {
         if last.molecule == conformer.molecule {
@@ -265,10 +264,10 @@ fn push_sharing(conformers: &mut Vec<Conformer>, mut conformer: Conformer) {
     conformers.push(conformer);
 }
 
-/// Lines one after another, as text.
+/// Lines one by one, as text.
 pub(super) struct Lines<'a>(BoundedLines<&'a mut dyn BufRead>);
 
-/// What [`Lines`] keeps of a line, in bytes: no line of SDF or XYZ means more.
+/// The number of bytes that [`Lines`] keeps of a line. Nothing meaningful in SDF or XYZ is beyond it.
 const KEPT_BYTES: usize = 64 << 10;
 
 impl<'a> Lines<'a> {
@@ -277,12 +276,13 @@ impl<'a> Lines<'a> {
         Lines(BoundedLines::new(reader, KEPT_BYTES))
     }
 
-    /// The number of the line that was read last.
+    /// The number of the line read last, from 1.
     pub(super) fn number(&self) -> u64 {
         self.0.number()
     }
 
-    /// The next line without its end, cut to [`KEPT_BYTES`], bytes that are not UTF-8 replaced; `None` at the end.
+    /// The next line without its end, truncated to [`KEPT_BYTES`]. Bytes that are not UTF-8 are replaced. `None` at the end of the
+    /// input.
     pub(super) fn next(&mut self) -> io::Result<Option<std::borrow::Cow<'_, str>>> {
         Ok(self.0.next_line()?.map(|line| String::from_utf8_lossy(line.bytes)))
     }

@@ -1,4 +1,5 @@
-//! Conformers from files: what a conformer is, how files are read (by content, streaming), and the HDF5 store.
+//! Conformers from files: the type of a conformer, the readers (which recognize the format by content, and stream), and the HDF5
+//! store.
 //!
 //! | content | gives |
 //! | --- | --- |
@@ -6,9 +7,9 @@
 //! | SDF, RDKit pickles | atoms with bonds |
 //! | XYZ, GEOM msgpack, SPICE and ANI-1x HDF5 | atoms; bonds are perceived from distances |
 //!
-//! Atoms are put into the order of the molecule's SMILES, where one is known and is theirs ([`SmilesSource`]). Else they
-//! get the skeleton of a chain of bare atoms in file order, `[C]<>[O]<>`, so that their coordinates can be counted in a
-//! plausible context; [`AtomOrder`] says so.
+//! Atoms are put into the order of the molecule's SMILES, if a SMILES is known and matches the atoms ([`SmilesSource`]). Otherwise
+//! the conformer gets the skeleton of a chain of bare atoms in file order, `[C]<>[O]<>`, so that its coordinates can be counted in
+//! a plausible context. [`AtomOrder`] says which of the two happened.
 
 mod archive;
 pub mod atoms;
@@ -62,63 +63,62 @@ use drift_core::chem::SmilesNotes;
 use drift_core::encoding::{Fixed, Reading, Written};
 use drift_core::error::{one_line, shortened_end, shortened_middle};
 
-/// One conformer: the coordinates of its heavy atoms and the text around them.
+/// One conformer: the coordinates of its heavy atoms and its skeleton text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conformer {
-    /// What names the molecule: its SMILES where the file gives one, else its title or the skeleton.
+    /// The molecule's name: its SMILES if the file gives one, else its title, else the skeleton.
     pub molecule: Arc<str>,
-    /// Enriched SMILES with every block emptied, `[C]<>[C]<>=[O]<>`.
+    /// The enriched SMILES with every block emptied: `[C]<>[C]<>=[O]<>`.
     pub skeleton: Arc<str>,
-    /// One entry per block of the skeleton, in units of the last decimal (10⁻⁴ Å, unless read otherwise), truncated toward
-    /// zero.
+    /// One entry per block of the skeleton, in units of the last decimal (10⁻⁴ Å, unless read otherwise), truncated toward zero.
     pub coordinates: Vec<[Fixed; 3]>,
-    /// Where the order of atoms comes from.
+    /// The source of the atom order.
     pub order: AtomOrder,
     /// Which dialects the text agreed with; both for formats without text.
     pub written: Written,
-    /// What the file calls it, where that is asked for.
+    /// The name that the file gives the conformer, if names were requested.
     pub id: Option<Arc<str>>,
-    /// What is known of `molecule`, where it is a SMILES that was read for it.
+    /// What was found about `molecule`, if it is a SMILES that was parsed for this conformer.
     pub notes: Option<SmilesNotes>,
-    /// The isomers that its file pools it with, where it does.
+    /// The isomers that the file pools the molecule with, if any.
     pub pool: Option<Arc<IsomerPool>>,
 }
 
-/// Isomers whose conformers stand under one SMILES, as in the test sets of 3DMolGen.
+/// Isomers whose conformers are stored under one SMILES, as in the test sets of 3DMolGen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IsomerPool {
-    /// The SMILES that pools them, a key of GEOM.
+    /// The SMILES that pools them: a key of GEOM.
     pub smiles: String,
-    /// The SMILES of each isomer, and how many conformers it has by what the file says.
+    /// The SMILES of each isomer, with its number of conformers as stated by the file.
     pub isomers: Vec<(String, u64)>,
 }
 
-/// Where the order of a conformer's atoms comes from.
+/// The source of a conformer's atom order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AtomOrder {
     /// The SMILES order of enriched text.
     Smiles,
-    /// The order of a file without text; the skeleton is a chain of bare atoms.
+    /// The order of a file without text. The skeleton is a chain of bare atoms.
     File,
 }
 
 /// A record that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
-    /// The file, and the member of the archive after a `:`.
+    /// The file; for a member of an archive, followed by `:` and the member.
     pub file: String,
-    /// What and where in it: `line 12`, `molecule 3 (CCO), conformer 7`, `block 2`.
+    /// The record and its position: `line 12`, `molecule 3 (CCO), conformer 7`, `block 2`.
     pub record: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
 impl Skipped {
-    /// Characters of each part, where it is shown: inputs may be quoted in it.
+    /// The largest number of characters of each part in reports, since parts may quote the input.
     const CHARACTERS: usize = 160;
 
-    /// As it is shown and reported: each part on one line of bounded length.
+    /// A copy for display and reports: each part on one line of bounded length.
     #[must_use]
     pub fn shown(&self) -> Skipped {
         let end = |text: &str| shortened_end(&one_line(text), Self::CHARACTERS);
@@ -127,44 +127,45 @@ impl Skipped {
     }
 }
 
-/// What a reader hands on at a time: a few megabytes at most, in file order.
+/// What a reader passes on at a time: at most a few megabytes, in file order.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// The good records.
+    /// The records that were read.
     pub conformers: Vec<Conformer>,
-    /// The bad ones.
+    /// The records that could not be read.
     pub skipped: Vec<Skipped>,
-    /// The first of the good ones whose atoms stay in the order of the file, and why.
+    /// The first of the read records whose atoms stay in file order, with the reason.
     pub in_file_order: Vec<Skipped>,
-    /// The first of those with stereo that their SMILES leaves open, and where.
+    /// The first of the read records with stereo that their SMILES leaves open, with its position.
     pub open_stereo: Vec<Skipped>,
-    /// How many of these there are.
+    /// The number of records with stereo that their SMILES leaves open.
     pub open_stereo_count: u64,
-    /// The file that all of it is of, and the member of the archive after a `:`; empty where there is no file.
+    /// The file that all the records come from; for a member of an archive, followed by `:` and the member. Empty if there is no
+    /// file.
     pub file: Arc<str>,
-    /// By good record, the line that it stands on, from 1; empty where records are no lines.
+    /// For each read record, its line number, from 1. Empty if records are not lines.
     pub lines: Vec<u64>,
 }
 
 impl Batch {
-    /// The same, of a file.
+    /// This batch with its file set.
     #[must_use]
     pub(crate) fn of_file(self, file: &Arc<str>) -> Self {
         Batch { file: file.clone(), ..self }
     }
 }
 
-/// The frame that coordinates are given in.
+/// The frame in which coordinates are given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Frame {
-    /// As in the file.
+    /// The frame of the file, unchanged.
     #[default]
     Keep,
     /// Centre of mass at the origin, principal axes of inertia along x (longest), y and z.
     Principal,
-    /// The first atom of the text at the origin, the second on the positive x axis, the next one that is off their line in the half
-    /// plane of x and positive y ([`first_atoms`](frame::first_atoms)).
+    /// The first atom of the text at the origin, the second on the positive x axis, and the next atom that is not on their line in
+    /// the half plane of x and positive y ([`first_atoms`](frame::first_atoms)).
     FirstAtoms,
 }
 
@@ -173,14 +174,14 @@ pub enum Frame {
 pub struct ReadOptions {
     /// The frame of the result.
     pub frame: Frame,
-    /// The decimals of the result, and how the blocks of texts are read.
+    /// The decimals of the result, and how blocks of text are read.
     pub reading: Reading,
-    /// Which SMILES belongs to a molecule without text.
+    /// How the SMILES of a molecule without text is found.
     pub smiles: SmilesSource,
 }
 
 impl ReadOptions {
-    /// Coordinates in the frame that they have.
+    /// Options that keep coordinates in the frame of the file.
     pub fn new(reading: Reading, smiles: SmilesSource) -> Self {
         ReadOptions { frame: Frame::Keep, reading, smiles }
     }
@@ -188,13 +189,13 @@ impl ReadOptions {
 
 /// One stream to read: a file or a member of an archive, already decompressed.
 pub struct Source<'a> {
-    /// The file, and the member of the archive after a `:`; for messages.
+    /// The name for messages: the file; for a member of an archive, followed by `:` and the member.
     pub name: String,
-    /// The bytes.
+    /// The decompressed bytes.
     pub reader: &'a mut dyn std::io::BufRead,
 }
 
-/// What every reader is handed besides its source.
+/// What every reader receives besides its source.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// How to read.
@@ -203,7 +204,7 @@ pub struct Context<'a> {
     pub job: &'a drift_core::job::Job,
 }
 
-/// Where a reader puts its batches, in file order.
+/// The function to which a reader passes its batches, in file order.
 pub type Emit<'a> = dyn FnMut(Batch) -> drift_core::error::Result<()> + 'a;
 
 #[cfg(test)]

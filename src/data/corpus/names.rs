@@ -1,4 +1,4 @@
-//! SMILES by the name of a molecule, for conformers whose files give them none.
+//! SMILES by molecule name, for conformers whose files give no SMILES.
 //!
 //! | content | read as |
 //! | --- | --- |
@@ -7,8 +7,8 @@
 //! | one SMILES alone | that of every molecule |
 //! | else | a SMILES, white space, and the name, which is the rest of the line |
 //!
-//! Empty lines, and lines of text that begin with `#`, are passed over. Of a SMILES in quotes, or with extensions (CXSMILES) or a name behind
-//! it, the SMILES is taken.
+//! Empty lines are skipped, and so are lines of text that begin with `#`. If a SMILES is in quotes, or is followed by CXSMILES
+//! extensions or a name, only the SMILES is taken.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -21,10 +21,10 @@ use drift_core::error::{Error, Result, shortened_end};
 use drift_core::io::{self, BoundedLines, LineEnds};
 use drift_core::job::{InputHash, Job};
 
-/// What all names and SMILES take at most, in bytes.
+/// The limit of all names and SMILES together, in bytes.
 const MAX_BYTES: usize = 1 << 30;
 
-/// Columns and fields that hold a SMILES, best first, in small letters; PubChem's `CanonicalSMILES` has no stereo.
+/// Columns and fields that hold a SMILES, in order of preference, in lower case. PubChem's `CanonicalSMILES` has no stereo.
 const SMILES_FIELDS: [&str; 8] = [
     "canonical_smiles",
     "smiles",
@@ -36,22 +36,22 @@ const SMILES_FIELDS: [&str; 8] = [
     "connectivitysmiles",
 ];
 
-/// Columns and fields that hold a name, best first, in small letters.
+/// Columns and fields that hold a name, in order of preference, in lower case.
 const NAME_FIELDS: [&str; 9] =
     ["id", "name", "title", "_name", "cid", "compound_cid", "chembl_id", "molecule_chembl_id", "zinc_id"];
 
-/// SMILES by name.
+/// The SMILES of each name.
 #[derive(Debug)]
 pub struct Names {
-    /// With the line that each stands in.
+    /// For each name, its SMILES and the line that it comes from.
     smiles: HashMap<Box<str>, (Box<str>, u64)>,
-    /// The SMILES of a file that holds one, and no name.
+    /// The SMILES of a file that contains one SMILES and no name.
     whole: Option<Arc<str>>,
     /// The file.
     pub source: InputHash,
 }
 
-/// How lines are read.
+/// The layout of the lines.
 enum Layout {
     Text,
     Jsonl,
@@ -62,8 +62,8 @@ impl Names {
     /// Reads a file, plain or gzipped.
     ///
     /// # Errors
-    /// If it cannot be read, a line is longer than 16 MiB, is no text, or holds no SMILES and name, two lines give one name different
-    /// SMILES, or there are more than 1 GiB of them.
+    /// If the file cannot be read; if a line is longer than 16 MiB, is not text, or lacks a SMILES or a name; if two lines give one
+    /// name different SMILES; or if names and SMILES exceed 1 GiB.
     pub fn read(path: &Path, job: &Job) -> Result<Self> {
         let mut opened = io::open(path, job);
         let fail = |error: std::io::Error| match error.kind() {
@@ -80,7 +80,7 @@ impl Names {
             let text = std::str::from_utf8(line.bytes).map_err(|_| refuse("not UTF-8".to_owned()))?;
             let layout = match &layout {
                 Some(known) => known,
-                // The first line that says something tells the layout.
+                // The first non-empty line determines the layout.
                 None if text.trim().is_empty() => continue,
                 None => {
                     let found = layout.insert(Layout::of(text).map_err(refuse)?);
@@ -91,7 +91,7 @@ impl Names {
                 }
             };
             let Some((name, value)) = layout.entry(text).map_err(refuse)? else { continue };
-            // One SMILES without a name is that of every molecule; beside others it would be a line without its name.
+            // A single SMILES without a name applies to every molecule; among other lines, a SMILES without a name is an error.
             if whole.is_some() || name.is_empty() && !smiles.is_empty() {
                 return Err(refuse("a SMILES without a name".to_owned()));
             }
@@ -119,12 +119,12 @@ impl Names {
         Ok(Names { smiles, whole, source })
     }
 
-    /// The SMILES of every molecule, where the file holds one and no name.
+    /// The SMILES for every molecule, if the file contains one SMILES and no name.
     pub fn whole(&self) -> Option<&str> {
         self.whole.as_deref()
     }
 
-    /// The SMILES of a name.
+    /// The SMILES of a name, if the file has the name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.smiles.get(name).map(|(smiles, _)| &**smiles)
     }
@@ -133,7 +133,7 @@ impl Names {
 const REMEDY: &str = "give lines of `SMILES NAME`, or CSV or JSONL with columns `smiles` and `name`";
 
 impl Layout {
-    /// By the first line.
+    /// Determines the layout from the first line.
     fn of(first: &str) -> Result<Self, String> {
         if first.trim_start().starts_with('{') {
             return Ok(Layout::Jsonl);
@@ -157,7 +157,7 @@ impl Layout {
         Ok(Layout::Text)
     }
 
-    /// Name and SMILES of a line; none of an empty one, and an empty name of a SMILES alone.
+    /// The name and SMILES of a line. `None` for an empty line or a comment; the name is empty if the line has only a SMILES.
     fn entry(&self, line: &str) -> Result<Option<(String, String)>, String> {
         let line = line.trim();
         if line.is_empty() {
@@ -167,7 +167,7 @@ impl Layout {
             Layout::Text if line.starts_with('#') => return Ok(None),
             Layout::Text => {
                 let smiles = smiles_of(line);
-                // Behind the SMILES, quoted or not, and its extensions.
+                // What follows the SMILES, quoted or not, and its extensions.
                 let rest = line.split_once(smiles).map_or("", |(_, rest)| rest);
                 let rest = rest.strip_prefix(['"', '\'']).unwrap_or(rest).trim();
                 let name = match rest.strip_prefix('|').and_then(|rest| rest.split_once('|')) {
@@ -192,7 +192,8 @@ impl Layout {
     }
 }
 
-/// The SMILES that a text begins with, without quotes around it and what stands behind a space: a name, or the extensions of CXSMILES.
+/// The SMILES at the start of a text, without surrounding quotes and without anything after a space: a name, or the extensions of
+/// CXSMILES.
 pub(super) fn smiles_of(text: &str) -> &str {
     let text = text.trim();
     let quoted = |quote: char| text.strip_prefix(quote)?.split_once(quote).map(|(inside, _)| inside);
@@ -200,13 +201,13 @@ pub(super) fn smiles_of(text: &str) -> &str {
     text.split_whitespace().next().unwrap_or_default()
 }
 
-/// Whether a line of text names its columns, `SMILES Name`.
+/// Whether a line of text is a header such as `SMILES Name`.
 fn is_header(line: &str) -> bool {
     let first = line.split_whitespace().next();
     first.is_some_and(|word| SMILES_FIELDS.contains(&&*word.to_lowercase()))
 }
 
-/// Name and SMILES of an object.
+/// The name and SMILES of a JSON object.
 fn of_json(line: &str) -> Result<(String, String), String> {
     let row: serde_json::Map<String, Value> = serde_json::from_str(line).map_err(|e| {
         let text = e.to_string();
@@ -224,7 +225,7 @@ fn of_json(line: &str) -> Result<(String, String), String> {
     Ok((name, smiles_of(&smiles).to_owned()))
 }
 
-/// The fields of a line of CSV: quoted ones may hold separators, and quotes that are doubled.
+/// The fields of a CSV line. Quoted fields may contain separators and doubled quotes.
 fn fields(line: &str, separator: char) -> Result<Vec<String>, String> {
     let (mut out, mut field) = (Vec::new(), String::new());
     let (mut quoted, mut characters) = (false, line.chars().peekable());
@@ -234,7 +235,7 @@ fn fields(line: &str, separator: char) -> Result<Vec<String>, String> {
                 characters.next();
                 field.push('"');
             }
-            // A quote inside a field that began without one is a character like others.
+            // A quote inside a field that did not begin with one is an ordinary character.
             '"' if quoted || field.is_empty() => quoted = !quoted,
             c if c == separator && !quoted => out.push(std::mem::take(&mut field)),
             c => field.push(c),

@@ -1,30 +1,32 @@
-//! Which atoms are bonded, by their distances, for formats that say nothing of bonds.
+//! Determines which atoms are bonded from their distances, for formats that do not state bonds.
 //!
-//! Two atoms are bonded if they are nearer than the sum of their covalent radii and 0.45 Å, as Open Babel has it; a hydrogen to its
-//! nearest atom alone; alkali metals, which are ions, to none. Radii are those of B. Cordero et al., Dalton Trans. (2008) 2832,
-//! low-spin ones of Mn, Fe and Co. Orders and charges are not guessed: what is bonded has to be the molecule of a SMILES, which has them.
+//! Two atoms are bonded if they are nearer than the sum of their covalent radii plus 0.45 Å, the rule of Open Babel. A hydrogen is
+//! bonded only to its nearest atom, and alkali metals, which are ions, to none. Radii are from B. Cordero et al., Dalton Trans.
+//! (2008) 2832, with the low-spin values of Mn, Fe and Co. Bond orders and charges are not guessed: the perceived graph must match
+//! the molecule of a SMILES, which states them.
 //!
-//! Some distances are doubtful: the bridgeheads of bicyclo[1.1.1]pentane are 1.9 Å apart and not bonded, an ion of magnesium is as near to
-//! water as to a ligand. There the SMILES decides: of each pair of elements as many of the nearest are bonded as it has bonds.
+//! Some distances are ambiguous: the bridgeheads of bicyclo[1.1.1]pentane are 1.9 Å apart and not bonded, and a magnesium ion is as
+//! near to water as to a ligand. In these cases the SMILES decides: for each pair of elements, as many of the nearest pairs are
+//! bonded as the SMILES has bonds.
 
 use std::collections::{BTreeMap, HashMap};
 
 use drift_core::chem::elements::HYDROGEN;
 use drift_core::chem::{Atom, Bond, Graph, Order};
 
-/// What is added to the sum of radii, in Å.
+/// The tolerance added to the sum of radii, in Å.
 const TOLERANCE_ANGSTROM: f64 = 0.45;
 
-/// What is added to the sum of radii where a SMILES says how many bonds there are, in Å.
+/// The tolerance added to the sum of radii if a SMILES states the number of bonds, in Å.
 const WIDE_TOLERANCE_ANGSTROM: f64 = 0.9;
 
-/// Bonds between heavy atoms by the elements of their ends, the smaller number first.
+/// The number of bonds between heavy atoms by the elements of their ends, the smaller atomic number first.
 pub(super) type BondCounts = BTreeMap<[u8; 2], usize>;
 
-/// Nearer atoms have the same position, in Å.
+/// Atoms nearer than this have the same position, in Å.
 const ONE_PLACE_ANGSTROM: f64 = 0.1;
 
-/// More bonds of one atom are no molecule, and many of them would fill memory.
+/// The largest number of bonds of one atom. No molecule has more, and an input with many more would fill memory.
 const MAX_BONDS_OF_ATOM: u8 = 32;
 
 /// Covalent radii of hydrogen to curium, in 0.01 Å.
@@ -36,14 +38,14 @@ const RADII: [u8; 96] = [
     255, 221, 215, 206, 200, 196, 190, 187, 180, 169,
 ];
 
-/// Atoms by cells of a grid.
+/// Atom indices by cell of a grid.
 type Cells = HashMap<[i64; 3], Vec<u32>>;
 
-/// The molecule of atoms at `points`, in Å: which are bonded, all by [`Order::Any`], and no charges. With `wanted`, as many of the nearest
-/// heavy atoms are bonded as it says.
+/// The molecular graph of atoms at `points`, in Å: every bond has [`Order::Any`], and there are no charges. With `wanted`, as many
+/// of the nearest pairs of heavy atoms are bonded as it states for their elements.
 ///
 /// # Errors
-/// A reason: an element without a radius, two atoms at one place, or an atom among too many.
+/// A reason: an element without a known radius, two atoms at one position, or an atom too close to too many others.
 pub(super) fn perceive(
     numbers: &[u8],
     points: &[[f64; 3]],
@@ -53,12 +55,12 @@ pub(super) fn perceive(
     let may_bond = |number: u8| wanted.is_some() || !is_alkali(number);
     let radii = numbers.iter().map(|number| radius(*number)).collect::<Result<Vec<f64>, String>>()?;
     let widest = radii.iter().copied().fold(0.0, f64::max);
-    // No bond is longer than a cell, so both ends lie in one or in neighbours.
+    // No bond is longer than a cell, so its ends lie in the same cell or in neighbouring cells.
     let cell = (2.0 * widest + tolerance).max(1.0);
     let cell_of = |point: &[f64; 3]| point.map(|x| (x / cell).floor() as i64);
     let mut cells: Cells = HashMap::with_capacity(points.len());
     let mut bonds = Vec::with_capacity(points.len() + 8);
-    // The nearest atom of each hydrogen, and how far it is.
+    // For each hydrogen, its nearest atom and their distance.
     let mut nearest: Vec<Option<(u32, f64)>> = vec![None; numbers.len()];
     let mut degrees = vec![0u8; numbers.len()];
     for (at, point) in (0u32..).zip(points) {
@@ -94,13 +96,13 @@ pub(super) fn perceive(
     if let Some(wanted) = wanted {
         keep_nearest(numbers, wanted, &mut bonds);
     }
-    // In brackets, since no hydrogen is implied where all of them are atoms.
+    // Bracket atoms, since no hydrogen is implied if all hydrogens are explicit atoms.
     let atom = |number: &u8| Atom { element: *number, bracket: true, ..Atom::default() };
     let bonds = bonds.into_iter().map(|(bond, _)| Bond::new(bond.map(|atom| atom as usize), Order::Any));
     Ok(Graph::of_file(numbers.iter().map(atom).collect(), bonds.collect()))
 }
 
-/// Keeps of each pair of heavy elements as many of the nearest bonds as are wanted, in their order.
+/// For each pair of heavy elements, keeps as many of the nearest bonds as are wanted; their order stays.
 fn keep_nearest(numbers: &[u8], wanted: &BondCounts, bonds: &mut Vec<([u32; 2], f64)>) {
     let elements = |[a, b]: [u32; 2]| {
         let [a, b] = [numbers[a as usize], numbers[b as usize]];
@@ -121,7 +123,7 @@ fn keep_nearest(numbers: &[u8], wanted: &BondCounts, bonds: &mut Vec<([u32; 2], 
     };
     bonds.retain(|(bond, excess)| {
         let key = elements(*bond);
-        // Bonds of hydrogens are those to the nearest atom already.
+        // Bonds of hydrogens are already reduced to the nearest atom.
         key.contains(&HYDROGEN) || *excess <= longest(key)
     });
 }
@@ -137,7 +139,7 @@ fn is_alkali(number: u8) -> bool {
     matches!(number, 3 | 11 | 19 | 37 | 55 | 87)
 }
 
-/// The atoms in a cell and those around it.
+/// The atoms in a cell and in the 26 cells around it.
 fn around(cells: &Cells, own: [i64; 3]) -> impl Iterator<Item = u32> {
     let offsets = (0..27).map(|at| [at / 9 - 1, at / 3 % 3 - 1, at % 3 - 1]);
     offsets
@@ -152,7 +154,7 @@ fn distance(a: &[f64; 3], b: &[f64; 3]) -> f64 {
     (0..3).map(|axis| (a[axis] - b[axis]).powi(2)).sum::<f64>().sqrt()
 }
 
-/// Refuses bonds that no molecule has.
+/// Refuses bonds that no molecule can have: to a missing atom, from an atom to itself, or two between the same atoms.
 pub(super) fn check_bonds(structure: &Graph) -> Result<(), String> {
     let count = structure.atoms.len();
     let mut pairs = Vec::with_capacity(structure.bonds.len());

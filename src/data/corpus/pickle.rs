@@ -1,19 +1,18 @@
-//! Reading Python pickles, protocols 0 to 5, without running them.
+//! Reads Python pickles, protocols 0 to 5, without executing them.
 //!
-//! A pickle is a program for a small stack machine whose instructions may name any Python function and call it.
-//! This module runs the machine but calls nothing: a class or function becomes an inert [`Callee`], a call
-//! becomes an inert [`Object`] that keeps its arguments and state. A name outside a short list ([`Global::find`]) is kept
-//! as a name alone: whoever walks the values says which object is not understood. Features that point outside the
-//! file (persistent identifiers, the extension registry, out-of-band buffers) are errors.
+//! A pickle is a program for a small stack machine whose instructions may name any Python function and call it. This module runs
+//! the machine but calls nothing: a class or function becomes an inert [`Callee`], and a call becomes an inert [`Object`] that
+//! keeps its arguments and state. For a class or function outside a short list ([`Global::find`]), only the name is kept, and the
+//! code that walks the values reports objects that it does not understand. Features that refer to something outside the file
+//! (persistent identifiers, the extension registry, out-of-band buffers) are errors.
 //!
-//! The values live in an arena ([`Pickle`]) and refer to each other by [`NodeId`], so a value that the pickle
-//! shares is stored once, a value may contain itself, and neither parsing nor dropping recurses however deep the
-//! pickle nests. Whoever walks the values must expect cycles.
+//! The values are stored in an arena ([`Pickle`]) and refer to each other by [`NodeId`]. So a value that the pickle shares is
+//! stored once, a value may contain itself, and neither parsing nor dropping recurses, however deep the pickle nests. Code that
+//! walks the values must expect cycles.
 //!
-//! Byte strings and text borrow from the input where the format allows it, so a file of molecules costs little
-//! more than its own size. Memory is bounded by the input: no length is believed before it is compared with what
-//! is left, each opcode makes at most one value, and the number of values is at most half the number of bytes
-//! (plus a constant).
+//! Byte strings and text borrow from the input where the format allows it, so parsing a file of molecules takes little more memory
+//! than the file itself. Memory is bounded by the input: every length is compared with the remaining input before it is used, each
+//! opcode creates at most one value, and the number of values is at most half the number of bytes (plus a constant).
 //!
 //! Format: Python's `Lib/pickletools.py`, which documents each opcode, and PEP 307, 3154 and 574.
 
@@ -30,18 +29,17 @@ use std::ops::Index;
 pub use error::PickleError;
 pub use global::{Callee, Global, Role};
 
-/// A parsed pickle: an arena of values and the one that the pickle stands for.
+/// A parsed pickle: an arena of values and the root value.
 #[derive(Debug, Clone)]
 pub struct Pickle<'a> {
     values: Vec<Value<'a>>,
-    /// Names outside the list, each once.
+    /// Names outside the list, each stored once.
     unknown: Vec<String>,
     root: NodeId,
     length: usize,
 }
 
-/// Names a value in the [`Pickle`] it comes from. Indexing another pickle with it panics or gives an unrelated
-/// value, as with any index.
+/// Identifies a value of the [`Pickle`] that it comes from. Indexing another pickle with it panics or gives an unrelated value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(u32);
 
@@ -55,7 +53,7 @@ pub enum Value<'a> {
     Bool(bool),
     /// An integer that fits 64 bits.
     Int(i64),
-    /// An integer that does not; drift has no use for the digits.
+    /// An integer that does not fit 64 bits. Its digits are not kept.
     BigInt,
     /// A float.
     Float(f64),
@@ -73,43 +71,42 @@ pub enum Value<'a> {
     Dict(Vec<(NodeId, NodeId)>),
     /// A class or function, by name only.
     Global(Callee),
-    /// What Python would have got by calling a class or function.
+    /// The result of calling a class or function, which drift does not call.
     Object(Box<Object>),
 }
 
-/// A call that was not made.
+/// A call that the pickle requests and drift does not make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Object {
-    /// What Python would have called.
+    /// The class or function that Python would call.
     pub class: Callee,
     /// The arguments; always a [`Value::Tuple`].
     pub args: NodeId,
-    /// What Python would have handed to `__setstate__`.
+    /// The argument that Python would pass to `__setstate__`.
     pub state: Option<NodeId>,
-    /// What would have been appended or added, if the class is a kind of list or set.
+    /// The items that Python would append or add, if the class is a kind of list or set.
     pub items: Vec<NodeId>,
-    /// What would have been set by key, if the class is a kind of dictionary.
+    /// The entries that Python would set by key, if the class is a kind of dictionary.
     pub entries: Vec<(NodeId, NodeId)>,
 }
 
 impl<'a> Pickle<'a> {
-    /// Parses the pickle at the start of `input`. Whatever follows it is left alone; [`Pickle::length`] says
-    /// where that begins.
+    /// Parses the pickle at the start of `input`. Bytes after the pickle are ignored; [`Pickle::length`] says where they begin.
     ///
     /// # Errors
-    /// The input is no pickle, is cut short, points outside itself, or unpacks into far more than its size; see
+    /// If the input is not a pickle, is truncated, refers outside itself, or unpacks into far more than its size; see
     /// [`PickleError`].
     pub fn parse(input: &'a [u8]) -> Result<Self, PickleError> {
         machine::run(input)
     }
 
-    /// The value that the pickle stands for.
+    /// The root value: the result of the pickle.
     #[must_use]
     pub fn root(&self) -> NodeId {
         self.root
     }
 
-    /// The number of bytes that the pickle takes, its final `.` included.
+    /// The length of the pickle in bytes, including its final `.`.
     #[must_use]
     pub fn length(&self) -> usize {
         self.length
@@ -121,7 +118,7 @@ impl<'a> Pickle<'a> {
         self.values.len()
     }
 
-    /// The name of a class outside the list, shortened if long; none of one that is in it.
+    /// The name of a class outside the list, shortened if long; `None` for a class in the list.
     #[must_use]
     pub fn unknown(&self, class: Callee) -> Option<&str> {
         match class {
@@ -130,7 +127,7 @@ impl<'a> Pickle<'a> {
         }
     }
 
-    /// The text of a value: a string, or a Python 2 string that happens to be UTF-8.
+    /// The text of a value: a string, or a Python 2 string that is valid UTF-8.
     #[must_use]
     pub fn text(&self, id: NodeId) -> Option<&str> {
         match &self[id] {

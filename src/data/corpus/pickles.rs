@@ -1,4 +1,4 @@
-//! Pickled RDKit molecules: GEOM's `rdkit_folder` and the pickled test sets.
+//! Reads pickled RDKit molecules: GEOM's `rdkit_folder` and the pickled test sets.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use super::{Context, Emit, IsomerPool};
 use drift_core::chem::Graph;
 use drift_core::error::{Error, Result};
 
-/// Reads the pickles in `bytes`, one after another; the pickles are parsed, never executed.
+/// Reads the pickles in `bytes`, one after another. The pickles are parsed, never executed.
 ///
 /// # Errors
-/// If a pickle is damaged or names a class that drift does not read, the job was cancelled, or `emit` fails.
+/// If a pickle is damaged or uses a feature that drift does not read, the job was cancelled, or `emit` fails.
 pub(crate) fn read(bytes: &[u8], name: &str, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
     let mut collector = Collector::new(name.to_owned(), context, emit);
     let mut atoms = Atoms::new(context.options, name);
@@ -32,7 +32,7 @@ pub(crate) fn read(bytes: &[u8], name: &str, context: Context<'_>, emit: &mut Em
     collector.finish()
 }
 
-/// The conformers of one molecule.
+/// Reads the conformers of one molecule.
 fn molecule(found: FoundMolecule, atoms: &mut Atoms, collector: &mut Collector<'_, '_>) -> Result<()> {
     let FoundMolecule { smiles, sub_smiles, name, molecule, place } = found;
     let shared = molecule.map_err(|e| e.to_string()).and_then(|molecule| {
@@ -65,7 +65,7 @@ fn molecule(found: FoundMolecule, atoms: &mut Atoms, collector: &mut Collector<'
     Ok(())
 }
 
-/// Adds the atoms of one conformer of a molecule, or says why it has none.
+/// Adds the atoms of one conformer of a molecule, or returns why the conformer cannot be read.
 fn push(molecule: &RdkitMolecule, stored: &RdConformer, atoms: &mut Atoms) -> Result<(), String> {
     if !stored.is_3d {
         return Err("a drawing, not a conformer: its coordinates are marked 2D".into());

@@ -1,6 +1,6 @@
-//! Plain text: one conformer a line, `[SMILES]…[/SMILES][CONFORMER]…[/CONFORMER]<eos>` or bare enriched SMILES.
+//! Reads plain text with one conformer per line: `[SMILES]…[/SMILES][CONFORMER]…[/CONFORMER]<eos>` or bare enriched SMILES.
 //!
-//! The tags are 3DMolGen's. Special tokens around the text (`<eos>`, `<|endoftext|>`, `</s>`) are left out.
+//! The tags are those of 3DMolGen. Special tokens around the text (`<eos>`, `<|endoftext|>`, `</s>`) are ignored.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use drift_core::encoding::{Encoding, Fixed, Precision, Reading, TrailingZeros};
 use drift_core::error::{Result, excerpt};
 use drift_core::text::{self, CONFORMER_CLOSE, CONFORMER_OPEN, Enriched, SMILES_CLOSE, SMILES_OPEN};
 
-/// Reads a stream of one text a line.
+/// Reads a stream with one text per line.
 ///
 /// # Errors
 /// If the stream is damaged, the job was cancelled, or `emit` fails.
@@ -17,14 +17,14 @@ pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>
     lines::read(source, context, emit, |line, reading| conformer(line, None, reading))
 }
 
-/// Whether a line begins with a tag or an atom, after special tokens.
+/// Whether a line begins with a tag or an atom, after any special tokens.
 pub(super) fn begins_like_text(line: &[u8]) -> bool {
     let line = String::from_utf8_lossy(&line[..line.len().min(256)]);
     let mut start = without_leading_tokens(&line).bytes();
     start.next() == Some(b'[') && start.next().is_some_and(|b| b.is_ascii_alphanumeric() || b == b'*')
 }
 
-/// The conformer of a text with or without tags; its molecule is `name`, else the tagged SMILES, else the skeleton.
+/// Parses a text with or without tags into a conformer. The molecule's name is `name`, else the tagged SMILES, else the skeleton.
 pub(super) fn conformer(text: &str, name: Option<&str>, reading: Reading) -> Result<Conformer, String> {
     let (smiles, body) = untag(text)?;
     let parsed = parse(body, reading)?;
@@ -44,7 +44,7 @@ pub(super) fn conformer(text: &str, name: Option<&str>, reading: Reading) -> Res
     })
 }
 
-/// Parses a text that says of its encoding itself, or is written as its reader wants it; else it may be one of decimals.
+/// Parses a text that states its own encoding or is written in the requested one; otherwise tries to parse it as decimals.
 fn parse(body: &str, reading: Reading) -> Result<Enriched, String> {
     let wanted = match text::parse(body, reading) {
         Ok(parsed)
@@ -76,7 +76,7 @@ fn parse(body: &str, reading: Reading) -> Result<Enriched, String> {
     Ok(parsed)
 }
 
-/// What a text that is not of the encoding that it should be of would be, for a message.
+/// For a message: what a text seems to be that does not parse in the encoding it should have.
 fn what_it_would_be(body: &str, wanted: Encoding) -> &'static str {
     let decimals = Encoding::decimal(TrailingZeros::Removed, Precision::MOST);
     match text::parse(body, Reading::new(decimals)) {
@@ -88,8 +88,8 @@ fn what_it_would_be(body: &str, wanted: Encoding) -> &'static str {
     }
 }
 
-/// Whether what was read as decimals has neither a point in any block nor only coordinates that a molecule could have. Where no decimals
-/// are wanted there is nothing to tell them by.
+/// Whether text that parsed as decimals looks like bins: no block contains a decimal point, and some coordinate is farther from the
+/// origin than a molecule could reach. False if the precision has no decimals, since then nothing distinguishes the two.
 fn looks_like_bins(body: &str, parsed: &Enriched, precision: Precision) -> bool {
     let angstrom = precision.units_per_angstrom();
     let far = |values: &[Fixed; 3]| values.iter().any(|value| (value / angstrom).abs() >= 100);
@@ -100,7 +100,7 @@ fn looks_like_bins(body: &str, parsed: &Enriched, precision: Precision) -> bool 
         && blocks.all(|block| !block.contains('.'))
 }
 
-/// The SMILES between its tags, if there are any, and the conformer's text without tags and special tokens.
+/// Returns the tagged SMILES, if any, and the conformer's text without tags and special tokens.
 fn untag(text: &str) -> Result<(Option<&str>, &str), String> {
     let mut rest = without_leading_tokens(text);
     let mut smiles = None;
@@ -142,7 +142,7 @@ fn without_trailing_tokens(mut text: &str) -> &str {
     }
 }
 
-/// Whether `<inside>` is a special token and not a block: it has letters, but no comma and no space.
+/// Whether `<inside>` is a special token rather than a block: it has letters, but no comma and no space.
 fn is_special(inside: &str) -> bool {
     inside.len() <= 64
         && inside.bytes().any(|b| b.is_ascii_alphabetic())

@@ -1,4 +1,4 @@
-//! RDKit's binary molecule format, as `Mol.ToBinary` writes it and as it stands inside a pickled `Mol`.
+//! RDKit's binary molecule format, as written by `Mol.ToBinary` and contained in a pickled `Mol`.
 //!
 //! The format has no published description; this follows `Code/GraphMol/MolPickler.cpp` and `.h` and
 //! `Code/RDGeneral/StreamOps.h` of RDKit. All numbers are little-endian. In order:
@@ -13,16 +13,16 @@
 //! | properties | of molecule, atoms and bonds, if asked for |
 //! | end | one tag |
 //!
-//! Indices take one byte in a molecule of up to 255 atoms and four in a larger one. What drift has no use for
-//! (rings, groups, queries, properties) is stepped over but checked for its shape, so that a cut or damaged
-//! molecule is an error and not a molecule with something missing.
+//! Indices take one byte in a molecule of up to 255 atoms and four bytes in a larger one. Parts that drift does not need (rings,
+//! groups, queries, properties) are skipped, but their structure is checked. So a truncated or damaged molecule is an error, never
+//! a molecule with something missing.
 //!
 //! # Versions
-//! Read from real bytes, written by the RDKit named: 12.1 (2021.03), 13.0 (2021.09), 13.0.2 (2022.09, 2023.03),
-//! 15.0 (2023.09), 16.1 (2024.03), 16.2 (2024.09 to 2025.09), 16.3 (2026.03), 16.4 (2026.09). No release is
-//! known to have written 14.0, 14.1 or 16.0: 14.0 follows the source alone; for the other two, RDKit 2026.09 and
-//! this reader agree on molecules of 15.0 with the version overwritten. A minor version of 16 above 16.4 is
-//! tried, as RDKit does; the tags between the parts catch a layout that has changed.
+//! Tested on bytes written by the named RDKit release: 12.1 (2021.03), 13.0 (2021.09), 13.0.2 (2022.09, 2023.03), 15.0 (2023.09),
+//! 16.1 (2024.03), 16.2 (2024.09 to 2025.09), 16.3 (2026.03), 16.4 (2026.09). No release is known to have written 14.0, 14.1 or
+//! 16.0. The reader's rules for 14.0 follow only the source. For the other two, RDKit 2026.09 and this reader agree on molecules of
+//! 15.0 with the version overwritten. A minor version of 16 above 16.4 is tried, as RDKit does; the tags between the parts detect a
+//! changed layout.
 //!
 //! | since | change |
 //! | --- | --- |
@@ -47,50 +47,50 @@ mod tag;
 
 pub use error::RdkitError;
 
-/// Major, minor and patch version of the binary format, which is not RDKit's own version.
+/// The major, minor and patch version of the binary format, which differs from the version of RDKit.
 pub type Version = (i32, i32, i32);
 
-/// The oldest version that drift reads, because it is the oldest that real bytes were at hand for. RDKit's own reader
-/// makes no difference between 9.1 and 12.1.
+/// The oldest version that drift reads, because it is the oldest for which test data was available. RDKit's own reader treats 9.1
+/// to 12.1 alike.
 const OLDEST: Version = (12, 1, 0);
 
 /// The newest major version that drift reads.
 const NEWEST: i32 = 16;
 
-/// A molecule.
+/// A molecule as RDKit stores it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RdkitMolecule {
-    /// The version of the format that it was stored in.
+    /// The format version in which it was stored.
     pub version: Version,
-    /// The atoms, hydrogens included where the molecule has them as atoms.
+    /// The atoms, including hydrogens that are explicit atoms of the molecule.
     pub atoms: Vec<RdkitAtom>,
     /// The bonds.
     pub bonds: Vec<RdkitBond>,
-    /// The conformers; each has as many positions as there are atoms.
+    /// The conformers; each has one position per atom.
     pub conformers: Vec<RdConformer>,
 }
 
 /// An atom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RdkitAtom {
-    /// The atomic number; 0 for a dummy.
+    /// The atomic number; 0 for a dummy atom.
     pub atomic_number: u8,
     /// The formal charge.
     pub formal_charge: i8,
-    /// The mass number of a labelled isotope, else 0.
+    /// The mass number of a labelled isotope, 0 without a label.
     pub isotope: u32,
-    /// RDKit's `ChiralType`: 0 unspecified, 1 clockwise (`@@`), 2 counterclockwise (`@`), others as in RDKit. The
-    /// sense refers to the order of the atom's bonds in [`Molecule::bonds`].
+    /// RDKit's `ChiralType`: 0 unspecified, 1 clockwise (`@@`), 2 counterclockwise (`@`), others as in RDKit. The sense refers to
+    /// the order of the atom's bonds in [`Molecule::bonds`].
     pub chiral_tag: u8,
-    /// Hydrogens that belong to the atom but are no atoms of their own.
+    /// The number of hydrogens on the atom that are not atoms of the graph.
     pub explicit_hydrogens: u8,
-    /// Unpaired electrons.
+    /// The number of unpaired electrons.
     pub radical_electrons: u8,
     /// Whether the atom is aromatic.
     pub aromatic: bool,
-    /// Whether no hydrogens may be assumed beyond `explicit_hydrogens`.
+    /// Whether the atom has no hydrogens beyond `explicit_hydrogens`.
     pub no_implicit: bool,
-    /// Whether the atom carries a query, as atoms from SMARTS do. The other fields hold all the same.
+    /// Whether the atom carries a query, as atoms from SMARTS do. The other fields are valid nevertheless.
     pub has_query: bool,
     /// The atom map number.
     pub map_number: Option<i32>,
@@ -105,11 +105,11 @@ pub struct RdkitBond {
     pub end: u32,
     /// The kind of bond.
     pub kind: BondKind,
-    /// Whether the bond is aromatic, whatever its kind.
+    /// Whether the bond is aromatic; independent of its kind.
     pub aromatic: bool,
     /// RDKit's `BondStereo`: 0 none, 1 any, 2 Z, 3 E, 4 cis, 5 trans, others as in RDKit.
     pub stereo: u8,
-    /// The neighbours that `stereo` refers to, the first of `begin` and the second of `end`.
+    /// The neighbours that `stereo` refers to: the first of `begin`, the second of `end`.
     pub stereo_atoms: Option<(u32, u32)>,
 }
 
@@ -135,18 +135,18 @@ pub enum BondKind {
 pub struct RdConformer {
     /// The conformer's id.
     pub id: u32,
-    /// Whether the coordinates are meant in three dimensions rather than as a drawing.
+    /// Whether the coordinates are three-dimensional rather than a 2D drawing.
     pub is_3d: bool,
-    /// One position for each atom.
+    /// One position per atom.
     pub positions: Positions,
 }
 
-/// Positions in Angstrom, in the precision of the file. They may be anything that a float can be.
+/// Positions in Å, in the precision of the file. They may have any floating-point value, including infinities and NaN.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Positions {
-    /// As RDKit stores them by default.
+    /// RDKit's default.
     Single(Vec<[f32; 3]>),
-    /// As it stores them when asked for `CoordsAsDouble`; up to 2021.09, when asked for any properties too.
+    /// RDKit's format with the option `CoordsAsDouble`; up to 2021.09, also when any properties were requested.
     Double(Vec<[f64; 3]>),
 }
 
@@ -160,13 +160,13 @@ impl Positions {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no positions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The positions as doubles, which hold singles exactly.
+    /// The positions as doubles, to which single-precision values convert exactly.
     #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = [f64; 3]> {
         (0..self.len()).map(|index| match self {
@@ -176,10 +176,10 @@ impl Positions {
     }
 }
 
-/// Reads the molecule at the start of `bytes`; anything after its end is ignored, as RDKit ignores it.
+/// Reads the molecule at the start of `bytes`. As in RDKit, bytes after its end are ignored.
 ///
 /// # Errors
-/// The bytes are of another format or version, are cut short, or contradict themselves; see [`RdkitError`].
+/// If the bytes are of another format or version, are truncated, or contradict themselves; see [`RdkitError`].
 pub fn parse(bytes: &[u8]) -> Result<RdkitMolecule, RdkitError> {
     section::molecule(&mut crate::corpus::pickle::cursor::Cursor::new(bytes), 0)
 }

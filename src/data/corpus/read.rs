@@ -1,4 +1,4 @@
-//! Reading corpora: inputs to files, files to streams, streams to the reader of their format.
+//! Reads corpora: resolves inputs to files, opens files as streams, and passes each stream to the reader of its format.
 
 use std::io::{BufRead, Cursor, Read, Write};
 use std::ops::Range;
@@ -18,23 +18,24 @@ use drift_core::error::{Error, Result};
 use drift_core::io;
 use drift_core::job::{InputHash, Job, Unit};
 
-/// The largest pickle that is read, in bytes: they are read whole.
+/// The largest pickle that is read, in bytes, since a pickle is read into memory whole.
 const MAX_PICKLE_BYTES: u64 = 2 << 30;
 
-/// The largest HDF5 file that is unpacked, in bytes: into a temporary file.
+/// The largest HDF5 file that is unpacked into a temporary file, in bytes.
 const MAX_UNPACKED_BYTES: u64 = 8 << 30;
 
-/// Reads `inputs`, files and folders, and hands their conformers to `emit`, batch by batch, in order.
+/// Reads `inputs`, which are files and folders, and passes their conformers to `emit`, batch by batch, in order.
 ///
-/// Content decides how a file is read. What cannot be read of a file is skipped, counted and listed; so is a file of
-/// unknown content in a folder or an archive. Pickles of up to 4 MiB are read side by side, a few a thread. Memory is bounded by
-/// these, a few blocks of text and one pickle (2 GiB at most); HDF5 inside gzip or an archive goes through a temporary file (8 GiB at most).
+/// The content of a file determines how it is read. Records that cannot be read are skipped, counted and listed, and so are files
+/// of unknown content in a folder or an archive. Pickles of up to 4 MiB are read in parallel, a few per thread. Memory is bounded
+/// by these pickles, a few blocks of text and one large pickle (at most 2 GiB). HDF5 inside gzip or an archive goes through a
+/// temporary file (at most 8 GiB).
 ///
 /// # Errors
 /// - an input does not exist, or is a file of unknown content;
 /// - a container (gzip, tar, HDF5) is truncated or damaged;
 /// - no conformer could be read at all;
-/// - the job was cancelled; and whatever `emit` returns.
+/// - the job was cancelled, or `emit` failed.
 pub fn read(
     inputs: &[PathBuf],
     options: &ReadOptions,
@@ -48,7 +49,7 @@ pub fn read(
     Ok(summary)
 }
 
-/// The files of inputs, in the order in which they are read.
+/// The files of the inputs, in reading order.
 #[derive(Debug)]
 pub struct Listing {
     files: Vec<InputFile>,
@@ -56,10 +57,10 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// The files that are named, and those of the folders.
+    /// Lists the named files, and the files in the named folders.
     ///
     /// # Errors
-    /// If there is none, an input does not exist, or a folder cannot be listed or holds no file.
+    /// If `inputs` is empty, an input does not exist, or a folder cannot be listed or contains no file.
     pub fn from_inputs(inputs: &[PathBuf]) -> Result<Self> {
         if inputs.is_empty() {
             return Err(Error::input("INPUT", "no input given", "give a file or a folder"));
@@ -69,22 +70,22 @@ impl Listing {
         Ok(Listing { files, not_files })
     }
 
-    /// How many files there are.
+    /// The number of files.
     #[allow(clippy::len_without_is_empty, reason = "there is always a file")]
     pub fn len(&self) -> usize {
         self.files.len()
     }
 
-    /// The size of each file in bytes, in order; 0 of a pipe.
+    /// The size of each file in bytes, in order; 0 for a pipe.
     pub fn sizes(&self) -> Vec<u64> {
         self.files.iter().map(|file| file.bytes).collect()
     }
 
-    /// Reads some of the files, as [`read()`], but does not mind if there is nothing in them. What is no file counts as
-    /// before the first one.
+    /// Reads a range of the files as [`read()`] does, but accepts files without any conformer. Inputs that are not files count as
+    /// skipped before the first file.
     ///
     /// # Errors
-    /// As [`read()`].
+    /// The errors of [`read()`], except that no conformer is needed.
     pub fn read(
         &self,
         files: Range<usize>,
@@ -93,7 +94,7 @@ impl Listing {
         emit: &mut Emit<'_>,
     ) -> Result<ReadSummary> {
         let mut summary = ReadSummary::default();
-        // Of parts that are read apart only the first counts these, so that none is counted twice.
+        // If parts of the listing are read separately, only the first part counts these, so that none is counted twice.
         if files.start == 0 {
             summary.count(
                 &Batch { skipped: self.not_files.clone(), ..Batch::default() },
@@ -124,21 +125,21 @@ impl Listing {
             Ok(())
         });
         job.observer().end();
-        // First, since a read that a cancelled job gave up looks like a damaged file.
+        // Checked first, since a read that a cancelled job aborted looks like a damaged file.
         job.check()?;
         outcome?;
         Ok(summary)
     }
 }
 
-/// Reads one file of any content.
+/// Reads one file of any format.
 fn read_file(file: &InputFile, context: Context<'_>, emit: &mut Emit<'_>) -> Result<InputHash> {
     let place = file.place();
     let mut opened = io::open(&file.path, context.job);
     let prefix = source::prefix(&mut opened.reader).map_err(|e| read_error(&place, e))?;
     let format = Format::from_prefix(&prefix);
     if format == Some(Format::Hdf5) && file.regular && !opened.compressed() {
-        // HDF5 is read from its path; this pass only hashes.
+        // HDF5 is read through its path; this pass only hashes the file.
         let before = stamp(&file.path)?;
         let hash = opened.finish(file.name()).map_err(|e| read_error(&place, e))?;
         let name: Arc<str> = place.as_str().into();
@@ -170,13 +171,13 @@ fn read_file(file: &InputFile, context: Context<'_>, emit: &mut Emit<'_>) -> Res
     opened.finish(file.name()).map_err(|e| read_error(&place, e))
 }
 
-/// Size and time of the last change of a file.
+/// The size of a file and its time of last change.
 fn stamp(path: &Path) -> Result<(u64, Option<std::time::SystemTime>)> {
     let metadata = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;
     Ok((metadata.len(), metadata.modified().ok()))
 }
 
-/// Reads a member of an archive, of any content but another archive.
+/// Reads a member of an archive. An archive inside the archive is not read.
 fn read_member(
     name: String,
     content: &mut dyn BufRead,
@@ -189,7 +190,7 @@ fn read_member(
     read_format(format, Source { name, reader: &mut stream }, context, emit)
 }
 
-/// The note that a file of unknown content was passed over.
+/// A batch that reports a file of unknown content as skipped.
 fn unknown(file: String, prefix: &[u8]) -> Batch {
     let reason = unknown_reason(prefix).to_owned();
     Batch { skipped: vec![Skipped { file, record: "file".to_owned(), reason }], ..Batch::default() }
@@ -205,7 +206,7 @@ fn unknown_reason(prefix: &[u8]) -> &'static str {
     }
 }
 
-/// Hands a stream to the reader of its format.
+/// Passes a stream to the reader of its format.
 fn read_format(format: Format, source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
     let file: Arc<str> = source.name.as_str().into();
     let emit: &mut Emit<'_> = &mut |batch| emit(batch.of_file(&file));
@@ -231,7 +232,7 @@ fn read_hdf5(path: &Path, name: &str, context: Context<'_>, emit: &mut Emit<'_>)
     super::hdf5::read(path, name, context, emit)
 }
 
-/// Without its library HDF5 is known, but cannot be read.
+/// Without the HDF5 library, the format is recognized but cannot be read.
 #[cfg(not(feature = "hdf5"))]
 fn read_hdf5(_: &Path, name: &str, _: Context<'_>, _: &mut Emit<'_>) -> Result<()> {
     Err(Error::input(
@@ -241,11 +242,11 @@ fn read_hdf5(_: &Path, name: &str, _: Context<'_>, _: &mut Emit<'_>) -> Result<(
     ))
 }
 
-/// The whole of a stream, of at most [`MAX_PICKLE_BYTES`].
+/// Reads a whole stream of at most [`MAX_PICKLE_BYTES`].
 fn whole(reader: &mut dyn BufRead, name: &str, job: &Job) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     copy(reader, name, job, MAX_PICKLE_BYTES, &mut |block| {
-        // Memory that is not there is an error of this file; an allocation that fails would end the program.
+        // Memory that cannot be reserved is an error of this file, whereas a failed allocation would abort the program.
         bytes.try_reserve(block.len()).map_err(|_| Error::input(name, "does not fit into memory", ""))?;
         bytes.extend_from_slice(block);
         Ok(())
@@ -253,9 +254,9 @@ fn whole(reader: &mut dyn BufRead, name: &str, job: &Job) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A stream as a temporary file, gone when dropped.
+/// Copies a stream into a temporary file, which is deleted when dropped.
 fn spool(reader: &mut dyn BufRead, name: &str, job: &Job) -> Result<tempfile::NamedTempFile> {
-    // The kind alone: the whole error may name the temporary file.
+    // Only the error's kind is shown: the full error may name the temporary file.
     let fail = |error: std::io::Error| {
         let problem = format!("cannot be unpacked into {}: {}", std::env::temp_dir().display(), error.kind());
         Error::input(name, problem, "unpack it first, or set TMPDIR to a folder with room")
@@ -265,7 +266,7 @@ fn spool(reader: &mut dyn BufRead, name: &str, job: &Job) -> Result<tempfile::Na
     Ok(file)
 }
 
-/// Hands on a stream of at most `limit` bytes.
+/// Passes a stream of at most `limit` bytes to `out`, block by block.
 fn copy(
     reader: &mut dyn BufRead,
     name: &str,

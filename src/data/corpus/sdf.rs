@@ -1,8 +1,9 @@
-//! SDF: molecules as MDL mol blocks, V2000 or V3000, with data items, ended by `$$$$`.
+//! Reads SDF: molecules as MDL mol blocks, V2000 or V3000, each followed by data items and `$$$$`.
 //!
-//! The format is that of "CTfile Formats" (BIOVIA, 2020). Of a molecule its atoms, bonds and data items are read, with
-//! charges, isotopes, radicals and valences as RDKit reads them; its name is the data item `canonical_smiles`, `smiles` or
-//! `SMILES`, else the title. Atoms and bonds have to be as many as announced, and the mol block has to end with `M  END`.
+//! The format is described in "CTfile Formats" (BIOVIA, 2020). A molecule's atoms, bonds and data items are read; charges,
+//! isotopes, radicals and valences are interpreted as RDKit does. Its name is the data item `canonical_smiles`, `smiles` or
+//! `SMILES`, else the title. The numbers of atoms and bonds must equal the announced ones, and the mol block must end with `M
+//! END`.
 
 mod lines;
 mod table;
@@ -26,13 +27,13 @@ const V30: &str = "M  V30 ";
 /// The last line of a mol block.
 const END: &str = "M  END";
 
-/// The most atoms that a molecule may announce; V2000 has room for 999.
+/// The largest number of atoms that a molecule may announce. V2000 has room for 999.
 const MAX_ATOMS: usize = 1_000_000;
 
-/// The longest V3000 line with its continuations, in bytes.
+/// The longest V3000 line including its continuations, in bytes.
 const MAX_V30_BYTES: usize = 64 << 10;
 
-/// Reads a stream of molecules; a bad one is skipped up to its `$$$$`.
+/// Reads a stream of molecules. A bad molecule is skipped up to its `$$$$`.
 ///
 /// # Errors
 /// If the stream is damaged, the job was cancelled, or `emit` fails.
@@ -50,16 +51,16 @@ pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>
     collector.finish()
 }
 
-/// A molecule that was read, or why it was not.
+/// A molecule that was read, or the reason why it was not.
 struct Record {
-    /// ` (name)`, if it has one.
+    /// ` (name)` if the molecule has a name, else empty.
     label: String,
-    /// The last line of it that was understood, or the first that was not.
+    /// The number of the molecule's last line that was understood, or of the first that was not.
     line: u64,
     outcome: Result<Finished, String>,
 }
 
-/// What stops the reading of a molecule: bad content, or a failed read.
+/// Why the reading of a molecule stops: bad content, or a failed read.
 enum Stop {
     Bad(String),
     Io(io::Error),
@@ -77,13 +78,13 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// How the molecule at hand has ended.
+/// How the current molecule has ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     No,
-    /// With `$$$$`.
+    /// At its `$$$$`.
     Mark,
-    /// With the file.
+    /// At the end of the file.
     File,
 }
 
@@ -93,14 +94,14 @@ struct Records<'a> {
 }
 
 impl Records<'_> {
-    /// The next molecule; `None` after the last. `atoms` and `items` are forgotten first.
+    /// Reads the next molecule; `None` after the last. Clears `atoms` and `items` first.
     fn next(&mut self, number: u64, atoms: &mut Atoms, items: &mut Items) -> io::Result<Option<Record>> {
         self.end = End::No;
         atoms.clear();
         items.clear();
         let mut header: [String; 4] = Default::default();
         for slot in &mut header {
-            // A molecule may end within its header; the rest of that is empty then.
+            // A molecule may end within its header; the remaining header lines are then empty.
             *slot = self.line()?.unwrap_or_default().trim_end().to_owned();
         }
         if self.end == End::File && header.iter().all(String::is_empty) {
@@ -108,7 +109,7 @@ impl Records<'_> {
         }
         let outcome = self.molecule(&header, atoms);
         let line = self.lines.number();
-        // Read on in any case, so that the next molecule begins behind this one's `$$$$`.
+        // Read on in any case, so that the next molecule begins after this one's `$$$$`.
         self.data_items(items)?;
         let title = Some(header[0].trim()).filter(|title| !title.is_empty());
         let name = items.smiles().or(title);
@@ -125,7 +126,7 @@ impl Records<'_> {
         Ok(Some(Record { label, line, outcome }))
     }
 
-    /// The next line of the molecule; `None` once it has ended.
+    /// The next line of the molecule; `None` after its last line.
     fn line(&mut self) -> io::Result<Option<Cow<'_, str>>> {
         if self.end != End::No {
             return Ok(None);
@@ -139,24 +140,24 @@ impl Records<'_> {
         Ok(None)
     }
 
-    /// As [`line`](Self::line), where the molecule may not end.
+    /// The next line, as from [`line`](Self::line), where the end of the molecule is an error.
     fn inner_line(&mut self) -> Result<Cow<'_, str>, Stop> {
         self.line()?.ok_or_else(|| Stop::Bad("the molecule ends early".to_owned()))
     }
 
-    /// The atoms and bonds that the header announces.
+    /// Reads the atoms and bonds that the header announces.
     fn molecule(&mut self, header: &[String; 4], atoms: &mut Atoms) -> Result<(), Stop> {
         let counts = &header[3];
         let mut table = Table::default();
         if counts.ends_with("V3000") {
             self.v3000(atoms, &mut table)?;
         } else if counts.ends_with("V2000") || !counts.contains('V') && v2000_counts(counts).is_ok() {
-            // Old writers say no version.
+            // Old writers state no version.
             self.v2000(counts, atoms, &mut table)?;
         } else {
             return Err(format!("no counts line of V2000 or V3000: {}", excerpt(counts.as_bytes())).into());
         }
-        // The second line holds a dimension code. Some writers say 2D of 3D coordinates, so the numbers decide.
+        // The second line holds a dimension code. Some writers put 2D on 3D coordinates, so the coordinates decide.
         if header[1].get(20..22) == Some("2D") && atoms.is_flat() {
             return Err("a 2D drawing, not a conformer".to_owned().into());
         }
@@ -165,7 +166,7 @@ impl Records<'_> {
         Ok(())
     }
 
-    /// Atoms, bonds and properties of a V2000 molecule.
+    /// Reads the atoms, bonds and properties of a V2000 molecule.
     fn v2000(&mut self, counts: &str, atoms: &mut Atoms, table: &mut Table) -> Result<(), Stop> {
         let (atom_count, bond_count) = v2000_counts(counts)?;
         for _ in 0..atom_count {
@@ -181,18 +182,18 @@ impl Records<'_> {
         self.v2000_properties(table)
     }
 
-    /// What follows the bonds, up to `M  END`.
+    /// Reads the lines after the bonds, up to `M  END`.
     fn v2000_properties(&mut self, table: &mut Table) -> Result<(), Stop> {
         loop {
             let line = self.inner_line()?;
             if line.starts_with(END) {
                 return Ok(());
             }
-            // The next part of the record: the mol block has no end.
+            // The data items follow: the mol block has no `M  END`.
             if line.starts_with('>') {
                 return Err("data items before `M  END`".to_owned().into());
             }
-            // Lines of any text follow an alias, an abbreviation, and what is to be skipped.
+            // Lines of arbitrary text follow an alias, an abbreviation and `S  SKP`.
             let texts = if line.starts_with(['A', 'G']) {
                 1
             } else if let Some(count) = line.strip_prefix("S  SKP") {
@@ -207,7 +208,7 @@ impl Records<'_> {
         }
     }
 
-    /// The table of a V3000 molecule: counts, atoms, bonds, and what else it holds.
+    /// Reads the table of a V3000 molecule: counts, atoms, bonds, and other blocks, which are skipped.
     fn v3000(&mut self, atoms: &mut Atoms, table: &mut Table) -> Result<(), Stop> {
         let (mut counts, mut bonds_read) = (None, false);
         loop {
@@ -234,16 +235,16 @@ impl Records<'_> {
         if atoms.len() != atom_count {
             return Err(format!("{atom_count} atoms announced, {} found", atoms.len()).into());
         }
-        // Without a bond block there are none, whatever was announced.
+        // Without a bond block no bonds were read, whatever number was announced.
         if table.bonds() != bond_count {
             return Err(format!("{bond_count} bonds announced, {} found", table.bonds()).into());
         }
-        // Templates and the like may follow.
+        // Templates and similar blocks may follow.
         while !self.inner_line()?.starts_with(END) {}
         Ok(())
     }
 
-    /// The atom block of a V3000 molecule.
+    /// Reads the atom block of a V3000 molecule.
     fn v3000_atoms(&mut self, announced: usize, atoms: &mut Atoms, table: &mut Table) -> Result<(), Stop> {
         loop {
             let line = self.v30_line()?;
@@ -258,7 +259,7 @@ impl Records<'_> {
         }
     }
 
-    /// The bond block of a V3000 molecule.
+    /// Reads the bond block of a V3000 molecule.
     fn v3000_bonds(&mut self, announced: usize, table: &mut Table) -> Result<(), Stop> {
         loop {
             let line = self.v30_line()?;
@@ -273,13 +274,13 @@ impl Records<'_> {
         }
     }
 
-    /// Reads past a block.
+    /// Skips a block.
     fn skip_v3000_block(&mut self, end: &str) -> Result<(), Stop> {
         while self.v30_line()?.trim() != end {}
         Ok(())
     }
 
-    /// The next `M  V30` line without that mark, its continuations joined.
+    /// The next `M  V30` line without that prefix, joined with its continuation lines.
     fn v30_line(&mut self) -> Result<String, Stop> {
         let mut joined = String::new();
         loop {
@@ -295,7 +296,7 @@ impl Records<'_> {
         }
     }
 
-    /// Reads the data items; the first line of a value counts.
+    /// Reads the data items. Of each value, only the first line is kept.
     fn data_items(&mut self, items: &mut Items) -> io::Result<()> {
         let (mut name, mut awaited) = (String::new(), false);
         while let Some(line) = self.line()? {
@@ -312,9 +313,9 @@ impl Records<'_> {
     }
 }
 
-/// The numbers of atoms and bonds of a V2000 counts line, in its first columns, three each.
+/// The numbers of atoms and bonds in a V2000 counts line: its first two columns, three characters each.
 fn v2000_counts(counts: &str) -> Result<(usize, usize), String> {
-    // Numbers of three digits leave no space between the columns.
+    // Numbers of three digits leave no space between columns.
     let column = |at: usize| counts.get(at..at + 3).and_then(|field| field.trim().parse().ok());
     let columns = || Some((column(0)?, column(3)?));
     let mut fields = counts.split_ascii_whitespace().map(|field| field.parse().ok());
@@ -334,7 +335,7 @@ fn v3000_counts(counts: &str) -> Result<(usize, usize), String> {
     }
 }
 
-/// The numbers of atoms and bonds, unless there are more than are read.
+/// Returns the numbers of atoms and bonds unless they exceed the limits.
 fn at_most(atoms: usize, bonds: usize) -> Result<(usize, usize), String> {
     if atoms > MAX_ATOMS {
         return Err(format!("{atoms} atoms; at most {MAX_ATOMS} are read"));

@@ -1,4 +1,4 @@
-//! Small pickles read side by side: GEOM's `rdkit_folder` has hundreds of thousands.
+//! Reads small pickles in parallel: GEOM's `rdkit_folder` has hundreds of thousands of them.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,23 +12,23 @@ use drift_core::error::Result;
 use drift_core::io;
 use drift_core::job::InputHash;
 
-/// Larger files are read alone, in bytes.
+/// The largest file, in bytes, that is read in parallel with others.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// Files that are read together, for each thread.
+/// The number of files per thread that are read together.
 const FILES_A_THREAD: usize = 8;
 
-/// What a file came to; none for one that has to be read alone.
+/// The result of reading a file; `None` for a file that must be read on its own.
 type Outcome = Option<Result<(InputHash, Vec<Batch>)>>;
 
-/// Files in order: small ones together, every other alone.
+/// Splits the files, in order, into runs: consecutive small files together, each other file on its own.
 pub(super) fn runs(files: &[InputFile]) -> impl Iterator<Item = &[InputFile]> {
     let together = FILES_A_THREAD * rayon::current_num_threads();
     let small = |file: &InputFile| file.regular && file.bytes <= MAX_BYTES;
     files.chunk_by(move |a, b| small(a) && small(b)).flat_map(move |run| run.chunks(together))
 }
 
-/// Reads those of some files that are pickles of protocol 2 and above, uncompressed.
+/// Reads those of the files that are uncompressed pickles of protocol 2 and above; returns one outcome per file.
 pub(super) fn read(run: &[InputFile], context: Context<'_>) -> Vec<Outcome> {
     if run.len() < 2 {
         return run.iter().map(|_| None).collect();
@@ -36,7 +36,7 @@ pub(super) fn read(run: &[InputFile], context: Context<'_>) -> Vec<Outcome> {
     run.par_iter().map(|file| is_pickle(file).then(|| read_one(file, context))).collect()
 }
 
-/// By its first bytes. What cannot be opened is left to whoever says why.
+/// Decides by the first bytes. A file that cannot be opened is not a pickle here, so that the ordinary reader reports the error.
 fn is_pickle(file: &InputFile) -> bool {
     let mut start = [0; 2];
     let read = File::open(&file.path).and_then(|mut opened| opened.read_exact(&mut start));

@@ -1,4 +1,4 @@
-//! Files of SMILES, one a line: the molecules that texts are asked for.
+//! Reads files with one SMILES per line: the molecules for which texts are requested.
 
 use std::path::Path;
 
@@ -8,38 +8,38 @@ use drift_core::io::{self, BoundedLines, LineEnds};
 use drift_core::job::{InputHash, Job};
 use drift_core::text::skeleton::from_smiles;
 
-/// The longest line of a file of SMILES: far more than a molecule and its name.
+/// The longest line of a SMILES file in bytes, far more than a molecule and its name need.
 pub const MAX_SMILES_LINE_BYTES: usize = 1 << 20;
 
-/// What is wrong with a file that is no list of SMILES.
+/// The remedy for a file that is not a list of SMILES.
 const ONE_A_LINE: &str = "give one complete SMILES per line, as text";
 
-/// A molecule that is asked for.
+/// A molecule that is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SmilesLine<'a> {
-    /// Counted from 1.
+    /// The line number, counted from 1.
     pub number: u64,
-    /// As the file has it.
+    /// The SMILES, as the file has it.
     pub smiles: &'a str,
-    /// Its text with every block emptied.
+    /// Its enriched text with every block emptied.
     pub skeleton: &'a str,
 }
 
-/// What becomes of the rest of a file.
+/// What to do with the rest of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rest {
-    /// It is wanted too.
+    /// Visit it too.
     Wanted,
-    /// It is read for its hash and its end alone: a file that is damaged there is refused.
+    /// Read it only for the file's hash and to check that it is not damaged.
     Unwanted,
 }
 
-/// Hands on the molecules of a file with one SMILES a line, and anything after a space; lines that begin with `#` are
-/// passed over, and lines that hold no SMILES handed on as skipped.
+/// Passes the molecules of a file to `visit`. Each line holds one SMILES, and anything after white space is ignored. Lines that
+/// begin with `#` are ignored, and lines whose SMILES is invalid are passed as skipped.
 ///
 /// # Errors
-/// If the file cannot be read or is not UTF-8, a line has more than [`MAX_SMILES_LINE_BYTES`], `visit` gives one, or the job
-/// was cancelled.
+/// If the file cannot be read or is not UTF-8, a line is longer than [`MAX_SMILES_LINE_BYTES`], `visit` fails, or the job was
+/// cancelled.
 pub fn each_prompt(
     path: &Path,
     job: &Job,
@@ -74,12 +74,12 @@ pub fn each_prompt(
     opened.finish(io::file_name(path)).map_err(fail)
 }
 
-/// A line of a file that is not taken.
+/// The record of a skipped line of a file.
 pub fn skipped_line(path: &Path, line: u64, reason: &str) -> Skipped {
     Skipped { file: io::file_name(path), record: format!("line {line}"), reason: reason.to_owned() }.shown()
 }
 
-/// The error of a file that holds no SMILES.
+/// The error for a file without any SMILES.
 pub fn no_prompt(path: &Path, first: Option<&Skipped>) -> Error {
     let why = first.map_or("is empty".to_owned(), |skipped| {
         format!("contains no SMILES: {}, {}", skipped.record, skipped.reason)

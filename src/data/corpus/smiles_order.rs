@@ -1,4 +1,4 @@
-//! The atoms of a file in the order of a SMILES, so that a conformer has the text that users train on.
+//! Puts the atoms of a file into the order of a SMILES, so that a conformer gets the text that users train on.
 
 use std::sync::Arc;
 
@@ -11,72 +11,75 @@ use drift_core::chem::{
 };
 use drift_core::text::skeleton;
 
-/// Which SMILES belongs to a molecule of a file, and what becomes of one that has none.
+/// How the SMILES of a file's molecule is found, and what to do with molecules without one.
 ///
-/// The SMILES is that of the names, else the file's own: the key under which it puts the molecule, or a data item.
+/// A SMILES found by name takes precedence over the file's own, which is the key under which the file stores the molecule, or a
+/// data item.
 #[derive(Debug, Clone, Default)]
 pub struct SmilesSource {
-    /// SMILES by name.
+    /// SMILES by molecule name.
     pub names: Option<Arc<Names>>,
-    /// The SMILES of every molecule, whatever the files say.
+    /// One SMILES for every molecule, regardless of the files.
     pub whole: Option<Arc<str>>,
-    /// The data item that holds the SMILES; by default `canonical_smiles`, `smiles` or `SMILES`, the first that is there.
+    /// The data item that holds the SMILES. By default, the first one present of `canonical_smiles`, `smiles`, `SMILES` and
+    /// PubChem's items.
     pub property: Option<Arc<str>>,
-    /// What becomes of conformers with stereo that their SMILES leaves open.
+    /// What to do with conformers with stereo that their SMILES leaves open.
     pub open_stereo: OpenStereo,
-    /// Whether a conformer that is not the molecule of a SMILES is skipped; else its atoms stay in the order of the file.
+    /// Whether a conformer is skipped if it does not match a SMILES. Otherwise its atoms stay in file order.
     pub required: bool,
 }
 
-/// What becomes of conformers with stereo that their SMILES leaves open: RDKit would write another SMILES for them.
+/// What to do with conformers with stereo that their SMILES leaves open. RDKit would write another SMILES for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OpenStereo {
-    /// They are the SMILES' molecule, and counted apart.
+    /// They match the SMILES, and are counted separately.
     #[default]
     Keep,
-    /// They are not.
+    /// They do not match the SMILES.
     Skip,
 }
 
-/// A file's atoms in the order of a SMILES.
+/// The atoms of a file in the order of a SMILES.
 #[derive(Debug)]
 pub(super) struct Ordered {
     /// The SMILES.
     pub smiles: Arc<str>,
-    /// Its text with every block emptied.
+    /// Its enriched text with every block emptied.
     pub skeleton: Arc<str>,
-    /// The number of each atom in the file, from 0.
+    /// The index in the file of each atom of the SMILES, from 0.
     pub order: Vec<u32>,
     /// Stereo of the coordinates that the SMILES leaves open.
     pub open: StereoDifference,
-    /// What is to be known of the SMILES, where that is asked for.
+    /// What was found about the SMILES, if requested.
     pub notes: Option<SmilesNotes>,
 }
 
-/// How many SMILES are known at a time: isomers that one key pools take turns.
+/// The number of SMILES cached at a time. Isomers that one key pools alternate, so one is not enough.
 const MOST_KNOWN: usize = 8;
 
-/// Finds the order of one molecule after another; what is known of the last ones is kept, since conformers of a molecule follow one another.
+/// Finds the atom order of one molecule after another. The results for the most recent SMILES are cached, since conformers of a
+/// molecule follow one another.
 #[derive(Debug)]
 pub(super) struct SmilesOrder {
     source: SmilesSource,
-    /// The name of the file, and without what ends it.
+    /// The file name, with and without its extension.
     file: [Box<str>; 2],
-    /// The last one first.
+    /// The cached SMILES, the most recently used first.
     known: Vec<Known>,
 }
 
 #[derive(Debug)]
 struct Known {
     smiles: Arc<str>,
-    /// The same as a text has it.
+    /// The same SMILES as enriched texts write it.
     text: Arc<str>,
     molecule: Result<Asked, Mismatch>,
-    /// With the structure that was set beside it last.
+    /// The structure it was last compared with, and the result.
     pairing: Option<(Arc<Graph>, Result<AtomMapping, Mismatch>)>,
 }
 
-/// What is asked of a file's molecule.
+/// A SMILES, parsed for comparison with the molecules of a file.
 #[derive(Debug)]
 struct Asked {
     molecule: SmilesMolecule,
@@ -85,7 +88,7 @@ struct Asked {
 }
 
 impl Asked {
-    /// Of a SMILES as a text has it.
+    /// From a SMILES as enriched texts write it, already parsed.
     fn of(read: &SmilesReading<'_>, text: &str, notes: bool) -> Result<Self, Mismatch> {
         let skeleton = if text.is_empty() {
             skeleton::from_smiles(text).map_err(|error| Mismatch::Smiles(error.to_string()))?
@@ -98,7 +101,7 @@ impl Asked {
 }
 
 impl SmilesOrder {
-    /// For a file, or a member of an archive behind `:`.
+    /// For a file or, after `:`, a member of an archive.
     pub(super) fn new(source: &SmilesSource, file: &str) -> Self {
         let name = file.rsplit([':', '/']).next().unwrap_or(file);
         let name = name.strip_suffix(".gz").unwrap_or(name);
@@ -106,15 +109,15 @@ impl SmilesOrder {
         SmilesOrder { source: source.clone(), file: [name.into(), stem.into()], known: Vec::new() }
     }
 
-    /// Whether what has no order is skipped.
+    /// Whether conformers without an order are skipped.
     pub(super) fn is_required(&self) -> bool {
         self.source.required
     }
 
-    /// The SMILES of a molecule, by what its file says of it.
+    /// The SMILES of a molecule, found from the molecule's labels in the file.
     ///
     /// # Errors
-    /// A reason: there is none.
+    /// A reason: no SMILES was found.
     pub(super) fn smiles<'s>(&'s self, labels: &'s Labels<'_>) -> Result<&'s str, String> {
         let names = self.source.names.as_deref();
         let by_name = |names: &'s Names| {
@@ -136,10 +139,10 @@ impl SmilesOrder {
         })
     }
 
-    /// The atoms at `points`, in Å, bonded as `structure` says, in the order of `smiles`.
+    /// Puts the atoms at `points` (in Å), whose bonds are `structure`, into the order of `smiles`.
     ///
     /// # Errors
-    /// If they are not its molecule.
+    /// If they are not the molecule of `smiles`.
     pub(super) fn order(
         &mut self,
         smiles: &str,
@@ -150,7 +153,7 @@ impl SmilesOrder {
         let known = self.known(smiles);
         let asked = known.molecule.as_mut().map_err(|mismatch| mismatch.clone())?;
         let molecule = &mut asked.molecule;
-        // Conformers of a molecule share their structure, so it is compared once for all of them.
+        // Conformers of a molecule share their structure, so it is compared only once for all of them.
         let (_, pairing) = match known.pairing.take() {
             Some(pairing) if Arc::ptr_eq(&pairing.0, structure) => known.pairing.insert(pairing),
             _ => known.pairing.insert((structure.clone(), molecule.pair(structure))),
@@ -160,7 +163,7 @@ impl SmilesOrder {
         if open_stereo == OpenStereo::Skip && !open.is_empty() {
             return Err(Mismatch::Open(open));
         }
-        // The file counts this hydrogen at another atom, and has no place for it.
+        // The SMILES has this hydrogen at another atom than the file, so the file has no position for it.
         if let Some(at) = order.iter().position(|place| *place as usize >= points.len()) {
             let reason = format!("atom {} of the SMILES is a hydrogen that the file does not have", at + 1);
             return Err(Mismatch::Atoms(reason));
@@ -169,7 +172,7 @@ impl SmilesOrder {
         Ok(Ordered { smiles, skeleton, order, open, notes })
     }
 
-    /// How many bonds between heavy atoms a SMILES has, by the elements of their ends; none if it is no SMILES.
+    /// The number of bonds between heavy atoms of a SMILES, by the elements of their ends; `None` if the SMILES is invalid.
     pub(super) fn bonds_by_elements(&mut self, smiles: &str) -> Option<BondCounts> {
         let text = self.known(smiles).text.clone();
         let molecule = Molecule::without_hydrogens(&text, AtomLimit::default()).ok()?;
@@ -187,7 +190,7 @@ impl SmilesOrder {
             Some(at) => self.known[..=at].rotate_right(1),
             None => {
                 let (text, molecule) = asked(smiles, self.source.required);
-                // The one that was used longest ago goes.
+                // Drops the least recently used SMILES.
                 self.known.truncate(MOST_KNOWN - 1);
                 self.known.insert(0, Known { smiles: smiles.into(), text, molecule, pairing: None });
             }
@@ -196,7 +199,7 @@ impl SmilesOrder {
     }
 }
 
-/// A SMILES as a text has it, and what it asks of a file's molecule.
+/// A SMILES as enriched texts write it, and its parse for comparison with molecules of a file.
 fn asked(smiles: &str, notes: bool) -> (Arc<str>, Result<Asked, Mismatch>) {
     let read = |text| {
         let read = SmilesReading::new(text, AtomLimit::default());
@@ -216,15 +219,16 @@ fn asked(smiles: &str, notes: bool) -> (Arc<str>, Result<Asked, Mismatch>) {
     }
 }
 
-/// A SMILES as a text has it: without hydrogens and map numbers that mean nothing, and without arrows.
+/// Rewrites a SMILES as enriched texts write it: without redundant hydrogens and map numbers, and without the arrows of dative
+/// bonds.
 ///
 /// # Errors
-/// If it is no SMILES, or no text can be read back as its molecule.
+/// If it is not a valid SMILES, or if no text would be read back as its molecule.
 fn text_of(smiles: &str) -> Result<String, Mismatch> {
     let fail = |problem: SmilesProblem| Mismatch::of_smiles(smiles, &problem);
     let mut text = without_needless_atoms(smiles).map_err(fail)?.unwrap_or_else(|| smiles.to_owned());
     if text.contains("->") || text.contains("<-") {
-        // RDKit makes a bond to a metal dative again where the other atom has too many without.
+        // When RDKit reads the text, it makes a bond to a metal dative again if the other atom would otherwise exceed its valence.
         text = text.replace("->", "").replace("<-", "");
         if !same_molecule(smiles, &text, AtomLimit::default()) {
             return Err(Mismatch::Unreadable("its dative bonds"));

@@ -1,18 +1,18 @@
-//! Formats told by content.
+//! Recognizes formats by content.
 
 use std::io::{self, BufRead, Read};
 
 use super::{plain, tar};
 
-/// How much of a stream is looked at to tell its format.
+/// The number of bytes at the start of a stream that are examined to recognize its format.
 pub(super) const PREFIX_BYTES: u64 = 64 << 10;
 
-/// The formats that drift reads, told by content, never by name.
+/// The formats that drift reads, recognized by content, never by file name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// One JSON object a line.
+    /// One JSON object per line.
     Jsonl,
-    /// One enriched SMILES a line, with or without tags.
+    /// One enriched SMILES per line, with or without tags.
     Plain,
     /// MDL structure-data file, V2000 or V3000.
     Sdf,
@@ -26,7 +26,7 @@ pub enum Format {
     Hdf5,
 }
 
-/// The formats as messages list them.
+/// The list of formats for messages.
 pub(super) const KNOWN_FORMATS: &str =
     "drift reads JSONL, enriched text, SDF, XYZ, msgpack, pickle and HDF5, each also as .gz or .tar.gz";
 
@@ -34,12 +34,12 @@ const HDF5_MAGIC: &[u8] = b"\x89HDF\r\n\x1a\n";
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl Format {
-    /// The format of a stream that begins with `prefix`; `None` if it is none of them.
+    /// The format of a stream that begins with `prefix`; `None` if it is unknown.
     pub fn from_prefix(prefix: &[u8]) -> Option<Format> {
         if prefix.starts_with(HDF5_MAGIC) {
             return Some(Format::Hdf5);
         }
-        // A pickle of protocol 2 to 5. An empty msgpack map is 0x80 too, but no map follows it with 2 to 5.
+        // A pickle of protocol 2 to 5. An empty msgpack map is also 0x80, but in a file of maps the next byte is not 2 to 5.
         if let [0x80, 2..=5, ..] = prefix {
             return Some(Format::Pickle);
         }
@@ -53,7 +53,7 @@ impl Format {
     }
 
     fn of_text(prefix: &[u8]) -> Option<Format> {
-        // First, since a title may look like anything; no other format ends its fourth line so.
+        // SDF is checked first, since its title may look like any other format. No other format ends its fourth line like this.
         let fourth = prefix.split(|&b| b == b'\n').nth(3).unwrap_or(b"").trim_ascii_end();
         if fourth.ends_with(b"V2000") || fourth.ends_with(b"V3000") || is_bare_counts(fourth, prefix) {
             return Some(Format::Sdf);
@@ -61,7 +61,7 @@ impl Format {
         let text = prefix.trim_ascii_start();
         let line = text.split(|&b| b == b'\n').next().unwrap_or(text);
         if line.first() == Some(&b'{') {
-            // A brace alone begins a JSON document over several lines.
+            // A line with only a brace begins a JSON document that spans lines.
             return (line.trim_ascii_end() != b"{").then_some(Format::Jsonl);
         }
         if plain::begins_like_text(line) {
@@ -73,8 +73,8 @@ impl Format {
     }
 }
 
-/// Whether the fourth line of a text is that of counts of a mol block without a version: two numbers in three columns each, other columns
-/// of numbers, and the block's end behind it.
+/// Whether the fourth line of a text is a counts line of a mol block without a version: two numbers of three columns each, more
+/// columns of numbers, and an `M  END` later in the text.
 fn is_bare_counts(line: &[u8], text: &[u8]) -> bool {
     let is_number = |field: &[u8]| {
         let field = field.trim_ascii();
@@ -87,8 +87,8 @@ fn is_bare_counts(line: &[u8], text: &[u8]) -> bool {
         && memchr::memmem::find(text, b"\nM  END").is_some()
 }
 
-/// A pickle of protocol 0 or 1, which have no mark: a container that goes into the memo at once, or a class of those
-/// that pickles of molecules begin with.
+/// Whether this is a pickle of protocol 0 or 1, which have no mark. Recognized are a container that is put into the memo at once,
+/// and a class with which pickles of molecules begin.
 fn is_old_pickle(prefix: &[u8]) -> bool {
     match prefix {
         [b'(', b'd' | b'l' | b't', b'p', digit, ..] => digit.is_ascii_digit(),
@@ -100,7 +100,7 @@ fn is_old_pickle(prefix: &[u8]) -> bool {
     }
 }
 
-/// A map whose first key is a string; `prefix` may be all there is of it.
+/// Whether this is a map whose first key is a string. `prefix` may be the whole input.
 fn is_msgpack_map(prefix: &[u8]) -> bool {
     let key = match prefix.first() {
         Some(0x81..=0x8f) => prefix.get(1),
@@ -111,12 +111,13 @@ fn is_msgpack_map(prefix: &[u8]) -> bool {
     matches!(key, Some(0xa0..=0xbf | 0xd9..=0xdb))
 }
 
-/// Whether a stream that begins with `prefix` is a tar archive: POSIX and GNU say so, older ones have a checksum.
+/// Whether a stream that begins with `prefix` is a tar archive. POSIX and GNU archives have a mark; older ones are recognized by
+/// their checksum.
 pub(super) fn is_tar(prefix: &[u8]) -> bool {
     prefix.get(257..262) == Some(b"ustar") || prefix.first_chunk().is_some_and(tar::is_header)
 }
 
-/// The beginning of a stream, up to [`PREFIX_BYTES`]; to be chained before the rest.
+/// Reads the beginning of a stream, up to [`PREFIX_BYTES`]. The caller chains it before the rest.
 pub(super) fn prefix(reader: &mut dyn BufRead) -> io::Result<Vec<u8>> {
     let mut prefix = Vec::new();
     reader.take(PREFIX_BYTES).read_to_end(&mut prefix)?;

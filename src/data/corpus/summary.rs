@@ -1,4 +1,4 @@
-//! What a corpus came to when it was read: counts, and the first records of each kind that a reader should know of.
+//! The result of reading a corpus: counts, and the first records of each kind that need the reader's attention.
 
 use std::path::PathBuf;
 
@@ -10,39 +10,39 @@ use drift_core::encoding::{Encoding, Written};
 use drift_core::error::{Error, Result};
 use drift_core::job::InputHash;
 
-/// How many skipped records a summary lists; it counts them all.
+/// The number of skipped records that a summary lists; it counts all of them.
 pub const SKIPPED_LISTED: usize = 1_000;
 
-/// What was read.
+/// The result of reading a corpus.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ReadSummary {
-    /// How many conformers.
+    /// The number of conformers that were read.
     pub conformers: u64,
-    /// How many records could not be read.
+    /// The number of records that could not be read.
     pub skipped: u64,
-    /// The first [`SKIPPED_LISTED`] of them.
+    /// The first [`SKIPPED_LISTED`] of the skipped records.
     pub skipped_records: Vec<Skipped>,
-    /// The files, in the order read.
+    /// The files, in reading order.
     pub inputs: Vec<InputHash>,
-    /// The dialects that all texts agreed with; both where no file held text.
+    /// The dialects that all texts agreed with; both if no file contained text.
     pub written: Written,
-    /// Conformers whose atoms are in the order of the file, not of a SMILES.
+    /// The number of conformers whose atoms are in file order, not in the order of a SMILES.
     pub in_file_order: u64,
-    /// The first [`SKIPPED_LISTED`] of them, and why.
+    /// The first [`SKIPPED_LISTED`] of these conformers, with the reasons.
     pub in_file_order_records: Vec<Skipped>,
-    /// Conformers with a coordinate of which only is known that it is beyond the range of the encoding.
+    /// The number of conformers with a coordinate outside the range of the encoding, so that its exact value is unknown.
     #[serde(default)]
     pub out_of_range: u64,
-    /// Conformers with stereo that their SMILES leaves open.
+    /// The number of conformers with stereo that their SMILES leaves open.
     pub open_stereo: u64,
-    /// The first [`SKIPPED_LISTED`] of them, and where.
+    /// The first [`SKIPPED_LISTED`] of these conformers, with the positions of the stereo.
     pub open_stereo_records: Vec<Skipped>,
 }
 
 impl ReadSummary {
     /// Counts a batch of conformers of an encoding.
     pub(super) fn count(&mut self, batch: &Batch, encoding: Encoding) {
-        // Decimals have no tails, and this would look at every coordinate of a large corpus for nothing.
+        // Decimals have no tails, so checking every coordinate of a large corpus would be wasted time.
         if !encoding.is_decimal() {
             let beyond = |c: &&Conformer| c.coordinates.iter().any(|values| encoding.has_tail(values));
             self.out_of_range += batch.conformers.iter().filter(beyond).count() as u64;
@@ -57,7 +57,7 @@ impl ReadSummary {
         self.written = batch.conformers.iter().fold(self.written, |all, c| all.join(c.written));
     }
 
-    /// Adds what was read behind it.
+    /// Appends the summary of files read after these.
     pub fn append(&mut self, behind: ReadSummary) {
         self.conformers += behind.conformers;
         self.skipped += behind.skipped;
@@ -71,10 +71,10 @@ impl ReadSummary {
         list(&mut self.open_stereo_records, behind.open_stereo_records);
     }
 
-    /// Refuses inputs that hold nothing.
+    /// Refuses inputs without any conformer.
     ///
     /// # Errors
-    /// If nothing was read.
+    /// If no conformer was read.
     pub fn refuse_if_empty(&self, inputs: &[PathBuf]) -> Result<()> {
         if self.conformers > 0 {
             return Ok(());
@@ -91,7 +91,7 @@ impl ReadSummary {
     }
 }
 
-/// Adds records to a list, as far as it goes.
+/// Adds records to a list, up to the list's limit.
 fn list(records: &mut Vec<Skipped>, more: impl IntoIterator<Item = Skipped>) {
     let room = SKIPPED_LISTED - records.len();
     records.extend(more.into_iter().take(room));

@@ -1,4 +1,4 @@
-//! The headers of tar archives: v7, POSIX (`ustar`, pax) and GNU, with bounded names.
+//! Reads the headers of tar archives: v7, POSIX (`ustar`, pax) and GNU, with names of bounded length.
 //!
 //! Source: POSIX.1-2017, `pax`; the GNU tar manual, "Basic Tar Format".
 
@@ -8,37 +8,37 @@ use drift_core::io::read_buffered;
 
 const BLOCK: usize = 512;
 
-/// The longest name, and the most that a pax header may say of a member, in bytes.
+/// The largest size, in bytes, of a name or of a member's pax header.
 const MAX_HEADER_BYTES: u64 = 64 << 10;
 
-/// What a member is.
+/// The kind of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     File,
     Folder,
-    /// A file with holes, of which only a map says where they are.
+    /// A file with holes, whose positions are in a separate map.
     Sparse,
     /// A link or a device.
     Other,
 }
 
-/// A member whose content comes next.
+/// A member whose content follows.
 pub(super) struct Member {
     pub name: String,
     pub kind: Kind,
 }
 
-/// An archive, or several in a row, read once from front to back.
+/// An archive, or several concatenated ones, read once from front to back.
 pub(super) struct Tar<'a> {
     reader: &'a mut dyn BufRead,
-    /// Bytes of the member that are not read, and the padding behind them.
+    /// The number of unread bytes of the current member; `padding` counts the fill bytes after the member.
     left: u64,
     padding: u64,
-    /// Whether the block that was read last was one of zeros.
+    /// Whether the last block read consisted of zeros.
     zeros: bool,
 }
 
-/// What the headers before a member's own say of it.
+/// What extra headers before a member's own header state about it.
 #[derive(Default)]
 struct Said {
     name: Option<Vec<u8>>,
@@ -52,12 +52,13 @@ impl<'a> Tar<'a> {
         Tar { reader, left: 0, padding: 0, zeros: false }
     }
 
-    /// Whether the archive ended in a block of zeros, so that one cut between two members does not go unseen.
+    /// Whether the archive ended with a block of zeros. Without this check, an archive truncated between two members would go
+    /// unnoticed.
     pub(super) fn has_end_mark(&self) -> bool {
         self.zeros
     }
 
-    /// The content of the member.
+    /// The content of the current member.
     pub(super) fn content(&mut self) -> Content<'_, 'a> {
         Content(self)
     }
@@ -70,7 +71,7 @@ impl<'a> Tar<'a> {
             let Some(block) = self.block()? else { return Ok(None) };
             self.zeros = block.iter().all(|&b| b == 0);
             if self.zeros {
-                // Archives may be concatenated: go on after an end mark.
+                // Archives may be concatenated, so reading continues after an end mark.
                 continue;
             }
             if !is_header(&block) {
@@ -80,10 +81,10 @@ impl<'a> Tar<'a> {
             self.expect(size)?;
             match flag {
                 b'L' => said.name = Some(self.small(size)?),
-                // GNU's long name of a link's target: links are not followed.
+                // GNU's long name of a link target. Links are not followed.
                 b'K' => drop(self.small(size)?),
                 b'x' => pax(&self.small(size)?, &mut said)?,
-                // A global header, as git writes it for its commit, names no member.
+                // A global header, as git writes for its commit, does not describe a single member.
                 b'g' => {}
                 _ => return self.member(&block, flag, said).map(Some),
             }
@@ -94,7 +95,7 @@ impl<'a> Tar<'a> {
         if let Some(size) = said.size {
             self.expect(size)?;
         }
-        // Headers before the member's own have room for long names, and so go first.
+        // Headers before the member's own have room for long names, so they take precedence.
         let name = said.name.unwrap_or_else(|| own_name(block));
         let name = name.split(|&b| b == 0).next().unwrap_or_default();
         let is_folder = name.ends_with(b"/");
@@ -110,13 +111,13 @@ impl<'a> Tar<'a> {
             _ => Kind::Other,
         };
         if matches!(flag, b'1'..=b'6') {
-            // Whatever size they have, nothing follows them.
+            // No content follows, whatever size the header states.
             self.expect(0)?;
         }
         Ok(Member { name: String::from_utf8_lossy(name).into_owned(), kind })
     }
 
-    /// Passes over the blocks that go on with the map of a sparse file.
+    /// Skips the blocks that continue the map of a sparse file.
     fn sparse_map(&mut self, block: &[u8; BLOCK]) -> io::Result<()> {
         let mut more = block[482] != 0;
         while more {
@@ -126,7 +127,7 @@ impl<'a> Tar<'a> {
         Ok(())
     }
 
-    /// Bytes of content are next.
+    /// Prepares to read a content of `size` bytes.
     fn expect(&mut self, size: u64) -> io::Result<()> {
         let padded = size.checked_next_multiple_of(BLOCK as u64).filter(|&n| n <= i64::MAX as u64);
         let Some(padded) = padded else { return Err(invalid("a member larger than any file")) };
@@ -134,7 +135,7 @@ impl<'a> Tar<'a> {
         Ok(())
     }
 
-    /// The content of a header that is one itself.
+    /// Reads the whole content of an extra header.
     fn small(&mut self, size: u64) -> io::Result<Vec<u8>> {
         if size > MAX_HEADER_BYTES {
             return Err(invalid(&format!("a name of {size} bytes; at most {MAX_HEADER_BYTES} are read")));
@@ -144,9 +145,9 @@ impl<'a> Tar<'a> {
         Ok(bytes)
     }
 
-    /// Passes over what is left of a member.
+    /// Skips the rest of the current member.
     fn skip(&mut self) -> io::Result<()> {
-        // Members are filled up to whole blocks.
+        // Members are padded to whole blocks.
         self.left += std::mem::take(&mut self.padding);
         loop {
             let mut content = self.content();
@@ -158,7 +159,7 @@ impl<'a> Tar<'a> {
         }
     }
 
-    /// The next block; `None` at the end, where zeros may be fewer than a block.
+    /// The next block; `None` at the end, where a trailing block of zeros may be incomplete.
     fn block(&mut self) -> io::Result<Option<[u8; BLOCK]>> {
         let mut block = [0; BLOCK];
         let mut len = 0;
@@ -175,7 +176,7 @@ impl<'a> Tar<'a> {
     }
 }
 
-/// The content of a member, all of it or an error.
+/// Reads the content of a member. A truncated content is an error.
 pub(super) struct Content<'t, 'a>(&'t mut Tar<'a>);
 
 impl Read for Content<'_, '_> {
@@ -203,25 +204,25 @@ impl BufRead for Content<'_, '_> {
     }
 }
 
-/// Whether a block is a header: its checksum, taken with spaces for itself, is the sum of its bytes.
+/// Whether a block is a header: its stored checksum equals the sum of its bytes, with the checksum field taken as spaces.
 pub(super) fn is_header(block: &[u8; BLOCK]) -> bool {
     let at = |i: usize, b: u8| if (148..156).contains(&i) { b' ' } else { b };
     let bytes = || block.iter().enumerate().map(|(i, &b)| at(i, b));
     let unsigned: i64 = bytes().map(i64::from).sum();
-    // Some old programs took bytes as signed.
+    // Some old programs summed signed bytes.
     let signed: i64 = bytes().map(|b| i64::from(b as i8)).sum();
     let stored = octal(&block[148..156]).and_then(|n| i64::try_from(n).ok());
     stored.is_some_and(|stored| stored == unsigned || stored == signed)
 }
 
-/// A number in octal digits, up to the first space or zero.
+/// Parses a number in octal digits, up to the first space or NUL.
 fn octal(field: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(field).ok()?.trim_matches(|c: char| c == ' ' || c == '\0');
     let text = text.split(['\0', ' ']).next().unwrap_or_default();
     if text.is_empty() { None } else { u64::from_str_radix(text, 8).ok() }
 }
 
-/// A size: octal, or a number in bytes where that has no room.
+/// Parses a size: octal digits, or a big-endian binary number for sizes too large for them.
 fn number(field: &[u8]) -> io::Result<u64> {
     if field.iter().all(|&b| b == 0 || b == b' ') {
         return Ok(0);
@@ -235,16 +236,17 @@ fn number(field: &[u8]) -> io::Result<u64> {
         .ok_or_else(|| invalid("a member larger than any file"))
 }
 
-/// The name in the header itself.
+/// The name in the member's own header.
 fn own_name(block: &[u8; BLOCK]) -> Vec<u8> {
     let text = |field: &[u8]| field.split(|&b| b == 0).next().unwrap_or_default().to_vec();
     let name = text(&block[..100]);
-    // GNU keeps other things where POSIX keeps the folder.
+    // GNU stores other data where POSIX stores the folder.
     let prefix = if &block[257..263] == b"ustar\0" { text(&block[345..500]) } else { Vec::new() };
     if prefix.is_empty() { name } else { [prefix, name].join(&b'/') }
 }
 
-/// Takes name and size from a pax header, `len key=value\n` over and over.
+/// Reads name and size from a pax header, a sequence of `len key=value
+/// `.
 fn pax(bytes: &[u8], said: &mut Said) -> io::Result<()> {
     let broken = || invalid("a broken pax header");
     let mut rest = bytes;

@@ -1,4 +1,4 @@
-//! From the inputs that a user names to the files to read.
+//! Resolves the inputs that a user names to the files to read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,35 +11,35 @@ use drift_core::io::file_name;
 /// A file to read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct InputFile {
-    /// Where it is.
+    /// The path of the file.
     pub path: PathBuf,
-    /// The folder that the user named, if it was not the file itself.
+    /// The folder that the user named, if the user did not name the file itself.
     pub folder: Option<Arc<Path>>,
-    /// Its size; 0 for a pipe.
+    /// The size in bytes; 0 for a pipe.
     pub bytes: u64,
-    /// Whether it can be opened again and read anywhere (no pipe).
+    /// Whether it is a regular file, which can be reopened and read at any position, unlike a pipe.
     pub regular: bool,
 }
 
 impl InputFile {
-    /// The name in messages.
+    /// The file's name in messages.
     pub(super) fn place(&self) -> String {
         one_line(&self.path.to_string_lossy())
     }
 
-    /// The name in provenance: relative to the folder that was named, so that it does not matter where that lay.
+    /// The file's name in provenance: relative to the named folder, so that the location of the folder does not matter.
     pub(super) fn name(&self) -> String {
         let relative = self.folder.as_ref().and_then(|folder| self.path.strip_prefix(folder).ok());
         relative.map_or_else(|| file_name(&self.path), |path| path.to_string_lossy().into_owned())
     }
 }
 
-/// The files of `inputs`: folders are walked in sorted order, hidden files left out, links to folders not followed.
+/// The files of `inputs`. Folders are walked in sorted order; hidden files are left out, and links to folders are not followed.
 ///
-/// What in a folder is no file is added to `skipped`.
+/// Entries of folders that cannot be read as files are added to `skipped`.
 ///
 /// # Errors
-/// If an input does not exist, a folder cannot be listed or holds no file.
+/// If an input does not exist, or a folder cannot be listed or contains no file.
 pub(super) fn files(inputs: &[PathBuf], skipped: &mut Vec<Skipped>) -> Result<Vec<InputFile>> {
     let mut files = Vec::new();
     for input in inputs {
@@ -69,7 +69,7 @@ fn walk(at: &Path, top: &Arc<Path>, files: &mut Vec<InputFile>, skipped: &mut Ve
     let mut entries = fs::read_dir(at)
         .and_then(|entries| entries.collect::<std::io::Result<Vec<_>>>())
         .map_err(|e| Error::io(at, e))?;
-    // The order of a folder is the file system's, and results must not depend on it.
+    // The file system determines the order of a folder's entries, and results must not depend on it.
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let path = entry.path();
@@ -83,7 +83,7 @@ fn walk(at: &Path, top: &Arc<Path>, files: &mut Vec<InputFile>, skipped: &mut Ve
                 files.push(InputFile { path, folder, bytes, regular: true });
                 continue;
             }
-            // A link to a folder could lead back to one above.
+            // A link to a folder could lead back to a parent folder.
             Ok(metadata) if metadata.is_dir() && !is_link => {
                 walk(&path, top, files, skipped)?;
                 continue;

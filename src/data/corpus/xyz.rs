@@ -1,10 +1,11 @@
-//! XYZ: frames of a count, a comment and an `element x y z` line per atom, one after another, in Å.
+//! Reads XYZ: consecutive frames of an atom count, a comment, and one line `element x y z` per atom, in Å.
 //!
-//! The element is a symbol, a name such as `C1`, or an atomic number; `D` and `T` are isotopes; what follows z is left out. Exponents may
-//! be written as Fortran (`1D-3`) and QM9 (`1.5*^-6`) do. Of an extended XYZ comment (`key=value …`) the values are data items, and
-//! `Properties` says which columns hold species and positions
-//! (<https://github.com/libAtoms/extxyz#extended-xyz-specification-and-parsing-tools>). A comment that is a SMILES is one. The lines of
-//! frequencies, SMILES and InChI behind the atoms of a QM9 file (R. Ramakrishnan et al., Sci. Data 1 (2014) 140022) belong to its record.
+//! The element is a symbol, a name such as `C1`, or an atomic number; `D` and `T` are isotopes. Anything after z is ignored.
+//! Exponents may be written as in Fortran (`1D-3`) or QM9 (`1.5*^-6`). The values of an extended XYZ comment (`key=value …`) become
+//! data items, and `Properties` states which columns hold species and positions
+//! (<https://github.com/libAtoms/extxyz#extended-xyz-specification-and-parsing-tools>). A comment that is a valid SMILES is taken
+//! as the molecule's SMILES. In QM9 files (R. Ramakrishnan et al., Sci. Data 1 (2014) 140022), the lines of frequencies, SMILES and
+//! InChI after the atoms belong to the record.
 
 use std::borrow::Cow;
 use std::io;
@@ -20,13 +21,13 @@ use drift_core::chem::Molecule;
 use drift_core::chem::elements::{atomic_number, isotope_of_name, symbol};
 use drift_core::error::{Result, excerpt};
 
-/// The most atoms that a frame may announce.
+/// The largest number of atoms that a frame may announce.
 const MAX_ATOMS: usize = 1_000_000;
 
-/// The longest comment that names a molecule, in characters; longer ones hold something else.
+/// The longest comment, in characters, that is taken as a molecule's name. Longer comments contain something else.
 const MAX_NAME_CHARS: usize = 256;
 
-/// Reads a stream of frames; a bad one is skipped up to the next line that is a count.
+/// Reads a stream of frames. A bad frame is skipped up to the next line that is a count.
 ///
 /// # Errors
 /// If the stream is damaged, the job was cancelled, or `emit` fails.
@@ -45,14 +46,14 @@ pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>
 
 struct Frames<'a> {
     lines: Lines<'a>,
-    /// The count of the next frame, where a bad frame was left on that line.
+    /// The count line of the next frame, if it was already read when a bad frame ended.
     next_count: Option<String>,
-    /// What the comment of the frame says by name.
+    /// The named values of the frame's comment.
     items: Items,
 }
 
 impl Frames<'_> {
-    /// The next frame or the reason why it is skipped, and the line at which it ended; `None` after the last.
+    /// The next frame or the reason why it is skipped, with the number of the line where it ended; `None` after the last frame.
     fn next(
         &mut self,
         number: u64,
@@ -70,14 +71,14 @@ impl Frames<'_> {
             Err(_) => Err(format!("not a number of atoms: {}", excerpt(count.as_bytes()))),
         };
         let line = self.lines.number();
-        // What a bad frame left unread is no frame; the next line that is a count begins one.
+        // The unread lines of a bad frame are skipped, up to the next line that is a count.
         if outcome.is_err() {
             self.skip_to_count()?;
         }
         Ok(Some((outcome, line)))
     }
 
-    /// The line that begins a frame; blank ones before it are passed over.
+    /// The first line of a frame. Blank lines before it are skipped.
     fn count_line(&mut self) -> io::Result<Option<String>> {
         if let Some(count) = self.next_count.take() {
             return Ok(Some(count));
@@ -91,7 +92,7 @@ impl Frames<'_> {
         Ok(None)
     }
 
-    /// Reads on until a line that is a count, which is kept.
+    /// Skips lines up to a line that is a count, and stores that line.
     fn skip_to_count(&mut self) -> io::Result<()> {
         while self.next_count.is_none() {
             let Some(line) = self.lines.next()? else { break };
@@ -103,7 +104,7 @@ impl Frames<'_> {
         Ok(())
     }
 
-    /// The comment and the atoms of a frame.
+    /// Reads the comment and the atoms of a frame.
     fn frame(
         &mut self,
         count: usize,
@@ -117,12 +118,12 @@ impl Frames<'_> {
             Err(reason) => return Ok(Err(reason)),
         };
         for read in 0..count {
-            // A count among the atoms says that there are fewer than announced: it is the count of the next frame, which must not
-            // be lost.
+            // A count line among the atoms means that there are fewer atoms than announced. It is the count of the next frame and
+            // must be kept.
             let line = match self.lines.next()? {
                 Some(line) if !is_count(line.trim()) => line,
                 next => {
-                    // The count of the next frame, or the end of the file.
+                    // The count of the next frame, or `None` at the end of the file.
                     self.next_count = next.map(|line| line.trim().to_owned());
                     return Ok(Err(format!("{count} atoms announced, {read} found")));
                 }
@@ -144,11 +145,12 @@ impl Frames<'_> {
         Ok(atoms.finish(&labels))
     }
 
-    /// The lines behind the atoms of a QM9 file: its second SMILES, that of the relaxed geometry, becomes an item, then the first.
+    /// Reads the lines after the atoms of a QM9 file. The second SMILES, that of the relaxed geometry, becomes a data item; if it
+    /// is missing, the first SMILES does.
     fn rest_of_qm9(&mut self) -> io::Result<()> {
         for line in 0..3 {
             let Some(text) = self.lines.next()? else { break };
-            // A file of QM9 may lack these lines, or another frame may follow at once.
+            // These lines may be missing, or another frame may follow immediately.
             if is_count(text.trim()) {
                 self.next_count = Some(text.trim().to_owned());
                 break;
@@ -163,25 +165,25 @@ impl Frames<'_> {
     }
 }
 
-/// How the comment of a QM9 file begins.
+/// The start of the comment of a QM9 file.
 const QM9: &str = "gdb ";
 
-/// Which columns hold what.
+/// The columns of species and positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Columns {
-    /// Symbols, or else atomic numbers.
+    /// The column of element symbols, or else of atomic numbers.
     species: usize,
-    /// The first of x, y and z.
+    /// The column of x; y and z follow.
     position: usize,
 }
 
 impl Columns {
     const PLAIN: Columns = Columns { species: 0, position: 1 };
 
-    /// Those that `Properties` of an extended XYZ names: `species:S:1:pos:R:3:…`, a name, a kind and a number of columns each.
+    /// Parses `Properties` of an extended XYZ, `species:S:1:pos:R:3:…`: for each entry a name, a type and a number of columns.
     ///
     /// # Errors
-    /// A reason: it is no such list, or has no species or positions.
+    /// A reason: it is not a list of columns, or lacks species or positions.
     fn of(properties: &str) -> Result<Self, String> {
         let shown = || excerpt(properties.as_bytes());
         let (mut next, mut species, mut number, mut position) = (0, None, None, None);
@@ -205,7 +207,7 @@ impl Columns {
     }
 }
 
-/// Whether a comment is a SMILES, as a whole: one word that RDKit would take.
+/// Whether a whole comment is a SMILES: one word that RDKit would accept.
 fn is_smiles(comment: &str) -> bool {
     !comment.contains(char::is_whitespace)
         && Molecule::of_smiles(comment).is_ok_and(|molecule| !molecule.atoms.is_empty())
@@ -230,7 +232,7 @@ fn push(atoms: &mut Atoms, line: &str, columns: Columns) -> Result<(), String> {
     let (Some(name), [Some(x), Some(y), Some(z)]) = (name, xyz) else {
         return Err(format!("not an atom: {}", excerpt(line.trim().as_bytes())));
     };
-    // An atomic number comes first; no symbol is a number.
+    // Atomic numbers are tried first, since no element symbol is a number.
     let number = name.parse().ok().filter(|&n| symbol(n).is_some()).or_else(|| element(name));
     let number = number.ok_or_else(|| format!("{} is not an element", excerpt(name.as_bytes())))?;
     let [x, y, z] = [x, y, z].map(with_exponent);
@@ -239,13 +241,13 @@ fn push(atoms: &mut Atoms, line: &str, columns: Columns) -> Result<(), String> {
     Ok(())
 }
 
-/// The element of a symbol, or of the name of an atom: a symbol and a number, `C1`.
+/// The element of a symbol, or of an atom name: a symbol followed by a number, `C1`.
 fn element(name: &str) -> Option<u8> {
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit());
     atomic_number(name).or_else(|| atomic_number(bare).filter(|_| !bare.is_empty()))
 }
 
-/// A number with an exponent as Rust has it: `1.5*^-6` and `1.5D-6` become `1.5e-6`.
+/// Rewrites a number's exponent for Rust: `1.5*^-6` and `1.5D-6` become `1.5e-6`.
 fn with_exponent(number: &str) -> Cow<'_, str> {
     if let Some((mantissa, exponent)) = number.split_once("*^") {
         return Cow::Owned(format!("{mantissa}e{exponent}"));
@@ -256,7 +258,7 @@ fn with_exponent(number: &str) -> Cow<'_, str> {
     }
 }
 
-/// The `key=value` and `key="value"` of a comment, each after white space or at its beginning.
+/// Reads the entries `key=value` and `key="value"` of a comment, each at its beginning or after white space.
 fn items(comment: &str, items: &mut Items) {
     items.clear();
     let mut rest = comment.trim_start();
@@ -277,7 +279,7 @@ fn items(comment: &str, items: &mut Items) {
     }
 }
 
-/// The comment, if it is a name: no list of an extended XYZ, and not too long.
+/// The comment, if it can be a name: not the properties of an extended XYZ, and not too long.
 fn title(comment: &str) -> Option<&str> {
     let is_list = comment.contains("Properties=") || comment.contains("Lattice=");
     (!comment.is_empty() && !is_list && comment.chars().count() <= MAX_NAME_CHARS).then_some(comment)

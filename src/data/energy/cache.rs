@@ -1,4 +1,4 @@
-//! What a program has said, by the hash of the frame and of how the program is run.
+//! Caches a program's answers, by a hash of the frame and of how the program is run.
 
 use std::collections::HashMap;
 
@@ -9,21 +9,21 @@ use crate::shard::journal::Journal;
 use drift_core::error::Result;
 use drift_core::io::hash_bytes;
 
-/// Hexadecimal digits of a key: 128 bits of a SHA-256.
+/// The number of hexadecimal digits of a key: 128 bits of a SHA-256.
 const KEY_DIGITS: usize = 32;
 
-/// Answers, and the file that they are kept in.
+/// The answers, and the file in which they are stored.
 #[derive(Debug)]
 pub(super) struct Cache {
-    /// The command and its unit, as they stand before a frame that is hashed.
+    /// The command and the unit, which are hashed before the frame.
     head: String,
     answers: HashMap<String, EnergyAnswer>,
     journal: Option<Journal>,
-    /// What is asked for again the next time.
+    /// The keys of frames that timed out. They are asked for again next time.
     timeouts: Vec<String>,
 }
 
-/// A line of the file.
+/// A line of the cache file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept {
     key: String,
@@ -32,9 +32,9 @@ struct Kept {
 }
 
 impl Cache {
-    /// Reads what is there.
+    /// Reads the answers in the cache file, if there is one.
     pub(super) fn open(plan: &EnergyPlan) -> Result<Self> {
-        // Another command, or another unit, may say something else of the same frame.
+        // Another command or another unit may give other numbers for the same frame.
         let head = format!("{}\n{:?}\n", plan.command, plan.unit);
         let mut cache = Cache { head, answers: HashMap::new(), journal: None, timeouts: Vec::new() };
         if let Some(path) = &plan.cache {
@@ -47,7 +47,7 @@ impl Cache {
         Ok(cache)
     }
 
-    /// The key of a frame.
+    /// The cache key of a frame.
     pub(super) fn key(&self, frame: &str) -> String {
         let hash = hash_bytes("", format!("{}{frame}", self.head).as_bytes());
         hash.sha256[..KEY_DIGITS].to_owned()
@@ -57,7 +57,7 @@ impl Cache {
         self.answers.get(key).copied()
     }
 
-    /// Adds answers, to the file too.
+    /// Adds answers, and writes them to the file.
     pub(super) fn add(&mut self, told: &[(&str, EnergyAnswer)]) -> Result<()> {
         if let Some(journal) = &mut self.journal {
             let kept: Vec<Kept> = told
@@ -74,13 +74,13 @@ impl Cache {
         Ok(())
     }
 
-    /// Adds what was not answered, until all that is asked for is gathered.
+    /// Remembers that a frame timed out, only until the current request is complete; it is not written to the file.
     pub(super) fn add_timeout(&mut self, key: &str, answer: EnergyAnswer) {
         self.timeouts.push(key.to_owned());
         self.answers.insert(key.to_owned(), answer);
     }
 
-    /// Forgets what was not answered.
+    /// Forgets the frames that timed out.
     pub(super) fn forget_timeouts(&mut self) {
         for key in std::mem::take(&mut self.timeouts) {
             self.answers.remove(&key);

@@ -1,18 +1,19 @@
-//! What a program is asked.
+//! The frames that are passed to an energy program.
 
-/// A conformer that an energy is wanted of.
+/// A conformer whose energy is requested.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EnergyFrame {
-    /// Its molecule; the atoms are in its order, and those that it does not write, most hydrogens, are not there.
+    /// The SMILES of its molecule. The atoms are in the order of the SMILES; atoms that it does not write (most hydrogens) are
+    /// missing.
     pub smiles: String,
     /// The symbol of each atom.
     pub elements: Vec<&'static str>,
-    /// Where each lies, in Å.
+    /// The position of each atom, in Å.
     pub points: Vec<[f64; 3]>,
 }
 
 impl EnergyFrame {
-    /// As XYZ, with six decimals.
+    /// The frame as XYZ text, with six decimals.
     pub(super) fn text(&self) -> String {
         let mut text = format!("{}\n{}\n", self.points.len(), self.smiles);
         for (element, [x, y, z]) in self.elements.iter().zip(&self.points) {

@@ -1,13 +1,13 @@
-//! Energies of conformers by a program that is there; drift computes none itself.
+//! Energies of conformers, computed by an external program; drift computes none itself.
 //!
-//! The protocol, which `docs/energy.md` has in full: the program is started by the shell for each batch of conformers. It reads them on its
-//! standard input, one XYZ frame after another (the number of atoms, the SMILES whose atoms the lines are, in its order, and a line
-//! `element x y z` an atom, in Å), and writes a line a frame to its standard output, in their order: the energy, and behind it, if it likes,
-//! that of the conformer once it is relaxed. `nan` says that it knows none.
+//! `docs/energy.md` describes the protocol in full. The shell starts the program for each batch of conformers. The program reads
+//! the batch on its standard input as consecutive XYZ frames: the number of atoms, the SMILES whose atoms follow in its order, and
+//! a line `element x y z` per atom, in Å. It writes one line per frame to its standard output, in the same order: the energy and,
+//! optionally, the energy of the relaxed conformer. `nan` means that the energy is unknown.
 //!
-//! Usage: [`Energies::new`] once, [`Energies::of`] for the frames at hand. A program that dies, or writes something else, is an error of
-//! one line. One that says nothing for too long is ended; the frame that it was at has no energy, and it is started again for those
-//! behind.
+//! Usage: [`Energies::new`] once, then [`Energies::of`] for each set of frames. If a program dies or writes anything else, the
+//! error is one line. If a program writes nothing for too long, it is killed, the frame that it was working on gets no energy, and
+//! the program is started again for the remaining frames.
 
 mod cache;
 mod frame;
@@ -27,7 +27,7 @@ use crate::parameter;
 use drift_core::error::{Error, Result};
 use drift_core::job::{Job, Unit};
 
-/// The unit of what a program writes; here energies are in kcal/mol.
+/// The unit of the program's output. drift converts all energies to kcal/mol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EnergyUnit {
     /// Kilocalories per mole.
@@ -45,7 +45,7 @@ pub enum EnergyUnit {
 }
 
 impl EnergyUnit {
-    /// All, with the names that users give them.
+    /// All units, with the names that users give them.
     pub const ALL: [(EnergyUnit, &str); 4] = [
         (EnergyUnit::KcalPerMol, "kcal/mol"),
         (EnergyUnit::KjPerMol, "kJ/mol"),
@@ -53,7 +53,7 @@ impl EnergyUnit {
         (EnergyUnit::Hartree, "hartree"),
     ];
 
-    /// One of them in kcal/mol: CODATA 2018, 1 cal = 4.184 J.
+    /// One of this unit in kcal/mol, by CODATA 2018 and 1 cal = 4.184 J.
     pub fn kcal_per_mol(self) -> f64 {
         match self {
             EnergyUnit::KcalPerMol => 1.0,
@@ -64,48 +64,48 @@ impl EnergyUnit {
     }
 }
 
-/// Which program, and how it is run.
+/// Which program computes the energies, and how it is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnergyPlan {
-    /// What the shell is given.
+    /// The shell command.
     pub command: String,
-    /// Of the numbers that it writes.
+    /// The unit of the numbers that the program writes.
     pub unit: EnergyUnit,
-    /// How long it may write no line.
+    /// The longest time without an output line before the program is killed.
     pub timeout: Duration,
-    /// Conformers that it is given at a time.
+    /// The largest number of conformers per run of the program.
     pub batch: usize,
-    /// Where its answers are kept, and looked up before it is asked; none if nowhere.
+    /// The file in which answers are cached and looked up first; `None` to cache nothing.
     pub cache: Option<PathBuf>,
 }
 
-/// What a program says of a conformer, in kcal/mol.
+/// The program's answer for a conformer, in kcal/mol.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct EnergyAnswer {
-    /// Its energy; none where the program knows none.
+    /// The energy; `None` if the program does not know it.
     pub energy: Option<f64>,
-    /// That of the relaxed conformer, where the program says it.
+    /// The energy of the relaxed conformer, if the program writes it.
     pub relaxed: Option<f64>,
-    /// Whether the program was ended while it was at it.
+    /// Whether the program was killed while working on this conformer.
     pub timed_out: bool,
 }
 
-/// A program, and what it has said.
+/// A program, and the answers that it has given.
 #[derive(Debug)]
 pub struct Energies {
-    /// How it is run.
+    /// Which program, and how it is run.
     pub plan: EnergyPlan,
     cache: Mutex<Cache>,
 }
 
-/// So often in a row a program may be ended before it has written a line.
+/// The number of times in a row that the program may be killed with no line written in between.
 const PATIENCE: u32 = 3;
 
 impl Energies {
-    /// Of a plan; the cache is read.
+    /// Prepares to run the program of a plan; reads the cache.
     ///
     /// # Errors
-    /// If the command is empty, a number of the plan is 0, or the cache cannot be read or is another process's.
+    /// If the command is empty, a number of the plan is 0, or the cache cannot be read or is in use by another process.
     pub fn new(plan: EnergyPlan) -> Result<Self> {
         if plan.command.trim().is_empty() {
             return Err(Error::parameter(parameter::ENERGY, "is empty", "give a shell command"));
@@ -121,16 +121,17 @@ impl Energies {
     /// The energies of some conformers, in their order.
     ///
     /// # Errors
-    /// If the program dies, writes anything but one or two numbers a frame, or is ended for its silence three times before it has written
-    /// a line; if the cache cannot be written; or the job was cancelled. What was answered before is in the cache.
+    /// If the program dies, writes anything but one or two numbers per frame, or is killed three times in a row with no line
+    /// written in between; if the cache cannot be written; or the job was cancelled. Answers from before the error are in the
+    /// cache.
     pub fn of(&self, frames: &[EnergyFrame], job: &Job) -> Result<Vec<EnergyAnswer>> {
-        // A thread that fails here ends the process, or holds nothing that is half changed.
+        // If a thread panics here, either the process ends or the cache is left in a consistent state.
         let mut cache = self.cache.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let texts: Vec<String> = frames.iter().map(EnergyFrame::text).collect();
         let keys: Vec<String> = texts.iter().map(|text| cache.key(text)).collect();
         let mut answers: Vec<Option<EnergyAnswer>> = keys.iter().map(|key| cache.get(key)).collect();
         let mut missing: Vec<usize> = (0..frames.len()).filter(|at| answers[*at].is_none()).collect();
-        // The same frame is asked for once.
+        // Each distinct frame is requested only once.
         missing.sort_by_key(|at| (&keys[*at], *at));
         missing.dedup_by_key(|at| &keys[*at]);
         missing.sort_unstable();
@@ -145,7 +146,7 @@ impl Energies {
         Ok(answers.into_iter().map(Option::unwrap_or_default).collect())
     }
 
-    /// Asks for frames batch by batch; answers are put into the cache.
+    /// Requests frames batch by batch, and puts the answers into the cache.
     fn ask(
         &self,
         missing: &[usize],

@@ -1,4 +1,4 @@
-//! One run of a program: a batch in, answers out, and an end in any case.
+//! One run of an energy program: passes it a batch, collects its answers, and makes sure that it ends.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -11,33 +11,33 @@ use crate::parameter;
 use drift_core::error::{Error, Result, excerpt};
 use drift_core::job::Job;
 
-/// How often the job is asked whether it goes on.
+/// The interval at which the job is checked for cancellation.
 const STEP: Duration = Duration::from_millis(50);
 
-/// The longest line that holds two numbers, in bytes.
+/// The longest line that may contain two numbers, in bytes.
 const MAX_LINE_BYTES: u64 = 1_000;
 
-/// Bytes of messages that are kept, from the end.
+/// The number of bytes of the program's messages that are kept, from the end.
 const KEPT_BYTES: usize = 4_000;
 
-/// What came of a run.
+/// The result of a run.
 pub(super) struct Run {
-    /// Of the first frames, in their order.
+    /// The answers for the first frames, in order.
     pub answers: Vec<EnergyAnswer>,
     pub ended: Ended,
 }
 
 /// How a run ended.
 pub(super) enum Ended {
-    /// All frames are answered.
+    /// All frames were answered.
     Done,
-    /// The program wrote no line for too long, and was ended.
+    /// The program wrote no line for too long and was killed.
     Silent,
-    /// The program is no use, or the job was cancelled.
+    /// The program failed, or the job was cancelled.
     Failed(Error),
 }
 
-/// Runs the program on a batch of so many frames.
+/// Runs the program on a batch of `frames` frames.
 pub(super) fn run(plan: &EnergyPlan, input: Vec<u8>, frames: usize, job: &Job) -> Run {
     let mut answers = Vec::with_capacity(frames);
     let ended = match Running::start(plan, input) {
@@ -47,13 +47,13 @@ pub(super) fn run(plan: &EnergyPlan, input: Vec<u8>, frames: usize, job: &Job) -
     Run { answers, ended }
 }
 
-/// A program that runs.
+/// A running program.
 struct Running<'p> {
     plan: &'p EnergyPlan,
     child: Child,
     lines: Receiver<Vec<u8>>,
     messages: Receiver<Vec<u8>>,
-    /// When it last wrote a line.
+    /// The time at which it last wrote a line.
     heard: Instant,
 }
 
@@ -62,7 +62,7 @@ impl<'p> Running<'p> {
         let mut command = Command::new("sh");
         command.args(["-c", &plan.command]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A group of its own, so that what it started can be ended with it.
+        // Its own process group, so that its child processes can be killed with it.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let failed = |e: std::io::Error| {
@@ -73,12 +73,12 @@ impl<'p> Running<'p> {
             )
         };
         let mut child = command.spawn().map_err(failed)?;
-        // Threads of their own for all three: a pipe that nobody reads would stop the program, and drift with it.
+        // Each of the three pipes has its own thread: a pipe that nobody reads would block the program, and drift with it.
         let (send_line, lines) = sync_channel(64);
         let (send_messages, messages) = sync_channel(1);
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         thread::spawn(move || {
-            // A program that does not read all of it says why itself.
+            // A program that does not read all of its input reports the reason itself.
             let _ = stdin.map(|mut stdin| stdin.write_all(&input));
         });
         thread::spawn(move || stdout.map(|stdout| send_lines(stdout, &send_line)));
@@ -88,7 +88,7 @@ impl<'p> Running<'p> {
         Ok(Running { plan, child, lines, messages, heard: Instant::now() })
     }
 
-    /// Gathers answers until there are all, or none come any more.
+    /// Collects answers until all have come, or no more can come.
     fn gather(&mut self, frames: usize, answers: &mut Vec<EnergyAnswer>, job: &Job) -> Ended {
         let outcome = loop {
             match self.lines.recv_timeout(STEP) {
@@ -105,7 +105,7 @@ impl<'p> Running<'p> {
                         break Ended::Failed(error);
                     }
                     if self.heard.elapsed() >= self.plan.timeout {
-                        // With all its answers written it only fails to end.
+                        // If all answers are written, the program merely failed to exit.
                         break if answers.len() == frames { Ended::Done } else { Ended::Silent };
                     }
                 }
@@ -115,7 +115,7 @@ impl<'p> Running<'p> {
         outcome
     }
 
-    /// What a line says; none of an empty line or a comment.
+    /// Parses a line; `None` for an empty line or a comment.
     fn answer(&self, line: &[u8], known: usize, frames: usize) -> Result<Option<EnergyAnswer>> {
         let text = String::from_utf8_lossy(line);
         let text = text.trim();
@@ -128,7 +128,7 @@ impl<'p> Running<'p> {
         }
         let scale = self.plan.unit.kcal_per_mol();
         let mut numbers = text.split_whitespace().map(|word| {
-            // `nan` is a number to Rust, and becomes one that is not known.
+            // Rust parses `nan` as a number; here it becomes an unknown energy.
             let number: Option<f64> = word.parse().ok();
             number.map(|number| Some(number * scale).filter(|number| number.is_finite()))
         });
@@ -144,10 +144,10 @@ impl<'p> Running<'p> {
         }
     }
 
-    /// How the program ended, once it has closed its output.
+    /// Determines how the program ended, after it closed its output.
     fn after(&mut self, frames: usize, known: usize, job: &Job) -> Ended {
         let begun = Instant::now();
-        // It has closed its output, and may still be at its end.
+        // It has closed its output, but may not have exited yet.
         let status = loop {
             match self.child.try_wait() {
                 Ok(Some(status)) => break Some(status),
@@ -185,10 +185,10 @@ impl<'p> Running<'p> {
         Error::parameter(parameter::ENERGY, problem, remedy)
     }
 
-    /// Ends the program and what it started.
+    /// Kills the program and the processes that it started.
     fn end(&mut self) {
         let group = self.child.id();
-        // The shell's own `kill`: there is no safe call for groups, and not every machine has the program.
+        // Uses the shell's builtin `kill`: there is no safe call for process groups, and not every machine has the `kill` program.
         #[cfg(unix)]
         let _ = Command::new("sh")
             .args(["-c", &format!("kill -s KILL -- -{group}")])
@@ -201,7 +201,8 @@ impl<'p> Running<'p> {
     }
 }
 
-/// Hands on line by line, the last one too if it has no end; of one that is too long its beginning, and nothing behind.
+/// Sends the output line by line, including a last line without a line end. Of a line that is too long, only the beginning is sent,
+/// and nothing after it.
 fn send_lines(stdout: impl Read, to: &SyncSender<Vec<u8>>) {
     let mut reader = BufReader::new(stdout);
     loop {
@@ -214,13 +215,13 @@ fn send_lines(stdout: impl Read, to: &SyncSender<Vec<u8>>) {
     }
 }
 
-/// The end of what is read.
+/// Returns the last [`KEPT_BYTES`] bytes of the input.
 fn last_bytes(mut from: impl Read) -> Vec<u8> {
     let (mut kept, mut buffer) = (Vec::new(), [0; KEPT_BYTES]);
     while let Ok(read @ 1..) = from.read(&mut buffer) {
         kept.extend_from_slice(&buffer[..read]);
         let over = kept.len().saturating_sub(KEPT_BYTES);
-        // The last words say why a program died.
+        // The end of the output says why a program died.
         kept.drain(..over);
     }
     kept

@@ -1,4 +1,5 @@
-//! Mining in shards: a store for each part of the files; read one after another they are what one process would have read.
+//! Mining in shards: a store for each part of the files. Read one after another, the stores give what a single process would have
+//! read.
 
 use std::path::PathBuf;
 
@@ -9,10 +10,10 @@ use drift_core::encoding::Reading;
 use drift_core::error::Result;
 use drift_core::job::Job;
 
-/// Reads the files of a shard into stores. Statistics are made when shards are merged.
+/// Reads the files of a shard into stores. Statistics are computed when shards are merged.
 ///
 /// # Errors
-/// As [`mine`](super::mine()).
+/// The errors of [`mine`](super::mine()).
 pub fn mine_shard(plan: &MinePlan, shard: &mut FilesShard, job: &Job) -> Result<FilesDone> {
     let options = &plan.options;
     shard.run("h5", job, &mut |listing, files, path| {
@@ -24,12 +25,12 @@ pub fn mine_shard(plan: &MinePlan, shard: &mut FilesShard, job: &Job) -> Result<
     })
 }
 
-/// The stores of all shards.
+/// The stores of all shards, as a source of conformers.
 #[derive(Debug)]
 pub struct StoredParts {
-    /// Which, in order.
+    /// The stores, in order.
     pub parts: MergedFiles,
-    /// The decimals that they were made with.
+    /// The decimals with which they were made.
     pub reading: Reading,
 }
 
@@ -37,7 +38,7 @@ impl Conformers for StoredParts {
     fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
         let options = ReadOptions { reading: self.reading, ..ReadOptions::default() };
         for (path, part) in &self.parts.parts {
-            // A store without conformers is refused by its reader.
+            // The reader refuses a store without conformers.
             if part.came.summary.conformers > 0 {
                 let listing = Listing::from_inputs(std::slice::from_ref(path))?;
                 let read = listing.read(0..1, &options, job, emit)?;

@@ -1,7 +1,7 @@
-//! Work on files, one after another, where what comes of a run of files is kept in a file of its own.
+//! Work on files in order, in which the result of each run of consecutive files is stored in its own file.
 //!
-//! A shard has a run of the files, and does it part by part: a part is finished once its file has its name and its line is in
-//! the journal. All parts of all shards in order are the whole.
+//! A shard is a run of the files and is processed part by part. A part is finished once its file has its final name and its line is
+//! in the journal. All parts of all shards, in order, give the whole.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,16 +16,16 @@ use drift_core::error::{Error, Result};
 use drift_core::io::{AtomicFile, hash_file};
 use drift_core::job::{InputHash, Job};
 
-/// Bytes of input after which a part is full: what a process that is killed may lose.
+/// A part is full after this many bytes of input. At most this much work is lost when a process is killed.
 const PART_BYTES: u64 = 128 << 20;
 
-/// Something finished.
+/// A finished piece of work, as a line of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FilesFinished {
-    /// A part.
+    /// A part is finished.
     Part(Box<FilesPart>),
-    /// Nothing is left to do.
+    /// The whole shard is finished.
     Done,
 }
 
@@ -51,39 +51,39 @@ impl FinishedPiece for FilesFinished {
     }
 }
 
-/// What came of a run of files.
+/// The result of a run of files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FilesPart {
-    /// Which files, by their places among all.
+    /// The files, by their indices among all files.
     pub files: Range<usize>,
-    /// How many files there are in all, and their bytes.
+    /// The number of all files, and their total size in bytes.
     pub of: (usize, u64),
-    /// The file beside the journal that holds it.
+    /// The file next to the journal that contains the result.
     pub kept: InputHash,
-    /// What there is to say of it.
+    /// The summary of the result.
     pub came: FilesSummary,
-    /// How long it took, in seconds.
+    /// The time that it took, in seconds.
     pub seconds: f64,
 }
 
-/// What there is to say of a run of files.
+/// The summary of a run of files.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FilesSummary {
-    /// How many conformers or texts.
+    /// The number of conformers or texts.
     pub records: u64,
-    /// What was read of conformers.
+    /// The summary of reading conformers.
     pub summary: ReadSummary,
-    /// How many records were skipped for which reason, where that is told.
+    /// The number of skipped records by reason, if the work counts reasons.
     pub skipped_by_reason: BTreeMap<String, u64>,
-    /// How many records have what a reader should know of, by what it is.
+    /// The number of records that need the reader's attention, by note.
     #[serde(default)]
     pub notes: BTreeMap<String, u64>,
-    /// What was read beside the files.
+    /// The inputs that were read in addition to the files.
     pub beside: Vec<InputHash>,
 }
 
 impl FilesSummary {
-    /// Adds what came of the files behind.
+    /// Appends the summary of the files that follow.
     pub fn append(&mut self, behind: FilesSummary) {
         self.records += behind.records;
         self.summary.append(behind.summary);
@@ -93,43 +93,43 @@ impl FilesSummary {
         for (reason, count) in behind.skipped_by_reason {
             *self.skipped_by_reason.entry(reason).or_default() += count;
         }
-        // `MergedFiles::add` refuses parts that differ in it, so the last stands for all.
+        // `MergedFiles::add` refuses parts with different values, so the last one is representative.
         self.beside = behind.beside;
     }
 }
 
-/// What a shard has done.
+/// The result of a shard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FilesDone {
-    /// Files that were read.
+    /// The number of files that were read.
     pub files: usize,
-    /// Conformers or texts of them.
+    /// The number of conformers or texts in them.
     pub records: u64,
-    /// Records that could not be read.
+    /// The number of records that could not be read.
     pub skipped: u64,
 }
 
-/// The files of a shard, and what is finished of them.
+/// The files of a shard, and which of them are finished.
 #[derive(Debug)]
 pub struct FilesShard {
     listing: Listing,
-    /// Those of the shard.
+    /// The indices of the shard's files.
     files: Range<usize>,
     folder: PathBuf,
     work: Work,
     finished: Vec<FilesFinished>,
-    /// Bytes of input after which a part is full.
+    /// A part is full after this many bytes of input.
     part_bytes: u64,
 }
 
-/// Does a run of files: what came of them, and the file that holds it, whole, but not yet under the name that it was given.
+/// Processes a run of files. Returns its summary, and the complete file with the result before the file gets the given name.
 pub type DoFiles<'d> = dyn FnMut(&Listing, Range<usize>, &Path) -> Result<(FilesSummary, AtomicFile)> + 'd;
 
 impl FilesShard {
-    /// Work that begins, or goes on.
+    /// Begins or continues the work of a shard.
     ///
     /// # Errors
-    /// If there are fewer files than shards, what is there is of other files, or as [`Manifest::begin`].
+    /// If there are fewer files than shards, if the folder contains results for other files, and the errors of [`Manifest::begin`].
     pub fn begin(manifest: &Manifest, shard: Shard, folder: &Path, inputs: &[PathBuf]) -> Result<Self> {
         let listing = Listing::from_inputs(inputs)?;
         let sizes = listing.sizes();
@@ -152,32 +152,32 @@ impl FilesShard {
         Ok(FilesShard { listing, files, folder: folder.to_owned(), work, finished, part_bytes: PART_BYTES })
     }
 
-    /// This shard with smaller parts, or larger ones: so many bytes of input.
+    /// This shard with parts of another size: `bytes` of input.
     #[must_use]
     pub fn with_parts_of(mut self, bytes: u64) -> Self {
         self.part_bytes = bytes;
         self
     }
 
-    /// How many files are finished, and how many there are.
+    /// The number of finished files, and the number of the shard's files.
     pub fn progress(&self) -> (usize, usize) {
         (self.first() - self.files.start, self.files.len())
     }
 
-    /// Where the rest begins.
+    /// The index of the first file that is not finished.
     fn first(&self) -> usize {
         let ends = self.finished.iter().filter_map(|one| match one {
             FilesFinished::Part(part) => Some(part.files.end),
             FilesFinished::Done => None,
         });
-        // Parts are done in order, so nothing before the furthest end is missing.
+        // Parts are done in order, so all files before the largest end are finished.
         ends.fold(self.files.start, usize::max)
     }
 
-    /// Does what is left. `extension` is that of the parts' files.
+    /// Processes the remaining files. `extension` is the extension of the parts' files.
     ///
     /// # Errors
-    /// What `each` gives, or if the system refuses.
+    /// The errors of `each`, or if the system refuses to write.
     pub fn run(&mut self, extension: &str, job: &Job, each: &mut DoFiles<'_>) -> Result<FilesDone> {
         let sizes = self.listing.sizes();
         let of = (sizes.len(), sizes.iter().sum());
@@ -188,18 +188,18 @@ impl FilesShard {
             let path = self.folder.join(format!("part-{:08}.{extension}", files.start));
             let done = each(&self.listing, files.clone(), &path);
             if done.is_err() && is_new {
-                // Only if nothing is in it.
+                // Fails, harmlessly, if the folder is not empty.
                 let _ = std::fs::remove_dir(&self.folder);
             }
             let (came, file) = done?;
-            // The file has its name before the journal has its line: a part that is listed is there.
+            // The file gets its name before the journal gets its line, so every listed part exists.
             file.commit()?;
-            // Of what lies on the disk, so that a merge can tell whether it still does.
+            // The hash of the file on disk, so that a merge can detect any change.
             let kept = hash_file(&path, job)?;
             let part = FilesPart { files, of, kept, came, seconds: begun.elapsed().as_secs_f64() };
             self.add(FilesFinished::Part(Box::new(part)))?;
         }
-        // A shard that is run once more when it is done must not grow its journal.
+        // Running a finished shard again must not extend its journal.
         if !self.finished.contains(&FilesFinished::Done) {
             self.add(FilesFinished::Done)?;
             self.work.sync()?;
@@ -228,7 +228,7 @@ impl FilesFinished {
     }
 }
 
-/// Files in runs of at least so many bytes, the last one aside.
+/// Splits the files into runs of at least `full` bytes each, except for the last run.
 fn parts(sizes: &[u64], full: u64, files: Range<usize>) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
     let (mut start, mut bytes) = (files.start, 0);
@@ -245,20 +245,20 @@ fn parts(sizes: &[u64], full: u64, files: Range<usize>) -> Vec<Range<usize>> {
     parts
 }
 
-/// All parts of all shards, or those that there are.
+/// All parts of all shards; in a partial merge, those that exist.
 #[derive(Debug, Clone, Default)]
 pub struct MergedFiles {
-    /// Where they lie, and what they are, in order.
+    /// The path of each part and its description, in order.
     pub parts: Vec<(PathBuf, FilesPart)>,
-    /// Whether some of it is missing.
+    /// Whether some parts are missing.
     pub is_partial: bool,
 }
 
 impl MergedFiles {
-    /// Of the folders of shards, in their order.
+    /// Merges the parts from the folders of shards, in order.
     ///
     /// # Errors
-    /// If they were not of the same files.
+    /// If the shards are not from the same files.
     pub fn from_shards(shards: Vec<(PathBuf, Vec<FilesFinished>)>, is_partial: bool) -> Result<Self> {
         let mut merged = MergedFiles { parts: Vec::new(), is_partial };
         for (folder, finished) in shards {
@@ -278,7 +278,7 @@ impl MergedFiles {
             end = last.files.end;
             same = last.of == part.of && last.came.beside == part.came.beside;
         }
-        // Of a partial merge parts may be missing between two, but none may come twice.
+        // In a partial merge, parts may be missing in between, but none may occur twice.
         let follows = if self.is_partial { part.files.start >= end } else { part.files.start == end };
         if !same || !follows {
             return Err(other_files(folder));
@@ -287,7 +287,7 @@ impl MergedFiles {
         Ok(())
     }
 
-    /// What there is to say of all of them.
+    /// The summary of all parts.
     pub fn came(&self) -> FilesSummary {
         let mut all = FilesSummary::default();
         self.parts.iter().for_each(|(_, part)| all.append(part.came.clone()));
@@ -300,10 +300,10 @@ fn other_files(place: &Path) -> Error {
     Error::input(place.display(), problem, "make the shards again")
 }
 
-/// Refuses a part that is not what it was when it was made.
+/// Refuses a part whose file has changed since it was made.
 ///
 /// # Errors
-/// If it is not.
+/// If the file has changed.
 pub fn check_part(path: &Path, found: &InputHash, part: &FilesPart) -> Result<()> {
     if *found == part.kept {
         return Ok(());

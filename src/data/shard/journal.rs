@@ -1,8 +1,8 @@
-//! A file of finished work that only grows: a line for each piece, with a checksum.
+//! An append-only file of finished work: one line per piece, with a checksum.
 //!
-//! A line is eight hexadecimal digits, the CRC-32 of what follows the space behind them, and a JSON value. What was being
-//! written when a process died is a line without its end, or whose sum is wrong: it is cut off, and made again. A process
-//! holds a lock on the file that it writes.
+//! A line consists of eight hexadecimal digits (the CRC-32 of the JSON), a space, and a JSON value. If a process dies while
+//! writing, the last line has no end or a wrong checksum; it is then cut off, and its work is repeated. A process holds a lock on
+//! the journal that it writes.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use drift_core::error::{Error, Result};
 
-/// A file of finished work, open to be written.
+/// An append-only file of finished work, open for writing.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
@@ -22,22 +22,22 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens the file, or begins it, and gives the pieces that are in it.
+    /// Opens or creates the file, and returns the pieces in it.
     ///
     /// # Errors
-    /// If it is another process's, a line before the last is damaged, or the system refuses.
+    /// If another process is writing it, a line before the last is damaged, or the system refuses.
     pub fn open<T: DeserializeOwned>(path: &Path) -> Result<(Self, Vec<T>)> {
         let io = |e| Error::io(path, e);
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
         lock(path, &file)?;
         let Read { pieces, whole } = read(path, &file)?;
-        // A line that was cut off goes, so that the next one begins on a line of its own.
+        // An incomplete last line is removed, so that the next piece begins on its own line.
         file.set_len(whole).and_then(|()| file.seek(SeekFrom::End(0))).map_err(io)?;
         Ok((Journal { path: path.to_owned(), file }, pieces))
     }
 
-    /// Adds pieces; one after the other they are in the file even if the process dies.
+    /// Appends pieces. The pieces written so far survive the death of the process.
     ///
     /// # Errors
     /// If the system refuses.
@@ -52,7 +52,7 @@ impl Journal {
         self.file.write_all(&lines).map_err(|e| Error::io(&self.path, e))
     }
 
-    /// Waits until all is on the disk.
+    /// Waits until everything is on disk.
     ///
     /// # Errors
     /// If the system refuses.
@@ -61,7 +61,7 @@ impl Journal {
     }
 }
 
-/// How long a process that is just ending is waited for.
+/// How long to wait for a process that is just ending.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Locks a file for this process.
@@ -70,7 +70,7 @@ fn lock(path: &Path, file: &File) -> Result<()> {
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(()),
-            // A process that was just ended may still hold its lock.
+            // A process that was just killed may still hold its lock.
             Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => {
                 std::thread::sleep(PATIENCE / 50);
             }
@@ -83,16 +83,16 @@ fn lock(path: &Path, file: &File) -> Result<()> {
     }
 }
 
-/// The pieces in a file, to the last whole line.
+/// The pieces in a file, up to the last complete line.
 ///
 /// # Errors
-/// If it cannot be read, or a line before the last is damaged.
+/// If the file cannot be read, or a line before the last is damaged.
 pub fn pieces<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
     let file = File::open(path).map_err(|e| Error::io(path, e))?;
     Ok(read(path, &file)?.pieces)
 }
 
-/// The first piece of a file, if it is whole.
+/// The first piece of a file, if its line is complete.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -103,7 +103,7 @@ pub fn first<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     Ok(piece(&line).ok())
 }
 
-/// Whether a process writes the file.
+/// Whether another process is writing the file.
 ///
 /// # Errors
 /// If the file cannot be opened.
@@ -114,7 +114,7 @@ pub fn is_being_written(path: &Path) -> Result<bool> {
 
 struct Read<T> {
     pieces: Vec<T>,
-    /// Bytes of whole lines.
+    /// The number of bytes in complete lines.
     whole: u64,
 }
 
@@ -137,7 +137,7 @@ fn read<T: DeserializeOwned>(path: &Path, file: &File) -> Result<Read<T>> {
                 read.pieces.push(piece);
                 read.whole += line.len() as u64;
             }
-            // Of the last line this is no wonder.
+            // In the last line, damage is expected after a crash.
             Err(why) => damaged = Some((number, why)),
         }
     }

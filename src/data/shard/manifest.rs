@@ -1,4 +1,4 @@
-//! What a shard, or work that can go on, is of: the command, and the drift that ran it.
+//! Describes the work of a shard, or of a run that can be continued: the command, and the version of drift that runs it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,30 +14,30 @@ use drift_core::job::Provenance;
 /// The schema of [`Manifest`].
 pub const SCHEMA: &str = "drift.shard/1";
 
-/// The file of finished work in a folder.
+/// The name of the journal in a folder.
 pub const FILE: &str = "shard.jsonl";
 
-/// What was asked for, and who does it.
+/// The requested work, and the program that does it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// [`SCHEMA`].
     pub schema: String,
-    /// The verb.
+    /// The verb of the command line.
     pub verb: String,
-    /// Which shard it is; none of work that is not cut.
+    /// The shard; `None` for work that is not split.
     pub shard: Option<Shard>,
     /// drift's version.
     pub version: String,
     /// The git revision that it was built from, or `unknown`.
     pub revision: String,
-    /// What was asked for, by the long names of options; without what changes no result.
+    /// The requested options by their long names, without options that do not change the result.
     pub options: BTreeMap<String, Vec<String>>,
-    /// Where relative names of files start.
+    /// The folder to which relative file names refer.
     pub folder: PathBuf,
 }
 
 impl Manifest {
-    /// Of this drift.
+    /// The manifest of work by this build of drift.
     pub fn new(
         verb: &str,
         shard: Option<Shard>,
@@ -49,7 +49,7 @@ impl Manifest {
         Manifest { schema, verb, shard, version, revision, options, folder }
     }
 
-    /// In what it is other work than `other`, whichever shard of it; none if in nothing.
+    /// The first difference between this work and `other`, regardless of the shard; `None` if they are the same work.
     pub fn difference(&self, other: &Manifest) -> Option<String> {
         let version = |one: &Manifest| format!("{} ({})", one.version, one.revision);
         let fields = [
@@ -68,11 +68,11 @@ impl Manifest {
         Some(format!("{what} is {own} there, {others} here"))
     }
 
-    /// Begins the work in a folder, or goes on: what is finished of it, and where to add the rest. A folder that is not there
-    /// yet, or holds nothing of the work, is made by the first piece.
+    /// Begins or continues the work in a folder: returns the finished pieces, and where to add the rest. If the folder does not
+    /// exist or contains nothing of the work, it is created with the first piece.
     ///
     /// # Errors
-    /// If the folder holds other work, or as [`Journal::open`].
+    /// If the folder contains other work, and the errors of [`Journal::open`].
     pub fn begin<P: Serialize + DeserializeOwned>(&self, folder: &Path) -> Result<(Work, Vec<P>)> {
         let path = folder.join(FILE);
         if !path.is_file() {
@@ -88,7 +88,7 @@ impl Manifest {
         match lines.next() {
             None => journal.add(&[Line::<P>::Manifest(self.clone())])?,
             Some(Line::Manifest(other)) => {
-                // First of all: with the folder of another shard, everything else agrees.
+                // Compared first: with the folder of another shard, everything else is equal.
                 let shard = (other.shard != self.shard)
                     .then(|| format!("it is {}, not {}", said(other.shard), said(self.shard)));
                 if let Some(difference) = shard.or_else(|| other.difference(self)) {
@@ -102,10 +102,10 @@ impl Manifest {
         Ok((journal, finished(lines, path)?))
     }
 
-    /// Of the work in a folder.
+    /// Reads the manifest in a folder.
     ///
     /// # Errors
-    /// If there is none.
+    /// If the folder contains no manifest.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
         if !path.is_file() {
@@ -118,17 +118,17 @@ impl Manifest {
         }
     }
 
-    /// What is finished of the work in a folder.
+    /// The finished pieces of the work in a folder.
     ///
     /// # Errors
-    /// If there is none, or as [`pieces`].
+    /// If there is no journal, and the errors of [`pieces`].
     pub fn finished<P: DeserializeOwned>(folder: &Path) -> Result<Vec<P>> {
         let path = folder.join(FILE);
         finished(pieces::<Line<P>>(&path)?.into_iter().skip(1), &path)
     }
 }
 
-/// A shard in words.
+/// A shard, in words for a message.
 fn said(shard: Option<Shard>) -> String {
     shard.map_or_else(|| "the whole".to_owned(), |shard| format!("shard {shard}"))
 }
@@ -146,7 +146,7 @@ fn finished<P>(lines: impl Iterator<Item = Line<P>>, path: &Path) -> Result<Vec<
         .collect()
 }
 
-/// A line of the file.
+/// A line of the journal.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Line<P> {
@@ -154,25 +154,25 @@ enum Line<P> {
     Piece(P),
 }
 
-/// Work that is being done.
+/// Work in progress.
 #[derive(Debug)]
 pub enum Work {
-    /// Nothing is finished.
+    /// No piece is finished yet, and nothing is written.
     Planned {
-        /// What it is.
+        /// The description of the work.
         manifest: Manifest,
-        /// Where it will be.
+        /// The folder in which it will be stored.
         folder: PathBuf,
     },
-    /// Something is.
+    /// The journal exists.
     Begun(Journal),
 }
 
 impl Work {
-    /// Adds what is finished.
+    /// Adds finished pieces.
     ///
     /// # Errors
-    /// As [`Journal::open`] and [`Journal::add`].
+    /// The errors of [`Journal::open`] and [`Journal::add`].
     pub fn add<P: Serialize + DeserializeOwned>(
         &mut self,
         pieces: impl IntoIterator<Item = P>,
@@ -182,7 +182,7 @@ impl Work {
             std::fs::create_dir_all(&*folder).map_err(|e| Error::io(folder, e))?;
             let path = folder.join(FILE);
             let (journal, finished) = manifest.open::<P>(&path)?;
-            // Between planning and the first piece nobody held the lock.
+            // Between planning and the first piece, no process held the lock.
             if !finished.is_empty() {
                 let problem = "was meanwhile started by another process";
                 return Err(Error::input(path.display(), problem, "wait for it, or give another folder"));
@@ -195,10 +195,10 @@ impl Work {
         }
     }
 
-    /// Waits until all is on the disk.
+    /// Waits until everything is on disk.
     ///
     /// # Errors
-    /// As [`Journal::sync`].
+    /// The errors of [`Journal::sync`].
     pub fn sync(&self) -> Result<()> {
         match self {
             Work::Begun(journal) => journal.sync(),

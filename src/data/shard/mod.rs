@@ -1,9 +1,9 @@
-//! Work that is cut into shards, and work that goes on where it stopped.
+//! Work that is split into shards, and work that can be continued after it stopped.
 //!
-//! A [`Shard`] says which part of the work a shard has: every n-th item, or a run of [`files`]. A [`Manifest`]
-//! says what the work is. Both stand at the head of a [`journal`], to which what is finished is added, a checksum a line: a
-//! process that is killed loses what it was at, and the same command goes on. All shards of one work merge to what one
-//! process would have written.
+//! A [`Shard`] determines its part of the work: every n-th item, or a run of [`files`]. A [`Manifest`] describes the work,
+//! including the shard, and is the first line of a [`journal`]. Finished pieces are appended to the journal with one checksum per
+//! line. A process that is killed loses only its current piece, and running the same command again continues the work. Merging all
+//! shards gives what a single process would have written.
 
 pub mod files;
 pub mod journal;

@@ -1,4 +1,4 @@
-//! Which part of the work a shard has.
+//! Which part of the work belongs to a shard.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The most shards that work is cut into.
+/// The largest number of shards.
 const MOST: u32 = 100_000;
 
 /// One of several shards.
@@ -18,10 +18,10 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// The `number`-th of so many, from 1 on.
+    /// Shard `number`, counted from 1, of `of` shards.
     ///
     /// # Errors
-    /// If there is none, in words.
+    /// If there is no such shard; the error says why.
     pub fn new(number: u32, of: u32) -> Result<Self, String> {
         match (number, of) {
             (_, 0) => Err("the number of shards must be at least 1".to_owned()),
@@ -32,10 +32,10 @@ impl Shard {
         }
     }
 
-    /// That of a task of a Slurm array, by its variables: `SLURM_ARRAY_TASK_ID`, `…_MIN`, `…_STEP` and `…_COUNT` (sbatch(1)).
+    /// The shard of a task in a Slurm array, from the variables `SLURM_ARRAY_TASK_ID`, `…_MIN`, `…_STEP` and `…_COUNT` (sbatch(1)).
     ///
     /// # Errors
-    /// If these do not say it, in words.
+    /// If the variables do not determine a shard; the error says why.
     pub fn of_slurm(variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         let number = |name: &str, default: Option<u32>| {
             let name = format!("SLURM_ARRAY_TASK_{name}");
@@ -52,26 +52,26 @@ impl Shard {
         Shard::new(place / step + 1, of)
     }
 
-    /// Which one it is, from 1 on.
+    /// The number of the shard, from 1.
     pub fn number(self) -> u32 {
         self.number
     }
 
-    /// How many there are.
+    /// The number of shards.
     pub fn of(self) -> u32 {
         self.of
     }
 
-    /// The run of items that it has, of such weights: all runs together are all items, in order, and weigh about the same. An item
-    /// is of the shard in whose part of the whole its middle lies.
+    /// The shard's run of items with the given weights. The runs of all shards cover all items in order, and weigh about the same.
+    /// An item belongs to the shard in whose share of the total weight its middle lies.
     pub fn run_of(self, weights: &[u64]) -> Range<usize> {
-        // What weighs nothing takes a little time too.
+        // Items of weight 0 also take a little time.
         let weight = |item: &u64| u128::from(*item) + 1;
         let whole: u128 = weights.iter().map(weight).sum();
         let begin = |shard: u32| {
             let mut before = 0;
             let is_behind = |item: &u64| {
-                // Twice, so that the middle is a whole number, and no rounding gives an item to two shards.
+                // Twice the middle, so that it is an integer and rounding cannot give an item to two shards.
                 let twice_middle = 2 * before + weight(item);
                 before += weight(item);
                 twice_middle * u128::from(self.of) >= 2 * whole * u128::from(shard)
@@ -81,7 +81,7 @@ impl Shard {
         begin(self.number - 1)..begin(self.number)
     }
 
-    /// Whether it has the item at this place among all, from 0 on: every `of`-th.
+    /// Whether the item at this index, from 0, belongs to the shard if items are dealt out in turn: every `of`-th.
     pub fn has(self, place: usize) -> bool {
         place % self.of as usize == self.number as usize - 1
     }
@@ -96,7 +96,7 @@ impl fmt::Display for Shard {
 impl FromStr for Shard {
     type Err = String;
 
-    /// `3/8`.
+    /// Parses a shard written as `3/8`.
     fn from_str(text: &str) -> Result<Self, String> {
         let numbers = text.split_once('/').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
         let (number, of) = numbers.ok_or("give a shard and how many there are, such as 3/8")?;

@@ -1,4 +1,4 @@
-//! How far shards are, by their own files: nobody has to keep a list.
+//! The progress of shards, read from their own files, so that no separate list is needed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,70 +10,70 @@ use super::journal::is_being_written;
 use super::{FILE, Manifest, ShardSet};
 use drift_core::error::{Error, Result};
 
-/// Something finished, in the journal of a shard.
+/// A finished piece of work in the journal of a shard.
 pub trait FinishedPiece: DeserializeOwned {
-    /// What is counted, in the plural.
+    /// What is counted, as a plural noun.
     const UNIT: &'static str;
 
-    /// How many of these it holds.
+    /// The number of units in this piece.
     fn finished(&self) -> u64;
 
-    /// How long it took, in seconds.
+    /// The time that it took, in seconds.
     fn seconds(&self) -> f64;
 
-    /// Whether it says that nothing is left to do.
+    /// Whether this piece marks the shard as finished.
     fn is_done(&self) -> bool;
 }
 
-/// How far shards are.
+/// The progress of a set of shards.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ShardsProgress {
-    /// Each shard, by number.
+    /// The progress of each shard, by number.
     pub shards: Vec<ShardProgress>,
-    /// What is counted: `texts`, `conformers`.
+    /// What is counted, such as `texts` or `conformers`.
     pub unit: &'static str,
-    /// How many of these are finished.
+    /// The number of finished units.
     pub finished: u64,
-    /// How many a second in a running shard, a mean over what is finished.
+    /// The number of units per second in a running shard: the mean over all finished work.
     pub per_second: Option<f64>,
-    /// Seconds that are left if as many shards run on: by what is in shards that are done; none before the first one is, or
-    /// where none runs.
+    /// The estimated number of seconds left if as many shards keep running, with the mean size of the finished shards. `None`
+    /// before the first shard is finished, or if no shard is running.
     pub seconds_left: Option<f64>,
 }
 
-/// How far a shard is.
+/// The progress of a shard.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ShardProgress {
-    /// Its number.
+    /// The shard's number, from 1.
     pub number: u32,
-    /// What it does.
+    /// The state of the shard.
     pub state: ShardState,
-    /// How much is finished.
+    /// The number of finished units.
     pub finished: u64,
-    /// How long that took, in seconds.
+    /// The time that the finished units took, in seconds.
     pub seconds: f64,
 }
 
-/// What a shard does.
+/// The state of a shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ShardState {
-    /// It has kept nothing yet.
+    /// Nothing of it is stored yet.
     Missing,
-    /// A process writes its file.
+    /// A process is writing its journal.
     Running,
-    /// It is not finished, and nobody goes on.
+    /// It is not finished, and no process is working on it.
     Stopped,
-    /// Nothing is left to do.
+    /// It is finished.
     Done,
 }
 
 impl ShardState {
-    /// All of them.
+    /// All states.
     pub const ALL: [ShardState; 4] =
         [ShardState::Done, ShardState::Running, ShardState::Stopped, ShardState::Missing];
 
-    /// Its name.
+    /// The name of the state.
     pub fn name(self) -> &'static str {
         match self {
             ShardState::Missing => "missing",
@@ -85,10 +85,10 @@ impl ShardState {
 }
 
 impl ShardsProgress {
-    /// Of the shards in these folders.
+    /// Reads the progress of the shards in these folders.
     ///
     /// # Errors
-    /// If they are not of one work, or a file is damaged.
+    /// If a file cannot be read or is damaged.
     pub fn read<P: FinishedPiece>(set: &ShardSet) -> Result<Self> {
         let begun: BTreeMap<u32, ShardProgress> = set
             .folders
@@ -109,7 +109,7 @@ impl ShardsProgress {
         let per_second = (finished > 0 && seconds > 0.0).then(|| finished as f64 / seconds);
         let (done, running) = (of_state(ShardState::Done).count(), of_state(ShardState::Running).count());
         let in_done: u64 = of_state(ShardState::Done).map(|shard| shard.finished).sum();
-        // Shards are cut alike, so those that are done stand for all.
+        // Shards are split evenly, so the finished ones are representative.
         let whole = (done > 0).then(|| in_done as f64 / done as f64 * shards.len() as f64);
         let is_over = done == shards.len();
         let left = whole.filter(|_| running > 0 && !is_over).zip(per_second);
@@ -119,10 +119,10 @@ impl ShardsProgress {
     }
 }
 
-/// The folders in one that hold shards.
+/// The subfolders that contain shards.
 ///
 /// # Errors
-/// If none has kept anything yet.
+/// If the folder cannot be read, or no shard has stored anything yet.
 pub fn shard_folders(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder).map_err(|e| Error::io(folder, e))?;
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();

@@ -1,4 +1,4 @@
-//! Shards that are to be merged: all of one work, each once.
+//! Shards to be merged: all shards of one work, each once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,19 +9,19 @@ use drift_core::error::{Error, Result};
 /// The shards of one work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShardSet {
-    /// What the work is, as the first shard has it.
+    /// The description of the work, from the first shard.
     pub manifest: Manifest,
-    /// How many shards it is cut into.
+    /// The number of shards that the work is split into.
     pub of: u32,
-    /// Their folders.
+    /// The folder of each shard.
     pub folders: BTreeMap<Shard, PathBuf>,
 }
 
 impl ShardSet {
-    /// The shards in these folders.
+    /// Opens the shards in these folders.
     ///
     /// # Errors
-    /// If one is none, of other work than the first, or there twice.
+    /// If a folder contains no shard, or a shard of other work than the first folder, or if a shard occurs twice.
     pub fn open(folders: &[PathBuf]) -> Result<Self> {
         let mut set: Option<ShardSet> = None;
         for folder in folders {
@@ -43,7 +43,7 @@ impl ShardSet {
 
     fn add(&mut self, folder: &Path, manifest: &Manifest, shard: Shard) -> Result<()> {
         let first = self.folders.values().next().map_or_else(String::new, |path| path.display().to_string());
-        // Told first: shards of another number of parts hold other items altogether.
+        // Reported first: with another number of shards, a shard contains entirely different items.
         let difference = match shard.of() == self.of {
             true => self.manifest.difference(manifest),
             false => Some(format!("it is shard {shard}, not one of {}", self.of)),
@@ -60,7 +60,7 @@ impl ShardSet {
         Ok(())
     }
 
-    /// The numbers of the shards that are not there.
+    /// The numbers of the missing shards.
     pub fn missing(&self) -> Vec<u32> {
         let there: BTreeSet<u32> = self.folders.keys().map(|shard| shard.number()).collect();
         (1..=self.of).filter(|number| !there.contains(number)).collect()

@@ -1,41 +1,41 @@
-//! Shards as a job array of Slurm, and a job behind it that merges them: two files that a person can read and change.
+//! Shards as a Slurm job array with a dependent job that merges them: two script files that a person can read and change.
 //!
-//! The array asks for a signal before its time is over (sbatch(1), `--signal`), stops drift as Ctrl-C does, and puts the task
-//! back into the queue; the task goes on where it was.
+//! The array requests a signal before its time limit (sbatch(1), `--signal`). The script then stops drift like Ctrl-C does and
+//! requeues the task, which continues where it stopped.
 
 use std::fmt::Write as _;
 
-/// What Slurm is asked for.
+/// The options for Slurm.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// Options of sbatch for each shard, without the two dashes: `partition=gpu`.
+    /// The sbatch options for each shard, without the leading dashes: `partition=gpu`.
     pub options: Vec<String>,
-    /// Options of sbatch for the job that merges.
+    /// The sbatch options for the merge job.
     pub merge_options: Vec<String>,
-    /// Seconds before the end of its time at which a shard is stopped.
+    /// How many seconds before its time limit a shard is stopped.
     pub grace_seconds: u32,
 }
 
-/// A job array and the job behind it.
+/// A job array and its merge job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Jobs<'j> {
-    /// The program, as the shell finds it.
+    /// The program's name, as the shell finds it.
     pub program: &'j str,
-    /// The verb and its options, without shard and output.
+    /// The verb and its options, without the shard and the output.
     pub command: &'j [String],
-    /// What is given to the merge beside the shards and the output.
+    /// Options of the merge besides the shards and the output.
     pub merge: &'j [String],
-    /// How many shards.
+    /// The number of shards.
     pub shards: u32,
-    /// Where all of it lies, an absolute name.
+    /// The absolute path of the folder for all files.
     pub folder: &'j str,
-    /// Where relative names in the command start, an absolute name.
+    /// The absolute path of the folder to which relative names in the command refer.
     pub start: &'j str,
-    /// What Slurm is asked for.
+    /// The options for Slurm.
     pub asked: &'j Asked,
 }
 
-/// A word as the shell reads it back.
+/// Quotes a word for the shell.
 pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:=,@%+-".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
@@ -44,21 +44,21 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-/// Words as the shell reads them back.
+/// Joins words into a shell command, each quoted.
 fn line(words: &[String]) -> String {
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 impl Jobs<'_> {
-    /// The array, for sbatch.
+    /// The script of the array, for sbatch.
     pub fn array(&self) -> String {
         let Jobs { program, command, shards, folder, start, asked, .. } = *self;
         let mut out = self.head(&format!("drift-{}", command.first().map_or("", String::as_str)));
         let _ = writeln!(out, "#SBATCH --array=1-{shards}");
         let _ = writeln!(out, "#SBATCH --output=\"{folder}/logs/%a.log\"");
-        // A task that is put back writes on in the log of its first run.
+        // A requeued task appends to the log of its first run.
         out.push_str("#SBATCH --open-mode=append\n#SBATCH --requeue\n");
-        // To the shell alone (`B:`), whose trap then stops drift itself.
+        // The signal goes only to the shell (`B:`), whose trap then stops drift itself.
         let _ = writeln!(out, "#SBATCH --signal=B:USR1@{}", asked.grace_seconds);
         asked.options.iter().for_each(|option| {
             let _ = writeln!(out, "#SBATCH --{option}");
@@ -87,7 +87,7 @@ impl Jobs<'_> {
         out
     }
 
-    /// The job that merges, for sbatch; it is to depend on the array.
+    /// The script of the merge job, for sbatch. It must depend on the array.
     pub fn merging(&self) -> String {
         let Jobs { program, merge, shards, folder, asked, .. } = *self;
         let mut out = self.head("drift-merge");

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use super::interval::{Interval, LEVEL};
 
-/// Resamples that reports use.
+/// The number of resamples that reports use.
 pub const RESAMPLES: u32 = 2_000;
 
-/// The percentile interval of the mean of `values`, one per item, over `resamples` draws with replacement: B. Efron and
-/// R. J. Tibshirani, An Introduction to the Bootstrap (1993), chapter 13. For paired differences give the differences.
+/// The percentile interval of the mean of `values`, one value per item, from `resamples` draws with replacement: B. Efron and R. J.
+/// Tibshirani, An Introduction to the Bootstrap (1993), chapter 13. For paired differences, pass the differences.
 ///
-/// Each resample has its own stream of random numbers, so the result depends on the seed alone. `None` with fewer than two
-/// values, no resamples, or a value that is not finite.
+/// Each resample has its own random stream, so the result depends only on the values, the parameters and the seed. `None` with
+/// fewer than two values, no resamples, or a value that is not finite.
 pub fn bootstrap_mean(values: &[f64], resamples: u32, level: f64, seed: u64) -> Option<Interval> {
     let n = values.len();
     if n < 2 || resamples == 0 || values.iter().any(|value| !value.is_finite()) {
@@ -25,7 +25,7 @@ pub fn bootstrap_mean(values: &[f64], resamples: u32, level: f64, seed: u64) -> 
         .into_par_iter()
         .map(|resample| {
             let mut random = ChaCha8Rng::seed_from_u64(seed);
-            // One stream a resample: threads may take them in any order.
+            // One stream per resample, so that threads may process them in any order.
             random.set_stream(u64::from(resample));
             (0..n).map(|_| values[random.random_range(0..n)]).sum::<f64>() / n as f64
         })
@@ -38,16 +38,16 @@ pub fn bootstrap_mean(values: &[f64], resamples: u32, level: f64, seed: u64) -> 
 /// A mean over independent items, such as molecules.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Mean {
-    /// How many items.
+    /// The number of items.
     pub items: usize,
     /// Their mean.
     pub mean: f64,
-    /// Its interval, by [`bootstrap_mean`] at [`LEVEL`].
+    /// The interval of the mean, by [`bootstrap_mean`] at [`LEVEL`].
     pub interval: Option<Interval>,
 }
 
 impl Mean {
-    /// The mean of `values`, one per item; none without values.
+    /// The mean of `values`, one per item; `None` without values.
     pub fn from_values(values: &[f64], seed: u64) -> Option<Mean> {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let interval = bootstrap_mean(values, RESAMPLES, LEVEL, seed);

@@ -12,14 +12,14 @@ use drift_core::text::size::{SIZE_CLASSES, size_class};
 
 /// Exact statistics of the coordinates of conformers.
 ///
-/// Count on each thread with [`add`](Self::add), then [`merge`](Self::merge) in any order: only integers are kept, so the
-/// result is the same. Memory grows with the number of distinct molecules (about 120 bytes each), not of conformers.
+/// Count on each thread with [`add`](Self::add), then [`merge`](Self::merge) in any order. Only integers are stored, so the result
+/// is the same. Memory grows with the number of distinct molecules (about 120 bytes each), not with the number of conformers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoordinateStats {
     encoding: Encoding,
-    /// The decimals that are counted: the encoding's own, or four of what its values stand for.
+    /// The decimals that are counted: the encoding's own or, for encodings without decimals, four decimals of the decoded values.
     precision: Precision,
-    /// Coordinates in a tail.
+    /// The number of coordinates in a tail.
     out_of_range: u64,
     pub(super) classes: [Group; SIZE_CLASSES.len()],
 }
@@ -31,14 +31,14 @@ impl Default for CoordinateStats {
 }
 
 impl CoordinateStats {
-    /// Counts coordinates of an encoding.
+    /// Statistics for coordinates of an encoding.
     pub fn new(encoding: Encoding) -> Self {
         let precision = if encoding.decimals() > 0 { encoding.precision() } else { Precision::FOUR };
         let classes = std::array::from_fn(|_| Group::new(precision));
         CoordinateStats { encoding, precision, out_of_range: 0, classes }
     }
 
-    /// Coordinates in a tail, of which the text tells only that they are beyond the encoding's range.
+    /// The number of coordinates in a tail, whose text only says that they are outside the encoding's range.
     pub fn out_of_range(&self) -> u64 {
         self.out_of_range
     }
@@ -64,7 +64,7 @@ impl CoordinateStats {
         self.classes[class].add(molecule, &coordinates);
     }
 
-    /// Counts all that `other` counted.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &CoordinateStats) {
         self.out_of_range += other.out_of_range;
         self.classes.iter_mut().zip(&other.classes).for_each(|(mine, theirs)| mine.merge(theirs));
@@ -78,27 +78,27 @@ impl CoordinateStats {
     }
 }
 
-/// What values stand for, cut to four decimals. Edges of bins and large integers may lie beyond what these can say: then it is
-/// the largest that they can.
+/// The coordinates that values represent, truncated to four decimals. Bin edges and large integers may be beyond the range of
+/// [`Fixed`]; they become the largest representable coordinate.
 fn in_four_decimals(values: &[Fixed; 3], encoding: Encoding) -> [Fixed; 3] {
     let most = Precision::FOUR.angstrom(Precision::FOUR.max_fixed());
     let cut = |x: f64| Encoding::FIXED.number().quantize(x.clamp(-most, most), 0).unwrap_or_default();
     match Encoding::FIXED.convert(values, encoding) {
         Ok(values) => values,
-        // Codes alone stand for nothing, and are not counted here.
+        // Codes on their own represent no coordinates, and are not counted here.
         Err(_) => encoding.angstrom(values).unwrap_or_default().map(cut),
     }
 }
 
-/// A 64-bit hash of a molecule's key. Reports show how many distinct hashes there are, never the hashes themselves, so
-/// the algorithm may change; the chance that any two of a million molecules collide is 3 in 10⁸.
+/// A 64-bit hash of a molecule's key. Reports show only the number of distinct hashes, so the algorithm may change. The probability
+/// that any two of a million molecules collide is 3 in 10⁸.
 fn molecule_hash(key: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(key.as_bytes());
     hasher.finish()
 }
 
-/// What is true or not of one coordinate, and counted per molecule so that its share gets an interval.
+/// A property that a single coordinate has or lacks, counted per molecule so that its share gets an interval.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Feature {
     Negative,
@@ -109,38 +109,38 @@ pub(super) enum Feature {
 
 const FEATURES: usize = 4;
 
-/// Counts of one molecule, the cluster of [`ClusterSums`].
+/// The counts of one molecule, which is a cluster of [`ClusterSums`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Molecule {
     blocks: u64,
     features: [[u64; FEATURES]; 3],
 }
 
-/// Counts of a group of conformers.
+/// The counts of a group of conformers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Group {
     pub conformers: u64,
     pub blocks: u64,
-    /// Heavy atoms per conformer.
+    /// The number of heavy atoms per conformer.
     pub sizes: Tally,
     pub size_moments: Moments,
     pub axes: [Axis; 3],
     molecules: HashMap<u64, Molecule>,
 }
 
-/// Counts of one axis.
+/// The counts of one axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Axis {
     pub precision: Precision,
     pub zero: u64,
     pub positive: u64,
-    /// One, two, three or more digits before the point.
+    /// The number of coordinates with one, two, and three or more digits before the point.
     pub integer_digits: [u64; 3],
-    /// The first digit written; 0 below 1 Å.
+    /// The number of coordinates by the first digit written; the digit is 0 below 1 Å.
     pub first_digit: [u64; 10],
-    /// By how many of the decimals are trailing zeros, from none to all.
+    /// The number of coordinates by number of trailing zeros, from none to all decimals.
     pub trailing_zeros: Vec<u64>,
-    /// In units of [`Fixed`].
+    /// Moments of the coordinates in units of [`Fixed`].
     pub moments: Moments,
     pub histogram: CoordinateHistogram,
 }
@@ -157,7 +157,7 @@ impl Group {
         }
     }
 
-    /// Counts a conformer without its coordinates.
+    /// Counts a conformer without its coordinates; returns the counts of its molecule.
     fn add_size(&mut self, molecule: u64, blocks: usize) -> &mut Molecule {
         self.conformers += 1;
         self.blocks += blocks as u64;
@@ -175,13 +175,13 @@ impl Group {
                 self.axes[axis].add(value);
                 let features = &mut features[axis];
                 features[Feature::Negative as usize] += u64::from(value < 0);
-                // A trailing zero is what the stripped dialect leaves out.
+                // The stripped dialect removes trailing zeros.
                 features[Feature::Shortened as usize] += u64::from(value % 10 == 0);
                 features[Feature::TenOrMore as usize] += u64::from(self.axes[axis].reaches(value, 10));
                 features[Feature::FifteenOrMore as usize] += u64::from(self.axes[axis].reaches(value, 15));
             }
         }
-        // The molecule was entered above.
+        // The entry exists since `add_size` above.
         self.molecules.entry(molecule).or_default().features = features;
     }
 
@@ -200,12 +200,12 @@ impl Group {
         }
     }
 
-    /// How many distinct molecules there are.
+    /// The number of distinct molecules.
     pub(super) fn molecules(&self) -> u64 {
         self.molecules.len() as u64
     }
 
-    /// Sums over molecules of the coordinates with `feature`, over one axis or all three.
+    /// For each molecule as a cluster, sums the coordinates with `feature` over one axis or all three.
     pub(super) fn clusters(&self, feature: Feature, axes: std::ops::Range<usize>) -> ClusterSums {
         let mut sums = ClusterSums::default();
         for molecule in self.molecules.values() {
@@ -264,7 +264,7 @@ impl Axis {
         self.histogram.merge(&other.histogram);
     }
 
-    /// How many characters the stripped dialect saves: one per trailing zero, and the point if nothing is left after it.
+    /// The number of characters that the stripped dialect saves: one per trailing zero, and the point if no decimal remains.
     pub(super) fn stripped_characters(&self) -> u64 {
         let all = self.precision.decimals();
         let saved = |zeros: usize| (zeros + usize::from(zeros == all)) as u64;

@@ -1,4 +1,4 @@
-//! Counts by value, and quantiles from them.
+//! Counts by value, and quantiles computed from them.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use super::bootstrap::quantile;
 use super::share;
 use drift_core::encoding::{Fixed, Precision};
 
-/// Coordinates from minus to plus this have bins of their own, in Å.
+/// Coordinates between minus and plus this value, in Å, have bins.
 const RANGE_ANGSTROM: Fixed = 30;
 
-/// Bins of an Å.
+/// The number of bins per Å.
 const BINS_PER_ANGSTROM: Fixed = 10;
 
 const BINS: usize = (2 * RANGE_ANGSTROM * BINS_PER_ANGSTROM) as usize;
@@ -32,23 +32,23 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// The quantiles of values, interpolated between neighbours (R's type 7); none without values.
+    /// The quantiles of values, interpolated between neighbours (R's type 7); `None` without values.
     pub fn from_values(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         Quantiles::by(|per_mille| (!sorted.is_empty()).then(|| quantile(&sorted, per_mille as f64 / 1000.0)))
     }
 
-    /// The quantiles by `at`, a function of per mille.
+    /// Builds the quantiles from `at`, which returns the quantile for a per mille value.
     fn by(at: impl Fn(u64) -> Option<f64>) -> Option<Self> {
         Some(Quantiles { p05: at(50)?, p25: at(250)?, p50: at(500)?, p75: at(750)?, p95: at(950)? })
     }
 }
 
-/// Coordinates in bins of 0.1 Å over ±30 Å; what lies outside is counted at either end.
+/// Counts of coordinates in bins of 0.1 Å over ±30 Å. Coordinates outside are counted as below or above.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoordinateHistogram {
-    /// The decimals of what is counted.
+    /// The decimals of the counted values.
     precision: Precision,
     /// Bin `i` counts `-range + i·width <= x < -range + (i + 1)·width`.
     bins: Vec<u64>,
@@ -58,17 +58,17 @@ pub struct CoordinateHistogram {
 }
 
 impl CoordinateHistogram {
-    /// Counts coordinates of so many decimals.
+    /// An empty histogram for coordinates with these decimals.
     pub fn new(precision: Precision) -> Self {
         CoordinateHistogram { precision, bins: vec![0; BINS], below: 0, above: 0, extremes: None }
     }
 
-    /// The width of a bin, in units of the last decimal: 0.1 Å.
+    /// The width of a bin, 0.1 Å in units of the last decimal.
     fn width(&self) -> Fixed {
         self.precision.units_per_angstrom() / BINS_PER_ANGSTROM
     }
 
-    /// Where the bins end, in the same units: 30 Å.
+    /// The end of the bins, 30 Å in units of the last decimal.
     fn range(&self) -> Fixed {
         RANGE_ANGSTROM * self.precision.units_per_angstrom()
     }
@@ -79,7 +79,7 @@ impl CoordinateHistogram {
 
     /// Counts `value` once.
     pub fn add(&mut self, value: Fixed) {
-        // Rounded down, so that negative values get bins of one width too.
+        // Rounds toward minus infinity, so that bins of negative values have the same width.
         let bin = (value + self.range()).div_euclid(self.width());
         match usize::try_from(bin) {
             Err(_) => self.below += 1,
@@ -89,7 +89,7 @@ impl CoordinateHistogram {
         self.widen((value, value));
     }
 
-    /// Counts all that `other` counted.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.bins.iter_mut().zip(&other.bins).for_each(|(mine, theirs)| *mine += theirs);
         self.below += other.below;
@@ -104,12 +104,12 @@ impl CoordinateHistogram {
         self.extremes = Some((min.min(low), max.max(high)));
     }
 
-    /// The least and the greatest value, exact.
+    /// The smallest and the largest value, exact; `None` without values.
     pub fn extremes(&self) -> Option<(Fixed, Fixed)> {
         self.extremes
     }
 
-    /// The quantiles in Å, linear inside a bin, so right to within 0.1 Å (coarser beyond ±30 Å); none without values.
+    /// The quantiles in Å, interpolated linearly within a bin, so accurate to 0.1 Å (less beyond ±30 Å). `None` without values.
     pub fn quantiles(&self) -> Option<Quantiles> {
         Quantiles::by(|per_mille| self.quantile(per_mille))
     }
@@ -119,7 +119,7 @@ impl CoordinateHistogram {
         let (range, width) = (self.range(), self.width());
         let edge = |bin: usize| -range + bin as Fixed * width;
         let inner = self.bins.iter().enumerate().map(|(i, &count)| (edge(i), edge(i + 1), count));
-        // What lies outside is taken to lie evenly between the outermost edge and the extreme.
+        // Values outside the bins are assumed to be spread evenly between the outermost edge and the extreme.
         let bins = std::iter::once((min.min(-range), -range, self.below))
             .chain(inner)
             .chain(std::iter::once((range, max.max(range), self.above)));
@@ -130,7 +130,7 @@ impl CoordinateHistogram {
             if count > 0 && (before + count) as f64 >= wanted {
                 let inside = (wanted - before as f64) / count as f64;
                 let value = f64::from(from) + inside * f64::from(to - from);
-                // Inside a bin values are taken to lie evenly, which can lead beyond the extremes; these are known exactly.
+                // Values within a bin are assumed to be spread evenly, which can exceed the extremes. These are known exactly.
                 let clipped = value.clamp(f64::from(min), f64::from(max));
                 return Some(self.in_angstrom(clipped));
             }
@@ -139,7 +139,7 @@ impl CoordinateHistogram {
         None
     }
 
-    /// The bins from the first to the last that holds anything.
+    /// The bins from the first to the last non-empty one.
     pub fn view(&self) -> HistogramView {
         let first = self.bins.iter().position(|&n| n > 0).unwrap_or(0);
         let end = self.bins.iter().rposition(|&n| n > 0).map_or(first, |last| last + 1);
@@ -162,26 +162,26 @@ pub struct HistogramView {
     pub width_angstrom: f64,
     /// One count per bin.
     pub counts: Vec<u64>,
-    /// Values below -30 Å, in no bin.
+    /// The number of values below -30 Å, outside the bins.
     pub below: u64,
-    /// Values of 30 Å or more, in no bin.
+    /// The number of values of 30 Å or more, outside the bins.
     pub above: u64,
 }
 
 impl HistogramView {
-    /// Values, those in no bin included.
+    /// The number of values, including those outside the bins.
     pub fn total(&self) -> u64 {
         self.counts.iter().sum::<u64>() + self.below + self.above
     }
 
-    /// Of each bin, the share of all values.
+    /// The share of each bin among all values.
     pub fn shares(&self) -> impl Iterator<Item = f64> + '_ {
         let all = self.total();
         self.counts.iter().map(move |&count| share(count, all))
     }
 }
 
-/// Counts of small whole numbers, exact.
+/// Exact counts of small non-negative integers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tally(BTreeMap<u32, u64>);
 
@@ -191,32 +191,33 @@ impl Tally {
         *self.0.entry(value).or_default() += 1;
     }
 
-    /// Counts all that `other` counted.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         for (&value, &count) in &other.0 {
             *self.0.entry(value).or_default() += count;
         }
     }
 
-    /// Values and counts, in ascending order.
+    /// The values and their counts, in ascending order of values.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.0.iter().map(|(&value, &count)| (value, count))
     }
 
-    /// The least and the greatest value.
+    /// The smallest and the largest value; `None` without values.
     pub fn extremes(&self) -> Option<(u32, u32)> {
         Some((*self.0.first_key_value()?.0, *self.0.last_key_value()?.0))
     }
 
-    /// Exact quantiles: the least value that at least that share does not exceed (the inverse of the empirical
-    /// distribution; type 1 of Hyndman and Fan, The American Statistician 50 (1996) 361).
+    /// Exact quantiles: the smallest value such that at least the given share of values does not exceed it (the inverse of the
+    /// empirical distribution; type 1 of Hyndman and Fan, The American Statistician 50 (1996) 361). `None` without values.
     pub fn quantiles(&self) -> Option<Quantiles> {
         let total: u128 = self.0.values().map(|&count| u128::from(count)).sum();
         Quantiles::by(|per_mille| {
             let mut seen = 0u128;
             let reached = self.iter().find(|&(_, count)| {
                 seen += u128::from(count);
-                // In whole numbers: a share in floating point may fall short of 0.95 by rounding, and the quantile be one too high.
+                // Compared in integers: a floating-point share may fall short of 0.95 by rounding, and the quantile would be one
+                // too high.
                 seen * 1000 >= u128::from(per_mille) * total
             });
             reached.map(|(value, _)| f64::from(value))

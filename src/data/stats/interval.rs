@@ -1,8 +1,8 @@
 //! Confidence intervals, and the test of a paired difference.
 //!
-//! Blocks of one conformer are not independent of each other, nor are conformers of one molecule. A share of blocks is
-//! therefore a ratio of two sums over *clusters* (molecules), and its interval comes from the spread between clusters:
-//! [`ClusterSums`]. [`wilson`] is for independent trials, [`paired`] for differences on the same items.
+//! Blocks of one conformer are not independent of each other, and neither are conformers of one molecule. Therefore a share of
+//! blocks is treated as a ratio of two sums over *clusters* (molecules), and its interval is computed from the spread between
+//! clusters ([`ClusterSums`]). [`wilson`] is for independent trials, and [`paired`] is for differences on the same items.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
@@ -10,7 +10,7 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 /// The confidence level of reports.
 pub const LEVEL: f64 = 0.95;
 
-/// A confidence interval, both ends included.
+/// A confidence interval, including both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The lower end.
@@ -25,12 +25,12 @@ impl Interval {
         Interval { low: centre - half_width, high: centre + half_width }
     }
 
-    /// The part of it between `low` and `high`.
+    /// This interval with its ends clamped to the range from `low` to `high`.
     pub fn clamp(self, low: f64, high: f64) -> Self {
         Interval { low: self.low.clamp(low, high), high: self.high.clamp(low, high) }
     }
 
-    /// Whether `value` lies in it.
+    /// Whether the interval contains `value`.
     pub fn contains(self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
@@ -41,10 +41,10 @@ pub fn normal_quantile(level: f64) -> f64 {
     Normal::standard().inverse_cdf(f64::midpoint(1.0, level))
 }
 
-/// The two-sided Student quantile with `freedom` degrees of freedom; none if `freedom` is 0.
+/// The two-sided quantile of Student's t distribution with `freedom` degrees of freedom; `None` if `freedom` is 0.
 ///
-/// Beyond 1,000 degrees, where the inverse of the incomplete beta function loses digits, the expansion
-/// `z + (z³ + z)/4ν + (5z⁵ + 16z³ + 3z)/96ν²` of Abramowitz and Stegun, 26.7.5, right to within 10⁻⁸.
+/// Above 1,000 degrees of freedom, the inverse of the incomplete beta function loses digits. There the result is the expansion `z +
+/// (z³ + z)/4ν + (5z⁵ + 16z³ + 3z)/96ν²` of Abramowitz and Stegun, 26.7.5, which is accurate to 10⁻⁸.
 pub fn student_quantile(level: f64, freedom: u64) -> Option<f64> {
     if freedom > 1000 {
         let (z, v) = (normal_quantile(level), freedom as f64);
@@ -59,7 +59,7 @@ fn student(freedom: u64) -> Option<StudentsT> {
     StudentsT::new(0.0, 1.0, freedom as f64).ok()
 }
 
-/// Wilson's score interval for `successes` of `trials` independent trials; none without trials.
+/// Wilson's score interval for `successes` of `trials` independent trials; `None` without trials.
 ///
 /// `(p + z²/2n ± z sqrt(p(1 - p)/n + z²/4n²)) / (1 + z²/n)`: E. B. Wilson, J. Am. Stat. Assoc. 22 (1927) 209. Unlike
 /// `p ± z sqrt(p(1 - p)/n)` it stays sensible at 0 and 1.
@@ -73,7 +73,7 @@ pub fn wilson(successes: u64, trials: u64, level: f64) -> Option<Interval> {
     let centre = (p + z * z / (2.0 * n)) / scale;
     let half_width = z * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt() / scale;
     let mut interval = Interval::around(centre, half_width).clamp(0.0, 1.0);
-    // Exact by algebra; rounding must not say otherwise.
+    // These ends are exact in theory; this removes rounding errors.
     if successes == 0 {
         interval.low = 0.0;
     }
@@ -83,9 +83,9 @@ pub fn wilson(successes: u64, trials: u64, level: f64) -> Option<Interval> {
     Some(interval)
 }
 
-/// Exact sums over clusters for a ratio `Σy / Σn`, such as a share of blocks with molecules as clusters.
+/// Exact sums over clusters for a ratio `Σy / Σn`, such as a share of blocks where molecules are the clusters.
 ///
-/// `y` may be negative: with `y = a - b` the ratio is the difference of two shares on the same clusters, paired.
+/// `y` may be negative: with `y = a - b`, the ratio is the paired difference of two shares on the same clusters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ClusterSums {
     clusters: u64,
@@ -97,7 +97,7 @@ pub struct ClusterSums {
 }
 
 impl ClusterSums {
-    /// Adds one cluster with `y` of `n` units; a cluster without units says nothing and is not counted.
+    /// Adds one cluster with `y` of `n` units. A cluster without units carries no information and is not counted.
     pub fn add(&mut self, y: i64, n: u64) {
         if n == 0 {
             return;
@@ -106,13 +106,13 @@ impl ClusterSums {
         self.clusters += 1;
         self.y += wide_y;
         self.n += wide_n;
-        // Whole numbers, so that merged parts come to the same bits in whichever order threads end.
+        // Integers, so that merged parts give identical bits in whatever order threads finish.
         self.yy += wide_y.unsigned_abs() * wide_y.unsigned_abs();
         self.yn += wide_y * i128::from(n);
         self.nn += wide_n * wide_n;
     }
 
-    /// Adds all clusters of `other`, which must be others than these.
+    /// Adds all clusters of `other`, which must be distinct from those already added.
     pub fn merge(&mut self, other: &ClusterSums) {
         self.clusters += other.clusters;
         self.y += other.y;
@@ -122,22 +122,22 @@ impl ClusterSums {
         self.nn += other.nn;
     }
 
-    /// How many clusters were added.
+    /// The number of clusters.
     pub fn clusters(&self) -> u64 {
         self.clusters
     }
 
-    /// `Σy` and `Σn`.
+    /// The totals `Σy` and `Σn`.
     pub fn totals(&self) -> (i128, u128) {
         (self.y, self.n)
     }
 
-    /// `Σy / Σn`; none without clusters.
+    /// `Σy / Σn`; `None` without clusters.
     pub fn ratio(&self) -> Option<f64> {
         (self.n > 0).then(|| self.y as f64 / self.n as f64)
     }
 
-    /// The standard error of the ratio `p`, robust against correlation inside clusters; none with fewer than two.
+    /// The standard error of the ratio `p`, robust against correlation within clusters; `None` with fewer than two clusters.
     ///
     /// `sqrt(m/(m - 1) Σ(yᵢ - p nᵢ)²) / Σnᵢ` over `m` clusters: W. G. Cochran, Sampling Techniques, 3rd ed. (1977),
     /// section 3.12, without the finite population correction. The sum of squares is
@@ -148,22 +148,22 @@ impl ClusterSums {
         }
         let p = self.ratio()?;
         let m = self.clusters as f64;
-        // Rounding may leave a little less than nothing where all clusters have one ratio.
+        // Rounding may give a slightly negative value if all clusters have the same ratio.
         let squares = self.yy as f64 - 2.0 * p * self.yn as f64 + p * p * self.nn as f64;
         Some((squares.max(0.0) * m / (m - 1.0)).sqrt() / self.n as f64)
     }
 
-    /// `ratio ± t · standard error`, Student's t with `clusters - 1` degrees of freedom; none with fewer than two
-    /// clusters.
+    /// `ratio ± t · standard error` with the quantile `t` of Student's distribution for `clusters - 1` degrees of freedom; `None`
+    /// with fewer than two clusters.
     pub fn interval(&self, level: f64) -> Option<Interval> {
         let quantile = student_quantile(level, self.clusters.checked_sub(1)?)?;
         Some(Interval::around(self.ratio()?, quantile * self.standard_error()?))
     }
 
-    /// The interval of a share (`0 <= y <= n` in each cluster), inside 0 to 1.
+    /// The interval of a share (`0 <= y <= n` in each cluster), within 0 to 1.
     ///
-    /// A share of exactly 0 or 1 has no spread between clusters to learn from; then each cluster counts as one trial of
-    /// [`wilson`], as if the units of a cluster always agreed, which errs on the wide side.
+    /// A share of exactly 0 or 1 has no spread between clusters. Then each cluster counts as one trial of [`wilson`], as if the
+    /// units of a cluster always agreed. This gives an interval that is rather too wide than too narrow.
     pub fn share_interval(&self, level: f64) -> Option<Interval> {
         if self.y == 0 {
             return wilson(0, self.clusters, level);
@@ -175,10 +175,10 @@ impl ClusterSums {
     }
 }
 
-/// A mean difference on paired items.
+/// A mean difference of paired items.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Paired {
-    /// How many pairs.
+    /// The number of pairs.
     pub pairs: u64,
     /// The mean difference.
     pub mean: f64,
@@ -188,10 +188,10 @@ pub struct Paired {
     pub p_value: f64,
 }
 
-/// Student's paired t test and interval of `differences`, one per independent item (a molecule, not a block).
+/// Student's paired t test and confidence interval for `differences`, one per independent item (a molecule, not a block).
 ///
-/// `mean ± t s/sqrt(m)` with `m - 1` degrees of freedom, `s` the sample standard deviation. None with fewer than two
-/// pairs or a difference that is not finite. Differences that are all equal have p value 0, or 1 if they are zero.
+/// `mean ± t s/sqrt(m)` with `m - 1` degrees of freedom, where `s` is the sample standard deviation. `None` with fewer than two
+/// pairs or a difference that is not finite. If all differences are equal, the p value is 0, or 1 if they are all zero.
 pub fn paired(differences: &[f64], level: f64) -> Option<Paired> {
     let pairs = differences.len() as u64;
     let m = pairs as f64;
@@ -205,7 +205,8 @@ pub fn paired(differences: &[f64], level: f64) -> Option<Paired> {
     Some(Paired { pairs, mean, interval, p_value: p_value(mean, error, pairs - 1)? })
 }
 
-/// The two-sided p value of `estimate / error` under Student's t; none if `freedom` is 0.
+/// The two-sided p value of `estimate / error` under Student's t distribution. Without an error, it is 1 for an estimate of 0 and 0
+/// otherwise. `None` if `freedom` is 0.
 pub fn p_value(estimate: f64, error: f64, freedom: u64) -> Option<f64> {
     if error == 0.0 {
         return Some(if estimate == 0.0 { 1.0 } else { 0.0 });

@@ -1,13 +1,12 @@
-//! Statistics of coordinates; knows no tokenizer.
+//! Statistics of coordinates, independent of any tokenizer.
 //!
-//! - [`CoordinateStats`] counts conformers one by one and merges; [`StatsReport`] is what it says at the end.
-//! - [`bootstrap`] gives intervals of means over molecules.
-//! - [`interval`] holds confidence intervals: of shares, of ratios over clusters, of paired differences.
-//! - [`bootstrap`] holds intervals of means by resampling.
-//! - [`histogram`] holds counts by value and their quantiles, [`moments`] means and standard deviations.
+//! - [`CoordinateStats`] counts conformers one by one and can be merged; [`StatsReport`] is its result.
+//! - [`bootstrap`] computes intervals of means over molecules by resampling.
+//! - [`interval`] contains confidence intervals of shares, of ratios over clusters, and of paired differences.
+//! - [`histogram`] contains counts by value and their quantiles, [`moments`] contains means and standard deviations.
 //!
-//! Accumulators hold integers only, so that merging is associative and commutative and a result does not depend on
-//! how many threads counted or in which order. Floating point begins in [`CoordinateStats::report`].
+//! Accumulators hold only integers, so that merging is associative and commutative, and the result does not depend on the number of
+//! threads or their order. Floating-point arithmetic begins in [`CoordinateStats::report`].
 
 pub mod bootstrap;
 pub mod coordinates;
@@ -22,7 +21,7 @@ pub use interval::Interval;
 pub use report::StatsReport;
 pub use texts::{TextReport, TextStats};
 
-/// The share that a count is of another, 0 to 1; 0 of nothing.
+/// The ratio of a count to another, 0 to 1; 0 if the other is 0.
 pub fn share(count: u64, of: u64) -> f64 {
     count as f64 / of.max(1) as f64
 }

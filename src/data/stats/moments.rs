@@ -1,6 +1,6 @@
 //! Means and standard deviations from exact integer sums.
 
-/// Count, sum and sum of squares of integers.
+/// The count, sum and sum of squares of integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Moments {
     count: u64,
@@ -13,29 +13,29 @@ impl Moments {
     pub fn add(&mut self, value: i64) {
         self.count += 1;
         self.sum += i128::from(value);
-        // Integers alone, so that the order of merging does not show in the last bits.
+        // Only integers, so that the merge order does not affect the last bits.
         let magnitude = u128::from(value.unsigned_abs());
         self.squares += magnitude * magnitude;
     }
 
-    /// Counts all that `other` counted.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Moments) {
         self.count += other.count;
         self.sum += other.sum;
         self.squares += other.squares;
     }
 
-    /// How many values were counted.
+    /// The number of counted values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The mean; none without values.
+    /// The mean; `None` without values.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// The sample standard deviation, `sqrt((n Σx² - (Σx)²) / (n (n - 1)))`; none with fewer than two values.
+    /// The sample standard deviation, `sqrt((n Σx² - (Σx)²) / (n (n - 1)))`; `None` with fewer than two values.
     ///
     /// The numerator is exact unless it exceeds 128 bits (about 10¹⁰ values of the largest magnitude).
     pub fn sd(&self) -> Option<f64> {
@@ -45,7 +45,7 @@ impl Moments {
         let n = u128::from(self.count);
         let sum = self.sum.unsigned_abs();
         let exact = n.checked_mul(self.squares).zip(sum.checked_mul(sum));
-        // By Cauchy-Schwarz the first product is never the smaller one.
+        // By the Cauchy-Schwarz inequality, the first product is at least as large as the second.
         let numerator = match exact {
             Some((a, b)) => (a - b) as f64,
             None => (n as f64 * self.squares as f64 - sum as f64 * sum as f64).max(0.0),

@@ -1,4 +1,4 @@
-//! What coordinate statistics say: serde structs, and how they follow from the counts.
+//! The report of coordinate statistics: serde structs, and their computation from the counts.
 
 use serde::Serialize;
 
@@ -10,24 +10,24 @@ use drift_core::text::size::SIZE_CLASSES;
 /// The format of [`StatsReport`].
 pub const SCHEMA: &str = "drift.stats/1";
 
-/// Statistics of a corpus, of all conformers and by size of the molecule. Shares are fractions of 1.
+/// Statistics of the conformers of a corpus, in total and by size of the molecule. Shares are fractions of 1.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StatsReport {
     /// [`SCHEMA`].
     pub schema: &'static str,
     /// The confidence level of every interval.
     pub level: f64,
-    /// All conformers.
+    /// The statistics of all conformers.
     #[serde(flatten)]
     pub total: GroupReport,
-    /// The size classes that hold anything, from small to large.
+    /// The non-empty size classes, from small to large.
     pub by_size: Vec<SizeReport>,
 }
 
 /// Statistics of one size class.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SizeReport {
-    /// The class's range of heavy atoms: `15-24`.
+    /// The class's range of heavy atom counts, such as `15-24`.
     pub class: &'static str,
     /// Its statistics, without histograms.
     #[serde(flatten)]
@@ -37,17 +37,17 @@ pub struct SizeReport {
 /// Statistics of a group of conformers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GroupReport {
-    /// Conformers.
+    /// The number of conformers.
     pub conformers: u64,
-    /// Distinct molecules.
+    /// The number of distinct molecules.
     pub molecules: u64,
-    /// Blocks, one per heavy atom.
+    /// The number of blocks, one per heavy atom.
     pub blocks: u64,
-    /// Heavy atoms per conformer.
+    /// The distribution of heavy atoms per conformer.
     pub heavy_atoms: HeavyAtoms,
-    /// Coordinates that the stripped dialect writes shorter than the fixed one.
+    /// The coordinates that the stripped dialect writes with fewer characters than the fixed one.
     pub shortened: Share,
-    /// Characters that the stripped dialect saves per block; null without blocks.
+    /// The mean number of characters per block that the stripped dialect saves; null without blocks.
     pub stripped_characters_per_block: Option<f64>,
     /// The axes x, y and z.
     pub axes: [AxisReport; 3],
@@ -56,13 +56,13 @@ pub struct GroupReport {
 /// A share of coordinates.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Share {
-    /// How many.
+    /// The number of coordinates with the property.
     pub count: u64,
-    /// Of how many.
+    /// The number of all coordinates.
     pub of: u64,
     /// `count / of`; null if `of` is 0.
     pub share: Option<f64>,
-    /// The interval for the share in the population that the molecules are a sample of, molecules being the clusters
+    /// The confidence interval of the share in the population from which the molecules are a sample, with molecules as clusters
     /// ([`ClusterSums::share_interval`]); null with a single molecule.
     pub interval: Option<Interval>,
 }
@@ -70,31 +70,31 @@ pub struct Share {
 /// The distribution of heavy atoms per conformer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HeavyAtoms {
-    /// Null without conformers.
+    /// The summary of the distribution; null without conformers.
     pub summary: Option<Summary>,
-    /// Exact; conformers by heavy atoms, ascending.
+    /// The exact number of conformers by number of heavy atoms, ascending.
     pub histogram: Vec<AtomCount>,
 }
 
-/// How many conformers have so many heavy atoms.
+/// The number of conformers with a given number of heavy atoms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct AtomCount {
-    /// Heavy atoms.
+    /// The number of heavy atoms.
     pub atoms: u32,
-    /// Conformers.
+    /// The number of conformers.
     pub conformers: u64,
 }
 
-/// Where a distribution lies.
+/// The location and spread of a distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Summary {
-    /// The least value, exact.
+    /// The smallest value, exact.
     pub min: f64,
-    /// The greatest value, exact.
+    /// The largest value, exact.
     pub max: f64,
     /// The mean.
     pub mean: f64,
-    /// The sample standard deviation; null for one value.
+    /// The sample standard deviation; null for a single value.
     pub sd: Option<f64>,
     /// Quantiles.
     pub quantiles: Quantiles,
@@ -105,33 +105,33 @@ pub struct Summary {
 pub struct AxisReport {
     /// `x`, `y` or `z`.
     pub axis: &'static str,
-    /// Coordinates below zero.
+    /// The coordinates below zero.
     pub negative: Share,
-    /// Coordinates of zero, as written: below one unit of the last decimal in magnitude.
+    /// The number of coordinates written as zero: smaller than one unit of the last decimal in magnitude.
     pub zero: u64,
-    /// Coordinates above zero.
+    /// The number of coordinates above zero.
     pub positive: u64,
-    /// Coordinates with one, two, three or more digits before the point.
+    /// The number of coordinates with one, two, and three or more digits before the point.
     pub integer_digits: [u64; 3],
-    /// Coordinates by the first digit written, 0 to 9.
+    /// The number of coordinates by the first digit written, 0 to 9.
     pub first_digit: [u64; 10],
-    /// Coordinates by how many of the decimals are trailing zeros, from none to all.
+    /// The number of coordinates by number of trailing zeros, from none to all decimals.
     pub trailing_zeros: Vec<u64>,
-    /// Coordinates that the stripped dialect shortens.
+    /// The coordinates that the stripped dialect shortens.
     pub shortened: Share,
-    /// Coordinates of 10 Å or more in magnitude.
+    /// The coordinates of 10 Å or more in magnitude.
     pub ten_or_more: Share,
-    /// Coordinates of 15 Å or more in magnitude.
+    /// The coordinates of 15 Å or more in magnitude.
     pub fifteen_or_more: Share,
-    /// In Å; null without coordinates.
+    /// The summary in Å; null without coordinates.
     pub summary: Option<Summary>,
-    /// By 0.1 Å; absent from size classes.
+    /// The histogram in bins of 0.1 Å; absent from size classes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub histogram: Option<HistogramView>,
 }
 
 impl CoordinateStats {
-    /// What was counted, with means, quantiles and 95 % intervals.
+    /// The statistics of what was counted, with means, quantiles and 95 % intervals.
     pub fn report(&self) -> StatsReport {
         let classes = SIZE_CLASSES.iter().zip(&self.classes);
         StatsReport {
@@ -165,7 +165,7 @@ impl Share {
     fn of(clusters: &ClusterSums) -> Self {
         let (count, of) = clusters.totals();
         Share {
-            // Counts of coordinates: neither negative nor beyond 64 bits.
+            // These are counts of coordinates, so they are neither negative nor larger than 64 bits.
             count: count as u64,
             of: of as u64,
             share: clusters.ratio(),
@@ -212,7 +212,7 @@ impl AxisReport {
     }
 }
 
-/// In Å.
+/// The summary of an axis, in Å.
 fn axis_summary(axis: &Axis) -> Option<Summary> {
     let angstrom = |units: f64| units / f64::from(axis.precision.units_per_angstrom());
     let (min, max) = axis.histogram.extremes()?;

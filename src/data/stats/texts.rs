@@ -1,4 +1,4 @@
-//! Whether texts are what they should be: the graph of their SMILES, one spelling of atoms.
+//! Checks texts: whether their graph matches their SMILES, and whether atoms are spelled in one way.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use crate::corpus::{AtomOrder, Conformer};
 use drift_core::chem::{SameGraph, same_graph};
 use drift_core::text::skeleton::{self, Spelling};
 
-/// Counts over conformers with text; merging is associative.
+/// Counts over conformers with text. Merging is associative.
 #[derive(Debug, Clone, Default)]
 pub struct TextStats {
     report: TextReport,
-    /// The last skeleton and what it came to: conformers of one molecule follow each other.
+    /// The last molecule and skeleton with their verdict, since conformers of one molecule follow one another.
     last: Option<(Arc<str>, Arc<str>, Verdict, Spelling)>,
 }
 
-/// What a text's graph is beside the SMILES that names its molecule.
+/// How a text's graph compares with the SMILES that names its molecule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Same,
@@ -24,25 +24,25 @@ enum Verdict {
     Unnamed,
 }
 
-/// What [`TextStats`] counted.
+/// The result of [`TextStats`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct TextReport {
-    /// Conformers with text.
+    /// The number of conformers with text.
     pub texts: u64,
-    /// Texts with the molecular graph of their SMILES, stereo ignored.
+    /// The number of texts with the molecular graph of their SMILES, ignoring stereo.
     pub same_graph: u64,
-    /// Texts with another.
+    /// The number of texts with another graph than their SMILES.
     pub other_graph: u64,
-    /// Texts whose molecule is not named by a SMILES.
+    /// The number of texts whose molecule is not named by a SMILES.
     pub without_smiles: u64,
-    /// N, O, P, S and B written bare, `[O]`.
+    /// The number of N, O, P, S and B atoms written without hydrogens, as in `[O]`.
     pub bare_atoms: u64,
-    /// N, O, P, S and B with hydrogens that need not be written, `[OH]`.
+    /// The number of N, O, P, S and B atoms written with redundant hydrogens, as in `[OH]`.
     pub atoms_with_hydrogens: u64,
 }
 
 impl TextStats {
-    /// Counts one conformer; those from formats without text do not count.
+    /// Counts one conformer. Conformers from formats without text are ignored.
     pub fn add(&mut self, conformer: &Conformer) {
         if conformer.order == AtomOrder::File {
             return;
@@ -70,7 +70,7 @@ impl TextStats {
         } += 1;
     }
 
-    /// Adds what another part of the corpus came to.
+    /// Adds the counts of another part of the corpus.
     pub fn merge(&mut self, other: &TextStats) {
         let (mine, theirs) = (&mut self.report, &other.report);
         mine.texts += theirs.texts;
@@ -87,22 +87,22 @@ impl TextStats {
     }
 }
 
-/// The skeleton's graph beside that of the molecule's name.
+/// Compares the skeleton's graph with the graph of the molecule's name.
 fn judge(conformer: &Conformer) -> Verdict {
-    // A text without a SMILES has its own skeleton for a name, which would agree with itself and prove nothing.
+    // A text without a SMILES is named by its own skeleton, which trivially agrees with itself.
     if conformer.molecule == conformer.skeleton {
         return Verdict::Unnamed;
     }
     match same_graph(&skeleton::smiles(&conformer.skeleton), &conformer.molecule) {
         Ok(SameGraph::Identical | SameGraph::Equivalent) => Verdict::Same,
         Ok(SameGraph::Different) => Verdict::Other,
-        // A name need not be a SMILES: what does not parse names no molecule, and accuses no text.
+        // A name need not be a SMILES. If it does not parse, it names no molecule, and the text is not at fault.
         Err(_) => Verdict::Unnamed,
     }
 }
 
 impl TextReport {
-    /// What a user should know of these texts before training on them or forcing their skeletons; none if all is well.
+    /// What a user should know about these texts before training on them or forcing their skeletons; empty if there is nothing.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.other_graph > 0 {

@@ -1,7 +1,7 @@
-//! What to do, in words, from the numbers of an evaluation.
+//! Derives advice, in words, from the numbers of an evaluation.
 //!
-//! A logit processor is blamed for nothing that the model does alone: every claim is a difference from the run without one whose
-//! interval, corrected for the rows of the table, lies on one side.
+//! A logit processor is not blamed for anything that the model does without it: every claim is a difference from the run without a
+//! logit processor, and its interval, corrected for the number of rows in the table, lies on one side of zero.
 
 use std::cmp::Ordering;
 
@@ -13,14 +13,14 @@ use drift_core::constraint::ProcessorKind;
 use drift_data::stats::Interval;
 use drift_data::stats::bootstrap::Mean;
 
-/// A difference in geometry up to this is none worth speaking of, in Å.
+/// The largest difference in geometry that counts as negligible, in Å.
 const NEGLIGIBLE_ANGSTROM: f64 = 0.02;
 
-/// A length that three decimals show as nothing, in Å.
+/// The largest length that rounds to zero with three decimals, in Å.
 const INVISIBLE_ANGSTROM: f64 = 0.0005;
 
-/// Sentences for each model: which logit processor, whether to use one at all, what it costs and saves, and what to
-/// stay away from; and whose deviations are upper bounds. Names of logit processors and placeholders are in backticks.
+/// Sentences for each model: which logit processor to use, if any, what it costs and saves, what to avoid, and which deviations are
+/// only upper bounds. Names of logit processors and placeholders are in backticks.
 pub(super) fn advice(runs: &[RunReport], comparisons: &[PairedComparison]) -> Vec<String> {
     let mut out = Vec::new();
     for (model, own) in by_model(runs) {
@@ -41,7 +41,7 @@ pub(super) fn advice(runs: &[RunReport], comparisons: &[PairedComparison]) -> Ve
     out
 }
 
-/// What self-checks found that runs were not to rely on, each with whose texts there are then.
+/// The runs whose self-check did not pass, with the source of their texts in that case.
 pub(super) fn self_checks(runs: &[RunReport]) -> Vec<String> {
     let said = |run: &RunReport| {
         let check = run.self_check.as_ref().filter(|check| check.verdict != Verdict::Passed)?;
@@ -62,15 +62,15 @@ pub(super) fn self_checks(runs: &[RunReport]) -> Vec<String> {
     runs.iter().filter_map(said).collect()
 }
 
-/// Of random weights the speed alone means something.
+/// Advice for models with random weights, for which only the speed is meaningful.
 pub(super) fn speed_advice(runs: &[RunReport]) -> Vec<String> {
     by_model(runs).into_iter().filter_map(|(model, own)| fastest(model, &own)).collect()
 }
 
-/// The runs of each model under each tokenizer.
+/// The runs of each model and tokenizer.
 fn by_model(runs: &[RunReport]) -> Vec<(&str, Vec<&RunReport>)> {
     let mut models: Vec<(&str, &str)> = runs.iter().map(|run| (&*run.model, &*run.tokenizer)).collect();
-    // Runs of a model stand together.
+    // Runs of a model are adjacent.
     models.dedup();
     let own = |(model, tokenizer): (&'_ str, &'_ str)| {
         runs.iter().filter(|run| run.model == model && run.tokenizer == tokenizer).collect::<Vec<_>>()
@@ -95,7 +95,7 @@ fn of_model(model: &str, runs: &[&RunReport], pairs: &[&PairedComparison]) -> Ve
     out
 }
 
-/// Whether to use a logit processor at all.
+/// Says whether to use a logit processor at all.
 fn whether(model: &str, without: &RunReport, exact: &RunReport, pair: Option<&PairedComparison>) -> String {
     let (passed, samples) = (exact.outcome.passed, exact.outcome.samples);
     let alone = without.outcome.passed;
@@ -131,7 +131,7 @@ fn whether(model: &str, without: &RunReport, exact: &RunReport, pair: Option<&Pa
     }
 }
 
-/// What the texts are like that the automaton alone makes pass.
+/// Describes the texts that pass only with the automaton.
 fn rescued(model: &str, found: &Rescued) -> String {
     let Rescued { texts, molecules_compared, bond_error_difference_angstrom, nearest_difference_angstrom } =
         found;
@@ -166,14 +166,14 @@ fn rescued(model: &str, found: &Rescued) -> String {
     )
 }
 
-/// What a logit processor does to this model that the model does not do alone.
+/// The harm that a logit processor does to this model, compared with the model without it.
 fn harm(pair: &PairedComparison) -> Option<String> {
     let harms: Vec<String> = pair.figures.iter().filter(|figure| is_worse(figure)).map(shown).collect();
     (!harms.is_empty())
         .then(|| format!("{}: `{}` does harm: {}.", pair.model, pair.label(), harms.join("; ")))
 }
 
-/// Whether a figure is worse with the logit processor than without, by its interval.
+/// Whether a figure is worse with the logit processor than without, judged by its interval.
 fn is_worse(found: &FigureDifference) -> bool {
     let least = if found.figure.is_length() { INVISIBLE_ANGSTROM } else { 0.0 };
     found.interval.is_some_and(|interval| match found.figure.more_is_better() {
@@ -182,7 +182,7 @@ fn is_worse(found: &FigureDifference) -> bool {
     })
 }
 
-/// `junk blocks 5.2 % instead of 0.1 %`; the intervals stand in the record.
+/// Formats a figure: `junk blocks 5.2 % instead of 0.1 %`. The intervals are in the record.
 fn shown(found: &FigureDifference) -> String {
     let FigureDifference { figure, without, with, .. } = *found;
     if figure.is_length() {
@@ -191,8 +191,8 @@ fn shown(found: &FigureDifference) -> String {
     format!("{} {:.1} % instead of {:.1} %", figure.name(), 100.0 * with, 100.0 * without)
 }
 
-/// The difference in geometry that decides, with its interval: a certain loss before all others, since a larger one that may be
-/// chance would hide it; else the one that may be the largest loss.
+/// The difference in geometry that matters most, with its interval. A certain loss takes precedence, since a larger one that may be
+/// chance would hide it. Otherwise it is the difference that may be the largest loss.
 fn worst(pair: &PairedComparison) -> Option<(f64, Interval)> {
     let wanted = [ComparedFigure::BondLengthError, ComparedFigure::MatPrecision];
     let known = pair.figures.iter().filter(|found| wanted.contains(&found.figure));
@@ -201,12 +201,12 @@ fn worst(pair: &PairedComparison) -> Option<(f64, Interval)> {
     known.max_by(|(_, a), (_, b)| is_certain(a).cmp(&is_certain(b)).then(a.high.total_cmp(&b.high)))
 }
 
-/// A speed of which something can be said: its interval does not hold 1.
+/// A speed ratio about which a claim can be made: its interval does not contain 1.
 fn claimed(speed: SpeedRatio) -> Option<SpeedRatio> {
     Some(speed).filter(|speed| speed.interval.is_some_and(|interval| !interval.contains(1.0)))
 }
 
-/// `1.37 times as fast [1.31, 1.43]`, by texts per CPU second.
+/// Formats a speed ratio: `1.37 times as fast [1.31, 1.43]`, with its unit.
 fn in_words(speed: &SpeedRatio) -> String {
     let range = speed.interval.map(|Interval { low, high }| format!(" [{low:.2}, {high:.2}]"));
     format!(
@@ -217,7 +217,7 @@ fn in_words(speed: &SpeedRatio) -> String {
     )
 }
 
-/// The run that is faster than each other one, if there is one; several rows take wider intervals.
+/// Names the run that is faster than every other one, if there is one. With more runs, the intervals are wider.
 fn fastest(model: &str, runs: &[&RunReport]) -> Option<String> {
     let pace =
         |run: &RunReport| BatchTimes { measure: run.speed_measure, seconds: run.batch_seconds.clone() };
@@ -234,7 +234,7 @@ fn fastest(model: &str, runs: &[&RunReport]) -> Option<String> {
     Some(format!("{model}: `{}` is fastest: {} as the next one.", runs[best].label(), in_words(&next)))
 }
 
-/// `+0.088 [+0.045, +0.131]`.
+/// Formats a difference: `+0.088 [+0.045, +0.131]`.
 fn difference(mean: f64, interval: Option<Interval>) -> String {
     let interval = interval.map(|Interval { low, high }| format!(" [{low:+.3}, {high:+.3}]"));
     format!("{mean:+.3}{}", interval.unwrap_or_default())

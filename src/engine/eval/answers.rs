@@ -1,8 +1,9 @@
-//! Prompts with what stands before the molecule, and answers of several conformers, cut apart so that each is judged as a text of its
-//! own.
+//! Builds prompts with worked examples before the molecule, and splits answers of several conformers so that each conformer is
+//! judged as its own text.
 //!
-//! The users write several conformers into one completion, `[CONFORMER]…[/CONFORMER][CONFORMER]…[/CONFORMER]`, give prompts that end in
-//! `[CONFORMER]`, and put worked examples before the molecule, each `[SMILES]…[/SMILES][CONFORMER]…[/CONFORMER]` and a line break.
+//! Users write several conformers into one completion, `[CONFORMER]…[/CONFORMER][CONFORMER]…[/CONFORMER]`. They give prompts that
+//! end in `[CONFORMER]`, and put worked examples before the molecule, each of the form `[SMILES]…[/SMILES][CONFORMER]…[/CONFORMER]`
+//! followed by a line break.
 
 use super::checkpoint::Checkpoint;
 use super::plan::EvalPlan;
@@ -16,16 +17,16 @@ use drift_core::text::{CONFORMER_CLOSE, CONFORMER_OPEN, tagged, write};
 use drift_core::tokenizer::Tokenizer;
 use drift_data::corpus::frame::rewritten;
 
-/// The most worked examples of a prompt: what the users give.
+/// The largest number of worked examples in a prompt, which is what users give.
 pub const MOST_EXAMPLES: usize = 10;
 
-/// The prompt of a molecule: the worked examples, its SMILES, and the tag that opens its answer if prompts end in one.
+/// The prompt for a molecule: the worked examples, its SMILES, and the tag that opens its answer if prompts end with it.
 pub(super) fn prompt(plan: &EvalPlan, examples: &str, smiles: &str) -> String {
     let opened = if plan.form.opened { CONFORMER_OPEN } else { "" };
     [examples, &train::prompt(smiles), opened].concat()
 }
 
-/// The worked examples that stand before the molecule in every prompt.
+/// The worked examples, which precede the molecule in every prompt.
 ///
 /// # Errors
 /// If a coordinate of an example cannot be written in the model's encoding.
@@ -33,7 +34,7 @@ pub(super) fn examples(plan: &EvalPlan, checkpoint: &Checkpoint) -> Result<Strin
     plan.examples.iter().map(|example| worked(example, checkpoint)).collect()
 }
 
-/// A worked example: a molecule with its conformers in the model's frame, and a line break.
+/// A worked example: a molecule with its conformers in the model's frame, followed by a line break.
 fn worked(example: &PromptMolecule, checkpoint: &Checkpoint) -> Result<String> {
     let encoding = checkpoint.dialect;
     let skeleton = drift_core::text::skeleton::placed(&example.skeleton, encoding.slots());
@@ -51,7 +52,7 @@ fn worked(example: &PromptMolecule, checkpoint: &Checkpoint) -> Result<String> {
     Ok(out)
 }
 
-/// Refuses a form whose conformers cannot be told apart in tokens.
+/// Refuses a form whose conformers cannot be separated by tokens.
 ///
 /// # Errors
 /// If the tag that closes a conformer is not a token of the tokenizer.
@@ -64,8 +65,8 @@ pub(super) fn check_form(tokenizer: &Tokenizer, form: AnswerForm) -> Result<()> 
     Ok(())
 }
 
-/// Texts of several conformers cut behind each closing tag: conformer `p` of generation `g` becomes generation
-/// `g · conformers + p`. A text that holds fewer is followed by empty ones, which fail; the last part holds whatever is too much.
+/// Splits texts of several conformers after each closing tag. Conformer `p` of generation `g` becomes generation `g · conformers +
+/// p`. If a text has fewer conformers, empty texts follow, which fail. The last part contains any excess.
 pub(super) fn apart(
     tokenizer: &Tokenizer,
     form: AnswerForm,
@@ -89,7 +90,7 @@ fn parts(sample: &GeneratedText, conformers: usize, close: u32) -> Vec<Generated
         let end = ends.get(place).copied().unwrap_or(start);
         let range = start..end;
         start = end;
-        // What is logged behind the last token is the end of the whole text.
+        // The log values after the last token belong to the end of the whole text.
         let logged = |logs: &Option<Vec<f32>>| {
             let all = logs.as_ref()?;
             let end = if last { all.len() } else { range.end.min(all.len()) };
@@ -114,13 +115,14 @@ fn parts(sample: &GeneratedText, conformers: usize, close: u32) -> Vec<Generated
     (0..conformers).map(part).collect()
 }
 
-/// The tag before what was written of a conformer that the prompt holds; empty where it holds none.
+/// The opening tag, if the prompt contains it for this conformer; otherwise empty.
 pub(super) fn tag_of_prompt(written: &str, form: AnswerForm, generation: usize) -> &'static str {
     let opened = form.opened && generation.is_multiple_of(form.conformers.max(1));
     if opened && !written.is_empty() { CONFORMER_OPEN } else { "" }
 }
 
-/// The whole text of a conformer: with the tag that the prompt holds, and with the one that ended it, if that is the end of text.
+/// The full text of a conformer: with the opening tag if the prompt contains it, and with the closing tag if the tag ended the
+/// text.
 pub(super) fn with_tags(written: String, form: AnswerForm, (generation, ended): (usize, bool)) -> String {
     let open = tag_of_prompt(&written, form, generation);
     let close = if ended && !written.contains(CONFORMER_CLOSE) { CONFORMER_CLOSE } else { "" };

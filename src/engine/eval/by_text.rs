@@ -1,4 +1,4 @@
-//! What was found of each text of a run: a line each, and the distances of all pairs.
+//! The results for each text of a run: one line per text, and the distances of all pairs.
 
 use std::borrow::Cow;
 
@@ -13,12 +13,12 @@ use drift_data::audit::{
     ConformerVerdict, DUPLICATE_ANGSTROM, MoleculeDistances, RmsdMatrix, VerdictLine, duplicates,
 };
 
-/// The lines and distances of an evaluation.
+/// The lines and distances of an evaluation, text by text.
 #[derive(Debug, Default)]
 pub struct TextFigures {
-    /// A line a text, by run, molecule and generation.
+    /// One line per text, ordered by run, molecule and generation.
     pub lines: Vec<VerdictLine>,
-    /// By molecule; of all runs together.
+    /// The distances by molecule, of all runs together.
     pub matrix: RmsdMatrix<'static>,
 }
 
@@ -74,7 +74,8 @@ fn verdict(subject: &Subject, text: &Judged, dialect: Encoding) -> ConformerVerd
     ConformerVerdict::new((&text.text, dialect), &text.verdict, prompt, chemistry.as_ref())
 }
 
-/// By text, the line of the first one of the molecule that has the same conformer; `first` is the line of its first text.
+/// For each text, the line of the molecule's first text with the same conformer, if any. `first` is the line of the molecule's
+/// first text.
 fn same(subjects: &[Subject], texts: &[Judged], first: usize) -> Vec<Option<usize>> {
     let mut out = vec![None; texts.len()];
     let points = |text: &Judged| text.measured_points(&subjects[text.subject]).cloned();

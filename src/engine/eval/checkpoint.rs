@@ -1,4 +1,4 @@
-//! The models that are evaluated, with what belongs to them.
+//! The models that are evaluated, with the settings that belong to them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use drift_core::text::skeleton::Spelling;
 use drift_core::tokenizer::Tokenizer;
 use drift_data::corpus::{Conformers, Embedded, EmbeddedCorpus, Frame};
 
-/// The files of the reference checkpoint that comes with drift.
+/// The files of the reference checkpoint embedded in drift.
 const EMBEDDED: [(&str, &[u8]); 6] = [
     ("config.json", include_bytes!("../../../eval/qwen-like/config.json")),
     ("generation_config.json", include_bytes!("../../../eval/qwen-like/generation_config.json")),
@@ -31,46 +31,44 @@ const EMBEDDED: [(&str, &[u8]); 6] = [
     ("model.safetensors", include_bytes!("../../../eval/qwen-like/model.safetensors")),
 ];
 
-/// The name of the reference checkpoint that comes with drift.
+/// The name of the reference checkpoint embedded in drift.
 const EMBEDDED_NAME: &str = "qwen-like";
 
 /// A model, ready to generate.
 pub(super) struct Checkpoint {
-    /// Its name in reports: the folder's.
+    /// The name in reports: that of the folder.
     pub name: String,
     /// Its tokenizer.
     pub tokenizer: Arc<Tokenizer>,
-    /// What computes; none where nothing is left to be computed.
+    /// The engine; `None` if nothing is left to compute.
     engine: Option<Engine>,
-    /// What ends a text, and what never stands in one.
+    /// The tokens that end a text, and those that never occur in one.
     pub specials: Specials,
-    /// How decimals are written; without `dialect_from` decimals and separator alone are known.
+    /// How coordinates are written. Without `dialect_from`, only the decimals and the separator are known.
     pub dialect: Encoding,
-    /// What says so.
+    /// How the dialect was determined.
     pub dialect_from: Option<DialectEvidence>,
-    /// The frame that it writes coordinates in, where a recipe says so: conformers that it is shown are turned into it.
+    /// The frame in which the model writes coordinates, according to its recipe. Conformers in prompts are rotated into it.
     pub frame: Frame,
-    /// SHA-256 of what drift trained it on, where a recipe says so.
+    /// The SHA-256 of each input that drift trained it on, if a recipe lists them.
     pub trained_on: Option<BTreeSet<String>>,
-    /// How its training text spells hydrogens, where that is known: of what was trained on the embedded corpus.
+    /// How its training text spells hydrogens, if known: only for models trained on an embedded corpus.
     pub spelling: Option<Spelling>,
-    /// Whether the weights are random.
+    /// The shape, if the weights are random.
     pub synthetic: Option<Synthetic>,
-    /// Its shape.
+    /// The model's configuration.
     pub config: Config,
-    /// Bytes per second that its device reads, once [`Checkpoint::measure`] has measured.
+    /// The memory bandwidth of its device in bytes per second, after [`Checkpoint::measure`].
     pub bytes_per_second: Option<f64>,
-    /// Tokenizer and weights.
+    /// The tokenizer and weights.
     pub inputs: Vec<InputHash>,
 }
 
 impl Checkpoint {
-    /// Loads one of a plan's models.
+    /// Loads one of a plan's models. The weights are not loaded if `kept` is given, since nothing is left to compute then.
     ///
     /// # Errors
-    /// If its files are missing, damaged or do not belong together, or no token ends its texts.
-    ///
-    /// Its weights are not read where `kept` says all that is wanted of them.
+    /// If its files are missing, damaged or inconsistent, or no token ends its texts.
     pub(super) fn load(
         choice: &ModelChoice,
         plan: &EvalPlan,
@@ -89,26 +87,26 @@ impl Checkpoint {
         }
     }
 
-    /// What computes.
+    /// The engine.
     ///
     /// # Errors
-    /// If there is nothing.
+    /// If there is no engine.
     pub(super) fn engine(&mut self) -> Result<&mut Engine> {
         self.engine.as_mut().ok_or_else(|| Error::internal("an evaluation", "nothing is left to be computed"))
     }
 
-    /// What it computed otherwise than asked, if it did.
+    /// How the computation differed from what was requested, if it did.
     pub(super) fn note(&self) -> Option<String> {
         let why = self.engine.as_ref()?.note()?;
         Some(format!("{}: the GPU ran candle's operations instead of drift's kernels: {why}", self.name))
     }
 
-    /// Measures how fast its device reads, if it computes here.
+    /// Measures the memory bandwidth of its device, if it computes here.
     pub(super) fn measure(&mut self) {
         self.bytes_per_second = self.engine.as_ref().and_then(|engine| engine.decoder().bytes_per_second());
     }
 
-    /// What is to be kept of it.
+    /// The description that is stored in the journal.
     pub(super) fn kept(&self) -> KeptModel {
         KeptModel {
             name: self.name.clone(),
@@ -203,7 +201,7 @@ impl Checkpoint {
     }
 }
 
-/// SHA-256 of the inputs that drift trained all of these models on; nothing if it did not train one of them.
+/// The SHA-256 of the inputs on which drift trained all of these models. Empty if one of them was not trained by drift.
 pub fn trained_on(models: &[ModelChoice]) -> BTreeSet<String> {
     let of_model = |choice: &ModelChoice| match choice {
         ModelChoice::Folder(folder) => recipe_inputs(folder),
@@ -221,8 +219,8 @@ pub fn trained_on(models: &[ModelChoice]) -> BTreeSet<String> {
     sets.reduce(|a, b| a.intersection(&b).cloned().collect()).unwrap_or_default()
 }
 
-/// The hashes of what a recipe says that a model was trained on; none where it went on from a checkpoint that had learned
-/// nobody knows what.
+/// The hashes of a model's training inputs according to its recipe. `None` without a recipe, or if training started from a
+/// checkpoint with unknown training data.
 fn recipe_inputs(folder: &Path) -> Option<BTreeSet<String>> {
     let folder = ModelFolder::new(folder);
     let is_known = folder.recipe("/recipe/init/by_drift") != Some(false);
@@ -234,7 +232,7 @@ fn inputs_of(inputs: Option<Vec<Value>>) -> Option<BTreeSet<String>> {
     inputs?.iter().map(|input| Some(input["sha256"].as_str()?.to_owned())).collect()
 }
 
-/// The reference checkpoint as a folder, gone once it is dropped.
+/// The reference checkpoint in a temporary folder, which is deleted when dropped.
 fn unpacked() -> Result<tempfile::TempDir> {
     let folder = tempfile::tempdir().map_err(|e| Error::io(&std::env::temp_dir(), e))?;
     for (name, bytes) in EMBEDDED {
@@ -244,7 +242,7 @@ fn unpacked() -> Result<tempfile::TempDir> {
     Ok(folder)
 }
 
-/// How the training text spells hydrogens, where it was a corpus of ours, by its hash.
+/// How the training text spells hydrogens, if it is an embedded corpus, recognized by its hash.
 fn recipe_spelling(folder: &Path, job: &Job) -> Result<Option<Spelling>> {
     let Some(trained_on) = recipe_inputs(folder) else { return Ok(None) };
     let Some(corpus) = EmbeddedCorpus::ALL.into_iter().find(|own| trained_on.contains(&own.trained_on()))
@@ -260,7 +258,7 @@ fn recipe_spelling(folder: &Path, job: &Job) -> Result<Option<Spelling>> {
     Ok(Some(spelling))
 }
 
-/// The tokens that end a text: the one that was asked for, then those that the model's files name.
+/// The tokens that end a text: first the requested one, then those named by the model's files.
 fn ends(plan: &EvalPlan, folder: &Path, config: &Config, tokenizer: &Tokenizer) -> Result<Vec<u32>> {
     let named = end_of_text(folder, config, tokenizer);
     let Some(asked) = &plan.eos else { return named };
@@ -268,7 +266,7 @@ fn ends(plan: &EvalPlan, folder: &Path, config: &Config, tokenizer: &Tokenizer) 
         let problem = format!("`{asked}` is not a token of {}", tokenizer.name);
         Error::parameter(parameter::EOS, problem, "give one of its tokens")
     })?;
-    // A model whose files name none has this one.
+    // If the model's files name no end token, the requested one is enough.
     let others = named.unwrap_or_default().into_iter().filter(|other| *other != id);
     Ok(std::iter::once(id).chain(others).collect())
 }

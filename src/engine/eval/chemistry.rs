@@ -1,4 +1,4 @@
-//! The chemistry of a run's texts, and of the references by the same method.
+//! The chemistry of a run's texts, and of the references with the same method.
 
 use rayon::prelude::*;
 
@@ -9,10 +9,10 @@ use drift_data::audit::align::{aligned_rmsd, superposed};
 use drift_data::audit::chemistry::{ChemistryReport, ConformerChemistry, MoleculeChemistry};
 use drift_data::audit::geometry::Conformation;
 
-/// How many of the worst texts of a run are kept.
+/// The number of the worst texts of a run that are kept.
 const WORST: usize = 3;
 
-/// What the texts of a run come to, and the worst of them.
+/// The chemistry of a run's texts, and the worst of them.
 pub(super) fn chemistry(subjects: &[Subject], judged: &[Judged]) -> (ChemistryReport, Vec<WorstText>) {
     let groups: Vec<&[Judged]> = judged.chunk_by(|a, b| a.group == b.group).collect();
     let of_molecule = |texts: &&[Judged]| {
@@ -22,7 +22,7 @@ pub(super) fn chemistry(subjects: &[Subject], judged: &[Judged]) -> (ChemistryRe
     (ChemistryReport::from_molecules(molecules.iter()), worst(subjects, &groups))
 }
 
-/// The references of all molecules by the same method; none if there are none.
+/// The chemistry of all molecules' references with the same method; `None` if there are no references.
 pub(super) fn of_references(subjects: &[Subject]) -> Option<ChemistryReport> {
     let of_molecule = |subject: &Subject| {
         let conformers = &subject.reference.as_ref()?.conformers;
@@ -33,12 +33,12 @@ pub(super) fn of_references(subjects: &[Subject]) -> Option<ChemistryReport> {
     (!molecules.is_empty()).then(|| ChemistryReport::from_molecules(molecules.iter()))
 }
 
-/// The chemistry of a text that passes.
+/// The chemistry of a text; `None` if the text does not pass.
 fn check(subjects: &[Subject], text: &Judged) -> Option<ConformerChemistry> {
     subjects[text.subject].chemistry.as_ref()?.check(text.points.as_ref()?)
 }
 
-/// The texts that break most rules for their size, one a molecule, the first where several break as many.
+/// The texts that break the most rules per atom, at most one per molecule; the first one if several are equal.
 fn worst(subjects: &[Subject], groups: &[&[Judged]]) -> Vec<WorstText> {
     let of_molecule = |texts: &&[Judged]| {
         let broken = |text: &Judged| {
@@ -78,7 +78,7 @@ fn worst_text(subjects: &[Subject], text: &Judged) -> Option<WorstText> {
     })
 }
 
-/// Three decimals are enough for a picture.
+/// Rounds to three decimals, which are enough for a picture.
 fn rounded(points: &[[f64; 3]]) -> Conformation {
     points.iter().map(|point| point.map(|x| (x * 1e3).round() / 1e3)).collect()
 }

@@ -1,7 +1,7 @@
-//! Two records side by side: of `drift eval`, or Chrome traces such as PyTorch's profiler writes.
+//! Compares two records of `drift eval`, or two Chrome traces such as PyTorch's profiler writes.
 //!
-//! Records of every version are compared, older ones too, that lack fields; so figures are taken by name. Whoever wants a record
-//! of this version whole reads an [`EvalReport`](super::record::EvalReport).
+//! Records of every version can be compared, including older ones that lack fields, so figures are matched by name. To read a whole
+//! record of this version, use [`EvalReport`](super::record::EvalReport).
 
 use std::collections::HashMap;
 use std::io::{BufReader, ErrorKind, Read};
@@ -22,55 +22,55 @@ use drift_core::job::Job;
 /// The schema of [`CompareReport`].
 pub const SCHEMA: &str = "drift.compare/2";
 
-/// The largest file that is read, in bytes, unpacked: traces of long runs reach gigabytes, and are read in pieces.
+/// The largest file that is read, in bytes after decompression. Traces of long runs reach gigabytes, and are read in pieces.
 const MAX_BYTES: u64 = 32 << 30;
 
-/// The longest text of one that is read: events are folded as they come, and only names are kept.
+/// The longest text in a file, in bytes. Events are aggregated as they are read, and only names are kept.
 const MAX_TEXT_BYTES: usize = 1 << 20;
 
-/// Two records, matched.
+/// The comparison of two records.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CompareReport {
     /// [`SCHEMA`].
     pub schema: &'static str,
     /// The names of both files.
     pub files: [String; 2],
-    /// What they are.
+    /// The kind of both files.
     pub kind: RecordKind,
-    /// Of traces: launches, device time, attention, copies, waits, idle time and phases. Empty for records.
+    /// For traces: launches, device time, attention, copies, waits, idle time and phases. Empty for records.
     pub tables: Vec<TraceTable>,
-    /// Of traces: how many events of both count.
+    /// For traces: the number of events of both files that are counted.
     pub events: Option<[TraceEvents; 2]>,
-    /// Runs of records, or categories of traces, that both have.
+    /// The runs of records, or the categories of traces, that both files have.
     pub groups: Vec<Group>,
-    /// Runs or categories that only the first has, then only the second.
+    /// The names of runs or categories that only the first file has, then those that only the second has.
     pub unmatched: [Vec<String>; 2],
 }
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordKind {
-    /// `drift eval --json`.
+    /// A record of `drift eval --json`.
     Eval,
-    /// Chrome's trace event format.
+    /// A trace in Chrome's trace event format.
     ChromeTrace,
 }
 
 /// A run or a category of events that both files have.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Group {
-    /// Its name: the fields of the key that differ between runs, or the category.
+    /// The name: the values of the fields that identify a run, or the category.
     pub name: String,
-    /// The figures of both, in the order of the first file.
+    /// The figures of both files, in the order of the first file.
     pub figures: Vec<Figure>,
 }
 
-/// Reads both files and matches them.
+/// Reads and compares two files.
 ///
 /// # Errors
-/// [`Error::Input`] if a file is neither a record nor a trace, holds more than memory, or if they are not the same kind;
-/// or if the job was cancelled.
+/// [`Error::Input`] if a file is neither a record nor a trace, or is too large, or if the files are of different kinds; or if the
+/// job was cancelled.
 pub fn compare(paths: [&Path; 2], job: &Job) -> Result<CompareReport> {
     let [a, b] = [read(paths[0], job)?, read(paths[1], job)?];
     let files = paths.map(io::file_name);
@@ -117,7 +117,7 @@ enum Record {
 }
 
 fn group(name: &str, a: &Figures, b: &Figures) -> Group {
-    // The first of a name, as it stands in the file.
+    // If a name occurs twice, the first figure counts.
     let known = |figures: &Figures| -> HashMap<String, f64> { figures.iter().rev().cloned().collect() };
     let (of_a, of_b) = (known(a), known(b));
     let both = a.iter().map(|(name, v)| Figure::new(name.clone(), [Some(*v), of_b.get(name).copied()]));
@@ -131,7 +131,7 @@ fn read(path: &Path, job: &Job) -> Result<Record> {
         Error::input(path.display(), problem, "give a record of `drift eval --json` or a Chrome trace")
     };
     let opened = io::open(path, job);
-    // One byte more than the limit, so that a file of just that size is told from a larger one.
+    // One byte more than the limit, to distinguish a file of exactly that size from a larger one.
     let mut taken = opened.reader.take(MAX_BYTES + 1);
     let bounded = BufReader::new(BoundedJson::new(&mut taken, MAX_TEXT_BYTES));
     let mut json = serde_json::Deserializer::from_reader(bounded);

@@ -1,22 +1,22 @@
-//! What a run took.
+//! The cost of a run.
 
 use serde::{Deserialize, Serialize};
 
 use crate::generate::Traffic;
 
-/// What a run took. Rates are by its seconds, those of the start of a device left out.
+/// The cost of a run. Rates are per second of the run, without the time to start the device.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Cost {
-    /// Tokens written after the prompts.
+    /// The number of tokens written after the prompts.
     pub generated_tokens: u64,
-    /// Of them, tokens that the logit processor left no choice.
+    /// The number of these tokens that were forced, because the logit processor allowed only one.
     pub forced_tokens: u64,
-    /// Forward passes after prefill.
+    /// The number of forward passes after prefill.
     pub decode_steps: u64,
-    /// Those of them that a GPU did by drift's own kernels.
+    /// The number of these passes that a GPU computed with drift's own kernels.
     #[serde(default)]
     pub kernel_steps: u64,
-    /// Tokens of junk: generated tokens of blocks that are not three numbers, and of digits beyond the format.
+    /// The number of wasted tokens: those of blocks that are not three numbers, and of digits beyond the format.
     pub wasted_tokens: u64,
     /// Tokens written per second.
     pub tokens_per_second: f64,
@@ -24,44 +24,46 @@ pub struct Cost {
     pub characters_per_second: f64,
     /// Texts written per second.
     pub conformers_per_second: f64,
-    /// CPU seconds of generating, all threads; none on a GPU, or where the system doesn't tell.
+    /// CPU seconds of generation, summed over all threads; `None` on a GPU, or if the system does not report them.
     pub cpu_seconds: Option<f64>,
     /// Where the time went, in seconds.
     pub seconds: Seconds,
-    /// The most memory that the process held so far, in bytes; none where the system doesn't tell.
+    /// The peak memory of the process so far, in bytes; `None` if the system does not report it.
     pub peak_memory_bytes: Option<u64>,
-    /// What had to be moved and computed at least; none in records of before this was counted.
+    /// The minimum of data movement and computation; `None` in records from before it was counted.
     #[serde(default)]
     pub floor: Option<Roofline>,
 }
 
-/// What a run had to move between memory and processor at least, and how near it came to the time that this takes.
+/// The minimum amount of data that a run had to move between memory and processor, and how close the run came to the time that this
+/// takes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Roofline {
-    /// By counting: bytes, and operations.
+    /// The counted bytes and operations.
     #[serde(flatten)]
     pub traffic: Traffic,
-    /// Bytes per second that the device reads, measured after the run; none where it was not, or where the run was faster.
+    /// The device's memory bandwidth in bytes per second, measured after the run. `None` if it was not measured, or if the run was
+    /// faster.
     pub bytes_per_second: Option<f64>,
-    /// Seconds of moving so many bytes at this rate.
+    /// The seconds needed to move these bytes at this bandwidth.
     pub floor_seconds: Option<f64>,
-    /// These by the seconds of generating, templates and the start left out.
+    /// The ratio of these seconds to the seconds of generation, without templates and start.
     pub floor_share: Option<f64>,
 }
 
 /// Seconds by phase.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Seconds {
-    /// All of it.
+    /// The total time.
     pub total: f64,
-    /// Before the first step: a device's kernels compiled, its memory taken.
+    /// The time before the first step, in which a device compiles kernels and allocates memory.
     #[serde(default)]
     pub start: f64,
     /// Forward passes over prompts.
     pub prefill: f64,
     /// Forward passes of decode steps.
     pub forward: f64,
-    /// Masks and states of the logit processor.
+    /// Computing masks and advancing the states of the logit processor.
     pub lp: f64,
     /// Sampling.
     pub sampling: f64,
@@ -72,12 +74,12 @@ pub struct Seconds {
 }
 
 impl Seconds {
-    /// What is left of all without the start and the templates.
+    /// The total time without the start and the templates.
     pub fn writing(&self) -> f64 {
         self.total - self.start - self.templates
     }
 
-    /// The share of all that a part of it is, 0 to 1.
+    /// The share of a part in the total time, 0 to 1.
     pub fn share(&self, part: f64) -> f64 {
         part / self.total.max(f64::MIN_POSITIVE)
     }

@@ -1,4 +1,4 @@
-//! What a device is, and what drift does on it: the self-check and the speed of each engine, on models of known shapes.
+//! Examines a device: the self-check and the speed of each engine, on models of known shapes.
 
 use std::time::Instant;
 
@@ -20,75 +20,75 @@ use drift_data::corpus::Embedded;
 /// The schema of [`DeviceReport`].
 const SCHEMA: &str = "drift.device/1";
 
-/// What to do on a device.
+/// What to run on a device.
 #[derive(Debug, Clone)]
 pub struct DevicePlan {
-    /// How each run is done but for model, engine and device; the device is that of all.
+    /// The plan of each run except for its model and engine; the device is the same for all.
     pub run: EvalPlan,
-    /// The engines, one after the other for each model.
+    /// The engines, run one after the other for each model.
     pub engines: Vec<EngineChoice>,
-    /// No run begins after so many seconds.
+    /// No run starts after this many seconds.
     pub most_seconds: f64,
 }
 
-/// What a device is, and does.
+/// The properties of a device, and its results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeviceReport {
     /// `drift.device/1`
     pub schema: String,
-    /// What made it.
+    /// The program that made the report.
     pub provenance: Provenance,
-    /// When and where.
+    /// The date and the machine.
     pub environment: Environment,
-    /// `cuda:0`
+    /// The device's name, such as `cuda:0`.
     pub device: String,
-    /// Why it cannot be used; none if it can.
+    /// The reason why it cannot be used; `None` if it can.
     pub problem: Option<String>,
     /// Whether this drift was built with CUDA.
     pub has_cuda: bool,
-    /// What a drift with CUDA wants.
+    /// The libraries that drift needs for CUDA.
     pub libraries: Vec<CudaLibrary>,
-    /// The commands that bring what is missing.
+    /// The commands that install missing libraries.
     pub install: Option<String>,
-    /// Bytes that are free on it.
+    /// The free memory of the device in bytes.
     pub free_bytes: Option<u64>,
-    /// One for each model, engine and logit processor.
+    /// One entry for each model, engine and logit processor.
     pub runs: Vec<DeviceSpeed>,
-    /// Seconds that all took.
+    /// The total time in seconds.
     pub seconds: f64,
-    /// What is to be known first, in words.
+    /// The most important findings, in words.
     pub advice: Vec<String>,
 }
 
-/// What a run on a device came to.
+/// The result of a run on a device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeviceSpeed {
     /// The model's name.
     pub model: String,
-    /// Whose operations were asked for.
+    /// The requested engine.
     pub engine: EngineChoice,
-    /// Under which logit processor; none if the run did not come to its end.
+    /// The logit processor; `None` if the run failed.
     pub lp: Option<ProcessorKind>,
-    /// Why it did not.
+    /// The reason why it failed.
     pub problem: Option<String>,
-    /// Tokens a second of writing: the start, and building the molecules' automata on the host, are left out.
+    /// Tokens per second of writing. The start and the building of the molecules' automata on the host are not included.
     pub tokens_per_second: f64,
-    /// Steps, and those of them that drift's kernels did.
+    /// The number of decode steps.
     pub steps: u64,
-    /// As `steps`.
+    /// The number of these steps that drift's kernels did.
     pub kernel_steps: u64,
-    /// Seconds before the first step: kernels compiled and checked, memory taken.
+    /// The seconds before the first step, for compiling and checking kernels and allocating memory.
     pub start_seconds: f64,
-    /// Bytes per second that the device reads, and the part of the least time that was reached.
+    /// The device's memory bandwidth in bytes per second.
     pub bytes_per_second: Option<f64>,
-    /// As `bytes_per_second`.
+    /// The ratio of the least possible time, given by the memory bandwidth, to the time taken.
     pub floor_share: Option<f64>,
-    /// What the self-check came to, where there was one.
+    /// The result of the self-check, if there was one.
     pub self_check: Option<SelfCheck>,
 }
 
 impl DeviceReport {
-    /// What this machine has for a device; nothing has run on it.
+    /// A report on the device before any run.
     fn of_machine(device: &str) -> Self {
         let libraries = cuda_libraries();
         DeviceReport {
@@ -108,12 +108,12 @@ impl DeviceReport {
     }
 }
 
-/// What is there where the device cannot be used: libraries, and why.
+/// The report on a device that cannot be used: its libraries and the problem.
 pub fn unusable_device(device: &str, problem: &Error) -> DeviceReport {
     DeviceReport { problem: Some(problem.to_string()), ..DeviceReport::of_machine(device) }
 }
 
-/// Runs each engine on each model of the plan, and says what came out. A run that fails is a part of the report.
+/// Runs each engine on each model of the plan and reports the results. A failed run is part of the report.
 ///
 /// # Errors
 /// If the job was cancelled, or the embedded corpus cannot be read.
@@ -151,7 +151,7 @@ pub fn examine_device(plan: &DevicePlan, job: &Job) -> Result<DeviceReport> {
     Ok(report)
 }
 
-/// The runs of a model by an engine, and what their advice says of the device.
+/// The runs of a model with an engine, and the advice about the device.
 fn speeds(
     plan: &DevicePlan,
     (model, engine): (&ModelChoice, EngineChoice),
@@ -183,7 +183,7 @@ fn speeds(
     Ok((evaluation.report.runs.into_iter().map(speed).collect(), advice))
 }
 
-/// A device with the steps of an engine.
+/// A device configured for an engine.
 pub fn with_engine(device: Device, engine: EngineChoice) -> Device {
     let usual = KernelSteps::default();
     match engine {

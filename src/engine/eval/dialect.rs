@@ -1,5 +1,5 @@
-//! How a model writes its numbers, where neither the user nor a recipe says so: what the conformers given are written in, and what
-//! the model writes by itself.
+//! Determines how a model writes its numbers if neither the user nor a recipe states it: from the dialect of the given conformers,
+//! and from what the model writes by itself.
 
 use std::sync::Arc;
 
@@ -16,22 +16,23 @@ use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_data::audit::{DialectCounts, split};
 
-/// Texts that are begun at a time, of as many molecules.
+/// The number of texts that are generated at a time, each for another molecule.
 const TEXTS: usize = 4;
 
-/// Rounds until nothing more is tried.
+/// The largest number of rounds.
 const ROUNDS: usize = 3;
 
-/// Tokens of each text.
+/// The number of tokens of each text.
 const TOKENS: usize = 160;
 
-/// Blocks of one dialect alone that are taken for an answer: a model of no skill may write one by chance.
+/// The number of blocks of only one dialect that are sufficient evidence. A model without skill may write one by chance.
 const LEAST_EVIDENCE: u64 = 3;
 
-/// Settles the dialect of a checkpoint.
+/// Determines the dialect of a checkpoint.
 ///
 /// # Errors
-/// If the conformers and the model's own text disagree, or neither tells; or as [`crate::generate::Engine::generate`].
+/// If the conformers and the model's own text disagree, or neither determines the dialect; and the errors of
+/// [`crate::generate::Engine::generate`].
 pub(super) fn settle(
     plan: &EvalPlan,
     checkpoint: &mut Checkpoint,
@@ -48,7 +49,7 @@ pub(super) fn settle(
     Ok(())
 }
 
-/// The dialect that both tell, or the one that does.
+/// The dialect on which both sources agree, or that of the only source that determines one.
 fn decided(
     name: &str,
     molecules: &Molecules,
@@ -85,7 +86,7 @@ fn decided(
     }
 }
 
-/// What the texts of conformers are written in; none if both fit, or neither.
+/// The dialect of the conformers' texts; `None` if both dialects fit, or neither.
 fn of_conformers(written: Written, like: Encoding) -> Option<Encoding> {
     match written {
         Written { fixed: true, stripped: false } => Some(like.with_zeros(TrailingZeros::Kept)),
@@ -94,7 +95,7 @@ fn of_conformers(written: Written, like: Encoding) -> Option<Encoding> {
     }
 }
 
-/// What the model writes without any logit processor.
+/// The dialect in which the model writes without a logit processor; `None` if there is not enough evidence.
 fn own_text(
     plan: &EvalPlan,
     checkpoint: &mut Checkpoint,

@@ -1,4 +1,4 @@
-//! What a record says of runs beside one another.
+//! The comparisons between runs in a record.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,19 +6,19 @@ use drift_core::constraint::ProcessorKind;
 use drift_data::stats::Interval;
 use drift_data::stats::bootstrap::Mean;
 
-/// What seconds of a run are.
+/// How seconds of a run are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SpeedMeasure {
-    /// CPU seconds of all threads, so that other work on the machine counts little.
+    /// CPU seconds of all threads, so that other load on the machine has little effect.
     Cpu,
-    /// Seconds of the clock: on a GPU, or where the system tells no others.
+    /// Wall-clock seconds: on a GPU, or if the system reports no CPU seconds.
     #[default]
     Wall,
 }
 
 impl SpeedMeasure {
-    /// In words: texts per …
+    /// The unit in words, as in "texts per …".
     pub fn unit(self) -> &'static str {
         match self {
             SpeedMeasure::Cpu => "CPU second",
@@ -27,101 +27,101 @@ impl SpeedMeasure {
     }
 }
 
-/// A run against the run of the same model without logit processor: same molecules, same random numbers.
+/// A run compared with the run of the same model without a logit processor, on the same molecules with the same random numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PairedComparison {
     /// The model's name.
     pub model: String,
     /// The logit processor.
     pub lp: ProcessorKind,
-    /// Its placeholder.
+    /// The placeholder of the logit processor.
     pub placeholder: Option<String>,
-    /// Texts that passed here less those that passed without.
+    /// The number of texts that passed in this run minus the number that passed without.
     pub passed_difference: i64,
-    /// Texts whose skeleton the model copied exactly without logit processor, every block well formed.
+    /// The number of texts whose skeleton the model copied exactly without a logit processor, with every block well formed.
     pub well_formed_without: u64,
-    /// Of them, texts that came out the same.
+    /// The number of these texts that are identical in both runs.
     pub identical: u64,
-    /// Bond-length error less the one without, in Å, over the molecules whose texts passed without; paired.
+    /// The bond-length error of this run minus the one without, in Å, over the molecules whose texts passed without; paired.
     pub bond_error_difference_angstrom: Option<Mean>,
-    /// MAT-P less the one without, in Å, paired in the same way.
+    /// MAT-P of this run minus the one without, in Å, paired in the same way.
     pub mat_precision_difference_angstrom: Option<Mean>,
-    /// MAT-R less the one without, in Å, paired in the same way.
+    /// MAT-R of this run minus the one without, in Å, paired in the same way.
     pub mat_recall_difference_angstrom: Option<Mean>,
-    /// Texts per CPU second by those without, so that other work on the machine counts little; by the clock where CPU seconds
-    /// are not known.
+    /// The ratio of texts per CPU second in this run to those without, so that other load on the machine has little effect.
+    /// Wall-clock seconds are used if CPU seconds are not known.
     pub speed_ratio: f64,
-    /// How many times as fast it was as the one without, with its interval, over the batches of both.
+    /// How many times as fast this run was as the one without, with its interval, over the batches of both.
     #[serde(default)]
     pub speed: Option<SpeedRatio>,
-    /// Rows that are set against none on this model: the intervals of `figures`, `rescued` and `speed` are corrected for them
-    /// (Bonferroni), the others are not.
+    /// The number of rows that are compared with the run without on this model. The intervals of `figures`, `rescued` and `speed`
+    /// are corrected for this number (Bonferroni), the others are not.
     #[serde(default)]
     pub rows: usize,
-    /// Every figure with and without, over the texts that both runs have.
+    /// Every figure with and without, over the texts that both runs contain.
     #[serde(default)]
     pub figures: Vec<FigureDifference>,
-    /// The texts that pass here and not without, against those of the same molecule that pass both ways.
+    /// The texts that pass in this run but not without, compared with texts of the same molecule that pass in both runs.
     #[serde(default)]
     pub rescued: Option<Rescued>,
 }
 
-/// How many times as fast one run was as another.
+/// How many times as fast one run is as another.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SpeedRatio {
-    /// Seconds of the other by seconds of this, over the batches of both.
+    /// The seconds of the other run divided by the seconds of this run, over the batches of both.
     pub ratio: f64,
-    /// Its interval; none with fewer than two batches.
+    /// The interval of the ratio; `None` with fewer than two batches.
     pub interval: Option<Interval>,
-    /// How many batches.
+    /// The number of batches.
     pub batches: usize,
-    /// What the seconds are.
+    /// How the seconds are measured.
     pub measure: SpeedMeasure,
 }
 
-/// A figure that runs are compared by.
+/// A figure by which runs are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ComparedFigure {
-    /// Share of texts that pass.
+    /// The share of texts that pass.
     Passed,
-    /// Share of texts of another molecule.
+    /// The share of texts of another molecule than the prompt's.
     GraphMismatch,
-    /// Share of texts that are no enriched SMILES, or hold a block that is not three numbers.
+    /// The share of texts that are not enriched SMILES, or contain a block that is not three numbers.
     ParseFailures,
-    /// Share of texts without end.
+    /// The share of texts that did not end.
     NoEos,
-    /// Share of blocks that are not three numbers.
+    /// The share of blocks that are not three numbers.
     JunkBlocks,
-    /// Share of blocks that lost digits.
+    /// The share of blocks that lost digits.
     TruncatedBlocks,
-    /// Share of blocks with invented digits.
+    /// The share of blocks with invented digits.
     InventedBlocks,
-    /// Bond-length error, in Å, over texts usable both ways.
+    /// The bond-length error, in Å, over texts that are usable in both runs.
     BondLengthError,
-    /// MAT-P, in Å, over texts usable both ways.
+    /// MAT-P, in Å, over texts that are usable in both runs.
     MatPrecision,
-    /// MAT-R, in Å, over texts usable both ways.
+    /// MAT-R, in Å, over texts that are usable in both runs.
     MatRecall,
-    /// COV-P at 0.75 Å, over texts usable both ways.
+    /// COV-P at 0.75 Å, over texts that are usable in both runs.
     CovPrecision,
-    /// COV-R at 0.75 Å, over texts usable both ways.
+    /// COV-R at 0.75 Å, over texts that are usable in both runs.
     CovRecall,
 }
 
 impl ComparedFigure {
-    /// Whether more of it is better.
+    /// Whether larger values are better.
     pub fn more_is_better(self) -> bool {
         matches!(self, ComparedFigure::Passed | ComparedFigure::CovPrecision | ComparedFigure::CovRecall)
     }
 
-    /// Whether it is a length in Å, not a share.
+    /// Whether the figure is a length in Å rather than a share.
     pub fn is_length(self) -> bool {
         use ComparedFigure::{BondLengthError, MatPrecision, MatRecall};
         matches!(self, BondLengthError | MatPrecision | MatRecall)
     }
 
-    /// In words.
+    /// The name of the figure, in words.
     pub fn name(self) -> &'static str {
         match self {
             ComparedFigure::Passed => "texts that pass",
@@ -140,42 +140,42 @@ impl ComparedFigure {
     }
 }
 
-/// One figure of a run beside that without logit processor.
+/// A figure of a run, compared with the run without a logit processor.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct FigureDifference {
-    /// Which.
+    /// The figure.
     pub figure: ComparedFigure,
-    /// Without logit processor.
+    /// The value without the logit processor.
     pub without: f64,
-    /// With it.
+    /// The value with the logit processor.
     pub with: f64,
-    /// The second less the first; over molecules for lengths and coverage.
+    /// The value with the processor minus the value without; lengths and coverage are averaged over molecules.
     pub difference: f64,
-    /// Its interval over molecules; none with fewer than two.
+    /// The interval of the difference over molecules; `None` with fewer than two molecules.
     pub interval: Option<Interval>,
 }
 
-/// Texts that a logit processor makes pass, against texts of the same molecule that pass without it too.
+/// Texts that pass only with a logit processor, compared with texts of the same molecule that also pass without it.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Rescued {
-    /// How many there are.
+    /// The number of texts that pass only with the logit processor.
     pub texts: u64,
-    /// Molecules that have such texts, and others that pass both ways.
+    /// The number of molecules that have both such texts and texts that pass in both runs.
     pub molecules_compared: u64,
-    /// Bond-length error of the rescued less that of the kept ones, in Å, a mean over molecules with both.
+    /// The bond-length error of the rescued texts minus that of the others, in Å; a mean over molecules with both.
     pub bond_error_difference_angstrom: Option<Mean>,
-    /// The least RMSD to a reference of the rescued less that of the kept ones, in Å, likewise.
+    /// The smallest RMSD to a reference of the rescued texts minus that of the others, in Å; a mean over molecules with both.
     pub nearest_difference_angstrom: Option<Mean>,
 }
 
 impl PairedComparison {
-    /// The logit processor with its placeholder.
+    /// The name of the logit processor, with its placeholder.
     pub fn label(&self) -> String {
         label(self.lp, self.placeholder.as_deref())
     }
 }
 
-/// A logit processor with its placeholder.
+/// The name of a logit processor, with its placeholder.
 pub(super) fn label(lp: ProcessorKind, placeholder: Option<&str>) -> String {
     placeholder.map_or_else(|| lp.to_string(), |placeholder| format!("{lp} {placeholder}"))
 }

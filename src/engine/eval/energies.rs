@@ -1,4 +1,4 @@
-//! The energies of a run's texts, by the program that audits ask too.
+//! The energies of a run's texts, from the same program that audits use.
 
 use std::collections::HashMap;
 
@@ -11,18 +11,18 @@ use drift_data::audit::geometry::Conformation;
 use drift_data::audit::{AnsweredText, EnergyReport, EnergyText, energy_report};
 use drift_data::energy::{Energies, EnergyFrame};
 
-/// What a program has said of the texts of all runs so far.
+/// The program's answers for the texts of all runs so far.
 #[derive(Default)]
 pub(super) struct Answered {
-    /// By run, its model and its texts.
+    /// For each run, its model and its texts.
     runs: Vec<(String, Vec<AnsweredText>)>,
 }
 
 impl Answered {
-    /// Asks for the texts of a run that pass and whose chemistry is checked.
+    /// Requests the energies of a run's texts that pass and whose chemistry is checked.
     ///
     /// # Errors
-    /// As [`Energies::of`].
+    /// The errors of [`Energies::of`].
     pub(super) fn add(
         &mut self,
         energies: &Energies,
@@ -35,17 +35,17 @@ impl Answered {
         Ok(())
     }
 
-    /// What all runs come to, beside the references of each molecule; none if the job was cancelled.
+    /// The report on all runs, compared with the references of each molecule.
     ///
     /// # Errors
-    /// As [`Energies::of`].
+    /// The errors of [`Energies::of`].
     pub(super) fn report(
         &self,
         energies: &Energies,
         subjects: &[Subject],
         job: &Job,
     ) -> Result<Option<EnergyReport>> {
-        // A stereoisomer has energies of its own, so references are those of the prompt, not of its pool.
+        // Each stereoisomer has its own energies, so the references are those of the prompt's isomer, not of its pool.
         let conformers: HashMap<&str, &[Conformation]> = subjects
             .iter()
             .filter_map(|one| Some((&*one.molecule.skeleton, &*one.reference.as_ref()?.conformers)))
@@ -56,7 +56,7 @@ impl Answered {
     }
 }
 
-/// What came of asking; none if the job was cancelled, which is no error to an evaluation.
+/// The answer; `None` if the job was cancelled, which is not an error of an evaluation.
 pub(super) fn unless_cancelled<T>(asked: Result<T>) -> Result<Option<T>> {
     match asked {
         Err(Error::Interrupted) => Ok(None),
@@ -64,10 +64,10 @@ pub(super) fn unless_cancelled<T>(asked: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// What the program is asked of a text.
+/// The request for a text; `None` if its energy is not requested.
 fn asked(subject: &Subject, text: &Judged, label: &str) -> Option<EnergyText> {
     let (chemistry, points) = (subject.chemistry.as_ref()?, text.points.as_ref()?);
-    // The checker gives the elements, one for each point.
+    // The chemistry gives the elements, which must be as many as the points.
     if chemistry.atoms() != points.len() {
         return None;
     }

@@ -1,9 +1,9 @@
-//! When and where an evaluation ran.
+//! The date and machine of an evaluation.
 
 use super::record::Environment;
 
 impl Environment {
-    /// This machine, today.
+    /// The environment of this process.
     pub fn here() -> Self {
         Environment {
             date: time::OffsetDateTime::now_utc().date().to_string(),
@@ -15,16 +15,16 @@ impl Environment {
     }
 }
 
-/// The most memory that this process held so far, in bytes; Linux tells it.
+/// The peak memory of this process so far, in bytes; known on Linux only.
 pub(super) fn peak_memory_bytes() -> Option<u64> {
     let peak = field("/proc/self/status", "VmHWM")?;
     peak.strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kibibytes| kibibytes * 1024)
 }
 
-/// CPU seconds of this process so far, all threads, user and system; Linux tells them, in its 100 ticks a second.
+/// The CPU seconds of this process so far, summed over all threads, user and system. Linux reports them in 100 ticks per second.
 pub fn cpu_seconds() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // After the name, which may hold spaces, comes field 3; user and system time are fields 14 and 15 (proc(5)).
+    // The name may contain spaces. The fields after it begin with field 3; user and system time are fields 14 and 15 (proc(5)).
     let fields = stat.rsplit(')').next()?.split_whitespace().skip(11).take(2);
     let ticks: u64 = fields.map(|field| field.parse::<u64>().ok()).sum::<Option<u64>>()?;
     Some(ticks as f64 / 100.0)

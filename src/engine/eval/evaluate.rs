@@ -1,4 +1,4 @@
-//! Generating under each logit processor, and judging what comes out.
+//! Generates texts with each logit processor, and judges them.
 
 use serde::Serialize;
 
@@ -34,25 +34,25 @@ use drift_core::job::{InputHash, Job, Provenance};
 use drift_data::audit::EnergyReport;
 use drift_data::corpus::{EmbeddedCorpus, Part};
 
-/// What an evaluation gives.
+/// The result of an evaluation.
 #[derive(Debug)]
 pub struct Evaluation {
     /// The record.
     pub report: EvalReport,
-    /// Every text, by run, molecule and generation.
+    /// Every text, ordered by run, molecule and generation.
     pub texts: Vec<TextRecord>,
-    /// Every molecule of every run.
+    /// One entry for every molecule of every run.
     pub molecules: Vec<MoleculeRecord>,
-    /// The phases of each run, if asked for.
+    /// The phases of each run, if requested.
     pub spans: Vec<(String, Vec<Span>)>,
-    /// What was found of each text; nothing unless the plan keeps it.
+    /// The results for each text; empty unless the plan keeps them.
     pub by_text: TextFigures,
 }
 
-/// Generates for all molecules under all logit processors of all models, and measures. What `kept` has is not made again, and
-/// what is made is kept as soon as it is finished.
+/// Generates texts for all molecules with all logit processors of all models, and measures them. Texts in `kept` are not generated
+/// again, and new texts are stored in it as soon as they are finished.
 ///
-/// A cancelled job is no error: the record then holds what was finished.
+/// A cancelled job is not an error: the record then contains what was finished.
 ///
 /// # Errors
 /// If a model cannot be loaded, a processor cannot be built for its tokenizer, or the device fails.
@@ -88,7 +88,7 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept, job: &J
     } = gathered;
     let interrupted = interrupted || kept.is_partial();
     let other = if synthetic.is_some() { speed_advice(&runs) } else { advice(&runs, &comparisons) };
-    // Whose texts they are comes before what they are.
+    // The advice about who computed the texts precedes the advice about the texts.
     let advice = self_checks(&runs).into_iter().chain(notes).chain(other).collect();
     let report = EvalReport {
         schema: SCHEMA.to_owned(),
@@ -107,7 +107,7 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept, job: &J
     Ok(Evaluation { report, texts, molecules: records, spans, by_text })
 }
 
-/// What molecules and placeholders were read from.
+/// The files from which molecules and placeholders were read.
 fn inputs(plan: &EvalPlan, molecules: &Molecules) -> Vec<InputHash> {
     let file = |choice: &PlaceholderChoice| match choice {
         PlaceholderChoice::File(file) => Some(file.source.clone()),
@@ -116,19 +116,19 @@ fn inputs(plan: &EvalPlan, molecules: &Molecules) -> Vec<InputHash> {
     molecules.inputs.iter().cloned().chain(plan.placeholders.iter().filter_map(file)).collect()
 }
 
-/// What a shard of an evaluation has done.
+/// The progress of an evaluation's shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ShardDone {
-    /// Texts that are finished, by all logit processors of all models.
+    /// The number of finished texts, over all logit processors of all models.
     pub texts: usize,
-    /// Whether it was cut short.
+    /// Whether it was interrupted.
     pub interrupted: bool,
 }
 
-/// Does a shard: generates and scores for its molecules, and keeps what comes out. It is judged when shards are merged.
+/// Runs a shard: generates and scores for its molecules, and stores the results. They are judged when shards are merged.
 ///
 /// # Errors
-/// As [`evaluate`].
+/// The errors of [`evaluate`].
 pub fn evaluate_shard(
     plan: &EvalPlan,
     molecules: &Molecules,
@@ -149,28 +149,28 @@ pub fn evaluate_shard(
     Ok(ShardDone { texts: kept.texts(), interrupted })
 }
 
-/// Refuses what cannot work, or does not go on from what is kept, before anything is loaded.
+/// Refuses plans that cannot work, or that do not match the stored results, before anything is loaded.
 ///
 /// # Errors
-/// If it is so.
+/// If the plan is refused, or the inputs cannot be stored.
 pub fn check(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept) -> Result<()> {
     distinct_names(&plan.models)?;
     check_references(plan, molecules)?;
     kept.keep_inputs(&inputs(plan, molecules))
 }
 
-/// A model whose texts are kept.
+/// A model whose texts are stored.
 struct Begun {
-    /// Its place among all.
+    /// The index of the model in the plan.
     model: usize,
     checkpoint: Checkpoint,
     placeholders: Vec<NamedPlaceholder>,
-    /// The phases of the steps of each run that was begun, if asked for.
+    /// The phases of the steps of each run that was started, if requested.
     spans: Vec<Vec<Span>>,
     interrupted: bool,
 }
 
-/// The runs of a model, in order: each logit processor, with each placeholder if it takes one.
+/// The runs of a model, in order: each logit processor, combined with each placeholder if it takes one.
 fn processors<'p>(plan: &EvalPlan, placeholders: &'p [NamedPlaceholder]) -> Vec<Processor<'p>> {
     let of = |processor: &ProcessorKind| -> Vec<Processor<'p>> {
         match processor.takes_placeholder() {
@@ -181,7 +181,7 @@ fn processors<'p>(plan: &EvalPlan, placeholders: &'p [NamedPlaceholder]) -> Vec<
     plan.processors.iter().flat_map(of).collect()
 }
 
-/// Loads a model, scores and generates what is not kept yet.
+/// Loads a model, then scores and generates what is not stored yet.
 fn generated(
     plan: &EvalPlan,
     model: usize,
@@ -189,7 +189,7 @@ fn generated(
     kept: &mut Kept,
     job: &Job,
 ) -> Result<Begun> {
-    // Shards are judged by the dialect that their texts were written in; it is not settled anew.
+    // Shards are judged in the dialect in which their texts were written; it is not determined again.
     let known = kept.model(model).filter(|_| kept.is_over()).cloned();
     let mut checkpoint = Checkpoint::load(&plan.models[model], plan, known.as_ref(), job)?;
     checkpoint.spelling = checkpoint.spelling.or(molecules.spelling);
@@ -210,7 +210,7 @@ fn generated(
     let mut begun = Begun { model, checkpoint, placeholders, spans: Vec::new(), interrupted: false };
     if plan.likelihood {
         match score(&mut begun.checkpoint, &molecules.molecules, (&mut *kept, model), job) {
-            // A cancelled job is no error: what was finished is still judged.
+            // A cancelled job is not an error: what was finished is still judged.
             Err(Error::Interrupted) => begun.interrupted = true,
             scored => scored?,
         }
@@ -227,7 +227,7 @@ fn generated(
     Ok(begun)
 }
 
-/// What is asked of references needs some.
+/// Refuses options that need references if there are none.
 fn check_references(plan: &EvalPlan, molecules: &Molecules) -> Result<()> {
     let all = &molecules.molecules;
     let has_none = all.iter().all(|molecule| molecule.conformers.is_empty());
@@ -247,13 +247,13 @@ fn check_references(plan: &EvalPlan, molecules: &Molecules) -> Result<()> {
     }
 }
 
-/// Whether a model is known to have learned without these molecules.
+/// Whether the model is known not to have been trained on these molecules.
 fn unseen(checkpoint: &Checkpoint, molecules: &Molecules) -> Unseen {
     if checkpoint.synthetic.is_some() {
         return Unseen::Yes;
     }
     let Some(trained_on) = &checkpoint.trained_on else { return Unseen::Unknown };
-    // What reference checkpoints learn from has no molecule of the small corpus.
+    // The training data of reference checkpoints contains no molecule of the small corpus.
     let small = EmbeddedCorpus::Small;
     if trained_on.contains(&small.trained_on()) && molecules.corpus == [small.source()] {
         return Unseen::Yes;
@@ -261,14 +261,14 @@ fn unseen(checkpoint: &Checkpoint, molecules: &Molecules) -> Unseen {
     let mut known = molecules.corpus.iter().map(|input| trained_on.contains(&input.sha256));
     let are_test = molecules.molecules.iter().all(|molecule| molecule.part == Some(Part::Test));
     match (known.clone().all(|known| known) && !molecules.corpus.is_empty(), are_test) {
-        // Training leaves the test part of its corpus out, so the same files and that part together prove it.
+        // Training leaves out the test part of its corpus, so the same files together with that part are a proof.
         (true, true) => Unseen::Yes,
         (_, false) if known.any(|known| known) => Unseen::No,
         _ => Unseen::Unknown,
     }
 }
 
-/// Rows of two models of one name could not be told apart.
+/// Refuses models with equal names, whose rows could not be distinguished.
 fn distinct_names(models: &[ModelChoice]) -> Result<()> {
     let folders = || {
         models.iter().filter_map(|choice| match choice {
@@ -288,13 +288,13 @@ fn distinct_names(models: &[ModelChoice]) -> Result<()> {
     Ok(())
 }
 
-/// What the models have given so far.
+/// The results of the models so far.
 #[derive(Default)]
 struct Gathered {
     runs: Vec<RunReport>,
     comparisons: Vec<PairedComparison>,
     likelihoods: Vec<Likelihood>,
-    /// Those of the first model, by molecule.
+    /// The nats of the first model, by molecule.
     first_nats: Option<MoleculeNats>,
     texts: Vec<TextRecord>,
     records: Vec<MoleculeRecord>,
@@ -305,12 +305,12 @@ struct Gathered {
     synthetic: Option<Synthetic>,
     same_texts: Option<SameTexts>,
     energies: Answered,
-    /// What was computed otherwise than asked.
+    /// Notes on computations that differed from what was requested.
     notes: Vec<String>,
 }
 
 impl Gathered {
-    /// Judges and adds all runs of one model.
+    /// Judges all runs of a model and adds their results.
     fn add(
         &mut self,
         plan: &EvalPlan,
@@ -336,11 +336,11 @@ impl Gathered {
             self.first_nats.get_or_insert_with(|| nats.clone());
         }
         let mut done = Vec::new();
-        // A cancelled job has begun only the first runs.
+        // If the job was cancelled, only the first runs were started.
         for (run, processor) in processors(plan, &placeholders).into_iter().take(spans.len()).enumerate() {
             done.push(judge(plan, &checkpoint, subjects, processor, kept.run((model, run)))?);
         }
-        // What the self-checks of its runs say of the GPU is not said twice.
+        // If the self-check of a run already reports the problem, it is not reported twice.
         let is_told = |run: &Run| {
             run.generated.self_check.as_ref().is_some_and(|check| check.verdict != Verdict::Passed)
         };
@@ -372,7 +372,7 @@ impl Gathered {
         Ok(())
     }
 
-    /// Asks for the energies of a run's texts, where a program is to compute some; of a job that was cut short, nothing is asked.
+    /// Requests the energies of a run's texts, if the plan has an energy program and the job was not interrupted.
     fn ask_energies(
         &mut self,
         plan: &EvalPlan,
@@ -388,7 +388,7 @@ impl Gathered {
         Ok(())
     }
 
-    /// What the energies come to; none of a job that was cut short.
+    /// The report on energies; `None` if the job was interrupted.
     fn energy_report(
         &mut self,
         plan: &EvalPlan,

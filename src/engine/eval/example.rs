@@ -1,35 +1,35 @@
-//! A text that shows what goes wrong.
+//! Texts that show typical problems.
 
 use serde::{Deserialize, Serialize};
 
-/// What is wrong with a text.
+/// The problem of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ExampleProblem {
-    /// What is no part of a number.
+    /// Text that is not part of a number.
     #[serde(rename = "junk")]
     Junk,
-    /// A number lacks decimals, or a block numbers.
+    /// A number with too few decimals, or a block with too few numbers.
     #[serde(rename = "lost digits")]
     Lost,
     /// Digits beyond the format.
     #[serde(rename = "invented digits")]
     Invented,
-    /// It did not end.
+    /// The text did not end.
     #[serde(rename = "no end")]
     NoEnd,
-    /// It is no enriched SMILES.
+    /// The text is not enriched SMILES.
     #[serde(rename = "no enriched SMILES")]
     Unreadable,
-    /// It is another molecule than the prompt's.
+    /// The text is another molecule than the prompt's.
     #[serde(rename = "another molecule")]
     OtherMolecule,
-    /// Nothing: it passes.
+    /// No problem: the text passes.
     #[serde(rename = "passes")]
     Passes,
 }
 
 impl ExampleProblem {
-    /// In words, as records have it.
+    /// The problem in words, as written in records.
     pub fn name(self) -> &'static str {
         match self {
             ExampleProblem::Junk => "junk",
@@ -43,15 +43,15 @@ impl ExampleProblem {
     }
 }
 
-/// A text that shows what goes wrong.
+/// A text that shows a problem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Example {
     /// The prompt's SMILES.
     pub smiles: String,
-    /// What is wrong with it.
+    /// The problem of the text.
     pub problem: ExampleProblem,
     /// The text, or the part of it around the problem.
     pub text: String,
-    /// Where in `text` the problem stands, in bytes.
+    /// The byte ranges in `text` where the problem is.
     pub marks: Vec<[usize; 2]>,
 }

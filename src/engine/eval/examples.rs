@@ -1,17 +1,17 @@
-//! Texts that show what goes wrong.
+//! Selects texts that show typical problems.
 
 use super::judged::Judged;
 use super::record::{Example, ExampleProblem};
 use super::subject::Subject;
 use drift_data::audit::{MarkKind, Outcome};
 
-/// How many are kept of a run.
+/// The number of examples kept for a run.
 const KEPT: usize = 6;
 
-/// Bytes shown on either side of a flaw.
+/// The number of bytes shown on either side of a flaw.
 const AROUND: usize = 90;
 
-/// The first texts with each kind of flaw, or that did not pass.
+/// The first texts with each kind of flaw, and the first other texts that did not pass.
 pub(super) fn examples(subjects: &[Subject], judged: &[Judged]) -> Vec<Example> {
     let flaws = [
         (MarkKind::Junk, ExampleProblem::Junk),
@@ -42,7 +42,7 @@ fn problem(outcome: Outcome) -> ExampleProblem {
     }
 }
 
-/// The surroundings of the first such flaw, with all flaws in it marked.
+/// The text around the first flaw of a kind, with all flaws in it marked.
 fn example(subjects: &[Subject], judged: &Judged, flaw: MarkKind, problem: ExampleProblem) -> Example {
     let marks = &judged.marks;
     let first = marks.iter().find(|mark| mark.flaw == flaw).map_or(0, |mark| mark.range.start);
@@ -54,7 +54,7 @@ fn example(subjects: &[Subject], judged: &Judged, flaw: MarkKind, problem: Examp
         .filter(|mark| start <= mark.range.start && mark.range.end <= end && !mark.range.is_empty())
         .map(|mark| [mark.range.start - start, mark.range.end - start])
         .collect();
-    // Marks of one block may lie in each other; a page shows them side by side.
+    // Marks of one block may overlap, and a page shows them one after the other.
     inside.sort_unstable();
     let mut last = 0;
     inside.retain(|[from, to]| {
@@ -66,12 +66,12 @@ fn example(subjects: &[Subject], judged: &Judged, flaw: MarkKind, problem: Examp
     Example { smiles, problem, text: text.to_owned(), marks: inside }
 }
 
-/// At most `len` bytes of `text` from `start` on.
+/// At most `len` bytes of `text`, starting at `start`.
 fn cut(text: &str, start: usize, len: usize) -> &str {
     &text[start..floor(text, (start + len).min(text.len()))]
 }
 
-/// The beginning of the character at `at`.
+/// The start of the character that contains byte `at`.
 fn floor(text: &str, at: usize) -> usize {
     (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }

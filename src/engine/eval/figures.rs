@@ -1,4 +1,4 @@
-//! The figures of a record or a trace, folded as its JSON is read: what else a file holds takes no memory.
+//! Reads the figures of a record or a trace, aggregating while the JSON is read. Other content of a file takes no memory.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use super::figure::{Figures, Kept};
 use super::trace::{Events, Trace};
 use drift_core::io::{Folded, JsonFold, JsonPart};
 
-/// Fields that say which run it is; runs that agree in them are compared.
+/// The fields that identify a run. Runs with the same values are compared.
 const KEYS: [&str; 5] = ["model", "tokenizer", "lp", "placeholder", "device"];
 
-/// What a document holds.
+/// The relevant content of a document.
 #[derive(Default)]
 pub(super) struct Found {
-    /// Its runs by name, of a record; none within if one is no object.
+    /// For a record, its runs by name; the inner `None` means that a run is not an object.
     pub runs: Option<Option<Vec<(String, Figures)>>>,
-    /// Its events, of a trace.
+    /// For a trace, its events.
     pub trace: Option<Box<Trace>>,
 }
 
-/// Reads a whole document: an object with `runs` or `traceEvents`, or an array of events.
+/// Reads a whole document, which is an object with `runs` or `traceEvents`, or an array of events.
 pub(super) struct Document;
 
 impl<'de> JsonFold<'de> for Document {
@@ -47,7 +47,7 @@ impl<'de> JsonFold<'de> for Document {
     }
 }
 
-/// Reads the runs of a record with all their numbers; a name that comes twice is numbered.
+/// Reads the runs of a record with all their numbers. If a name occurs more than once, the repetitions are numbered.
 struct Runs;
 
 impl<'de> JsonFold<'de> for Runs {
@@ -68,7 +68,7 @@ impl<'de> JsonFold<'de> for Runs {
             let (mut name, figures) = (parts.join(", "), std::mem::take(&mut run.figures));
             kept.add::<A::Error>(&[&name])?;
             let count = seen.entry(name.clone()).or_default();
-            // Runs are matched by name, so a second one of a name would never be found.
+            // Runs are matched by name, so a second run of the same name would never be found.
             *count += 1;
             if *count > 1 {
                 name.push_str(&format!(" ({count})"));
@@ -79,9 +79,9 @@ impl<'de> JsonFold<'de> for Runs {
     }
 }
 
-/// One run, as it is read.
+/// A run while it is read.
 struct Run<'k> {
-    /// By [`KEYS`].
+    /// The values of the fields in [`KEYS`].
     keys: [Option<String>; KEYS.len()],
     figures: Figures,
     kept: &'k mut Kept,
@@ -107,8 +107,8 @@ impl<'de> JsonFold<'de> for &mut Run<'_> {
     }
 }
 
-/// A value of a run: numbers become figures, with dots between levels; lists are distributions and examples, not figures.
-/// The text, if it is one.
+/// Reads a value of a run. Numbers become figures, with dots between levels in their names. Lists are ignored, since they are
+/// distributions and examples. Returns the text if the value is one.
 struct Flat<'r, 'k> {
     name: String,
     run: &'r mut Run<'k>,

@@ -1,4 +1,4 @@
-//! What an evaluation keeps as soon as it is finished, in the lines of a journal.
+//! What an evaluation stores as soon as it is finished, as lines of a journal.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,30 +8,30 @@ use drift_core::encoding::Encoding;
 use drift_core::job::InputHash;
 use drift_data::shard::progress::FinishedPiece;
 
-/// The place of a run: that of its model, and its own among the model's.
+/// The index of a run: the model's index, and the run's index among the model's runs.
 pub(super) type RunPlace = (usize, usize);
 
-/// Something finished.
+/// A finished piece of work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finished {
-    /// When and where a part of it was done.
+    /// The date and machine of a part of the work.
     Began(Environment),
-    /// What the molecules and placeholders were read from.
+    /// The inputs of molecules and placeholders.
     Inputs(Vec<InputHash>),
-    /// What is known of a model once it is loaded.
+    /// The model with this index, described after loading.
     Model(usize, KeptModel),
-    /// Nats of a molecule's conformers: the model's place, the molecule's.
+    /// The nats of a molecule's conformers, after the model's index and the molecule's index.
     Nats(usize, usize, Vec<f64>),
-    /// A text.
+    /// A generated text.
     Text(RunPlace, KeptText),
     /// Texts that were resampled together.
     Group(RunPlace, Resampled),
-    /// What a part of a run took.
+    /// The cost of a part of a run.
     Spent(RunPlace, Spent),
-    /// What the self-check of a GPU came to.
+    /// The result of a GPU's self-check.
     Checked(RunPlace, Box<SelfCheck>),
-    /// Nothing is left to do.
+    /// The work is finished.
     Done,
 }
 
@@ -54,14 +54,14 @@ impl FinishedPiece for Finished {
     }
 }
 
-/// What is known of a model once it is loaded.
+/// The description of a model after loading.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KeptModel {
     /// Its name.
     pub name: String,
     /// How it writes numbers.
     pub dialect: Encoding,
-    /// What says so.
+    /// How the dialect was determined.
     pub dialect_from: Option<DialectEvidence>,
     /// Its tokenizer.
     pub tokenizer: InputHash,
@@ -69,18 +69,18 @@ pub struct KeptModel {
     pub files: Vec<InputHash>,
 }
 
-/// A text, with numbers that come back as they were.
+/// A text, stored such that its numbers are restored exactly.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptText {
-    /// The place of its molecule.
+    /// The index of its molecule.
     molecule: usize,
-    /// Which of the molecule's texts.
+    /// The index of the text among the molecule's texts.
     generation: usize,
     tokens: Vec<u32>,
-    /// A character for each token: `1` where it was forced.
+    /// One character per token: `1` if the token was forced, else `0`.
     forced: String,
     end: End,
-    /// Bits of [`GeneratedText::log_probabilities`] and [`GeneratedText::log_allowed`].
+    /// The bits of [`GeneratedText::log_probabilities`] and [`GeneratedText::log_allowed`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     logs: Option<[Vec<u32>; 2]>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -89,7 +89,7 @@ pub struct KeptText {
 
 impl KeptText {
     pub(super) fn from_generated(text: &GeneratedText) -> Self {
-        // Bits and not decimals, so that a number comes back as it was.
+        // Bits rather than decimals, so that numbers are restored exactly.
         let bits =
             |logs: &Option<Vec<f32>>| -> Vec<u32> { logs.iter().flatten().map(|x| x.to_bits()).collect() };
         KeptText {
@@ -123,21 +123,21 @@ impl KeptText {
     }
 }
 
-/// What a part of a run took.
+/// The cost of a part of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spent {
     pub(super) counts: WorkCounts,
     pub(super) timing: Timing,
     pub(super) templates_seconds: f64,
-    /// None on a GPU, or where the system doesn't tell, of a part at least.
+    /// `None` if any part ran on a GPU, or if the system does not report CPU seconds.
     pub(super) cpu_seconds: Option<f64>,
     pub(super) batches: Vec<BatchSeconds>,
-    /// The most that the process held; none where the system doesn't tell.
+    /// The peak memory of the process; `None` if the system does not report it.
     pub(super) peak_memory_bytes: Option<u64>,
 }
 
 impl Spent {
-    /// Wall seconds, templates included.
+    /// Wall-clock seconds, including templates.
     pub(super) fn seconds(&self) -> f64 {
         self.timing.total() + self.templates_seconds
     }
@@ -145,7 +145,7 @@ impl Spent {
     pub(super) fn add(&mut self, more: Spent) {
         let nothing = Spent::default();
         if *self == nothing || more == nothing {
-            // Nothing has no CPU seconds that would be lacking.
+            // An empty total has no CPU seconds that could be missing.
             if *self == nothing {
                 *self = more;
             }
@@ -154,7 +154,7 @@ impl Spent {
         self.counts.add(more.counts);
         self.timing.add(more.timing);
         self.templates_seconds += more.templates_seconds;
-        // Of a part they say nothing of the whole, whose texts they would be divided by.
+        // If they are missing for one part, the sum would be divided by the texts of the whole, so it is dropped.
         self.cpu_seconds = self.cpu_seconds.zip(more.cpu_seconds).map(|(a, b)| a + b);
         self.batches.extend(more.batches);
         self.peak_memory_bytes = self.peak_memory_bytes.max(more.peak_memory_bytes);

@@ -1,4 +1,4 @@
-//! The texts of a run, judged.
+//! Judges the texts of a run.
 
 use std::collections::BTreeSet;
 
@@ -19,63 +19,63 @@ use drift_core::tokenizer::Tokenizer;
 use drift_data::audit::geometry::Conformation;
 use drift_data::audit::{self, DriftHistogram, Mark, MarkKind, Outcome};
 
-/// One text.
+/// One judged text.
 #[derive(Debug, Clone)]
 pub(super) struct Judged {
-    /// Index of the molecule.
+    /// The index of the molecule.
     pub subject: usize,
-    /// Index of the first molecule whose texts are measured with its own.
+    /// The index of the first molecule of the group whose texts are measured together.
     pub group: usize,
-    /// Which of its texts.
+    /// The index of the text among the molecule's texts.
     pub generation: usize,
-    /// What was written after the prompt, with the tags around it that were not.
+    /// The text after the prompt, completed with surrounding tags that were not written.
     pub text: String,
-    /// Bytes that it begins with and that the prompt holds.
+    /// The number of bytes at its start that belong to the prompt.
     pub of_prompt: usize,
-    /// What became of it.
+    /// The verdict on the text.
     pub verdict: audit::TextVerdict,
-    /// What is wrong, by bytes of the text.
+    /// The flaws, as byte ranges of the text.
     pub marks: Vec<Mark>,
-    /// Whether the skeleton is that of the prompt, character by character.
+    /// Whether the skeleton equals the prompt's skeleton, character by character.
     pub copied: bool,
-    /// Positions in Å, of a text that passed, atoms in the prompt's order.
+    /// The positions in Å, with atoms in the prompt's order, if the text is usable.
     pub points: Option<Conformation>,
-    /// The same in the order of the SMILES that pools it; none of a molecule that stands for itself.
+    /// The positions in the atom order of the pool's SMILES; `None` if the molecule is in no pool.
     pub pooled_points: Option<Conformation>,
-    /// Tokens that are nothing but junk or invented digits.
+    /// The number of tokens that are only junk or invented digits.
     pub wasted_tokens: u64,
-    /// Drift of the blocks that can be read, under a position template.
+    /// The drift of the readable blocks, with a position template.
     pub drift: DriftHistogram,
 }
 
 impl Judged {
-    /// Whether it is the prompt's molecule with three numbers in every block.
+    /// Whether the text is the prompt's molecule with three numbers in every block.
     pub(super) fn passed(&self) -> bool {
         self.verdict.outcome == Outcome::Pass
     }
 
-    /// Where its atoms lie in the order in which it is measured.
+    /// The positions in the atom order in which the text is measured.
     pub(super) fn measured_points(&self, subject: &Subject) -> Option<&Conformation> {
         if subject.pool.is_some() { self.pooled_points.as_ref() } else { self.points.as_ref() }
     }
 }
 
-/// How texts are judged.
+/// The settings for judging texts.
 #[derive(Clone, Copy)]
 pub(super) struct Judging<'p> {
-    /// Of the logit processor, if it takes one.
+    /// The placeholder of the logit processor, if it takes one.
     pub placeholder: Option<&'p Placeholder>,
-    /// Whether junk is taken off first.
+    /// Whether junk is stripped before judging.
     pub strips_junk: bool,
-    /// The largest molecule that is compared.
+    /// The size of the largest molecule that is compared.
     pub max_atoms: AtomLimit,
-    /// What an answer holds.
+    /// The form of the answers.
     pub form: AnswerForm,
-    /// Whether the tag that closes a conformer is what ends a text.
+    /// Whether the tag that closes a conformer ends a text.
     pub ends_in_tag: bool,
 }
 
-/// Judges all texts; by molecule, then by generation. Junk is taken off first where that is asked for.
+/// Judges all texts, ordered by molecule, then by generation. Strips junk first if requested.
 pub(super) fn judge_all(
     checkpoint: &Checkpoint,
     subjects: &[Subject],
@@ -97,10 +97,10 @@ fn judged(
     let closed = ends_in_tag && sample.end == End::Eos;
     let of_prompt = tag_of_prompt(&written, form, sample.generation).len();
     let written = with_tags(written, form, (sample.generation, closed));
-    // Of the text as it was written: what is stripped below was generated all the same.
+    // The marks are those of the text as written: text that is stripped below was generated nevertheless.
     let written_marks = audit::marks(&written, checkpoint.dialect);
     let flawed = written_marks.iter().any(|mark| mark.flaw != MarkKind::Lost);
-    // Most texts have no flaw, and need no token decoded.
+    // Most texts have no flaw, so their tokens need not be decoded.
     let tokens = if flawed { token_texts(&checkpoint.tokenizer, &sample.tokens) } else { Vec::new() };
     let wasted_tokens = wasted(&tokens, of_prompt, &written_marks);
     let text = if strips_junk { strip_junk(&written, checkpoint.dialect) } else { written };
@@ -141,8 +141,8 @@ fn judged(
     })
 }
 
-/// F - T of each block that can be read: FREE tokens of the placeholder less those of the block in the dialect's form, junk
-/// cut off and missing decimals filled with zeros.
+/// Adds F - T for each readable block: the number of FREE tokens of the placeholder minus the number of tokens of the block in
+/// canonical form, which is the block without junk and with missing decimals filled with zeros.
 fn add_drift(
     checkpoint: &Checkpoint,
     placeholder: &Placeholder,
@@ -159,7 +159,7 @@ fn add_drift(
     })
 }
 
-/// The blocks that were closed by force where the model would have written on.
+/// The blocks that were closed by force although the model would have continued the number.
 fn cut_off(tokenizer: &Tokenizer, sample: &GeneratedText, dialect: Encoding) -> BTreeSet<usize> {
     if sample.preferred.is_empty() {
         return BTreeSet::new();
@@ -176,7 +176,7 @@ fn cut_off(tokenizer: &Tokenizer, sample: &GeneratedText, dialect: Encoding) -> 
     sample.preferred.iter().filter_map(is_cut).collect()
 }
 
-/// How many of the tokens of a text, the first of which begins at byte `begin`, lie inside what is junk or invented.
+/// The number of tokens of a text that lie inside junk or invented digits. The first token begins at byte `begin`.
 fn wasted(tokens: &[String], begin: usize, marks: &[Mark]) -> u64 {
     let mut at = begin;
     let mut is_wasted = |text: &String| {
@@ -190,7 +190,7 @@ fn wasted(tokens: &[String], begin: usize, marks: &[Mark]) -> u64 {
 
 /// The text of each token.
 pub(super) fn token_texts(tokenizer: &Tokenizer, tokens: &[u32]) -> Vec<String> {
-    // A token that is part of a character shows as a replacement character: such text is junk anyway.
+    // A token that is only part of a character becomes a replacement character; such text is junk anyway.
     tokens.iter().map(|token| tokenizer.decode(&[*token]).unwrap_or_default()).collect()
 }
 

@@ -1,4 +1,4 @@
-//! What an evaluation has finished, as it is kept while the rest is done, and put together again from shards.
+//! Stores the finished parts of an evaluation while the rest is computed, and combines the parts from shards.
 
 use std::collections::BTreeMap;
 use std::mem::take;
@@ -11,19 +11,19 @@ use crate::generate::{SelfCheck, TextDelta, TextSink};
 use drift_core::error::{Error, Result};
 use drift_core::job::InputHash;
 use drift_data::shard::{Shard, Work};
-/// What an evaluation has finished, and where it keeps it.
+/// The finished parts of an evaluation, and where they are stored.
 #[derive(Debug, Default)]
 pub struct Kept {
     work: Option<Work>,
-    /// The shard to do; all without.
+    /// The shard to compute; `None` for the whole evaluation.
     shard: Option<Shard>,
-    /// The shards that are put together; then nothing more is done.
+    /// The number of shards that are combined; then nothing more is generated.
     merged: Option<u32>,
-    /// Whether some of it is missing.
+    /// Whether some parts are missing.
     is_partial: bool,
-    /// Finished, but not yet worth a file.
+    /// Finished pieces that are held back until the next write.
     held: Vec<Finished>,
-    /// Where the parts were done.
+    /// The environments in which the parts were computed.
     environments: Vec<Environment>,
     inputs: Option<Vec<InputHash>>,
     models: BTreeMap<usize, KeptModel>,
@@ -32,20 +32,20 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Work that begins, or goes on with what is finished.
+    /// Begins work, or continues it with what is finished.
     ///
     /// # Errors
-    /// If what is finished does not fit together.
+    /// If the finished pieces are inconsistent.
     pub fn new(work: Option<Work>, shard: Option<Shard>, finished: Vec<Finished>) -> Result<Self> {
         let mut kept = Kept { work, shard, ..Kept::default() };
         kept.take_all(finished)?;
         Ok(kept)
     }
 
-    /// All shards together, or those that there are; nothing more is generated.
+    /// Combines all shards, or those that exist. Nothing more is generated.
     ///
     /// # Errors
-    /// If they are of different models, or two hold the same.
+    /// If the shards are of different models or inputs, or two contain the same work.
     pub fn merged(shards: Vec<(Shard, Vec<Finished>)>, is_partial: bool) -> Result<Self> {
         let mut kept = Kept { merged: Some(shards.len() as u32), is_partial, ..Kept::default() };
         for (shard, pieces) in shards {
@@ -99,22 +99,22 @@ impl Kept {
         Ok(())
     }
 
-    /// Whether nothing more is to be done.
+    /// Whether nothing more is to be generated.
     pub(super) fn is_over(&self) -> bool {
         self.merged.is_some()
     }
 
-    /// Whether some of what is put together is missing.
+    /// Whether some of the combined parts are missing.
     pub(super) fn is_partial(&self) -> bool {
         self.is_partial
     }
 
-    /// Whether the model's part is put together, and nobody began it.
+    /// Whether shards are combined and none of them has started this model.
     pub(super) fn lacks(&self, model: usize) -> bool {
         self.is_over() && !self.models.contains_key(&model)
     }
 
-    /// When and where this is done; of shards, when and where the first of them was.
+    /// The environment of this run; for combined shards, that of the first shard.
     pub(super) fn environment(&mut self) -> Environment {
         let here = Environment::here();
         match (self.merged, self.environments.first()) {
@@ -126,20 +126,20 @@ impl Kept {
         }
     }
 
-    /// Texts that are finished.
+    /// The number of finished texts.
     pub fn texts(&self) -> usize {
         self.runs.values().map(|run| run.texts.len()).sum()
     }
 
-    /// Whether the molecule at this place is to be done here.
+    /// Whether the molecule with this index belongs to this shard.
     pub(super) fn has(&self, molecule: usize) -> bool {
         self.shard.is_none_or(|shard| shard.has(molecule))
     }
 
-    /// Keeps what the molecules and placeholders were read from.
+    /// Stores the inputs of molecules and placeholders.
     ///
     /// # Errors
-    /// If it is not what it was before.
+    /// If they differ from the stored ones.
     pub(super) fn keep_inputs(&mut self, inputs: &[InputHash]) -> Result<()> {
         match &self.inputs {
             Some(known) if known != inputs => Err(other_inputs("was started with other files")),
@@ -152,15 +152,15 @@ impl Kept {
         }
     }
 
-    /// What is known of a model.
+    /// The stored description of a model.
     pub(super) fn model(&self, place: usize) -> Option<&KeptModel> {
         self.models.get(&place)
     }
 
-    /// Keeps what is known of a model.
+    /// Stores the description of a model.
     ///
     /// # Errors
-    /// If it is another one than before, or the system refuses.
+    /// If it differs from the stored one.
     pub(super) fn keep_model(&mut self, place: usize, model: KeptModel) -> Result<()> {
         match self.models.get(&place) {
             Some(known) if *known == model => Ok(()),
@@ -177,12 +177,12 @@ impl Kept {
         }
     }
 
-    /// Nats of the conformers of each molecule that is scored.
+    /// The nats of the conformers of each scored molecule.
     pub(super) fn nats(&mut self, model: usize) -> &mut BTreeMap<usize, Vec<f64>> {
         self.nats.entry(model).or_default()
     }
 
-    /// Keeps the nats of a molecule's conformers.
+    /// Stores the nats of molecules' conformers.
     ///
     /// # Errors
     /// If the system refuses.
@@ -194,7 +194,7 @@ impl Kept {
         Ok(())
     }
 
-    /// Keeps what the self-check of a run came to.
+    /// Stores the result of a run's self-check.
     ///
     /// # Errors
     /// If the system refuses.
@@ -204,18 +204,19 @@ impl Kept {
         Ok(())
     }
 
-    /// What is kept of a run.
+    /// The stored parts of a run.
     pub(super) fn run(&mut self, place: RunPlace) -> &mut KeptRun {
         self.runs.entry(place).or_default()
     }
 
-    /// Keeps what a run finishes; building its templates took so many seconds, and CPU seconds are told if they are wanted.
+    /// A sink that stores what a run finishes. `templates_seconds` is the time of building its templates; CPU seconds are measured
+    /// if `on_cpu`.
     pub(super) fn keeper(&mut self, place: RunPlace, templates_seconds: f64, on_cpu: bool) -> RunKeeper<'_> {
         let cpu = on_cpu.then(cpu_seconds).flatten();
         RunKeeper { kept: self, place, templates_seconds, cpu }
     }
 
-    /// Notes that nothing is left to do.
+    /// Records that the work is finished.
     ///
     /// # Errors
     /// If the system refuses.
@@ -224,26 +225,26 @@ impl Kept {
         self.work.as_ref().map_or(Ok(()), Work::sync)
     }
 
-    /// Writes what is finished behind what was held.
+    /// Writes the pieces held back, then `pieces`.
     fn add(&mut self, pieces: Vec<Finished>) -> Result<()> {
         let held = take(&mut self.held);
         self.work.as_mut().map_or(Ok(()), |work| work.add(held.into_iter().chain(pieces)))
     }
 }
 
-/// Molecules or placeholders were read from other files.
+/// The error for molecules or placeholders that were read from other files.
 fn other_inputs(problem: &str) -> Error {
     let problem = format!("{problem} of molecules, references or placeholders");
     Error::input("the work", problem, "give the same files, or another folder")
 }
 
-/// Writes what a run finishes, and counts what it took; its texts are taken when it ends.
+/// Stores what a run finishes, and its cost. The texts themselves are taken when the run ends.
 pub(super) struct RunKeeper<'k> {
     kept: &'k mut Kept,
     place: RunPlace,
-    /// What building templates took, until it is told.
+    /// The seconds of building templates, until they are counted.
     templates_seconds: f64,
-    /// CPU seconds when it was last told something, where they are wanted.
+    /// The CPU seconds at the last update, if they are measured.
     cpu: Option<f64>,
 }
 
@@ -263,7 +264,7 @@ impl TextSink for RunKeeper<'_> {
         if self.kept.work.is_some() {
             let groups = news.groups.iter().map(|group| Finished::Group(place, group.clone()));
             let texts = news.texts.iter().map(|text| Finished::Text(place, KeptText::from_generated(text)));
-            // A group counts once it is there, so it comes after its texts.
+            // The group is written after its texts, since a group counts as finished once it is stored.
             let spent = [Finished::Spent(place, spent.clone())];
             match news.texts {
                 [] => self.kept.held.extend(spent),

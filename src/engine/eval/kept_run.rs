@@ -1,4 +1,4 @@
-//! What is kept of one run: its texts, and what they took.
+//! The stored parts of one run: its texts and their cost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
@@ -7,32 +7,32 @@ use super::finished::Spent;
 use crate::generate::{Generated, GeneratedText, Resampled, SelfCheck, Verdict};
 use drift_core::error::{Error, Result};
 
-/// All texts of a run, and what they took.
+/// All texts of a run, and their cost.
 pub(super) struct KeptGenerated {
     pub generated: Generated,
-    /// Building templates.
+    /// The seconds of building templates.
     pub templates_seconds: f64,
-    /// None on a GPU, or where the system doesn't tell.
+    /// The CPU seconds; `None` on a GPU, or if the system does not report them.
     pub cpu_seconds: Option<f64>,
-    /// None where the system doesn't tell.
+    /// The peak memory; `None` if the system does not report it.
     pub peak_memory_bytes: Option<u64>,
 }
 
-/// What is kept of a run.
+/// The stored parts of a run.
 #[derive(Debug, Default)]
 pub(super) struct KeptRun {
-    /// In any order.
+    /// The texts, in any order.
     pub(super) texts: Vec<GeneratedText>,
-    /// Of texts that were drawn together, with `--resample`.
+    /// The groups of texts that were drawn together, with `--resample`.
     pub(super) groups: Vec<Resampled>,
-    /// Seconds and counts of all of it.
+    /// The seconds and counts of all parts.
     pub(super) spent: Spent,
-    /// The last one, or the last that did not pass.
+    /// The last self-check, or the first one that did not pass.
     check: Option<SelfCheck>,
 }
 
 impl KeptRun {
-    /// The generations of each molecule that are there, sorted.
+    /// The finished generations of each molecule, sorted.
     pub(super) fn done(&self) -> BTreeMap<usize, Vec<usize>> {
         let mut done: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for text in &self.texts {
@@ -42,7 +42,7 @@ impl KeptRun {
         done
     }
 
-    /// As if it had been generated at once.
+    /// The run as if it had been generated at once.
     pub(super) fn generated(&mut self) -> KeptGenerated {
         let (samples, resampled) = (take(&mut self.texts), take(&mut self.groups));
         let Spent { counts, timing, templates_seconds, cpu_seconds, batches, peak_memory_bytes } =
@@ -54,15 +54,15 @@ impl KeptRun {
         KeptGenerated { generated, templates_seconds, cpu_seconds, peak_memory_bytes }
     }
 
-    /// Takes what a self-check came to: of several, one that did not pass is kept.
+    /// Stores the result of a self-check. Once one has not passed, it is kept.
     pub(super) fn take_check(&mut self, check: SelfCheck) {
         if self.check.as_ref().is_none_or(|known| known.verdict == Verdict::Passed) {
             self.check = Some(check);
         }
     }
 
-    /// Of texts and groups that are there twice, keeps the later ones: a group whose end was not written is drawn again, and the
-    /// texts of its first drawing stand in the journal all the same.
+    /// If texts or groups occur twice, keeps the later ones. A group whose end was not written is drawn again, and the texts of its
+    /// first drawing are still in the journal.
     pub(super) fn keep_latest(&mut self) {
         let texts = take(&mut self.texts).into_iter().map(|text| ((text.prompt, text.generation), text));
         self.texts = texts.collect::<BTreeMap<_, _>>().into_values().collect();
@@ -70,10 +70,10 @@ impl KeptRun {
         self.groups = groups.collect::<BTreeMap<_, _>>().into_values().collect();
     }
 
-    /// Adds what another shard has of the run.
+    /// Adds the parts of another shard.
     ///
     /// # Errors
-    /// If it is a text that is there already.
+    /// If a text is contained in both.
     pub(super) fn join(&mut self, mut more: KeptRun) -> Result<()> {
         let known: BTreeSet<_> = self.texts.iter().map(|text| (text.prompt, text.generation)).collect();
         if let Some(text) = more.texts.iter().find(|text| known.contains(&(text.prompt, text.generation))) {
@@ -86,13 +86,13 @@ impl KeptRun {
         Ok(())
     }
 
-    /// Takes what was generated; what it took is known already.
+    /// Adds generated texts; their cost is already counted.
     pub(super) fn take(&mut self, generated: &mut Generated) {
         self.texts.append(&mut generated.samples);
         self.groups.append(&mut generated.resampled);
     }
 
-    /// Forgets texts of groups that were not finished: they are drawn together again.
+    /// Removes texts of unfinished groups, which are drawn together again.
     pub(super) fn forget_parts_of_groups(&mut self) {
         let whole: BTreeSet<(usize, usize)> = self
             .groups
@@ -105,7 +105,7 @@ impl KeptRun {
     }
 }
 
-/// Two shards hold the same work.
+/// The error for two shards that contain the same work.
 pub(super) fn held_twice(molecule: usize) -> Error {
     let problem = format!("contains what another shard contains of molecule {}", molecule + 1);
     Error::input("the work", problem, "give each shard once")

@@ -1,4 +1,4 @@
-//! How likely a model holds the reference conformers.
+//! The likelihood of the reference conformers under a model.
 
 use std::collections::BTreeMap;
 
@@ -17,16 +17,16 @@ use drift_core::text::{tagged, write};
 use drift_data::corpus::frame::rewritten;
 use drift_data::stats::bootstrap::Mean;
 
-/// Nats of a conformer, a mean over those of each molecule; none for a molecule without.
+/// For each molecule, the mean nats of its conformers; `None` without conformers.
 pub(super) type MoleculeNats = Vec<Option<f64>>;
 
-/// Conformers that are scored before their nats are kept.
+/// The number of conformers that are scored before their nats are stored.
 const AT_ONCE: usize = 256;
 
 /// Scores the conformers of the shard's molecules that are not scored yet.
 ///
 /// # Errors
-/// As [`Engine::nats`](crate::generate::Engine::nats), or if the nats cannot be kept.
+/// The errors of [`Engine::nats`](crate::generate::Engine::nats), or if the nats cannot be stored.
 pub(super) fn score(
     checkpoint: &mut Checkpoint,
     molecules: &[PromptMolecule],
@@ -49,7 +49,7 @@ pub(super) fn score(
             some.push(molecule);
         }
         let nats = checkpoint.engine()?.nats(&texts, job)?;
-        // Texts were gathered molecule by molecule, so their nats are dealt out in the same order.
+        // Texts were collected molecule by molecule, so their nats are distributed in the same order.
         let mut rest = nats.into_iter();
         let scored =
             some.into_iter().map(|one| (one, rest.by_ref().take(molecules[one].conformers.len()).collect()));
@@ -80,7 +80,7 @@ fn texts(checkpoint: &Checkpoint, molecule: &PromptMolecule) -> Result<Vec<Text>
     molecule.conformers.par_iter().map(text).collect()
 }
 
-/// What was scored, beside the first model of the evaluation; none without reference conformers.
+/// The report on the scores, compared with the first model of the evaluation; `None` without reference conformers.
 ///
 /// # Errors
 /// If a conformer cannot be encoded.
@@ -96,7 +96,7 @@ pub(super) fn likelihood(
     };
     let tokens: Vec<usize> = nats.par_iter().map(|(molecule, _)| tokens(molecule)).collect::<Result<_>>()?;
     let conformers: usize = nats.values().map(Vec::len).sum();
-    // Molecules are the independent items, not conformers.
+    // Molecules, not conformers, are the independent items.
     let mean = |own: &Vec<f64>| own.iter().sum::<f64>() / own.len() as f64;
     let means: MoleculeNats = (0..molecules.len()).map(|molecule| nats.get(&molecule).map(mean)).collect();
     let known: Vec<f64> = means.iter().flatten().copied().collect();

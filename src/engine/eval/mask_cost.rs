@@ -1,4 +1,4 @@
-//! What a mask cost, as records have it: the probability that it left, and what resampling by it came to.
+//! The effect of a mask, as in records: the probability that it left, and the results of resampling by it.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,53 +16,52 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of these values; none without any.
+    /// The spread of these values; `None` without values.
     pub fn from_values(values: &[f64]) -> Option<Self> {
-        // Of no values it is no number, but then there are no quantiles either, and nothing is given.
+        // Without values the mean is NaN, but then there are no quantiles either, and `None` is returned.
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         Some(Spread { mean, quantiles: Quantiles::from_values(values)? })
     }
 }
 
-/// The probability Z that the mask left at each token, of the softmax of the logits divided by the temperature (1 if greedy),
-/// before top-k, top-p and min-p. Where nothing was forbidden it is 1; a text is drawn 1/∏ Z times as often as the model would
-/// have it.
+/// The probability Z that the mask left at each token, from the softmax of the logits divided by the temperature (1 if greedy),
+/// before top-k, top-p and min-p. Z is 1 if nothing was forbidden. A text is drawn 1/∏ Z times as often as from the model itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MaskCost {
-    /// Texts.
+    /// The number of texts.
     pub texts: u64,
     /// Σ ln Z of a text, in nats; never above 0.
     pub log_z: Spread,
-    /// What each class of tokens adds to it; classes without tokens are left out.
+    /// The contribution of each class of tokens; classes without tokens are omitted.
     pub classes: Vec<ClassMaskCost>,
 }
 
-/// What the tokens of a class add to Σ ln Z.
+/// The contribution of the tokens of a class to Σ ln Z.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClassMaskCost {
-    /// What they say; the end of text is a tag.
+    /// The class of text; the end of text counts as a tag.
     pub class: TextClass,
-    /// Tokens of the class.
+    /// The number of tokens of the class.
     pub tokens: u64,
-    /// Σ ln Z of those of a text, in nats.
+    /// Σ ln Z of the class's tokens in a text, in nats.
     pub log_z: Spread,
 }
 
-/// What resampling by ∏ Z came to, over groups of texts that were drawn together.
+/// The results of resampling by ∏ Z, over groups of texts that were drawn together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ResamplingReport {
-    /// Texts of a group at most.
+    /// The largest number of texts in a group.
     pub draws: usize,
-    /// Groups; one or more for each molecule.
+    /// The number of groups; one or more for each molecule.
     pub groups: u64,
-    /// Effective sample size at the end, (Σw)² / Σw² of the weights since the last resampling.
+    /// The effective sample size at the end, (Σw)² / Σw² of the weights since the last resampling.
     pub effective: Spread,
-    /// The least effective sample size at the end of any block.
+    /// The smallest effective sample size at the end of any block.
     pub least_effective: Spread,
-    /// Resamplings on the way, in all groups; the last one, which makes all weights the same, is not counted.
+    /// The number of intermediate resamplings in all groups. The last resampling, which makes all weights equal, is not counted.
     pub resamplings: u64,
-    /// Texts of the start that those of the end go back to.
+    /// The number of initial texts from which the final texts descend.
     pub ancestors: Spread,
-    /// Natural logarithm of the estimated probability that no token falls outside the mask.
+    /// The natural logarithm of the estimated probability that no token falls outside the mask.
     pub log_legal: Spread,
 }

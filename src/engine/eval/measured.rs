@@ -1,4 +1,4 @@
-//! The geometry of a run's texts beside the references, molecule by molecule, measured once. Isomers that are pooled are one molecule.
+//! Measures the geometry of a run's texts relative to the references, once per molecule. Pooled isomers count as one molecule.
 
 use rayon::prelude::*;
 
@@ -6,13 +6,13 @@ use super::judged::Judged;
 use super::subject::Subject;
 use drift_data::audit::coverage::Deviations;
 
-/// What the texts of one molecule that has references came to.
+/// The results for the texts of one molecule that has references.
 pub(super) struct MeasuredMolecule {
-    /// Index of the molecule; of a pool, that of its first isomer.
+    /// The index of the molecule; for a pool, the index of its first isomer.
     pub group: usize,
-    /// By usable text, its subject and generation; in the order of `deviations`.
+    /// The molecule index and generation of each usable text, in the order of `deviations`.
     pub texts: Vec<(usize, usize)>,
-    /// What the usable texts are beside the references.
+    /// The deviations of the usable texts from the references.
     pub deviations: Deviations,
 }
 
@@ -33,14 +33,14 @@ pub(super) fn measure(subjects: &[Subject], judged: &[Judged]) -> Vec<MeasuredMo
 }
 
 impl MeasuredMolecule {
-    /// Where a text stands among the usable ones.
+    /// The index of a text among the usable ones.
     pub(super) fn place(&self, text: &Judged) -> Option<usize> {
         self.place_of((text.subject, text.generation))
     }
 
-    /// The same by its subject and generation.
+    /// The index of the text with this molecule index and generation.
     pub(super) fn place_of(&self, text: (usize, usize)) -> Option<usize> {
-        // Ascending, since texts of a run lie sorted by molecule and generation.
+        // The texts of a run are sorted by molecule and generation, so these keys are ascending.
         self.texts.binary_search(&text).ok()
     }
 }

@@ -1,9 +1,11 @@
-//! Generation under each logit processor, measured.
+//! Evaluation: generates texts with each logit processor, and measures them.
 //!
-//! [`evaluate()`] is the way through: `checkpoint` loads a model and `dialect` tells how it writes, [`molecules`], `prompt_pools`, `reference_set`
-//! and `subject` say for what to generate, `run` generates under one logit processor, whose templates hold `placeholders`, `judged`
-//! judges the texts, `measured` their geometry, `by_text` a line for each, [`chemistry`] their chemistry, `energies` their strain, `likelihood` scores the reference conformers, `tally` counts, `paired` and `speed` set
-//! each run against none, `advice` puts it into words, and [`record`] is what comes out. [`mod@compare`] sets two records side by side.
+//! [`evaluate()`] is the complete procedure. `checkpoint` loads a model, and `dialect` determines how it writes numbers.
+//! [`molecules`], `prompt_pools`, `reference_set` and `subject` select the molecules. `run` generates with one logit processor,
+//! whose templates contain `placeholders`. `judged` judges the texts, `measured` measures their geometry, [`chemistry`] checks
+//! their chemistry, `energies` requests their energies, and `by_text` writes a line for each text. `likelihood` scores the
+//! reference conformers, `tally` counts, `paired` and `speed` compare each run with the run without a processor, and `advice` puts
+//! the results into words. [`record`] is the result. [`mod@compare`] compares two records.
 
 mod advice;
 mod answers;

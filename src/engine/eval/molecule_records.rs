@@ -1,4 +1,4 @@
-//! What became of each molecule: a line each of `--molecules`.
+//! The results for each molecule: one line each of `--molecules`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -15,49 +15,49 @@ use super::subject::Subject;
 use drift_core::constraint::ProcessorKind;
 use drift_data::audit::geometry::Coverage;
 
-/// One molecule under one logit processor.
+/// The results for one molecule with one logit processor.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MoleculeRecord {
     /// The model's name.
     pub model: String,
     /// The logit processor.
     pub lp: ProcessorKind,
-    /// Its placeholder.
+    /// The placeholder of the logit processor.
     pub placeholder: Option<String>,
     /// The prompt's SMILES.
     pub smiles: String,
-    /// Texts that were written.
+    /// The number of texts that were written.
     pub texts: usize,
-    /// Of them, those that pass.
+    /// The number of these texts that pass.
     pub passed: usize,
-    /// Of them, those whose geometry is compared. 0 without references.
+    /// The number of these texts whose geometry is compared; 0 without references.
     pub compared: usize,
-    /// Reference conformers.
+    /// The number of reference conformers.
     pub references: usize,
     /// The mean bond-length error of the texts, in Å.
     pub bond_length_error_angstrom: Option<f64>,
-    /// Coverage at each threshold; nothing without references.
+    /// The coverage at each threshold; empty without references.
     pub thresholds: Vec<MoleculeCoverage>,
-    /// MAT-R, in Å; none without a text that is compared.
+    /// MAT-R, in Å; null if no text is compared.
     pub mat_r: Option<f64>,
-    /// MAT-P, in Å; none without a text that is compared.
+    /// MAT-P, in Å; null if no text is compared.
     pub mat_p: Option<f64>,
-    /// Negative log likelihood of a reference conformer, in nats, where that is asked for.
+    /// The negative log-likelihood of a reference conformer, in nats, if requested.
     pub nats: Option<f64>,
 }
 
-/// Coverage of one molecule at one threshold.
+/// The coverage of one molecule at one threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MoleculeCoverage {
     /// The threshold, in Å.
     pub angstrom: f64,
-    /// Share of references with a text within it.
+    /// The share of references with a text within the threshold.
     pub cov_r: f64,
-    /// Share of texts with a reference within it; 0 without a text that is compared.
+    /// The share of texts with a reference within the threshold; 0 if no text is compared.
     pub cov_p: f64,
 }
 
-/// The molecules of a run, in order.
+/// The records of a run's molecules, in order.
 pub(super) fn molecule_records(
     plan: &EvalPlan,
     checkpoint: &Checkpoint,
@@ -96,7 +96,7 @@ pub(super) fn molecule_records(
     run.judged.chunk_by(|a, b| a.group == b.group).map(record).collect()
 }
 
-/// The mean over the conformers of a molecule, or of all isomers of a pool that texts were written for.
+/// The mean nats over the conformers of a molecule, or of all isomers of a pool for which texts were written.
 fn nats_of(subjects: &[Subject], texts: &[Judged], nats: &MoleculeNats) -> Option<f64> {
     let isomers = texts.chunk_by(|a, b| a.subject == b.subject).map(|texts| texts[0].subject);
     let known: Vec<(f64, f64)> = isomers
@@ -104,7 +104,7 @@ fn nats_of(subjects: &[Subject], texts: &[Judged], nats: &MoleculeNats) -> Optio
         .collect();
     match known.as_slice() {
         [] => None,
-        // Its own mean to the last bit.
+        // The mean itself, without rounding.
         [(only, _)] => Some(*only),
         all => {
             let conformers: f64 = all.iter().map(|(_, conformers)| conformers).sum();
@@ -113,7 +113,7 @@ fn nats_of(subjects: &[Subject], texts: &[Judged], nats: &MoleculeNats) -> Optio
     }
 }
 
-/// Molecules as comma-separated values with a header (RFC 4180); empty where there is no value.
+/// The records as comma-separated values with a header (RFC 4180). Missing values are empty.
 pub fn csv(records: &[MoleculeRecord], thresholds_angstrom: &[f64]) -> String {
     let mut out =
         "model,lp,placeholder,smiles,texts,passed,compared,references,bond_length_error_angstrom".to_owned();
@@ -144,7 +144,7 @@ pub fn csv(records: &[MoleculeRecord], thresholds_angstrom: &[f64]) -> String {
     out
 }
 
-/// A cell, in quotes where it holds what separates cells.
+/// A cell, quoted if it contains a separator, quote or line break.
 fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))

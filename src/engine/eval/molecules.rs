@@ -1,4 +1,4 @@
-//! The molecules that texts are generated for.
+//! The molecules for which texts are generated.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -22,41 +22,41 @@ use drift_data::corpus::{
     each_prompt, no_prompt,
 };
 
-/// Which molecules of a corpus are taken.
+/// Which molecules of a corpus are used.
 #[derive(Debug, Clone, Default)]
 pub struct CorpusChoice {
-    /// The part; without it the test part of what the models were trained on, and all of anything else.
+    /// The part of the corpus. By default the test part if the models were trained on the corpus, and otherwise the whole corpus.
     pub part: Option<EvalPart>,
-    /// SHA-256 of the inputs that all models were trained on by drift.
+    /// The SHA-256 of the inputs on which drift trained all models.
     pub trained_on: BTreeSet<String>,
-    /// At most so many, spread evenly.
+    /// The largest number of molecules, which are spread evenly.
     pub most: Option<usize>,
-    /// Whether isomers are measured together that the corpus pools.
+    /// Whether isomers that the corpus pools are measured together.
     pub pools: bool,
 }
 
 /// The molecules of an evaluation.
 #[derive(Debug, Clone)]
 pub struct Molecules {
-    /// Where they come from, in words.
+    /// The source, in words.
     pub source: String,
     /// The molecules, each once.
     pub molecules: Vec<PromptMolecule>,
-    /// How the source spells hydrogens; none where drift wrote the skeletons.
+    /// How the source spells hydrogens; `None` if drift wrote the skeletons.
     pub spelling: Option<Spelling>,
-    /// Records that are none.
+    /// The number of records that are not molecules.
     pub skipped: u64,
-    /// The first of them.
+    /// The first of these records.
     pub skipped_records: Vec<Skipped>,
-    /// What was read.
+    /// The files that were read.
     pub inputs: Vec<InputHash>,
-    /// Which part of a corpus they are; none of SMILES.
+    /// The part of the corpus from which they are; `None` for SMILES.
     pub part: Option<EvalPart>,
-    /// The corpus that they come from; nothing of SMILES.
+    /// The files of the corpus from which they are; empty for SMILES.
     pub corpus: Vec<InputHash>,
-    /// The dialects that the texts of their conformers agree with; both where there are none.
+    /// The dialects that the texts of their conformers agree with; both if there are no texts.
     pub written: Written,
-    /// What became of the reference conformers.
+    /// The counts of reference conformers.
     pub references: ReferenceCounts,
 }
 
@@ -78,7 +78,7 @@ impl Default for Molecules {
 }
 
 impl Molecules {
-    /// At most so many of a corpus that comes with drift: what is for tests, unless a part is asked for.
+    /// The molecules of a corpus embedded in drift, at most `most`: those for testing, unless a part is requested.
     ///
     /// # Errors
     /// If the reading does not fit the corpus, or the job was cancelled.
@@ -88,7 +88,7 @@ impl Molecules {
         most: Option<usize>,
         job: &Job,
     ) -> Result<Self> {
-        // No training sees the small corpus; of the other one drift trains on all but a tenth.
+        // No training uses the small corpus. On the other one, drift trains on all but a tenth.
         let for_tests = match corpus.corpus {
             EmbeddedCorpus::Small => EvalPart::All,
             EmbeddedCorpus::DrugLike => EvalPart::Test,
@@ -98,10 +98,11 @@ impl Molecules {
         Molecules::of_corpus(&corpus, &name, &choice, job)
     }
 
-    /// The molecules of a corpus with all their conformers as reference.
+    /// The molecules of a corpus, with all their conformers as references.
     ///
     /// # Errors
-    /// As [`Conformers::read`], or if no conformer has its atoms in the order of a SMILES, or none is of the part.
+    /// The errors of [`Conformers::read`], or if no conformer has its atoms in the order of a SMILES, or no molecule is in the
+    /// requested part.
     pub fn of_corpus(corpus: &dyn Conformers, name: &str, choice: &CorpusChoice, job: &Job) -> Result<Self> {
         let mut places: HashMap<Arc<str>, usize> = HashMap::new();
         let mut found: Vec<PromptMolecule> = Vec::new();
@@ -135,7 +136,7 @@ impl Molecules {
         let was_trained_on = summary.inputs.iter().all(|input| choice.trained_on.contains(&input.sha256));
         let part = choice.part.unwrap_or(if was_trained_on { EvalPart::Test } else { EvalPart::All });
         if part == EvalPart::Test {
-            // Isomers may fall into several parts; training has seen a pool if it has seen one of them.
+            // Isomers may be in different parts. Training has seen a pool if it has seen one of its isomers.
             found.retain(|group| group.iter().all(|molecule| molecule.part == Some(Part::Test)));
         }
         if found.is_empty() {
@@ -163,12 +164,13 @@ impl Molecules {
         })
     }
 
-    /// The molecules of a file with one SMILES a line, and anything after a space; `most` of them, the first ones. The file
-    /// is read to its end all the same: one that is damaged there is refused.
+    /// The molecules of a file with one SMILES per line; anything after white space is ignored. Uses the first `most` molecules.
+    /// The file is still read to its end, so that damage is noticed.
     ///
     /// # Errors
-    /// If the file cannot be read or is not UTF-8, a line has more than [`MAX_SMILES_LINE_BYTES`](drift_data::corpus::MAX_SMILES_LINE_BYTES), no line holds a SMILES, or
-    /// the job was cancelled.
+    /// If the file cannot be read or is not UTF-8, a line has more than
+    /// [`MAX_SMILES_LINE_BYTES`](drift_data::corpus::MAX_SMILES_LINE_BYTES) bytes, no line contains a SMILES, or the job was
+    /// cancelled.
     pub fn of_file(path: &Path, most: Option<usize>, job: &Job) -> Result<Self> {
         let mut out = Molecules { source: io::file_name(path), ..Molecules::default() };
         let hash = each_prompt(path, job, &mut |prompt| {
@@ -188,17 +190,17 @@ impl Molecules {
         Ok(out)
     }
 
-    /// Molecules whose SMILES RDKit certainly writes otherwise.
+    /// The number of molecules whose SMILES RDKit would certainly write differently.
     pub fn foreign_prompts(&self) -> usize {
         self.molecules.par_iter().filter(|molecule| foreign(&molecule.smiles).is_some()).count()
     }
 
-    /// How many molecules are measured: those of a pool are one.
+    /// The number of molecules that are measured; the molecules of a pool count as one.
     pub fn measured(&self) -> usize {
         self.molecules.chunk_by(|a, b| b.is_pooled_with(a)).count()
     }
 
-    /// Whether some are measured together.
+    /// Whether some molecules are measured together.
     pub fn is_pooled(&self) -> bool {
         self.molecules.iter().any(|molecule| molecule.pool.is_some())
     }
@@ -217,13 +219,13 @@ fn molecule(prompt: SmilesLine<'_>) -> PromptMolecule {
     unpooled(smiles, skeleton, Encoding::FIXED)
 }
 
-/// A molecule of no part, without conformers, that stands for itself.
+/// A molecule without part, conformers and pool.
 fn unpooled(smiles: String, skeleton: String, encoding: Encoding) -> PromptMolecule {
     let conformers = Vec::new();
     PromptMolecule { smiles, skeleton, encoding, conformers, part: None, counted: None, pool: None }
 }
 
-/// Why a corpus has nothing to evaluate.
+/// The error for a corpus without molecules to evaluate.
 fn nothing_of(name: &str, molecules: usize, conformers: u64, first: Option<&Skipped>) -> Error {
     if molecules == 0 {
         return without_order(name, conformers, first);
@@ -232,20 +234,20 @@ fn nothing_of(name: &str, molecules: usize, conformers: u64, first: Option<&Skip
     Error::input(name, problem, format!("give {} all, or more molecules", parameter::SPLIT))
 }
 
-/// No conformer has its atoms in the order of a SMILES.
+/// The error if no conformer has its atoms in the order of a SMILES.
 pub(super) fn without_order(place: &str, conformers: u64, first: Option<&Skipped>) -> Error {
     let why = first.map_or_else(String::new, |first| format!(", such as {}: {}", first.record, first.reason));
     let problem = format!("none of its {conformers} conformers has its atoms in the order of a SMILES{why}");
     Error::input(place, problem, format!("give their SMILES with {}, or enriched text", parameter::SMILES_OF))
 }
 
-/// How many unused conformers a record lists.
+/// The number of unused conformers that a record lists.
 pub(super) const UNUSED_LISTED: usize = 10;
 
 /// At most `most` of `all`, spread evenly, in order.
 fn spread<T>(all: Vec<T>, most: Option<usize>) -> Vec<T> {
     let (total, most) = (all.len(), most.unwrap_or(all.len()).min(all.len()));
-    // Taken where `index · most / total` steps to the next whole number: evenly spread, without a list of places.
+    // An item is taken where `index · most / total` reaches the next integer. This spreads evenly without a list of indices.
     let is_taken = |index: usize| index * most / total != (index + 1) * most / total;
     all.into_iter().enumerate().filter(|(index, _)| is_taken(*index)).map(|(_, one)| one).collect()
 }

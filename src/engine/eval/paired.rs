@@ -1,4 +1,4 @@
-//! Each logit processor against none, on the same molecules and random numbers.
+//! Compares each logit processor with none, on the same molecules and random numbers.
 
 use std::collections::HashMap;
 
@@ -14,21 +14,21 @@ use drift_data::audit::coverage::Deviations;
 use drift_data::stats::bootstrap::Mean;
 use drift_data::stats::interval::{Interval, LEVEL, paired, student_quantile};
 
-/// The level of intervals that hold for so many rows at once: C. E. Bonferroni, 1936.
+/// The level of intervals that hold for `rows` rows simultaneously: C. E. Bonferroni, 1936.
 pub(super) fn level(rows: usize) -> f64 {
     1.0 - (1.0 - LEVEL) / rows.max(1) as f64
 }
 
-/// A run with the geometry of its texts.
+/// A run, with the geometry of its texts.
 pub(super) type Measured<'r> = (&'r Run, &'r [MeasuredMolecule]);
 
-/// A text without and with the logit processor.
+/// The texts without and with the logit processor.
 type Pair<'j> = (&'j Judged, &'j Judged);
 
 /// A figure of one molecule.
 type Figure = fn(&MoleculeGeometry) -> Option<f64>;
 
-/// Sets each run of a model against its run without logit processor; nothing if there is none.
+/// Compares each run of a model with its run without a logit processor; empty if there is no such run.
 pub(super) fn compare(checkpoint: &Checkpoint, runs: &[Measured<'_>], seed: u64) -> Vec<PairedComparison> {
     let Some(without) = runs.iter().find(|(run, _)| run.processor == ProcessorKind::None) else {
         return Vec::new();
@@ -49,7 +49,7 @@ fn comparison(
     let run = with.0;
     let passed = |run: &Run| run.judged.iter().filter(|judged| judged.passed()).count() as i64;
     let pairs: Vec<Pair<'_>> = pairs(without.0, run).collect();
-    // A text that was junk anyway may change under any logit processor; only sound ones can show that it changes nothing.
+    // A text with junk may change under any logit processor. Only well-formed texts can show that it changes nothing.
     let well_formed = pairs.iter().filter(|(before, _)| before.copied && before.marks.is_empty());
     let identical = well_formed.clone().filter(|(before, after)| before.text == after.text);
     let molecules = both_ways(without.1, with.1);
@@ -77,18 +77,18 @@ fn comparison(
     }
 }
 
-/// Texts of both runs for the same molecule and generation; an interrupted run lacks some.
+/// The texts of both runs for the same molecule and generation. An interrupted run lacks some.
 fn pairs<'r>(a: &'r Run, b: &'r Run) -> impl Iterator<Item = Pair<'r>> {
     let find = |judged: &Judged| {
         let key = (judged.subject, judged.generation);
-        // Texts of a run lie sorted by molecule and generation.
+        // The texts of a run are sorted by molecule and generation.
         let place = b.judged.binary_search_by_key(&key, |other| (other.subject, other.generation));
         place.ok().map(|place| &b.judged[place])
     };
     a.judged.iter().filter_map(move |judged| Some((judged, find(judged)?)))
 }
 
-/// For each molecule of both runs, what the texts that are usable both ways are beside the references, without and with.
+/// For each molecule of both runs, the deviations of the texts that are usable in both, without and with the processor.
 fn both_ways(without: &[MeasuredMolecule], with: &[MeasuredMolecule]) -> Vec<(Deviations, Deviations)> {
     let by_group: HashMap<usize, &MeasuredMolecule> = with.iter().map(|one| (one.group, one)).collect();
     let common = |before: &MeasuredMolecule| {
@@ -101,16 +101,16 @@ fn both_ways(without: &[MeasuredMolecule], with: &[MeasuredMolecule]) -> Vec<(De
     without.iter().filter_map(common).collect()
 }
 
-/// A figure without and with, by molecule that has it both ways.
+/// A figure without and with the processor, for each molecule that has it in both runs.
 fn differences(molecules: &[(Deviations, Deviations)], figure: Figure) -> Vec<(f64, f64)> {
     let of = |one: &Deviations| figure(&MoleculeGeometry::from_deviations(one)?);
     molecules.iter().filter_map(|(before, after)| Some((of(before)?, of(after)?))).collect()
 }
 
-/// A figure of one text or of its blocks: how many, of how many.
+/// A count for one text or its blocks: how many have a property, of how many.
 type Count = fn(&Judged) -> (u64, u64);
 
-/// Shares of texts and of blocks.
+/// The differences of shares of texts and of blocks.
 fn shares(pairs: &[Pair<'_>], level: f64) -> Vec<FigureDifference> {
     use drift_data::audit::Outcome;
     const fn blocks(judged: &Judged) -> u64 {
@@ -146,32 +146,33 @@ fn shares(pairs: &[Pair<'_>], level: f64) -> Vec<FigureDifference> {
     counts.into_iter().filter_map(of).collect()
 }
 
-/// Counts of a molecule without and with: how many, of how many.
+/// The counts of a molecule without and with the processor, each as how many of how many.
 type Cluster = ((u64, u64), (u64, u64));
 
-/// The difference of two ratios on the same clusters, with the interval of its linear part (W. G. Cochran, Sampling
+/// The difference of two ratios on the same clusters, with the interval of its linear approximation (W. G. Cochran, Sampling
 /// Techniques, 3rd ed., section 6.5).
 fn share_difference(figure: ComparedFigure, clusters: &[Cluster], level: f64) -> Option<FigureDifference> {
     let sum = |of: fn(&Cluster) -> u64| clusters.iter().map(of).sum::<u64>() as f64;
     let (y0, n0, y1, n1) = (sum(|c| c.0.0), sum(|c| c.0.1), sum(|c| c.1.0), sum(|c| c.1.1));
-    // A ratio of nothing is not 0: without blocks there is no share of them.
+    // A share of nothing is undefined, not 0.
     if n0 == 0.0 || n1 == 0.0 {
         return None;
     }
     let (without, with, m) = (y0 / n0, y1 / n1, clusters.len() as f64);
-    // What a molecule adds to the difference of the two ratios, to first order; their spread is that of the difference.
+    // The first-order contribution of a molecule to the difference of the two ratios. The spread of the contributions gives that of
+    // the difference.
     let residual = |((y0, n0), (y1, n1)): &Cluster, total0: f64, total1: f64| {
         (*y1 as f64 - with * *n1 as f64) * m / total1 - (*y0 as f64 - without * *n0 as f64) * m / total0
     };
     let squares: f64 = clusters.iter().map(|cluster| residual(cluster, n0, n1).powi(2)).sum();
     let difference = with - without;
-    // A single molecule has no spread: no quantile, and so no interval.
+    // A single molecule has no spread, so there is no quantile and no interval.
     let interval = student_quantile(level, (clusters.len() as u64).saturating_sub(1))
         .map(|quantile| Interval::around(difference, quantile * (squares / (m - 1.0) / m).sqrt()));
     Some(FigureDifference { figure, without, with, difference, interval })
 }
 
-/// Geometry over the texts that are usable both ways.
+/// The geometry over the texts that are usable in both runs.
 fn lengths(molecules: &[(Deviations, Deviations)], level: f64) -> Vec<FigureDifference> {
     let figures: [(ComparedFigure, Figure); 5] = [
         (ComparedFigure::BondLengthError, |m| m.bond_length_error_angstrom),
@@ -195,8 +196,8 @@ fn lengths(molecules: &[(Deviations, Deviations)], level: f64) -> Vec<FigureDiff
     figures.into_iter().filter_map(of).collect()
 }
 
-/// Texts that pass with the logit processor alone, against those of the same molecule that pass both ways, all as they came out
-/// with it.
+/// Compares texts that pass only with the logit processor with texts of the same molecule that pass in both runs. All geometry is
+/// from the run with the processor.
 fn rescued(pairs: &[Pair<'_>], with: &[MeasuredMolecule], level: f64) -> Option<Rescued> {
     let by_group: HashMap<usize, &MeasuredMolecule> = with.iter().map(|one| (one.group, one)).collect();
     let mut found = Rescued::default();
@@ -211,7 +212,7 @@ fn rescued(pairs: &[Pair<'_>], with: &[MeasuredMolecule], level: f64) -> Option<
         };
         let new = places(texts.iter().filter(is_rescued).collect());
         let kept = places(texts.iter().filter(is_kept).collect());
-        // A molecule needs both, or harder molecules would be compared with easier ones.
+        // A molecule needs both kinds of texts, or else harder molecules would be compared with easier ones.
         if new.is_empty() || kept.is_empty() {
             continue;
         }
@@ -234,7 +235,7 @@ fn rescued(pairs: &[Pair<'_>], with: &[MeasuredMolecule], level: f64) -> Option<
     (found.texts > 0).then_some(found)
 }
 
-/// How many times as fast a whole run was.
+/// How many times as fast the whole run was.
 fn total_ratio(run: &Run, without: &Run) -> f64 {
     let per_cpu_second =
         |run: &Run| Some(run.judged.len() as f64 / run.cpu_seconds.filter(|cpu| *cpu > 0.0)?);

@@ -1,4 +1,4 @@
-//! What position templates hold in their blocks in an evaluation.
+//! The placeholders for the blocks of position templates in an evaluation.
 
 use super::checkpoint::Checkpoint;
 use super::plan::{EvalPlan, PlaceholderChoice};
@@ -16,10 +16,10 @@ use drift_tune::placeholder::{
 /// A placeholder with its name in reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NamedPlaceholder {
-    /// The placeholder itself, or how blocks are classed and in which file.
+    /// The placeholder text, or how blocks are classified and in which file.
     pub label: String,
     pub placeholder: Placeholder,
-    /// What each class of block holds, if blocks are classed.
+    /// The placeholder of each class of blocks, if blocks are classified.
     pub classes: Vec<ClassPlaceholder>,
 }
 
@@ -32,7 +32,7 @@ impl NamedPlaceholder {
         })
     }
 
-    /// What a file says for the tokenizer of a checkpoint: one per class of block where that gains something.
+    /// The placeholder in a file for the tokenizer of a checkpoint: one per class of blocks if that is an improvement.
     fn of_file(file: &FittedFile, checkpoint: &Checkpoint) -> Result<Self> {
         let fitted = file.of(&checkpoint.tokenizer, checkpoint.dialect)?;
         let in_file = |error: Error| Error::input(file.place(), error, "");
@@ -81,7 +81,7 @@ pub(super) fn placeholders(
     Ok(all)
 }
 
-/// Adds a placeholder that is not there yet.
+/// Adds a placeholder unless it is already in the list.
 fn add(all: &mut Vec<NamedPlaceholder>, named: NamedPlaceholder) -> Result<()> {
     match all.iter().find(|known| known.label == named.label) {
         None => all.push(named),
@@ -94,13 +94,13 @@ fn add(all: &mut Vec<NamedPlaceholder>, named: NamedPlaceholder) -> Result<()> {
     Ok(())
 }
 
-/// What is compared where nobody says: what the users have beside the best that there is. No tokenizer is refused for it.
+/// The default placeholders: the one that users have, and the best possible one. No tokenizer is refused for lack of one.
 fn usual(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<Vec<String>> {
     let encoding = checkpoint.dialect;
     if !takes_templates(&checkpoint.tokenizer, encoding)? {
         return Ok(Vec::new());
     }
-    // Bins and codes are no decimals, and the users have no placeholder for them.
+    // Bins and codes are not decimals, and users have no placeholder for them.
     if !encoding.is_decimal() {
         return Ok(vec![USUAL_PLACEHOLDER.to_owned()]);
     }

@@ -1,4 +1,4 @@
-//! What to evaluate.
+//! The plan of an evaluation.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,83 +18,86 @@ use drift_data::corpus::EmbeddedCorpus;
 use drift_data::energy::Energies;
 use drift_tune::placeholder::FittedFile;
 
-/// A complete, checked order.
+/// A complete and checked plan of an evaluation.
 #[derive(Debug, Clone)]
 pub struct EvalPlan {
-    /// The models, one after the other.
+    /// The models, evaluated one after the other.
     pub models: Vec<ModelChoice>,
-    /// The tokenizer, where it is not the one beside the model.
+    /// The tokenizer, if it is not the one next to the model.
     pub tokenizer: Option<PathBuf>,
     /// The logit processors.
     pub processors: Vec<ProcessorKind>,
-    /// Placeholders of those that take one.
+    /// The placeholders of the processors that take one.
     pub placeholders: Vec<PlaceholderChoice>,
-    /// How blocks are written; without it the model's recipe says so, else the conformers given and its own text.
+    /// How blocks are written. Where the user does not state it, it is taken from the model's recipe, or else from the given
+    /// conformers and the model's own text.
     pub dialect: AskedEncoding,
-    /// Texts for each molecule.
+    /// The number of texts for each molecule.
     pub generations: Generations,
-    /// Thresholds of coverage, in Å, ascending.
+    /// The coverage thresholds in Å, ascending.
     pub thresholds: Vec<f64>,
-    /// Rows of a batch.
+    /// The number of rows of a batch.
     pub batch: usize,
     /// The sampling preset's name.
     pub preset: String,
-    /// What it stands for.
+    /// The sampling settings of the preset.
     pub sampling: Sampling,
     /// The seed of all draws.
     pub seed: u64,
-    /// Where to compute.
+    /// The device on which to compute.
     pub device: Device,
-    /// Whose decoders.
+    /// The engine.
     pub engine: EngineChoice,
     /// How a GPU is checked before it writes texts.
     pub self_check: SelfChecking,
-    /// Why candle's operations compute in place of a GPU's kernels, where an earlier process lost the GPU to them.
+    /// The reason why candle's operations are used instead of a GPU's kernels, if an earlier process lost the GPU because of them.
     pub given_up: Option<String>,
-    /// What answers hold: several conformers each, behind a prompt that ends in the tag that opens the first.
+    /// The form of answers: how many conformers each contains, and whether the prompt ends with the tag that opens the first.
     pub form: AnswerForm,
-    /// Worked examples that stand before the molecule in every prompt.
+    /// The worked examples that precede the molecule in every prompt.
     pub examples: Vec<PromptMolecule>,
-    /// The token that ends a text, where it is not the one that the model's files name.
+    /// The token that ends a text, if it is not the one named by the model's files.
     pub eos: Option<String>,
     /// How the KV cache grows.
     pub room: Room,
-    /// The most tokens of a text; by default one and a half times those of the longest way to write the molecule, and 16.
+    /// The largest number of tokens of a text. By default, 16 plus one and a half times the tokens of the longest way to write the
+    /// molecule.
     pub max_new_tokens: Option<usize>,
-    /// Whether to take junk off numbers before the texts are judged, as the users proposed.
+    /// Whether to strip junk from numbers before the texts are judged, as users proposed.
     pub strip_junk: bool,
-    /// The largest molecule that is compared; a text of a larger one is another molecule than its prompt.
+    /// The size of the largest molecule that is compared. A text with a larger molecule counts as another molecule than its
+    /// prompt's.
     pub max_atoms: AtomLimit,
-    /// Whether to log how likely the model held each token; costs the whole LM head at each.
+    /// Whether to log the model's probability of each token. This needs the full LM head at every token.
     pub log_probabilities: bool,
-    /// How many texts of a molecule are drawn together, weighted by what the mask left of the model's distribution, and resampled
-    /// at the ends of blocks; logs probabilities too. drift's own engine alone.
+    /// The number of texts of a molecule that are drawn together, weighted by the probability that the mask left, and resampled at
+    /// the ends of blocks. Also logs probabilities. Only for drift's own engine.
     pub resample: Option<usize>,
-    /// Whether to score the reference conformers.
+    /// Whether to compute the likelihood of the reference conformers.
     pub likelihood: bool,
-    /// What becomes of molecules without a text to compare, in coverage and matching.
+    /// How molecules without a comparable text count in coverage and matching.
     pub missing: Missing,
-    /// Whether what is found of each text is kept.
+    /// Whether to keep the results for each text.
     pub by_text: bool,
     /// Whether to keep a span for each phase of each step.
     pub trace: bool,
-    /// Texts of another run that these are to be compared with.
+    /// The texts of another run with which these are compared.
     pub same_as: Option<Arc<OtherTexts>>,
-    /// What computes the energies of texts; none if nothing does.
+    /// The program that computes the energies of texts; `None` to compute none.
     pub energy: Option<Arc<Energies>>,
 }
 
-/// How many texts are written for a molecule.
+/// The number of texts that are written for a molecule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Generations {
-    /// As many for each.
+    /// The same number for each molecule.
     Each(usize),
-    /// So many times the number of its reference conformers; the field takes two.
+    /// This many times the number of the molecule's reference conformers; 2 is usual in the field.
     PerReference(usize),
 }
 
 impl Generations {
-    /// For a molecule with so many references.
+    /// The number for a molecule with `references` references.
     pub fn of(self, references: usize) -> usize {
         match self {
             Generations::Each(texts) => texts,
@@ -102,7 +105,7 @@ impl Generations {
         }
     }
 
-    /// At least so many for each molecule, unless they follow its references.
+    /// At least `texts` for each molecule, unless the number follows its references.
     pub fn at_least(self, texts: usize) -> Self {
         match self {
             Generations::Each(own) => Generations::Each(own.max(texts)),
@@ -114,7 +117,7 @@ impl Generations {
 impl std::str::FromStr for Generations {
     type Err = &'static str;
 
-    /// `5`, or `2k`.
+    /// Parses `5`, or `2k`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (number, kind): (&str, fn(usize) -> Self) = match text.strip_suffix(['k', 'K']) {
             Some(number) => (number, Generations::PerReference),
@@ -140,17 +143,17 @@ impl std::fmt::Display for Generations {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EvalPart {
-    /// All of them.
+    /// All molecules.
     All,
-    /// The tenth that drift's own training never sees ([`Part::Test`](drift_data::corpus::Part)).
+    /// The tenth that drift's own training never uses ([`Part::Test`](drift_data::corpus::Part)).
     Test,
 }
 
 impl EvalPart {
-    /// Both.
+    /// All parts.
     pub const ALL: [EvalPart; 2] = [EvalPart::All, EvalPart::Test];
 
-    /// As it is written on the command line and in records.
+    /// The name on the command line and in records.
     pub fn name(self) -> &'static str {
         match self {
             EvalPart::All => "all",
@@ -159,20 +162,20 @@ impl EvalPart {
     }
 }
 
-/// Where a model comes from.
+/// The source of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelChoice {
-    /// The reference checkpoint that comes with drift.
+    /// The reference checkpoint embedded in drift.
     Embedded,
     /// A folder with config.json, safetensors and tokenizer.json.
     Folder(PathBuf),
-    /// Random weights of a known shape, for throughput alone; needs a tokenizer.
+    /// Random weights of a known shape, only for measuring throughput; needs a tokenizer.
     Synthetic(Synthetic),
 }
 
 impl ModelChoice {
-    /// The built-in corpus of molecules as it writes them; of a model that is not known, and of shapes whose speed is measured, the
-    /// drug-like one.
+    /// The embedded corpus that suits the model: the small one for the embedded model, and the drug-like one for any other model
+    /// and for shapes whose speed is measured.
     pub fn corpus(&self) -> EmbeddedCorpus {
         match self {
             ModelChoice::Embedded => EmbeddedCorpus::Small,
@@ -181,35 +184,36 @@ impl ModelChoice {
     }
 }
 
-/// What a position template holds in its blocks.
+/// The placeholder for the blocks of a position template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlaceholderChoice {
     /// This text, without brackets.
     Text(String),
-    /// The one of least harm for the tokenizer, by `drift fit` on the embedded corpus.
+    /// The placeholder with the least harm for the tokenizer, by `drift fit` on the embedded corpus.
     Fitted,
-    /// What `drift fit -o` wrote for the tokenizer: one per class of block where that gains something.
+    /// The placeholder in a file that `drift fit -o` wrote for the tokenizer: one per class of blocks if that is an improvement.
     File(FittedFile),
-    /// [`THEIR_PLACEHOLDER`](drift_core::constraint::THEIR_PLACEHOLDER) beside the fitted one; neither where the tokenizer takes no template.
+    /// Both [`THEIR_PLACEHOLDER`](drift_core::constraint::THEIR_PLACEHOLDER) and the fitted one; none if the tokenizer supports no
+    /// template.
     Usual,
 }
 
-/// Whose decoders compute.
+/// The engine that computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EngineChoice {
-    /// drift's own; on a GPU its kernels, recorded as a graph.
+    /// drift's own engine; on a GPU, its kernels recorded as a graph.
     Drift,
-    /// The same, on a GPU with each kernel launched by itself.
+    /// drift's own engine; on a GPU, with each kernel launched individually.
     DriftWithoutGraphs,
-    /// As the first, on a GPU with products of few rows by cuBLAS, too, in place of kernels.
+    /// Like `Drift`, but on a GPU, matrix products with few rows also use cuBLAS instead of kernels.
     DriftCublas,
-    /// drift's own, by candle's operations alone.
+    /// drift's own engine, with only candle's operations.
     Candle,
 }
 
 impl EngineChoice {
-    /// All, the default first.
+    /// All engines, the default first.
     pub const ALL: &[EngineChoice] = &[
         EngineChoice::Drift,
         EngineChoice::DriftWithoutGraphs,
@@ -217,7 +221,7 @@ impl EngineChoice {
         EngineChoice::Candle,
     ];
 
-    /// As it is written on the command line and in records.
+    /// The name on the command line and in records.
     pub fn name(self) -> &'static str {
         match self {
             EngineChoice::Drift => "drift",
@@ -227,7 +231,7 @@ impl EngineChoice {
         }
     }
 
-    /// Whether it is of a GPU alone.
+    /// Whether the choice matters only on a GPU.
     pub fn is_of_a_gpu(self) -> bool {
         matches!(self, EngineChoice::DriftWithoutGraphs | EngineChoice::DriftCublas)
     }

@@ -1,5 +1,5 @@
-//! How likely the model held what was written (the users' "probability logging"), and what the mask left of its
-//! distribution.
+//! The model's probability of the tokens that were written (which users call "probability logging"), and the probability that the
+//! mask left.
 
 use super::checkpoint::Checkpoint;
 use super::judged::token_texts;
@@ -9,7 +9,7 @@ use super::run::Run;
 use crate::generate::{GeneratedText, Resampled};
 use drift_core::constraint::{TextClass, byte_classes, token_class};
 
-/// A token that the model gave less than this is one that it would hardly have written itself.
+/// The probability below which the model would hardly have written a token itself.
 const UNLIKELY: f64 = 0.01;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -21,7 +21,7 @@ struct Sum {
     nats: f64,
 }
 
-/// The probabilities of a run's tokens by class of text; nothing if they were not logged.
+/// The probabilities of a run's tokens by class of text; empty if they were not logged.
 pub(super) fn probabilities(checkpoint: &Checkpoint, run: &Run) -> Vec<ClassProbability> {
     let mut sums = [Sum::default(); TextClass::ALL.len()];
     for sample in &run.generated.samples {
@@ -63,7 +63,7 @@ fn add(
 /// The class of each token of a text.
 fn token_classes(checkpoint: &Checkpoint, sample: &GeneratedText) -> Vec<TextClass> {
     let texts = token_texts(&checkpoint.tokenizer, &sample.tokens);
-    // Classes are of bytes of the whole text: what a token says depends on what stands around it.
+    // Classes are determined for the bytes of the whole text, since the class of a token depends on the surrounding text.
     let bytes = byte_classes(&texts.concat());
     let mut at = 0;
     let class = |text: &String| {
@@ -73,12 +73,12 @@ fn token_classes(checkpoint: &Checkpoint, sample: &GeneratedText) -> Vec<TextCla
     texts.iter().map(class).collect()
 }
 
-/// Where a class is among all.
+/// The index of a class among all classes.
 fn place(class: TextClass) -> usize {
     TextClass::ALL.iter().position(|known| *known == class).unwrap_or(0)
 }
 
-/// What the mask left, over the texts of a run; nothing if it was not logged.
+/// The effect of the mask over the texts of a run; `None` if it was not logged.
 pub(super) fn mask_cost(checkpoint: &Checkpoint, run: &Run) -> Option<MaskCost> {
     let samples = &run.generated.samples;
     let mut tokens = [0; TextClass::ALL.len()];
@@ -86,7 +86,7 @@ pub(super) fn mask_cost(checkpoint: &Checkpoint, run: &Run) -> Option<MaskCost> 
     for sample in samples {
         let mut sums = [0.0; TextClass::ALL.len()];
         let classes = token_classes(checkpoint, sample).into_iter();
-        // What is logged behind the last token is the end of text.
+        // The value logged after the last token is that of the end of text.
         for (class, log) in classes.chain([TextClass::Tag]).zip(sample.log_allowed.as_ref()?) {
             tokens[place(class)] += 1;
             sums[place(class)] += f64::from(*log);
@@ -102,7 +102,7 @@ pub(super) fn mask_cost(checkpoint: &Checkpoint, run: &Run) -> Option<MaskCost> 
     Some(MaskCost { texts: samples.len() as u64, log_z: Spread::from_values(&all)?, classes })
 }
 
-/// What resampling groups of at most `draws` texts came to; nothing if no group was finished.
+/// The results of resampling groups of at most `draws` texts; `None` if no group was finished.
 pub(super) fn resampling(draws: usize, run: &Run) -> Option<ResamplingReport> {
     let groups = &run.generated.resampled;
     let spread =

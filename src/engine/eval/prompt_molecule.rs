@@ -1,26 +1,26 @@
-//! A molecule as a prompt asks for it, or as a worked example shows it.
+//! A molecule for a prompt, or for a worked example.
 
 use std::sync::Arc;
 
 use drift_core::encoding::{Encoding, Fixed};
 use drift_data::corpus::Part;
 
-/// One molecule.
+/// A molecule for a prompt or worked example.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromptMolecule {
-    /// As the prompt has it.
+    /// The SMILES in the prompt.
     pub smiles: String,
-    /// Its text with every block emptied.
+    /// Its enriched text with every block emptied.
     pub skeleton: String,
-    /// The decimals of its conformers.
+    /// The encoding of its conformers' values.
     pub encoding: Encoding,
-    /// Reference conformers in units of the last decimal, atoms in the order of the skeleton; may be none.
+    /// The reference conformers in units of `encoding`, with atoms in the order of the skeleton; may be empty.
     pub conformers: Vec<Vec<[Fixed; 3]>>,
-    /// Which part of a corpus it falls into, where it comes from one.
+    /// The part of the corpus to which it belongs, if it comes from a corpus.
     pub part: Option<Part>,
-    /// How many conformers it has by what its file says of the isomers of a pool; none where its own are counted.
+    /// The number of conformers that its file states for the isomer of a pool; `None` if its own conformers are counted.
     pub counted: Option<usize>,
-    /// The isomers that its texts are measured with; none where it stands for itself.
+    /// The isomers with which its texts are measured; `None` if it is measured on its own.
     pub pool: Option<Arc<PromptPool>>,
 }
 
@@ -29,21 +29,21 @@ pub struct PromptMolecule {
 pub struct PromptPool {
     /// The SMILES that pools them.
     pub smiles: String,
-    /// Its skeleton.
+    /// The skeleton of that SMILES.
     pub skeleton: String,
-    /// The decimals of the conformers.
+    /// The encoding of the conformers' values.
     pub encoding: Encoding,
-    /// The conformers of all of them in units of the last decimal, atoms in the order of the skeleton.
+    /// The conformers of all isomers in units of `encoding`, with atoms in the order of the skeleton.
     pub conformers: Vec<Vec<[Fixed; 3]>>,
 }
 
 impl PromptMolecule {
-    /// Conformers that the number of its texts may follow.
+    /// The number of conformers that the number of its texts may follow.
     pub fn conformer_count(&self) -> usize {
         self.counted.unwrap_or(self.conformers.len())
     }
 
-    /// Whether its texts are measured together with those of another one.
+    /// Whether its texts are measured together with those of another molecule.
     pub fn is_pooled_with(&self, other: &PromptMolecule) -> bool {
         matches!((&self.pool, &other.pool), (Some(own), Some(its)) if Arc::ptr_eq(own, its))
     }

@@ -1,4 +1,5 @@
-//! Isomers that a file pools under one SMILES, as the test sets of 3DMolGen do: each is a prompt, and all are measured together.
+//! Isomers that a file pools under one SMILES, as the test sets of 3DMolGen do. Each isomer is a prompt, and all are measured
+//! together.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,24 +10,24 @@ use drift_core::error::{Error, Result};
 use drift_core::text::skeleton::{self, smiles};
 use drift_data::corpus::{IsomerPool, Part};
 
-/// Which molecules of a corpus stand under which pool.
+/// The pool of each molecule of a corpus.
 #[derive(Default)]
 pub(super) struct Pools {
     known: HashMap<Arc<str>, usize>,
     all: Vec<Found>,
-    /// By molecule, its pool.
+    /// For each molecule, the index of its pool.
     of: Vec<usize>,
 }
 
-/// A pool, or a molecule that is in none.
+/// A pool, or a molecule that is in no pool.
 struct Found {
     pool: Option<Arc<IsomerPool>>,
-    /// Places of the molecules.
+    /// The indices of the molecules.
     members: Vec<usize>,
 }
 
 impl Pools {
-    /// Takes note of a molecule's conformer; a molecule that is new stands at the next place.
+    /// Records the pool of a conformer's molecule. A new molecule has the next index.
     pub(super) fn add(&mut self, pool: Option<&Arc<IsomerPool>>, place: usize) {
         if place < self.of.len() {
             return;
@@ -43,8 +44,8 @@ impl Pools {
         self.of.push(at);
     }
 
-    /// The prompts of all pools, those of each side by side: every isomer that its file counts, with its own conformers and those of
-    /// the pool.
+    /// The prompts of all pools, those of each pool adjacent: every isomer that its file counts, with its own conformers and those
+    /// of the pool.
     ///
     /// # Errors
     /// If no molecule is in a pool.
@@ -73,7 +74,7 @@ fn pooled(pool: &IsomerPool, members: Vec<PromptMolecule>) -> Vec<PromptMolecule
     let mut prompts: Vec<PromptMolecule> = Vec::new();
     let encoding = members[0].encoding;
     for (isomer, count) in &pool.isomers {
-        // A file may count what is no molecule to drift; its conformers are no isomer's then.
+        // A file may count an isomer whose SMILES drift cannot read. Its conformers are not used then.
         let Ok(skeleton) = skeleton::from_smiles(isomer) else { continue };
         let count = *count as usize;
         if let Some(known) = prompts.iter_mut().find(|known| known.skeleton == skeleton) {
@@ -105,15 +106,15 @@ fn pooled(pool: &IsomerPool, members: Vec<PromptMolecule>) -> Vec<PromptMolecule
     }
     let pool = Arc::new(PromptPool { smiles: smiles(&key), skeleton: key.clone(), encoding, conformers });
     for prompt in &mut prompts {
-        // An isomer that is not the graph of the key stands for itself.
+        // An isomer whose graph differs from that of the key is measured on its own.
         prompt.pool = order(&prompt.skeleton).is_some().then(|| pool.clone());
     }
-    // Those that are measured together stand side by side.
+    // Molecules that are measured together are adjacent.
     prompts.sort_by_key(|prompt| prompt.pool.is_none());
     prompts
 }
 
-/// The molecules of a pool, which stand side by side, as one item; each of the others is one of its own.
+/// The molecules of each pool, which are adjacent, as one group; each other molecule as its own group.
 pub(super) fn grouped(molecules: Vec<PromptMolecule>) -> Vec<Vec<PromptMolecule>> {
     let mut out: Vec<Vec<PromptMolecule>> = Vec::new();
     for molecule in molecules {
@@ -125,7 +126,7 @@ pub(super) fn grouped(molecules: Vec<PromptMolecule>) -> Vec<Vec<PromptMolecule>
     out
 }
 
-/// Conformers that texts are compared with; those of a pool once.
+/// The number of conformers with which texts are compared; those of a pool count once.
 pub(super) fn references(groups: &[Vec<PromptMolecule>]) -> u64 {
     let of = |group: &Vec<PromptMolecule>| match &group[0].pool {
         Some(pool) => pool.conformers.len() as u64,

@@ -1,11 +1,11 @@
-//! What an evaluation was asked for, as its record has it.
+//! The settings of an evaluation, as stored in its record.
 
 use super::molecules::Molecules;
 use super::plan::{EvalPlan, Generations};
 use super::record::Protocol;
 use crate::model::Synthetic;
 
-/// The protocol of a plan for some molecules; `synthetic` is the shape of random weights.
+/// The protocol of a plan for some molecules. `synthetic` is the shape if the weights are random.
 pub(super) fn protocol(plan: &EvalPlan, molecules: &Molecules, synthetic: Option<Synthetic>) -> Protocol {
     Protocol {
         molecules_from: molecules.source.clone(),

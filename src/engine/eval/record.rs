@@ -1,4 +1,4 @@
-//! The record of an evaluation: what was run, on what, and what came out.
+//! The record of an evaluation: what was run, with which settings and inputs, and the results.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,129 +32,132 @@ pub const SCHEMA: &str = "drift.eval/1";
 pub struct EvalReport {
     /// [`SCHEMA`].
     pub schema: String,
-    /// What made it, from what.
+    /// The program and its inputs.
     pub provenance: Provenance,
-    /// When and where.
+    /// The date and the machine.
     pub environment: Environment,
-    /// What was asked for.
+    /// The settings of the evaluation.
     pub protocol: Protocol,
-    /// Whether it was cut short; the figures are then those of the samples that were finished.
+    /// Whether it was interrupted; the figures are then for the samples that were finished.
     pub interrupted: bool,
-    /// One per model, logit processor and placeholder.
+    /// One entry per model, logit processor and placeholder.
     pub runs: Vec<RunReport>,
-    /// Each run against the one without logit processor on the same model, in the paired form.
+    /// Each run compared with the one without a logit processor on the same model; paired.
     pub comparisons: Vec<PairedComparison>,
-    /// The chemistry of the reference conformers, by the method of the runs; none without references.
+    /// The chemistry of the reference conformers, with the same method as for the runs; null without references.
     #[serde(default)]
     pub reference_chemistry: Option<ChemistryReport>,
-    /// How likely each model holds the reference conformers, if asked for.
+    /// The likelihood of the reference conformers under each model, if requested.
     pub likelihoods: Vec<Likelihood>,
-    /// What to do, in words.
+    /// Recommendations, in words.
     pub advice: Vec<String>,
-    /// How far the texts are those of another run, if asked for.
+    /// How far the texts are identical to those of another run, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_texts: Option<SameTexts>,
-    /// Energies of the texts by a program of the user's, if asked for.
+    /// The energies of the texts, computed by a program of the user, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<EnergyReport>,
 }
 
-/// When and where an evaluation ran.
+/// The date and machine of an evaluation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Environment {
-    /// The day it began, UTC, `2026-11-20`.
+    /// The day on which it began, in UTC: `2026-11-20`.
     pub date: String,
     /// The operating system and processor family.
     pub system: String,
-    /// The processor's name, where the system tells it.
+    /// The processor's name, if the system reports it.
     pub processor: Option<String>,
-    /// Threads that computed.
+    /// The number of threads that computed.
     pub threads: usize,
-    /// So many shards were merged: seconds, CPU seconds, steps and batches are added up, the rest is of the first one.
+    /// The number of merged shards. Seconds, CPU seconds, steps and batches are summed; everything else is from the first shard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shards: Option<u32>,
 }
 
-/// What was asked for.
+/// The settings of an evaluation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Protocol {
-    /// Where the molecules come from.
+    /// The source of the molecules.
     pub molecules_from: String,
-    /// How many molecules.
+    /// The number of molecules.
     pub molecules: usize,
-    /// Prompts of the isomers that these molecules pool; none where each is a prompt of its own.
+    /// The number of prompts, if these molecules pool isomers; null if each molecule is one prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pooled_prompts: Option<usize>,
-    /// Texts for each; the most of any molecule where they follow its references.
+    /// The number of texts for each molecule; the largest number if it follows the references.
     pub generations: usize,
-    /// So many texts for each reference conformer of a molecule, if they follow them.
+    /// The number of texts for each reference conformer of a molecule, if it follows the references.
     #[serde(default)]
     pub generations_per_reference: Option<usize>,
-    /// Which part of a corpus the molecules are; none of SMILES.
+    /// The part of the corpus to which the molecules belong; null for SMILES.
     #[serde(default)]
     pub split: Option<EvalPart>,
-    /// What became of the reference conformers.
+    /// The counts of reference conformers.
     #[serde(default)]
     pub references: ReferenceCounts,
-    /// Rows of a batch.
+    /// The number of rows of a batch.
     pub batch: usize,
     /// The sampling preset's name.
     pub preset: String,
     /// The seed.
     pub seed: u64,
-    /// The most tokens of a text; none where the molecule decides.
+    /// The largest number of tokens of a text; null if it depends on the molecule.
     pub max_new_tokens: Option<usize>,
-    /// Whose decoders computed.
+    /// The engine that computed.
     pub engine: EngineChoice,
-    /// How the KV cache took its memory.
+    /// How the KV cache allocated its memory.
     pub kv_cache: Room,
-    /// Whether junk was taken off numbers before the texts were judged.
+    /// Whether junk was stripped from numbers before the texts were judged.
     pub strip_junk: bool,
-    /// Molecules whose prompt RDKit, and so 3DMolGen's encoder, certainly writes otherwise: their template has another text.
+    /// The number of molecules whose prompt RDKit, and so 3DMolGen's encoder, would certainly write differently. Their templates
+    /// have another text.
     #[serde(default)]
     pub prompts_not_in_their_spelling: usize,
-    /// So many texts of a molecule at most were drawn together, weighted by what the mask left, and resampled.
+    /// The largest number of texts of a molecule that were drawn together, weighted by the probability that the mask left, and
+    /// resampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resample: Option<usize>,
-    /// Conformers of a text, each judged by itself, if there are several.
+    /// The number of conformers of a text, each judged on its own, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conformers: Option<usize>,
-    /// Whether prompts ended in the tag that opens the answer.
+    /// Whether prompts ended with the tag that opens the answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub opened: bool,
-    /// Worked examples before the molecule in every prompt.
+    /// The worked examples that preceded the molecule in every prompt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<String>,
-    /// The token that ended texts, where it was given.
+    /// The token that ended texts, if it was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eos: Option<String>,
-    /// What became of molecules without a text to compare, in coverage and matching.
+    /// How molecules without a comparable text count in coverage and matching.
     #[serde(default)]
     pub missing: Missing,
-    /// Set for random weights: throughput only, the texts mean nothing.
+    /// The shape, if the weights are random. Then only the throughput is meaningful.
     pub synthetic: Option<Synthetic>,
 }
 
-/// What became of the reference conformers that were given.
+/// The counts of the given reference conformers, by use.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ReferenceCounts {
-    /// Where they come from, if not from where the molecules do.
+    /// Their source, if it differs from the source of the molecules.
     pub from: Option<String>,
-    /// Conformers that texts are compared with.
+    /// The number of conformers with which texts are compared.
     pub used: u64,
-    /// Of them, those that had their atoms in another order than the prompt; one that several prompts are of counts for each.
+    /// The number of these conformers whose atoms were in another order than in the prompt. A conformer that belongs to several
+    /// prompts counts for each.
     pub reordered: u64,
-    /// Conformers whose atoms are not in the order of a SMILES: nobody knows which atom is which.
+    /// The number of conformers whose atoms are not in the order of a SMILES, so that it is unknown which atom is which.
     pub without_order: u64,
-    /// Conformers of a prompt's graph with another stereo than the prompt.
+    /// The number of conformers with a prompt's graph but another stereo than the prompt.
     pub other_stereo: u64,
-    /// Conformers of molecules that were not asked for.
+    /// The number of conformers of molecules that were not requested.
     pub not_asked_for: u64,
-    /// How many molecules these are, by their texts.
+    /// The number of these molecules, by their texts.
     pub molecules_not_asked_for: u64,
-    /// Molecules that are asked for and have no reference.
+    /// The number of requested molecules without a reference.
     pub prompts_without: u64,
-    /// The first conformers without an order or of another stereo, and why.
+    /// The first conformers without an order or with another stereo, with the reasons.
     #[serde(default)]
     pub unused: Vec<Skipped>,
 }
@@ -163,18 +166,18 @@ pub struct ReferenceCounts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unseen {
-    /// drift trained it on this very input, of which these molecules are the part that no training sees; or on the corpus that was
-    /// made without the molecules of the small one; or its weights are random.
+    /// It was not: drift trained it on this same input, and these molecules are the part that no training uses; or drift trained it
+    /// on the corpus that excludes the molecules of the small one; or its weights are random.
     Yes,
-    /// drift trained it on this very input, and there are other molecules among these.
+    /// It may have been: drift trained it on this same input, and some of these molecules are from other parts.
     No,
-    /// Nothing tells.
+    /// It is not known.
     #[default]
     Unknown,
 }
 
 impl Unseen {
-    /// As records have it.
+    /// The name in records.
     pub fn name(self) -> &'static str {
         match self {
             Unseen::Yes => "yes",
@@ -184,33 +187,33 @@ impl Unseen {
     }
 }
 
-/// What says how a model writes its numbers.
+/// How it is known how a model writes its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DialectEvidence {
-    /// The user.
+    /// The user stated it.
     Given,
-    /// The model's recipe.
+    /// The model's recipe states it.
     Recipe,
-    /// The corpus or the references; the model's own text does not contradict them.
+    /// The corpus or the references show it, and the model's own text does not contradict them.
     Conformers,
-    /// The model's own text; the conformers do not tell.
+    /// The model's own text shows it, and the conformers leave it open.
     OwnText,
-    /// Both of them.
+    /// The conformers and the model's own text both show it.
     Both,
-    /// Nothing: random weights are run in the fixed dialect.
+    /// It is the default: random weights are run in the fixed dialect.
     Default,
 }
 
-/// One model under one logit processor.
+/// The results of one model with one logit processor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunReport {
     /// The logit processor.
     pub lp: ProcessorKind,
-    /// Its placeholder, without brackets; how blocks are classed, and in which file, where each class has its own; none
-    /// where it needs none.
+    /// The placeholder, without brackets. If each class of blocks has its own, how blocks are classified and in which file. Null if
+    /// the processor needs none.
     pub placeholder: Option<String>,
-    /// The placeholder of each class of block, if they are classed.
+    /// The placeholder of each class of blocks, if blocks are classified.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub placeholder_classes: Vec<ClassPlaceholder>,
     /// The tokenizer's name.
@@ -219,61 +222,63 @@ pub struct RunReport {
     pub model: String,
     /// `cpu` or `cuda:0`.
     pub device: String,
-    /// Numbers of the weights and of the cache.
+    /// The number type of the weights and the cache.
     pub dtype: String,
-    /// Rows of a batch.
+    /// The number of rows of a batch.
     pub batch: usize,
-    /// How decimals are written.
+    /// How coordinates are written.
     pub dialect: Encoding,
-    /// What says so; none in records of before this was asked.
+    /// How the dialect was determined; null in records from before this was recorded.
     #[serde(default)]
     pub dialect_from: Option<DialectEvidence>,
     /// Whether the molecules are known to be new to the model.
     #[serde(default)]
     pub unseen: Unseen,
-    /// What became of the texts.
+    /// The counts of texts by outcome.
     #[serde(flatten)]
     pub outcome: SampleCounts,
-    /// The 95 % interval of the share that passed, over molecules.
+    /// The 95 % confidence interval of the share that passed, over molecules.
     pub passed_interval: Option<Interval>,
-    /// The chemistry of the texts that pass; zeros in records of before this was asked.
+    /// The chemistry of the texts that pass; zeros in records from before this was recorded.
     #[serde(flatten)]
     pub chemistry: ChemistryReport,
-    /// The texts that break most of its rules.
+    /// The texts that break the most rules.
     #[serde(default)]
     pub worst: Vec<WorstText>,
-    /// What it took.
+    /// The cost of the run.
     #[serde(flatten)]
     pub cost: Cost,
-    /// What the self-check of a GPU came to before it wrote texts; none on the CPU.
+    /// The result of a GPU's self-check before it wrote texts; null on the CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub self_check: Option<SelfCheck>,
-    /// What the seconds of `batch_seconds` are.
+    /// How the seconds of `batch_seconds` are measured.
     #[serde(default)]
     pub speed_measure: SpeedMeasure,
-    /// Seconds of generating for as many finished texts as a batch has rows, one after the other; the last for the rest.
+    /// The seconds of generation for each consecutive group of as many finished texts as a batch has rows. The last entry is for
+    /// the remaining texts.
     #[serde(default)]
     pub batch_seconds: Vec<f64>,
-    /// The geometry of texts that passed; none without reference conformers.
+    /// The geometry of texts that passed; null without reference conformers.
     pub geometry: Option<GeometryReport>,
-    /// Coverage and matching as the field prints them; empty without reference conformers.
+    /// Coverage and matching as usual in the field; empty without reference conformers.
     #[serde(flatten)]
     pub coverage: CoverageReport,
-    /// Blocks by drift: FREE tokens of the template less those that the block takes; position templates only.
+    /// The number of blocks by drift, which is the number of FREE tokens of the template minus the number of tokens of the block.
+    /// Only for position templates.
     pub drift: DriftHistogram,
-    /// How likely the model held the tokens that were written.
+    /// The model's probability of the tokens that were written.
     pub probabilities: Vec<ClassProbability>,
-    /// What the mask left of the model's distribution, where all logits were computed.
+    /// The effect of the mask on the model's distribution, if all logits were computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mask_cost: Option<MaskCost>,
-    /// What resampling by it came to, if asked for.
+    /// The results of resampling by it, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resampling: Option<ResamplingReport>,
-    /// Some of the texts that did not pass or hold junk or lost digits.
+    /// Some of the texts that did not pass, or that contain junk or lost digits.
     pub examples: Vec<Example>,
 }
 
-/// What the blocks of one class hold in a template.
+/// The placeholder for the blocks of one class in a template.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassPlaceholder {
     /// The class.
@@ -282,45 +287,45 @@ pub struct ClassPlaceholder {
     pub placeholder: String,
 }
 
-/// The probability that the model gave the tokens of a class before any mask.
+/// The probability that the model gave the tokens of a class, before any mask.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClassProbability {
-    /// What they say.
+    /// The class of text.
     pub class: TextClass,
-    /// Tokens of the class.
+    /// The number of tokens of the class.
     pub tokens: u64,
-    /// Of them, tokens that the logit processor forced.
+    /// The number of these tokens that the logit processor forced.
     pub forced: u64,
     /// Their mean probability.
     pub mean_probability: f64,
     /// Their mean negative log likelihood, in nats.
     pub mean_nats: f64,
-    /// Share of them to which the model gave less than one percent.
+    /// The share of these tokens to which the model gave less than one percent.
     pub unlikely: f64,
 }
 
-/// How likely a model holds the reference conformers: what a tokenizer costs the model, since nats of whole texts compare
-/// where those of tokens do not.
+/// The likelihood of the reference conformers under a model. It shows what a tokenizer costs the model, since nats of whole texts
+/// are comparable between tokenizers while nats of tokens are not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Likelihood {
     /// The model's name.
     pub model: String,
-    /// Its tokenizer's.
+    /// The name of its tokenizer.
     pub tokenizer: String,
-    /// Conformers that were scored.
+    /// The number of conformers that were scored.
     pub conformers: u64,
-    /// Mean tokens of an answer, the end of text included.
+    /// The mean number of tokens of an answer, including the end of text.
     pub tokens_per_conformer: f64,
-    /// Negative log likelihood of an answer after its prompt, in nats, summed over its tokens; a mean over the conformers of
-    /// each molecule, then over molecules.
+    /// The negative log-likelihood of an answer after its prompt, in nats, summed over its tokens. It is averaged over the
+    /// conformers of each molecule, then over molecules.
     pub nats_per_conformer: Mean,
-    /// Nats per conformer less those of the first model, paired by molecule; none for the first.
+    /// The nats per conformer minus those of the first model, paired by molecule; null for the first model.
     #[serde(default)]
     pub difference: Option<Mean>,
 }
 
 impl RunReport {
-    /// The logit processor with its placeholder, as people name it: `allowlist 0.0000,0.0000,0.0000`.
+    /// The name of the logit processor with its placeholder, as in `allowlist 0.0000,0.0000,0.0000`.
     pub fn label(&self) -> String {
         label(self.lp, self.placeholder.as_deref())
     }

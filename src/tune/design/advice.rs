@@ -1,5 +1,5 @@
-//! What works with a tokenizer where something else does not: processors whose refusals name another way. Each way that is
-//! named was tried.
+//! Constructors of processors whose errors name alternatives that work with the tokenizer. Every alternative that is named was
+//! tried.
 
 use std::sync::Arc;
 
@@ -11,23 +11,23 @@ use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
 use drift_core::tokenizer::Tokenizer;
 
-/// What is said where nothing works.
+/// The remedy if nothing works.
 const NOTHING: &str =
     "use another tokenizer: neither templates, nor the automaton, nor an extension work with this one";
 
-/// The automaton of a tokenizer and an encoding; `eos` ends a text.
+/// Builds the automaton for a tokenizer and an encoding. `eos` ends a text.
 ///
 /// # Errors
-/// If the tokenizer is of no kind for which the automaton is exact; the remedy says what works instead.
+/// If the automaton cannot be exact for this kind of tokenizer; the remedy names what works instead.
 pub fn automaton(tokenizer: &Arc<Tokenizer>, encoding: Encoding, eos: u32) -> Result<AutomatonProcessor> {
     AutomatonProcessor::new(tokenizer.clone(), encoding, eos)
         .map_err(|error| advised(error, tokenizer, encoding))
 }
 
-/// A logit processor, as [`LogitProcessor::new`] makes it.
+/// Builds a logit processor, as [`LogitProcessor::new`] does.
 ///
 /// # Errors
-/// Those of [`LogitProcessor::new`]; where the automaton refuses a tokenizer, the remedy says what works instead.
+/// The errors of [`LogitProcessor::new`]. If the automaton refuses a tokenizer, the remedy names what works instead.
 pub fn logit_processor(
     kind: ProcessorKind,
     tokenizer: &Arc<Tokenizer>,
@@ -43,10 +43,10 @@ pub fn logit_processor(
     )
 }
 
-/// The automaton's error, with what works instead.
+/// Adds what works instead to the automaton's error.
 fn advised(error: Error, tokenizer: &Tokenizer, encoding: Encoding) -> Error {
     match error {
-        // Only the automaton's own refusals say nothing of what to do.
+        // Only the automaton's own refusals have an empty remedy.
         Error::Input { place, problem, remedy } if remedy.is_empty() => {
             let mut ways: Vec<String> = Vec::new();
             ways.extend(
@@ -65,7 +65,7 @@ fn advised(error: Error, tokenizer: &Tokenizer, encoding: Encoding) -> Error {
     }
 }
 
-/// Says of every refusal of a fit what works instead.
+/// Adds what works instead to every refusal of a fit.
 pub fn complete(report: &mut FitReport, tokenizers: &[Tokenizer]) {
     for refused in &mut report.refused {
         let known = tokenizers.iter().find(|tokenizer| tokenizer.name == refused.tokenizer);
@@ -75,12 +75,12 @@ pub fn complete(report: &mut FitReport, tokenizers: &[Tokenizer]) {
     }
 }
 
-/// What works where no template does.
+/// The alternatives for a tokenizer for which no template works.
 fn instead_of_templates(tokenizer: &Tokenizer, encoding: Encoding) -> String {
     let name = &tokenizer.name;
     let mut ways = Vec::new();
     if works(tokenizer, encoding).is_ok() {
-        // It follows the text, and needs no placeholder.
+        // The automaton follows the text, and needs no placeholder.
         ways.push(format!(
             "`drift export-grammar --tokenizer {name} --encoding {encoding}` or moldrift.Automaton"
         ));
@@ -89,19 +89,19 @@ fn instead_of_templates(tokenizer: &Tokenizer, encoding: Encoding) -> String {
         extension(tokenizer, SchemeKind::Separate, encoding).map(|way| format!("for templates {way}")),
     );
     if ways.is_empty() {
-        // A fused extension takes no template either, so it is named only where nothing else works.
+        // A fused extension supports no templates either, so it is named only if nothing else works.
         ways.extend(extension(tokenizer, SchemeKind::Fused, encoding));
     }
     if ways.is_empty() { NOTHING.replace("use ", "") } else { ways.join("; ") }
 }
 
-/// Whether the automaton works.
+/// Checks whether the automaton works.
 fn works(tokenizer: &Tokenizer, encoding: Encoding) -> Result<()> {
-    // Any end of a text will do to see whether the automaton can be made.
+    // The end token does not matter for whether the automaton can be built.
     AutomatonProcessor::new(Arc::new(tokenizer.clone()), encoding, u32::MAX).map(|_| ())
 }
 
-/// The command of an extension that can be made.
+/// The command for an extension, if one is possible.
 fn extension(tokenizer: &Tokenizer, kind: SchemeKind, encoding: Encoding) -> Option<String> {
     let tokens = possible(tokenizer, kind, encoding).ok()?;
     let (name, kind) = (&tokenizer.name, kind.name());

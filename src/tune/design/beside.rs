@@ -1,4 +1,4 @@
-//! What lies beside the base of an extended tokenizer: configurations, and the model.
+//! The files next to the base of an extended tokenizer: configurations, and the model.
 
 use std::path::Path;
 
@@ -12,8 +12,9 @@ use drift_core::checkpoint::{GENERATION_CONFIG, ModelFolder, configured_rows};
 use drift_core::error::Result;
 use drift_core::tokenizer::{Tokenizer, config_beside};
 
-/// Files of a base's folder that hold for the extension as they are, since old tokens keep their ids. Not `vocab.json`
-/// and `merges.txt`, which lack the new tokens; nor `config.json`, whose `vocab_size` goes with the model's weights.
+/// Files of a base's folder that are valid for the extension without changes, since old tokens keep their ids. `vocab.json` and
+/// `merges.txt` are not among them, since they lack the new tokens. Neither is `config.json`, whose `vocab_size` must match the
+/// model's weights.
 const KEPT: [&str; 5] = [
     "special_tokens_map.json",
     "added_tokens.json",
@@ -22,21 +23,21 @@ const KEPT: [&str; 5] = [
     GENERATION_CONFIG,
 ];
 
-/// What a base has beside its `tokenizer.json`.
+/// The files of a base in addition to its `tokenizer.json`.
 #[derive(Default)]
 pub struct Beside {
-    /// Its `tokenizer_config.json`.
+    /// The base's `tokenizer_config.json`.
     config: Option<Value>,
-    /// Names and bytes of [`KEPT`].
+    /// The names and contents of the files in [`KEPT`].
     kept: Vec<(&'static str, Vec<u8>)>,
-    /// Rows of the model's embedding, by `config.json`.
+    /// The number of rows of the model's embedding, according to `config.json`.
     configured_rows: Option<u64>,
-    /// The model to go on training.
+    /// The model whose training is to be continued.
     model: Option<Model>,
 }
 
 impl Beside {
-    /// What lies in the folder of `base`, a path or the name of an embedded tokenizer.
+    /// Reads the files in the folder of `base`, which is a path or the name of an embedded tokenizer.
     ///
     /// # Errors
     /// If a configuration cannot be read.
@@ -49,7 +50,7 @@ impl Beside {
         Ok(beside)
     }
 
-    /// This with the model whose rows new ones are made from; it must have a row for each of the base's ids.
+    /// Adds the model from whose embedding rows new rows are initialized. It must have a row for each id of the base.
     ///
     /// # Errors
     /// If the model cannot be read, or has too few rows.
@@ -59,7 +60,7 @@ impl Beside {
         Ok(Beside { model: Some(model), ..self })
     }
 
-    /// What lies beside a tokenizer made from nothing: its `tokenizer_config.json` alone.
+    /// The files of a tokenizer that is trained from scratch: only its `tokenizer_config.json`.
     pub fn configured(config: Value) -> Self {
         Beside { config: Some(config), ..Beside::default() }
     }
@@ -73,13 +74,13 @@ impl Beside {
         Ok(beside)
     }
 
-    /// Rows of the model's embedding, if they are known.
+    /// The number of rows of the model's embedding, if known.
     pub fn model_rows(&self) -> Option<u64> {
-        // The weights are the fact; a configuration says only how many rows there should be.
+        // The weights are authoritative; a configuration only states how many rows there should be.
         self.model.as_ref().map(|model| model.embedding.rows).or(self.configured_rows)
     }
 
-    /// Rows to begin with for new tokens, if there is a model to make them from.
+    /// The initial embedding rows of the new tokens, if there is a model to compute them from.
     ///
     /// # Errors
     /// If the model's rows cannot be read.
@@ -87,7 +88,7 @@ impl Beside {
         self.model.as_ref().map(|model| rows(model, base, new)).transpose()
     }
 
-    /// The files that hold for the extension as they are, by name.
+    /// The files that are copied unchanged for the extension, by name.
     pub fn kept(&self) -> impl Iterator<Item = (&'static str, &[u8])> {
         self.kept.iter().map(|(name, bytes)| (*name, &**bytes))
     }

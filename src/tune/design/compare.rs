@@ -1,4 +1,4 @@
-//! Ways to add the same number of tokens, side by side on one corpus.
+//! Compares ways to add the same number of tokens, on one corpus.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -32,37 +32,38 @@ use drift_core::tokenizer::Tokenizer;
 use drift_core::tokenizer::learn::{BYTES, learn_plain};
 use drift_data::corpus::Conformers;
 
-/// Blocks that merges are learned on where each is one word: nearly all words differ, so the table does not shrink.
+/// The number of blocks from which merges are learned if each block is one word. Nearly all such words differ, so grouping equal
+/// words does not shrink the table.
 const WHOLE_BLOCKS: usize = 1 << 17;
 
-/// A text with its ids.
+/// A text and its token ids.
 type Encoded = (String, Vec<u32>);
 
-/// A tokenizer of a row, and what is known of it.
+/// The tokenizer of a row, with its properties.
 struct Entry {
     method: TrainingMethod,
     tokenizer: Tokenizer,
     new_tokens: Vec<(u32, String)>,
-    /// What is known of every block in the range.
+    /// What is proved for every block in the range.
     proved: Option<Proved>,
     from_nothing: bool,
 }
 
-/// A designed extension, as the caller has it.
+/// A designed extension, borrowed from the caller.
 #[derive(Clone, Copy)]
 pub struct Designed<'d> {
-    /// The bytes of its JSON.
+    /// The bytes of its `tokenizer.json`.
     pub json: &'d [u8],
     /// Its new tokens.
     pub new_tokens: &'d [NewToken],
-    /// Tokens of every block in the range.
+    /// The number of tokens of every block in the range.
     pub tokens_per_block: u64,
-    /// See [`super::report::designed::DesignReport::lower_bound`].
+    /// The lower bound; see [`super::report::designed::DesignReport::lower_bound`].
     pub lower_bound: u64,
 }
 
 impl<'d> Designed<'d> {
-    /// Of a result.
+    /// Borrows a training result.
     pub fn new(trained: &'d Trained) -> Self {
         Designed {
             json: &trained.tokenizer_json,
@@ -73,11 +74,11 @@ impl<'d> Designed<'d> {
     }
 }
 
-/// As [`compare`], with the design that `design` is a plan of; without one if its budget is too small for any. The design
+/// Like [`compare`], including the extension planned by `design`, or without one if its budget is too small for any. The extension
 /// is checked in as many contexts as its plan says.
 ///
 /// # Errors
-/// As [`compare`].
+/// The errors of [`compare`].
 pub fn compare_with_design(
     design: &ExtensionPlan,
     plan: MergesPlan<'_>,
@@ -86,14 +87,14 @@ pub fn compare_with_design(
 ) -> Result<MethodComparison> {
     let designed = match train(design, corpus, job) {
         Ok(designed) => Some(designed),
-        // So few tokens are no fault of a comparison: the other ways can still do something with them.
+        // A budget that is too small is not an error of the comparison: the other methods can still use these tokens.
         Err(Error::Parameter { parameter: parameter::BUDGET, .. }) => None,
         Err(error) => return Err(error),
     };
     compare(plan, designed.as_ref().map(Designed::new), corpus, job)
 }
 
-/// Extends the base by `plan.tokens` tokens in every way, and measures all on the corpus.
+/// Extends the base by `plan.tokens` tokens with every method, and measures all results on the corpus.
 ///
 /// # Errors
 /// If the base cannot be extended, the corpus cannot be read or is written in another dialect, or the job was cancelled.
@@ -137,7 +138,7 @@ pub fn compare(
     Ok(MethodComparison { new_tokens: plan.tokens, other_texts: others.len() as u64, rows })
 }
 
-/// Continued BPE as published.
+/// Continues the base's BPE training as in the published method.
 fn continued(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> Result<Entry> {
     let MergesPlan { base, base_json, .. } = plan;
     let counted: Vec<HashMap<String, u64>> = sample
@@ -166,7 +167,7 @@ fn continued(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> Result
     Ok(Entry { method: TrainingMethod::Continued, tokenizer, new_tokens, proved: None, from_nothing: false })
 }
 
-/// Continued BPE with every block as one word.
+/// Continues the base's BPE training with every block as one word.
 fn in_whole_blocks(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> Result<Entry> {
     let MergesPlan { base, base_json, .. } = plan;
     let inside = |numbers: &&[Fixed; 3]| Filled::from_numbers(numbers, plan.grammar()).is_some();
@@ -176,7 +177,7 @@ fn in_whole_blocks(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> 
         *counts.entry(text["[C]".len()..].to_owned()).or_default() += 1;
     }
     let joinable = Joinable::of(base, base_json);
-    // The scheme is only a way to isolate blocks: its cut is taken out again below.
+    // The scheme is only used to isolate blocks. Its cut is removed again below.
     let scheme = Scheme::finest(plan.grammar());
     let (tokenizer, new_tokens) = learned(plan, counts, &|text| joinable.allows(text), job, &|new| {
         let Extended { json, new_tokens } = extend(base_json, &base.name, &scheme, new)?;
@@ -191,10 +192,10 @@ fn in_whole_blocks(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> 
     })
 }
 
-/// A base's JSON with new tokens, and their ids.
+/// The JSON of an extended base, and the new tokens with their ids.
 type Spliced = Result<(Value, Vec<(u32, String)>)>;
 
-/// Learns merges on words as the base encodes them, and puts them into what `splice` makes of the new tokens.
+/// Learns merges on words as the base encodes them, and adds them to the JSON that `splice` makes from the new tokens.
 fn learned(
     plan: MergesPlan<'_>,
     counts: BTreeMap<String, u64>,
@@ -220,13 +221,13 @@ fn learned(
     Ok((load("continued", &pretty(&json)?)?, new_tokens))
 }
 
-/// The trainer of `tokenizers` on texts: `size` tokens, of which the first are `special` and the bytes.
+/// Runs the trainer of `tokenizers` on texts, for `size` tokens, of which the first are `special` and the bytes.
 fn plain(size: usize, special: &[&str], texts: &[String]) -> Result<Entry> {
-    // A merge for each character at most; the trainer takes room for all that it is asked for.
+    // There can be at most one merge per character, and the trainer allocates memory for the whole requested size.
     let most = texts.iter().fold(BYTES + special.len(), |sum, text| sum.saturating_add(text.len()));
     let bytes = learn_plain(texts.iter().map(String::as_str), special, size.min(most))?;
     let tokenizer = load("plain", &bytes)?;
-    // The trainer numbers special tokens first, then bytes; what it learned comes behind.
+    // The trainer numbers special tokens first, then bytes, then the learned tokens.
     let first = (BYTES + special.len()) as u32;
     let mut new_tokens: Vec<(u32, String)> = tokenizer
         .vocabulary()
@@ -242,7 +243,7 @@ fn load(name: &str, bytes: &[u8]) -> Result<Tokenizer> {
     Tokenizer::from_bytes(name, drift_core::io::hash_bytes(name, bytes), bytes)
 }
 
-/// All entries on the corpus, after the base if there is one.
+/// Measures all entries on the corpus, after the base if there is one.
 fn rows(
     (base, grammar): (Option<(&Tokenizer, &[Encoded])>, Grammar),
     entries: &[Entry],
@@ -258,9 +259,9 @@ fn rows(
         let total = measured.total(index);
         let new_tokens = entry.new_tokens.len() as u64;
         let lower_bound = entry.proved.map(|proved| proved.lower_bound);
-        // A text that one of them cannot encode at all is not counted as changed.
+        // A text that the new tokenizer cannot encode at all is not counted as changed.
         let changed = |(text, ids): &&Encoded| entry.tokenizer.ids(text).is_ok_and(|other| other != *ids);
-        // A tokenizer from nothing changes every text, so the number would say nothing of it.
+        // A tokenizer from scratch changes every text, so the number would be meaningless.
         let others = base.map(|(_, others)| others).filter(|_| !entry.from_nothing);
         rows.push(MethodRow {
             method: entry.method,
@@ -279,7 +280,7 @@ fn rows(
     Ok(rows)
 }
 
-/// The base itself, measured first.
+/// The row of the base itself, which is measured first.
 fn base_row(measured: &Measured) -> MethodRow {
     let total = measured.total(0);
     MethodRow {
@@ -301,7 +302,7 @@ fn digits(text: &str) -> usize {
     text.bytes().filter(u8::is_ascii_digit).count()
 }
 
-/// Texts without blocks, with the base's ids: some of several kinds, and every token of the base alone.
+/// Texts without blocks, with the base's ids: example texts of several kinds, and the text of every single token of the base.
 fn other_texts(base: &Tokenizer, grammar: Grammar) -> Result<Vec<Encoded>> {
     let mut ids: Vec<u32> = base.vocabulary().into_values().collect();
     ids.sort_unstable();
@@ -310,7 +311,7 @@ fn other_texts(base: &Tokenizer, grammar: Grammar) -> Result<Vec<Encoded>> {
     texts.into_par_iter().map(|text| Ok((text.clone(), base.ids(&text)?))).collect()
 }
 
-/// A tokenizer from nothing beside that of the plain trainer, of as many tokens, on the same texts.
+/// Compares a tokenizer from scratch with one of the plain trainer that has as many tokens and the same texts.
 ///
 /// # Errors
 /// If the trainer fails, the corpus cannot be read, or the job was cancelled.
@@ -329,7 +330,7 @@ pub(in crate::design) fn compare_scratch(
     };
     let dialect = made.scheme.grammar.dialect();
     let texts: Vec<String> = sample.conformers.par_iter().map(|c| whole_text(c, dialect)).collect();
-    // As many tokens as were made, not as were asked for: a small corpus may have no more merges.
+    // As many tokens as were made, not as were requested: a small corpus may not have enough merges.
     let plain = plain(LEAST + made.new_tokens.len(), &SPECIAL, &texts)?;
     let rows = rows((None, made.scheme.grammar), &[plain, entry], corpus, job)?;
     Ok(MethodComparison { new_tokens: made.new_tokens.len() as u64, other_texts: 0, rows })

@@ -1,6 +1,6 @@
-//! The front of new tokens and tokens a block, and which blocks of a corpus each of its points covers.
+//! The trade-off front between new tokens and tokens per block, with the share of a corpus's blocks that each point covers.
 //!
-//! Its points come from the search of the design space alone. Only the one that is written is checked number by number.
+//! Its points come only from the search of the design space. Only the extension that is written is checked number by number.
 
 use super::measured::reach::Reach;
 use super::report::front::DesignPoint;
@@ -12,16 +12,16 @@ use drift_core::encoding::Encoding;
 use drift_core::error::Result;
 use drift_core::job::Job;
 
-/// Ranges beside that of the plan, in Å.
+/// The ranges that are shown in addition to the plan's range, in Å.
 const RANGES: [u32; 2] = [10, 20];
 
-/// Decimals take tens of thousands of new tokens for fewer tokens a block.
+/// The fewest tokens per block that are tried for decimals. Fewer would need tens of thousands of new tokens.
 const FEWEST_OF_DECIMALS: usize = 5;
 
-/// More tokens a block are not looked at.
+/// The largest number of tokens per block that is tried.
 const MOST_TOKENS: usize = 13;
 
-/// The designs of the front, for both kinds and some ranges.
+/// The points of the front, for both kinds and several ranges.
 ///
 /// # Errors
 /// If the job was cancelled.
@@ -47,8 +47,8 @@ pub fn designs<V: BaseTokens>(
             for tokens in (fewest..=MOST_TOKENS).filter(|tokens| space.tokens().contains(tokens)) {
                 job.check()?;
                 let written = here == range && written == (kind, tokens);
-                // A design that is no better than one of fewer tokens is not on the front; the one that is written is shown in
-                // any case.
+                // A design with no fewer new tokens than one with fewer tokens per block is not on the front. The one that is
+                // written is always shown.
                 let limit =
                     if written { MAX_NEW_TOKENS } else { MAX_NEW_TOKENS.min(least.saturating_sub(1)) };
                 let Some(optimum) = space.optimum(tokens, limit) else { continue };

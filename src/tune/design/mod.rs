@@ -1,25 +1,25 @@
-//! Tokenizer design: the smallest extension of a tokenizer under which every block takes exactly N tokens, proved.
+//! Tokenizer design: finds the smallest extension of a tokenizer under which every block takes exactly N tokens, with a proof.
 //!
-//! - [`scheme`] says how blocks are cut, what that costs, and what none can do without.
-//! - [`extension`] writes a scheme into a base's `tokenizer.json`, takes it out again, and runs what it promises; nothing
-//!   is written unless all of it holds.
-//! - [`learned`] learns tokens from a corpus, in the pieces of a scheme; [`measured`] counts a corpus' tokens.
-//! - [`rows`] makes rows to begin with for the new tokens from a model's; [`model`] writes a checkpoint that has them.
-//! - [`train`](mod@train), [`train_merges`](mod@train_merges) and [`train_scratch`](mod@train_scratch) are the ways
-//!   through, [`report`] what they say; [`front`] sets the designs beside each other, [`compare`] the ways; [`request`] is
-//!   all of them behind one door, with what lies [`beside`] the base.
-//! - [`advice`] says what works with a tokenizer where a template, or the automaton, does not.
+//! - [`scheme`] defines how blocks are cut, how many tokens that needs, and a lower bound.
+//! - [`extension`] writes a scheme into a base's `tokenizer.json`, removes it again, and checks what it guarantees. Nothing is
+//!   written unless all checks pass.
+//! - [`learned`] learns tokens from a corpus within the pieces of a scheme; [`measured`] counts the tokens of a corpus.
+//! - [`rows`] computes initial embedding rows for the new tokens from a model's rows; [`model`] writes a checkpoint with them.
+//! - [`train`](mod@train), [`train_merges`](mod@train_merges) and [`train_scratch`](mod@train_scratch) are the complete procedures,
+//!   and [`report`] contains their reports. [`front`] compares the designs, [`compare`] the methods. [`request`] is the common
+//!   entry point for all of them, with the files [`beside`] the base.
+//! - [`advice`] names what works with a tokenizer for which a template, or the automaton, does not.
 //!
 //! # Why positions and contexts do not matter
-//! 1. The first pre-tokenizer isolates every text that looks like a block in the range; its expression looks at nothing
-//!    around the block, so the left and right contexts do not matter. No added token and no normalizer touches a block
+//! 1. The first pre-tokenizer isolates every text that looks like a block in the range. Its expression does not look at the text
+//!    around the block, so the left and right contexts do not matter. No added token and no normalizer affects a block
 //!    ([`extension::extend`] and [`extension::check`] refuse bases where one could).
-//! 2. The base's own pre-tokenizers leave a text alone that is exactly one block, and do to all others what they did.
-//! 3. The last expression cuts a block by its slots. Where it cuts depends on the spelling's shape alone: sign or not,
-//!    one or two integer digits, and in the stripped dialect the count of decimals, three times: with four decimals
-//!    at most 8,000 shapes. All of them are run.
-//! 4. Each piece is then looked up in the vocabulary by itself. So the pieces of one number do not depend on the other
-//!    two, and it is enough to run every number in every position, not every block.
+//! 2. The base's own pre-tokenizers leave a text that is exactly one block unchanged, and treat all other texts as before.
+//! 3. The last expression cuts a block by its slots. The positions of the cuts depend only on the shape of the spelling: for each
+//!    of the three numbers the sign, one or two integer digits and, in the stripped dialect, the number of decimals. With four
+//!    decimals there are at most 8,000 shapes. All of them are tried.
+//! 4. Each piece is then looked up in the vocabulary on its own. So the pieces of one number do not depend on the other two
+//!    numbers, and it is enough to try every number in every position, instead of every block.
 
 pub mod advice;
 pub mod beside;

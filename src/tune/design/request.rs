@@ -1,4 +1,4 @@
-//! What a user asks a tokenizer for, by any of the ways, and what comes of it.
+//! A user's request for a tokenizer, by any method, and its result.
 
 use std::path::Path;
 
@@ -29,14 +29,14 @@ use drift_core::job::Job;
 use drift_core::tokenizer::Tokenizer;
 use drift_data::corpus::Conformers;
 
-/// Which tokens, and how many.
+/// The goal: which tokens, and how many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
-    /// Designed, on top of a base.
+    /// A designed extension of a base.
     Aim(Aim),
-    /// So many new tokens, learned inside blocks on top of a base's merges.
+    /// This many new tokens, learned within blocks on top of a base's merges.
     Merges(u64),
-    /// So many tokens in all, learned from nothing.
+    /// This many tokens in total, learned from scratch.
     VocabSize(usize),
 }
 
@@ -46,24 +46,24 @@ pub struct Base {
     pub tokenizer: Tokenizer,
     /// The bytes of its JSON.
     pub json: Vec<u8>,
-    /// What lies beside it.
+    /// The files next to it.
     pub beside: Beside,
 }
 
 impl Base {
-    /// A tokenizer from a path or by an embedded name, with what lies beside it.
+    /// Loads a tokenizer by path or embedded name, with the files next to it.
     ///
     /// # Errors
-    /// As [`Tokenizer::load_for`] and [`Beside::read`].
+    /// The errors of [`Tokenizer::load_for`] and [`Beside::read`].
     pub fn load(path: &Path, job: &Job) -> Result<Self> {
         let (tokenizer, json) = Tokenizer::load_for(path, job)?;
         Ok(Base { tokenizer, json, beside: Beside::read(path)? })
     }
 
-    /// Its JSON, [as it is read](as_read).
+    /// The JSON of the tokenizer, [as `tokenizers` reads it](as_read).
     ///
     /// # Errors
-    /// If it is none.
+    /// If it is not valid JSON.
     pub fn read_json(&self) -> Result<Value> {
         let json =
             serde_json::from_slice(&self.json).map_err(|e| Error::input(&self.tokenizer.name, e, ""))?;
@@ -71,52 +71,52 @@ impl Base {
     }
 }
 
-/// What a user asks a tokenizer for.
+/// A user's request for a tokenizer.
 #[derive(Debug, Clone)]
 pub struct TokenizerRequest {
-    /// Which tokens, and how many.
+    /// The goal: which tokens, and how many.
     pub goal: Goal,
     /// Which tokens are allowed.
     pub kind: SchemeKind,
-    /// Which blocks change.
+    /// The range of coordinates whose blocks get new tokens.
     pub range: Range,
-    /// The encoding whose blocks change, and how a corpus is read in it.
+    /// The encoding whose blocks get new tokens, and how a corpus is read in it.
     pub reading: Reading,
-    /// See [`ExtensionPlan::fewest_decimals`].
+    /// The smallest number of decimals; see [`ExtensionPlan::fewest_decimals`].
     pub fewest_decimals: Option<usize>,
-    /// Old tokens whose ids the new ones take, if any may go.
+    /// The old tokens whose ids the new tokens take, if any may be removed.
     pub reuse: Option<Reuse>,
-    /// Whether other ways to add as many tokens are set beside it.
+    /// Whether other methods to add as many tokens are compared with it.
     pub compare: bool,
     /// The seed of the search.
     pub seed: u64,
 }
 
-/// What a tokenizer is, by the way it was made.
+/// The report on a tokenizer, depending on the method.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum TokenizerReport {
-    /// By design.
+    /// On a designed extension.
     Designed(Box<DesignReport>),
-    /// Learned on a corpus.
+    /// On tokens learned from a corpus.
     Learned(Box<LearnedReport>),
 }
 
-/// A tokenizer and what goes into its folder.
+/// A finished tokenizer, and the contents of its folder.
 pub struct MadeTokenizer {
     /// The tokenizer, with its report.
     pub trained: Trained<TokenizerReport>,
-    /// Rows for a model to begin with, where there is one.
+    /// The initial embedding rows for a model, if there is a model.
     pub rows: Option<Rows>,
-    /// What lay beside the base.
+    /// The files next to the base.
     pub beside: Beside,
 }
 
 impl TokenizerRequest {
-    /// Refuses what does not go together.
+    /// Refuses options that cannot be combined.
     ///
     /// # Errors
-    /// If merges are to be learned, or ways compared, of other blocks than those of the fixed dialect between `<` and `>` with
+    /// If merges are to be learned, or methods compared, for blocks other than those of the fixed dialect between `<` and `>` with
     /// commas.
     pub fn check(&self) -> Result<()> {
         let (option, does) = match self.goal {
@@ -135,7 +135,7 @@ impl TokenizerRequest {
             ))
         };
         let encoding = self.reading.encoding;
-        // What is learned is of blocks with commas, whatever stands between the numbers of the corpus.
+        // Learning works on blocks with commas, whatever separates the numbers in the corpus.
         if !encoding.is_decimal_blocks() || encoding.separator() != "," {
             return refused(encoding.name(), "");
         }
@@ -150,14 +150,14 @@ impl TokenizerRequest {
         refused(&stripped, &format!("leave {stripped} out, or "))
     }
 
-    /// Designs or learns, checks, measures. From nothing no base is needed.
+    /// Designs or learns the tokenizer, checks it, and measures it. A tokenizer from scratch needs no base.
     ///
     /// # Errors
-    /// As [`TokenizerRequest::check`], [`train`](fn@train), [`train_merges`](fn@train_merges) or
-    /// [`train_scratch`](fn@train_scratch); if a base is needed and there is none.
+    /// The errors of [`TokenizerRequest::check`], [`train`](fn@train), [`train_merges`](fn@train_merges) and
+    /// [`train_scratch`](fn@train_scratch), or if a base is needed and missing.
     pub fn make(&self, base: Option<Base>, corpus: &dyn Conformers, job: &Job) -> Result<MadeTokenizer> {
         self.check()?;
-        // Merges are compared with the best design of as many tokens.
+        // Merges are compared with the best designed extension that has as many tokens.
         let aim = match self.goal {
             Goal::Aim(aim) => aim,
             Goal::Merges(tokens) => Aim::Budget(tokens),
@@ -172,7 +172,7 @@ impl TokenizerRequest {
         let plan = self.plan(aim, tokenizer, base_json);
         let learns =
             [(matches!(self.goal, Goal::Merges(_)), parameter::MERGES), (self.compare, parameter::COMPARE)];
-        // Refused before any work, since this needs the JSON alone.
+        // Refused before any work, since this check needs only the JSON.
         for (_, option) in learns.into_iter().filter(|(given, _)| *given) {
             learns_apart(&plan.base_json, &plan.base.name, option)?;
         }
@@ -194,7 +194,7 @@ impl TokenizerRequest {
         }
     }
 
-    /// The smallest extension, or the best within a budget.
+    /// Makes the smallest extension, or the best one within a budget.
     fn design(
         &self,
         plan: &ExtensionPlan,
@@ -219,7 +219,7 @@ impl TokenizerRequest {
         })
     }
 
-    /// Continued BPE.
+    /// Makes an extension by continued BPE.
     fn merges(
         &self,
         plan: ExtensionPlan,
@@ -235,7 +235,7 @@ impl TokenizerRequest {
             .vocabulary
             .for_model(beside.model_rows(), rows.as_ref().map(|rows| rows.report.clone()));
         if self.compare {
-            // The design is a row of a table here, not what is written.
+            // The designed extension is only a row of a table here, and is not written.
             let plan = ExtensionPlan { contexts: 1, ..plan };
             let merges = MergesPlan::new(&plan, tokens);
             trained.report.comparison = Some(compare_with_design(&plan, merges, corpus, job)?);
@@ -247,7 +247,7 @@ impl TokenizerRequest {
         })
     }
 
-    /// BPE from nothing.
+    /// Makes a tokenizer by BPE from scratch.
     fn scratch(&self, vocab_size: usize, corpus: &dyn Conformers, job: &Job) -> Result<MadeTokenizer> {
         let TokenizerRequest { kind, range, compare, .. } = *self;
         let precision = self.reading.precision();

@@ -1,4 +1,4 @@
-//! The way through: a base and an aim in, a checked tokenizer and its report out.
+//! The complete procedure for designed extensions: takes a base and a goal, and returns a checked tokenizer with its report.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -34,17 +34,18 @@ use drift_core::job::{Job, Provenance};
 use drift_core::tokenizer::{BUILT_IN_SKELETONS, Tokenizer};
 use drift_data::corpus::Conformers;
 
-/// Designs, extends, checks, measures. A base that is the result of the same plan comes out as it is.
+/// Designs an extension, writes it into the base, checks it, and measures it. A base that already is the result of the same plan is
+/// returned unchanged.
 ///
 /// # Errors
-/// If the base cannot be extended or was extended in another way, the aim cannot be reached, a check fails, the corpus
-/// cannot be read or is written in another dialect, or the job was cancelled.
+/// If the base cannot be extended or was extended in another way, the goal cannot be reached, a check fails, the corpus cannot be
+/// read or is written in another dialect, or the job was cancelled.
 pub fn train(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> {
     let Some(before) = strip_extension(&plan.base_json, plan.dialect) else {
         return extended(plan, corpus, job);
     };
     let bytes = serde_json::to_vec(&before).map_err(|e| Error::internal(&plan.base.name, e))?;
-    // What is left of a base that was extended otherwise need not be a tokenizer.
+    // If the base was extended in another way, the stripped JSON need not be a valid tokenizer.
     let base = Tokenizer::from_bytes(&plan.base.name, plan.base.source.clone(), &bytes)
         .map_err(|_| another_way(&plan.base.name))?;
     let again = extended(
@@ -52,17 +53,17 @@ pub fn train(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result
         corpus,
         job,
     )?;
-    // Values are compared, not bytes: a file that was only laid out anew is the same tokenizer.
+    // JSON values are compared, not bytes: a file that was only reformatted is the same tokenizer.
     if serde_json::from_slice::<Value>(&again.tokenizer_json).is_ok_and(|json| json == plan.base_json) {
         return Ok(Trained { unchanged: true, ..again });
     }
     Err(another_way(&plan.base.name))
 }
 
-/// The same for a base that was not extended before.
+/// Like [`train`], for a base that was not extended before.
 fn extended(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> {
     let ExtensionPlan { base, base_json, kind, range, .. } = plan;
-    // Refuses what cannot be extended or measured at all, before any work.
+    // Refuses what cannot be extended or measured before doing any work.
     extendable((base, base_json), plan.dialect, *range)?;
     read_as(plan.dialect, corpus)?;
     let known = BaseVocabulary::of(base, Alphabet::from_json(base_json));
@@ -71,11 +72,11 @@ fn extended(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<
     job.check()?;
     let annealed = spaces.search(scheme.tokens_per_block(), plan.seed)?;
     let pieces = scheme.strings();
-    // In the order of the scheme's strings, which gives new tokens the same ids in every run.
+    // In the order of the scheme's strings, so that new tokens get the same ids in every run.
     let new: Vec<String> = pieces.iter().filter(|piece| !known.holds(piece)).cloned().collect();
     let pruned = plan.reuse.as_ref().map(|reuse| {
         let kept: HashSet<&str> = pieces.iter().map(String::as_str).collect();
-        // Old tokens that are pieces of blocks themselves must stay.
+        // Old tokens that are themselves pieces of blocks must stay.
         prune((base, base_json), reuse, (new.len(), &kept), (corpus, plan.dialect), job)
     });
     let pruned = pruned.transpose()?;
@@ -96,7 +97,7 @@ fn extended(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<
     Ok(Trained { tokenizer_json, new_tokens: list, report, unchanged: false })
 }
 
-/// Refuses what cannot be extended at all.
+/// Refuses a base that cannot be extended.
 fn extendable((base, base_json): (&Tokenizer, &Value), encoding: Encoding, range: Range) -> Result<()> {
     let around = [encoding.open(), encoding.separator(), encoding.close()].concat();
     if !around.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -105,16 +106,16 @@ fn extendable((base, base_json): (&Tokenizer, &Value), encoding: Encoding, range
         return Err(Error::parameter(parameter::ENCODING, problem, "give an encoding without white space"));
     }
     base.writes(encoding, BUILT_IN_SKELETONS)?;
-    // Any scheme shows whether the base can be extended; the finest needs no search.
+    // Any scheme shows whether the base can be extended, and the finest needs no search.
     let finest = Grammar::constant(encoding.with_zeros(TrailingZeros::Kept), range);
     extend(base_json, &base.name, &Scheme::finest(finest), &[]).map(|_| ())
 }
 
-/// The fewest usual tokens a block to which a base can be extended, for numbers below 15 Å: from 9 on of the fused kind, 11 of the
-/// separate one; of bins and codes the fewest that there are. It is drafted, not checked.
+/// The smallest usual number of tokens per block for which a base can be extended, for numbers below 15 Å: at least 9 for the fused
+/// kind and 11 for the separate kind. For bins and codes, the smallest number possible. The extension is drafted, not checked.
 ///
 /// # Errors
-/// Why it cannot be extended.
+/// The reason why the base cannot be extended.
 pub fn possible(base: &Tokenizer, kind: SchemeKind, encoding: Encoding) -> Result<usize> {
     let base_json = base.json()?;
     if strip_extension(&base_json, encoding).is_some() {
@@ -125,11 +126,11 @@ pub fn possible(base: &Tokenizer, kind: SchemeKind, encoding: Encoding) -> Resul
     let spaces = DesignSpaces::new(kind, Range::USUAL, (encoding, None), &known)?;
     let least = match (encoding.is_decimal(), kind) {
         (false, _) => 0,
-        // Fused, 9 tokens take about 260 new ones and 6 take 2,800; separate, 11 take about 160.
+        // Fused, 9 tokens per block need about 260 new tokens, and 6 need 2,800. Separate, 11 need about 160.
         (true, SchemeKind::Fused) => 9,
         (true, SchemeKind::Separate) => 11,
     };
-    // The last refusal is reported: that of the most tokens a block that was tried.
+    // The last refusal is reported, which is the one for the most tokens per block that were tried.
     let mut why = None;
     for tokens in spaces.tokens().filter(|tokens| *tokens >= least).take(TRIED) {
         let Some(Optimum { scheme, .. }) = spaces.optimum(tokens, MAX_NEW_TOKENS) else { continue };
@@ -142,14 +143,14 @@ pub fn possible(base: &Tokenizer, kind: SchemeKind, encoding: Encoding) -> Resul
     Err(why.unwrap_or_else(|| Error::input(&base.name, "has no extension of few tokens a block", "")))
 }
 
-/// How many numbers of tokens a block [`possible`] tries.
+/// The number of different tokens per block that [`possible`] tries.
 const TRIED: usize = 6;
 
-/// The smallest extensions of a base for numbers below 15 Å, of each number of tokens a block that has one: `each` is handed a
-/// tokenizer and how many tokens it has more. Nothing of them is checked: [`train`] does.
+/// The smallest extensions of a base for numbers below 15 Å, for each of the given numbers of tokens per block that has one. Calls
+/// `each` with a tokenizer and its number of new tokens. The extensions are not checked; [`train`] does that.
 ///
 /// # Errors
-/// If a result is no tokenizer; what `each` says.
+/// If a result is not a valid tokenizer, or `each` fails.
 pub fn drafts(
     (base, base_json): (&Tokenizer, &Value),
     kind: SchemeKind,
@@ -169,7 +170,7 @@ pub fn drafts(
     Ok(())
 }
 
-/// A scheme written into a base, guarded where that is needed.
+/// Writes a scheme into a base, with a guard if needed.
 fn guarded(
     (base, base_json): (&Tokenizer, &Value),
     scheme: &Scheme,
@@ -179,19 +180,19 @@ fn guarded(
     extend_guarded((base_json, &base.name), scheme, (new, ids), guard.as_deref())
 }
 
-/// An extension that keeps its promises.
+/// An extension that passed all checks.
 struct Design {
     scheme: Scheme,
     tokenizer: Tokenizer,
     new_tokens: Vec<(u32, String)>,
-    /// New tokens that have ids of old ones.
+    /// The number of new tokens that took ids of old ones.
     reused: u64,
     annealed: Annealed,
     guarantees: Guarantees,
 }
 
 impl Design {
-    /// Measures it beside its base, and sets it among the other designs.
+    /// Measures the extension in comparison with its base, and compares it with other designs.
     fn report(
         self,
         plan: &ExtensionPlan,
@@ -248,7 +249,7 @@ impl Design {
     }
 }
 
-/// The best scheme for the plan's aim.
+/// The best scheme for the plan's goal.
 fn reach(
     plan: &ExtensionPlan,
     designs: &DesignSpaces<'_, BaseVocabulary<'_>>,
@@ -287,7 +288,7 @@ fn reach(
             Error::parameter(parameter::TOKENS_PER_BLOCK, problem, remedy)
         }),
         Aim::Budget(budget) => {
-            // From the fewest tokens a block on, so the first scheme within the budget is the aim.
+            // Starting from the fewest tokens per block, so the first scheme within the budget is the best.
             let best = (fewest..=most).find_map(|tokens| designs.optimum(tokens, budget.min(MAX_NEW_TOKENS)));
             best.ok_or_else(|| {
                 let least = (fewest..=most)

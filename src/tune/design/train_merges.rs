@@ -1,4 +1,4 @@
-//! The way through for continued BPE inside blocks: `--merges`.
+//! The complete procedure for continued BPE within blocks (`--merges`).
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use drift_core::error::{Error, Result};
 use drift_core::job::{Job, Provenance};
 use drift_data::corpus::Conformers;
 
-/// Learns, checks, measures.
+/// Learns merges, checks the tokenizer, and measures it.
 ///
 /// # Errors
-/// If the base cannot be extended, so few tokens save nothing, a check fails, the corpus cannot be read or is written in
+/// If the base cannot be extended, so few new tokens save nothing, a check fails, the corpus cannot be read or is written in
 /// another dialect, or the job was cancelled.
 pub fn train_merges(
     plan: MergesPlan<'_>,
@@ -29,7 +29,7 @@ pub fn train_merges(
     let MergesPlan { base, base_json, .. } = plan;
     let merged = merge(plan, &sample, job)?;
     let measured = Measured::from_corpus(&[&merged.tokenizer, base], merged.scheme.grammar, corpus, job)?;
-    // Isolating blocks gives up merges such as `]<`, so few new tokens can make texts longer than they were.
+    // Isolating blocks prevents merges such as `]<`, so with few new tokens, texts can become longer than before.
     if measured.total(0).tokens >= measured.total(1).tokens {
         let problem = format!("with {} new tokens, blocks by themselves save nothing", plan.tokens);
         return Err(Error::parameter(parameter::MERGES, problem, "give more"));

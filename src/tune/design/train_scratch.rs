@@ -1,4 +1,4 @@
-//! The way through for BPE from nothing: `--vocab-size`.
+//! The complete procedure for BPE from scratch (`--vocab-size`).
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ use drift_core::error::Result;
 use drift_core::job::{Job, Provenance};
 use drift_data::corpus::Conformers;
 
-/// The configuration beside it that `transformers` expects.
+/// The configuration that `transformers` expects next to the tokenizer.
 pub fn scratch_config() -> Value {
     let mut config = tokenizer_config(None);
     config["eos_token"] = SPECIAL[0].into();
@@ -29,11 +29,11 @@ pub fn scratch_config() -> Value {
     config
 }
 
-/// Learns, checks, measures.
+/// Trains a tokenizer, checks it, and measures it.
 ///
 /// # Errors
-/// If the vocabulary is too small, a check fails, the corpus cannot be read or is written in another dialect, or the job
-/// was cancelled.
+/// If the vocabulary is too small, a check fails, the corpus cannot be read or is written in another dialect, or the job was
+/// cancelled.
 pub fn train_scratch(
     plan: ScratchPlan,
     corpus: &dyn Conformers,
@@ -52,7 +52,7 @@ pub fn train_scratch(
     Ok(Trained { tokenizer_json: made.json, new_tokens, report, unchanged: false })
 }
 
-/// Runs what the tokenizer promises.
+/// Checks what the tokenizer guarantees.
 fn promises(
     made: &Scratch,
     pieces: &Pieces,
@@ -61,7 +61,7 @@ fn promises(
     job: &Job,
 ) -> Result<ScratchPromises> {
     let contexts = &CONTEXTS[..contexts.clamp(1, ALL_CONTEXTS)];
-    // Without a base all texts but blocks are compared with themselves.
+    // Without a base, the tokenizer is compared with itself for all text except blocks.
     let check = Checker {
         base: &made.tokenizer,
         extended: &made.tokenizer,
@@ -70,7 +70,7 @@ fn promises(
         alphabet: Alphabet::Bytes,
         place: &made.tokenizer.name,
     };
-    // No list of new tokens: which of them are reached is asked of whole texts too, below.
+    // No new tokens are listed, because reached tokens are checked below, on whole texts too.
     let run = check.numbers(pieces, &[], job)?;
     let decoded_texts = made.decoded(sample, job)?;
     Ok(ScratchPromises {
@@ -82,11 +82,11 @@ fn promises(
     })
 }
 
-/// What is known of the blocks of the range.
+/// What is proved about the blocks of the range.
 fn proved(kind: SchemeKind, made: &Scratch, pieces: &Pieces) -> Proved {
     let table = PieceTable::from_scheme(&made.scheme);
     let lengths: Vec<usize> = table.strings.iter().map(|string| pieces[string].len()).collect();
-    // Of the bytes that it begins with, only these can stand in a block.
+    // Of its initial bytes, only these can occur in a block.
     let usable =
         Usable::from_vocabulary(made.scheme.grammar, ["<", ">", "-", ".", ","].into_iter().chain(DIGITS));
     Proved::new(kind, made.scheme.grammar, table.extremes(&lengths), usable)

@@ -1,4 +1,4 @@
-//! What the text of an encoding alone loses: every conformer written and read back.
+//! Measures the loss of an encoding's text itself, by writing every conformer and reading it back.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,26 +15,26 @@ use drift_data::audit::align::superposed;
 use drift_data::audit::chemistry::Chemistry;
 use drift_data::corpus::{AtomOrder, Conformer};
 
-/// Conformers whose tokens are counted.
+/// The number of conformers whose tokens are counted.
 pub const SAMPLE: usize = 2_000;
 
-/// What an encoding loses on a corpus.
+/// The loss of an encoding on a corpus.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct TextLoss {
-    /// Mean RMSD of what is read back, after superposition, in Å; none of codes.
+    /// The mean RMSD of the conformers after reading back and superposition, in Å; null for codes.
     pub rmsd_angstrom: Option<f64>,
-    /// The atom that is farthest off after superposition, in Å.
+    /// The largest deviation of any atom after superposition, in Å.
     pub worst_atom_angstrom: Option<f64>,
-    /// Share of the conformers that are valid by `drift audit` and stay so; none if no conformer is.
+    /// The share of the conformers valid by `drift audit` that are still valid after reading back; null if none is valid.
     pub valid_share: Option<f64>,
-    /// Conformers with a coordinate beyond the range, written as the end of the range.
+    /// The number of conformers with a coordinate outside the range, which is written as the end of the range.
     pub out_of_range_conformers: u64,
-    /// Mean over conformers of the sum, over coordinates, of the natural logarithm of the cell's width in Å:
-    /// nats a conformer of two models compare only less the difference of these.
+    /// The sum, over a conformer's coordinates, of the natural logarithm of the cell's width in Å; a mean over conformers. To
+    /// compare the nats per conformer of models with two encodings, the difference of these values must be subtracted.
     pub cell_nats: Option<f64>,
 }
 
-/// The losses of several encodings, summed over a corpus in its order.
+/// The losses of several encodings, summed over a corpus in corpus order.
 pub struct Losses {
     encodings: Vec<Encoding>,
     sums: Vec<Sum>,
@@ -50,11 +50,11 @@ struct Sum {
     worst: f64,
     nats: f64,
     out_of_range: u64,
-    /// Conformers that are valid before, and those of them that are afterwards.
+    /// The number of conformers that are valid before, and the number of these that are valid afterwards.
     valid: [u64; 2],
 }
 
-/// One conformer in one encoding.
+/// The loss of one conformer in one encoding.
 struct Lost {
     rmsd: f64,
     worst: f64,
@@ -64,7 +64,7 @@ struct Lost {
 }
 
 impl Losses {
-    /// Nothing yet.
+    /// Losses before the first conformer.
     pub fn new(encodings: &[Encoding], seed: u64) -> Self {
         Losses {
             encodings: encodings.to_vec(),
@@ -75,21 +75,21 @@ impl Losses {
         }
     }
 
-    /// Adds conformers, whose coordinates are values of `from`.
+    /// Adds conformers whose coordinates are values of `from`.
     ///
     /// # Errors
     /// If the job was cancelled.
     pub fn add(&mut self, conformers: &[Conformer], from: Encoding, job: &Job) -> Result<()> {
-        // Of these conformers alone: all molecules of a corpus would be gigabytes.
+        // Only for these conformers: checkers for all molecules of a corpus would take gigabytes.
         let mut checkers: HashMap<&Arc<str>, Option<Chemistry>> = HashMap::new();
         for conformer in conformers {
             let key = key_of_place(self.seed, self.seen);
             self.seen += 1;
-            // Asked first, since a conformer is cloned to be offered and most are not taken.
+            // Asked first, since offering a conformer requires a clone, and most are not taken.
             if self.sample.takes(key) {
                 self.sample.offer(key, conformer.clone());
             }
-            // A file's own order has no SMILES to judge by.
+            // A conformer in file order has no SMILES for judging its validity.
             if conformer.order == AtomOrder::Smiles {
                 let checker = || Chemistry::from_smiles(&skeleton::smiles(&conformer.skeleton)).ok();
                 checkers.entry(&conformer.skeleton).or_insert_with(checker);
@@ -105,18 +105,18 @@ impl Losses {
                 let valid = |points: &[[f64; 3]]| {
                     checker.and_then(|checker| checker.check(points)).is_some_and(|found| found.is_valid())
                 };
-                // What was not valid before is no loss of the encoding.
+                // A conformer that was not valid before does not count as a loss of the encoding.
                 let before = valid(&points);
                 let lost = self.encodings.iter().map(|encoding| {
                     let mut lost = lost(&points, *encoding)?;
-                    // Judged as it is read back, without superposition: validity does not depend on where a molecule lies.
+                    // Judged without superposition, since validity does not depend on a molecule's position and orientation.
                     lost.0.valid = before && valid(&lost.1);
                     Some(lost.0)
                 });
                 Ok((before, lost.collect()))
             })
             .collect::<Result<_>>()?;
-        // One after another: sums of floats depend on their order.
+        // Summed sequentially, since sums of floats depend on their order.
         for (before, lost) in lost {
             for (sum, lost) in self.sums.iter_mut().zip(lost) {
                 sum.add(before, lost);
@@ -125,12 +125,12 @@ impl Losses {
         Ok(())
     }
 
-    /// How many conformers there were.
+    /// The number of conformers so far.
     pub fn conformers(&self) -> u64 {
         self.seen
     }
 
-    /// The loss of each encoding, and a sample of the conformers, the same for a seed.
+    /// The loss of each encoding, and a sample of the conformers, which is the same for the same seed.
     pub fn finish(self) -> (Vec<TextLoss>, Vec<Conformer>) {
         (self.sums.iter().map(Sum::loss).collect(), self.sample.into_items())
     }
@@ -138,7 +138,7 @@ impl Losses {
 
 impl Sum {
     fn add(&mut self, valid_before: bool, lost: Option<Lost>) {
-        // Codes and conformers that cannot be written say nothing; means are over the others.
+        // Codes and conformers that cannot be written are skipped; means are over the others.
         let Some(lost) = lost else { return };
         self.conformers += 1;
         self.rmsd += lost.rmsd;
@@ -164,7 +164,7 @@ impl Sum {
     }
 }
 
-/// Writes points and reads them back; none for an encoding of codes, or coordinates that cannot be written at all.
+/// Writes points and reads them back; `None` for an encoding of codes, or if a coordinate cannot be written at all.
 fn lost(points: &[[f64; 3]], encoding: Encoding) -> Option<(Lost, Vec<[f64; 3]>)> {
     let values: Vec<_> = points.iter().map(|point| encoding.quantize(*point).ok()).collect::<Option<_>>()?;
     let read: Vec<[f64; 3]> = values.iter().map(|values| encoding.angstrom(values)).collect::<Option<_>>()?;
@@ -172,7 +172,7 @@ fn lost(points: &[[f64; 3]], encoding: Encoding) -> Option<(Lost, Vec<[f64; 3]>)
     let (mut nats, mut out_of_range) = (0.0, false);
     for (axis, value) in values.iter().flat_map(|values| values.iter().enumerate()) {
         let [low, high] = number.cell(*value, axis)?;
-        // A tail is half of the line: its width is infinite, and is left out of the sum.
+        // A tail is a half-line with infinite width, so it is left out of the sum.
         if number.is_tail(*value, axis) {
             out_of_range = true;
         } else {

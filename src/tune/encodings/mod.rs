@@ -1,9 +1,10 @@
-//! Which encoding to train on: what each costs in tokens, forward passes and new rows, and what its text alone loses.
+//! Helps to choose an encoding for training: measures what each costs in tokens, forward passes and new embedding rows, and what
+//! its text itself loses.
 //!
-//! - [`loss`] reads a corpus once and writes every conformer in every encoding and back: RMSD, the worst atom, validity, range,
-//!   and the volume of the cells.
-//! - [`tokens`] counts, on a sample of the corpus, the tokens of each encoding by each tokenizer and by its smallest extensions.
-//! - [`report`] is what comes out, with what is recommended.
+//! - [`loss`] reads a corpus once, and writes every conformer in every encoding and reads it back: RMSD, the worst atom, validity,
+//!   range, and the volume of the cells.
+//! - [`tokens`] counts the tokens of each encoding on a sample of the corpus, for each tokenizer and its smallest extensions.
+//! - [`report`] is the result, with a recommendation.
 
 pub mod loss;
 pub mod report;
@@ -23,24 +24,24 @@ use drift_core::job::{Job, Provenance, Unit};
 use drift_core::tokenizer::Tokenizer;
 use drift_data::corpus::{Conformer, Conformers};
 
-/// What to set side by side.
+/// What to compare.
 pub struct EncodingsPlan {
     /// The tokenizers.
     pub tokenizers: Vec<Base>,
     /// The encodings.
     pub encodings: Vec<Encoding>,
-    /// Tokens a block of the extensions that are tried; none for the tokenizers as they are.
+    /// The numbers of tokens per block of the extensions to try; empty to use only the unchanged tokenizers.
     pub tokens_per_block: Vec<usize>,
-    /// Which tokens these extensions may have.
+    /// The kind of these extensions.
     pub kind: SchemeKind,
-    /// Of which conformers tokens are counted.
+    /// The seed for drawing the sample of conformers whose tokens are counted.
     pub seed: u64,
 }
 
-/// Measures every encoding with every tokenizer. The corpus is read once, and only a sample of it kept.
+/// Measures every encoding with every tokenizer. The corpus is read once, and only a sample of it is kept.
 ///
 /// # Errors
-/// If the corpus cannot be read or holds no conformer, a text cannot be encoded, or the job was cancelled.
+/// If the corpus cannot be read or contains no conformer, a text cannot be encoded, or the job was cancelled.
 pub fn compare_encodings(
     plan: &EncodingsPlan,
     corpus: &dyn Conformers,
@@ -59,7 +60,7 @@ pub fn compare_encodings(
     job.observer().begin("encodings", Some(tasks as u64), Unit::Items);
     for base in &plan.tokenizers {
         let json = base.read_json()?;
-        // Extensions of one tokenizer at a time: a real one takes hundreds of megabytes.
+        // The extensions of one tokenizer at a time, since a real one takes hundreds of megabytes.
         let of_tokenizer = plan.encodings.par_iter().zip(&losses).map(|(encoding, loss)| {
             job.check()?;
             let rows = rows_of(plan, (&base.tokenizer, &json), (*encoding, loss), (&sample, from), job);
@@ -85,7 +86,7 @@ pub fn compare_encodings(
     })
 }
 
-/// An encoding with a tokenizer as it is, and with its extensions.
+/// The rows of an encoding with an unchanged tokenizer, and with its extensions.
 fn rows_of(
     plan: &EncodingsPlan,
     (base, json): (&Tokenizer, &Value),
@@ -101,10 +102,10 @@ fn rows_of(
         loss: *loss,
         on_front: false,
     };
-    // The tokenizer as it is comes first: it costs no new token, and says which extensions are worth a look.
+    // The unchanged tokenizer comes first: it needs no new tokens, and shows which extensions are worth trying.
     let own = costs(base, encoding, (sample, from), job)?;
     let mut rows = vec![row(own, 0)];
-    // An extension to what the tokenizer does already says nothing new.
+    // An extension to the number of tokens that the tokenizer already has is not informative.
     let asked = plan.tokens_per_block.iter().copied();
     let asked = asked.filter(|tokens| !own.constant || own.tokens_per_block.max != *tokens as u64);
     drafts((base, json), plan.kind, encoding, asked, &mut |extended, new_tokens| {

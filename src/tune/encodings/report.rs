@@ -1,4 +1,4 @@
-//! What `drift encodings` gives out.
+//! The result of `drift encodings`.
 
 use serde::Serialize;
 
@@ -11,27 +11,27 @@ use drift_data::corpus::Skipped;
 /// The value of `schema`.
 pub const SCHEMA: &str = "drift.encodings/1";
 
-/// Encodings that keep fewer of the valid conformers are not recommended.
+/// The smallest share of valid conformers that a recommended encoding must keep valid.
 const KEEPS: f64 = 0.99;
 
-/// Encodings side by side.
+/// The comparison of encodings.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EncodingsReport {
     /// [`SCHEMA`].
     pub schema: &'static str,
-    /// What made it, from what.
+    /// The program and its inputs.
     pub provenance: Provenance,
-    /// Conformers that were written and read back.
+    /// The number of conformers that were written and read back.
     pub conformers: u64,
-    /// Records that could not be read.
+    /// The number of records that could not be read.
     pub skipped: u64,
-    /// The first of them, with the reasons.
+    /// The first of these records, with the reasons.
     pub skipped_records: Vec<Skipped>,
-    /// Conformers whose tokens were counted.
+    /// The number of conformers whose tokens were counted.
     pub sample: u64,
-    /// An encoding with a tokenizer, or with an extension of it, each.
+    /// One row per encoding with a tokenizer, or with an extension of one.
     pub rows: Vec<EncodingRow>,
-    /// What to take, by tokenizer.
+    /// The recommended encoding for each tokenizer.
     pub recommended: Vec<RecommendedEncoding>,
 }
 
@@ -42,42 +42,43 @@ pub struct EncodingRow {
     pub encoding: Encoding,
     /// The tokenizer, or the base of the extension.
     pub tokenizer: String,
-    /// Tokens that the extension has more; 0 for the tokenizer as it is.
+    /// The number of tokens that the extension adds; 0 for the unchanged tokenizer.
     pub new_tokens: u64,
-    /// What the sample takes.
+    /// The token costs on the sample.
     #[serde(flatten)]
     pub costs: TokenCosts,
-    /// What the text alone loses.
+    /// The loss of the text itself.
     #[serde(flatten)]
     pub loss: TextLoss,
-    /// Whether no other row of the tokenizer is as good in passes, RMSD, valid share and new tokens, and better in one.
+    /// Whether no other row of the tokenizer is at least as good in passes, RMSD, valid share and new tokens, and better in one of
+    /// them.
     pub on_front: bool,
 }
 
-/// What to take with a tokenizer.
+/// The recommended encoding for a tokenizer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RecommendedEncoding {
     /// The tokenizer.
     pub tokenizer: String,
     /// The encoding.
     pub encoding: Encoding,
-    /// New tokens of the extension.
+    /// The number of new tokens of the extension.
     pub new_tokens: u64,
-    /// A sentence.
+    /// The reason, as one sentence.
     pub reason: String,
 }
 
 impl EncodingRow {
-    /// What costs something, all the better the smaller: forward passes, RMSD, share that is lost, new tokens.
+    /// The costs, all of which should be small: forward passes, RMSD, share of valid conformers lost, new tokens.
     fn prices(&self) -> [f64; 4] {
-        // Without an automaton every token takes a pass of its own.
+        // Without an automaton every token needs its own forward pass.
         let passes = self.costs.passes_per_conformer.unwrap_or(self.costs.tokens_per_conformer);
-        // Codes have no RMSD, and so never look better than an encoding that has one.
+        // Codes have no RMSD, so they must never look better than an encoding that has one.
         let rmsd = self.loss.rmsd_angstrom.unwrap_or(f64::INFINITY);
         [passes, rmsd, 1.0 - self.loss.valid_share.unwrap_or(1.0), self.new_tokens as f64]
     }
 
-    /// Whether it is as good in all and better in one.
+    /// Whether this row is at least as good as the other in all costs and better in one.
     fn beats(&self, other: &EncodingRow) -> bool {
         let (own, others) = (self.prices(), other.prices());
         let pairs = || own.iter().zip(&others);
@@ -85,8 +86,8 @@ impl EncodingRow {
     }
 }
 
-/// Marks the front, and says what to take with each tokenizer: of the rows on it that keep nearly all conformers valid and in
-/// range, the one of the fewest forward passes.
+/// Marks the rows on the front, and recommends a row for each tokenizer: of the rows on the front that keep nearly all conformers
+/// valid and have none out of range, the one with the fewest forward passes.
 pub(super) fn recommend(rows: &mut [EncodingRow]) -> Vec<RecommendedEncoding> {
     let beaten: Vec<bool> = rows
         .iter()
@@ -96,7 +97,7 @@ pub(super) fn recommend(rows: &mut [EncodingRow]) -> Vec<RecommendedEncoding> {
         row.on_front = !beaten && row.loss.rmsd_angstrom.is_some();
     }
     let mut tokenizers: Vec<&String> = rows.iter().map(|row| &row.tokenizer).collect();
-    // Rows of one tokenizer stand together, so neighbours are all that can be equal.
+    // Rows of one tokenizer are adjacent, so only neighbours can be equal.
     tokenizers.dedup();
     let best = |tokenizer: &String| {
         let safe = |row: &&EncodingRow| {
@@ -107,7 +108,7 @@ pub(super) fn recommend(rows: &mut [EncodingRow]) -> Vec<RecommendedEncoding> {
         };
         let passes = |row: &EncodingRow| row.prices()[0];
         let best = |a: &&EncodingRow, b: &&EncodingRow| {
-            // Passes first; of rows that take as many, the next price decides.
+            // Passes come first; among rows with equally many, the next cost decides.
             let pairs = a.prices().into_iter().zip(b.prices());
             pairs.fold(std::cmp::Ordering::Equal, |order, (a, b)| order.then(a.total_cmp(&b)))
         };

@@ -1,4 +1,4 @@
-//! What an encoding costs a tokenizer: tokens of blocks and conformers, and how many of them the automaton forces.
+//! The token costs of an encoding with a tokenizer: the tokens of blocks and conformers, and how many of them the automaton forces.
 
 use std::sync::Arc;
 
@@ -17,37 +17,38 @@ use drift_core::text::{self, SMILES_CLOSE, SMILES_OPEN, skeleton};
 use drift_core::tokenizer::Tokenizer;
 use drift_data::corpus::Conformer;
 
-/// Conformers that the automaton is led along.
+/// The number of conformers that are followed through the automaton.
 const FOLLOWED: usize = 500;
 
-/// What a sample of conformers takes.
+/// The token costs on a sample of conformers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct TokenCosts {
-    /// Tokens of a block, with what opens and closes it.
+    /// The tokens of a block, including the opening and closing characters.
     pub tokens_per_block: TokensPerBlock,
-    /// Mean tokens of prompt and answer.
+    /// The mean number of tokens of prompt and answer.
     pub tokens_per_conformer: f64,
-    /// Share of the answer's tokens that the automaton forces, its end among them; none where there is no automaton.
+    /// The share of the answer's tokens that the automaton forces, counting the end token; null if there is no automaton.
     pub forced_share: Option<f64>,
-    /// Mean tokens of an answer that it leaves to the model: forward passes, with that of the prompt.
+    /// The mean number of an answer's tokens that the automaton leaves to the model. This is the number of forward passes,
+    /// including the one for the prompt.
     pub passes_per_conformer: Option<f64>,
-    /// Whether every block took as many tokens.
+    /// Whether every block took the same number of tokens.
     pub constant: bool,
 }
 
-/// Tokens of a block.
+/// The number of tokens of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct TokensPerBlock {
-    /// The fewest.
+    /// The minimum.
     pub min: u64,
-    /// The most.
+    /// The maximum.
     pub max: u64,
     /// The mean.
     pub mean: f64,
 }
 
-/// Counts on a sample, whose coordinates are values of `from`. Conformers that the encoding cannot write are left out, as of
-/// [`super::TextLoss`].
+/// Counts the tokens on a sample whose coordinates are values of `from`. Conformers that the encoding cannot write are skipped, as
+/// in [`super::TextLoss`].
 ///
 /// # Errors
 /// If a text cannot be encoded, or the job was cancelled.
@@ -57,7 +58,7 @@ pub fn costs(
     (sample, from): (&[Conformer], Encoding),
     job: &Job,
 ) -> Result<TokenCosts> {
-    // No id of a vocabulary: the end is one more token, whatever it is.
+    // Not an id of any vocabulary: the end is one more token, whatever its id is.
     let eos = u32::MAX;
     let automaton = AutomatonProcessor::new(Arc::new(tokenizer.clone()), encoding, eos).ok();
     let counted: Vec<Option<Counted>> = sample
@@ -85,7 +86,7 @@ pub fn costs(
     Ok(summed(&counted.into_iter().flatten().collect::<Vec<_>>()))
 }
 
-/// One conformer.
+/// The counts of one conformer.
 struct Counted {
     tokens: u64,
     answer: u64,
@@ -96,7 +97,7 @@ struct Counted {
 fn summed(counted: &[Counted]) -> TokenCosts {
     let blocks = || counted.iter().flat_map(|one| one.blocks.iter().copied());
     let mean = |sum: u64, count: usize| sum as f64 / count.max(1) as f64;
-    // Answers that the automaton does not take are left out of both sums, or the share would be too small.
+    // Answers that the automaton does not accept are left out of both sums; otherwise the share would be too small.
     let followed: Vec<(u64, u64)> =
         counted.iter().filter_map(|one| Some((one.forced?, one.answer))).collect();
     let (forced, answers) = followed.iter().fold((0, 0), |(a, b), (forced, answer)| (a + forced, b + answer));
@@ -110,8 +111,8 @@ fn summed(counted: &[Counted]) -> TokenCosts {
     }
 }
 
-/// A conformer's skeleton and tagged text in an encoding; codes are drawn, since no coordinate says which. `None` if a coordinate is
-/// beyond what the encoding can write.
+/// A conformer's skeleton and tagged text in an encoding. Codes are drawn at random, since they do not follow from coordinates.
+/// `None` if a coordinate is outside what the encoding can write.
 fn written(
     conformer: &Conformer,
     (from, encoding): (Encoding, Encoding),
@@ -122,7 +123,7 @@ fn written(
         let of = |values: &[Fixed; 3]| encoding.convert(values, from).ok();
         conformer.coordinates.iter().map(of).collect::<Option<_>>()?
     } else {
-        // By place, so that threads do not change which codes are drawn.
+        // Seeded by position, so that the drawn codes do not depend on threads.
         let mut random = ChaCha8Rng::seed_from_u64(place as u64);
         let (low, high) = encoding.number().limits(0);
         (0..skeleton.matches("<>").count()).map(|_| [random.random_range(low..=high); 3]).collect()
@@ -131,7 +132,7 @@ fn written(
     Some((skeleton, text))
 }
 
-/// How many tokens of an answer are forced; none if the automaton does not take it.
+/// The number of forced tokens of an answer; `None` if the automaton does not accept the answer.
 fn forced(automaton: &AutomatonProcessor, skeleton: &str, ids: &[u32]) -> Option<u64> {
     let molecule_automaton = automaton.molecule(skeleton).ok()?;
     let mut state = molecule_automaton.start();
@@ -141,7 +142,7 @@ fn forced(automaton: &AutomatonProcessor, skeleton: &str, ids: &[u32]) -> Option
         if !mask.allows(id) {
             return None;
         }
-        // Runs of forced tokens are fed in one pass with the token before them, so none of them takes a pass of its own.
+        // A run of forced tokens is fed in one pass with the token before it, so no forced token needs its own pass.
         forced += u64::from(matches!(mask, Mask::Forced(_)));
         molecule_automaton.advance(&mut state, id);
     }

@@ -1,37 +1,37 @@
-//! The best placeholder for each class of block, by branch and bound over numbers of FREE tokens: exhaustive.
+//! Finds the best placeholder for each class of blocks, by exhaustive branch and bound over numbers of FREE tokens.
 //!
-//! Given F for every class, `u = Σ unparsable / blocks`, `j = Σ junk / blocks` and `r` follows from the mean over
-//! conformers of `sqrt(Σ_class error² / atoms)`. Each grows with each class's own share, so a partial assignment with the
-//! other classes at their least u and j and at no error bounds every completion from below.
+//! Given F for every class, `u = Σ unparsable / blocks` and `j = Σ junk / blocks`, and `r` follows from the mean over conformers of
+//! `sqrt(Σ_class error² / atoms)`. Each of them increases with each class's own contribution. So a partial assignment in which the
+//! remaining classes have their least u and j, and no error, is a lower bound for every completion.
 
 use super::counts::{OPTIONS, ReplayTotals, add_errors, precision_of, rmsd_pico};
 use super::objective::Objective;
 use super::replay::BlockReplay;
 use drift_core::encoding::Precision;
 
-/// One conformer's blocks: class and replay.
+/// The blocks of one conformer, each with its class and replay.
 pub type ClassifiedConformer = Vec<(u8, BlockReplay)>;
 
-/// What every number of FREE tokens does in every class.
+/// The effect of every number of FREE tokens on every class.
 pub struct ClassProblem {
     blocks: u64,
-    /// Atoms of each conformer.
+    /// The number of atoms of each conformer.
     atoms: Vec<usize>,
-    /// Of all numbers.
+    /// The precision of all numbers.
     precision: Precision,
-    /// By class, then by F.
+    /// The costs by class, then by F.
     classes: Vec<Vec<Cost>>,
 }
 
-/// What a number of FREE tokens does to the blocks of one class.
+/// The effect of a number of FREE tokens on the blocks of one class.
 #[derive(Debug, Clone)]
 struct Cost {
     free: u8,
     unparsable: u64,
     junk: u64,
-    /// Squared error by conformer, in squares of the last decimal.
+    /// The squared error by conformer, in squares of the last decimal.
     errors: Vec<u64>,
-    /// Conformers with an unparsable block of this class.
+    /// For each conformer, whether it has an unparsable block of this class.
     lost: Vec<bool>,
 }
 
@@ -48,11 +48,11 @@ impl ClassProblem {
 
     /// Whether a class has blocks.
     pub fn has_blocks(&self, class: usize) -> bool {
-        // Without any token left every block is unparsable.
+        // Without any FREE token every block is unparsable.
         self.classes[class][0].unparsable > 0
     }
 
-    /// What an assignment does: F for each class.
+    /// The effect of an assignment, which is F for each class.
     pub fn damage(&self, assignment: &[u8]) -> ReplayTotals {
         self.damage_of(&self.costs(assignment))
     }
@@ -69,8 +69,8 @@ impl ClassProblem {
             junk_tokens: chosen.iter().map(|c| c.junk).sum(),
             ..ReplayTotals::default()
         };
-        // A conformer whose block is unparsable has no RMSD; it is counted apart, so that its absence does not pass for a good
-        // mean.
+        // A conformer with an unparsable block has no RMSD. It is counted separately, so that the missing value does not improve
+        // the mean.
         for rmsd in self.rmsds(chosen) {
             match rmsd {
                 Some(rmsd) => damage.rmsd_pico += rmsd,
@@ -80,7 +80,7 @@ impl ClassProblem {
         damage
     }
 
-    /// RMSD of each conformer in 10⁻¹² Å; none where a block is unparsable.
+    /// The RMSD of each conformer in 10⁻¹² Å; `None` if one of its blocks is unparsable.
     fn rmsds(&self, chosen: &[&Cost]) -> impl Iterator<Item = Option<u128>> {
         (0..self.atoms.len()).map(|conformer| {
             if chosen.iter().any(|cost| cost.lost[conformer]) {
@@ -91,17 +91,16 @@ impl ClassProblem {
         })
     }
 
-    /// RMSD by conformer in Å; none where a block is unparsable.
+    /// The RMSD by conformer in Å; `None` if one of its blocks is unparsable.
     pub fn rmsd_by_conformer(&self, assignment: &[u8]) -> Vec<Option<f64>> {
         let chosen = self.costs(assignment);
         self.rmsds(&chosen).map(|rmsd| Some(rmsd? as f64 / super::counts::PICO)).collect()
     }
 
-    /// The assignment of least harm among the numbers of FREE tokens that are `allowed`, by exhaustive branch and bound;
-    /// ties go to those that stand first there. `None` if none is allowed.
+    /// The assignment with the least harm among the `allowed` numbers of FREE tokens, by exhaustive branch and bound. Ties go to
+    /// the numbers listed first. `None` if none is allowed.
     pub fn solve(&self, objective: &Objective, allowed: &[u8]) -> Option<(Vec<u8>, ReplayTotals)> {
-        // Options that another one dominates are dropped before the search: the tree has one level for each class and one
-        // branch for each option.
+        // Dominated options are dropped before the search. The search tree has one level per class and one branch per option.
         let lists: Vec<Vec<&Cost>> =
             self.classes.iter().map(|costs| undominated(objective, costs, allowed)).collect();
         let mut search = BranchAndBound { problem: self, objective, lists: &lists, best: None };
@@ -110,17 +109,17 @@ impl ClassProblem {
     }
 }
 
-/// The costs of a class that can be part of a best assignment, least junk first.
+/// The costs of a class that can be part of a best assignment, those with the least junk first.
 fn undominated<'a>(objective: &Objective, costs: &'a [Cost], allowed: &[u8]) -> Vec<&'a Cost> {
     let mut list: Vec<(usize, &Cost)> =
         allowed.iter().enumerate().map(|(rank, &free)| (rank, &costs[usize::from(free)])).collect();
     if matches!(objective, Objective::Lexicographic { .. }) {
-        // u comes first and classes add up in it, so each class must reach its own least.
+        // u is compared first and is a sum over classes, so each class must have its own minimum.
         let least = list.iter().map(|(_, cost)| cost.unparsable).min().unwrap_or(0);
         list.retain(|(_, cost)| cost.unparsable == least);
     }
-    // Least junk first, so that a good assignment is found early and cuts more. A cost also stands behind all that dominate it,
-    // which one pass over the list relies on.
+    // Least junk first, so that a good assignment is found early and cuts off more. Also, a cost comes after all costs that
+    // dominate it, on which the single pass over the list relies.
     list.sort_by_key(|(rank, cost)| (cost.junk, cost.total_error(), *rank));
     let mut kept: Vec<&Cost> = Vec::new();
     for (_, cost) in list {
@@ -152,7 +151,7 @@ fn tabulate(conformers: &[ClassifiedConformer], class: u8) -> Vec<Cost> {
                 cost.junk += junk;
             }
         }
-        // A conformer without blocks of this class has `readable_from` 0: it is never lost by it.
+        // A conformer without blocks of this class has `readable_from` 0, so this class never makes it unparsable.
         for (free, (cost, error)) in costs.iter_mut().zip(errors).enumerate() {
             cost.errors.push(error);
             cost.lost.push(free < readable_from);
@@ -166,8 +165,8 @@ impl Cost {
         self.errors.iter().map(|e| u128::from(*e)).sum()
     }
 
-    /// Never worse in anything, for no conformer. The same conformers must be lost: RMSD is a mean over the others,
-    /// which falls when a bad one is lost.
+    /// Whether this cost is at least as good in everything and for every conformer. The same conformers must be lost, because the
+    /// RMSD is a mean over the others and decreases when a bad conformer is lost.
     fn dominates(&self, other: &Cost) -> bool {
         self.unparsable <= other.unparsable
             && self.junk <= other.junk
@@ -190,7 +189,7 @@ impl<'a> BranchAndBound<'a> {
         if let Some((_, best)) = &self.best
             && self.objective.compare(&damage, best).is_ge()
         {
-            // Equal is cut too: the first of equal assignments stays.
+            // Equal bounds are cut off too, so the first of equal assignments is kept.
             return;
         }
         if depth == self.lists.len() {
@@ -204,8 +203,8 @@ impl<'a> BranchAndBound<'a> {
         }
     }
 
-    /// At most the damage of any completion of `chosen`; the damage itself where nothing is left to choose. Counts are
-    /// added before anything is divided.
+    /// A lower bound on the damage of any completion of `chosen`, and the exact damage if nothing is left to choose. Counts are
+    /// added before any division.
     fn bound(&self, chosen: &[&Cost]) -> ReplayTotals {
         let mut damage = self.problem.damage_of(chosen);
         let rest = &self.lists[chosen.len()..];
@@ -214,7 +213,7 @@ impl<'a> BranchAndBound<'a> {
         };
         damage.unparsable_blocks += least(|c| c.unparsable);
         damage.junk_tokens += least(|c| c.junk);
-        // The mean is over readable conformers only: where the rest may lose some, it may fall.
+        // The mean is over readable conformers only. If the remaining classes may lose some, the mean may decrease.
         if rest.iter().flatten().any(|cost| cost.unparsable > 0) {
             damage.rmsd_pico = 0;
         }

@@ -1,12 +1,12 @@
-//! Where blocks end in tokens: what must hold for replay to say what a position template does.
+//! The borders of blocks in tokens: the conditions under which replay correctly predicts the effect of a position template.
 //!
-//! A template forces its COPY tokens. If one of them held a digit or a sign of a block (`<0.`, `00>`, `]<-`), the
-//! template would force part of the number, and a real block would be cut elsewhere than replay says. Such a tokenizer
-//! is refused. A tokenizer that was extended cuts blocks of its range out of the text; blocks that are not of its range may have such
-//! tokens still, and are counted as lost. Where no token crosses a bracket, the tokens inside a block do not depend on what is outside: a model
-//! that only merges or joins tokens of its vocabulary makes of `…<` and `…>` around a block what it makes of them alone.
-//! So F depends on the placeholder alone. Pre-tokenizers are expressions and could look further; therefore F is also
-//! compared after every atom of the corpus, and in whole texts.
+//! A template forces its COPY tokens. If one of them contained a digit or a sign of a block (`<0.`, `00>`, `]<-`), the template
+//! would force part of the number, and a real block would be cut differently from what replay assumes. Such a tokenizer is refused.
+//! An extended tokenizer isolates the blocks of its range. Blocks outside its range may still have such tokens, and are counted as
+//! lost. If no token crosses a bracket, the tokens inside a block do not depend on the text outside: a model that only merges or
+//! joins tokens of its vocabulary encodes the parts `…<` and `…>` around a block as it does on their own. So F depends only on the
+//! placeholder. Pre-tokenizers are expressions and could look further. Therefore F is also compared after every atom of the corpus,
+//! and in whole texts.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -18,20 +18,20 @@ use drift_core::error::Result;
 use drift_core::text::skeleton;
 use drift_core::tokenizer::{BlockTokens, InBlocks, Tokenizer};
 
-/// Tokens that hold characters of a block and others; in order, each once.
+/// The tokens that contain characters of a block and other characters; sorted, each once.
 pub type Crossing = BTreeSet<String>;
 
-/// The tokens of each block of a text, by the reference; or the tokens that cross a bracket.
+/// The tokens of each block of a text according to the reference tokenizer, and the tokens that cross a bracket.
 pub struct Inside {
-    /// FREE tokens of each block; whole only if nothing crosses.
+    /// The FREE tokens of each block; complete only if no token crosses a bracket.
     pub blocks: Vec<BlockTokens>,
-    /// COPY tokens with characters of a block.
+    /// The COPY tokens that contain characters of a block.
     pub crossing: Crossing,
-    /// By block, whether there is one.
+    /// For each block, whether it has such a token.
     pub crossed: Vec<bool>,
 }
 
-/// Encodes a text and looks at its slots, which are of this encoding.
+/// Encodes a text and examines its slots in this encoding.
 ///
 /// # Errors
 /// If the tokenizer cannot encode the text, or a block has more tokens than a record holds.
@@ -41,7 +41,7 @@ pub fn inside(tokenizer: &Tokenizer, text: &str, encoding: Encoding) -> Result<I
     let reaches = |slot: &Range<usize>| {
         copied.iter().any(|token| slot.start.max(token.start) < slot.end.min(token.end))
     };
-    // Most texts have no such token, and their slots are not searched for again.
+    // Most texts have no such token, so their slots need not be searched again.
     let crossed = match copied.is_empty() {
         true => vec![false; ends.len()],
         false => encoding.slot_ranges(text).iter().map(reaches).collect(),
@@ -49,14 +49,14 @@ pub fn inside(tokenizer: &Tokenizer, text: &str, encoding: Encoding) -> Result<I
     Ok(Inside { blocks, crossing: copied.into_iter().map(|token| token.text).collect(), crossed })
 }
 
-/// What the borders of blocks look like behind every atom of a corpus.
+/// The borders of blocks after every atom of a corpus.
 pub struct Borders {
-    /// Tokens that cross a bracket.
+    /// The tokens that cross a bracket.
     pub crossing: Crossing,
-    /// Whether some do in small blocks with all decimals, with and without signs. An extended tokenizer, which cuts these out of the
-    /// text, does not: there its base's tokens cross brackets in other blocks alone.
+    /// Whether tokens cross brackets even in small blocks with all decimals, with and without signs. In an extended tokenizer they
+    /// do not, because it isolates these blocks; there, tokens of the base cross brackets only in other blocks.
     pub in_small_blocks: bool,
-    /// An atom after which a block takes other tokens than after `[C]`.
+    /// An atom after which a block takes different tokens than after `[C]`.
     pub depends_on: Option<Box<str>>,
 }
 
@@ -82,7 +82,7 @@ fn written<const N: usize>(encoding: Encoding, positions: &[[f64; 3]; N]) -> Vec
     positions.iter().filter_map(slot).collect()
 }
 
-/// Whether blocks behind some atoms say nothing against position templates.
+/// Whether position templates can be used, judged by blocks after a few atoms.
 ///
 /// # Errors
 /// If the tokenizer cannot encode an atom.
@@ -92,7 +92,7 @@ pub fn takes_templates(tokenizer: &Tokenizer, encoding: Encoding) -> Result<bool
     Ok(found.crossing.is_empty() || !found.in_small_blocks)
 }
 
-/// Slots of the least, the largest and two more values.
+/// Slots with the smallest, the largest and two more values.
 fn probes_of_values(encoding: Encoding) -> Vec<String> {
     let places = [[0, 1], [1, 1], [1, 2], [1, 3]].map(|[numerator, denominator]: [Fixed; 2]| {
         let mut out = String::new();
@@ -106,21 +106,20 @@ fn probes_of_values(encoding: Encoding) -> Vec<String> {
     places.into()
 }
 
-/// Looks at a block after every atom.
+/// Examines example blocks after every atom.
 ///
 /// # Errors
 /// If the tokenizer cannot encode an atom.
 pub fn borders(tokenizer: &Tokenizer, atoms: &BTreeSet<Box<str>>, dialect: Encoding) -> Result<Borders> {
     let probes = if dialect.is_decimal() { written(dialect, &POSITIONS) } else { probes_of_values(dialect) };
     let slot = |atom: &str, probe: &str| skeleton::fill(&format!("{atom}<>"), probe, dialect);
-    // Slots at both ends, so that each probe has an atom and a slot on both sides, as in a text.
+    // Slots at both ends, so that each example has an atom and a slot on both sides, as in a text.
     let text = |atom: &str| -> String {
         let blocks: String = probes.iter().map(|probe| slot(atom, probe)).collect();
         format!("{}{blocks}{}", slot("[C]", &probes[0]), slot("[C]", &probes[0]))
     };
     let free = |found: &Inside| found.blocks.iter().map(|block| block.free).collect::<Vec<_>>();
-    // `[C]` is the atom that placeholders are counted behind ([`super::free_tokens`]), so F holds wherever a block agrees with
-    // it.
+    // Placeholders are counted after the atom `[C]` ([`super::free_tokens`]), so F is correct wherever a block agrees with it.
     let usual = inside(tokenizer, &text("[C]"), dialect)?;
     let atoms: Vec<&Box<str>> = atoms.iter().collect();
     let looked: Vec<Inside> =
@@ -135,7 +134,7 @@ pub fn borders(tokenizer: &Tokenizer, atoms: &BTreeSet<Box<str>>, dialect: Encod
         let look = |inside| Ok(!self::inside(tokenizer, &text(inside), dialect)?.crossing.is_empty());
         small.iter().map(look).collect::<Result<Vec<bool>>>()
     };
-    // Encodings that are not of decimals have no small blocks to look at, so that any crossing counts.
+    // Encodings that are not decimal have no small blocks to examine, so any crossing counts.
     let mut in_small_blocks = !crossing.is_empty() && small.is_empty();
     for atom in atoms.iter().filter(|_| !crossing.is_empty()) {
         in_small_blocks |= crosses(atom)?.contains(&true);

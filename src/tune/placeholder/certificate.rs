@@ -1,4 +1,5 @@
-//! That nothing better exists: least harm reached, least harm possible, and why no string lies between them.
+//! The certificate that nothing better exists: the least harm reached, the least harm possible, and why no string lies between
+//! them.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,22 +7,21 @@ use super::attainable::Attainable;
 use super::counts::{OPTIONS, ReplayTotals};
 use super::objective::Objective;
 
-/// Least harm reached, least harm possible, and the difference.
+/// The least harm reached, the least harm possible, and their difference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
-    /// `[u, r, j]` of the chosen placeholder: a share of blocks, Å, tokens per block.
+    /// `[u, r, j]` of the chosen placeholder: share of blocks, Å, and tokens per block.
     pub objective: [f64; 3],
-    /// `[u, r, j]` below which nothing goes: the least over all numbers of FREE tokens, whether a string comes to them or
-    /// not.
+    /// The lower bound `[u, r, j]`: the least harm over all numbers of FREE tokens, whether or not a string has that number.
     pub lower_bound: [f64; 3],
-    /// `objective - lower_bound`, by component.
+    /// `objective - lower_bound`, per component.
     pub gap: [f64; 3],
-    /// Where the bound is not reached: which numbers of FREE tokens would do less harm, and why no string comes to them.
+    /// If the bound is not reached: which numbers of FREE tokens would do less harm, and why no string has them.
     pub proof: Option<String>,
 }
 
 impl Certificate {
-    /// Compares what was reached with what is possible.
+    /// Compares the harm reached with the harm possible.
     pub fn new(
         objective: &Objective,
         reached: &ReplayTotals,
@@ -40,13 +40,12 @@ impl Certificate {
         damage: impl Fn(u8) -> ReplayTotals,
         attainable: &Attainable,
     ) -> Self {
-        // The bound starts at what was reached, so that it is never worse.
+        // The bound starts at the harm reached, so that it is never worse.
         let mut bound = *reached;
         let mut better = Vec::new();
         for free in 0..OPTIONS as u8 {
             let damage = damage(free);
-            // All F that do less harm are named in the proof, not the least alone: each needs its own reason why no string
-            // comes to it.
+            // The proof names every F that does less harm, not only the best one: each needs its own reason why no string has it.
             if objective.compare(&damage, reached).is_lt() {
                 better.push(free);
             }
@@ -59,7 +58,7 @@ impl Certificate {
     }
 }
 
-/// Why no string comes to these numbers of FREE tokens.
+/// The reason why no string has these numbers of FREE tokens.
 fn why_not(better: &[u8], attainable: &Attainable) -> String {
     let wanted = format!("{} FREE tokens would do less harm", list(better));
     match &attainable.complete {
@@ -71,7 +70,7 @@ fn why_not(better: &[u8], attainable: &Attainable) -> String {
     }
 }
 
-/// `3, 5 to 9 or 12`.
+/// Formats numbers as `3, 5 to 9 or 12`.
 fn list(numbers: &[u8]) -> String {
     let mut runs: Vec<(u8, u8)> = Vec::new();
     for &number in numbers {

@@ -1,7 +1,7 @@
-//! A placeholder for each class of block, where the gain is real.
+//! Finds a placeholder for each class of blocks, if the gain is real.
 //!
-//! Molecules are split in halves by seed. The placeholders are chosen on one half and judged on the other, so that what is
-//! called a gain is none of chance.
+//! Molecules are split into halves by a seed. The placeholders are chosen on one half and judged on the other, so that a reported
+//! gain is not due to chance.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -20,40 +20,40 @@ use drift_core::error::{Error, Result};
 use drift_core::text::partition::Partition;
 use drift_data::stats::interval::{LEVEL, Paired, paired};
 
-/// A conformer of the sample that classes are judged on.
+/// A conformer of the sample on which classes are judged.
 pub struct Sampled {
     /// The molecule, which is the unit of independent observation.
     pub molecule: Arc<str>,
-    /// Its skeleton, of which classes are functions.
+    /// Its skeleton, which determines the classes of its blocks.
     pub skeleton: Arc<str>,
     /// The replay of each block.
     pub blocks: Vec<BlockReplay>,
 }
 
-/// What one way to class blocks would gain.
+/// The gain from one way to classify blocks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PartitionReport {
-    /// The function of the skeleton.
+    /// The classification, which is a function of the skeleton.
     pub partition: Partition,
     /// The classes that occur, with the placeholder of each.
     pub classes: Vec<ClassReport>,
-    /// Of this assignment, on the half of molecules that it was chosen on.
+    /// The certificate of this assignment, on the half of molecules on which it was chosen.
     pub certificate: Certificate,
     /// `[u, r, j]` of the best single placeholder on the same half.
     pub single: [f64; 3],
-    /// On the other half.
+    /// The results on the other half.
     pub judged: Judged,
-    /// Whether argmin's search reached the bound by itself.
+    /// Whether the search with argmin reached the bound on its own.
     pub search_reached_bound: bool,
-    /// The part of harm that is compared: the first one that differs on the other half; of a weighted objective the sum.
+    /// The part of harm that is compared: the first part that differs on the other half or, for a weighted objective, the sum.
     pub compared: ComparedHarm,
-    /// Single placeholder minus classes on the other half, by molecule; none if nothing differs.
+    /// The harm of the single placeholder minus that of the classes on the other half, by molecule; null if nothing differs.
     pub gain: Option<Paired>,
     /// Whether the gain is positive and significant: p < 0.01 over the number of partitions tried (Bonferroni).
     pub significant: bool,
 }
 
-/// The part of harm in which two choices are compared.
+/// The part of harm by which two choices are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ComparedHarm {
     /// u.
@@ -68,13 +68,13 @@ pub enum ComparedHarm {
     /// The weighted sum of all three.
     #[serde(rename = "weighted_harm")]
     WeightedSum,
-    /// They are alike.
+    /// The choices are equal.
     #[serde(rename = "nothing differs")]
     Nothing,
 }
 
 impl ComparedHarm {
-    /// Its place in `[u, r, j]`.
+    /// The index of the part in `[u, r, j]`.
     pub fn place(self) -> Option<usize> {
         match self {
             ComparedHarm::UnparsableBlocks => Some(0),
@@ -84,7 +84,7 @@ impl ComparedHarm {
         }
     }
 
-    /// What it is of a harm `[u, r, j]`; none where nothing differs.
+    /// The value of this part for a harm `[u, r, j]`; `None` if nothing differs.
     pub fn of(self, harm: [f64; 3], objective: &Objective) -> Option<f64> {
         match (self, objective) {
             (ComparedHarm::WeightedSum, Objective::Weighted { weights, .. }) => {
@@ -106,7 +106,7 @@ impl ComparedHarm {
     }
 }
 
-/// The partition of least harm among those whose gain is significant; none if there is none.
+/// The partition with the least harm among those whose gain is significant; `None` if there is none.
 pub fn best_partition<'p>(
     objective: &Objective,
     reported: impl IntoIterator<Item = &'p PartitionReport>,
@@ -116,14 +116,14 @@ pub fn best_partition<'p>(
         Harm { unparsable, excess_rmsd, junk }
     };
     let significant = reported.into_iter().filter(|partition| partition.significant);
-    // They were judged on the half of molecules that nothing was chosen on, so their harms are comparable.
+    // They were judged on the half of molecules on which nothing was chosen, so their harms are comparable.
     significant.min_by(|a, b| objective.compare_harms(harm(a), harm(b)))
 }
 
-/// What was chosen on one half of the molecules does on the other.
+/// The results on one half of the molecules of what was chosen on the other.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
-    /// Conformers of that half.
+    /// The number of conformers of that half.
     pub conformers: u64,
     /// `[u, r, j]` of the single placeholder.
     pub single: [f64; 3],
@@ -136,23 +136,23 @@ pub struct Judged {
 pub struct ClassReport {
     /// The class.
     pub class: String,
-    /// How many blocks of the sample are in it.
+    /// The number of blocks of the sample in the class.
     pub blocks: u64,
     /// Its placeholder.
     pub placeholder: String,
 }
 
-/// What there is to choose from and how it is judged.
+/// The possible choices, and how they are judged.
 pub(super) struct ClassPlan<'a> {
-    /// The dialect's strings, which the search goes through.
+    /// The strings of the dialect, which the search explores.
     pub space: Space,
-    /// Numbers of FREE tokens with their placeholders, best first by the order of ties.
+    /// Numbers of FREE tokens with their placeholders, best first in the order of ties.
     pub choices: &'a [(u8, String)],
-    /// F of a placeholder.
+    /// Computes the F of a placeholder.
     pub free_tokens: &'a dyn Fn(&Numbers) -> Result<u8>,
-    /// What harm means.
+    /// The definition of harm.
     pub objective: &'a Objective,
-    /// Of the search; its seed splits the molecules too.
+    /// The settings of the search; the seed also splits the molecules.
     pub settings: SearchSettings,
 }
 
@@ -173,11 +173,11 @@ fn analyse_one(plan: &ClassPlan<'_>, partition: Partition, sample: &[Sampled]) -
     let nothing = || Error::input(partition.name(), "no placeholder to choose from", "");
     let single = best_single(&problem, objective, &allowed, labels.len()).ok_or_else(nothing)?;
     let (mut assignment, _) = problem.solve(objective, &allowed).ok_or_else(nothing)?;
-    // A class without blocks in this half says nothing.
+    // A class without blocks in this half gives no information, so it keeps the single placeholder.
     for class in (0..labels.len()).filter(|class| !problem.has_blocks(*class)) {
         assignment[class] = single[class];
     }
-    // All F, attainable or not: the bound must hold for strings that nobody constructed.
+    // All F, attainable or not: the bound must hold even for strings that were not constructed.
     let all: Vec<u8> = (0..OPTIONS as u8).collect();
     let (_, bound) = problem.solve(objective, &all).ok_or_else(nothing)?;
     let found = search_classes(plan, &problem, labels.len())?;
@@ -217,7 +217,7 @@ fn placeholder(choices: &[(u8, String)], free: u8) -> String {
     choices.iter().find(|(f, _)| *f == free).map_or_else(String::new, |(_, text)| text.clone())
 }
 
-/// What argmin finds by itself.
+/// The result of the search with argmin on its own.
 fn search_classes(plan: &ClassPlan<'_>, problem: &ClassProblem, classes: usize) -> Result<ReplayTotals> {
     let known: std::cell::RefCell<HashMap<Numbers, u8>> = std::cell::RefCell::default();
     let free = |numbers: &Numbers| -> Result<u8> {
@@ -228,7 +228,7 @@ fn search_classes(plan: &ClassPlan<'_>, problem: &ClassProblem, classes: usize) 
         known.borrow_mut().insert(*numbers, free);
         Ok(free)
     };
-    // Many strings come to few numbers.
+    // Many strings have the same few numbers of tokens.
     let damages: std::cell::RefCell<HashMap<Vec<u8>, ReplayTotals>> = std::cell::RefCell::default();
     let found = search(plan.space, classes, plan.objective, plan.settings, |placeholders| {
         let assignment: Vec<u8> = placeholders.iter().map(free).collect::<Result<_>>()?;
@@ -238,11 +238,11 @@ fn search_classes(plan: &ClassPlan<'_>, problem: &ClassProblem, classes: usize) 
     Ok(found.damage)
 }
 
-/// The sample in halves of its molecules.
+/// The sample, split into halves by molecule.
 struct Halves {
     chosen_on: Vec<ClassifiedConformer>,
     judged_on: Vec<ClassifiedConformer>,
-    /// The molecule of each conformer that is judged.
+    /// The molecule of each judged conformer.
     judged_molecules: Vec<Arc<str>>,
 }
 
@@ -258,7 +258,8 @@ impl Halves {
                 halves.judged_molecules.push(sampled.molecule.clone());
             }
         }
-        // Of one molecule there are no halves: it is chosen on, and nothing is judged, so that no gain is called significant.
+        // With a single molecule there are no halves. It is used for choosing and nothing is judged, so no gain is called
+        // significant.
         if halves.chosen_on.is_empty() {
             std::mem::swap(&mut halves.chosen_on, &mut halves.judged_on);
             halves.judged_molecules.clear();
@@ -267,7 +268,7 @@ impl Halves {
     }
 }
 
-/// Sorts the blocks of a sample; classes that do not occur are left out.
+/// Classifies the blocks of a sample; classes that do not occur are left out.
 fn classify(partition: Partition, sample: &[Sampled]) -> (Vec<&'static str>, Vec<ClassifiedConformer>) {
     let mut raw = Vec::with_capacity(sample.len());
     let mut present = BTreeMap::new();
@@ -295,13 +296,14 @@ fn best_single(
     classes: usize,
 ) -> Option<Vec<u8>> {
     let damages = allowed.iter().map(|&free| (problem.damage(&vec![free; classes]), free));
-    // The first of equal ones.
+    // Keeps the first of equal ones.
     let best =
         damages.reduce(|best, next| if objective.compare(&next.0, &best.0).is_lt() { next } else { best });
     best.map(|(_, free)| vec![free; classes])
 }
 
-/// Single minus classes, by conformer, in the first part of harm that differs, or in the weighted sum.
+/// The harm of the single placeholder minus that of the classes, by conformer: in the first part of harm that differs, or in the
+/// weighted sum.
 fn differences(
     objective: &Objective,
     problem: &ClassProblem,
@@ -323,7 +325,7 @@ fn differences(
     let unparsable = || counts(|f, block| f64::from(u8::from(block.error(f).is_none())));
     let junk = || counts(|f, block| f64::from(f.saturating_sub(block.tokens)));
     let rmsd = || -> Vec<f64> {
-        // A conformer that only one of them leaves readable says nothing of the RMSD.
+        // A conformer that is readable with only one of them gives no information about the RMSD.
         let both = |(a, b): (Option<f64>, Option<f64>)| a.zip(b).map_or(0.0, |(a, b)| a - b);
         let [one, many] = [single, classes].map(|assignment| problem.rmsd_by_conformer(assignment));
         one.into_iter().zip(many).map(both).collect()
@@ -336,7 +338,7 @@ fn differences(
         if one == many {
             return (ComparedHarm::Nothing, None);
         }
-        // RMSD up to the tolerance is no harm, so of its difference the share counts that lies above.
+        // RMSD up to the tolerance is no harm, so only the share of the difference above the tolerance counts.
         let [single, classes] = harms(&objective.without_tolerance());
         let whole = single.excess_rmsd - classes.excess_rmsd;
         let share = if whole == 0.0 { 0.0 } else { (one.excess_rmsd - many.excess_rmsd) / whole };
@@ -344,7 +346,7 @@ fn differences(
         let sum = parts.map(|((blocks, rmsd), junk)| u * blocks + r * share * rmsd + j * junk);
         return (ComparedHarm::WeightedSum, Some(sum.collect()));
     }
-    // By default harms are compared in the order u, r, j, so the first part that differs is the one that decided.
+    // By default harms are compared in the order u, r, j, so the first part that differs decides.
     if one.unparsable != many.unparsable {
         (ComparedHarm::UnparsableBlocks, Some(unparsable()))
     } else if one.excess_rmsd != many.excess_rmsd {
@@ -356,7 +358,7 @@ fn differences(
     }
 }
 
-/// The mean of each molecule's conformers: they are not independent of each other.
+/// The mean of each molecule's conformers, which are not independent of each other.
 pub(super) fn by_molecule(molecules: &[Arc<str>], by_conformer: &[f64]) -> Vec<f64> {
     let mut means: BTreeMap<&str, (f64, u32)> = BTreeMap::new();
     for (molecule, value) in molecules.iter().zip(by_conformer) {

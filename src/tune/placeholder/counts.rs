@@ -1,4 +1,4 @@
-//! What replay says of a corpus about every number of FREE tokens, in memory that does not grow with it.
+//! Counts from replaying a corpus, for every number of FREE tokens, in memory that does not grow with the corpus.
 
 use std::cmp::Ordering;
 
@@ -8,103 +8,104 @@ use super::replay::BlockReplay;
 use drift_core::encoding::Precision;
 use drift_core::tokenizer::MAX_BLOCK_TOKENS;
 
-/// How many values F can take: 0 to [`MAX_BLOCK_TOKENS`].
+/// The number of values that F can take: 0 to [`MAX_BLOCK_TOKENS`].
 pub(super) const OPTIONS: usize = MAX_BLOCK_TOKENS + 1;
 
-/// The F from which on a block is read that no template leaves readable: more than there are.
+/// The smallest readable F of a block that no template leaves readable: larger than any F.
 const NEVER: u8 = OPTIONS as u8;
 
-/// Something by a number of tokens.
+/// A value for each number of tokens.
 type ByTokens<T> = [T; OPTIONS];
 
 /// RMSDs are summed as integers in units of 10⁻¹² Å, so that sums do not depend on their order.
 pub(super) const PICO: f64 = 1e12;
 
-/// Counts over conformers; merging is associative and commutative.
+/// Counts over conformers. Merging is associative and commutative.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayCounts {
-    /// Conformers replayed.
+    /// The number of conformers that were replayed.
     pub conformers: u64,
-    /// Blocks replayed.
+    /// The number of blocks that were replayed.
     pub blocks: u64,
-    /// Blocks by T.
+    /// The number of blocks by T.
     tokens: ByTokens<u64>,
-    /// Blocks by the smallest F that leaves three numbers.
+    /// The number of blocks by the smallest F that leaves three numbers.
     parsable_from: [u64; OPTIONS + 1],
-    /// Conformers by the smallest F that leaves three numbers in each of their blocks.
+    /// The number of conformers by the smallest F that leaves three numbers in each of their blocks.
     readable_from: [u64; OPTIONS + 1],
-    /// By F, the sum of the RMSDs of conformers that are readable at F.
+    /// For each F, the sum of the RMSDs of the conformers that are readable at F.
     rmsd_pico: ByTokens<u128>,
 }
 
-/// What one number of FREE tokens, or one per class of block, does to a corpus: exact counts and sums.
+/// The effect of one number of FREE tokens, or of one per class of blocks, on a corpus: exact counts and sums.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReplayTotals {
-    /// Conformers replayed.
+    /// The number of conformers that were replayed.
     pub conformers: u64,
-    /// Blocks replayed.
+    /// The number of blocks that were replayed.
     pub blocks: u64,
-    /// Blocks with junk slots (T < F).
+    /// The number of blocks with junk slots (T < F).
     pub junk_blocks: u64,
-    /// Junk slots.
+    /// The number of junk slots.
     pub junk_tokens: u64,
-    /// Blocks that lose tokens (T > F).
+    /// The number of blocks that lose tokens (T > F).
     pub truncated_blocks: u64,
-    /// Blocks of which less than three numbers are left.
+    /// The number of blocks of which fewer than three numbers are left.
     pub unparsable_blocks: u64,
-    /// Conformers with such a block.
+    /// The number of conformers with such a block.
     pub unparsable_conformers: u64,
-    /// Sum of the other conformers' induced RMSDs, in 10⁻¹² Å.
+    /// The sum of the induced RMSDs of the other conformers, in 10⁻¹² Å.
     pub rmsd_pico: u128,
 }
 
-/// The harm of a candidate as shares and means, so that dialects and corpora of other sizes compare; shares go from 0 to 1.
+/// The harm of a candidate as shares (0 to 1) and means, comparable between dialects and corpora of different sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Measures {
-    /// Share of blocks with junk slots (T < F).
+    /// The share of blocks with junk slots (T < F).
     pub junk_blocks: f64,
-    /// Junk slots per block.
+    /// The number of junk slots per block.
     pub junk_tokens_per_block: f64,
-    /// Share of blocks that lose tokens (T > F).
+    /// The share of blocks that lose tokens (T > F).
     pub truncated_blocks: f64,
-    /// Share of blocks of which less than three numbers are left.
+    /// The share of blocks of which fewer than three numbers are left.
     pub unparsable_blocks: f64,
-    /// Share of conformers with such a block.
+    /// The share of conformers with such a block.
     pub unparsable_conformers: f64,
-    /// Mean induced RMSD over the other conformers, in Å; none if there is none.
+    /// The mean induced RMSD over the other conformers, in Å; null if there are none.
     pub rmsd_angstrom: Option<f64>,
 }
 
 impl BlockReplay {
-    /// The same block where a token holds a digit or a sign of it together with its bracket: no template leaves it readable.
+    /// This block as one that no template leaves readable, because a token joins one of its digits or signs with its bracket.
     pub(super) fn lost(self) -> Self {
         BlockReplay { parsable_from: NEVER, ..self }
     }
 }
 
 impl ReplayTotals {
-    /// Conformers without an unparsable block.
+    /// The number of conformers without an unparsable block.
     pub fn readable_conformers(&self) -> u64 {
         self.conformers - self.unparsable_conformers
     }
 
-    /// `count` per block.
+    /// The ratio of `count` to the number of blocks.
     pub fn share(&self, count: u64) -> f64 {
-        // At least 1, so that no blocks give a share of 0 and not NaN, which JSON cannot hold.
+        // At least 1, so that without blocks the share is 0 rather than NaN, which JSON cannot represent.
         count as f64 / self.blocks.max(1) as f64
     }
 
-    /// Mean induced RMSD of readable conformers, in Å; none if there is none.
+    /// The mean induced RMSD of readable conformers, in Å; `None` if there are none.
     pub fn rmsd_angstrom(&self) -> Option<f64> {
         let readable = self.readable_conformers();
         (readable > 0).then(|| self.rmsd_pico as f64 / PICO / readable as f64)
     }
 
-    /// Compares mean RMSDs by cross-multiplication; without a readable conformer it is the largest.
+    /// Compares mean RMSDs by cross-multiplication. Without a readable conformer, the mean counts as the largest.
     pub fn compare_rmsd(&self, other: &ReplayTotals) -> Ordering {
         let (mine, theirs) = (self.readable_conformers(), other.readable_conformers());
         match (mine, theirs) {
-            // Cross-multiplying by 0 would call everything equal, so the side without a readable conformer is put last by hand.
+            // Cross-multiplying by 0 would make everything equal, so the side without a readable conformer is ordered last
+            // explicitly.
             (0, _) | (_, 0) => theirs.cmp(&mine),
             _ => {
                 let (a, b) = (self.rmsd_pico * u128::from(theirs), other.rmsd_pico * u128::from(mine));
@@ -113,7 +114,7 @@ impl ReplayTotals {
         }
     }
 
-    /// As shares.
+    /// These totals as shares and means.
     pub fn measures(&self) -> Measures {
         Measures {
             junk_blocks: self.share(self.junk_blocks),
@@ -144,7 +145,8 @@ impl ReplayCounts {
     pub fn add(&mut self, blocks: &[BlockReplay]) {
         let (mut readable, mut whole) = (0usize, 0usize);
         let precision = precision_of(blocks.iter());
-        // One sum for each F: within a conformer errors add up before the root, so RMSDs of blocks cannot be added afterwards.
+        // One sum for each F: within a conformer, squared errors are added before taking the root, so RMSDs of blocks could not be
+        // added afterwards.
         let mut errors = [0u64; OPTIONS];
         for block in blocks {
             let (from, tokens) = (usize::from(block.parsable_from), usize::from(block.tokens));
@@ -157,15 +159,15 @@ impl ReplayCounts {
         self.conformers += 1;
         self.blocks += blocks.len() as u64;
         self.readable_from[readable] += 1;
-        // Below `readable` the conformer counts as unparsable, and from `whole` on nothing is lost: only between them is there
-        // an RMSD. A lost block has `parsable_from` above every T, which leaves nothing between.
+        // Below `readable` the conformer counts as unparsable, and from `whole` on nothing is lost, so there is an RMSD only in
+        // between. A lost block has `parsable_from` above every T, which leaves nothing in between.
         let whole = whole.max(readable);
         for (sum, errors) in self.rmsd_pico[readable..whole].iter_mut().zip(&errors[readable..whole]) {
             *sum += rmsd_pico(*errors, blocks.len(), precision);
         }
     }
 
-    /// What a template does that forces a digit or a sign: all blocks are held to be lost.
+    /// The effect of a template that forces a digit or a sign: all blocks count as lost.
     pub fn all_lost(&self) -> ReplayTotals {
         ReplayTotals {
             conformers: self.conformers,
@@ -176,7 +178,7 @@ impl ReplayCounts {
         }
     }
 
-    /// Adds what another part of the corpus says.
+    /// Adds the counts of another part of the corpus.
     pub fn merge(&mut self, other: &ReplayCounts) {
         self.conformers += other.conformers;
         self.blocks += other.blocks;
@@ -191,13 +193,13 @@ impl ReplayCounts {
         self.rmsd_pico.iter_mut().zip(&other.rmsd_pico).for_each(|(a, b)| *a += b);
     }
 
-    /// What `free` FREE tokens in every block do.
+    /// The effect of `free` FREE tokens in every block.
     pub fn damage(&self, free: u8) -> ReplayTotals {
         let free = usize::from(free);
         let mut damage = ReplayTotals {
             conformers: self.conformers,
             blocks: self.blocks,
-            // `parsable_from` is the smallest F that is enough, so blocks above `free` are the unparsable ones.
+            // `parsable_from` is the smallest sufficient F, so blocks above `free` are unparsable.
             unparsable_blocks: self.parsable_from[free + 1..].iter().sum(),
             unparsable_conformers: self.readable_from[free + 1..].iter().sum(),
             rmsd_pico: self.rmsd_pico[free],
@@ -216,7 +218,7 @@ impl ReplayCounts {
         damage
     }
 
-    /// Blocks by T, from the first to the last T that occurs.
+    /// The number of blocks by T, from the smallest to the largest T that occurs.
     pub fn distribution(&self) -> Vec<(u32, u64)> {
         let first = self.tokens.iter().position(|n| *n > 0).unwrap_or(0);
         let last = self.tokens.iter().rposition(|n| *n > 0).unwrap_or(0);
@@ -224,12 +226,12 @@ impl ReplayCounts {
     }
 }
 
-/// The decimals of a conformer's blocks, which are all written alike.
+/// The precision of a conformer's blocks, which is the same for all of them.
 pub(super) fn precision_of<'b>(mut blocks: impl Iterator<Item = &'b BlockReplay>) -> Precision {
     blocks.next().map_or(Precision::FOUR, |block| block.precision)
 }
 
-/// Adds the squared errors of a block at every F that cuts it and leaves it readable, in squares of units.
+/// Adds the squared errors of a block for every F that cuts the block and leaves it readable, in squares of units.
 pub(super) fn add_errors(errors: &mut [u64; OPTIONS], block: &BlockReplay) {
     for free in block.parsable_from..block.tokens {
         let sum = &mut errors[usize::from(free)];

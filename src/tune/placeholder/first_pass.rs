@@ -1,4 +1,4 @@
-//! A first look at a corpus: its atoms, its dialect, and whether it fits into memory.
+//! The first pass over a corpus: finds its atoms and its dialect, and whether it fits into memory.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,27 +9,27 @@ use drift_core::job::Job;
 use drift_core::text::skeleton::atoms;
 use drift_data::corpus::{AtomOrder, Conformer, Conformers, Emit, ReadSummary};
 
-/// Corpora of up to this many blocks are kept in memory (about 20 bytes each); larger ones are read again.
+/// Corpora with up to this many blocks are kept in memory (about 20 bytes each); larger ones are read again.
 const KEPT_BLOCKS: u64 = 4_000_000;
 
-/// Distinct skeletons that tables and templates are checked on.
+/// The number of distinct skeletons on which tables and templates are checked.
 const SKELETONS: usize = 64;
 
-/// Conformers in which it is shown that no template does without harm.
+/// The number of conformers that are used to show that no template is without harm.
 const FIRST: usize = 200;
 
-/// Conformers that intervals and classes of block are judged on.
+/// The number of conformers on which intervals and classes of blocks are judged.
 const CONFORMERS: usize = 10_000;
 
-/// What the first pass over a corpus found.
+/// The result of the first pass over a corpus.
 pub(super) struct FirstPass {
     /// What was read and skipped.
     pub summary: ReadSummary,
-    /// Heavy atoms, one block each.
+    /// The number of heavy atoms, each of which has one block.
     pub blocks: u64,
-    /// Conformers whose atoms are in file order, for want of a text.
+    /// The number of conformers whose atoms are in file order because they have no text.
     pub in_file_order: u64,
-    /// Every distinct atom, `[C@@H]`.
+    /// Every distinct atom, such as `[C@@H]`.
     pub atoms: BTreeSet<Box<str>>,
     /// A sample of the corpus's distinct skeletons.
     pub skeletons: Vec<Arc<str>>,
@@ -37,11 +37,11 @@ pub(super) struct FirstPass {
     pub first: Vec<Conformer>,
     /// Which conformers are in the sample.
     pub sample: Sample,
-    /// All conformers, if they are few enough.
+    /// All conformers, if there are few enough.
     kept: Option<Vec<Conformer>>,
 }
 
-/// A sample of conformers, by their place in the corpus.
+/// A sample of conformers, identified by their position in the corpus.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample {
     seed: u64,
@@ -49,17 +49,17 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// Whether the conformer at a place is in it.
+    /// Whether the conformer at a position is in the sample.
     pub(super) fn holds(self, place: u64) -> bool {
         key_of_place(self.seed, place) <= self.limit
     }
 }
 
 impl FirstPass {
-    /// Reads the corpus once; samples are drawn by `seed`.
+    /// Reads the corpus once. The samples depend on `seed`.
     ///
     /// # Errors
-    /// As [`Conformers::read`].
+    /// The errors of [`Conformers::read`].
     pub(super) fn run(corpus: &dyn Conformers, seed: u64, job: &Job) -> Result<Self> {
         let mut kept = Some(Vec::new());
         let (mut blocks, mut in_file_order) = (0u64, 0u64);
@@ -71,12 +71,13 @@ impl FirstPass {
         let summary = corpus.read(job, &mut |batch| {
             first.extend(batch.conformers.iter().take(FIRST - first.len()).cloned());
             for conformer in &batch.conformers {
-                // The key is of the place alone, so that the sample is the same however the corpus was cut into batches.
+                // The key depends only on the position, so that the sample does not depend on how the corpus was split into
+                // batches.
                 sample.offer(key_of_place(seed, place), ());
                 place += 1;
                 blocks += conformer.coordinates.len() as u64;
                 in_file_order += u64::from(conformer.order == AtomOrder::File);
-                // Conformers of one molecule follow each other.
+                // Conformers of one molecule are adjacent.
                 if last.as_deref() != Some(&*conformer.skeleton) {
                     last = Some(conformer.skeleton.clone());
                     for atom in atoms(&conformer.skeleton) {
@@ -88,9 +89,9 @@ impl FirstPass {
                 }
             }
             if blocks > KEPT_BLOCKS {
-                // A pipe that was read to its end has nothing left, which must be said before the second pass begins.
+                // A pipe that was read to its end cannot be read again, which must be reported before the second pass begins.
                 corpus.can_be_read_again()?;
-                // Dropped for good: a part of a corpus is no use to the second pass.
+                // Dropped for good: the second pass cannot use a part of a corpus.
                 kept = None;
             }
             if let Some(kept) = &mut kept {
@@ -103,12 +104,11 @@ impl FirstPass {
         Ok(FirstPass { summary, blocks, in_file_order, atoms: found, skeletons, first, sample, kept })
     }
 
-    /// The error of a corpus that was not the same again.
+    /// The error for a corpus that differed in the second pass.
     fn changed(&self, again: &ReadSummary) -> Error {
         let pairs = self.summary.inputs.iter().zip(&again.inputs);
         let input =
-            // If no input differs in its hash, the number of conformers does, and nothing is to blame but the corpus as a
-            // whole.
+            // If no input differs in its hash, the number of conformers does, and the error can name only the corpus as a whole.
             pairs.clone().find(|(first, second)| first != second).map(|(first, _)| first.name.as_str());
         let problem = format!(
             "changed while it was read: {} conformers the first time, {} the second",
@@ -121,10 +121,10 @@ impl FirstPass {
         )
     }
 
-    /// Hands the corpus out again, from memory or from where it came.
+    /// Passes the corpus on again, from memory or from its source.
     ///
     /// # Errors
-    /// As [`Conformers::read`]; if it is not what the first pass saw.
+    /// The errors of [`Conformers::read`], or if the corpus differs from the first pass.
     pub(super) fn again(
         &self,
         corpus: &dyn Conformers,
@@ -141,8 +141,7 @@ impl FirstPass {
             }
             None => {
                 let emit: &mut Emit<'_> = &mut |batch| each(&batch.conformers);
-                // All that was read is compared, hashes among it: what was learned from the first pass would not hold for
-                // another corpus.
+                // The whole summary is compared, including hashes: results of the first pass would not hold for a different corpus.
                 let again = corpus.read(job, emit)?;
                 if again == self.summary { Ok(()) } else { Err(self.changed(&again)) }
             }

@@ -1,4 +1,4 @@
-//! The way through: corpus and tokenizers in, report out.
+//! The complete procedure: takes a corpus and tokenizers, and returns a report.
 
 use super::first_pass::FirstPass;
 use super::plan::{DialectChoice, FitPlan};
@@ -13,14 +13,14 @@ use drift_data::corpus::Conformers;
 /// Fits a placeholder for every tokenizer and dialect of the plan.
 ///
 /// # Errors
-/// As [`FitPlan::check`]; if the corpus cannot be read, a tokenizer cannot encode it, a candidate is not the inside of one block, or the job
-/// was cancelled.
+/// The errors of [`FitPlan::check`], or if the corpus cannot be read, a tokenizer cannot encode it, a candidate is not the content
+/// of one block, or the job was cancelled.
 pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitReport> {
     plan.check()?;
     let reading = corpus.reading();
     let three_numbers = |text: &String| {
         let encoding = reading.encoding;
-        // Decimals may be of another dialect than the corpus's: the users' placeholders have three decimals, or trailing zeros.
+        // Decimals may be in another dialect than the corpus: users' placeholders have three decimals, or trailing zeros.
         match encoding.is_decimal() {
             true => is_three_numbers(text, encoding.separator()),
             false => encoding.parse_numbers(text.as_bytes(), false).is_ok(),
@@ -39,7 +39,7 @@ pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitRepo
     let mut tasks = Vec::new();
     for tokenizer in &plan.tokenizers {
         for dialect in dialects(plan.dialects, reading, &first_pass) {
-            // A task counts thousands of strings before it exists, so cancellation is looked at in between.
+            // Creating a task counts thousands of strings, so cancellation is checked in between.
             job.check()?;
             match Task::new(plan, tokenizer, dialect, &first_pass)? {
                 Ok(task) => tasks.push(task),
@@ -59,7 +59,7 @@ pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitRepo
         job.observer().advance(1);
     }
     job.observer().end();
-    // Tokenizers are inputs as the corpus is: the report says by which bytes it was made.
+    // Tokenizers are inputs like the corpus, so the report includes their hashes.
     let mut inputs: Vec<InputHash> = first_pass.summary.inputs.clone();
     inputs.extend(plan.tokenizers.iter().map(|t| t.source.clone()));
     Ok(FitReport {
@@ -80,7 +80,7 @@ pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitRepo
 
 /// The second pass over the corpus.
 fn replay(tasks: &mut [Task<'_>], first_pass: &FirstPass, corpus: &dyn Conformers, job: &Job) -> Result<()> {
-    // Progress counts a block once for each tokenizer and dialect, since each replays all of them.
+    // Progress counts a block once per tokenizer and dialect, since each combination replays all blocks.
     job.observer().begin("replaying", Some(first_pass.blocks * tasks.len() as u64), Unit::Items);
     let mut place = 0;
     let outcome = first_pass.again(corpus, job, &mut |conformers| {
@@ -102,7 +102,7 @@ fn dialects(choice: DialectChoice, reading: Reading, first_pass: &FirstPass) -> 
         (DialectChoice::Only(encoding), ..) => vec![encoding],
         (DialectChoice::Auto, true, false) => vec![both[0]],
         (DialectChoice::Auto, false, true) => vec![both[1]],
-        // A corpus that agrees with both, or with neither, does not say which one the model was trained on.
+        // A corpus that agrees with both dialects, or with neither, does not show on which one the model was trained.
         (DialectChoice::Auto, ..) => both.to_vec(),
     }
 }

@@ -1,4 +1,4 @@
-//! Results of `drift fit`, read again: which placeholder for which tokenizer and dialect, and which for each class.
+//! Reads the results of `drift fit`: the placeholder for each tokenizer and dialect, and those for each class.
 
 use std::path::Path;
 
@@ -13,15 +13,15 @@ use drift_core::job::{InputHash, Job};
 use drift_core::text::partition::Partition;
 use drift_core::tokenizer::Tokenizer;
 
-/// The most bytes of a file of results that are read: no result is larger.
+/// The largest size of a file of results in bytes; no result is larger.
 const LIMIT: u64 = 64 << 20;
 
 /// A file that `drift fit -o` wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FittedFile {
-    /// Name, size and hash.
+    /// The name, size and hash.
     pub source: InputHash,
-    /// Where it lies, for messages.
+    /// The path, for messages.
     place: String,
     results: Vec<Fitted>,
 }
@@ -32,22 +32,22 @@ pub struct Fitted {
     tokenizer: String,
     tokenizer_sha256: String,
     dialect: Encoding,
-    /// The placeholder of least harm for all blocks, without brackets.
+    /// The placeholder with the least harm for all blocks, without brackets.
     pub placeholder: String,
-    /// Of the partitions of significant gain the one that harms least; none if there is no such partition.
+    /// The partition with the least harm among those with significant gain; `None` if there is no such partition.
     pub classes: Option<FittedClasses>,
 }
 
-/// A placeholder for each class of block.
+/// A placeholder for each class of blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FittedClasses {
-    /// How blocks are classed.
+    /// How blocks are classified.
     pub partition: Partition,
-    /// Classes and their placeholders.
+    /// The classes with their placeholders.
     pub placeholders: Vec<(String, String)>,
 }
 
-/// What a report of any version begins with.
+/// The start of a report of any version.
 #[derive(Deserialize)]
 struct Head {
     schema: String,
@@ -59,7 +59,7 @@ impl FittedFile {
     /// # Errors
     /// If it cannot be read, is not a result of `drift fit`, or the job was cancelled.
     pub fn read(path: &Path, job: &Job) -> Result<Self> {
-        // Reading a folder would fail as "is a directory", which does not say that fit writes one file for each tokenizer.
+        // Reading a folder would fail with "is a directory", which does not explain that fit writes one file for each tokenizer.
         if path.is_dir() {
             return Err(Error::input(path.display(), "is a folder", "give its file for the tokenizer"));
         }
@@ -69,7 +69,7 @@ impl FittedFile {
             Error::input(path.display(), problem, remedy)
         };
         let unlike = |e: serde_json::Error| refused(format!("is not a result of `drift fit`: {e}"));
-        // A report of another version lacks fields, and its schema says why.
+        // A report of another version lacks fields, and its schema explains why.
         let Head { schema } = serde_json::from_slice(&bytes).map_err(unlike)?;
         if schema != SCHEMA {
             return Err(refused(format!("its schema is {schema}, not {SCHEMA}")));
@@ -89,14 +89,14 @@ impl FittedFile {
         })
     }
 
-    /// What was fitted for a tokenizer, told by its file's hash or else by its name.
+    /// What was fitted for a tokenizer, identified by its file's hash or else by its name.
     ///
     /// # Errors
-    /// If nothing was.
+    /// If nothing was fitted for it.
     pub fn of(&self, tokenizer: &Tokenizer, dialect: Encoding) -> Result<&Fitted> {
         let own = || self.results.iter().filter(|result| result.dialect == dialect);
         let by_hash = own().find(|result| result.tokenizer_sha256 == tokenizer.source.sha256);
-        // The hash is exact; the name is for a tokenizer that was saved again with other bytes.
+        // The hash is exact. The name is for a tokenizer that was saved again with different bytes.
         by_hash.or_else(|| own().find(|result| result.tokenizer == tokenizer.name)).ok_or_else(|| {
             let held =
                 self.results.iter().map(|result| format!("{}, {}", result.tokenizer, result.dialect.name()));
@@ -111,7 +111,7 @@ impl FittedFile {
         })
     }
 
-    /// Where it lies, for messages.
+    /// The path of the file, for messages.
     pub fn place(&self) -> &str {
         &self.place
     }

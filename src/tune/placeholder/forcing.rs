@@ -1,4 +1,4 @@
-//! Templates that would force a digit or a sign of a block, since one of their COPY tokens holds it together with a bracket.
+//! Detects templates that would force a digit or a sign of a block, because a COPY token joins it with a bracket.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,17 @@ use drift_core::text::{self, skeleton};
 use drift_core::tokenizer::Tokenizer;
 use drift_data::corpus::Conformer;
 
-/// Tokens that a refusal lists.
+/// The largest number of tokens that a refusal lists.
 const LISTED: usize = 20;
 
-/// The largest share of blocks that may lie outside of what an extended tokenizer isolates, and cross their brackets there.
+/// The largest share of blocks that may be outside the range that an extended tokenizer isolates and have tokens that cross their
+/// brackets.
 pub(super) const MOST_CROSSED: f64 = 0.05;
 
 /// A placeholder that may be chosen.
 pub(super) struct Choice {
     pub(super) placeholder: String,
-    /// Where it stands; none if it was constructed.
+    /// Where it comes from; `None` if it was constructed.
     pub(super) source: Option<&'static str>,
     /// F.
     pub(super) free: u8,
@@ -32,10 +33,10 @@ impl Choice {
     }
 }
 
-/// Choices whose templates force nothing, and the candidates among the others.
+/// Separates the choices whose templates force nothing from the candidates whose templates force something.
 ///
 /// # Errors
-/// If the tokenizer cannot encode one.
+/// If the tokenizer cannot encode a template.
 pub(super) fn apart(
     tokenizer: &Tokenizer,
     choices: Vec<Choice>,
@@ -46,8 +47,8 @@ pub(super) fn apart(
         match forces(tokenizer, &choice.placeholder, encoding)? {
             false => kept.push(choice),
             true if choice.source.is_some() => forcing.push(choice),
-            // A constructed string is one of many, so one that forces something is passed over; a candidate was asked for and
-            // is reported.
+            // A constructed string is one of many, so one that forces something is dropped. A candidate was requested, so it is
+            // reported.
             true => {}
         }
     }
@@ -57,13 +58,13 @@ pub(super) fn apart(
 /// Whether the template of a placeholder forces a digit or a sign.
 ///
 /// # Errors
-/// If the tokenizer cannot encode it.
+/// If the tokenizer cannot encode the template.
 fn forces(tokenizer: &Tokenizer, placeholder: &str, encoding: Encoding) -> Result<bool> {
     let template = skeleton::fill("[C]<>[C]<>", placeholder, encoding);
     Ok(!inside(tokenizer, &template, encoding)?.crossing.is_empty())
 }
 
-/// What is said of blocks that no template leaves readable.
+/// The sentence about blocks that no template leaves readable.
 pub(super) fn lost(blocks: u64) -> String {
     match blocks {
         0 => String::new(),
@@ -74,17 +75,17 @@ pub(super) fn lost(blocks: u64) -> String {
     }
 }
 
-/// The refusal of a tokenizer, with the proof that no template does without harm: in the blocks of `conformers`.
+/// The refusal of a tokenizer, with the proof, from the blocks of `conformers`, that no template is without harm.
 ///
 /// # Errors
-/// If the tokenizer cannot encode one.
+/// If the tokenizer cannot encode a conformer.
 pub(super) fn refused(
     tokenizer: &Tokenizer,
     dialect: Encoding,
     crossing: &Crossing,
     conformers: &[Conformer],
 ) -> Result<Refused> {
-    // Those that open a block first: they hold the sign.
+    // Tokens that open a block come first, since they contain the sign.
     let (open, close): (Vec<&String>, Vec<&String>) = crossing.iter().partition(|token| token.contains('<'));
     let (blocks, agreeing) = agreeing(tokenizer, dialect, conformers)?;
     Ok(Refused {
@@ -102,8 +103,8 @@ pub(super) fn refused(
     })
 }
 
-/// How many blocks there are, and with how many of them one template can agree at most. A template has the same COPY tokens in every
-/// block, and so forces the same characters at its two ends: all blocks with others lose their own.
+/// The number of blocks, and the largest number of them with which one template can agree. A template has the same COPY tokens in
+/// every block, and so forces the same characters at the block's two ends. All blocks with other characters there lose their own.
 fn agreeing(tokenizer: &Tokenizer, encoding: Encoding, conformers: &[Conformer]) -> Result<(u64, u64)> {
     let mut by_ends: BTreeMap<[String; 2], u64> = BTreeMap::new();
     for conformer in conformers {
@@ -114,8 +115,8 @@ fn agreeing(tokenizer: &Tokenizer, encoding: Encoding, conformers: &[Conformer])
             for token in &copied {
                 let held = slot.start.max(token.start)..slot.end.min(token.end);
                 if let Some(held) = text.get(held).filter(|held| !held.is_empty()) {
-                    // A token that begins before the slot reaches into its beginning; any other COPY token of the slot reaches
-                    // over its end.
+                    // A token that begins before the slot overlaps its beginning. Any other COPY token of the slot overlaps its
+                    // end.
                     ends[usize::from(token.start >= slot.start)].push_str(held);
                 }
             }

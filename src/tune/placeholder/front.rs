@@ -1,20 +1,21 @@
-//! The front: placeholders of which none is better in everything, so that a user sees what the order of harm decided.
+//! The Pareto front: placeholders such that no other one is better in everything, so that a user sees what the order of harm
+//! decided.
 
 use super::counts::ReplayTotals;
 
-/// Which of these damages no other one dominates, in (unparsable blocks, RMSD, junk slots, truncated blocks). Of equal
-/// ones the first.
+/// The indices of the damages that no other one dominates, in (unparsable blocks, RMSD, junk slots, truncated blocks). Of equal
+/// ones only the first.
 pub fn front(damages: &[ReplayTotals]) -> Vec<usize> {
     let beaten = |(index, one): (usize, &ReplayTotals)| {
         damages.iter().enumerate().any(|(other_index, other)| {
-            // Of equal damages only the first stays: each would beat all the others, and none would be left.
+            // Of equal damages only the first is kept: each would beat all the others, and none would be left.
             dominates(other, one) && (!dominates(one, other) || other_index < index)
         })
     };
     (0..damages.len()).filter(|&index| !beaten((index, &damages[index]))).collect()
 }
 
-/// Nowhere worse.
+/// Whether `a` is nowhere worse than `b`.
 fn dominates(a: &ReplayTotals, b: &ReplayTotals) -> bool {
     a.unparsable_blocks <= b.unparsable_blocks
         && a.compare_rmsd(b).is_le()

@@ -1,4 +1,4 @@
-//! The placeholders that there are: three numbers of a dialect, digit by digit.
+//! The possible placeholders: three numbers of a dialect, digit by digit.
 
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
@@ -7,7 +7,7 @@ use rand::Rng;
 
 use drift_core::encoding::{Encoding, Fixed};
 
-/// Placeholders that the users have or proposed, with where they stand.
+/// The placeholders that users have or proposed, with their sources.
 pub const USERS_PLACEHOLDERS: [(&str, &str); 5] = [
     ("0.0000,0.0000,0.0000", "LP 2.1 generic, LP 3.8"),
     ("-0.0000,0.0000,0.0000", "with a sign on x"),
@@ -16,22 +16,22 @@ pub const USERS_PLACEHOLDERS: [(&str, &str); 5] = [
     ("1.23,-4.56,7.89", "proposed"),
 ];
 
-/// The most digits before the point of a placeholder's number: those of the runs that counting tables hold.
+/// The largest number of digits before the point in a placeholder's number, which is that of the digit runs in counting tables.
 pub(super) const MAX_INTEGER_DIGITS: u32 = 4;
 
-/// Integer parts are below this.
+/// Integer parts are below this value.
 pub(super) const INTEGERS: u16 = 10u16.pow(MAX_INTEGER_DIGITS);
 
 /// One number of a placeholder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Number {
-    /// A `-` in front.
+    /// Whether it begins with `-`.
     pub negative: bool,
     /// The digits before the point, as a number below [`INTEGERS`].
     pub integer: u16,
-    /// How many digits stand behind the point; without any there is no point.
+    /// The number of digits after the point; without any there is no point.
     pub decimals: u8,
-    /// These digits, as a number; of encodings that are not of decimals the magnitude of the value.
+    /// The digits after the point as an integer; for encodings that are not decimal, the magnitude of the value.
     pub fraction: u32,
 }
 
@@ -51,18 +51,18 @@ pub type Numbers = [Number; 3];
 pub struct Space(pub Encoding);
 
 impl Space {
-    /// How many decimals a number may have.
+    /// The possible numbers of decimals.
     pub fn decimals(self) -> RangeInclusive<u8> {
         self.0.least_decimals() as u8..=self.0.decimals() as u8
     }
 
-    /// The fractions of `decimals` digits, in order.
+    /// The fractions with `decimals` digits, in order.
     pub fn fractions(self, decimals: u8) -> impl Iterator<Item = u32> {
         let fixed = self.0.is_fixed();
         (0..10u32.pow(decimals.into())).filter(move |value| fixed || decimals == 0 || value % 10 != 0)
     }
 
-    /// A placeholder of the space, without what opens and closes a slot.
+    /// The text of a placeholder, without the opening and closing characters of the slot.
     pub fn text(self, numbers: &Numbers) -> String {
         if self.0.is_decimal() {
             return text(numbers, self.0.separator());
@@ -72,19 +72,19 @@ impl Space {
         out
     }
 
-    /// How many values the numbers of an axis have.
+    /// The number of values of an axis.
     fn values(self, axis: usize) -> u32 {
         let (low, high) = self.0.number().limits(axis);
         (high - low) as u32 + 1
     }
 
-    /// A value of an axis as a number.
+    /// The number for the value at index `place` of an axis.
     fn of_value(self, axis: usize, place: u32) -> Number {
         let value = self.0.number().limits(axis).0 + place as Fixed;
         Number { negative: value < 0, integer: 0, decimals: 0, fraction: value.unsigned_abs() }
     }
 
-    /// How many strings there are.
+    /// The number of strings.
     pub fn size(self) -> u128 {
         if !self.0.is_decimal() {
             return (0..self.0.numbers()).map(|axis| u128::from(self.values(axis))).product();
@@ -93,12 +93,12 @@ impl Space {
         (2 * u128::from(INTEGERS) * fractions).pow(3)
     }
 
-    /// Where searches start: single digits, all decimals, no sign.
+    /// The start of searches: single digits, all decimals, no sign.
     pub fn start(self) -> Numbers {
         if !self.0.is_decimal() {
             let (low, high) = self.0.number().limits(0);
             return std::array::from_fn(|axis| {
-                // 0 lies `-low` places above the least value; a range without it starts at its end.
+                // 0 is `-low` values above the smallest value. A range without 0 starts at its end.
                 self.of_value(axis, if (low..=high).contains(&0) { low.unsigned_abs() } else { 0 })
             });
         }
@@ -107,7 +107,7 @@ impl Space {
         [Number { negative: false, integer: 0, decimals: self.0.decimals() as u8, fraction }; 3]
     }
 
-    /// Any of them: number of digits first, then the digits, so that no shape is rare.
+    /// A random placeholder: first the number of digits is drawn, then the digits, so that no shape is rare.
     pub fn random(self, random: &mut impl Rng) -> Numbers {
         if !self.0.is_decimal() {
             return std::array::from_fn(|axis| {
@@ -125,7 +125,7 @@ impl Space {
         })
     }
 
-    /// One step away: another sign, integer part, number of decimals, or digit of one number.
+    /// A random step: another sign, integer part, number of decimals, or digit of one number.
     pub fn vary(self, numbers: &Numbers, random: &mut impl Rng) -> Numbers {
         let mut next = *numbers;
         if !self.0.is_decimal() {
@@ -146,7 +146,7 @@ impl Space {
         next
     }
 
-    /// The fraction of a number with one digit drawn anew.
+    /// The fraction of a number with one digit redrawn.
     fn other_digit(self, number: Number, random: &mut impl Rng) -> u32 {
         if number.decimals == 0 {
             return 0;
@@ -170,13 +170,13 @@ impl Space {
 
 fn random_integer(random: &mut impl Rng) -> u16 {
     match random.random_range(1..=MAX_INTEGER_DIGITS) {
-        // One digit includes 0, and longer ones begin with no zero, as writers write integers.
+        // One digit includes 0, and longer integers do not begin with 0, as writers write them.
         1 => random.random_range(0..10),
         digits => random.random_range(10u16.pow(digits - 1)..10u16.pow(digits)),
     }
 }
 
-/// A number, `-12.0500`.
+/// The text of a number, such as `-12.0500`.
 pub fn number_text(number: Number) -> String {
     let sign = if number.negative { "-" } else { "" };
     let mut out = format!("{sign}{}", number.integer);
@@ -187,12 +187,12 @@ pub fn number_text(number: Number) -> String {
     out
 }
 
-/// A placeholder, without brackets.
+/// The text of a placeholder, without brackets.
 pub fn text(numbers: &Numbers, separator: &str) -> String {
     numbers.map(number_text).join(separator)
 }
 
-/// The order of ties: a placeholder that is in use or was asked for, then fewest characters, then smallest bytes.
+/// The order of ties: first placeholders that are in use or were requested, then the fewest characters, then the smallest bytes.
 pub fn tie_key(in_use: bool, placeholder: &str) -> (bool, usize, &str) {
     (!in_use, placeholder.len(), placeholder)
 }

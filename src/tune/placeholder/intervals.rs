@@ -1,5 +1,5 @@
-//! Confidence intervals of what a placeholder does, by molecule: blocks of one conformer are not independent of each
-//! other, nor are conformers of one molecule.
+//! Confidence intervals of the effects of a placeholder, by molecule: blocks of one conformer are not independent of each other,
+//! and neither are conformers of one molecule.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,25 +11,25 @@ use super::counts::{PICO, precision_of, rmsd_pico};
 use super::replay::BlockReplay;
 use drift_data::stats::interval::{ClusterSums, Interval, LEVEL, paired};
 
-/// 95 % intervals from a sample of the corpus; none where fewer than two molecules say anything.
+/// 95 % confidence intervals from a sample of the corpus; null if fewer than two molecules contribute.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Intervals {
-    /// Molecules of the sample.
+    /// The number of molecules in the sample.
     pub molecules: u64,
-    /// Conformers of the sample.
+    /// The number of conformers in the sample.
     pub conformers: u64,
-    /// Share of blocks of which less than three numbers are left.
+    /// The share of blocks of which fewer than three numbers are left.
     pub unparsable_blocks: Option<Interval>,
-    /// Share of blocks that lose tokens.
+    /// The share of blocks that lose tokens.
     pub truncated_blocks: Option<Interval>,
-    /// Junk slots per block.
+    /// The number of junk slots per block.
     pub junk_tokens_per_block: Option<Interval>,
-    /// Mean over molecules of the mean induced RMSD of their readable conformers, Å.
+    /// The mean over molecules of the mean induced RMSD of their readable conformers, in Å.
     pub rmsd_angstrom: Option<Interval>,
 }
 
 impl Intervals {
-    /// What `free` FREE tokens do to a sample.
+    /// The effect of `free` FREE tokens on a sample.
     pub fn from_sample(sample: &[Sampled], free: u8) -> Self {
         let count = |cost: fn(u8, &BlockReplay) -> u64| clusters(sample, |block| cost(free, block));
         let unparsable = count(|f, block| u64::from(block.error(f).is_none()));
@@ -38,7 +38,7 @@ impl Intervals {
         Intervals {
             molecules: junk.clusters(),
             conformers: sample.len() as u64,
-            // A share stays between 0 and 1; junk slots per block are a mean and may pass 1, so their interval is not cut.
+            // A share is between 0 and 1. Junk slots per block are a mean that may exceed 1, so their interval is not clamped.
             unparsable_blocks: unparsable.share_interval(LEVEL),
             truncated_blocks: truncated.share_interval(LEVEL),
             junk_tokens_per_block: junk.interval(LEVEL),
@@ -47,7 +47,7 @@ impl Intervals {
     }
 }
 
-/// Sums of a count over the blocks of each molecule.
+/// The sums of a count over the blocks of each molecule.
 fn clusters(sample: &[Sampled], count: impl Fn(&BlockReplay) -> u64) -> ClusterSums {
     let mut molecules: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for sampled in sample {
@@ -56,7 +56,7 @@ fn clusters(sample: &[Sampled], count: impl Fn(&BlockReplay) -> u64) -> ClusterS
         entry.1 += sampled.blocks.len() as u64;
     }
     let mut sums = ClusterSums::default();
-    // Clusters are signed, since they also hold differences; a count of 2⁶³ does not occur.
+    // Cluster sums are signed because they also hold differences; a count of 2⁶³ does not occur.
     molecules.values().for_each(|(y, n)| sums.add(i64::try_from(*y).unwrap_or(i64::MAX), *n));
     sums
 }
@@ -72,6 +72,6 @@ fn rmsd(sample: &[Sampled], free: u8) -> Option<Interval> {
             )
         })
         .unzip();
-    // One value for each molecule; `paired` takes them as differences from 0.
+    // One value per molecule; `paired` treats them as differences from 0.
     paired(&by_molecule(&molecules, &rmsds), LEVEL).map(|mean| mean.interval)
 }

@@ -1,10 +1,10 @@
-//! Which placeholder harms least, how much harm is left, and the proof that nothing better exists.
+//! Finds the placeholder with the least harm, measures the remaining harm, and proves that nothing better exists.
 //!
-//! A position template forces COPY tokens and leaves F FREE slots per block; real blocks take T tokens. [`borders()`] says
-//! for which tokenizers that is the whole truth; others are refused. [`replay()`] says what F does to each real block;
-//! [`ReplayCounts`] sums that over a corpus for every F; [`attainable`] constructs a placeholder for every F that one
-//! comes to; [`search()`] looks for the least [`Harm`] by annealing digit strings; [`Certificate`] compares what was
-//! reached with the least harm over all F. [`fit()`] is the way through.
+//! A position template forces COPY tokens and leaves F FREE slots per block, while real blocks take T tokens. [`borders()`]
+//! determines for which tokenizers this description is complete; others are refused. [`replay()`] computes the effect of F on each
+//! real block, and [`ReplayCounts`] sums it over a corpus for every F. [`attainable`] constructs a placeholder for every F that is
+//! possible. [`search()`] looks for the least [`Harm`] by annealing digit strings. [`Certificate`] compares the harm reached with
+//! the least harm over all F. [`fit()`] is the complete procedure.
 
 mod assignment;
 mod attainable;

@@ -1,4 +1,4 @@
-//! Harm of a placeholder, and how harms compare.
+//! The harm of a placeholder, and how harms are compared.
 
 use std::cmp::Ordering;
 
@@ -8,14 +8,14 @@ use super::counts::{PICO, ReplayTotals};
 use crate::parameter;
 use drift_core::error::{Error, Result};
 
-/// The harm that a placeholder does in replay, `[u, r, j]`, for reports: it is compared before it is divided.
+/// The harm of a placeholder in replay, `[u, r, j]`, for reports. Comparisons use the counts before division.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Harm {
-    /// u: share of blocks that cannot be parsed, 0 to 1.
+    /// u: the share of unparsable blocks, 0 to 1.
     pub unparsable: f64,
-    /// r: induced RMSD above the tolerance, in Å.
+    /// r: the induced RMSD above the tolerance, in Å.
     pub excess_rmsd: f64,
-    /// j: junk tokens per block.
+    /// j: the number of junk tokens per block.
     pub junk: f64,
 }
 
@@ -26,18 +26,18 @@ impl Harm {
     }
 }
 
-/// How two harms compare.
+/// How two harms are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Objective {
-    /// u, then r, then j: one clipped last digit is better than a junk slot, as closed-loop generation shows.
+    /// First u, then r, then j: one lost last digit is better than a junk slot, as closed-loop generation shows.
     Lexicographic {
-        /// Induced RMSD up to this is no harm, in Å.
+        /// The induced RMSD up to which there is no harm, in Å.
         tolerance_angstrom: f64,
     },
     /// The weighted sum of u, r and j.
     Weighted {
-        /// Induced RMSD up to this is no harm, in Å.
+        /// The induced RMSD up to which there is no harm, in Å.
         tolerance_angstrom: f64,
         /// The weights of u (a share), r (Å) and j (tokens per block), each 0 or more.
         weights: [f64; 3],
@@ -51,7 +51,7 @@ impl Default for Objective {
 }
 
 impl Objective {
-    /// The sum with these weights of u, r and j, or without weights their order.
+    /// The weighted sum of u, r and j or, without weights, their lexicographic order.
     pub fn new(tolerance_angstrom: f64, weights: Option<[f64; 3]>) -> Self {
         match weights {
             None => Objective::Lexicographic { tolerance_angstrom },
@@ -59,10 +59,10 @@ impl Objective {
         }
     }
 
-    /// Refuses what cannot be compared with.
+    /// Refuses invalid parameters.
     ///
     /// # Errors
-    /// If the tolerance is no length, or a weight is not 0 or more.
+    /// If the tolerance is not a non-negative length, or a weight is not 0 or more.
     pub fn check(&self) -> Result<()> {
         let is_amount = |value: f64| value.is_finite() && value >= 0.0;
         if !is_amount(self.tolerance_angstrom()) {
@@ -76,7 +76,7 @@ impl Objective {
         }
     }
 
-    /// RMSD up to this is no harm, in Å.
+    /// The induced RMSD up to which there is no harm, in Å.
     pub fn tolerance_angstrom(&self) -> f64 {
         match *self {
             Objective::Lexicographic { tolerance_angstrom } => tolerance_angstrom,
@@ -92,8 +92,8 @@ impl Objective {
         }
     }
 
-    /// The harm of a damage. Without a readable conformer there is no r, which is then 0; [`compare`](Self::compare) does not
-    /// take that for none.
+    /// The harm of a damage. Without a readable conformer there is no RMSD and r is 0; [`compare`](Self::compare) does not treat
+    /// this as harmless.
     pub fn harm(&self, damage: &ReplayTotals) -> Harm {
         let rmsd = damage.rmsd_angstrom().unwrap_or(0.0);
         Harm {
@@ -103,7 +103,7 @@ impl Objective {
         }
     }
 
-    /// Less harm is less. Of damages to the same blocks; the order u, r, j compares integers, not quotients.
+    /// Orders damages to the same blocks by harm, the least first. The order u, r, j compares integers, not quotients.
     pub fn compare(&self, a: &ReplayTotals, b: &ReplayTotals) -> Ordering {
         match self {
             Objective::Lexicographic { .. } => a
@@ -112,14 +112,14 @@ impl Objective {
                 .then_with(|| loses_all(a).cmp(&loses_all(b)))
                 .then_with(|| self.compare_excess(a, b))
                 .then(a.junk_tokens.cmp(&b.junk_tokens)),
-            // First, since no sum of weights says what the RMSD of nothing is: losing every conformer would beat losing a few.
+            // Compared first, since no weighted sum defines the RMSD of nothing: losing every conformer would beat losing a few.
             Objective::Weighted { .. } => {
                 loses_all(a).cmp(&loses_all(b)).then_with(|| self.compare_harms(self.harm(a), self.harm(b)))
             }
         }
     }
 
-    /// Compares harms that were read from a report, as floats: the integers that they came from are not in it.
+    /// Compares harms from a report as floats, since the report does not contain the integers behind them.
     pub fn compare_harms(&self, a: Harm, b: Harm) -> Ordering {
         match self {
             Objective::Lexicographic { .. } => a
@@ -136,10 +136,10 @@ impl Objective {
 
     /// Compares `max(0, sum / n - tolerance)` as `max(0, sum - tolerance · n) / n`, cross-multiplied.
     fn compare_excess(&self, a: &ReplayTotals, b: &ReplayTotals) -> Ordering {
-        // Integers throughout: a float quotient can differ where the fractions are equal.
+        // Integers throughout: float quotients can differ even if the fractions are equal.
         let tolerance = (self.tolerance_angstrom() * PICO).round() as u128;
         let excess = |damage: &ReplayTotals| {
-            // At least 1, since a damage without a readable conformer would be 0 / 0; it was compared before.
+            // At least 1, since a damage without a readable conformer would be 0 / 0; that case was compared before.
             let readable = u128::from(damage.readable_conformers());
             (damage.rmsd_pico.saturating_sub(tolerance.saturating_mul(readable)), readable.max(1))
         };
@@ -147,26 +147,26 @@ impl Objective {
         a.saturating_mul(over_b).cmp(&b.saturating_mul(over_a))
     }
 
-    /// One number for annealing, which needs a sum: u outweighs any r that matters, and r any j. Results are compared
-    /// by [`Objective::compare`], never by this.
+    /// One number for annealing, which needs a sum: u outweighs any relevant r, and r any j. Results are compared only by
+    /// [`Objective::compare`], never by this number.
     pub fn scalar(&self, damage: &ReplayTotals) -> f64 {
         let harm = self.harm(damage);
         match self {
             Objective::Lexicographic { .. } => {
-                // The factors keep the order where it matters: all blocks unparsable is 1,000, 1 Å is 100, a junk slot per
-                // block 0.1. RMSD is capped, so that it seldom outweighs u.
+                // The factors keep the order where it matters: all blocks unparsable is 1,000, 1 Å is 100, and a junk slot per
+                // block is 0.1. The RMSD is capped, so that it seldom outweighs u.
                 1_000.0 * harm.unparsable + 100.0 * harm.excess_rmsd.min(1.0) + harm.junk / 10.0
             }
             Objective::Weighted { weights, .. } => {
                 let sum: f64 = harm.parts().iter().zip(weights).map(|(p, w)| p * w).sum();
-                // As if the RMSD of nothing were 10 Å beyond any other.
+                // As if the RMSD of nothing were 10 Å more than any other.
                 sum + if loses_all(damage) { 10.0 * weights[1].max(1.0) } else { 0.0 }
             }
         }
     }
 }
 
-/// Whether no conformer is left that can be read.
+/// Whether no readable conformer is left.
 fn loses_all(damage: &ReplayTotals) -> bool {
     damage.conformers > 0 && damage.readable_conformers() == 0
 }

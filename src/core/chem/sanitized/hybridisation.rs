@@ -1,16 +1,16 @@
-//! Conjugation and hybridisation, as RDKit's `ConjugHybrid.cpp` has them (release 2026.09).
+//! Conjugation and hybridisation, as in RDKit's `ConjugHybrid.cpp` (release 2026.09).
 
 use super::super::electrons::outer;
 use super::super::graph::BondsOfAtom;
 use super::super::molecule::Molecule;
 use super::super::valences::valences;
 
-/// How the orbitals of an atom are mixed; it says which angles its bonds have.
+/// The hybridisation of an atom, which determines its bond angles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hybridisation {
-    /// No bond, or one without a direction.
+    /// At most one bond.
     S,
-    /// Two bonds on a line.
+    /// Two bonds in a line.
     Sp,
     /// Three bonds in a plane.
     Sp2,
@@ -20,11 +20,11 @@ pub enum Hybridisation {
     Sp3d,
     /// Six bonds.
     Sp3d2,
-    /// More bonds, or no element.
+    /// More bonds, or the dummy atom `*`.
     Other,
 }
 
-/// What is asked of an atom.
+/// The inputs for the rules.
 struct Orbitals<'m> {
     molecule: &'m Molecule,
     aromatic: &'m [bool],
@@ -49,7 +49,7 @@ impl Orbitals<'_> {
         }
         let outer = outer(atom.element);
         let bonds = self.neighbours[at].len() as u32 + self.molecule.hydrogens[at];
-        // Of the heavier ones in the columns of nitrogen and oxygen only the latter, with one bond, take part.
+        // Of the heavier elements in the columns of nitrogen and oxygen, only those of oxygen's column with one bond take part.
         let may = atom.element <= 10 || !matches!(outer, 5 | 6) || outer == 6 && bonds < 2;
         may && self.molecule.free_electrons(at) > 0
     }
@@ -58,7 +58,7 @@ impl Orbitals<'_> {
         let bonds = &self.molecule.bonds;
         let mut conjugated = self.aromatic.to_vec();
         let candidates: Vec<bool> = (0..self.neighbours.len()).map(|atom| self.can_conjugate(atom)).collect();
-        // RDKit counts no bonds of atoms that are none.
+        // RDKit counts no bonds at atoms that are not candidates.
         let around = |atom: usize| match candidates[atom] {
             true => self.neighbours[atom].len() + self.molecule.hydrogens[atom] as usize,
             false => 0,
@@ -90,17 +90,17 @@ impl Orbitals<'_> {
         if atom.element == 0 {
             return Hybridisation::Other;
         }
-        // As in RDKit a mark that fits the number of neighbours decides.
+        // As in RDKit, a chirality mark decides if the atom has four neighbours.
         if atom.chirality.is_some() && all == 4 {
             return Hybridisation::Sp3;
         }
-        // From actinium on RDKit counts neighbours alone.
+        // From actinium on, RDKit counts only neighbours.
         let orbitals = if atom.element < 89 { self.bonds_and_pairs(at) } else { all as i32 };
         match orbitals {
             ..=1 => Hybridisation::S,
             2 => Hybridisation::Sp,
             3 => Hybridisation::Sp2,
-            // The second oxygen of a carboxyl group.
+            // For example the second oxygen of a carboxyl group.
             4 if all <= 3 && self.neighbours[at].iter().any(|bond| conjugated[*bond]) => Hybridisation::Sp2,
             4 => Hybridisation::Sp3,
             5 => Hybridisation::Sp3d,
@@ -109,7 +109,7 @@ impl Orbitals<'_> {
         }
     }
 
-    /// Bonds and lone pairs.
+    /// The number of bonds and lone pairs.
     fn bonds_and_pairs(&self, at: usize) -> i32 {
         let atom = &self.molecule.atoms[at];
         let degree = self.molecule.degree(at);
@@ -118,7 +118,7 @@ impl Orbitals<'_> {
         }
         let (outer, used) = (outer(atom.element), self.molecule.total_valence(at));
         let free = outer - (used + atom.charge);
-        // Below an octet each unpaired electron has an orbital of its own.
+        // Below an octet, each unpaired electron has its own orbital.
         if used + outer - atom.charge < 8 {
             let radicals = self.molecule.radicals(at);
             degree + (free - radicals) / 2 + radicals

@@ -1,4 +1,4 @@
-//! What RDKit perceives in a SMILES beside its atoms and bonds: aromaticity, small rings, conjugation, hybridisation.
+//! Properties that RDKit perceives in a SMILES beyond atoms and bonds: aromaticity, small rings, conjugation, hybridisation.
 
 mod hybridisation;
 
@@ -9,26 +9,27 @@ use super::limit::AtomLimit;
 use super::molecule::{Molecule, SmilesError};
 use super::rings::Rings;
 
-/// A molecule with its aromatic bonds and small rings; atoms as the SMILES has them, hydrogens that are written as atoms too.
+/// A molecule with its aromatic bonds and small rings. Its atoms are those of the SMILES, hydrogens written as atoms included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SanitizedMolecule {
-    /// Atoms, bonds and hydrogens; bonds of aromatic rings in a Kekulé structure.
+    /// Atoms, bonds and hydrogens. Aromatic rings are in a Kekulé structure.
     pub molecule: Molecule,
     /// By bond, whether it is aromatic.
     pub aromatic: Vec<bool>,
-    /// The smallest set of smallest rings, and others of the same size that might stand in it as well: atoms in order.
+    /// The symmetrised smallest set of smallest rings: equivalent rings of the same size are included. Each lists its atoms in
+    /// order.
     pub rings: Vec<Vec<usize>>,
-    /// By atom.
+    /// By atom, its hybridisation.
     pub hybridisation: Vec<Hybridisation>,
     /// By bond, whether it is conjugated.
     pub conjugated: Vec<bool>,
 }
 
 impl SanitizedMolecule {
-    /// Of a SMILES of a size that is looked at ([`AtomLimit::default`]).
+    /// Reads a SMILES within the default size limit ([`AtomLimit::default`]).
     ///
     /// # Errors
-    /// If RDKit would refuse `smiles`, it has more atoms, or one of them is `*`.
+    /// If RDKit would refuse `smiles`, it has more heavy atoms, or its rings cannot be perceived, for example because of a `*`.
     pub fn new(smiles: &str) -> Result<Self, SmilesError> {
         let fail = |problem: SmilesProblem| SmilesError::new(smiles, &problem);
         let graph = AtomLimit::default().check(smiles).and_then(|()| Graph::parse(smiles)).map_err(fail)?;

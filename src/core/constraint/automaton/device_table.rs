@@ -1,9 +1,9 @@
-//! The automata of many molecules as one set of tables that a device follows texts with.
+//! The automata of many molecules as one set of tables with which a device follows texts.
 //!
-//! All edges lie in one table of rows; a *place* is such a row: the states of a block first, then the nodes of all segments,
-//! each segment once. So a text stands at one number, and a step is one search in one row. Tokens are named by *slots*: those
-//! that are ever drawn come first, by ascending id, so that a slot is also where a logit lies when only their rows of the LM
-//! head are computed. `src/engine/model/cuda/automaton.cu` reads these tables.
+//! All edges lie in one table of rows. A *place* is a row: the states of a block come first, then the nodes of all segments, each
+//! segment once. So the position in a text is one number, and a step is one search in one row. Tokens are named by *slots*. Tokens
+//! that are ever sampled get the first slots, by ascending id, so that a slot is also the index of a logit if only these rows of
+//! the LM head are computed. `src/engine/model/cuda/automaton.cu` reads these tables.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -14,50 +14,50 @@ use super::{Automaton, EXIT};
 use crate::constraint::State;
 use crate::error::{Error, Result};
 
-/// Most slots: a key that is sorted by has room for so many.
+/// The largest number of slots: the sort keys of the device have room for this many.
 const MOST_SLOTS: usize = 1 << 24;
 
-/// Tables of the automata of many molecules of one processor. All numbers are `u32`, as a device reads them.
+/// The tables for many molecules of one processor. All numbers are `u32`, as the device reads them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceTable {
     /// Edges of place `p` are `offsets[p]..offsets[p + 1]`.
     pub offsets: Vec<u32>,
-    /// Of each edge its token as a slot; ascending within a place.
+    /// The token of each edge, as a slot; ascending within a place.
     pub slots: Vec<u32>,
-    /// Of each edge the place it leads to; [`DeviceTable::NEXT`] or the number behind it: into the next segment, at the root
-    /// of that mode; [`DeviceTable::OVER`]: behind it the text is over.
+    /// The place that each edge leads to. [`DeviceTable::NEXT`] plus a mode stands for the root of that mode in the next segment,
+    /// [`DeviceTable::OVER`] for the end of the text.
     pub targets: Vec<u32>,
-    /// Of each state of a block the mode in which the block may end before the next token, or [`DeviceTable::NONE`]: then
-    /// the edges of that root of the next segment are legal too.
+    /// By state of a block, the mode in which the block may end before the next token, or [`DeviceTable::NONE`]. If it may end, the
+    /// edges of that mode's root in the next segment are legal too.
     pub exits: Vec<u32>,
-    /// Of each segment the places where it begins, by the mode of the block before; [`DeviceTable::NONE`] if it cannot,
-    /// [`DeviceTable::OVER`] if it has no tokens and the text is over. The two are one number: no block ends where the next
-    /// segment cannot begin.
+    /// By segment, the places where it begins, one for each mode of the preceding block. [`DeviceTable::NONE`] if it cannot follow
+    /// that mode, [`DeviceTable::OVER`] if it has no tokens and the text is over. Both are the same number, which is safe: no block
+    /// ends where the next segment cannot begin.
     pub roots: Vec<u32>,
-    /// The segments of all molecules, end to end.
+    /// The segments of all molecules, concatenated.
     pub order: Vec<u32>,
-    /// Molecule `m` is `order[molecules[m]..molecules[m + 1]]`.
+    /// The segments of molecule `m` are `order[molecules[m]..molecules[m + 1]]`.
     pub molecules: Vec<u32>,
-    /// The id of each slot.
+    /// The token id of each slot.
     pub tokens: Vec<u32>,
-    /// Slots below have a logit, and ascend with their ids. The others are forced wherever they are legal, or beyond the
-    /// vocabulary of the model.
+    /// Slots below this number have a logit and ascend with their ids. The others are always forced, or beyond the vocabulary of
+    /// the model.
     pub known: u32,
 }
 
 impl DeviceTable {
-    /// No place, no mode.
+    /// Stands for no place or no mode.
     pub const NONE: u32 = u32::MAX;
-    /// The target of an edge behind which the text is over.
+    /// The target of an edge that ends the text.
     pub const OVER: u32 = u32::MAX;
-    /// The target of an edge that ends a block, plus its mode.
+    /// The target of an edge that ends a block, before its mode is added.
     pub const NEXT: u32 = u32::MAX - 2;
 
-    /// The tables of some molecules for a model of `vocab` tokens. `whole_head`: slots below `vocab` are ids, as where all
-    /// logits are computed.
+    /// The tables of some molecules for a model with `vocab` tokens. With `whole_head`, all logits are computed and slots below
+    /// `vocab` equal token ids.
     ///
     /// # Errors
-    /// If there are none, they are of different processors, or the tables are too large for a device.
+    /// If there are no molecules, they belong to different processors, or the tables are too large for a device.
     pub fn new(molecules: &[&MoleculeAutomaton], vocab: usize, whole_head: bool) -> Result<Self> {
         let Some(first) = molecules.first() else { return Err(refuse("there is no molecule")) };
         if molecules
@@ -75,7 +75,7 @@ impl DeviceTable {
         Ok(builder.finish(molecules, tokens))
     }
 
-    /// How many places are states of a block.
+    /// The number of places that are states of a block.
     pub fn states(&self) -> u32 {
         self.exits.len() as u32
     }
@@ -85,8 +85,8 @@ impl DeviceTable {
         self.roots[2 * self.order[self.molecules[molecule] as usize] as usize]
     }
 
-    /// Where a text of a molecule stands on a device that is in `state` on the host: the segment, and the place.
-    /// `molecule_automaton` is the molecule's.
+    /// The segment and the place on the device for a text whose state on the host is `state`. `molecule_automaton` is the automaton
+    /// of the molecule.
     pub fn place_of(
         &self,
         molecule_automaton: &MoleculeAutomaton,
@@ -99,7 +99,7 @@ impl DeviceTable {
         if state.inner < states {
             return (state.at, state.inner);
         }
-        // Nodes of a segment are moved by as much as its roots are.
+        // The nodes of a segment are shifted by the same amount as its roots.
         let number = self.order[first + state.at as usize] as usize;
         let root = |mode: usize| {
             let own = segment.roots[mode].filter(|place| *place >= states && *place != OVER)?;
@@ -109,7 +109,7 @@ impl DeviceTable {
         (state.at, state.inner.wrapping_add(shift))
     }
 
-    /// The ids whose rows of the LM head are needed, by slot.
+    /// The token ids whose rows of the LM head are needed, by slot.
     pub fn head_ids(&self) -> &[u32] {
         &self.tokens[..self.known as usize]
     }
@@ -119,7 +119,7 @@ fn refuse(problem: &str) -> Error {
     Error::input("the automaton's tables", problem, "generate on the CPU")
 }
 
-/// The ids of slots, and the other way.
+/// The token ids of slots, and the slots of token ids.
 struct Tokens {
     ids: Vec<u32>,
     slots: HashMap<u32, u32>,
@@ -128,7 +128,7 @@ struct Tokens {
 
 struct Builder<'a> {
     automaton: &'a Automaton,
-    /// Each once.
+    /// Each distinct segment once.
     segments: Vec<&'a Segment>,
     number: HashMap<*const Segment, u32>,
     offsets: Vec<u32>,
@@ -148,7 +148,7 @@ impl<'a> Builder<'a> {
         };
         for segment in molecules.iter().flat_map(|molecule_automaton| &molecule_automaton.segments) {
             let Builder { segments, number, .. } = &mut builder;
-            // Segments of one processor are the same where they are equal.
+            // Equal segments of one processor are shared, so pointers can be compared.
             number.entry(Arc::as_ptr(segment)).or_insert_with(|| {
                 segments.push(segment);
                 segments.len() as u32 - 1
@@ -161,21 +161,21 @@ impl<'a> Builder<'a> {
         self.automaton.states.len() as u32
     }
 
-    /// The ids that begin a segment, in any mode.
+    /// The token ids that can begin a segment, in any mode.
     fn first_ids(&self, segment: &'a Segment) -> impl Iterator<Item = u32> + use<'a> {
         let states = self.states();
-        // A root below is a state of the block: such a segment copies nothing.
+        // A root below the number of states is a state of the block: such a segment copies no text.
         let node = move |root: u32| segment.nodes.get(root.checked_sub(states)? as usize);
         segment.roots.into_iter().flatten().filter_map(node).flat_map(|node| node.ids.iter().copied())
     }
 
-    /// Slots: what is ever drawn, by id, then what is only forced.
+    /// Assigns slots: first the tokens that are ever sampled, by id, then those that are only forced.
     fn tokens(&self, vocab: usize, whole_head: bool) -> Tokens {
         let (mut drawn, mut all) = (BTreeSet::new(), BTreeSet::new());
         let may_exit = self.automaton.states.iter().any(|state| state.exit.is_some());
         for state in &self.automaton.states {
             all.extend(&state.ids);
-            // A single id that nothing competes with is forced, so its logit is never read.
+            // A single id without competitors is forced, so its logit is never read.
             if state.ids.len() > 1 || state.exit.is_some() {
                 drawn.extend(&state.ids);
             }
@@ -187,7 +187,7 @@ impl<'a> Builder<'a> {
                     drawn.extend(&node.ids);
                 }
             }
-            // Where a block may end, the ids that begin the next segment compete with those that go on.
+            // Where a block may end, the ids that begin the next segment compete with those that continue the block.
             if may_exit {
                 drawn.extend(self.first_ids(segment));
             }
@@ -208,14 +208,14 @@ impl<'a> Builder<'a> {
     fn place(&mut self, tokens: &Tokens, ids: &[u32], target: impl Fn(usize) -> u32) {
         let mut edges: Vec<(u32, u32)> =
             ids.iter().enumerate().map(|(at, id)| (tokens.slots[id], target(at))).collect();
-        // A row is searched by slot, and slots need not ascend with ids.
+        // A row is searched by slot, and slots do not always ascend with ids.
         edges.sort_unstable();
         self.slots.extend(edges.iter().map(|(slot, _)| slot));
         self.targets.extend(edges.iter().map(|(_, target)| target));
         self.offsets.push(self.slots.len() as u32);
     }
 
-    /// All places: states, then the nodes of each segment.
+    /// Adds all places: the states, then the nodes of each segment.
     fn edges(&mut self, tokens: &Tokens) -> Result<()> {
         let (automaton, states) = (self.automaton, self.states());
         for state in &automaton.states {
@@ -225,7 +225,7 @@ impl<'a> Builder<'a> {
             });
         }
         for segment in self.segments.clone() {
-            // Nodes are numbered from the number of states on in each segment.
+            // In each segment, nodes are numbered from the number of states on.
             let shift = self.offsets.len() as u32 - 1 - states;
             for node in &segment.nodes {
                 self.place(tokens, &node.ids, |at| match node.targets[at] {
@@ -235,7 +235,7 @@ impl<'a> Builder<'a> {
                 });
             }
         }
-        // There is one offset more than places, so all places stay below `NEXT`.
+        // There is one more offset than places, so all places stay below `NEXT`.
         let fits = self.offsets.len() < EXIT as usize && self.slots.len() < EXIT as usize;
         if fits { Ok(()) } else { Err(refuse("there are too many places")) }
     }

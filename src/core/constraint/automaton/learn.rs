@@ -1,4 +1,4 @@
-//! What stands between slots, in tokens: asked of the encoder.
+//! The tokens of the text between slots, obtained from the encoder.
 
 use super::Mode;
 use crate::encoding::Encoding;
@@ -7,15 +7,15 @@ use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN};
 use crate::tokenizer::boundaries::TokenBoundaries;
 use crate::tokenizer::{SOME_PROMPT, Token, Tokenizer};
 
-/// An error that names the tokenizer, without a remedy: whoever asks knows what works instead (`advice` of `drift-tune`).
+/// An error that names the tokenizer but has no remedy: the caller knows what works instead (`advice` of `drift-tune`).
 pub(super) fn refuse(tokenizer: &Tokenizer, problem: impl std::fmt::Display) -> Error {
     let problem = format!("the automaton cannot be proved for this tokenizer: {problem}");
     Error::input(&tokenizer.name, problem, "")
 }
 
-/// The ids of the tokens that cover exactly the bytes from `start` to `end`; `None` if a token crosses a border.
+/// The ids of the tokens that cover exactly the bytes from `start` to `end`; `None` if a token crosses either border.
 ///
-/// Tokens may share a place: a space that the tokenizer puts before a text is held to be where the text begins.
+/// Tokens may overlap: a space that the tokenizer adds before a text is placed where the text begins.
 pub(super) fn covering(tokens: &[Token], start: usize, end: usize) -> Option<Vec<u32>> {
     let first = tokens.iter().position(|token| token.start >= start)?;
     let count = tokens[first..].iter().take_while(|token| token.end <= end).count();
@@ -23,16 +23,16 @@ pub(super) fn covering(tokens: &[Token], start: usize, end: usize) -> Option<Vec
     let whole = covered.first()?.start == start
         && covered.last()?.end == end
         && covered.windows(2).all(|pair| pair[1].start <= pair[0].end)
-        // Nor does one that begins before reach in, or one that begins within reach out.
+        // The token before must not reach in, and the token behind must not begin inside.
         && tokens[..first].last().is_none_or(|before| before.end <= start)
         && tokens.get(first + count).is_none_or(|behind| behind.start >= end);
     whole.then(|| covered.iter().map(|token| token.id).collect())
 }
 
-/// The inside of a slot of decimals that no tokenizer isolates, since its numbers have seven decimals.
+/// The inside of a decimal slot that no tokenizer isolates, because its numbers have seven decimals.
 const PLAIN_DECIMALS: &str = "0.1234567,0.1234567,0.1234567";
 
-/// The inside of some slot that is not isolated.
+/// The inside of a slot that is not isolated.
 fn plain_inside(encoding: Encoding) -> String {
     if encoding.is_decimal() {
         return PLAIN_DECIMALS.to_owned();
@@ -42,34 +42,34 @@ fn plain_inside(encoding: Encoding) -> String {
     inside
 }
 
-/// What stands on one side of a copied text.
+/// The context on one side of a copied text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
-    /// The answer begins or ends.
+    /// The beginning or the end of the answer.
     End,
-    /// The answer begins behind the tag that opens a conformer, which the prompt holds.
+    /// The beginning of the answer, behind an opening conformer tag that belongs to the prompt.
     Opened,
-    /// A block of this mode; if it is the next one, whether it begins with `-`.
+    /// A block of this mode; for the block behind the text, also whether it begins with `-`.
     Block(Mode, bool),
 }
 
-/// What copied texts are asked with.
+/// The inputs for tokenising copied texts.
 pub(super) struct Copier<'a> {
     /// The tokenizer.
     pub tokenizer: &'a Tokenizer,
     /// How slots are written.
     pub encoding: Encoding,
-    /// Some block that the tokenizer isolates, if it does.
+    /// An example of an isolated block, if the tokenizer isolates blocks.
     pub isolated_block: &'a str,
-    /// Where texts fall apart; none for a tokenizer that isolates blocks.
+    /// Where texts fall apart; `None` for a tokenizer that isolates blocks.
     pub cuts: Option<&'a TokenBoundaries>,
 }
 
 impl Copier<'_> {
-    /// The tokens of a copied text between two blocks, with those brackets and that sign that are tokenised with it.
+    /// The tokens of a copied text between two blocks, including the brackets and the sign that are tokenised with it.
     ///
     /// # Errors
-    /// If a token crosses the border between them and a digit, or two ways to cut them are equally likely.
+    /// If a token joins the text with a neighbouring digit, or two ways to cut the text are equally likely.
     pub(super) fn tokens(&self, before: Side, text: &str, after: Side) -> Result<Vec<u32>> {
         let (open, close) = (self.encoding.open(), self.encoding.close());
         let plain = plain_inside(self.encoding);
@@ -80,7 +80,7 @@ impl Copier<'_> {
             Side::Block(Mode::Isolated, _) => format!("[C]{}", self.isolated_block),
         };
         let start = whole.len();
-        // What closes a plain slot, and what opens the next, may be one token with the text between: `>[`, `]<-`.
+        // The closing and opening characters of plain slots may share a token with the text between: `>[`, `]<-`.
         if let Side::Block(Mode::Plain, _) = before {
             whole.push_str(close);
         }
@@ -95,7 +95,7 @@ impl Copier<'_> {
             Side::Block(Mode::Plain, _) => whole.extend([&plain, close]),
             Side::Block(Mode::Isolated, _) => whole.push_str(self.isolated_block),
         }
-        // Isolated slots may stand side by side.
+        // Isolated slots may be adjacent.
         if start == end {
             return Ok(Vec::new());
         }
@@ -103,7 +103,7 @@ impl Copier<'_> {
         if !self.is_decided(copied, before == Side::End) {
             return Err(refuse(self.tokenizer, format!("two ways to cut `{copied}` are equally likely")));
         }
-        // An answer's first token may begin in the prompt.
+        // The first token of an answer may begin in the prompt.
         let tokens = if matches!(before, Side::End | Side::Opened) {
             self.tokenizer.answer_tokens(&whole)?
         } else {
@@ -114,12 +114,12 @@ impl Copier<'_> {
         })
     }
 
-    /// Whether the tokens of a copied text depend on nothing else. Tags that are tokens are no part of it.
+    /// Whether the tokens of a copied text depend only on the text. Tags that are tokens are not counted as part of it.
     fn is_decided(&self, copied: &str, begins: bool) -> bool {
         let Some(cuts) = self.cuts else { return true };
         let tag = |text: &str| self.tokenizer.is_added(text);
         if begins && !tag(CONFORMER_OPEN) {
-            // Without a tag that is a token the first part reaches into the prompt, and is decided with it.
+            // Without a tag that is a token, the first part extends into the prompt and is decided together with it.
             return cuts.is_decided(self.tokenizer, &format!("{SOME_PROMPT}{copied}"), true);
         }
         let inner = copied.strip_prefix(CONFORMER_OPEN).filter(|_| tag(CONFORMER_OPEN)).unwrap_or(copied);

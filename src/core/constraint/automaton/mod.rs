@@ -1,31 +1,31 @@
-//! The automaton: legal texts in their canonical tokens, and nothing else.
+//! The automaton: it accepts exactly the legal texts in their canonical tokens.
 //!
-//! A legal answer is the molecule's text with a coordinate in every block. Its *canonical* tokens are those that the
-//! tokenizer itself makes of prompt and answer as one text ([`Tokenizer::answer_tokens`]), so a model under this processor
-//! never reads a sequence of tokens that it did not see in training.
+//! A legal answer is the molecule's text with a coordinate in every block. Its *canonical* tokens are those that the tokenizer
+//! produces for prompt and answer as one text ([`Tokenizer::answer_tokens`]). So a model under this processor never reads a token
+//! sequence that it did not see in training.
 //!
-//! - [`SlotProduct`] makes the language of slots in tokens, once per tokenizer and encoding, from the encoding's automaton over bytes
-//!   and the encoder; [`Isolation`] that of slots which the tokenizer cuts out of the text.
-//! - [`segment`] holds what stands between two blocks, with the brackets and signs that merge with it (`>[`, `]<-`):
-//!   once per distinct text, shared by all molecules. [`follow`] strings both together for one molecule.
-//! - `table` gives both away as plain tables, `device_table` those of many molecules as a device follows them.
-//! - [`verify`] compares with the encoder, both ways, before a tokenizer is accepted.
+//! - [`SlotProduct`] builds the token language of slots, once per tokenizer and encoding, from the encoding's automaton over bytes
+//!   and the encoder. [`Isolation`] builds that of slots which the tokenizer cuts out of the text.
+//! - [`segment`] holds the text between two blocks, with the brackets and signs that merge with it (`>[`, `]<-`): once per distinct
+//!   text, shared by all molecules. [`follow`] combines blocks and segments for one molecule.
+//! - `table` exports both as plain tables, `device_table` those of many molecules for a device.
+//! - [`verify`] compares the automaton with the encoder, both ways, before a tokenizer is accepted.
 //!
 //! # Why it is exact
-//! Two kinds of tokenizer are accepted. In the first no token that a legal text can hold joins a digit with what may stand
-//! beside it in a slot ([`crate::tokenizer::cuts`] says which tokens count, and why a text then falls apart there). So an
-//! answer is a row of parts, each tokenised by itself: the insides of slots, whose tokens are those of the product; and
-//! what stands from the last digit of a slot to the first of the next, which depends on the skeleton and on whether the next
-//! number has a sign, and is asked when it is first seen. Tags that are no tokens
-//! make the first part reach into the prompt; it ends in the closing tag before, which must fall apart. Unigram models
-//! must be decided: of no part may two ways score alike, or rounding, and so the text before, would choose.
+//! Two kinds of tokenizer are accepted. In the first kind, no token that a legal text can hold joins a digit with a character that
+//! may stand beside it in a slot ([`crate::tokenizer::boundaries`] says which tokens count, and why a text falls apart there). So an
+//! answer is a sequence of parts that are tokenised independently. The insides of slots have the tokens of the product. The text
+//! from the last digit of a slot to the first digit of the next depends on the skeleton and on whether the next number has a sign;
+//! it is tokenised when it is first seen. If the tags are not tokens, the first part extends into the prompt, back to the preceding
+//! closing tag, which must fall apart. Unigram models must be decided: no part may have two segmentations with equal scores,
+//! because rounding, and so the preceding text, would choose between them.
 //!
-//! In the second, slots are cut out of the text whole: as added tokens, or by drift's extended tokenizers, which cut slots of the
-//! range into pieces by their signs, points and numbers of digits alone; the tokens of each piece are asked of the model, for
-//! every text of a piece. All other slots are tokenised as by the base, which is of the first kind.
+//! In the second kind, slots are cut out of the text whole: as added tokens, or by drift's extended tokenizers. These cut slots
+//! within their range into pieces that depend only on signs, points and numbers of digits. The model is asked for the tokens of
+//! every text of each piece. All other slots are tokenised by the base tokenizer, which is of the first kind.
 //!
-//! That the pre-tokenizer, a regular expression, does to a part in a text what it does to it alone, is not proved but
-//! checked, on random texts, both ways.
+//! One assumption is checked and not proved: that the pre-tokenizer, a regular expression, treats a part inside a text as it treats
+//! the part alone. The check uses random texts, both ways.
 
 mod device_table;
 mod learn;
@@ -52,35 +52,35 @@ use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE};
 use crate::tokenizer::boundaries::TokenBoundaries;
 use crate::tokenizer::{BUILT_IN_SKELETONS, Isolation, SlotProduct, Tokenizer, tables};
 
-/// Where an edge leads that ends a block, plus the [`Mode`]: the two largest numbers, which no state has.
+/// The target of an edge that ends a block, before its [`Mode`] is added: the two largest numbers, which no state has.
 const EXIT: u32 = u32::MAX - 1;
 
-/// The slots of an encoding in the tokens of a tokenizer. States are numbered from 0.
+/// The slots of an encoding as tokens of a tokenizer. States are numbered from 0.
 pub struct Automaton {
     encoding: Encoding,
     states: Vec<CompactState>,
-    /// States by how the block is entered: the tokens that are left of the text before it, and its mode.
+    /// The first state of a block, by how the block is entered: the remaining tokens of the text before it, and its mode.
     entries: HashMap<Entry, u32>,
-    /// How blocks may be tokenised.
+    /// The modes in which blocks may be tokenised.
     modes: Vec<Mode>,
-    /// Some isolated block; empty if there is none.
+    /// An example of an isolated block; empty if there is none.
     isolated_block: String,
-    /// Where texts fall apart; none if blocks are isolated.
+    /// Where texts fall apart; `None` if blocks are isolated.
     cuts: Option<TokenBoundaries>,
-    /// States of a block that begins as usual, without those for unusual borders.
+    /// The number of states of a block that begins as usual, without those for unusual borders.
     size: usize,
-    /// [`Automaton::table`], once it was asked for.
+    /// The result of [`Automaton::table`], built on first use.
     table: OnceLock<Arc<BlockTable>>,
 }
 
-/// Ways to enter a block from one place: what is left of the brackets and the sign before it, by mode, sorted.
+/// The ways to enter a block from one place: by mode, the remaining tokens of the opening bracket and the sign; sorted.
 type Entry = Vec<(Mode, Vec<u32>)>;
 
-/// A state; ids are sorted.
+/// A state. Ids are sorted.
 struct CompactState {
     ids: Box<[u32]>,
     targets: Box<[u32]>,
-    /// The block may end here in this mode; the second is the number of the state among those of which that is so.
+    /// If the block may end here: its mode, and the index of this state among all states where a block may end.
     exit: Option<(Mode, usize)>,
 }
 
@@ -88,7 +88,7 @@ impl Automaton {
     /// Builds the automaton of a tokenizer.
     ///
     /// # Errors
-    /// If the tokenizer is of no kind for which that is exact; the message names it.
+    /// If the automaton would not be exact for this kind of tokenizer. The message names the tokenizer.
     pub fn new(tokenizer: &Tokenizer, encoding: Encoding) -> Result<Self> {
         tokenizer.writes(encoding, BUILT_IN_SKELETONS)?;
         let isolation = Isolation::learn(tokenizer, encoding)?.map_err(|why| refuse(tokenizer, why))?;
@@ -96,7 +96,7 @@ impl Automaton {
             Some(_) => None,
             None => Some(tables::separated(tokenizer, encoding).map_err(|why| refuse(tokenizer, why))?),
         };
-        // Where the tags are no tokens the answer's first token may begin in the prompt: this tag keeps it from depending on the
+        // If the tags are not tokens, the answer's first token may begin in the prompt. This tag keeps it from depending on the
         // molecule.
         if cuts
             .as_ref()
@@ -128,19 +128,19 @@ impl Automaton {
         Ok(automaton)
     }
 
-    /// How many states the coordinate grammar has, the one behind a block included.
+    /// The number of states of the coordinate grammar, including the one behind a block.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// How many different tokens are legal somewhere in a block.
+    /// The number of different tokens that are legal somewhere in a block.
     pub fn alphabet(&self) -> usize {
         let ids: std::collections::BTreeSet<u32> =
             self.states.iter().flat_map(|state| state.ids.iter().copied()).collect();
         ids.len()
     }
 
-    /// Keeps what can be reached, numbered anew.
+    /// Keeps the reachable states and renumbers them.
     fn compact(
         states: &Languages<u32, Mode>,
         entries: HashMap<Entry, StateId>,
@@ -149,15 +149,15 @@ impl Automaton {
     ) -> Self {
         let mut order: Vec<StateId> = Vec::new();
         let mut number: HashMap<StateId, u32> = HashMap::new();
-        // Mostly the sign of x is a token of its own.
+        // Usually the sign of x is a token of its own.
         let signed = minus.map(|minus| vec![(Mode::Plain, vec![]), (Mode::Plain, vec![minus])]);
         let signed = signed.and_then(|entry| entries.get(&entry).copied());
         let usual: Vec<StateId> = starts.plain.into_iter().chain(signed).chain(starts.isolated).collect();
         let mut size = 0;
         let mut all: Vec<StateId> = entries.values().copied().collect();
-        // A hash map has no order of its own, and tables must be the same in every run.
+        // A hash map has no fixed order, but tables must be the same in every run.
         all.sort_unstable();
-        // States of a usual block come first, so that `size` counts them alone.
+        // States of a usual block come first, so that `size` counts only them.
         for (round, roots) in [usual, all].into_iter().enumerate() {
             let mut waiting = roots;
             while let Some(id) = waiting.pop() {
@@ -174,7 +174,7 @@ impl Automaton {
         }
         let target = |id: StateId| match number.get(&id) {
             Some(number) => *number,
-            // What has no edges is an exit.
+            // A state without edges is an exit.
             None => EXIT + states.node(id).end.map_or(0, |mode| mode as u32),
         };
         let mut exits = 0;
@@ -192,7 +192,7 @@ impl Automaton {
         let modes = modes.into_iter().filter(|(_, start)| start.is_some()).map(|(mode, _)| mode);
         let entries = entries.into_iter().map(|(entry, id)| (entry, target(id))).collect();
         Automaton {
-            // `new` sets what the states do not tell: encoding, cuts and the sample.
+            // `new` sets the fields that the states do not determine: encoding, cuts and the sample.
             encoding: Encoding::FIXED,
             states: compact,
             entries,
@@ -208,9 +208,9 @@ impl Automaton {
 /// How the ends of a slot are tokenised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Mode {
-    /// What opens and closes it belongs to the text around it.
+    /// The opening and closing characters belong to the text around the slot.
     Plain = 0,
-    /// The slot is cut out of the text with them, as drift's extended tokenizers do.
+    /// The tokenizer cuts the slot out of the text together with them, as drift's extended tokenizers do.
     Isolated = 1,
 }
 
@@ -219,13 +219,13 @@ type Path = language::Path<u32>;
 
 /// The states where slots begin.
 struct Starts {
-    /// Plain, behind what opens a slot, and its sign; none if every slot is isolated.
+    /// Of plain slots, behind the opening character and the sign; `None` if every slot is isolated.
     plain: Option<StateId>,
-    /// Isolated, before what opens a slot.
+    /// Of isolated slots, before the opening character.
     isolated: Option<StateId>,
 }
 
-/// The state where plain slots begin; none if every slot is isolated.
+/// The state where plain slots begin; `None` if every slot is isolated.
 fn plain(
     states: &mut Languages<u32, Mode>,
     tokenizer: &Tokenizer,
@@ -235,7 +235,7 @@ fn plain(
     let without =
         |languages: &mut Languages<u8>| isolation.and_then(|isolation| isolation.language(languages));
     let Some(dfa) = encoding.inner_dfa(IntegersBelow::GENERATED, without) else { return Ok(None) };
-    // A sign may be one token with what stands before it, so it belongs to the text between slots.
+    // A sign may share a token with the character before it, so it belongs to the text between slots.
     let unsigned = if encoding.is_signed() { dfa.without_first(b'-') } else { dfa };
     let before = format!("[C]{}", encoding.open());
     let start =
@@ -246,8 +246,8 @@ fn plain(
     }
 }
 
-/// The states of every way to enter a slot. Where a sign, or what opens an isolated slot, is a token of its own, the text before
-/// has two ends, one of which goes on.
+/// The states for every way to enter a slot. If a sign, or the opening character of an isolated slot, is a token of its own, the
+/// text before has two possible ends, and one of them continues.
 fn entries(
     states: &mut Languages<u32, Mode>,
     starts: &Starts,
@@ -276,7 +276,7 @@ fn entries(
     for unsigned in &unsigned {
         for signed in [None].iter().chain(&signed) {
             let rests: Vec<&Vec<u32>> = unsigned.iter().chain(signed).collect();
-            // Without plain slots only the isolated way is left, which begins before what opens a slot.
+            // Without plain slots, only the isolated way remains, which begins before the opening character.
             let Some(start) = starts.plain.or(if rests.is_empty() { Some(isolated) } else { None }) else {
                 continue;
             };
@@ -291,7 +291,7 @@ fn entries(
     Some(entries)
 }
 
-/// The automaton with the texts between slots, for one tokenizer and encoding.
+/// The automaton together with the texts between slots, for one tokenizer and encoding.
 pub struct AutomatonProcessor {
     tokenizer: Arc<Tokenizer>,
     automaton: Arc<Automaton>,
@@ -301,12 +301,12 @@ pub struct AutomatonProcessor {
     form: AnswerForm,
 }
 
-/// What an answer holds.
+/// The layout of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerForm {
-    /// Conformers of the molecule, one after another, each between its tags; at least one.
+    /// The number of conformers of the molecule, one after another, each between its tags; at least one.
     pub conformers: usize,
-    /// Whether the prompt ends in the tag that opens the first.
+    /// Whether the prompt ends with the tag that opens the first conformer.
     pub opened: bool,
 }
 
@@ -316,7 +316,8 @@ impl Default for AnswerForm {
     }
 }
 
-/// What a segment's key begins and ends with: the answer's begin, with and without its tag, or a slot; a slot, or the answer's end.
+/// Markers at the ends of a segment's key. It begins with the answer's start (with or without the opening tag) or a slot, and ends
+/// with a slot or the answer's end.
 const BEGIN: char = '^';
 const OPENED: char = '*';
 const BEHIND_SLOT: char = '>';
@@ -327,7 +328,7 @@ impl AutomatonProcessor {
     /// Builds the automaton and compares it with the encoder on random texts.
     ///
     /// # Errors
-    /// If the tokenizer is of no kind for which the automaton is exact, or a comparison fails.
+    /// If the automaton would not be exact for this kind of tokenizer, or a comparison fails.
     pub fn new(tokenizer: Arc<Tokenizer>, encoding: Encoding, eos: u32) -> Result<Self> {
         let automaton = Arc::new(Automaton::new(&tokenizer, encoding)?);
         let processor = AutomatonProcessor {
@@ -342,7 +343,7 @@ impl AutomatonProcessor {
         Ok(processor)
     }
 
-    /// This processor for answers of another form: of several conformers, or behind a prompt that opens the first.
+    /// This processor for another layout of answers: with several conformers, or behind a prompt that opens the first one.
     #[must_use]
     pub fn answering(mut self, form: AnswerForm) -> Self {
         self.form = form;
@@ -357,12 +358,12 @@ impl AutomatonProcessor {
     /// The constraint of one molecule.
     ///
     /// # Errors
-    /// If the skeleton is none, or a text of it is tokenised in no known way.
+    /// If the text is not a skeleton, or one of its texts has no known tokenisation.
     pub fn molecule(&self, skeleton: &str) -> Result<MoleculeAutomaton> {
         let skeleton = placed(skeleton, self.automaton.encoding.slots());
         let pieces: Vec<&str> = skeleton.split("<>").collect();
         let blocks = pieces.len() - 1;
-        // Slots behind symbols may follow anything, so nothing is asked of what stands before them.
+        // Slots behind symbols may follow any character, so the text before them is not checked.
         let atoms_alone = self.automaton.encoding.slots() == Slots::Atoms;
         if blocks == 0 || (atoms_alone && pieces[..blocks].iter().any(|piece| !piece.ends_with(']'))) {
             let problem = format!("{} is not a skeleton", crate::error::excerpt(skeleton.as_bytes()));
@@ -377,7 +378,7 @@ impl AutomatonProcessor {
                 match (at, conformer) {
                     (0, 0) if self.form.opened => key.push(OPENED),
                     (0, 0) => key.push(BEGIN),
-                    // The end of one conformer and the beginning of the next are one text between two slots.
+                    // The end of one conformer and the beginning of the next form one text between two slots.
                     (0, _) => continue,
                     _ => key.push(BEHIND_SLOT),
                 }
@@ -396,9 +397,9 @@ impl AutomatonProcessor {
         Ok(MoleculeAutomaton { automaton: self.automaton.clone(), segments, eos: self.eos })
     }
 
-    /// A text between blocks, made on first sight.
+    /// The segment for a text between blocks, built on first use.
     fn segment(&self, key: &str) -> Result<Arc<Segment>> {
-        // A lock is only poisoned if another thread panicked while it held it; what it holds is whole all the same.
+        // A lock is poisoned only if another thread panicked while holding it. The map inside is still intact.
         if let Some(known) = self.segments.read().unwrap_or_else(PoisonError::into_inner).get(key) {
             return Ok(known.clone());
         }
@@ -411,7 +412,7 @@ impl AutomatonProcessor {
             }
             .make(key)?,
         );
-        // Another thread may have made it meanwhile: all take the first, so that equal segments are the same.
+        // Another thread may have built it meanwhile. All take the first one, so that equal segments are shared.
         let mut known = self.segments.write().unwrap_or_else(PoisonError::into_inner);
         Ok(known.entry(key.into()).or_insert(segment).clone())
     }

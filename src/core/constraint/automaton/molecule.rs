@@ -1,4 +1,4 @@
-//! The automaton of one molecule: segments and blocks in turn.
+//! The automaton of one molecule: alternating segments and blocks.
 
 use std::sync::Arc;
 
@@ -8,18 +8,19 @@ use crate::constraint::{Constraint, DeviceRule, Mask, State};
 
 /// Follows the legal answers of one molecule.
 ///
-/// `State::at` is the segment, or the block behind it; past the last one the text is over. `State::inner` is the place in
-/// it: below the automaton's number of states a state of the block, from there on a node of the segment.
+/// `State::at` is the index of the segment, or of the segment before the block; past the last segment the text is over.
+/// `State::inner` is the place inside: a state of the block if it is below the automaton's number of states, otherwise a node of
+/// the segment.
 pub struct MoleculeAutomaton {
     pub(super) automaton: Arc<Automaton>,
     pub(super) segments: Vec<Arc<Segment>>,
     pub(super) eos: u32,
 }
 
-/// What a step leads to, as edges say it.
+/// The result of a step.
 #[derive(Clone, Copy)]
 enum Step {
-    /// Within the segment or the block, or from the one to the other.
+    /// To a place within the segment or the block, or from a segment to its block.
     To(u32),
     /// Into the next segment.
     Next(u32),
@@ -28,7 +29,7 @@ enum Step {
 }
 
 impl Step {
-    /// This step, or the end of the text where `place` is that.
+    /// This step, or the end of the text if `place` stands for it.
     fn unless_over(self, place: u32) -> Self {
         if place == OVER { Step::Over } else { self }
     }
@@ -39,12 +40,12 @@ impl MoleculeAutomaton {
         self.automaton.states.len() as u32
     }
 
-    /// The node of a place in segment `at`.
+    /// The node at a place of segment `at`.
     fn node(&self, at: u32, place: u32) -> Option<&super::segment::SegmentNode> {
         self.segments.get(at as usize)?.nodes.get(place.checked_sub(self.states())? as usize)
     }
 
-    /// Where `token` leads from a state; `None` if it is not legal there.
+    /// The step for `token` from a state; `None` if the token is not legal there.
     fn step(&self, state: &State, token: u32) -> Option<Step> {
         let edge = |ids: &[u32], targets: &[u32]| Some(targets[ids.binary_search(&token).ok()?]);
         if state.inner >= self.states() {
@@ -57,12 +58,13 @@ impl MoleculeAutomaton {
         match edge(&here.ids, &here.targets) {
             Some(target) if target >= EXIT => {
                 let root = next.roots[(target - EXIT) as usize]?;
-                // A last segment may have no tokens: a slot is cut out with what closes it, and the closing tag ends the text.
+                // A last segment may have no tokens: the slot is isolated with its closing bracket, and the closing tag ends the
+                // text.
                 Some(Step::Next(root).unless_over(root))
             }
             Some(target) => Some(Step::To(target)),
             None => {
-                // The block ends here, and the token begins the next segment.
+                // The block ends before this token, which begins the next segment.
                 let root = next.roots[here.exit?.0 as usize]?;
                 let node = self.node(state.at + 1, root)?;
                 let target = edge(&node.ids, &node.targets)?;
@@ -74,7 +76,7 @@ impl MoleculeAutomaton {
 
 impl Constraint for MoleculeAutomaton {
     fn start(&self) -> State {
-        // A first segment always has its root.
+        // A first segment always has this root.
         State { at: 0, inner: self.segments[0].roots[0].unwrap_or(0) }
     }
 
@@ -83,7 +85,7 @@ impl Constraint for MoleculeAutomaton {
         if let Some(node) = self.node(state.at, state.inner) {
             return Mask::only(&node.ids);
         }
-        // A state that is not one of this molecule allows nothing.
+        // A state that does not belong to this molecule allows no token.
         let Some(here) = self.automaton.states.get(state.inner as usize) else { return Mask::Only(&[]) };
         let masks = here.exit.and_then(|(mode, number)| {
             let next = self.segments.get(state.at as usize + 1)?;
@@ -97,7 +99,7 @@ impl Constraint for MoleculeAutomaton {
             Some(Step::To(inner)) => state.inner = inner,
             Some(Step::Next(inner)) => *state = State { at: state.at + 1, inner },
             Some(Step::Over) => *state = State { at: self.segments.len() as u32, inner: 0 },
-            // EOS, or a token that the mask did not allow: the row stays where it is.
+            // EOS, or a token that the mask did not allow: the state stays as it was.
             None => {}
         }
     }

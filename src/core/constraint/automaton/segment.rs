@@ -1,6 +1,6 @@
-//! What stands between two blocks: a copied text in its tokens, and where it leads.
+//! The text between two blocks as tokens, and the places where it leads.
 //!
-//! Its last token may depend on what comes next: `]<` before `1.5`, `]<-` before `-1.5`. So a segment is a small tree.
+//! Its last token may depend on the next number: `]<` before `1.5`, `]<-` before `-1.5`. So a segment is a small tree.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,38 +12,38 @@ use crate::error::Result;
 use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN};
 use crate::tokenizer::Tokenizer;
 
-/// Where a segment leads when the text is over; of a last segment without tokens also where it begins.
+/// The target of a segment's edge that ends the text. For a last segment without tokens, also its root.
 pub(super) const OVER: u32 = u32::MAX;
 
-/// Masks of the states in which a block may end, with the tokens that begin the segment behind it; by number of state.
+/// By state in which a block may end, the mask of that state together with the tokens that begin the next segment.
 pub(super) type ExitMasks = Vec<Box<[u32]>>;
 
-/// What is known of exit masks: by the mode of the block before, and by the tokens that begin the segment.
+/// Cached exit masks, by the mode of the block before and the tokens that begin the segment.
 pub(super) type KnownExits = Mutex<BTreeMap<(Mode, Vec<u32>), Arc<ExitMasks>>>;
 
-/// A copied text. Places are numbered as [`super::super::State::inner`]: below the automaton's number of states they are
-/// states of the next block, from there on nodes of the segment.
+/// A copied text. Places are numbered as in [`super::super::State::inner`]: below the automaton's number of states they are states
+/// of the next block, from there on nodes of the segment.
 pub(super) struct Segment {
-    /// Where it begins, by the mode of the block before; [`OVER`] if it has no tokens and nothing follows.
+    /// The place where it begins, by the mode of the block before; [`OVER`] if it has no tokens and nothing follows.
     pub roots: [Option<u32>; 2],
     /// The places in the copied text.
     pub nodes: Vec<SegmentNode>,
-    /// Masks by the mode of the block before.
+    /// Exit masks by the mode of the block before.
     pub exits: [Option<Arc<ExitMasks>>; 2],
 }
 
-/// A place in the copied text; ids are sorted.
+/// A place in the copied text. Ids are sorted.
 pub(super) struct SegmentNode {
-    /// What may come next.
+    /// The tokens that may come next.
     pub ids: Box<[u32]>,
-    /// Where it leads.
+    /// The place to which each token leads.
     pub targets: Box<[u32]>,
 }
 
-/// The tokens of one way through a segment, and the mode of the block behind it; none at the end of the text.
+/// The tokens of one path through a segment, and the mode of the block behind it; no mode at the end of the text.
 type Way = (Vec<u32>, Option<Mode>);
 
-/// Makes segments.
+/// Builds segments.
 pub(super) struct Segments<'a> {
     pub tokenizer: &'a Tokenizer,
     pub automaton: &'a Automaton,
@@ -52,21 +52,21 @@ pub(super) struct Segments<'a> {
 }
 
 impl Segments<'_> {
-    /// The segment of a key: the text between what it begins and ends with.
+    /// The segment of a key: the text between the key's first and last character.
     pub(super) fn make(&self, key: &str) -> Result<Segment> {
         let opened = key.starts_with(OPENED);
         let (first, last) = (opened || key.starts_with(BEGIN), key.ends_with(END));
-        // What a key begins and ends with is one byte each.
+        // The first and the last character of a key take one byte each.
         let piece = &key[1..key.len() - 1];
         let open = if first && !opened { CONFORMER_OPEN } else { "" };
-        // The tag that closes a conformer may be what ends the text.
+        // The closing tag of a conformer may be the EOS token itself.
         let ends_so = self.tokenizer.vocabulary_id(CONFORMER_CLOSE) == Some(self.eos);
         let close = if last && !ends_so { CONFORMER_CLOSE } else { "" };
         let begin = if opened { Side::Opened } else { Side::End };
         let text = format!("{open}{piece}{close}");
         let mut segment = Segment { roots: [None; 2], nodes: Vec::new(), exits: [None, None] };
         if first {
-            // No block stands before the first segment, so its one root has the place of the first mode.
+            // No block stands before the first segment, so its only root takes the place of the first mode.
             segment.roots[0] = Some(self.tree(&mut segment, begin, &text, last)?);
             return Ok(segment);
         }
@@ -78,7 +78,7 @@ impl Segments<'_> {
         Ok(segment)
     }
 
-    /// Adds all ways through a text; returns where they begin.
+    /// Adds all paths through a text; returns the place where they begin.
     fn tree(&self, segment: &mut Segment, before: Side, text: &str, last: bool) -> Result<u32> {
         let mut ways: Vec<Way> = Vec::new();
         let automaton = self.automaton;
@@ -98,19 +98,20 @@ impl Segments<'_> {
                 }
             }
         }
-        // Ways that share their first tokens have to lie side by side.
+        // Sorting puts paths with common first tokens next to each other.
         ways.sort();
         ways.dedup();
         self.node(segment, &ways, 0, text)
     }
 
-    /// The place before token `depth` of sorted ways that agree so far.
+    /// The place before token `depth` of sorted paths that agree so far.
     fn node(&self, segment: &mut Segment, ways: &[Way], depth: usize, text: &str) -> Result<u32> {
         if ways.iter().any(|(tokens, _)| tokens.len() == depth) {
             if ways.iter().all(|(tokens, mode)| tokens.len() == depth && mode.is_none()) {
                 return Ok(OVER);
             }
-            // The shortest way ends here. What the longer ones still hold (a sign, a bracket) says how the block is entered.
+            // The shortest path ends here. The remaining tokens of longer paths (a sign, a bracket) determine how the block is
+            // entered.
             let mut entry = Vec::with_capacity(ways.len());
             for (tokens, mode) in ways {
                 entry.extend(mode.map(|mode| (mode, tokens[depth..].to_vec())));
@@ -136,7 +137,7 @@ impl Segments<'_> {
         Ok((self.automaton.states.len() + segment.nodes.len() - 1) as u32)
     }
 
-    /// The masks of states in which a block may end and this segment begin.
+    /// The masks of the states in which a block may end and this segment begin.
     fn exit_masks(&self, segment: &Segment, mode: Mode, root: u32) -> Result<Arc<ExitMasks>> {
         let node =
             (root as usize).checked_sub(self.automaton.states.len()).and_then(|n| segment.nodes.get(n));
@@ -150,7 +151,7 @@ impl Segments<'_> {
             let Some((exit, _)) = state.exit else { continue };
             let mut ids = state.ids.to_vec();
             if exit == mode {
-                // A token that both goes on with the number and begins the text behind would leave open where the block ends.
+                // If a token could both continue the number and begin the next segment, the end of the block would be ambiguous.
                 if first.is_empty() || first.iter().any(|id| ids.binary_search(id).is_ok()) {
                     return Err(refuse(self.tokenizer, "its tokens do not tell where a block ends"));
                 }

@@ -1,4 +1,4 @@
-//! The automaton of one molecule as plain tables: for grammars, for other languages, for samplers of one's own.
+//! The automaton of one molecule as plain tables: for grammars, other languages, and samplers outside of drift.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,34 +12,33 @@ use super::{Automaton, CompactState, EXIT};
 /// The schema of [`MoleculeTable`].
 pub const TABLE_SCHEMA: &str = "drift.automaton/1";
 
-/// The target of an edge, or the root of a last segment without tokens, behind which the text is over: EOS and nothing else.
+/// The target of an edge after which the text is over, and only EOS is legal. Also the root of a last segment without tokens.
 pub const TEXT_OVER: i32 = -3;
 
-/// The automaton of one molecule. A *place* is a number: below [`Edges::len`] of the block it is a state of the block, from
-/// there on a node of the segment. A text stands in one entry of `order` and at one place. It begins in the first entry at
-/// `roots[0]` of its segment.
+/// The automaton of one molecule. A *place* is a number: below [`Edges::len`] of the block it is a state of the block, from there
+/// on a node of the segment. The position of a text is an entry of `order` and a place. It begins in the first entry at `roots[0]`
+/// of its segment.
 ///
-/// An edge of a *segment* leads to a place, or to [`TEXT_OVER`]. An edge of the *block* leads to a place; or to -1 or -2: the
-/// block is over, and the text stands in the next entry of `order`, at `roots[0]` (-1) or `roots[1]` (-2) of its segment,
-/// which may be [`TEXT_OVER`].
-/// Where `exits` of a state is 0 or 1, the block may end before the next token: the edges of the next entry's place
-/// `roots[exit]` are legal too. No id is legal twice.
+/// An edge of a *segment* leads to a place, or to [`TEXT_OVER`]. An edge of the *block* leads to a place, or it ends the block: the
+/// target -1 leads to `roots[0]` of the segment in the next entry of `order`, the target -2 to `roots[1]`; either root may be
+/// [`TEXT_OVER`]. If `exits` of a state is 0 or 1, the block may end before the next token: then the edges at `roots[exit]` of the
+/// next entry's segment are legal too. No id is legal twice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MoleculeTable {
     /// [`TABLE_SCHEMA`].
     pub schema: &'static str,
-    /// What ends the text, behind [`TEXT_OVER`].
+    /// The token that ends the text, after [`TEXT_OVER`].
     pub eos: u32,
     /// The coordinate grammar, the same for every molecule.
     #[serde(serialize_with = "shared")]
     pub block: Arc<BlockTable>,
-    /// The texts between blocks, each once.
+    /// The distinct texts between blocks.
     pub segments: Vec<SegmentTable>,
     /// The molecule: indices into `segments`. Between two of them there is a block.
     pub order: Vec<u32>,
 }
 
-/// Writes what is shared as what it is.
+/// Serializes the shared value itself.
 fn shared<S: Serializer>(block: &Arc<BlockTable>, serializer: S) -> Result<S::Ok, S::Error> {
     block.serialize(serializer)
 }
@@ -50,15 +49,15 @@ pub struct BlockTable {
     /// The edges of each state.
     #[serde(flatten)]
     pub edges: Edges,
-    /// -1, or in which mode the block may end in a state: 0 or 1, an index into `roots`.
+    /// By state, the mode in which the block may end there: 0 or 1, an index into `roots`; -1 if it may not.
     pub exits: Vec<i32>,
 }
 
 /// A text between blocks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SegmentTable {
-    /// The places where it begins, by the mode in which the block before ended; -1 if it cannot end so; [`TEXT_OVER`] if
-    /// it has no tokens, and the text is over behind the block.
+    /// The places where it begins, by the mode in which the block before ended; -1 if that block cannot end in this mode.
+    /// [`TEXT_OVER`] if the segment has no tokens and the text is over behind the block.
     pub roots: [i32; 2],
     /// The edges of each node.
     #[serde(flatten)]
@@ -68,11 +67,11 @@ pub struct SegmentTable {
 /// Edges in rows: those of row `r` are `offsets[r]..offsets[r + 1]`, by ascending id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Edges {
-    /// One more than there are rows.
+    /// The number of rows plus one.
     pub offsets: Vec<u32>,
     /// Token ids.
     pub ids: Vec<u32>,
-    /// Where they lead.
+    /// The target of each edge.
     pub targets: Vec<i32>,
 }
 
@@ -87,12 +86,12 @@ impl Edges {
         edges
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// Whether there are none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -109,7 +108,7 @@ impl Automaton {
     pub fn table(&self) -> &Arc<BlockTable> {
         self.table.get_or_init(|| {
             let rows = self.states.iter().map(|state| (&*state.ids, &*state.targets));
-            // Signed numbers, since JSON and other languages read them: what is no place is negative.
+            // Signed numbers, because JSON and other languages read them. Targets that are not places are negative.
             let target = |to: u32| if to >= EXIT { -1 - (to - EXIT) as i32 } else { to as i32 };
             let exit = |state: &CompactState| state.exit.map_or(-1, |(mode, _)| mode as i32);
             Arc::new(BlockTable {
@@ -137,7 +136,7 @@ impl MoleculeAutomaton {
         let mut segments = Vec::new();
         let mut order = Vec::with_capacity(self.segments.len());
         for segment in &self.segments {
-            // Segments of one processor are the same where they are equal.
+            // Equal segments of one processor are shared, so pointers can be compared.
             order.push(*known.entry(Arc::as_ptr(segment)).or_insert_with(|| {
                 segments.push(SegmentTable::of(segment));
                 segments.len() as u32 - 1

@@ -1,4 +1,5 @@
-//! The automaton beside the encoder: every text is accepted in its own tokens, and what is accepted is encoded so.
+//! Compares the automaton with the encoder: every text is accepted in its own tokens, and every accepted token sequence is what the
+//! encoder produces.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -13,18 +14,18 @@ use crate::text::skeleton::{placed, smiles};
 use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE, SMILES_OPEN, parse, tagged, write};
 use crate::tokenizer::BUILT_IN_SKELETONS;
 
-/// Times that each skeleton is filled, and walked through, before a tokenizer is accepted.
+/// The number of times that each skeleton is filled and walked through before a tokenizer is accepted.
 const ROUNDS: usize = 6;
 
-/// Compares on random texts, and on all runs of up to four decimals: a tokenizer that cuts one in a hundred of them differently would
-/// pass the random ones.
+/// Compares on random texts, and on all runs of up to four decimals. Random texts alone could miss a tokenizer that cuts one run in
+/// a hundred differently.
 ///
 /// # Errors
-/// The first text that differs.
+/// On the first text that differs.
 pub(super) fn verify(processor: &AutomatonProcessor, encoding: Encoding) -> Result<()> {
     let tokenizer = &*processor.tokenizer;
     every_run(processor, encoding)?;
-    // The seed is fixed, so that a tokenizer is accepted or refused alike in every run.
+    // The seed is fixed, so that the verdict on a tokenizer is the same in every run.
     let mut random = ChaCha8Rng::seed_from_u64(0);
     for skeleton in BUILT_IN_SKELETONS {
         let prompt = format!("{SMILES_OPEN}{}{SMILES_CLOSE}", smiles(skeleton));
@@ -37,9 +38,9 @@ pub(super) fn verify(processor: &AutomatonProcessor, encoding: Encoding) -> Resu
             followed(processor, &molecule_automaton, &write(&skeleton, &coordinates, encoding))?;
             let walked = walk(&molecule_automaton, &mut random);
             let text = tokenizer.answer_text(&walked)?;
-            // The prompt's last tokens are compared too: a token must not cross into it.
+            // The prompt's last tokens are compared too: no token may reach from the answer into the prompt.
             let expected = [&prompt_ids[prompt_ids.len().saturating_sub(2)..], &walked].concat();
-            // A space that the tokenizer itself puts behind a tag is read back as one, and is none of the text.
+            // The tokenizer may add a space behind a tag. It is decoded as a space but does not belong to the text.
             let bare = text.trim_start().replace("] ", "]");
             let without = text.replace(' ', "");
             let has_those = |text: &str| -> Result<bool> {
@@ -55,14 +56,14 @@ pub(super) fn verify(processor: &AutomatonProcessor, encoding: Encoding) -> Resu
     Ok(())
 }
 
-/// Every run of decimals, and every integer part, is followed.
+/// Checks every run of decimals and every integer part below 100.
 fn every_run(processor: &AutomatonProcessor, encoding: Encoding) -> Result<()> {
     if !encoding.is_decimal() {
         return Ok(());
     }
     let decimals = encoding.precision().decimals();
     let (unit, first) = (encoding.precision().units_per_angstrom(), Fixed::pow(10, decimals.min(4) as u32));
-    // The integer part goes along, so that it takes all values too.
+    // The integer part varies too, so that it takes all its values.
     let value =
         |run: Fixed| [1, -1][(run / 7 % 2) as usize] * (run % 100 * unit + run % first * (unit / first));
     let Some(skeleton) = BUILT_IN_SKELETONS.iter().max_by_key(|skeleton| skeleton.matches("<>").count())
@@ -84,7 +85,7 @@ fn every_run(processor: &AutomatonProcessor, encoding: Encoding) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a tokenizer whose own tokens of a conformer's text are not legal.
+/// Refuses a tokenizer if its own tokens for a conformer's text are not legal.
 fn followed(processor: &AutomatonProcessor, molecule: &MoleculeAutomaton, conformer: &str) -> Result<()> {
     let (tokenizer, text) = (&processor.tokenizer, tagged(conformer));
     if accepts(molecule, &tokenizer.answer_ids(&text)?) {
@@ -93,15 +94,15 @@ fn followed(processor: &AutomatonProcessor, molecule: &MoleculeAutomaton, confor
     Err(refuse(tokenizer, format!("it is not followed through `{text}`")))
 }
 
-/// Whether an answer is a text of the encoding.
+/// Whether an answer is a legal text of the encoding.
 fn is_legal(answer: &str, encoding: Encoding) -> bool {
     let inside = answer.strip_prefix(CONFORMER_OPEN).unwrap_or(answer);
-    // The tag that closes a conformer may be what ends the text.
+    // The closing tag of a conformer may be the EOS token itself.
     let inside = inside.strip_suffix(CONFORMER_CLOSE).unwrap_or(inside);
     parse(inside, Reading::new(encoding)).is_ok()
 }
 
-/// Values of every magnitude that the grammar holds; of decimals with and without trailing zeros.
+/// Random values of every magnitude that the grammar allows; for decimals with and without trailing zeros.
 fn values(encoding: Encoding, random: &mut ChaCha8Rng) -> [Fixed; 3] {
     std::array::from_fn(|axis| {
         if !encoding.is_decimal() {
@@ -110,16 +111,16 @@ fn values(encoding: Encoding, random: &mut ChaCha8Rng) -> [Fixed; 3] {
         }
         let limit =
             encoding.precision().units_per_angstrom() * [1, 10, 15, 100][random.random_range(0..4)] - 1;
-        // A multiple of the step ends in zeros, which the stripped dialect leaves out.
+        // A multiple of the step ends in zeros, which the stripped dialect removes.
         let step = [1, 1, 1, 10, 100, 1_000, 10_000][random.random_range(0..7)];
         random.random_range(-limit..=limit) / step * step
     })
 }
 
-/// Whether an answer's tokens are legal, and the answer over behind them.
+/// Whether the tokens of an answer are legal and complete it.
 fn accepts(molecule_automaton: &MoleculeAutomaton, ids: &[u32]) -> bool {
     let mut state = molecule_automaton.start();
-    // The tag that closes a conformer may be what ends the text.
+    // The closing tag of a conformer may be the EOS token itself.
     let ids = ids.strip_suffix(&[molecule_automaton.eos]).unwrap_or(ids);
     for &id in ids {
         if molecule_automaton.is_over(&state, id) || !molecule_automaton.mask(&state).allows(id) {
@@ -138,7 +139,7 @@ fn walk(molecule_automaton: &MoleculeAutomaton, random: &mut ChaCha8Rng) -> Vec<
         let id = match molecule_automaton.mask(&state) {
             Mask::Forced(id) => id,
             Mask::Only(list) if !list.is_empty() => list[random.random_range(0..list.len())],
-            // No state of an automaton allows everything, or nothing.
+            // No state of an automaton allows every token, or none.
             _ => break,
         };
         ids.push(id);

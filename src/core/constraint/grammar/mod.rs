@@ -1,12 +1,12 @@
 //! The automaton as a grammar in token ids, for the structured-output engines of vLLM and SGLang.
 //!
-//! A grammar of *text* does not do: an engine that follows text lets a model write legal texts in tokens that the tokenizer
-//! would never make of them. llguidance (Lark, `<[15,16]>`) and XGrammar (EBNF, `Token(15,16)`) take token ids, so a grammar
-//! can allow what the automaton allows, state for state.
+//! A grammar of *text* is not enough: an engine that follows text lets a model write legal texts in tokens that the tokenizer would
+//! never produce for them. llguidance (Lark, `<[15,16]>`) and XGrammar (EBNF, `Token(15,16)`) accept token ids, so a grammar can
+//! allow exactly what the automaton allows in each state.
 //!
-//! - `rules` turns a [`MoleculeTable`](super::automaton::MoleculeTable) into rules: one for each state of the block, shared by all blocks, and
-//!   one for each distinct text between blocks.
-//! - `write` spells them; [`drift_data::export`] is the way from SMILES to lines.
+//! - `rules` turns a [`MoleculeTable`](super::automaton::MoleculeTable) into rules: one for each state of the block, shared by all
+//!   blocks, and one for each distinct text between blocks.
+//! - `write` prints them. [`drift_data::export`] goes from SMILES to lines of grammars.
 
 mod rules;
 mod write;
@@ -16,23 +16,23 @@ use serde::{Deserialize, Serialize};
 use super::automaton::MoleculeAutomaton;
 use crate::error::{Error, Result};
 
-/// How a grammar is spelled.
+/// The syntax of a grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GrammarFormat {
-    /// The Lark of llguidance.
+    /// Lark, as llguidance reads it.
     Lark,
-    /// The EBNF of XGrammar.
+    /// EBNF, as XGrammar reads it.
     Ebnf,
-    /// The tables themselves.
+    /// The tables of the automaton as JSON.
     Json,
 }
 
 impl GrammarFormat {
-    /// All of them.
+    /// All formats.
     pub const ALL: [GrammarFormat; 3] = [GrammarFormat::Lark, GrammarFormat::Ebnf, GrammarFormat::Json];
 
-    /// As it is written on the command line.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             GrammarFormat::Lark => "lark",
@@ -59,15 +59,16 @@ impl std::str::FromStr for GrammarFormat {
     }
 }
 
-/// Blocks of the largest molecule whose grammar has a rule for each place between two blocks; these rules are nested, and the
-/// engines of others run out of stack. (1,000 were tried in llguidance 1.7 and XGrammar 0.2; 3,000 ended both.)
+/// The most blocks of a molecule whose grammar has a rule for each place between two blocks. These rules are nested, and other
+/// engines run out of stack. (1,000 worked in llguidance 1.7 and XGrammar 0.2; 3,000 crashed both.)
 const MAX_NESTED: usize = 1_000;
 
-/// The grammar of one molecule: text of the format, for [`GrammarFormat::Json`] the [`MoleculeTable`](super::automaton::MoleculeTable) as JSON.
+/// The grammar of one molecule as text of the format; for [`GrammarFormat::Json`], the
+/// [`MoleculeTable`](super::automaton::MoleculeTable) as JSON.
 ///
 /// # Errors
-/// If the molecule has more than 1,000 atoms and the tokenizer cuts out some blocks and not others: its grammar would be nested
-/// too deep for engines. The tables have no such limit.
+/// If the molecule has more than 1,000 blocks and the tokenizer isolates only some of them: its grammar would be nested too deep
+/// for engines. The JSON tables have no such limit.
 pub fn grammar(molecule_automaton: &MoleculeAutomaton, format: GrammarFormat) -> Result<String> {
     let table = molecule_automaton.table();
     if format == GrammarFormat::Json {

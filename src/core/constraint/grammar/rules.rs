@@ -1,26 +1,26 @@
-//! Rules of a grammar in token ids, from the tables of an automaton.
+//! Grammar rules over token ids, built from the tables of an automaton.
 //!
-//! A block may end in one of two modes, and what follows depends on it, so rules are made for a mode: `b7` derives what
-//! leads from state 7 to an end in this mode. Where only one mode occurs the molecule is one rule, a row of segments. Where
-//! both do, each place between two blocks has a rule for either mode.
+//! A block may end in one of two modes, and the text behind depends on the mode. So rules are made for each mode: `b7` derives the
+//! token sequences from state 7 to an end in this mode. If only one mode occurs, the molecule is one rule, a sequence of segments.
+//! If both occur, each place between two blocks has a rule for either mode.
 
 use std::collections::BTreeMap;
 
 use crate::constraint::automaton::{BlockTable, MoleculeTable, SegmentTable, TEXT_OVER};
 
-/// What a rule is about; its name follows from it.
+/// The subject of a rule, which determines its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Head {
-    /// The molecule.
+    /// The whole molecule.
     Start,
-    /// What is left of it from an entry of its order on, behind a block that ended in a mode.
+    /// The rest of the molecule from an entry of `order` on, behind a block that ended in a mode.
     From(usize, usize),
-    /// A segment behind a block that ended in a mode, with the block behind it, which ends in another; the last segment has
-    /// none.
+    /// A segment behind a block that ended in a mode, together with the block behind it, which ends in another mode; the last
+    /// segment has no block behind it.
     Segment(usize, usize, Option<usize>),
-    /// A block from a state on, to an end in a mode.
+    /// A block from a state on, up to an end in a mode.
     Block(usize, usize),
-    /// Nothing at all: no text comes of it. There are two, which name each other.
+    /// A rule that derives no text. There are two, which refer to each other.
     Nothing(usize),
 }
 
@@ -29,11 +29,11 @@ pub(super) enum Head {
 pub(super) enum Symbol {
     /// One of these tokens; sorted.
     Tokens(Vec<u32>),
-    /// What a rule derives.
+    /// Any text that this rule derives.
     Rule(Head),
 }
 
-/// The ways of a rule; an empty one derives nothing.
+/// The alternatives of a rule. A rule without alternatives derives no text.
 pub(super) type Ways = Vec<Vec<Symbol>>;
 
 /// The rules of a grammar, from [`Head::Start`] on.
@@ -46,9 +46,10 @@ pub(super) fn rules(table: &MoleculeTable) -> Rules {
     uncached(builder.rules)
 }
 
-/// Keeps XGrammar (up to 0.2.8) from mixing up molecules. It keeps masks of rules between grammars by a hash that leaves token
-/// ids out, so that rules of one shape are one to it. A rule that names rules which go round in more than a simple loop is not
-/// hashed, nor is one that names it. So the rules that name no other get two ways more, which derive nothing.
+/// Works around a fault of XGrammar (up to 0.2.8), which would confuse molecules. It caches the masks of rules across grammars by a
+/// hash that ignores token ids, so rules of the same shape look equal to it. It does not hash a rule that refers to rules in more
+/// than a simple loop, nor a rule that refers to such a rule. So every rule without references gets two more alternatives, which
+/// derive no text.
 fn uncached(mut rules: Rules) -> Rules {
     let nothing = [0, 1].map(Head::Nothing);
     for ways in rules.values_mut() {
@@ -63,7 +64,7 @@ fn uncached(mut rules: Rules) -> Rules {
     rules
 }
 
-/// In which modes a block can end, from each state on.
+/// By state, the modes in which a block can end from there on.
 fn ends(block: &BlockTable) -> Vec<[bool; 2]> {
     let mut ends: Vec<Option<[bool; 2]>> = vec![None; block.edges.len()];
     for root in 0..ends.len() {
@@ -83,7 +84,7 @@ fn ends(block: &BlockTable) -> Vec<[bool; 2]> {
                 ends[state] = Some(here);
                 waiting.pop();
             } else {
-                // The grammar of a block is finite, so this comes to an end.
+                // The grammar of a block is finite, so this terminates.
                 waiting.extend(unknown);
             }
         }
@@ -99,7 +100,7 @@ struct Builder<'t> {
 }
 
 impl Builder<'_> {
-    /// The rule of the molecule, and all that it needs.
+    /// Adds the rule of the molecule and all rules that it needs.
     fn start(&mut self) {
         let modes: Vec<usize> = (0..2).filter(|mode| self.ends.iter().any(|ends| ends[*mode])).collect();
         let way = match modes[..] {
@@ -109,7 +110,7 @@ impl Builder<'_> {
         self.rules.insert(Head::Start, vec![way]);
     }
 
-    /// All segments in a row, for blocks that end in one mode alone.
+    /// All segments in sequence, for blocks that can end in only one mode.
     fn row(&mut self, mode: usize) -> Vec<Symbol> {
         let last = self.table.order.len() - 1;
         let order = self.table.order.iter().enumerate();
@@ -124,7 +125,7 @@ impl Builder<'_> {
     /// The rest of the molecule from an entry on.
     fn from(&mut self, at: usize, before: usize) -> Symbol {
         let head = Head::From(at, before);
-        // From the end, for a molecule may have more atoms than calls can be nested.
+        // Built from the end, because a molecule may have more atoms than recursion could handle.
         for at in (at..self.table.order.len()).rev() {
             for before in 0..2 {
                 let ways = self.ways_from(at, before);
@@ -139,7 +140,7 @@ impl Builder<'_> {
     fn ways_from(&mut self, at: usize, before: usize) -> Ways {
         let segment = self.table.order[at] as usize;
         let root = self.table.segments[segment].roots[before];
-        // A root of `TEXT_OVER` is no place either, but a way: the last segment then has no tokens.
+        // A root of `TEXT_OVER` is not a place but still an alternative: the last segment has no tokens.
         if (root < 0 && root != TEXT_OVER) || (at == 0 && before > 0) {
             return Vec::new();
         }
@@ -157,7 +158,7 @@ impl Builder<'_> {
         ways
     }
 
-    /// Whether a place of a segment leads to a block that ends in a mode.
+    /// Whether a place of a segment leads to a block that can end in a mode.
     fn leads(&self, segment: usize, place: i32, after: usize) -> bool {
         match self.node(place) {
             Some(node) => {
@@ -168,12 +169,12 @@ impl Builder<'_> {
         }
     }
 
-    /// The node that a place of a segment is; none if it is a state of the block, or no place.
+    /// The index of the node at a place of a segment; `None` if the place is a state of the block, or not a place.
     fn node(&self, place: i32) -> Option<usize> {
         usize::try_from(place).ok()?.checked_sub(self.block.edges.len())
     }
 
-    /// A segment with the block behind it.
+    /// The rule of a segment together with the block behind it.
     fn segment(&mut self, segment: usize, before: usize, after: Option<usize>) -> Symbol {
         let head = Head::Segment(segment, before, after);
         if !self.rules.contains_key(&head) {
@@ -184,7 +185,7 @@ impl Builder<'_> {
         Symbol::Rule(head)
     }
 
-    /// The ways from a place of a segment on. Segments are small trees, so all of their ways are written out.
+    /// The alternatives from a place of a segment on. Segments are small trees, so all paths are listed.
     fn ways_of(&mut self, segment: usize, place: i32, after: Option<usize>) -> Ways {
         let table = self.table;
         if place == TEXT_OVER {
@@ -205,7 +206,7 @@ impl Builder<'_> {
         ways
     }
 
-    /// A block from a state on: single tokens that are forced, then a rule.
+    /// A block from a state on: first the forced tokens, then a rule.
     fn block(&mut self, mut state: i32, mode: usize) -> Vec<Symbol> {
         let block = self.block;
         let mut way = Vec::new();
@@ -221,7 +222,8 @@ impl Builder<'_> {
         }
         let head = Head::Block(state as usize, mode);
         if !self.rules.contains_key(&head) {
-            // Before its ways, so that it is not begun again; blocks are finite, so that it is never met below itself.
+            // Inserted before its alternatives are built, so that it is built once. Blocks are finite, so it does not occur inside
+            // itself.
             self.rules.insert(head, Vec::new());
             let ways = self.ways_in(state as usize, mode);
             self.rules.insert(head, ways);
@@ -248,7 +250,7 @@ impl Builder<'_> {
     }
 }
 
-/// The ids of a row by where they lead, in the order of the first of each.
+/// The ids of a row grouped by target, in the order of the first id of each group.
 fn by_target((ids, targets): (&[u32], &[i32])) -> Vec<(i32, Vec<u32>)> {
     let mut groups: Vec<(i32, Vec<u32>)> = Vec::new();
     for (id, to) in ids.iter().zip(targets) {

@@ -1,28 +1,28 @@
-//! Rules as text: the Lark of llguidance, the EBNF of XGrammar.
+//! Prints rules as text: Lark for llguidance, EBNF for XGrammar.
 
 use std::fmt::Write;
 
 use super::rules::{Head, Rules, Symbol};
 
-/// How a grammar is spelled.
+/// The syntax elements of a format.
 struct Spelling {
-    /// What the first rule is called.
+    /// The name of the first rule.
     start: &'static str,
-    /// Between the name of a rule and its ways.
+    /// The text between the name of a rule and its alternatives.
     derives: &'static str,
-    /// Around ids.
+    /// The text before and behind a list of ids.
     tokens: (&'static str, &'static str),
-    /// Between the first and the last of a row of ids; none if rows are written out.
+    /// The character between the first and the last id of a range; `None` if the format has no ranges.
     range: Option<char>,
 }
 
-/// As llguidance reads it: <https://github.com/guidance-ai/llguidance/blob/main/docs/syntax.md>.
+/// Lark as llguidance reads it: <https://github.com/guidance-ai/llguidance/blob/main/docs/syntax.md>.
 pub(super) fn lark(rules: &Rules) -> String {
     let spelling = Spelling { start: "start", derives: ": ", tokens: ("<[", "]>"), range: Some('-') };
     written(rules, &spelling)
 }
 
-/// As XGrammar reads it: <https://xgrammar.mlc.ai/docs/>.
+/// EBNF as XGrammar reads it: <https://xgrammar.mlc.ai/docs/>.
 pub(super) fn ebnf(rules: &Rules) -> String {
     let spelling = Spelling { start: "root", derives: " ::= ", tokens: ("Token(", ")"), range: None };
     written(rules, &spelling)
@@ -55,7 +55,7 @@ fn written(rules: &Rules, spelling: &Spelling) -> String {
     out
 }
 
-/// Writing to a text cannot fail.
+/// Writing to a string cannot fail.
 const WRITTEN: &str = "a text takes what is written to it";
 
 fn name(out: &mut String, head: Head, spelling: &Spelling) {
@@ -73,7 +73,7 @@ fn name(out: &mut String, head: Head, spelling: &Spelling) {
     .expect(WRITTEN);
 }
 
-/// Sorted ids, rows of three and more as a range where there are any.
+/// Prints sorted ids. Three or more consecutive ids become a range, if the format has ranges.
 fn tokens(out: &mut String, ids: &[u32], spelling: &Spelling) {
     out.push_str(spelling.tokens.0);
     let mut rest = ids;

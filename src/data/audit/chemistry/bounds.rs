@@ -1,8 +1,8 @@
-//! The least and the greatest distance of each two atoms that bonds, angles and torsions allow: the bounds matrix of distance
-//! geometry as RDKit sets it up (`Code/GraphMol/DistGeomHelpers/BoundsMatrixBuilder.cpp`, release 2026.09, without stereo), with
-//! which PoseBusters compares. All lengths are in Å, all angles in radians.
+//! The smallest and the largest distance of each pair of atoms that bonds, angles and torsions allow. This is the bounds matrix of
+//! distance geometry as RDKit builds it (`Code/GraphMol/DistGeomHelpers/BoundsMatrixBuilder.cpp`, release 2026.09, without stereo),
+//! against which PoseBusters compares. Lengths are in Å, angles in radians.
 //!
-//! The order of the steps is RDKit's, since later ones widen what earlier ones have set.
+//! The order of the steps is that of RDKit, because later steps widen the bounds of earlier ones.
 
 use std::collections::{BTreeMap, HashMap};
 use std::f64::consts::PI;
@@ -14,13 +14,14 @@ use super::molecule::{Molecule, UNCONNECTED};
 use super::torsions;
 use drift_core::chem::Hybridisation;
 
-/// The share of the sum of radii that atoms five bonds apart keep: half way to all of it.
+/// For atoms five bonds apart, the smallest distance as a share of the sum of van der Waals radii: half way between four bonds and
+/// all of it.
 const FIVE_BONDS: f64 = 0.85;
 
-/// The largest molecule whose bounds are made to fit one another, which takes time with the cube of its atoms.
+/// The largest molecule whose bounds are smoothed, which takes time cubic in the number of atoms.
 pub(super) const SMOOTHED_ATOMS: usize = 300;
 
-/// The bounds of a molecule.
+/// The distance bounds of a molecule.
 pub(super) fn bounds(molecule: &Molecule) -> Bounds {
     let atoms = molecule.len();
     let mut bounds = Bounds::unknown(atoms);
@@ -44,14 +45,14 @@ pub(super) fn bounds(molecule: &Molecule) -> Bounds {
     bounds
 }
 
-/// Sums of van der Waals radii for pairs without any other lower bound.
+/// Uses sums of van der Waals radii for pairs without another lower bound.
 fn radii(molecule: &Molecule, bounds: &mut Bounds) {
     let radius: Vec<f64> =
         (0..molecule.len()).map(|atom| element(molecule.atom(atom).element).van_der_waals).collect();
     for b in 1..molecule.len() {
         for a in 0..b {
             let at = place(a, b);
-            // Bonds, angles and torsions have set theirs already.
+            // Bonds, angles and torsions have set their bounds already.
             if bounds.low[at] < NEAR {
                 let scale = match molecule.distance(a, b) {
                     4 => FOUR_BONDS,
@@ -65,22 +66,22 @@ fn radii(molecule: &Molecule, bounds: &mut Bounds) {
     }
 }
 
-/// The share of the sum of radii that separate parts of a molecule, such as ions, keep. RDKit keeps all of it, more than a
-/// sodium ion keeps from an oxygen.
+/// For separate parts of a molecule, such as ions, the smallest distance as a share of the sum of van der Waals radii. RDKit uses
+/// the whole sum, which exceeds the distance of a sodium ion and an oxygen.
 const UNCONNECTED_SCALE: f64 = 0.7;
 
-/// The distance of the ends of two bonds.
+/// The distance between the ends of two bonds with this angle between them.
 fn across(first: f64, second: f64, angle: f64) -> f64 {
     (first * first + second * second - 2.0 * first * second * angle.cos()).sqrt()
 }
 
 impl Builder<'_> {
-    /// Atoms two bonds apart: in rings first, then around ring atoms, then around others.
+    /// Sets bounds for atoms two bonds apart: first in rings, then around ring atoms, then around others.
     fn angles(&mut self) {
         let atoms = self.molecule.len();
         let (mut taken, mut known) = (vec![0.0; atoms], vec![0; atoms]);
         let mut rings: Vec<usize> = (0..self.molecule.shape.rings.len()).collect();
-        // The smallest ring of a pair of bonds has the say.
+        // The smallest ring of a pair of bonds decides.
         rings.sort_by_key(|ring| self.molecule.shape.rings[*ring].len());
         for ring in rings {
             let (ring, bonds) = (&self.molecule.shape.rings[ring], &self.molecule.ring_bonds[ring]);
@@ -106,9 +107,9 @@ impl Builder<'_> {
                         continue;
                     }
                     let angle = match self.molecule.hybridisation(atom) {
-                        // What the ring leaves of the full turn.
+                        // The remainder of the full turn that the ring leaves.
                         Hybridisation::Sp2 if in_ring => {
-                            // The pair at hand is not known yet, so some are left.
+                            // The current pair is not set yet, so the divisor is not zero.
                             (2.0 * PI - taken[atom]) / (all - known[atom]) as f64
                         }
                         hybridisation if in_ring => self.beside_ring(atom, hybridisation, degree),
@@ -126,7 +127,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The angle at a ring atom between bonds that are not in one ring.
+    /// The angle at a ring atom between bonds that do not lie in one ring.
     fn beside_ring(&self, atom: usize, hybridisation: Hybridisation, degree: usize) -> f64 {
         let degrees = match hybridisation {
             Hybridisation::Sp3 if self.molecule.is_in_ring_of(atom, 3) => 116.0,
@@ -142,7 +143,8 @@ impl Builder<'_> {
     fn set_angle(&mut self, first: usize, second: usize, atom: usize, angle: f64) {
         let ends = [first, second].map(|bond| self.molecule.other(bond, atom));
         let [x, y] = [first, second].map(|bond| self.ideal.lengths[bond]);
-        // Two small rings may leave more than half a turn, as between the outer atoms of `c1on2c1O2`; RDKit takes it for straight.
+        // Two small rings may leave more than half a turn, as between the outer atoms of `c1on2c1O2`. RDKit then takes the angle as
+        // straight.
         let angle = angle.min(PI);
         if self.set.get(&pair(ends[0], ends[1])) != Some(&Set::Bond) {
             let large = |atom: usize| {
@@ -151,7 +153,7 @@ impl Builder<'_> {
                     && !self.molecule.ring_sizes[atom].is_empty()
             };
             let doubled = [ends[0], atom, ends[1]].into_iter().filter(|atom| large(*atom)).count();
-            // Each such atom doubles it, as in RDKit's `set13Bounds`.
+            // Each such atom doubles the tolerance, as in RDKit's `set13Bounds`.
             let tolerance = ANGLE_TOLERANCE * f64::from(1_u32 << doubled);
             let low = across(x.low, y.low, angle - tolerance);
             let high = across(x.high, y.high, (angle + tolerance).min(PI));
@@ -161,7 +163,7 @@ impl Builder<'_> {
         self.ideal.angles.insert(pair(first, second), (angle, atom));
     }
 
-    /// Around an atom with more than four bonds outside rings any angle may be.
+    /// Around a non-ring atom with more than four bonds, any angle is allowed.
     fn set_any_angle(&mut self, first: usize, second: usize, atom: usize, angle: f64) {
         let ends = [first, second].map(|bond| self.molecule.other(bond, atom));
         if self.set.get(&pair(ends[0], ends[1])) != Some(&Set::Bond) {
@@ -173,7 +175,7 @@ impl Builder<'_> {
     }
 }
 
-/// The angle inside a ring.
+/// The angle between two bonds of a ring.
 fn ring_angle(hybridisation: Hybridisation, size: usize) -> f64 {
     let degrees = match hybridisation {
         Hybridisation::Sp2 if size <= 8 => 180.0 * (1.0 - 2.0 / size as f64),
@@ -187,7 +189,7 @@ fn ring_angle(hybridisation: Hybridisation, size: usize) -> f64 {
     f64::to_radians(degrees)
 }
 
-/// The angle outside rings.
+/// The angle between two bonds at an atom outside of rings.
 fn chain_angle(hybridisation: Hybridisation) -> f64 {
     let degrees = match hybridisation {
         Hybridisation::Sp => 180.0,

@@ -1,6 +1,6 @@
-//! Radii and parameters of elements, as RDKit has them (release 2026.09).
+//! Radii and force field parameters of elements, as in RDKit (release 2026.09).
 
-/// What the periodic table of RDKit says of an element.
+/// The radii of an element in RDKit's periodic table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Element {
     /// Van der Waals radius, in Å.
@@ -9,15 +9,15 @@ pub(super) struct Element {
     pub covalent: f64,
 }
 
-/// An element by its number; of none, such as `*`, radii of 0.
+/// The radii of an element by its atomic number; 0 for a dummy atom such as `*`.
 pub(super) fn element(number: u8) -> Element {
     let place = usize::from(number).checked_sub(1);
     let (van_der_waals, covalent) = place.and_then(|place| ELEMENTS.get(place)).copied().unwrap_or_default();
     Element { van_der_waals, covalent }
 }
 
-/// The bond radius, in Å, and the electronegativity of an atom type of the universal force field: A. K. Rappé et al., J. Am.
-/// Chem. Soc. 114 (1992) 10024.
+/// The bond radius, in Å, and the electronegativity of an atom type in the universal force field: A. K. Rappé et al., J. Am. Chem.
+/// Soc. 114 (1992) 10024.
 pub(super) fn uff(label: &str) -> Option<(f64, f64)> {
     let found = UFF.iter().find(|(known, ..)| *known == label);
     found.map(|(_, radius, electronegativity)| (*radius, *electronegativity))

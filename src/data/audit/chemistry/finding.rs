@@ -1,4 +1,4 @@
-//! What is wrong with a conformer.
+//! The chemical faults of a conformer.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,32 +6,32 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChemistryRule {
-    /// Two heavy atoms, three or more bonds apart, are too near.
+    /// Two heavy atoms, three or more bonds apart, are too close.
     Clash,
     /// A bond is too short.
     ShortBond,
     /// A bond is too long.
     LongBond,
-    /// Two bonds have a wrong angle: their ends are too near or too far.
+    /// Two bonds have a wrong angle: their ends are too close or too far apart.
     Angle,
     /// An aromatic ring is bent.
     AromaticRing,
-    /// A saturated ring of six is flat.
+    /// A saturated six-membered ring is flat.
     FlatRing,
-    /// What is bonded to a double bond between carbons does not lie in its plane.
+    /// The substituents of a double bond between carbons do not lie in its plane.
     BentDoubleBond,
-    /// A carbon with three bonds does not lie in the plane of its neighbours.
+    /// A carbon with three neighbours does not lie in their plane.
     BentCentre,
-    /// Bonds are so long that the molecule falls apart.
+    /// Bonds are so long that the molecule falls into more parts.
     Fragments,
-    /// A stereocentre has the other handedness than the prompt's, or none.
+    /// A stereocentre does not have the handedness of the prompt.
     Stereocentre,
-    /// A double bond has its substituents on other sides than the prompt's.
+    /// A double bond does not have its substituents on the sides given by the prompt.
     DoubleBond,
 }
 
 impl ChemistryRule {
-    /// All of them.
+    /// All rules.
     pub const ALL: [ChemistryRule; 11] = [
         ChemistryRule::Clash,
         ChemistryRule::ShortBond,
@@ -46,7 +46,7 @@ impl ChemistryRule {
         ChemistryRule::DoubleBond,
     ];
 
-    /// In words, of one that breaks it.
+    /// A description of the broken rule.
     pub fn name(self) -> &'static str {
         match self {
             ChemistryRule::Clash => "clash",
@@ -63,7 +63,7 @@ impl ChemistryRule {
         }
     }
 
-    /// Whether it is about the prompt's stereo rather than about the geometry of any molecule.
+    /// Whether it concerns the prompt's stereo, and not the geometry of molecules in general.
     pub fn is_stereo(self) -> bool {
         matches!(self, ChemistryRule::Stereocentre | ChemistryRule::DoubleBond)
     }
@@ -74,37 +74,37 @@ impl ChemistryRule {
 pub struct ChemistryFinding {
     /// The rule.
     pub rule: ChemistryRule,
-    /// The atoms, numbered from 0 in SMILES order: the two of a bond, clash or double bond, the two ends of an angle, the ring or the
-    /// plane, the stereocentre; none of fragments.
+    /// The atoms, numbered from 0 in SMILES order: the two atoms of a bond, clash or double bond, the two ends of an angle, the
+    /// atoms of the ring or plane, or the stereocentre. Empty for fragments.
     pub atoms: Vec<usize>,
-    /// What was measured, in Å: a distance, or the largest one from a plane; of fragments their number; none of stereo.
+    /// The measured value: a distance in Å, the largest distance from a plane in Å, or the number of fragments; `None` for stereo.
     pub value: Option<f64>,
-    /// What it had to stay below or above.
+    /// The limit that the value broke, in the same unit.
     pub limit: Option<f64>,
 }
 
-/// What was found of one conformer.
+/// The findings on one conformer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ConformerChemistry {
-    /// Every rule that is broken, and where.
+    /// Every broken rule, with its atoms.
     pub findings: Vec<ChemistryFinding>,
-    /// Stereocentres that the SMILES marks.
+    /// The number of stereocentres that the SMILES marks.
     pub stereocentres: u64,
-    /// Of them, those with the handedness that is marked.
+    /// Of these, the number with the marked handedness.
     pub stereocentres_right: u64,
-    /// Double bonds that the SMILES marks.
+    /// The number of double bonds that the SMILES marks.
     pub double_bonds: u64,
-    /// Of them, those with their neighbours on the sides that are marked.
+    /// Of these, the number with their neighbours on the marked sides.
     pub double_bonds_right: u64,
-    /// Stereo marks that are not compared with coordinates: allenes, and polyhedra of which neighbours are missing.
+    /// The number of stereo marks that are not compared with coordinates: allenes, and polyhedra with missing neighbours.
     pub stereo_unchecked: u64,
-    /// Whether every z is 0, up to [`FLAT_ANGSTROM`](super::FLAT_ANGSTROM); never of fewer than four atoms.
+    /// Whether every |z| is at most [`FLAT_ANGSTROM`](super::FLAT_ANGSTROM); always false for fewer than four atoms.
     pub flat: bool,
-    /// Whether all atoms lie in one plane, up to [`FLAT_ANGSTROM`](super::FLAT_ANGSTROM); never of fewer than four atoms.
+    /// Whether all atoms lie in one plane, within [`FLAT_ANGSTROM`](super::FLAT_ANGSTROM); always false for fewer than four atoms.
     pub planar: bool,
-    /// Atoms.
+    /// The number of atoms.
     pub atoms: u64,
-    /// Of them, those whose z is 0 to the last digit.
+    /// Of these, the number with a z of exactly 0.
     pub zero_z: u64,
 }
 
@@ -114,7 +114,7 @@ impl ConformerChemistry {
         self.findings.is_empty()
     }
 
-    /// Whether no rule is broken but those of stereo.
+    /// Whether no rule except those of stereo is broken.
     pub fn has_valid_geometry(&self) -> bool {
         self.findings.iter().all(|finding| finding.rule.is_stereo())
     }

@@ -1,4 +1,4 @@
-//! Ideal lengths of bonds: those of the universal force field, as RDKit's distance geometry takes them.
+//! Ideal bond lengths in the universal force field, as used by RDKit's distance geometry.
 
 use super::elements::{element, uff};
 use super::molecule::{Kind, Molecule};
@@ -6,19 +6,19 @@ use drift_core::chem::Hybridisation;
 use drift_core::chem::Order;
 use drift_core::chem::elements::symbol;
 
-/// Either side of the ideal length, in Å.
+/// The tolerance on either side of an ideal length, in Å.
 pub(super) const TOLERANCE: f64 = 0.01;
 
-/// Either side of an ideal angle, in radians.
+/// The tolerance on either side of an ideal angle, in radians.
 pub(super) const ANGLE_TOLERANCE: f64 = 0.035;
 
-/// What is added on either side for bonds of heavier atoms in conjugated rings of five, in Å.
+/// The additional tolerance for bonds of heavier atoms in conjugated five-membered rings, in Å.
 const SQUEEZED: f64 = 0.2;
 
-/// Pauling's correction for the order of a bond.
+/// The factor of Pauling's correction for bond order.
 const PAULING: f64 = 0.1332;
 
-/// The length of a bond, in Å.
+/// The ideal length of a bond and its bounds, in Å.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Length {
     pub ideal: f64,
@@ -26,7 +26,7 @@ pub(super) struct Length {
     pub high: f64,
 }
 
-/// By bond.
+/// The lengths of all bonds.
 pub(super) fn lengths(molecule: &Molecule) -> Vec<Length> {
     let bonds = 0..molecule.shape.aromatic.len();
     let is_squeezed = |bond: usize| {
@@ -57,7 +57,7 @@ fn rest_length(order: f64, (r, x): (f64, f64), (s, y): (f64, f64)) -> f64 {
     r + s - PAULING * (r + s) * order.ln() - electronegativity
 }
 
-/// From covalent radii, where the force field has no parameters.
+/// A length from covalent or van der Waals radii, for atoms without force field parameters.
 fn rough(molecule: &Molecule, bond: usize) -> Length {
     let [a, b] = molecule.ends(bond).map(|atom| element(molecule.atom(atom).element));
     let order = molecule.shape.molecule.bonds[bond].order;
@@ -72,7 +72,7 @@ fn rough(molecule: &Molecule, bond: usize) -> Length {
     }
 }
 
-/// The force field's name for an atom, as `AtomTyper.cpp` of RDKit makes it; one that it does not have where it has none.
+/// The force field's name for an atom, built as in `AtomTyper.cpp` of RDKit. It may be a name that the force field does not have.
 fn label(molecule: &Molecule, at: usize) -> String {
     let atom = molecule.atom(at);
     let mut label = symbol(atom.element).unwrap_or("*").to_owned();

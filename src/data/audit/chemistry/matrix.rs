@@ -1,4 +1,4 @@
-//! Bounds of the distances of all pairs, while they are made and after.
+//! The matrix of distance bounds, and its builder.
 
 use std::collections::{BTreeMap, HashMap};
 use std::f64::consts::PI;
@@ -6,20 +6,20 @@ use std::f64::consts::PI;
 use super::lengths::Length;
 use super::molecule::Molecule;
 
-/// No bound is known below this, or above [`FAR`].
+/// Lower bounds up to this value, and upper bounds from [`FAR`] on, count as unknown; in Å.
 pub(super) const NEAR: f64 = 0.01;
 pub(super) const FAR: f64 = 1000.0;
 
-/// The share of the sum of radii that atoms four bonds apart keep; of five bonds it is half way to all of it.
+/// For atoms four bonds apart, the smallest distance as a share of the sum of van der Waals radii.
 pub(super) const FOUR_BONDS: f64 = 0.7;
 
-/// Bounds of the distances of all pairs.
+/// Bounds on the distances of all pairs of atoms, in Å.
 pub(super) struct Bounds {
     pub low: Vec<f64>,
     pub high: Vec<f64>,
 }
 
-/// The place of a pair in a triangle.
+/// The index of a pair in the triangular matrix.
 pub(super) fn place(a: usize, b: usize) -> usize {
     let (a, b) = (a.min(b), a.max(b));
     b * b.saturating_sub(1) / 2 + a
@@ -31,13 +31,13 @@ impl Bounds {
         Bounds { low: vec![0.0; pairs], high: vec![FAR; pairs] }
     }
 
-    /// The least and the greatest distance of two atoms.
+    /// The smallest and the largest distance of two atoms, in Å.
     pub(super) fn of(&self, a: usize, b: usize) -> [f64; 2] {
         let at = place(a, b);
         [self.low[at], self.high[at]]
     }
 
-    /// Sets bounds, or widens those that are known.
+    /// Sets the bounds of a pair, or widens known ones.
     pub(super) fn widen(&mut self, a: usize, b: usize, low: f64, high: f64) {
         let at = place(a, b);
         // The first bound is taken, and later ones only widen it, as in RDKit's `_checkAndSetBounds`.
@@ -49,8 +49,8 @@ impl Bounds {
         }
     }
 
-    /// Makes the bounds fit one another: no distance is longer than the sum of two others in a triangle, or shorter than their
-    /// difference. Ends where they contradict one another.
+    /// Triangle smoothing: no distance may be longer than the sum of the other two in a triangle, or shorter than their difference.
+    /// It stops if the bounds contradict each other.
     ///
     /// G. M. Crippen and T. F. Havel, Distance Geometry and Molecular Conformation (1988), pages 252 and 253.
     pub(super) fn smooth(&mut self, atoms: usize) {
@@ -75,23 +75,23 @@ impl Bounds {
     }
 }
 
-/// Two bonds with an atom in common.
+/// The key of two bonds or two atoms, the smaller number first.
 pub(super) fn pair(a: usize, b: usize) -> (usize, usize) {
     (a.min(b), a.max(b))
 }
 
-/// Lengths of bonds and angles between them, as far as they are known.
+/// Bond lengths, and the angles between bonds as far as they are known.
 pub(super) struct Ideal {
-    /// By bond.
+    /// By bond, its length.
     pub lengths: Vec<Length>,
-    /// By pair of bonds: the angle, and the atom that they share.
+    /// By pair of bonds, the angle in radians and the shared atom.
     pub angles: HashMap<(usize, usize), (f64, usize)>,
 }
 
 impl Ideal {
-    /// The angle between two bonds with an atom in common.
+    /// The angle between two bonds with a common atom, in radians.
     pub(super) fn angle(&self, a: usize, b: usize) -> f64 {
-        // Every pair that shares an atom has got one.
+        // By now every pair with a common atom has one.
         self.angles.get(&pair(a, b)).map_or(2.0 * PI / 3.0, |(angle, _)| *angle)
     }
 
@@ -101,7 +101,7 @@ impl Ideal {
     }
 }
 
-/// What is set so far, by pair of atoms.
+/// The source of the bounds of a pair of atoms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Set {
     Bond,
@@ -109,11 +109,11 @@ pub(super) enum Set {
     Torsion,
 }
 
-/// Bounds while they are made.
+/// The bounds while they are built.
 pub(super) struct Builder<'m> {
     pub molecule: &'m Molecule,
     pub bounds: Bounds,
     pub ideal: Ideal,
-    /// What set the bounds of a pair.
+    /// By pair of atoms, the source of its bounds.
     pub set: BTreeMap<(usize, usize), Set>,
 }

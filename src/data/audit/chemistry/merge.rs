@@ -1,13 +1,13 @@
-//! Several bounds of one distance made one, as RDKit's `BoundsMatrixBuilderDetails.h` does.
+//! Merges several bounds on one distance, as in RDKit's `BoundsMatrixBuilderDetails.h`.
 
-/// From the least to the greatest distance that as many of the bounds as possible allow together.
+/// The range from the smallest to the largest distance that as many bounds as possible allow together.
 pub(super) fn merge(mut bounds: Vec<[f64; 2]>) -> [f64; 2] {
     bounds.sort_by(|a, b| a[0].total_cmp(&b[0]));
     let [mut low, mut high] = bounds.first().copied().unwrap_or_default();
     let mut reach = high;
     let mut least = None;
     for &[next_low, next_high] in bounds.iter().skip(1) {
-        // While they overlap, what all of them allow gets narrower; where one lies beyond, both stretches count.
+        // Overlapping bounds narrow the range. If a bound lies beyond it, both ranges count.
         if next_low <= high {
             high = high.min(next_high);
         } else {

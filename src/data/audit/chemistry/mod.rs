@@ -1,8 +1,8 @@
-//! The chemistry of a conformer: whether its stereo is that of its SMILES, its bonds, angles and planes are those of a molecule,
-//! and no atoms lie in one another. The rules are those of PoseBusters (M. Buttenschoen, G. Morris and C. Deane, Chem. Sci. 15
-//! (2024) 3130) on the heavy atoms alone; `docs/figures.md` has them all, with their limits and what differs.
+//! The chemistry of a conformer: whether its stereo agrees with its SMILES, whether its bonds, angles and planes are plausible, and
+//! whether atoms clash. The rules are those of PoseBusters (M. Buttenschoen, G. Morris and C. Deane, Chem. Sci. 15 (2024) 3130),
+//! applied to heavy atoms only. `docs/figures.md` lists them with their limits and the differences.
 //!
-//! Usage: [`Chemistry::from_smiles`] a SMILES once, [`Chemistry::check`] for each conformer.
+//! Usage: call [`Chemistry::from_smiles`] once for a SMILES, then [`Chemistry::check`] for each conformer.
 
 mod bounds;
 mod elements;
@@ -25,22 +25,22 @@ use drift_core::chem::elements::symbol;
 use drift_core::chem::stereo::are_together;
 use drift_core::chem::{AtomLimit, SmilesError, SmilesMolecule, StereoAgreement};
 
-/// How much longer or shorter than its bounds a bond, or the distance of atoms two bonds apart, may be.
+/// The share by which a bond, or the distance of atoms two bonds apart, may exceed its bounds.
 pub const BOND_TOLERANCE: f64 = 0.25;
 
-/// How much nearer than their bounds atoms three or more bonds apart may be.
+/// The share by which atoms three or more bonds apart may be closer than their bounds.
 pub const CLASH_TOLERANCE: f64 = 0.3;
 
-/// How far an atom may lie from the plane of its ring or double bond, in Å.
+/// The largest distance of an atom from the plane of its ring or double bond, in Å.
 pub const PLANE_ANGSTROM: f64 = 0.25;
 
-/// How far some atom of a saturated ring of six must lie from its plane, in Å.
+/// The least distance from the plane that some atom of a saturated six-membered ring must have, in Å.
 pub const PUCKER_ANGSTROM: f64 = 0.05;
 
-/// How far the atoms of a flat conformer may lie from its plane, in Å.
+/// The largest distance of an atom from the plane of a flat conformer, in Å.
 pub const FLAT_ANGSTROM: f64 = 0.05;
 
-/// The least and the greatest distance of two atoms, in Å.
+/// The bounds on the distance of two atoms, in Å.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Limits {
     atoms: [usize; 2],
@@ -48,7 +48,7 @@ struct Limits {
     high: f64,
 }
 
-/// What has to be known of a molecule to check its conformers.
+/// The precomputed limits of a molecule, for checking its conformers.
 #[derive(Debug, Clone)]
 pub struct Chemistry {
     /// Atomic numbers.
@@ -57,19 +57,20 @@ pub struct Chemistry {
     stereo: SmilesMolecule,
     bonds: Vec<Limits>,
     angles: Vec<Limits>,
-    /// Of the pairs that can clash: the second atom is the larger, in rows; 0 of others.
+    /// The smallest distances of pairs that can clash, in Å, in rows of the triangular matrix (the second atom is the larger one);
+    /// 0 for other pairs.
     nearest: Vec<f32>,
     planes: Vec<Plane>,
-    /// Bonds to hydrogens that are atoms, of any length.
+    /// Bonds to hydrogens that are atoms. Their lengths are not checked.
     hydrogens: Vec<[usize; 2]>,
     parts: usize,
 }
 
 impl Chemistry {
-    /// The molecule of a SMILES; hydrogens that it writes as atoms are atoms of its conformers, but break no rule.
+    /// The molecule of a SMILES. Hydrogens written as atoms are atoms of its conformers, but cannot break a rule.
     ///
     /// # Errors
-    /// If RDKit would refuse it, it is larger than what is looked at, or holds a `*`.
+    /// If RDKit would refuse it, it is larger than the limit, or it contains a `*`.
     pub fn from_smiles(smiles: &str) -> Result<Self, SmilesError> {
         let molecule = Molecule::new(smiles)?;
         let stereo = SmilesMolecule::new(smiles, AtomLimit::default()).map_err(|why| SmilesError {
@@ -89,7 +90,7 @@ impl Chemistry {
         for b in 1..molecule.len() {
             for a in 0..b {
                 let far = molecule.distance(a, b) > 2 && is_heavy(&[a, b]);
-                // Single precision halves the table of all pairs, and is far finer than the tolerance.
+                // Single precision halves the table of all pairs, and is far more precise than the tolerance.
                 nearest.push(if far { ((1.0 - CLASH_TOLERANCE) * between(a, b)[0]) as f32 } else { 0.0 });
                 if molecule.distance(a, b) == 2 && is_heavy(&[a, b]) {
                     angles.push(Limits::new([a, b], between(a, b)));
@@ -115,7 +116,7 @@ impl Chemistry {
         })
     }
 
-    /// How many atoms a conformer has.
+    /// The number of atoms of a conformer.
     pub fn atoms(&self) -> usize {
         self.atoms
     }
@@ -130,7 +131,8 @@ impl Chemistry {
         self.bonds.iter().map(|limits| limits.atoms)
     }
 
-    /// Checks a conformer, in Å, atoms in the order of the SMILES; `None` if their number differs, or a coordinate is not finite.
+    /// Checks a conformer with positions in Å and atoms in the order of the SMILES; `None` if the number of atoms differs, or a
+    /// coordinate is not finite.
     pub fn check(&self, points: &[[f64; 3]]) -> Option<ConformerChemistry> {
         if points.len() != self.atoms || points.iter().flatten().any(|x| !x.is_finite()) {
             return None;
@@ -169,7 +171,7 @@ impl Chemistry {
                 findings.push(finding(ChemistryRule::Angle, &limits.atoms, length, limit));
             }
         }
-        // Bonds that are too long are left out. Those to hydrogens that are written always hold, whatever their length.
+        // Bonds that are too long do not connect. Bonds to written hydrogens always do, whatever their length.
         let parts = parts_of(self.atoms, whole.into_iter().chain(self.hydrogens.iter().copied()));
         if parts > self.parts {
             findings.push(finding(ChemistryRule::Fragments, &[], parts as f64, self.parts as f64));
@@ -192,7 +194,7 @@ impl Chemistry {
     fn check_planes(&self, points: &[[f64; 3]], findings: &mut Vec<ChemistryFinding>) {
         for Plane { rule, atoms, ring } in &self.planes {
             let is_twisted = |ring: [usize; 4]| are_together(ring.map(|atom| points[atom])) == Some(false);
-            // As in *trans*-cyclooctene, whose double bond no ring of this size can keep flat.
+            // For example *trans*-cyclooctene, whose double bond cannot be flat in a ring of this size.
             if ring.is_some_and(is_twisted) {
                 continue;
             }
@@ -243,7 +245,7 @@ impl Limits {
         squared_distance(points[self.atoms[0]], points[self.atoms[1]]).sqrt()
     }
 
-    /// With what is tolerated.
+    /// The bounds with the tolerance.
     fn widened(&self) -> (f64, f64) {
         ((1.0 - BOND_TOLERANCE) * self.low, (1.0 + BOND_TOLERANCE) * self.high)
     }
@@ -257,7 +259,7 @@ fn squared_distance(a: [f64; 3], b: [f64; 3]) -> f64 {
     (0..3).map(|axis| (a[axis] - b[axis]).powi(2)).sum()
 }
 
-/// How many parts atoms and bonds make.
+/// The number of connected parts of atoms and bonds.
 fn parts_of(atoms: usize, bonds: impl Iterator<Item = [usize; 2]>) -> usize {
     let mut root: Vec<usize> = (0..atoms).collect();
     let find = |root: &mut Vec<usize>, mut atom: usize| {
@@ -278,8 +280,9 @@ fn parts_of(atoms: usize, bonds: impl Iterator<Item = [usize; 2]>) -> usize {
     parts
 }
 
-/// The two oxygens of a carboxylate, and their like, are written with different bonds that are the same: both get the bounds
-/// of both. `symmetrize_conjugated_terminal_bonds` of PoseBusters, which does so for all of one pair of elements at once.
+/// The two oxygens of a carboxylate, and similar atoms, have equivalent bonds that are written differently: both get the union of
+/// their bounds. This follows `symmetrize_conjugated_terminal_bonds` of PoseBusters, which treats all bonds of one pair of elements
+/// together.
 fn even_out(molecule: &Molecule, bonds: &mut [Limits]) {
     let is_end =
         |atom: usize| matches!(molecule.atom(atom).element, 7 | 8) && molecule.neighbours[atom].len() == 1;
@@ -301,7 +304,7 @@ fn even_out(molecule: &Molecule, bonds: &mut [Limits]) {
         matched.then_some((x.min(y), x.max(y)))
     };
     let keys: Vec<Option<(u8, u8)>> = bonds.iter().map(elements).collect();
-    // From a copy: a bond that was widened must not widen others.
+    // Computed from a copy, because a widened bond must not widen others.
     let old = bonds.to_vec();
     for (at, key) in keys.iter().enumerate().filter(|(_, key)| key.is_some()) {
         let same = || old.iter().zip(&keys).filter(|(_, other)| *other == key).map(|(limits, _)| limits);

@@ -1,13 +1,13 @@
-//! What the rules ask of a molecule: bonds, angles, rings, how many bonds lie between two atoms.
+//! The properties of a molecule that the rules need: bonds, angles, rings, and the number of bonds between two atoms.
 
 use std::collections::VecDeque;
 
 use drift_core::chem::{Atom, BondsOfAtom, Hybridisation, Order, SanitizedMolecule, SmilesError};
 
-/// Of atoms that no bonds connect.
+/// The distance of atoms that no bonds connect.
 pub(super) const UNCONNECTED: u16 = u16::MAX;
 
-/// A molecule; atoms and bonds by number.
+/// A molecule. Atoms and bonds are given by index.
 pub(super) struct Molecule {
     pub shape: SanitizedMolecule,
     /// The bonds of each atom, in ascending order.
@@ -18,11 +18,11 @@ pub(super) struct Molecule {
     pub ring_sizes: Vec<Vec<usize>>,
     /// By bond, the sizes of its rings.
     pub bond_ring_sizes: Vec<Vec<usize>>,
-    /// Bonds between each two atoms, in rows.
+    /// The number of bonds between each pair of atoms, as a matrix by rows.
     distances: Vec<u16>,
 }
 
-/// A bond as RDKit has it once aromaticity is perceived.
+/// The kind of a bond in RDKit after perception of aromaticity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Single,
@@ -50,7 +50,7 @@ impl Molecule {
             let size = ring.len();
             let bonds: Option<Vec<usize>> =
                 (0..size).map(|at| bond(ring[at], ring[(at + 1) % size])).collect();
-            // A ring that is not made of bonds is none of this molecule's.
+            // A ring that does not consist of bonds does not belong to this molecule.
             let Some(bonds) = bonds else { continue };
             ring.iter().for_each(|atom| ring_sizes[*atom].push(size));
             bonds.iter().for_each(|bond| bond_ring_sizes[*bond].push(size));
@@ -106,7 +106,7 @@ impl Molecule {
         }
     }
 
-    /// The order of a bond as a number, 1.5 for an aromatic one, 0 for `~`.
+    /// The order of a bond as a number: 1.5 for an aromatic bond, 0 for `~`.
     pub(super) fn order(&self, bond: usize) -> f64 {
         if self.shape.aromatic[bond] {
             return 1.5;
@@ -126,7 +126,7 @@ impl Molecule {
         self.neighbours[a].iter().copied().find(|bond| self.other(*bond, a) == b)
     }
 
-    /// The fewest bonds between two atoms; [`UNCONNECTED`] if none connect them.
+    /// The smallest number of bonds between two atoms; [`UNCONNECTED`] if no bonds connect them.
     pub(super) fn distance(&self, a: usize, b: usize) -> u16 {
         self.distances[a * self.len() + b]
     }
@@ -140,7 +140,7 @@ impl Molecule {
     }
 }
 
-/// How many bonds lie between one atom and each other, breadth first.
+/// The number of bonds between one atom and each other atom, by breadth-first search.
 fn distances(shape: &SanitizedMolecule, neighbours: &[BondsOfAtom], from: usize) -> Vec<u16> {
     let bonds = &shape.molecule.bonds;
     let mut distances = vec![UNCONNECTED; neighbours.len()];
@@ -149,7 +149,7 @@ fn distances(shape: &SanitizedMolecule, neighbours: &[BondsOfAtom], from: usize)
     while let Some(atom) = queue.pop_front() {
         for other in neighbours[atom].iter().map(|bond| bonds[*bond].other(atom)) {
             if distances[other] == UNCONNECTED {
-                // Molecules have fewer atoms than this can count.
+                // Molecules have fewer atoms than this type can count.
                 distances[other] = distances[atom].saturating_add(1);
                 queue.push_back(other);
             }

@@ -1,4 +1,4 @@
-//! Distances of the ends of chains in a plane, lengths in Å and angles in radians.
+//! Distances between the ends of planar chains. Lengths are in Å, angles in radians.
 
 /// A chain of three bonds.
 #[derive(Debug, Clone, Copy)]
@@ -8,39 +8,39 @@ pub(super) struct Planar {
 }
 
 impl Planar {
-    /// Along the middle bond, and across it at each end.
+    /// The distance along the middle bond, and the offsets across it at the last and the first atom.
     fn parts(self) -> (f64, f64, f64) {
         let ([a, b, c], [one, two]) = (self.lengths, self.angles);
         (b - c * two.cos() - a * one.cos(), c * two.sin(), a * one.sin())
     }
 
-    /// With both ends on one side.
+    /// The distance with both ends on one side.
     pub(super) fn cis(self) -> f64 {
         let (along, last, first) = self.parts();
         along.hypot(last - first)
     }
 
-    /// With its ends on opposite sides.
+    /// The distance with the ends on opposite sides.
     pub(super) fn trans(self) -> f64 {
         let (along, last, first) = self.parts();
         along.hypot(last + first)
     }
 
-    /// With one end turned out of the plane by an angle.
+    /// The distance with one end rotated out of the plane by an angle.
     pub(super) fn turned(self, angle: f64) -> f64 {
         let (along, last, first) = self.parts();
         (along * along + last * last + first * first - 2.0 * last * first * angle.cos()).sqrt()
     }
 }
 
-/// The distance of the ends of a chain of four bonds in a plane, each of its torsions cis or trans.
+/// The distance between the ends of a planar chain of four bonds; `first` and `second` say whether each torsion is cis.
 pub(super) fn far([a, b, c, d]: [f64; 4], [one, two, three]: [f64; 3], first: bool, second: bool) -> f64 {
     let planar = Planar { lengths: [a, b, c], angles: [one, two] };
     let end = if first { planar.cis() } else { planar.trans() };
     let turn = if first { one + two } else { one - two };
-    // The angle at the fourth atom between the first and the third.
+    // The angle at the fourth atom between the first and the third atom.
     let cosine = (c - b * two.cos() + a * turn.cos()) / end;
-    // Rounding can leave the range of a cosine where the chain is straight.
+    // Rounding can leave the range of a cosine if the chain is straight.
     let inside = cosine.clamp(-1.0, 1.0).acos();
     let angle = if second { three - inside } else { three + inside };
     (end * end + d * d - 2.0 * end * d * angle.cos()).sqrt()

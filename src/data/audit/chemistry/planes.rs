@@ -1,4 +1,4 @@
-//! Which atoms of a molecule lie in a plane, and which rings do not.
+//! Determines the atoms of a molecule that must lie in a plane, and the rings that must not.
 
 use std::collections::BTreeSet;
 
@@ -7,21 +7,21 @@ use super::molecule::{Kind, Molecule};
 use crate::corpus::eigen::{Rounding, diagonalise, turn_rows};
 use drift_core::chem::Hybridisation;
 
-/// Atoms that a rule of flatness looks at.
+/// The atoms of a planarity rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Plane {
     pub rule: Rule,
     pub atoms: Vec<usize>,
-    /// Of a double bond in a ring of eight to eleven: the chain of ring atoms around it. Where its ends lie on opposite sides, the ring
-    /// twists the bond, as in *trans*-cyclooctene, and the rule does not hold.
+    /// For a double bond in a ring of eight to eleven atoms: the chain of ring atoms around it. If the ends of the chain lie on
+    /// opposite sides, the ring twists the bond, as in *trans*-cyclooctene, and the rule does not apply.
     pub ring: Option<[usize; 4]>,
 }
 
 /// The planes of a molecule.
 ///
-/// Aromatic rings of five and six are as in PoseBusters, but that a ring of six that shares atoms with one of five counts too. Its
-/// double bonds are those between carbons with two heavy neighbours each; here those with one are looked at as well. It does
-/// not look at the planes around single atoms.
+/// Aromatic rings of five and six atoms are treated as in PoseBusters, except that a ring of six that shares atoms with a ring of
+/// five counts too. Double bonds in PoseBusters are those between carbons with two further heavy neighbours each; here one further
+/// heavy neighbour can be enough. PoseBusters has no rule for the planes around single atoms.
 pub(super) fn planes(molecule: &Molecule) -> Vec<Plane> {
     let mut planes = Vec::new();
     for (ring, bonds) in molecule.shape.rings.iter().zip(&molecule.ring_bonds) {
@@ -47,7 +47,7 @@ pub(super) fn planes(molecule: &Molecule) -> Vec<Plane> {
     planes
 }
 
-/// The ring atoms before, at and behind a bond, where its smallest ring has eight to eleven atoms.
+/// The ring atoms before, at and behind a bond, if its smallest ring has eight to eleven atoms.
 fn medium_ring(molecule: &Molecule, bond: usize) -> Option<[usize; 4]> {
     let rings = molecule.shape.rings.iter().zip(&molecule.ring_bonds);
     let (ring, bonds) =
@@ -61,13 +61,14 @@ fn heavy_neighbours(molecule: &Molecule, atom: usize) -> Vec<usize> {
     others.filter(|other| molecule.is_heavy(*other)).collect()
 }
 
-/// Whether an atom is a carbon with three bonds in a plane.
+/// Whether an atom is a carbon with three planar bonds.
 fn is_trigonal_carbon(molecule: &Molecule, atom: usize) -> bool {
     let bonds = molecule.neighbours[atom].len() + molecule.shape.molecule.hydrogens[atom] as usize;
     molecule.atom(atom).element == 6 && bonds == 3 && molecule.hybridisation(atom) == Hybridisation::Sp2
 }
 
-/// A double bond between carbons outside aromatic rings and what is bonded to them, if that is more than three atoms.
+/// The atoms of a double bond between carbons outside of aromatic rings and their heavy neighbours, if these are more than three
+/// atoms.
 fn double_bond(molecule: &Molecule, bond: usize) -> Option<Vec<usize>> {
     let ends = molecule.ends(bond);
     let is_end = |atom: &usize| is_trigonal_carbon(molecule, *atom) && !molecule.is_aromatic(*atom);
@@ -85,7 +86,7 @@ fn double_bond(molecule: &Molecule, bond: usize) -> Option<Vec<usize>> {
     (atoms.len() > 3).then(|| atoms.into_iter().collect())
 }
 
-/// A carbon with three heavy neighbours in a plane.
+/// A planar carbon with its three heavy neighbours.
 fn centre(molecule: &Molecule, atom: usize) -> Option<Vec<usize>> {
     let mut atoms = heavy_neighbours(molecule, atom);
     if !is_trigonal_carbon(molecule, atom) || atoms.len() != 3 {
@@ -95,15 +96,15 @@ fn centre(molecule: &Molecule, atom: usize) -> Option<Vec<usize>> {
     Some(atoms)
 }
 
-/// The patterns of rings that cannot be flat, `non-aromatic_6_membered_rings` and what follows in `config/mol.yml` of
-/// PoseBusters: the bonds that need not be single, bond `i` between atoms `i` and `i + 1`, and the atoms that need not be
+/// The patterns of rings that cannot be flat: `non-aromatic_6_membered_rings` and the following ones in `config/mol.yml` of
+/// PoseBusters. Each lists the bonds that need not be single (bond `i` joins atoms `i` and `i + 1`), and the atoms that need not be
 /// carbon.
 const PUCKERED: [(&[usize], &[usize]); 5] =
     [(&[5], &[0, 1, 2, 3, 4, 5]), (&[5, 2], &[2, 3]), (&[5, 2], &[4]), (&[5, 3], &[3, 4]), (&[5, 3], &[2])];
 
-/// Whether a ring of six cannot be flat: no atom of it is aromatic or in another ring, it fits one of [`PUCKERED`], and two saturated
-/// atoms lie side by side. Without these, as in *p*-benzoquinone and 1,4-cyclohexadiene, nothing keeps it from being flat, though it fits
-/// PoseBusters' patterns.
+/// Whether a ring of six cannot be flat: none of its atoms is aromatic or in another ring, it fits one of [`PUCKERED`], and two
+/// adjacent atoms are saturated. Without two such atoms, as in *p*-benzoquinone and 1,4-cyclohexadiene, the ring may be flat
+/// although it fits PoseBusters' patterns.
 fn is_puckered(molecule: &Molecule, ring: &[usize], bonds: &[usize]) -> bool {
     let is_alone = |atom: &usize| {
         matches!(molecule.atom(*atom).element, 6 | 7 | 8 | 16)
@@ -119,10 +120,11 @@ fn is_puckered(molecule: &Molecule, ring: &[usize], bonds: &[usize]) -> bool {
     }
     let single: Vec<bool> = bonds.iter().map(|bond| molecule.kind(*bond) == Kind::Single).collect();
     let carbon: Vec<bool> = ring.iter().map(|atom| molecule.atom(*atom).element == 6).collect();
-    // From each atom on, both ways round: bond `i` of the pattern starts at its atom `i`, or ends there.
+    // Try each start atom and both directions: bond `i` of the pattern starts at its atom `i`, or ends there.
     let fits = |start: usize, back: bool, (free_bonds, free_atoms): (&[usize], &[usize])| {
         let atom = |at: usize| if back { (start + 6 - at) % 6 } else { (start + at) % 6 };
-        // Backward a bond begins where forward it ends; the last one, from 5 to 0, starts at atom 0 then.
+        // In the reverse direction a bond begins where it ends in the forward direction; the last one, from 5 to 0, then starts at
+        // atom 0.
         let bond = |at: usize| if back { atom(at + 1 - 6 * usize::from(at == 5)) } else { atom(at) };
         (0..6).all(|at| {
             (single[bond(at)] || free_bonds.contains(&at)) && (carbon[atom(at)] || free_atoms.contains(&at))
@@ -132,8 +134,8 @@ fn is_puckered(molecule: &Molecule, ring: &[usize], bonds: &[usize]) -> bool {
     starts.into_iter().any(|(start, back)| PUCKERED.iter().any(|pattern| fits(start, back, *pattern)))
 }
 
-/// The largest distance of points from their common plane, in Å: from the plane through their mean whose normal is the
-/// direction of least spread. 0 for three points or fewer.
+/// The largest distance of points from their best plane, in the unit of the points (Å). The plane goes through their mean, and its
+/// normal is the direction of least spread. 0 for three points or fewer.
 pub(super) fn off_plane(points: &[[f64; 3]]) -> f64 {
     if points.len() < 4 {
         return 0.0;
@@ -150,7 +152,7 @@ pub(super) fn off_plane(points: &[[f64; 3]]) -> f64 {
     }
     let mut axes = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
     diagonalise(&mut spread, Rounding::Root, |p, q, cosine, sine| turn_rows(&mut axes, p, q, cosine, sine));
-    // The eigenvalue of least spread has the normal for its vector.
+    // The eigenvector of the smallest eigenvalue is the normal.
     let least = (0..3).min_by(|a, b| spread[*a][*a].total_cmp(&spread[*b][*b])).unwrap_or(2);
     let normal = axes[least];
     let distance = |p: &[f64; 3]| (0..3).map(|axis| p[axis] * normal[axis]).sum::<f64>().abs();

@@ -1,4 +1,4 @@
-//! Chemistry over conformers: counts, and shares with their intervals over molecules.
+//! Chemistry over many conformers: counts, and shares with intervals over molecules.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,24 @@ use serde::{Deserialize, Serialize};
 use super::finding::{ChemistryRule, ConformerChemistry};
 use crate::stats::interval::{ClusterSums, Interval, LEVEL};
 
-/// What was found in some conformers. Of texts those are checked that pass; of
-/// references all.
+/// The findings in a set of conformers. Of generated texts, only those that pass are checked; of references, all.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ChemistryReport {
-    /// Conformers that were checked.
+    /// The number of checked conformers.
     pub checked: u64,
-    /// Stereocentres that the prompts of these mark.
+    /// The number of stereocentres that their prompts mark.
     pub stereocentres: u64,
-    /// Of them, those with the handedness that is marked.
+    /// Of these, the number with the marked handedness.
     pub stereocentres_right: u64,
-    /// Double bonds that the prompts of these mark.
+    /// The number of double bonds that their prompts mark.
     pub double_bonds: u64,
-    /// Of them, those with their neighbours on the sides that are marked.
+    /// Of these, the number with their neighbours on the marked sides.
     pub double_bonds_right: u64,
-    /// Stereo marks of these prompts that are not compared with coordinates, and are never counted as right: allenes (`@AL`), and square-planar,
-    /// trigonal-bipyramidal and octahedral atoms of which neighbours are missing.
+    /// The number of stereo marks of these prompts that are not compared with coordinates and never count as right: allenes
+    /// (`@AL`), and square-planar, trigonal-bipyramidal and octahedral atoms with missing neighbours.
     pub stereo_unchecked: u64,
-    /// Conformers with two atoms, three or more bonds apart, too near.
+    /// Conformers with two atoms, three or more bonds apart, that are too close.
     pub clashing: u64,
     /// Conformers with a bond too short or too long.
     pub bad_bonds: u64,
@@ -33,25 +32,25 @@ pub struct ChemistryReport {
     pub bad_angles: u64,
     /// Conformers with a bent aromatic ring.
     pub bent_aromatic_rings: u64,
-    /// Conformers with a flat saturated ring of six.
+    /// Conformers with a flat saturated ring of six atoms.
     pub flat_rings: u64,
     /// Conformers with a double bond or a trigonal carbon that is not flat.
     pub bent_double_bonds: u64,
-    /// Conformers that fall apart.
+    /// Conformers that fall into more parts.
     pub fragmented: u64,
-    /// Conformers without any of these.
+    /// Conformers with none of these faults.
     pub valid_geometry: u64,
-    /// Of them, those with every stereocentre and double bond as the prompt marks it.
+    /// Of these, the conformers with every stereocentre and double bond as the prompt marks it.
     pub valid: u64,
     /// Conformers with every z within [`FLAT_ANGSTROM`](super::FLAT_ANGSTROM) of 0.
     pub flat: u64,
-    /// Conformers in one plane, wherever it lies.
+    /// Conformers in a plane, whatever its position.
     pub planar: u64,
-    /// Atoms of the conformers.
+    /// The number of atoms of the checked conformers.
     pub checked_blocks: u64,
-    /// Of them, those whose z is 0 to the last digit.
+    /// Of these, the number with a z of exactly 0.
     pub zero_z: u64,
-    /// The 95 % intervals of the shares, over molecules; no entry where there is no share.
+    /// The 95 % intervals of the shares, over molecules; no entry if there is no share.
     pub chemistry_intervals: BTreeMap<ChemistryFigure, Interval>,
 }
 
@@ -77,7 +76,7 @@ pub enum ChemistryFigure {
 }
 
 impl ChemistryFigure {
-    /// All of them.
+    /// All figures.
     pub const ALL: [ChemistryFigure; 14] = [
         ChemistryFigure::StereocentresRight,
         ChemistryFigure::DoubleBondsRight,
@@ -95,7 +94,7 @@ impl ChemistryFigure {
         ChemistryFigure::ZeroZ,
     ];
 
-    /// How often one conformer counts, and of how many.
+    /// How often one conformer counts, and out of how many.
     fn of(self, conformer: &ConformerChemistry) -> (u64, u64) {
         let one = |is: bool| (u64::from(is), 1);
         let breaks = |rule| conformer.breaks(rule);
@@ -121,16 +120,16 @@ impl ChemistryFigure {
         }
     }
 
-    /// Whether it is a share of all texts, those that were not checked too, rather than of what was checked.
+    /// Whether it is a share of all texts, checked or not, rather than of checked conformers.
     fn is_of_all(self) -> bool {
         matches!(self, ChemistryFigure::Valid | ChemistryFigure::ValidGeometry)
     }
 }
 
-/// What the conformers of one molecule came to.
+/// The sums over the conformers of one molecule.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MoleculeChemistry {
-    /// All texts, or references; those that cannot be checked too.
+    /// The number of all texts or references, including those that could not be checked.
     pub texts: u64,
     checked: u64,
     blocks: u64,
@@ -138,12 +137,12 @@ pub struct MoleculeChemistry {
     double_bonds: u64,
     #[serde(default)]
     stereo_unchecked: u64,
-    /// By figure: how often it counts, and of how many.
+    /// By figure, its count, and out of how many.
     counts: [(u64, u64); ChemistryFigure::ALL.len()],
 }
 
 impl MoleculeChemistry {
-    /// Adds a text or reference, and what was found of it if it was checked.
+    /// Adds a text or reference, with its findings if it was checked.
     pub fn add(&mut self, found: Option<&ConformerChemistry>) {
         self.texts += 1;
         let Some(found) = found else { return };
@@ -171,7 +170,7 @@ impl MoleculeChemistry {
         }
     }
 
-    /// Of these conformers; those that are none were not checked.
+    /// The sums over these conformers; `None` stands for one that was not checked.
     pub fn from_conformers(found: impl Iterator<Item = Option<ConformerChemistry>>) -> Self {
         let mut out = MoleculeChemistry::default();
         found.for_each(|found| out.add(found.as_ref()));
@@ -180,7 +179,7 @@ impl MoleculeChemistry {
 }
 
 impl ChemistryReport {
-    /// A sentence where some stereo marks are not compared with coordinates.
+    /// A sentence, if some stereo marks are not compared with coordinates.
     pub(in crate::audit) fn unchecked(&self) -> Option<String> {
         let count = self.stereo_unchecked;
         (count > 0).then(|| {
@@ -188,7 +187,7 @@ impl ChemistryReport {
         })
     }
 
-    /// Over molecules.
+    /// The report over molecules.
     pub fn from_molecules<'m>(molecules: impl Iterator<Item = &'m MoleculeChemistry> + Clone) -> Self {
         let mut report = ChemistryReport::default();
         for molecule in molecules.clone() {
@@ -232,7 +231,7 @@ impl ChemistryReport {
         }
     }
 
-    /// A count, and of how many it is a share: `texts` of all texts or references.
+    /// A count, and the total of which it is a share. `texts` is the number of all texts or references.
     pub fn share(&self, figure: ChemistryFigure, texts: u64) -> (u64, u64) {
         let count = *self.clone().field(figure);
         let of = match figure {

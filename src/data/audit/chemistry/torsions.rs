@@ -1,5 +1,5 @@
-//! Bounds of atoms three and four bonds apart, from torsions: the steps of RDKit's `set14Bounds` and `set15Bounds`, without
-//! stereo, with amides and esters as RDKit forces them.
+//! Distance bounds of atoms three and four bonds apart, from torsions: the steps of RDKit's `set14Bounds` and `set15Bounds`,
+//! without stereo, and with amides and esters as RDKit forces them.
 
 use std::collections::{BTreeMap, HashSet};
 use std::f64::consts::{FRAC_PI_2, PI};
@@ -12,7 +12,7 @@ use super::molecule::{Kind, Molecule};
 use super::planar::{self, Planar};
 use drift_core::chem::Hybridisation;
 
-/// Either side of the distance of atoms four bonds apart where both torsions are known, in Å: RDKit's `DIST15_TOL`.
+/// The tolerance of the distance of atoms four bonds apart if both torsions are known, in Å: RDKit's `DIST15_TOL`.
 const TWO_TORSIONS: f64 = 0.08;
 
 /// The torsion of a path of three bonds.
@@ -22,30 +22,30 @@ enum Torsion {
     Cis,
     /// 180°.
     Trans,
-    /// Any.
+    /// Any angle.
     Flexible,
-    /// In radians.
+    /// This angle, in radians.
     At(f64),
 }
 
-/// Where the middle bond of a path lies.
+/// The position of a path's middle bond relative to rings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Where {
     Chain,
-    /// All three bonds in one ring of this size.
+    /// All three bonds lie in one ring of this size.
     Ring(usize),
-    /// Two bonds in one ring; whether that ring is flat where its atoms are.
+    /// Two bonds lie in one ring; `flat` says whether the ring is flat at its sp² atoms.
     TwoInRing {
         flat: bool,
     },
-    /// The middle bond in a ring, with at most one other bond in another ring.
+    /// The middle bond lies in a ring, and at most one other bond in another ring.
     Beside,
 }
 
-/// A path of three bonds, as they follow.
+/// A path of three consecutive bonds.
 type Path = [usize; 3];
 
-/// The same path from either end.
+/// A key that is the same for both directions of a path.
 fn key([a, b, c]: Path) -> Path {
     [a.min(c), b, a.max(c)]
 }
@@ -55,7 +55,7 @@ struct Torsions<'b, 'm> {
     paths: Vec<(Path, Torsion)>,
     cis: HashSet<Path>,
     trans: HashSet<Path>,
-    /// Bounds by pair of atoms: a pair may be the ends of several paths.
+    /// By pair of atoms, the bounds found so far: a pair may be the ends of several paths.
     found: BTreeMap<(usize, usize), Vec<[f64; 2]>>,
 }
 
@@ -129,7 +129,7 @@ impl Torsions<'_, '_> {
         }
     }
 
-    /// A path in a ring of five or fewer, whose ends are nearer than three bonds.
+    /// Records a path in a ring of five or fewer atoms, whose ends are closer than three bonds.
     fn record_small_ring(&mut self, path: Path) {
         let torsion = match self.middle(path) {
             Some((a, b)) if self.both_flat(a, b) => {
@@ -141,7 +141,7 @@ impl Torsions<'_, '_> {
         self.paths.push((path, torsion));
     }
 
-    /// The atoms in the middle of a path.
+    /// The two middle atoms of a path.
     fn middle(&self, [first, middle, last]: Path) -> Option<(usize, usize)> {
         let ideal = &self.builder.ideal;
         Some((ideal.shared(first, middle)?, ideal.shared(middle, last)?))
@@ -151,7 +151,7 @@ impl Torsions<'_, '_> {
         [a, b].iter().all(|atom| self.builder.molecule.hybridisation(*atom) == Hybridisation::Sp2)
     }
 
-    /// Bounds for the ends of a path, if it is the shortest between them.
+    /// Collects bounds for the ends of a path, if it is a shortest path between them.
     fn collect(&mut self, path: Path, place: Where) {
         let molecule = self.builder.molecule;
         let Some((two, three)) = self.middle(path) else { return };
@@ -181,11 +181,11 @@ impl Torsions<'_, '_> {
         };
         self.paths.push((path, torsion));
         self.builder.set.insert(ends, Set::Torsion);
-        // Several paths may join the two; their bounds are merged once all are known.
+        // Several paths may connect the two atoms. Their bounds are merged at the end.
         self.found.entry(ends).or_default().push(bounds);
     }
 
-    /// A path with its lengths and angles at the ends of their bounds.
+    /// A path with its lengths and angles at the lower or upper ends of their bounds.
     fn planar(&self, [first, middle, last]: Path, large: bool) -> Planar {
         let ideal = &self.builder.ideal;
         let length = |bond: usize| if large { ideal.lengths[bond].high } else { ideal.lengths[bond].low };
@@ -197,7 +197,7 @@ impl Torsions<'_, '_> {
         }
     }
 
-    /// The torsion of a path; none where its ends are nearer than they seem.
+    /// The torsion of a path; `None` if its ends are connected by a shorter path.
     fn torsion(&self, path: Path, [one, two, three, four]: [usize; 4], place: Where) -> Option<Torsion> {
         let molecule = self.builder.molecule;
         let flat = self.both_flat(two, three);
@@ -217,7 +217,7 @@ impl Torsions<'_, '_> {
     }
 }
 
-/// The torsion of a path whose middle bond is in no ring.
+/// The torsion of a path whose middle bond is not in a ring.
 fn chain(molecule: &Molecule, path: Path, [one, two, three, four]: [usize; 4]) -> Torsion {
     let [first, middle, last] = path.map(|bond| molecule.kind(bond));
     let forward = Group { molecule, kinds: [first, last], atoms: [one, two, three, four] };
@@ -245,7 +245,7 @@ fn chain(molecule: &Molecule, path: Path, [one, two, three, four]: [usize; 4]) -
     }
 }
 
-/// Four atoms in a chain, and the kinds of the first and the last bond.
+/// Four atoms in a chain, with the kinds of the first and the last bond.
 struct Group<'m> {
     molecule: &'m Molecule,
     kinds: [Kind; 2],
@@ -257,12 +257,12 @@ impl Group<'_> {
         self.molecule.atom(self.atoms[at]).element
     }
 
-    /// Whether the second atom is the oxygen of an ester or the NH of an amide.
+    /// Whether the second atom is the bridging oxygen of an ester or the NH of an amide.
     fn is_bridge(&self) -> bool {
         self.element(1) == 8 || self.element(1) == 7 && self.molecule.hydrogens(self.atoms[1]) == 1
     }
 
-    /// `C-O-C=O`, `C-N-C=O`: from a substituent of an ester or amide to the oxygen of its double bond.
+    /// `C-O-C=O`, `C-N-C=O`: the chain from a substituent of an ester or amide to the atom of its double bond.
     fn is_to_oxygen(&self) -> bool {
         self.element(2) == 6
             && self.kinds == [Kind::Single, Kind::Double]
@@ -270,7 +270,7 @@ impl Group<'_> {
             && self.is_bridge()
     }
 
-    /// `C-O-C-C`, `C-N-C-C`: from one side of an ester or amide to the other.
+    /// `C-O-C-C`, `C-N-C-C`: the chain from one side of an ester or amide to the other.
     fn is_along_ester(&self) -> bool {
         let [_, _, carbon, _] = self.atoms;
         let to_oxygen = |bond: &usize| {
@@ -295,7 +295,7 @@ impl Group<'_> {
     }
 }
 
-/// The torsion of a path, and what is known of others.
+/// The torsion of a path, and the paths known to be cis or trans.
 #[derive(Clone, Copy)]
 struct Kinds<'k> {
     torsion: Torsion,
@@ -303,7 +303,7 @@ struct Kinds<'k> {
     trans: &'k HashSet<Path>,
 }
 
-/// Bounds of atoms four bonds apart, from a path of three bonds and each bond behind it.
+/// Sets bounds for atoms four bonds apart, from a path of three bonds and each bond behind it.
 fn four_bonds(builder: &mut Builder<'_>, path: Path, kinds: Kinds<'_>, set: &mut HashSet<(usize, usize)>) {
     let molecule = builder.molecule;
     let [first, middle, last] = path;
@@ -313,7 +313,7 @@ fn four_bonds(builder: &mut Builder<'_>, path: Path, kinds: Kinds<'_>, set: &mut
     for &next in molecule.neighbours[four].iter().filter(|next| **next != last) {
         let five = molecule.other(next, four);
         let ends = pair(one, five);
-        // Fewer bonds have set these bounds already.
+        // A path of fewer bonds has set these bounds already.
         if builder.set.contains_key(&ends) {
             continue;
         }
@@ -329,7 +329,7 @@ fn four_bonds(builder: &mut Builder<'_>, path: Path, kinds: Kinds<'_>, set: &mut
     }
 }
 
-/// The least and the greatest distance of the ends of four bonds.
+/// The smallest and the largest distance between the ends of four bonds.
 fn five_atoms(builder: &Builder<'_>, bonds: [usize; 4], ends: [usize; 2], kinds: Kinds<'_>) -> [f64; 2] {
     let Kinds { torsion, cis, trans } = kinds;
     let ideal = &builder.ideal;

@@ -1,12 +1,14 @@
-//! Conformers of one molecule that are one another, in order: each is compared with those before it that are no duplicates themselves.
+//! Finds duplicate conformers of a molecule. In order, each conformer is compared with earlier ones that are not duplicates
+//! themselves.
 //!
-//! Nothing of size `[conformers, conformers]` is made. Two bounds from below, both free of rotations and of symmetric orders of atoms,
-//! leave few pairs to superpose:
+//! No array of shape `[conformers, conformers]` is built. Two lower bounds on the RMSD, which do not depend on rotations or
+//! symmetric atom orders, leave few pairs to superpose:
 //!
-//! - With both centred, `n RMSD² ≥ Σ (σᵢ - τᵢ)²`, σ and τ the singular values of the two sets of points, for the trace of a product is at
-//!   most the sum of the products of singular values (J. von Neumann, 1937). They are three numbers, so that a grid with cells as wide as
-//!   the bound finds all conformers that can be near.
-//! - `n RMSD² ≥ Σ (|aᵢ| - |bᵢ|)²`, the distances from the centre taken in the order of atoms, and sorted among atoms that may change places.
+//! - For centred points, `n RMSD² ≥ Σ (σᵢ - τᵢ)²`, where σ and τ are the singular values of the two sets. This holds because the
+//!   trace of a product is at most the sum of the products of singular values (J. von Neumann, 1937). The values are three numbers,
+//!   so a grid whose cells are as wide as the bound finds all candidates.
+//! - `n RMSD² ≥ Σ (|aᵢ| - |bᵢ|)²`, where distances from the centre are in the order of atoms, and sorted among atoms that may be
+//!   exchanged.
 
 use std::collections::HashMap;
 
@@ -14,17 +16,18 @@ use super::super::geometry::{Conformation, Topology};
 use super::super::superposition::Centred;
 use crate::corpus::eigen::{Rounding, diagonalise};
 
-/// Below this RMSD, in Å, two conformers count as one: CREST's and so GEOM's.
+/// Two conformers with an RMSD below this, in Å, count as duplicates: the value of CREST and so of GEOM.
 pub const DUPLICATE_ANGSTROM: f64 = 0.125;
 
-/// What sums may be off by, in Å.
+/// The largest rounding error of the sums, in Å.
 const ROUNDING: f64 = 1e-9;
 
-/// For each conformer, `[atoms]` in Å, the first one before it that is no duplicate and lies within `bound` Å of it, by the least RMSD
-/// over symmetric orders of atoms. None are duplicates where the bound is 0; one with another number of atoms is none.
+/// For each conformer (`[atoms]` positions in Å), the first earlier one that is not a duplicate itself and has an RMSD below
+/// `bound` Å, over symmetric atom orders. A bound of 0 gives no duplicates, and a conformer with a wrong number of atoms is not a
+/// duplicate.
 pub fn duplicates(topology: &Topology, conformers: &[Conformation], bound: f64) -> Vec<Option<usize>> {
     let mut found = vec![None; conformers.len()];
-    // NaN is no bound either.
+    // NaN is not a bound either.
     if !(bound > 0.0 && bound.is_finite()) {
         return found;
     }
@@ -43,7 +46,7 @@ pub fn duplicates(topology: &Topology, conformers: &[Conformation], bound: f64) 
             .copied()
             .filter(|leader| kept[leader].1.can_be_within(&shape, bound))
             .collect();
-        // The first one in the order of the conformers counts, whichever cell it lies in.
+        // The first conformer in order counts, whichever cell it lies in.
         near.sort_unstable();
         found[at] =
             near.into_iter().find(|leader| topology.centred_rmsd(&kept[leader].0, &centred).rmsd < bound);
@@ -55,18 +58,18 @@ pub fn duplicates(topology: &Topology, conformers: &[Conformation], bound: f64) 
     found
 }
 
-/// A cell and those that touch it.
+/// A cell and all cells that touch it.
 fn around(cell: [i64; 3]) -> impl Iterator<Item = [i64; 3]> {
-    // Of a tiny bound all cells are the last that there is.
+    // For a tiny bound, cell indices saturate.
     let beside = move |axis: usize, step: i64| cell[axis].saturating_add(step - 1);
     (0..27).map(move |at| [beside(0, at % 3), beside(1, at / 3 % 3), beside(2, at / 9)])
 }
 
-/// What neither rotations nor symmetric orders of atoms change.
+/// Quantities that neither rotations nor symmetric atom orders change.
 struct Shape {
-    /// Singular values of the centred points over √n, in Å, the largest first.
+    /// The singular values of the centred points divided by √n, in Å, the largest first.
     singular: [f64; 3],
-    /// Distances from the centre over √n, in Å.
+    /// The distances from the centre divided by √n, in Å.
     radii: Vec<f64>,
 }
 
@@ -87,14 +90,14 @@ impl Shape {
             points.iter().map(|p| (p.iter().map(|x| x * x).sum::<f64>() / n).sqrt()).collect();
         for orbit in orbits {
             let mut own: Vec<f64> = orbit.iter().map(|atom| radii[*atom]).collect();
-            // Atoms that may change places are sorted, so that their order does not count.
+            // Atoms that may be exchanged are sorted, so that their order does not matter.
             own.sort_by(f64::total_cmp);
             orbit.iter().zip(own).for_each(|(atom, radius)| radii[*atom] = radius);
         }
         Shape { singular, radii }
     }
 
-    /// Whether the bounds leave it open that the two lie within `bound`.
+    /// Whether the two bounds allow an RMSD within `bound`.
     fn can_be_within(&self, other: &Shape, bound: f64) -> bool {
         let most = (bound + ROUNDING).powi(2);
         let off = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>();

@@ -1,4 +1,4 @@
-//! The judge: references by molecule, and what their texts are judged by.
+//! The judge: it holds the references by molecule and judges texts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,10 +18,10 @@ use drift_core::error::{Error, Result, shortened_end};
 use drift_core::job::Job;
 use drift_core::text::{parse, skeleton};
 
-/// Molecules whose rules and symmetries are kept from batch to batch.
+/// The number of molecules whose rules and symmetries are cached between batches.
 const KEPT_MOLECULES: usize = 4_096;
 
-/// Judges texts in memory, beside references that it is given once.
+/// Judges texts in memory, against references that are given once.
 ///
 /// ```
 /// use drift_core::job::Job;
@@ -42,14 +42,14 @@ const KEPT_MOLECULES: usize = 4_096;
 #[derive(Debug)]
 pub struct Judge {
     plan: JudgePlan,
-    /// By skeleton of the SMILES.
+    /// The references, by skeleton of the SMILES.
     references: BTreeMap<Box<str>, Arc<Vec<Conformation>>>,
-    /// By SMILES, as batches spell it.
+    /// Cached molecules, by SMILES as spelled in batches.
     molecules: Mutex<HashMap<Box<str>, Arc<JudgedMolecule>>>,
 }
 
 impl Judge {
-    /// A judge without references: texts are judged, and compared with nothing but one another.
+    /// A judge without references: texts are judged, and compared only with each other.
     ///
     /// # Errors
     /// If there is no threshold, one is not a positive number, the bound of duplicates is negative, or a weight is not finite.
@@ -58,21 +58,21 @@ impl Judge {
         Ok(Judge { plan, references: BTreeMap::new(), molecules: Mutex::default() })
     }
 
-    /// How texts are judged.
+    /// The settings for judging.
     pub fn plan(&self) -> &JudgePlan {
         &self.plan
     }
 
-    /// Molecules with references, by skeleton, and their conformers.
+    /// The molecules with references, by skeleton, with their conformers.
     pub fn references(&self) -> impl Iterator<Item = (&str, &[Conformation])> {
         self.references.iter().map(|(skeleton, conformers)| (&**skeleton, conformers.as_slice()))
     }
 
-    /// Adds references of a molecule that are enriched text, with tags or without. A text that spells the molecule otherwise has its
-    /// atoms put in the order of `smiles`.
+    /// Adds references of a molecule as enriched text, with or without tags. If a text spells the molecule differently, its atoms
+    /// are reordered to match `smiles`.
     ///
     /// # Errors
-    /// If `smiles` is none, or a text is not one of this encoding or is of another molecule.
+    /// If `smiles` is not a SMILES, or a text is malformed in this encoding or of another molecule.
     pub fn add_texts(&mut self, smiles: &str, texts: &[&str]) -> Result<()> {
         let key = skeleton_of(smiles)?;
         let mut conformers = Vec::with_capacity(texts.len());
@@ -104,11 +104,11 @@ impl Judge {
         Ok(())
     }
 
-    /// Adds references of a molecule, `[conformers][heavy atoms]` in Å. `written` is the SMILES whose atoms these are, in the order of
-    /// its text, if it is not `smiles`.
+    /// Adds references of a molecule as coordinates `[conformers][heavy atoms]` in Å. `written` is the SMILES whose atom order they
+    /// use, if that is not `smiles`.
     ///
     /// # Errors
-    /// If a SMILES is none, `written` is another molecule, the number of atoms differs, or a coordinate is not finite.
+    /// If a text is not a SMILES, `written` is another molecule, the number of atoms differs, or a coordinate is not finite.
     pub fn add_conformers(
         &mut self,
         smiles: &str,
@@ -139,11 +139,11 @@ impl Judge {
         Ok(())
     }
 
-    /// Adds all conformers of a corpus that have their atoms in the order of a SMILES; `wanted` leaves out other molecules. They are kept
-    /// in memory, 24 bytes an atom.
+    /// Adds all conformers of a corpus whose atoms are in the order of a SMILES. `wanted` restricts them to some molecules. They
+    /// are kept in memory, at 24 bytes per atom.
     ///
     /// # Errors
-    /// If it cannot be read, or holds none of these.
+    /// If the corpus cannot be read, or contains no such conformer.
     pub fn add_corpus(
         &mut self,
         corpus: &dyn Conformers,
@@ -170,16 +170,16 @@ impl Judge {
     }
 
     fn put(&mut self, key: Box<str>, conformers: Vec<Conformation>) {
-        // What was made of a molecule holds its references, which are no longer all.
+        // Cached molecules contain their references, which are now incomplete.
         self.molecules.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
         Arc::make_mut(self.references.entry(key).or_default()).extend(conformers);
     }
 
-    /// Judges texts: `smiles[i]` is the prompt of `texts[i]`. On all cores; the same for any number of them.
+    /// Judges texts; `smiles[i]` is the prompt of `texts[i]`. It uses all cores, and the result does not depend on their number.
     ///
     /// # Errors
-    /// If there are not as many SMILES as texts, one is none, the reward asks for references and a molecule has none, or the job was
-    /// cancelled.
+    /// If the numbers of SMILES and texts differ, a text is not a SMILES, the reward needs references and a molecule has none, or
+    /// the job was cancelled.
     pub fn score(&self, smiles: &[&str], texts: &[&str], job: &Job) -> Result<BatchScores> {
         if smiles.len() != texts.len() {
             let problem = format!("{} SMILES and {} texts", smiles.len(), texts.len());
@@ -206,9 +206,9 @@ impl Judge {
         score(&self.plan, &molecules, (&groups, texts), job)
     }
 
-    /// What the texts of a SMILES are judged by, made once.
+    /// The data for judging the texts of a SMILES, built once.
     fn molecule(&self, smiles: &str) -> Result<Arc<JudgedMolecule>> {
-        // What the lock holds is whole even if another thread panicked.
+        // The map is intact even if another thread panicked while holding the lock.
         let mut known = self.molecules.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(molecule) = known.get(smiles) {
             return Ok(molecule.clone());

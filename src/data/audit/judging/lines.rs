@@ -1,4 +1,4 @@
-//! What was found of a text, as a line of JSON.
+//! The results for one text, as a line of JSON.
 
 use std::path::Path;
 
@@ -11,34 +11,34 @@ use drift_core::io::AtomicFile;
 /// A line of `--verdicts`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VerdictLine {
-    /// What its file calls the text, else where it stands in it.
+    /// The id of the text in its file, or else its position there.
     pub id: String,
-    /// The file; none of texts that were just generated.
+    /// The file; `None` for texts that were just generated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Where it stands in the file.
+    /// The position of the text in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<String>,
-    /// The model, where it is known.
+    /// The model, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The logit processor, where it is known.
+    /// The logit processor, if it is known.
     pub lp: Option<String>,
     /// Its placeholder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placeholder: Option<String>,
     /// The SMILES of the prompt.
     pub smiles: Option<String>,
-    /// The SMILES that texts of several isomers are pooled under.
+    /// The SMILES under which texts of several isomers are pooled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub geom_smiles: Option<String>,
-    /// Which of its molecule's texts it is, from 0.
+    /// The index of the text among those of its molecule, from 0.
     pub generation: u64,
-    /// Its place among the conformers of its text, from 0.
+    /// The index among the conformers of its text, from 0.
     pub place: usize,
     /// The line, from 0, of the first text of its molecule that has the same conformer.
     pub duplicate_of: Option<usize>,
-    /// What was found.
+    /// The verdict.
     #[serde(flatten)]
     pub verdict: ConformerVerdict,
 }
@@ -47,12 +47,12 @@ impl VerdictLine {
     /// Its JSON, with the line break.
     ///
     /// # Errors
-    /// Never, but for a fault of drift's own.
+    /// Only on a bug in drift.
     pub fn json(&self) -> Result<String> {
         Ok(serde_json::to_string(self).map_err(|e| Error::internal("a verdict", e))? + "\n")
     }
 
-    /// Lines in a file that is not in its place yet.
+    /// Writes lines to a file that is not yet renamed into place.
     ///
     /// # Errors
     /// If it cannot be written.

@@ -1,4 +1,4 @@
-//! The RMSD of all pairs of a generated conformer and a reference, as files that NumPy reads.
+//! Writes the RMSDs of all pairs of a generated conformer and a reference to files for NumPy.
 //!
 //! `.npz`: a zip archive of arrays, not compressed (NumPy's `lib/format.py`, version 1.0 of `.npy`):
 //!
@@ -10,9 +10,9 @@
 //! | `line` | `[all texts]` | the line of `--verdicts` that a text has, from 0 |
 //! | `rmsd` | `[all pairs]` | molecule by molecule `[texts, references]`, in Å; NaN for a text without a conformer to compare |
 //!
-//! `.pickle`: what 3DMolGen's `compute_rmsd_matrix` returns, `{smiles: {"n_true": int, "n_model": int, "rmsd": [n_true, n_model]}}`: one row a
-//! reference, one column a text that has a conformer, molecules without one left out. Protocol 5, of which only
-//! `numpy.ndarray(shape, dtype, buffer)` is called, so that any NumPy reads it.
+//! `.pickle`: the result of 3DMolGen's `compute_rmsd_matrix`, `{smiles: {"n_true": int, "n_model": int, "rmsd": [n_true,
+//! n_model]}}`. Each row is a reference, each column a text that has a conformer; molecules without such a text are left out. The
+//! file uses protocol 5 and calls only `numpy.ndarray(shape, dtype, buffer)`, so any NumPy can read it.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -20,29 +20,29 @@ use std::path::Path;
 use drift_core::error::{Error, Result};
 use drift_core::io::AtomicFile;
 
-/// The largest file that a zip archive without extensions holds, in bytes.
+/// The largest size of a zip archive without extensions, in bytes.
 const MAX_ZIP_BYTES: u64 = u32::MAX as u64;
 
-/// Numbers that are put together before they are handed on.
+/// How many numbers are collected before they are written.
 const CHUNK: usize = 1 << 16;
 
-/// Distances by molecule.
+/// The RMSDs by molecule.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RmsdMatrix<'d> {
-    /// In the order in which they first come.
+    /// In the order of first occurrence.
     pub molecules: Vec<MoleculeDistances<'d>>,
 }
 
-/// The distances of the texts of one molecule to its references.
+/// The RMSDs of the texts of one molecule to its references.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MoleculeDistances<'d> {
     smiles: String,
     references: usize,
-    /// By text: its line, and the distances of its conformer, `[references]` in Å.
+    /// By text, its line, and the RMSDs of its conformer, `[references]` in Å.
     rows: Vec<(u64, Option<Cow<'d, [f64]>>)>,
 }
 
-/// Where bytes go.
+/// Receives bytes in order.
 pub type PutBytes<'p> = dyn FnMut(&[u8]) -> Result<()> + 'p;
 
 impl<'d> MoleculeDistances<'d> {
@@ -51,7 +51,7 @@ impl<'d> MoleculeDistances<'d> {
         MoleculeDistances { smiles, references, rows: Vec::new() }
     }
 
-    /// Adds a text; `rmsd` is none where it has no conformer to compare.
+    /// Adds a text; `rmsd` is `None` if it has no conformer to compare.
     pub fn push(&mut self, line: u64, rmsd: Option<Cow<'d, [f64]>>) {
         self.rows.push((line, rmsd));
     }
@@ -62,15 +62,15 @@ impl<'d> MoleculeDistances<'d> {
 }
 
 impl RmsdMatrix<'_> {
-    /// Writes it in the form that the name of a file asks for.
+    /// Writes the matrix in the format that the file name implies.
     ///
     /// # Errors
-    /// If bytes cannot be put, or there are more than an archive takes.
+    /// If writing fails, or there are more pairs than an archive can hold.
     pub fn write(&self, name: &str, put: &mut PutBytes<'_>) -> Result<()> {
         if is_pickle(name) { self.pickle(put) } else { self.npz(name, put) }
     }
 
-    /// Writes it, in the form that the name asks for, into a file that is whole but not yet in its place.
+    /// Writes the matrix, in the format that the name implies, to a complete file that is not yet renamed into place.
     ///
     /// # Errors
     /// As [`RmsdMatrix::write`].
@@ -84,7 +84,7 @@ impl RmsdMatrix<'_> {
         let all = &self.molecules;
         let count = |of: fn(&MoleculeDistances<'_>) -> usize| all.iter().map(move |one| of(one) as u64);
         let pairs: u64 = all.iter().map(|one| (one.rows.len() * one.references) as u64).sum();
-        // 16 MiB are kept for the other arrays.
+        // 16 MiB are reserved for the other arrays.
         if pairs.saturating_mul(8) > MAX_ZIP_BYTES - (1 << 24) {
             let problem = format!("{pairs} pairs are more than an .npz file can hold");
             return Err(Error::input(
@@ -97,7 +97,7 @@ impl RmsdMatrix<'_> {
         let width = all.iter().map(|one| one.smiles.chars().count()).max().unwrap_or(0).max(1);
         zip.add("smiles", &format!("<U{width}"), all.len() as u64, &|put| {
             for one in all {
-                // NumPy's text has four bytes a character, filled up with zeros.
+                // NumPy stores text with four bytes per character, padded with zeros.
                 let text = one.smiles.chars().map(u32::from).chain(std::iter::repeat(0)).take(width);
                 put(&text.flat_map(u32::to_le_bytes).collect::<Vec<u8>>())?;
             }
@@ -147,19 +147,19 @@ impl RmsdMatrix<'_> {
             put(&head)?;
             let of = |reference: usize| one.usable().map(move |row| row[reference].to_le_bytes());
             numbers(put, (0..one.references).flat_map(of))?;
-            // The tuple of arguments, the call, and both dictionaries' entries.
+            // The argument tuple, the call, and the entries of the inner dictionary.
             put(b"tRu")?;
         }
         put(b"u.")
     }
 }
 
-/// Whether a file of this name is to be a pickle.
+/// Whether a file with this name is to be a pickle.
 fn is_pickle(name: &str) -> bool {
     [".pickle", ".pkl"].iter().any(|end| name.ends_with(end))
 }
 
-/// Hands on numbers of eight bytes, many at a time.
+/// Writes eight-byte numbers in large blocks.
 fn numbers(put: &mut PutBytes<'_>, all: impl Iterator<Item = [u8; 8]>) -> Result<()> {
     let mut bytes = Vec::with_capacity(8 * CHUNK);
     for number in all {
@@ -179,17 +179,17 @@ fn text(out: &mut Vec<u8>, text: &str) {
     out.extend(text.as_bytes());
 }
 
-/// `LONG1` of eight bytes: a length is never negative.
+/// `LONG1` with eight bytes: a length is never negative.
 fn integer(out: &mut Vec<u8>, number: usize) {
     out.extend([b'\x8a', 8]);
     out.extend((number as u64).to_le_bytes());
 }
 
-/// An archive of arrays that are stored as they are.
+/// A zip archive of arrays, stored without compression.
 struct Zip<'z, 'p> {
     put: &'z mut PutBytes<'p>,
     at: u64,
-    /// The entries of the directory at its end.
+    /// The central directory, which is written at the end.
     directory: Vec<u8>,
     entries: u16,
 }
@@ -199,7 +199,7 @@ impl<'z, 'p> Zip<'z, 'p> {
         Zip { put, at: 0, directory: Vec::new(), entries: 0 }
     }
 
-    /// Adds an array of one dimension; `write` is called twice, since the checksum stands before the data.
+    /// Adds a one-dimensional array. `write` is called twice, because the checksum precedes the data.
     fn add(
         &mut self,
         name: &str,
@@ -217,10 +217,11 @@ impl<'z, 'p> Zip<'z, 'p> {
             Ok(())
         })?;
         let name = format!("{name}.npy");
-        // Version needed, flags, method, time and date (1980-01-01), checksum, both sizes, length of the name and of nothing more.
+        // Version needed, flags, method, time and date (1980-01-01), checksum, both sizes, length of the name, and an empty extra
+        // field.
         let mut common = Vec::from([20, 0, 0, 0, 0, 0, 0, 0, 0x21, 0]);
         common.extend(hash.finalize().to_le_bytes());
-        // The number of pairs was compared with what fits.
+        // The number of pairs was checked against the limit.
         (0..2).for_each(|_| common.extend((size as u32).to_le_bytes()));
         common.extend((name.len() as u16).to_le_bytes());
         common.extend([0, 0]);
@@ -248,10 +249,10 @@ impl<'z, 'p> Zip<'z, 'p> {
     }
 }
 
-/// The head of an array of one dimension, a multiple of 64 bytes.
+/// The header of a one-dimensional array, padded to a multiple of 64 bytes.
 fn npy_head(dtype: &str, length: u64) -> Vec<u8> {
     let mut head = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({length},), }}");
-    // The ten bytes before the head and the line break behind it count.
+    // The ten bytes before the header and the line break behind it are included.
     let padding = 64 - (10 + head.len() + 1) % 64;
     head.extend(std::iter::repeat_n(' ', padding % 64));
     head.push('\n');

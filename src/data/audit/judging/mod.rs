@@ -1,9 +1,9 @@
-//! A judge in memory: references once, then texts in batches, with a verdict, figures and a reward for each.
+//! A judge in memory: references are given once, then texts in batches. Each text gets a verdict, figures and a reward.
 //!
-//! [`Judge`] holds the references; [`Judge::score`] gives [`BatchScores`]. Texts are judged by the functions that [`audit`](super::audit()) and
-//! `drift eval` ask too: [`judge`](super::judge()) for the text, [`usable_points`] for its conformer,
-//! [`Chemistry`](super::chemistry::Chemistry) for its rules, and [`Topology`](super::geometry::Topology) for its distances. So all of
-//! them come to the same bits.
+//! [`Judge`] holds the references; [`Judge::score`] returns [`BatchScores`]. Texts are judged by the same functions as in
+//! [`audit`](super::audit()) and `drift eval`: [`judge`](super::judge()) for the text, [`usable_points`] for its conformer,
+//! [`Chemistry`](super::chemistry::Chemistry) for the rules, and [`Topology`](super::geometry::Topology) for the RMSDs. So all
+//! three give the same bits.
 
 mod duplicates;
 mod in_memory;

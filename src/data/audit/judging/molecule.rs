@@ -1,4 +1,4 @@
-//! What the texts of one molecule are judged by.
+//! The cached data for judging the texts of one molecule.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,14 +7,14 @@ use super::super::geometry::{Conformation, Topology};
 use drift_core::error::{Error, Result};
 use drift_core::text::skeleton;
 
-/// What the texts of a molecule are judged by.
+/// The data for judging the texts of a molecule.
 #[derive(Debug)]
 pub(super) struct JudgedMolecule {
     pub smiles: Box<str>,
     pub skeleton: Box<str>,
     /// The references, `[conformers][atoms]` in Å.
     pub conformers: Arc<Vec<Conformation>>,
-    /// None of a molecule that is too large.
+    /// `None` inside for a molecule that is too large.
     chemistry: OnceLock<Option<Chemistry>>,
     topology: OnceLock<Option<Topology>>,
 }

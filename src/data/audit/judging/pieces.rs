@@ -1,14 +1,14 @@
-//! Where the conformers of a text stand: with tags or without, behind worked examples, several in one text.
+//! Finds the conformers of a text: with or without tags, behind worked examples, several in one text.
 
 use std::borrow::Cow;
 
 use drift_core::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE, SMILES_OPEN, tagged};
 
-/// What may end a text that has no tags: special tokens of the models that users have.
+/// Special tokens of the users' models that may end a text without tags.
 const ENDS: [&str; 6] = ["<|endoftext|>", "<|end_of_text|>", "<|im_end|>", "<|eot_id|>", "<|pad|>", "</s>"];
 
-/// What stands behind the worked examples of a prompt. An example is a whole document, `[SMILES]…[CONFORMER]…[/CONFORMER]`, and a line
-/// break; so a `[SMILES]` that follows `[/CONFORMER]` and a line break begins the next one, and the last of these the target.
+/// The text behind the worked examples of a prompt. An example is a whole document, `[SMILES]…[CONFORMER]…[/CONFORMER]`, and a line
+/// break. So a `[SMILES]` behind `[/CONFORMER]` and a line break begins the next document, and the last of these is the target.
 pub fn without_examples(text: &str) -> &str {
     let begins = |(at, _): &(usize, &str)| {
         let before = text[..*at].trim_end();
@@ -17,18 +17,19 @@ pub fn without_examples(text: &str) -> &str {
     text.rmatch_indices(SMILES_OPEN).find(begins).map_or(text, |(at, _)| &text[at..])
 }
 
-/// The conformers of a text, each between its tags, as [`judge`](super::super::judge()) takes them; at least one, which may be empty.
+/// The conformers of a text, each between its tags, in the form that [`judge`](super::super::judge()) takes. There is at least one,
+/// which may be empty.
 ///
-/// - What stands before the answer is left out: worked examples, the prompt.
-/// - A text with `[/CONFORMER]` alone has its opening tag in the prompt.
+/// - Text before the answer is dropped: worked examples and the prompt.
+/// - A text with `[/CONFORMER]` but no opening tag has its opening tag in the prompt.
 /// - A text without conformer tags is one conformer, without the special tokens behind it.
-/// - A conformer that is opened and not closed stays so: its text did not end.
+/// - A conformer that is opened and not closed stays unclosed: its text did not end.
 pub fn conformers_in(text: &str) -> Vec<Cow<'_, str>> {
     let text = without_examples(text);
     let prompt = text.split_once(SMILES_OPEN).and_then(|(_, rest)| rest.split_once(SMILES_CLOSE));
     let answer = prompt.map_or(text, |(_, rest)| rest);
     let mut opened = answer.match_indices(CONFORMER_OPEN).map(|(at, _)| at).peekable();
-    // What stands before the first opening tag is a conformer only if it closes one that the prompt opened.
+    // Text before the first opening tag is a conformer only if it closes one that the prompt opened.
     let head = &answer[..opened.peek().copied().unwrap_or(answer.len())];
     let mut conformers = Vec::new();
     if head.contains(CONFORMER_CLOSE) {
@@ -43,12 +44,12 @@ pub fn conformers_in(text: &str) -> Vec<Cow<'_, str>> {
     conformers
 }
 
-/// Up to the closing tag, if there is one.
+/// The text up to and including the closing tag, if there is one.
 fn closed(text: &str) -> &str {
     text.find(CONFORMER_CLOSE).map_or(text, |at| &text[..at + CONFORMER_CLOSE.len()])
 }
 
-/// A text without white space and special tokens behind it.
+/// A text without trailing white space and special tokens.
 fn without_end(text: &str) -> &str {
     let mut text = text.trim();
     while let Some(rest) = ENDS.iter().find_map(|end| text.strip_suffix(end)) {

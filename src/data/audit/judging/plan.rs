@@ -1,4 +1,4 @@
-//! How texts are judged in memory.
+//! The settings for judging texts in memory.
 
 use super::super::geometry::COVERAGE_THRESHOLD_ANGSTROM;
 use super::duplicates::DUPLICATE_ANGSTROM;
@@ -7,20 +7,20 @@ use drift_core::chem::AtomLimit;
 use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
 
-/// How texts are judged.
+/// The settings for judging texts.
 #[derive(Debug, Clone)]
 pub struct JudgePlan {
-    /// How numbers are written, in the texts and in references that are texts.
+    /// The encoding of the texts, and of references given as text.
     pub encoding: Encoding,
-    /// Of coverage, in Å; at least one.
+    /// The thresholds of coverage, in Å; at least one.
     pub thresholds: Vec<f64>,
-    /// Conformers of a group with less RMSD than this are duplicates, in Å; 0 for none.
+    /// Conformers of a group with an RMSD below this, in Å, are duplicates; 0 turns this off.
     pub duplicate_angstrom: f64,
-    /// The largest molecule that is compared.
+    /// The size limit for molecules that are compared.
     pub max_atoms: AtomLimit,
-    /// Whether all conformers of a text are judged; else the first.
+    /// Whether all conformers of a text are judged, or only the first.
     pub all_conformers: bool,
-    /// What [`ScoredConformer::reward`](super::ScoredConformer::reward) is made of.
+    /// The parts of [`ScoredConformer::reward`](super::ScoredConformer::reward).
     pub reward: Reward,
 }
 
@@ -38,10 +38,11 @@ impl Default for JudgePlan {
 }
 
 impl JudgePlan {
-    /// Refuses what cannot be measured.
+    /// Refuses settings that cannot be measured.
     ///
     /// # Errors
-    /// If there is no threshold, one is not a positive number, the bound of duplicates is negative, or a weight is not finite.
+    /// If there is no threshold, a threshold is not a positive number, the bound of duplicates is negative, or a weight is not
+    /// finite.
     pub(super) fn check(&self) -> Result<()> {
         let refuse = |problem: String| Err(Error::input("the judge", problem, ""));
         if self.thresholds.is_empty() {

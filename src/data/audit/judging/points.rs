@@ -1,4 +1,4 @@
-//! The conformer of a text that passes, with its atoms in the order of its prompt.
+//! The conformer of a text that passes, with its atoms in the order of the prompt.
 
 use super::super::geometry::Conformation;
 use super::super::outcome::Outcome;
@@ -8,11 +8,11 @@ use drift_core::encoding::Encoding;
 use drift_core::text::skeleton::smiles;
 use drift_core::tokenizer::block_ranges;
 
-/// The conformer of a text that passes, `[atoms]` in Å, atoms in the order of the prompt's skeleton. `answer` is what stands between the
-/// conformer tags.
+/// The conformer of a text that passes: positions `[atoms]` in Å, in the order of the prompt's skeleton. `answer` is the text
+/// between the conformer tags.
 ///
-/// A text that spells the molecule otherwise has its atoms put in the order of the prompt: the first in which both are one graph. `None`
-/// if the text does not pass, its numbers are no coordinates, or no such order is known.
+/// If the text spells the molecule differently, its atoms are reordered by the first order in which both graphs match. `None` if
+/// the text does not pass, its numbers are not coordinates, or no such order is known.
 pub fn usable_points(
     answer: &str,
     verdict: &TextVerdict,
@@ -27,8 +27,9 @@ pub fn usable_points(
     reordered(points, &verdict.skeleton, prompt, limit)
 }
 
-/// The conformer of a text that passes by the rules of 3DMolGen, read by them: of each part of a block the last number in it counts, as in
-/// their `decode_cartesian_v2`. `answer` and the rest are as in [`usable_points`]; only decimals with commas are read so.
+/// The conformer of a text that passes by the rules of 3DMolGen, read by these rules: the last number in each part of a block
+/// counts, as in their `decode_cartesian_v2`. Arguments are those of [`usable_points`]. Only decimals with commas can be read this
+/// way.
 pub(in crate::audit) fn points_by_3dmolgen(
     answer: &str,
     verdict: &TextVerdict,
@@ -46,7 +47,7 @@ pub(in crate::audit) fn points_by_3dmolgen(
     reordered(points, &verdict.skeleton, prompt, limit)
 }
 
-/// The last match of their expression `[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?`, of ASCII digits.
+/// The last match of their expression `[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?`, with ASCII digits only.
 fn last_number(part: &str) -> Option<f64> {
     let (bytes, mut at, mut last) = (part.as_bytes(), 0, None);
     while at < bytes.len() {
@@ -61,7 +62,7 @@ fn last_number(part: &str) -> Option<f64> {
     last?.parse().ok()
 }
 
-/// Bytes of the number that a text begins with; 0 if it begins with none.
+/// The length in bytes of the number at the start of a text; 0 if there is none.
 fn number_length(text: &[u8]) -> usize {
     let digits =
         |from: usize| text[from.min(text.len())..].iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -77,13 +78,14 @@ fn number_length(text: &[u8]) -> usize {
     if matches!(text.get(end), Some(b'e' | b'E')) {
         let sign = usize::from(is_sign(end + 1));
         let power = digits(end + 1 + sign);
-        // An `e` without digits behind it is no part of the number.
+        // An `e` without digits behind it does not belong to the number.
         end += if power > 0 { 1 + sign + power } else { 0 };
     }
     end
 }
 
-/// Atoms in the order of one skeleton, put in that of another one: as they are, if it is the same. `None` if these are not one graph.
+/// Reorders atoms from the order of one skeleton to that of another. Equal skeletons change nothing; `None` if the graphs do not
+/// match.
 pub fn reordered(points: Conformation, from: &str, to: &str, limit: AtomLimit) -> Option<Conformation> {
     if from == to {
         return Some(points);

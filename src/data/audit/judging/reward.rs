@@ -1,40 +1,40 @@
-//! A reward of named parts and weights.
+//! A reward made of named, weighted parts.
 
 use std::str::FromStr;
 
 use super::verdict::ConformerVerdict;
 
-/// How fast [`RewardPart::Bonds`] falls, in Å.
+/// The decay length of [`RewardPart::Bonds`], in Å.
 const BONDS_ANGSTROM: f64 = 0.05;
 
-/// A part of a reward: from 0 to 1, and 0 for a text that does not pass.
+/// A part of a reward: between 0 and 1, and 0 for a text that does not pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RewardPart {
     /// 1 for a text that passes.
     Passed,
-    /// 1 for a conformer that breaks no rule of chemistry but those of stereo.
+    /// 1 for a conformer that breaks no chemistry rule except those of stereo.
     ValidGeometry,
-    /// 1 for a conformer that breaks no rule of chemistry.
+    /// 1 for a conformer that breaks no chemistry rule.
     Valid,
-    /// The share of stereocentres and double bonds that are as the prompt marks them; 1 where it marks none.
+    /// The share of stereocentres and double bonds that agree with the prompt's marks; 1 if it marks none.
     Stereo,
-    /// `exp(-e / 0.05)`, e the error of the bonds beside the references, in Å.
+    /// `exp(-e / 0.05)`, where e is the bond-length error against the references, in Å.
     Bonds,
-    /// `exp(-d / t)`, d the least RMSD to a reference and t the first threshold.
+    /// `exp(-d / t)`, where d is the least RMSD to a reference and t the first threshold.
     Rmsd,
-    /// The share of thresholds that the least RMSD to a reference is within.
+    /// The share of thresholds that the least RMSD to a reference does not exceed.
     Hit,
     /// The share of references within the threshold, averaged over thresholds.
     Coverage,
-    /// The share of references that are within the threshold of this conformer and of no other one of its group, averaged over
-    /// thresholds: what the recall of the group would lose without it.
+    /// The share of references that only this conformer of its group covers, averaged over thresholds: the recall that the group
+    /// would lose without it.
     NewCoverage,
-    /// 1 for a conformer that is no duplicate of one before it in its group.
+    /// 1 for a conformer that is not a duplicate of an earlier one in its group.
     Unique,
 }
 
 impl RewardPart {
-    /// All of them.
+    /// All parts.
     pub const ALL: [RewardPart; 10] = [
         RewardPart::Passed,
         RewardPart::ValidGeometry,
@@ -48,7 +48,7 @@ impl RewardPart {
         RewardPart::Unique,
     ];
 
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             RewardPart::Passed => "passed",
@@ -64,7 +64,7 @@ impl RewardPart {
         }
     }
 
-    /// Whether it is measured beside references.
+    /// Whether it is measured against references.
     pub fn needs_references(self) -> bool {
         use RewardPart::{Bonds, Coverage, Hit, NewCoverage, Rmsd};
         matches!(self, Bonds | Rmsd | Hit | Coverage | NewCoverage)
@@ -82,19 +82,19 @@ impl FromStr for RewardPart {
     }
 }
 
-/// Parts with their weights: the reward of a text is the sum of weight times part.
+/// Parts with weights: the reward of a text is the sum of weight times part.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Reward(pub Vec<(RewardPart, f64)>);
 
-/// What the parts of one conformer's reward follow from.
+/// The data from which the parts of one conformer's reward are computed.
 pub(super) struct Rewarded<'r> {
     pub verdict: &'r ConformerVerdict,
-    /// `[references]`, in Å.
+    /// The least RMSD to each reference, `[references]` in Å.
     pub rmsd: &'r [f64],
     pub is_duplicate: bool,
-    /// By threshold and reference, how many conformers of the group are within it.
+    /// By threshold and reference, the number of conformers of the group within the threshold.
     pub within: &'r [Vec<u32>],
-    /// In Å; at least one.
+    /// The thresholds in Å; at least one.
     pub thresholds: &'r [f64],
 }
 
@@ -124,7 +124,7 @@ impl Rewarded<'_> {
             RewardPart::Stereo => {
                 let marked = verdict.stereocentres + verdict.double_bonds;
                 let right = verdict.stereocentres_right + verdict.double_bonds_right;
-                // A molecule that is not checked has no mark that is known to be right.
+                // A molecule that was not checked has no stereo that is known to be right.
                 if marked > 0 { right as f64 / marked as f64 } else { one(verdict.checked) }
             }
             RewardPart::Bonds => {
@@ -149,7 +149,7 @@ impl Rewarded<'_> {
         sum / self.thresholds.len() as f64
     }
 
-    /// The share of references within a threshold that count, over thresholds.
+    /// The share of references within a threshold for which `counts` holds, averaged over thresholds.
     fn share(&self, counts: impl Fn(usize, usize) -> bool) -> f64 {
         if self.rmsd.is_empty() {
             return 0.0;

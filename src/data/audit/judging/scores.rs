@@ -1,4 +1,4 @@
-//! What the texts of a batch come to.
+//! The scores of a batch of texts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,64 +18,64 @@ use super::verdict::ConformerVerdict;
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 
-/// What the texts of a batch come to.
+/// The scores of a batch of texts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BatchScores {
-    /// One a text, in their order; where all conformers of a text are judged, one each.
+    /// One for each text, in order; if all conformers of a text are judged, one for each conformer.
     pub conformers: Vec<ScoredConformer>,
-    /// The molecules of the batch, in the order in which they first come.
+    /// The molecules of the batch, in order of first occurrence.
     pub groups: Vec<GroupScore>,
-    /// What makes the figures mean less than they seem to.
+    /// Reasons to doubt the figures.
     pub warnings: Vec<String>,
 }
 
-/// What one conformer comes to.
+/// The score of one conformer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScoredConformer {
-    /// The text that it stands in, from 0.
+    /// The index of its text, from 0.
     pub text: usize,
-    /// Its place among the conformers of the text, from 0.
+    /// Its index among the conformers of the text, from 0.
     pub place: usize,
-    /// How many conformers the text holds.
+    /// The number of conformers in the text.
     pub of_text: usize,
-    /// Its molecule among [`BatchScores::groups`].
+    /// The index of its molecule in [`BatchScores::groups`].
     pub group: usize,
-    /// What was found.
+    /// The verdict.
     pub verdict: ConformerVerdict,
-    /// `[references]`: the least RMSD to each, in Å; NaN if the text has no conformer to compare.
+    /// The least RMSD to each reference, `[references]` in Å; NaN if the text has no conformer to compare.
     pub rmsd: Vec<f64>,
-    /// The first conformer of its group before it that is the same, as an index of [`BatchScores::conformers`].
+    /// The first earlier conformer of its group that it duplicates, as an index of [`BatchScores::conformers`].
     pub duplicate_of: Option<usize>,
     /// The weighted sum of the parts of [`JudgePlan::reward`].
     pub reward: f64,
 }
 
-/// What the texts of one molecule come to together.
+/// The joint score of the texts of one molecule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupScore {
     /// The SMILES.
     pub smiles: String,
-    /// Conformers that were judged.
+    /// The number of judged conformers.
     pub conformers: usize,
-    /// Of them, those that can be compared: they pass.
+    /// Of these, the number that pass and can be compared.
     pub usable: usize,
-    /// Reference conformers.
+    /// The number of reference conformers.
     pub references: usize,
-    /// By threshold; none without references.
+    /// Coverage by threshold; `None` without references.
     pub coverage: Vec<Option<Coverage>>,
-    /// RMSDs that are upper bounds, since the molecule has too much symmetry.
+    /// The number of RMSDs that are upper bounds, because the molecule has too much symmetry.
     pub rmsd_upper_bounds: u64,
 }
 
-/// A text's conformer, before it is compared.
+/// The conformer of a text before comparison.
 struct Found {
     scored: ScoredConformer,
     points: Option<Conformation>,
-    /// Whether it has blocks, and whether any of them shows a decimal point.
+    /// Whether it has blocks, and whether its answer contains a decimal point.
     blocks: (bool, bool),
 }
 
-/// Judges texts: `smiles[i]` is the prompt of `texts[i]`; `molecules` are those of the batch, by SMILES.
+/// Judges texts. `groups[i]` is the index in `molecules` of the prompt of `texts[i]`.
 pub(super) fn score(
     plan: &JudgePlan,
     molecules: &[Arc<JudgedMolecule>],
@@ -85,7 +85,7 @@ pub(super) fn score(
     let found: Vec<Vec<Found>> = texts
         .par_iter()
         .enumerate()
-        // Texts are judged in any order and collected in theirs, so that threads change nothing.
+        // Texts are judged in any order and collected in theirs, so threads do not change the result.
         .map(|(at, text)| {
             job.check()?;
             Ok(of_text(plan, &molecules[groups[at]], (at, groups[at]), text))
@@ -149,7 +149,7 @@ fn of_text(
         .collect()
 }
 
-/// A sentence where no text of the batch is written as the encoding says.
+/// A sentence, if the texts of the batch do not seem to be in this encoding.
 fn other_encoding(plan: &JudgePlan, found: &[Found]) -> Option<String> {
     let name = plan.encoding.name();
     let with_blocks = || found.iter().filter(|one| one.blocks.0);
@@ -158,7 +158,7 @@ fn other_encoding(plan: &JudgePlan, found: &[Found]) -> Option<String> {
         return Some(format!("none of the {} texts has a block of {name}: {remedy}", found.len()));
     }
     let decimals = plan.encoding.is_fixed() && plan.encoding.is_decimal() && plan.encoding.decimals() > 0;
-    // One text alone may be broken; several without a point are of another encoding.
+    // A single text may be broken; several without a decimal point are in another encoding.
     let all_whole = with_blocks().count() > 1 && with_blocks().all(|one| !one.blocks.1);
     (decimals && all_whole).then(|| format!("no text has a decimal point, as texts of {name} have: {remedy}"))
 }
@@ -168,7 +168,7 @@ struct Group {
     /// Those that can be compared, as indices of the batch.
     usable: Vec<usize>,
     deviations: Deviations,
-    /// By usable conformer, as an index of these.
+    /// By usable conformer, the one that it duplicates, as an index among usable conformers.
     duplicates: Vec<Option<usize>>,
 }
 
@@ -180,7 +180,7 @@ impl Group {
         points: &[Option<Conformation>],
     ) -> Result<Self> {
         let own: Vec<Conformation> = usable.iter().filter_map(|at| points[*at].clone()).collect();
-        // With nothing to compare, no symmetries are searched for.
+        // With nothing to compare, symmetries need not be searched.
         let is_alone = own.len() < 2 || plan.duplicate_angstrom <= 0.0;
         if own.is_empty() || (is_alone && molecule.conformers.is_empty()) {
             let deviations = Deviations {
@@ -198,7 +198,7 @@ impl Group {
         Ok(Group { duplicates: duplicates(topology, &own, plan.duplicate_angstrom), usable, deviations })
     }
 
-    /// Puts what was found where it belongs.
+    /// Stores the results in the conformers, and returns the score of the group.
     fn hand_on(
         self,
         plan: &JudgePlan,
@@ -234,7 +234,7 @@ impl Group {
             let is_usable = place.contains_key(at);
             let rewarded = Rewarded {
                 verdict: &one.verdict,
-                // A text without a conformer has NaN for its distances, which is no reward.
+                // A text without a conformer has NaN for its RMSDs, which earns no reward.
                 rmsd: if is_usable { &one.rmsd } else { &[] },
                 is_duplicate: one.duplicate_of.is_some(),
                 within: &within,

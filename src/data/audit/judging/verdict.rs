@@ -1,4 +1,4 @@
-//! Everything that is found of one generated conformer, as one flat record.
+//! All results for one generated conformer, as a flat record.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,40 +8,40 @@ use super::super::sample::TextVerdict;
 use super::why::why;
 use drift_core::encoding::Encoding;
 
-/// How many broken rules are told in words.
+/// The largest number of broken rules that are described.
 const TOLD: usize = 20;
 
-/// What is found of one generated conformer. The figures of chemistry are false and 0 where it was not checked: where the text does not
-/// pass, or its molecule is larger than what is looked at.
+/// The results for one generated conformer. The chemistry fields are false and 0 if chemistry was not checked, because the text
+/// does not pass or its molecule is too large.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ConformerVerdict {
-    /// Whether it is the prompt's molecule with three numbers behind each atom: [`Outcome::Pass`].
+    /// Whether it is the prompt's molecule with numbers behind each atom: [`Outcome::Pass`].
     pub passed: bool,
     /// Whether it passes by the rules of 3DMolGen.
     pub passed_by_3dmolgen: bool,
-    /// What became of the text.
+    /// The outcome of the text.
     pub outcome: Outcome,
-    /// Why it does not pass; empty if it does.
+    /// The reason why it does not pass; empty if it does.
     pub why: String,
-    /// Whether the rules of chemistry were checked.
+    /// Whether the chemistry rules were checked.
     pub checked: bool,
-    /// Whether it breaks no rule of chemistry, stereo among them.
+    /// Whether it breaks no chemistry rule, including those of stereo.
     pub valid: bool,
-    /// Whether it breaks no rule but those of stereo.
+    /// Whether it breaks no chemistry rule except those of stereo.
     pub valid_geometry: bool,
-    /// Stereocentres that the prompt marks.
+    /// The number of stereocentres that the prompt marks.
     pub stereocentres: u64,
-    /// Of them, those with the handedness that is marked.
+    /// Of these, the number with the marked handedness.
     pub stereocentres_right: u64,
-    /// Double bonds that the prompt marks.
+    /// The number of double bonds that the prompt marks.
     pub double_bonds: u64,
-    /// Of them, those with their neighbours on the sides that are marked.
+    /// Of these, the number with their neighbours on the marked sides.
     pub double_bonds_right: u64,
-    /// Stereo marks that are not compared with coordinates; none counts as right.
+    /// The number of stereo marks that are not compared with coordinates. They never count as right.
     pub stereo_unchecked: u64,
-    /// Whether two atoms, three or more bonds apart, are too near.
+    /// Whether two atoms, three or more bonds apart, are too close.
     pub clashing: bool,
-    /// Pairs of atoms that are.
+    /// The number of such pairs of atoms.
     pub clashes: u64,
     /// Whether a bond is too short or too long.
     pub bad_bonds: bool,
@@ -49,30 +49,30 @@ pub struct ConformerVerdict {
     pub bad_angles: bool,
     /// Whether an aromatic ring is bent.
     pub bent_aromatic_rings: bool,
-    /// Whether a saturated ring of six is flat.
+    /// Whether a saturated ring of six atoms is flat.
     pub flat_rings: bool,
     /// Whether a double bond or a trigonal carbon is not flat.
     pub bent_double_bonds: bool,
-    /// Whether it falls apart.
+    /// Whether it falls into more parts.
     pub fragmented: bool,
-    /// Whether every z is 0, up to 0.05 Å.
+    /// Whether every |z| is at most 0.05 Å.
     pub flat: bool,
     /// Whether all atoms lie in one plane.
     pub planar: bool,
-    /// The first broken rules, in words, with atoms from 0 and Å.
+    /// Descriptions of the first broken rules, with atoms from 0 and lengths in Å.
     pub faults: Vec<String>,
-    /// The mean over bonds of the difference from the references' mean length, in Å; none without references.
+    /// The mean over bonds of the deviation from the references' mean length, in Å; `None` without references.
     pub bond_error_angstrom: Option<f64>,
-    /// The least RMSD to a reference, in Å; none without references.
+    /// The least RMSD to a reference, in Å; `None` without references.
     pub rmsd_angstrom: Option<f64>,
-    /// Which reference that is, from 0.
+    /// The index of that reference, from 0.
     pub nearest_reference: Option<usize>,
-    /// How many references there are.
+    /// The number of references.
     pub references: u64,
 }
 
 impl ConformerVerdict {
-    /// Of a tagged text of an encoding; `chemistry` is what was found of its conformer, if it has one.
+    /// The verdict on a tagged text of an encoding. `chemistry` has the findings on its conformer, if it has one.
     pub fn new(
         text: (&str, Encoding),
         verdict: &TextVerdict,
@@ -112,7 +112,7 @@ impl ConformerVerdict {
         self.faults = found.findings.iter().take(TOLD).map(told).collect();
     }
 
-    /// Adds the distances to the references, in Å, and the error of the bonds.
+    /// Sets the least RMSDs to the references, in Å, and the bond-length error.
     pub fn set_distances(&mut self, rmsd: &[f64], bond_error: Option<f64>) {
         let nearest = (0..rmsd.len()).min_by(|a, b| rmsd[*a].total_cmp(&rmsd[*b]));
         self.references = rmsd.len() as u64;
@@ -122,7 +122,7 @@ impl ConformerVerdict {
     }
 }
 
-/// A broken rule in words: `clash 3-7: 1.21, limit 2.04`.
+/// A description of a broken rule: `clash 3-7: 1.210, limit 2.040`.
 fn told(finding: &ChemistryFinding) -> String {
     let atoms: Vec<String> = finding.atoms.iter().map(usize::to_string).collect();
     let mut out = finding.rule.name().to_owned();

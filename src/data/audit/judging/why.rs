@@ -1,4 +1,4 @@
-//! Why a text does not pass, in words.
+//! Explains why a text does not pass.
 
 use super::super::outcome::Outcome;
 use super::super::sample::{TextVerdict, judged_blocks, split};
@@ -7,10 +7,10 @@ use drift_core::error::{one_line, shortened_end};
 use drift_core::text::skeleton::smiles;
 use drift_core::text::{CONFORMER_CLOSE, CONFORMER_OPEN};
 
-/// Characters of a text that are quoted.
+/// The largest number of quoted characters of a text.
 const QUOTED: usize = 60;
 
-/// Why a tagged text of an encoding does not pass; empty if it does.
+/// The reason why a tagged text does not pass; empty if it does.
 pub(in crate::audit) fn why(
     (text, dialect): (&str, Encoding),
     verdict: &TextVerdict,

@@ -1,4 +1,4 @@
-//! Blocks of an HDF5 file by address. None is read that does not lie in the file as a whole.
+//! Reads blocks of an HDF5 file by address. A block is read only if it lies completely inside the file.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -7,19 +7,19 @@ use rust_hdf5::format::{BlockReader, FormatError, FormatResult};
 
 use super::damaged::{Checked, bad};
 
-/// What is read at a time: the headers of neighbours come together.
+/// The number of bytes read at a time, so that headers of neighbours are read together.
 const WINDOW_BYTES: u64 = 16 << 10;
 
-/// The largest block of metadata, in bytes: the names of some million links.
+/// The largest block of metadata, in bytes: enough for the names of some million links.
 const MAX_BLOCK_BYTES: u64 = 64 << 20;
 
-/// An address that is none.
+/// The address that means "none".
 pub(super) const UNDEFINED: u64 = u64::MAX;
 
-/// The bytes of a file between the superblock and the end that it declares.
+/// The bytes of a file between the superblock and the declared end.
 pub(super) struct Blocks {
     file: File,
-    /// Where addresses count from, and where they end.
+    /// The offset at which addresses start, and the first address beyond the end.
     start: u64,
     end: u64,
     window_at: u64,
@@ -27,12 +27,12 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// `start` bytes into the file addresses begin; the first that is not there is `end`.
+    /// Addresses count from the offset `start` in the file; `end` is the first address outside of it.
     pub(super) fn new(file: File, start: u64, end: u64) -> Self {
         Blocks { file, start, end, window_at: 0, window: Vec::new() }
     }
 
-    /// Refuses a block that does not lie in the file.
+    /// Refuses a block that does not lie inside the file.
     pub(super) fn check(&self, address: u64, len: u64) -> Checked<()> {
         match address.checked_add(len) {
             Some(end) if end <= self.end => Ok(()),
@@ -41,7 +41,7 @@ impl Blocks {
         }
     }
 
-    /// A block of metadata.
+    /// Reads a block of metadata.
     pub(super) fn read(&mut self, address: u64, len: u64) -> Checked<Vec<u8>> {
         self.check(address, len)?;
         if len > MAX_BLOCK_BYTES {
@@ -55,7 +55,7 @@ impl Blocks {
             self.window = self.read_file(address, WINDOW_BYTES.min(self.end - address))?;
             self.window_at = address;
         }
-        // It fits a window, so it fits memory.
+        // The offset is below the size of the window, so it fits into usize.
         let first = (address - self.window_at) as usize;
         Ok(self.window[first..first + len as usize].to_vec())
     }
@@ -71,7 +71,7 @@ impl Blocks {
 
 impl BlockReader for Blocks {
     fn read_block(&mut self, offset: u64, len: usize) -> FormatResult<Vec<u8>> {
-        // Fewer bytes than were asked for are allowed, at the end of the file alone: rust-hdf5 looks again itself.
+        // Returning fewer bytes is allowed only at the end of the file; rust-hdf5 checks this itself.
         let len = (len as u64).min(self.end.saturating_sub(offset));
         self.read(offset, len).map_err(|e| FormatError::InvalidData(e.0))
     }

@@ -1,6 +1,6 @@
-//! The chunks of a dataset: exactly those that its shape has.
+//! Checks the chunks of a dataset: exactly those of its shape must exist.
 //!
-//! A chunk that is not there would be read as fill values: zeros that are no conformers.
+//! A missing chunk would be read as fill values: zeros that are not conformers.
 //!
 //! Source: HDF5 File Format Specification 3.0, section III.A.1 (B-trees of version 1, node type 1).
 
@@ -9,38 +9,38 @@ use super::damaged::{Checked, bad};
 use super::tree::Neighbours;
 use crate::corpus::pickle::cursor::Cursor;
 
-/// What the chunks of a dataset have to be.
+/// The expected chunks of a dataset.
 pub(super) struct Grid<'a> {
-    /// Elements of the dataset, along each axis.
+    /// The number of elements of the dataset, along each axis.
     pub shape: &'a [u64],
-    /// Elements of a chunk, along each axis.
+    /// The number of elements of a chunk, along each axis.
     pub chunk: &'a [u64],
-    /// Bytes of an element.
+    /// The size of an element, in bytes.
     pub element: u64,
-    /// Filters of the dataset: without one, chunks are of the size that their elements have.
+    /// The number of filters of the dataset. Without filters, chunks have the size of their elements.
     pub filters: usize,
 }
 
 impl Grid<'_> {
-    /// How many chunks there are.
+    /// The number of chunks.
     pub(super) fn count(&self) -> Option<u64> {
         let along = |(&shape, &chunk): (&u64, &u64)| (chunk > 0).then(|| shape.div_ceil(chunk));
         self.shape.iter().zip(self.chunk).map(along).try_fold(1u64, |n, k| n.checked_mul(k?))
     }
 
-    /// Bytes of a chunk, before filters.
+    /// The size of a chunk before filters, in bytes.
     fn bytes(&self) -> Option<u64> {
         self.chunk.iter().try_fold(self.element, |n, &k| n.checked_mul(k))
     }
 }
 
-/// Checks that the B-tree at an address has all chunks of a grid, and no other.
+/// Checks that the B-tree at an address has all chunks of a grid, and no others.
 pub(super) fn check(blocks: &mut Blocks, room: u16, tree: u64, grid: &Grid<'_>) -> Checked<()> {
     let Some(count) = grid.count() else { return bad("chunks of size 0") };
     if count == 0 {
         return Ok(());
     }
-    // The file says half of what a node has room for.
+    // The file states half of a node's capacity.
     let (room, neighbours) = (2 * u64::from(room), Neighbours::default());
     let mut walk = Walk { blocks, room, neighbours, grid, last: None, found: 0 };
     walk.node(tree, None)?;
@@ -49,12 +49,12 @@ pub(super) fn check(blocks: &mut Blocks, room: u16, tree: u64, grid: &Grid<'_>) 
     if found == count { Ok(()) } else { bad(format!("{found} of {count} chunks are there")) }
 }
 
-/// The key of a chunk: its first element along each axis, and 0 for the bytes of an element.
+/// The key of a chunk: the index of its first element along each axis, followed by 0 for the bytes of an element.
 type Key = Vec<u64>;
 
 struct Walk<'a> {
     blocks: &'a mut Blocks,
-    /// Entries of a node.
+    /// The capacity of a node.
     room: u64,
     neighbours: Neighbours,
     grid: &'a Grid<'a>,
@@ -77,7 +77,7 @@ impl Walk<'_> {
                 level => self.node(child, Some(level - 1))?,
             }
             let next = self.key(&mut cursor)?;
-            // Whoever looks for a chunk goes by the keys.
+            // Lookups of chunks rely on the keys.
             let in_order = before.is_none_or(|before| before < key)
                 && self.last.as_ref().is_some_and(|last| *last >= key && *last < next.2);
             if !in_order {
@@ -88,7 +88,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Stored bytes, filters that were left out, and the place of a chunk.
+    /// The stored size in bytes, the mask of skipped filters, and the position of a chunk.
     fn key(&self, cursor: &mut Cursor<'_>) -> Checked<(u32, u32, Key)> {
         let (stored, mask) = (cursor.u32()?, cursor.u32()?);
         let mut key = Vec::with_capacity(self.grid.shape.len() + 1);
@@ -117,7 +117,7 @@ impl Walk<'_> {
         if names_more(mask, filters) {
             return bad("a chunk that leaves out filters which its dataset does not have");
         }
-        // Checked, not read: rust-hdf5 reads the data later.
+        // Only the range is checked; rust-hdf5 reads the data later.
         self.blocks.check(address, stored.into())?;
         self.last = Some(key.clone());
         self.found += 1;
@@ -125,7 +125,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a mask names filters beyond the first so many.
+/// Whether a mask names filters beyond the first `filters` ones.
 fn names_more(mask: u32, filters: usize) -> bool {
     // A dataset may have as many filters as a mask has bits, or more.
     u32::try_from(filters)

@@ -1,4 +1,4 @@
-//! Why a piece of an HDF5 file is not read.
+//! The error for a damaged piece of an HDF5 file.
 
 use std::io;
 
@@ -6,14 +6,14 @@ use rust_hdf5::format::FormatError;
 
 use crate::corpus::pickle::cursor::Ended;
 
-/// What is wrong, in words.
+/// The problem, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DamagedFile(pub String);
 
-/// Shorthand of this module.
+/// The result type of this module.
 pub(super) type Checked<T> = Result<T, DamagedFile>;
 
-/// An error with these words.
+/// An error with this problem.
 pub(super) fn bad<T>(problem: impl Into<String>) -> Checked<T> {
     Err(DamagedFile(problem.into()))
 }

@@ -1,7 +1,7 @@
 //! Object headers: the messages that describe a group or a dataset.
 //!
-//! Stricter than rust-hdf5, which leaves out what it does not understand: a header is refused unless its messages fill it,
-//! are as many as announced, and are of known types.
+//! This is stricter than rust-hdf5, which skips what it does not understand: a header is refused unless its messages fill it, their
+//! number is as announced, and their types are known.
 //!
 //! Source: HDF5 File Format Specification 3.0, section IV.A.
 
@@ -13,13 +13,13 @@ use super::blocks::Blocks;
 use super::damaged::{Checked, bad};
 use crate::corpus::pickle::cursor::Cursor;
 
-/// One message: what it is, and what it says.
+/// One message: its type and its content.
 pub(super) struct Message {
     /// See [`kind`].
     pub kind: u8,
-    /// Bit 1: the content is elsewhere.
+    /// If bit 1 is set, the content is elsewhere.
     flags: u8,
-    /// As stored, with the padding of old headers.
+    /// The content as stored, including the padding of old headers.
     pub data: Vec<u8>,
 }
 
@@ -41,23 +41,23 @@ pub(super) mod kind {
     pub(crate) const SYMBOL_TABLE: u8 = 0x11;
     pub(crate) const NODE_SIZES: u8 = 0x13;
     pub(crate) const DRIVER: u8 = 0x14;
-    /// The last of all.
+    /// The largest known type.
     pub(crate) const LAST: u8 = 0x18;
 }
 
 const SHARED: u8 = 0x02;
-/// A reader that does not know the message must not read the object.
+/// A reader that does not know this message must not read the object.
 const FAIL_IF_UNKNOWN: u8 = 0x80;
 
-/// Whether libhdf5 refuses flags of a message together: shared and not to be shared; once unknown, but not what writers
-/// leave so.
+/// Whether libhdf5 would refuse this combination of flags: shared and not to be shared, or marked as once unknown in a way that no
+/// writer leaves.
 fn contradict(flags: u8) -> bool {
     let has = |flag: u8| flags & flag != 0;
     let (not_to_share, fails_writers, marks, was_unknown) = (0x04, 0x08, 0x10, 0x20);
     has(SHARED) && has(not_to_share) || has(was_unknown) && (has(fails_writers) || !has(marks))
 }
 
-/// The messages of an object, its continuations joined.
+/// The messages of an object, with continuations joined.
 pub(super) struct Header(Vec<Message>);
 
 impl Header {
@@ -85,7 +85,7 @@ impl Header {
         self.all(kind).next().is_some()
     }
 
-    /// The content of the one message of a type, if there is one.
+    /// The content of the message of a type, if there is one. There must not be two.
     pub(super) fn one(&self, kind: u8) -> Checked<Option<&[u8]>> {
         let mut all = self.all(kind);
         match (all.next(), all.next()) {
@@ -97,7 +97,7 @@ impl Header {
     }
 }
 
-/// A header of version 1, which has no checksum.
+/// Reads a header of version 1, which has no checksum.
 fn old(blocks: &mut Blocks, address: u64) -> Checked<Vec<Message>> {
     let prefix = blocks.read(address, 16)?;
     let mut cursor = Cursor::new(&prefix);
@@ -137,7 +137,7 @@ fn old(blocks: &mut Blocks, address: u64) -> Checked<Vec<Message>> {
     Ok(messages)
 }
 
-/// A header of version 2: each part has a checksum.
+/// Reads a header of version 2, in which each part has a checksum.
 fn new(blocks: &mut Blocks, address: u64) -> Checked<Vec<Message>> {
     let fixed = blocks.read(address, 6)?;
     let flags = fixed[5];
@@ -166,7 +166,7 @@ fn new(blocks: &mut Blocks, address: u64) -> Checked<Vec<Message>> {
         if prefix == 4 && !body.starts_with(b"OCHK") {
             return bad("no continuation of an object header");
         }
-        // It was read, so it fits memory.
+        // The part was read into memory, so its size fits.
         let Some(body) = body.get(prefix as usize..) else {
             return bad("an object header that does not end");
         };
@@ -175,12 +175,12 @@ fn new(blocks: &mut Blocks, address: u64) -> Checked<Vec<Message>> {
     Ok(messages)
 }
 
-/// The messages of one part, and where it goes on.
+/// The messages of one part, and the positions of its continuations.
 fn new_messages(body: &[u8], flags: u8, messages: &mut Vec<Message>) -> Checked<Vec<(u64, u64)>> {
     let mut cursor = Cursor::new(body);
     let mut more = Vec::new();
     let order = if flags & 0x04 != 0 { 2 } else { 0 };
-    // What is too short for a message is a gap.
+    // Bytes that are too short for a message are a gap.
     while cursor.remaining() >= 4 + order {
         let (kind, len, flags) = (cursor.u8()?, cursor.u16()?, cursor.u8()?);
         cursor.take(order)?;
@@ -193,7 +193,7 @@ fn new_messages(body: &[u8], flags: u8, messages: &mut Vec<Message>) -> Checked<
     Ok(more)
 }
 
-/// Address and length of the next part.
+/// The address and length of the next part.
 fn continuation(data: &[u8]) -> Checked<(u64, u64)> {
     let mut cursor = Cursor::new(data);
     Ok((cursor.u64()?, cursor.u64()?))

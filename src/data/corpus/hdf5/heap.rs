@@ -1,4 +1,4 @@
-//! Texts of any length, which lie in a heap of the file: whether they are there, in the length that is said.
+//! Checks variable-length texts, which lie in a heap of the file: that they exist, in the stated length.
 //!
 //! Source: HDF5 File Format Specification 3.0, section III.E.
 
@@ -10,19 +10,19 @@ use super::damaged::{Checked, bad};
 use super::links::CONTEXT;
 use crate::corpus::pickle::cursor::Cursor;
 
-/// Bytes of a reference to a text.
+/// The size of a reference to a text, in bytes.
 const REFERENCE_BYTES: usize = 16;
 
-/// Whether a type, as stored, is text of any length.
+/// Whether a stored type is variable-length text.
 ///
 /// # Errors
-/// If it is one of a kind that no library writes.
+/// If it is variable-length text of a kind that no library writes.
 pub(super) fn is_text(stored: &[u8]) -> Checked<bool> {
     let (datatype, _) = DatatypeMessage::decode(stored, &CONTEXT)?;
     if !matches!(datatype, DatatypeMessage::VarLenString { .. }) {
         return Ok(false);
     }
-    // Text, padding and character set; then the type of a character.
+    // Text, padding and character set, followed by the type of a character.
     match stored.first_chunk::<8>() {
         Some([_, text, set, 0, 16, 0, 0, 0])
             if text & 0x0f == 1 && text >> 4 <= 2 && *set <= 1 && is_character(&stored[8..]) =>
@@ -33,7 +33,7 @@ pub(super) fn is_text(stored: &[u8]) -> Checked<bool> {
     }
 }
 
-/// Whether a type, as stored, is a character: text of one byte, or an integer of one byte with its bits inside it.
+/// Whether a stored type is a character: text of one byte, or an integer of one byte whose bits lie inside it.
 fn is_character(stored: &[u8]) -> bool {
     match *stored {
         [class, kind, 0, 0, 1, 0, 0, 0, ..] if class & 0x0f == 3 => kind & 0x0f <= 2 && kind >> 4 <= 1,
@@ -44,7 +44,7 @@ fn is_character(stored: &[u8]) -> bool {
     }
 }
 
-/// Checks texts, by their references.
+/// Checks texts by their references.
 pub(super) fn check(blocks: &mut Blocks, values: &[u8]) -> Checked<()> {
     for reference in values.chunks_exact(REFERENCE_BYTES) {
         let (len, address, index) = decode_vlen_reference(reference, &CONTEXT)?;
@@ -65,7 +65,7 @@ pub(super) fn check(blocks: &mut Blocks, values: &[u8]) -> Checked<()> {
     Ok(())
 }
 
-/// Refuses a heap whose objects go beyond its end, as libhdf5 does.
+/// Refuses a heap whose objects exceed its end, as libhdf5 does.
 fn whole(heap: &[u8]) -> Checked<()> {
     let mut cursor = Cursor::new(heap);
     cursor.take(16)?;
@@ -73,7 +73,7 @@ fn whole(heap: &[u8]) -> Checked<()> {
         let index = cursor.u16()?;
         cursor.take(6)?;
         let size = cursor.u64()?;
-        // The free space counts its own header, and is the last.
+        // The free space includes its own header, and comes last.
         let (len, is_last) = match index {
             0 => (size.saturating_sub(16), true),
             _ => (size.checked_next_multiple_of(8).unwrap_or(u64::MAX), false),

@@ -1,4 +1,4 @@
-//! The links of a group: all of them, or an error.
+//! Reads all links of a group, or fails.
 //!
 //! Source: HDF5 File Format Specification 3.0, sections III.A (B-trees of version 1), III.B (symbol tables), III.D (local
 //! heaps), IV.A.2 (links).
@@ -15,28 +15,28 @@ use super::superblock::NodeSizes;
 use super::tree::Neighbours;
 use crate::corpus::pickle::cursor::Cursor;
 
-/// Sizes of addresses and lengths.
+/// The sizes of addresses and lengths.
 pub(super) const CONTEXT: FormatContext = FormatContext { sizeof_addr: 8, sizeof_size: 8 };
 
-/// The end of a heap's list of free blocks.
+/// The end marker of a heap's list of free blocks.
 const NO_FREE_BLOCK: u64 = 1;
 
 /// A link of a group.
 pub(super) struct Link {
-    /// Its name, without the group's path.
+    /// Its name, without the path of the group.
     pub name: String,
     pub target: Target,
 }
 
-/// What a link leads to.
+/// The target of a link.
 pub(super) enum Target {
-    /// The header of an object, and the B-tree and heap of a group where the link repeats them.
+    /// The header of an object, and the B-tree and heap of a group if the link repeats them.
     Object(u64, Option<(u64, u64)>),
-    /// A name, inside the file or outside.
+    /// Another name, inside or outside of the file.
     Name(&'static str),
 }
 
-/// The links of a group whose header is given.
+/// The links of a group with this header.
 pub(super) fn links(blocks: &mut Blocks, nodes: NodeSizes, header: &Header) -> Checked<Vec<Link>> {
     let links = match table(header)? {
         Some(table) => Table::read(blocks, nodes, table)?,
@@ -48,14 +48,14 @@ pub(super) fn links(blocks: &mut Blocks, nodes: NodeSizes, header: &Header) -> C
     Ok(links)
 }
 
-/// B-tree and heap of a group that has a symbol table.
+/// The B-tree and heap of a group that has a symbol table.
 pub(super) fn table(header: &Header) -> Checked<Option<(u64, u64)>> {
     let Some(data) = header.one(kind::SYMBOL_TABLE)? else { return Ok(None) };
     let mut cursor = Cursor::new(data);
     Ok(Some((cursor.u64()?, cursor.u64()?)))
 }
 
-/// The links of a group that has them as messages, few in its header or many in a heap.
+/// The links of a group that stores them as messages: few in its header, or many in a heap.
 fn messages(blocks: &mut Blocks, header: &Header) -> Checked<Vec<Link>> {
     let mut found = Vec::new();
     for message in header.all(kind::LINK) {
@@ -65,7 +65,7 @@ fn messages(blocks: &mut Blocks, header: &Header) -> Checked<Vec<Link>> {
         let (info, _) = LinkInfoMessage::decode(info, &CONTEXT)?;
         found.extend(read_dense_links(&info, &CONTEXT, blocks)?);
     }
-    // Sorted, so that equal names lie side by side.
+    // Sorted, so that equal names are adjacent.
     found.sort_by(|a, b| a.name.cmp(&b.name));
     if let Some(pair) = found.windows(2).find(|pair| pair[0].name == pair[1].name) {
         return bad(format!("two links of the name `{}`", pair[0].name));
@@ -79,7 +79,7 @@ fn messages(blocks: &mut Blocks, header: &Header) -> Checked<Vec<Link>> {
     Ok(found.into_iter().map(|link| Link { name: link.name, target: target(link.target) }).collect())
 }
 
-/// A symbol table on its way into links.
+/// A symbol table while it is read.
 struct Table<'a> {
     blocks: &'a mut Blocks,
     nodes: NodeSizes,
@@ -97,7 +97,7 @@ impl Table<'_> {
         Ok(table.links)
     }
 
-    /// A node of the B-tree; `level` is what its parent says.
+    /// Reads a node of the B-tree; `level` is the level that its parent implies.
     fn node(&mut self, address: u64, level: Option<u8>) -> Checked<()> {
         let room = 2 * u64::from(self.nodes.group);
         let bytes = self.blocks.read(address, 24 + 16 * room + 8)?;
@@ -112,7 +112,7 @@ impl Table<'_> {
                 level => self.node(child, Some(level - 1))?,
             }
             let next = cursor.u64()?;
-            // Whoever looks for a name goes by the keys: each child's names are above the one and up to the other.
+            // Lookups of names rely on the keys: each child's names must be above one key and up to the next.
             let (below, up_to) = (self.name(key)?, self.name(next)?);
             let in_order = match self.links.get(first..) {
                 Some([one, .., last]) => one.name > below && last.name <= up_to,
@@ -127,7 +127,7 @@ impl Table<'_> {
         Ok(())
     }
 
-    /// A node of symbols.
+    /// Reads a node of symbols.
     fn symbols(&mut self, address: u64) -> Checked<()> {
         let room = 2 * u64::from(self.nodes.symbols);
         let bytes = self.blocks.read(address, 8 + 40 * room)?;
@@ -157,7 +157,7 @@ impl Table<'_> {
         Ok(())
     }
 
-    /// The text at a place of the heap.
+    /// The text at an offset of the heap.
     fn name(&self, at: u64) -> Checked<String> {
         let rest = usize::try_from(at).ok().and_then(|at| self.names.get(at..));
         let name =
@@ -170,7 +170,7 @@ impl Table<'_> {
     }
 }
 
-/// The data of a local heap, its list of free blocks checked as libhdf5 does.
+/// The data of a local heap. Its list of free blocks is checked as in libhdf5.
 fn local_heap(blocks: &mut Blocks, address: u64) -> Checked<Vec<u8>> {
     let prefix = blocks.read(address, 32)?;
     let mut cursor = Cursor::new(&prefix);
@@ -181,7 +181,7 @@ fn local_heap(blocks: &mut Blocks, address: u64) -> Checked<Vec<u8>> {
         return bad("no local heap");
     }
     let bytes = blocks.read(data, size)?;
-    // No more blocks than fit: each has 16 bytes.
+    // There cannot be more free blocks than this: each takes 16 bytes.
     for _ in 0..=size / 16 {
         if free == NO_FREE_BLOCK || free == UNDEFINED {
             return Ok(bytes);

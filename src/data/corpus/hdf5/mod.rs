@@ -1,4 +1,4 @@
-//! HDF5 files, recognised by layout: drift's store, SPICE, ANI-1x.
+//! Reads HDF5 files, recognised by their layout: drift's store, SPICE, ANI-1x.
 //!
 //! | layout | recognised by | coordinates |
 //! | --- | --- | --- |
@@ -6,10 +6,10 @@
 //! | SPICE (doi 10.5281/zenodo.8222043) | groups with `conformations` and `atomic_numbers` | f32 or f64 `[M, N, 3]`, bohr |
 //! | ANI-1x (doi 10.6084/m9.figshare.10047041) | groups with `coordinates` and `atomic_numbers` | f32 `[M, N, 3]`, Å |
 //!
-//! Datasets are read in slices, so memory does not grow with the file, but for a list of all its links.
+//! Datasets are read in slices, so memory does not grow with the file, except for a list of all its links.
 //!
-//! rust-hdf5 reads the data. What there is to read is found out by a walk of drift's own (`structure`), so that nothing
-//! damaged, linked or missing is left out in silence.
+//! rust-hdf5 reads the data. Before that, drift walks through the file itself (`structure`), so that damaged, linked or missing
+//! parts are never left out silently.
 
 mod blocks;
 mod chunks;
@@ -39,19 +39,19 @@ use super::{Context, Emit};
 use drift_core::encoding::{Encoding, TrailingZeros};
 use drift_core::error::{Error, Result};
 
-/// A chunk larger than this is refused: it would have to be decompressed whole.
+/// The largest chunk that is accepted: a chunk must be decompressed as a whole.
 const MAX_CHUNK_BYTES: usize = 64 << 20;
 
-/// Deflate shrinks to 1/1032 at best; a dataset that claims more per byte of the file is not really there.
+/// Deflate compresses to 1/1032 at best, so a dataset that claims more data per byte of the file cannot be complete.
 const MAX_RATIO: u64 = 1100;
 
-/// Reads the conformers of the HDF5 file at `path`; `name` is what messages call it.
+/// Reads the conformers of the HDF5 file at `path`. Messages call it `name`.
 ///
 /// # Errors
-/// If it is truncated or damaged, in no known layout, written by a newer drift, or keeps data in other files.
+/// If it is truncated or damaged, has no known layout, was written by a newer drift, or keeps data in other files.
 pub fn read(path: &Path, name: &str, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
     let (structure, len) = walk(path, name)?;
-    // A lock keeps a writer off, but not every file system has locks.
+    // A lock keeps writers away, but not every file system supports locks.
     let options = H5File::options().best_effort_locking();
     let file = options.open(path).map_err(|e| unreadable(name, &e))?;
     let container = Container { name, file, len, structure: RefCell::new(structure) };
@@ -97,16 +97,16 @@ fn unreadable(name: &str, error: impl std::fmt::Display) -> Error {
 
 /// An open file.
 struct Container<'a> {
-    /// What messages call it.
+    /// The name in messages.
     name: &'a str,
     file: H5File,
-    /// Bytes.
+    /// The size of the file, in bytes.
     len: u64,
     structure: RefCell<Structure>,
 }
 
 impl Container<'_> {
-    /// The attribute `schema` if it is one of drift's.
+    /// The attribute `schema`, if it is one of drift's.
     fn schema(&self) -> Result<Option<String>> {
         let attributes = self.file.attr_names().map_err(|e| self.unreadable(&e))?;
         if let Some(reason) = self.file.attrs_unreadable_reason().map_err(|e| self.unreadable(&e))? {
@@ -119,7 +119,7 @@ impl Container<'_> {
         Ok(schema.starts_with(layout::SCHEMA_NAME).then_some(schema))
     }
 
-    /// The encoding of a store's values; of decimals the one that keeps trailing zeros.
+    /// The encoding of a store's values; for decimals the one that keeps trailing zeros.
     fn encoding(&self) -> Result<Encoding> {
         let unit = self.file.attr_string("unit").map_err(|e| self.unreadable(&e))?;
         if unit == layout::OWN_UNIT {
@@ -135,26 +135,25 @@ impl Container<'_> {
             })
     }
 
-    /// What rust-hdf5 refuses.
+    /// The error for data that rust-hdf5 refuses.
     fn unreadable(&self, error: &Hdf5Error) -> Error {
         unreadable(self.name, error)
     }
 
-    /// What rust-hdf5 can read but makes no sense.
+    /// The error for data that rust-hdf5 can read but that is inconsistent.
     fn inconsistent(&self, dataset: &str, problem: impl std::fmt::Display) -> Error {
         Error::input(format!("{}: /{dataset}", self.name), problem, "check whether the file is damaged")
     }
 
-    /// Checks that a dataset is understood and its data are there; of chunks, see also
-    /// [`check_chunks`](Self::check_chunks).
+    /// Checks that a dataset is understood and its data exist. For chunks, see also [`check_chunks`](Self::check_chunks).
     fn check(&self, path: &str) -> Checked<()> {
         self.structure.borrow_mut().check(path)
     }
 
-    /// Checks that the chunks of some rows are there, where the index alone does not say so.
+    /// Checks that the chunks of some rows exist, if the index alone does not guarantee it.
     fn check_chunks(&self, dataset: &H5Dataset, path: &str, first: usize, rows: usize) -> Result<()> {
         match dataset.chunk_index().map_err(|e| self.unreadable(&e))? {
-            // Those of a B-tree of version 1 were counted by `chunks`; a dataset without chunks has none.
+            // Chunks in a version 1 B-tree were counted by `chunks`. A dataset without chunks has none to check.
             None | Some(ChunkIndex::BtreeV1) => return Ok(()),
             Some(_) => {}
         }
@@ -179,7 +178,7 @@ impl Container<'_> {
         Ok(())
     }
 
-    /// Opens a dataset whose data are there, whose chunks can be held and whose size is possible.
+    /// Opens a dataset after checking that its data exist, its chunks fit into memory and its size is possible.
     fn open(&self, path: &str) -> Result<H5Dataset> {
         self.check(path).map_err(|e| self.inconsistent(path, e))?;
         let dataset = self.file.dataset(path).map_err(|e| self.unreadable(&e))?;
@@ -196,7 +195,7 @@ impl Container<'_> {
     }
 }
 
-/// Whether the type is an integer of that size and sign.
+/// Whether the type is an integer with this size and sign.
 fn is_integer(datatype: &DatatypeMessage, bytes: usize, is_signed: bool) -> bool {
     matches!(datatype, DatatypeMessage::FixedPoint { size, signed, .. }
         if *size as usize == bytes && *signed == is_signed)

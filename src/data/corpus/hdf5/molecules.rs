@@ -1,4 +1,4 @@
-//! Reads SPICE, ANI-1x and ANI-1: a group per molecule.
+//! Reads SPICE, ANI-1x and ANI-1, which have one group per molecule.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,32 +15,32 @@ use crate::corpus::{Context, Emit};
 use drift_core::chem::elements::atomic_number;
 use drift_core::error::{Error, Result, excerpt};
 
-/// Å in one bohr (CODATA 2018).
+/// One bohr in Å (CODATA 2018).
 pub(super) const ANGSTROM_PER_BOHR: f64 = 0.529_177_210_903;
 
-/// The dataset that names a group's elements in SPICE and ANI-1x.
+/// The dataset with a group's atomic numbers in SPICE and ANI-1x.
 const NUMBERS: &str = "atomic_numbers";
 
-/// The same in ANI-1, by their symbols; its SMILES is a string a character.
+/// The same in ANI-1, as element symbols. Its SMILES is stored as one string per character.
 const SPECIES: &str = "species";
 
-/// The most characters of a SMILES that is split.
+/// The largest number of characters of a SMILES that is stored in this way.
 const MAX_SPLIT_SMILES: usize = 1 << 16;
 
-/// The datasets that hold coordinates, and Å in their unit where no attribute `units` says otherwise.
+/// The datasets with coordinates, and their unit in Å if no attribute `units` states another.
 const COORDINATES: [(&str, f64); 2] = [("conformations", ANGSTROM_PER_BOHR), ("coordinates", 1.0)];
 
-/// The most atoms, with hydrogens, that a molecule may have.
+/// The largest number of atoms of a molecule, hydrogens included.
 const MAX_ATOMS: usize = 1 << 17;
 
-/// Atoms that are read at a time: 1.5 MB in double precision.
+/// The number of atoms read at a time: 1.5 MB in double precision.
 const SLICE_ATOMS: usize = 1 << 16;
 
-/// Reads all molecules, in the order of their groups' names. A bad conformer or group is skipped, and so is every link
-/// that leads to nothing that is read.
+/// Reads all molecules, in the order of their groups' names. Bad conformers and groups are skipped, and so is every link to
+/// something that is not read.
 ///
 /// # Errors
-/// If no group has one of the layouts, a unit is unknown, or the file is damaged.
+/// If no group has a known layout, a unit is unknown, or the file is damaged.
 pub(super) fn read(container: &Container<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
     let entries = entries(&container.structure.borrow());
     if !entries.iter().any(|entry| matches!(entry.content, Content::Molecule { .. } | Content::Part(_))) {
@@ -67,25 +67,25 @@ pub(super) fn read(container: &Container<'_>, context: Context<'_>, emit: &mut E
     reader.out.finish()
 }
 
-/// Something of the file that is a record, or may have been.
+/// An item of the file that is a record, or could have been one.
 struct Entry {
-    /// Of a group it ends with `/`, but for the root's, which is empty.
+    /// For a group it ends with `/`, except for the root, whose path is empty.
     path: String,
     content: Content,
 }
 
 enum Content {
-    /// Both datasets: that of coordinates, Å in its unit, and whether there is a SMILES.
+    /// A group with both datasets: the one of coordinates, its unit in Å, and whether there is a SMILES.
     Molecule { dataset: &'static str, angstrom: f64, smiles: bool },
-    /// One of the two datasets: which is missing.
+    /// A group with only one of the two datasets; the text says which one is missing.
     Part(&'static str),
-    /// A group without groups, and without either.
+    /// A group without subgroups and without either dataset.
     Nothing,
-    /// A link that is not read, and why.
+    /// A link that is not read, with the reason.
     Unread(String),
 }
 
-/// What the links of a file come to, sorted by path.
+/// The records implied by the links of a file, sorted by path.
 fn entries(structure: &Structure) -> Vec<Entry> {
     let parent = |path: &str| path.rsplit_once('/').map_or_else(String::new, |(parent, _)| parent.to_owned());
     let groups = structure.objects.iter().filter(|object| object.kind == Kind::Group);
@@ -122,32 +122,32 @@ struct Reader<'a, 'e> {
     out: Collector<'a, 'e>,
 }
 
-/// The floats that a dataset holds.
+/// The precision of a dataset's floats.
 #[derive(Clone, Copy)]
 enum Float {
     Single,
     Double,
 }
 
-/// What a group holds.
+/// The content of a group.
 struct Group {
-    /// The SMILES, else the path.
+    /// The SMILES, or else the path.
     molecule: Arc<str>,
     has_smiles: bool,
-    /// The path without its last `/`.
+    /// The path without its final `/`.
     title: String,
     numbers: Vec<u8>,
     coordinates: H5Dataset,
-    /// Of the coordinates.
+    /// The path of the coordinates.
     path: String,
     conformers: usize,
     float: Float,
-    /// Å in the unit of the coordinates.
+    /// The unit of the coordinates, in Å.
     angstrom: f64,
 }
 
 impl Reader<'_, '_> {
-    /// Reads a group, whose path ends with `/`; `dataset` and `smiles` are paths.
+    /// Reads a group whose path ends with `/`. `dataset` and `smiles` are paths.
     fn group(&mut self, path: &str, dataset: &str, angstrom: f64, smiles: Option<String>) -> Result<()> {
         let title = path.trim_end_matches('/');
         let group = match self.describe(path, dataset, angstrom, smiles)? {
@@ -166,7 +166,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// What a group holds; the inner error is why it is skipped.
+    /// The content of a group. The inner error says why the group is skipped.
     fn describe(
         &self,
         path: &str,
@@ -208,7 +208,7 @@ impl Reader<'_, '_> {
         Ok(Ok(Group { molecule, has_smiles, title, numbers, coordinates, path, conformers, float, angstrom }))
     }
 
-    /// The atomic numbers; the inner error is why the group is skipped.
+    /// The atomic numbers. The inner error says why the group is skipped.
     fn numbers(&self, path: &str) -> Result<Result<Vec<u8>, String>> {
         let dataset = self.container.open(path)?;
         let atoms = match *dataset.shape() {
@@ -225,7 +225,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The atomic numbers of symbols; the inner error is why the group is skipped.
+    /// The atomic numbers of element symbols. The inner error says why the group is skipped.
     fn species(&self, path: &str) -> Result<Result<Vec<u8>, String>> {
         let dataset = self.container.open(path)?;
         match *dataset.shape() {
@@ -246,7 +246,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Å in the unit that the attribute `units` names, if there is one.
+    /// The unit that the attribute `units` names, in Å, if there is such an attribute.
     fn unit(&self, dataset: &H5Dataset, path: &str) -> Result<Option<f64>> {
         let attributes = dataset.attr_names().map_err(|e| self.container.unreadable(&e))?;
         if let Some(reason) = dataset.attrs_unreadable_reason().map_err(|e| self.container.unreadable(&e))? {
@@ -268,7 +268,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The SMILES of a group, if it is a dataset of one string, or of one a character.
+    /// The SMILES of a group, from a dataset of one string, or of one string per character.
     fn smiles(&self, path: Option<String>) -> Result<Option<Arc<str>>> {
         let Some(path) = path else { return Ok(None) };
         let dataset = self.container.open(&path)?;
@@ -277,14 +277,14 @@ impl Reader<'_, '_> {
         }
         match dataset.read_strings_lossy() {
             Ok(characters) if characters.len() > 1 => Ok(Some(characters.concat().replace('\0', "").into())),
-            // Text ends at a zero, as for libhdf5.
+            // Text ends at a zero byte, as in libhdf5.
             Ok(strings) => Ok(strings.first().and_then(|text| text.split('\0').next()).map(Arc::from)),
             Err(Hdf5Error::TypeMismatch(_)) => Ok(None),
             Err(error) => Err(self.container.unreadable(&error)),
         }
     }
 
-    /// The positions of `count` conformers; single precision widened, which loses nothing.
+    /// The positions of `count` conformers. Single precision is widened without loss.
     fn slice(&self, group: &Group, first: usize, count: usize) -> Result<Vec<f64>> {
         let (start, shape) = ([first, 0, 0], [count, group.numbers.len(), 3]);
         self.container.check_chunks(&group.coordinates, &group.path, first, count)?;
@@ -303,7 +303,7 @@ impl Reader<'_, '_> {
         for (&number, xyz) in group.numbers.iter().zip(positions.chunks_exact(3)) {
             let xyz = [xyz[0], xyz[1], xyz[2]];
             match group.float {
-                // Back to what the file holds, whose own digits count.
+                // Converted back to the stored precision, because the file's own digits count.
                 Float::Single if group.angstrom == 1.0 => self.atoms.push_f32(number, xyz.map(|x| x as f32)),
                 _ => self.atoms.push_f64(number, xyz.map(|x| x * group.angstrom)),
             }?;

@@ -13,14 +13,14 @@ use crate::parameter;
 use drift_core::encoding::{Encoding, Fixed, Reading};
 use drift_core::error::{Error, Result};
 
-/// Conformers of a batch.
+/// The number of conformers in a batch.
 const BATCH: usize = 4096;
-/// Blocks after which a batch is full.
+/// The number of blocks after which a batch is full.
 const BATCH_BLOCKS: usize = 1 << 17;
-/// Blocks that one conformer may have.
+/// The largest number of blocks of a conformer.
 const MAX_BLOCKS: u64 = 1 << 20;
 
-/// Reads all conformers of a store, in its order.
+/// Reads all conformers of a store, in order.
 ///
 /// # Errors
 /// If the datasets contradict each other or cannot be decompressed.
@@ -57,15 +57,15 @@ pub(super) fn read(container: &Container<'_>, context: Context<'_>, emit: &mut E
     emit(batch)
 }
 
-/// The datasets of conformers, and the molecules.
+/// The streams of conformer datasets, and the molecules.
 struct Reader<'a> {
     container: &'a Container<'a>,
     /// The encoding of the file.
     own: Encoding,
-    /// The encoding of the values that are handed on.
+    /// The encoding of the returned values.
     given: Encoding,
     conformers: usize,
-    /// Rows of coordinates taken.
+    /// The number of coordinate rows taken so far.
     at: u64,
     offset: Stream<'a, u64>,
     molecule: Stream<'a, u32>,
@@ -74,8 +74,8 @@ struct Reader<'a> {
     molecules: Molecules<'a>,
 }
 
-/// Refuses a store of another encoding than is asked for, unless its values may be written anew: decimals cut, or the texts of the
-/// corpus are what they are.
+/// Refuses a store in another encoding than requested, unless its values may be converted: decimals may be truncated, or the
+/// requested encoding of texts is that of the store.
 fn check_encoding(container: &Container<'_>, own: Encoding, reading: Reading) -> Result<()> {
     let asked = reading.encoding;
     if let (true, true) = (own.is_decimal(), asked.is_decimal()) {
@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
         Ok(Reader {
             container,
             own,
-            // What is to be turned is rounded once, when it is.
+            // If the frame changes, values are rounded only once, after the rotation.
             given: if options.frame == Frame::Keep { reading.encoding } else { own },
             conformers,
             at: 0,
@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
         let values = self.coordinates.take(blocks)?;
         let mut coordinates: Vec<[Fixed; 3]> = values.chunks_exact(3).map(|v| [v[0], v[1], v[2]]).collect();
         for values in &mut coordinates {
-            // A damaged file may hold what no writer writes.
+            // A damaged file may contain values that no writer writes.
             self.own.check(values).map_err(|e| broken(layout::COORDINATES, &e.to_string()))?;
             *values = self
                 .given
@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
                 .map_err(|e| broken(layout::COORDINATES, &e.to_string()))?;
         }
         let molecule = self.molecules.get(row)?;
-        // A row of another molecule shows by its number of blocks alone.
+        // If the row points to a wrong molecule, only the number of blocks reveals it.
         if molecule.blocks != blocks {
             return Err(broken(layout::OFFSET, "its number of blocks is not that of its skeleton"));
         }
@@ -177,20 +177,20 @@ impl<'a> Reader<'a> {
 struct Molecule {
     smiles: Arc<str>,
     skeleton: Arc<str>,
-    /// Blocks of the skeleton.
+    /// The number of blocks of the skeleton.
     blocks: usize,
 }
 
-/// Molecules that are read at a time.
+/// The number of molecules read at a time.
 const WINDOW: usize = 1024;
-/// Windows that are kept: as far as the writer may point back, and one more.
+/// The number of cached windows: enough for the writer's back references, plus one.
 const WINDOWS: usize = crate::corpus::store::RECENT_MOLECULES / WINDOW + 1;
-/// Bytes of text that are kept: likewise, and one window more.
+/// The largest size of cached text in bytes: enough for the writer's back references, plus a window.
 const WINDOWS_BYTES: usize = crate::corpus::store::RECENT_BYTES * 2;
-/// Bytes that one window may have.
+/// The largest size of one window, in bytes.
 const WINDOW_BYTES: u64 = 64 << 20;
 
-/// The names and skeletons, by windows of rows; the ones read last are kept.
+/// The names and skeletons, read in windows of rows. The most recent windows are cached.
 struct Molecules<'a> {
     smiles: Texts<'a>,
     skeletons: Texts<'a>,
@@ -216,7 +216,7 @@ impl<'a> Molecules<'a> {
 
     fn get(&mut self, row: usize) -> Result<&Molecule> {
         let number = row / WINDOW;
-        // The wanted window is nearly always the last one used, which is at the front.
+        // The wanted window is nearly always the one used last, which is at the front.
         if let Some(at) = self.windows.iter().position(|w| w.number == number) {
             self.windows.make_contiguous()[..=at].rotate_right(1);
         } else {
@@ -251,7 +251,7 @@ impl<'a> Molecules<'a> {
     }
 }
 
-/// Texts stored as one run of bytes and their offsets.
+/// Texts stored as a sequence of bytes with offsets.
 struct Texts<'a> {
     container: &'a Container<'a>,
     field: Field,

@@ -1,4 +1,4 @@
-//! One dataset of a store, read from front to back, each chunk once.
+//! Reads one dataset of a store from front to back, each chunk once.
 
 use rust_hdf5::{H5Dataset, H5Type};
 
@@ -6,11 +6,11 @@ use super::{Container, is_integer};
 use crate::corpus::store::layout::Field;
 use drift_core::error::Result;
 
-/// Opens a dataset of the store and checks its type and shape; gives the number of rows too.
+/// Opens a dataset of the store, and checks its type and shape. Also returns the number of rows.
 pub(super) fn open<T: H5Type>(container: &Container<'_>, field: Field) -> Result<(H5Dataset, usize)> {
     let dataset = container.open(field.path)?;
     let datatype = dataset.datatype().map_err(|e| container.unreadable(&e))?;
-    // Of the store's types only the coordinates are signed.
+    // Of the store's types, only the coordinates are signed.
     if !is_integer(&datatype, field.element, field.width == 3) || T::element_size() != field.element {
         return Err(container.inconsistent(field.path, "not of the type that the schema gives"));
     }
@@ -39,7 +39,7 @@ pub(super) fn slice<T: H5Type>(
     values.map_err(|e| container.unreadable(&e))
 }
 
-/// A dataset and how far it was read.
+/// A dataset and the position of reading.
 pub(super) struct Stream<'a, T> {
     container: &'a Container<'a>,
     field: Field,
@@ -47,19 +47,19 @@ pub(super) struct Stream<'a, T> {
     rows: usize,
     /// The next row to read from the file.
     next: usize,
-    /// Elements read and not yet taken start at `start`.
+    /// Elements that were read and not yet taken; they start at `start`.
     buffer: Vec<T>,
     start: usize,
 }
 
 impl<'a, T: H5Type> Stream<'a, T> {
-    /// Opens the dataset, see [`open`].
+    /// Opens the dataset with [`open`].
     pub(super) fn open(container: &'a Container<'a>, field: Field) -> Result<Self> {
         let (dataset, rows) = open::<T>(container, field)?;
         Ok(Stream { container, field, dataset, rows, next: 0, buffer: Vec::new(), start: 0 })
     }
 
-    /// All rows of the dataset.
+    /// The number of rows of the dataset.
     pub(super) fn rows(&self) -> usize {
         self.rows
     }
@@ -67,7 +67,7 @@ impl<'a, T: H5Type> Stream<'a, T> {
     /// The elements of the next `rows` rows.
     ///
     /// # Errors
-    /// If the file holds fewer, or they cannot be read.
+    /// If the file has fewer rows, or they cannot be read.
     pub(super) fn take(&mut self, rows: usize) -> Result<&[T]> {
         let wanted = rows * self.field.width;
         while self.buffer.len() - self.start < wanted {
@@ -77,7 +77,7 @@ impl<'a, T: H5Type> Stream<'a, T> {
             }
             let more = slice(self.container, self.field, &self.dataset, self.next, rows)?;
             self.next += rows;
-            // What was taken goes only when more is read, so that nothing is moved for each row.
+            // Taken elements are dropped only when more are read, so that data is not moved for each row.
             self.buffer.drain(..self.start);
             self.start = 0;
             self.buffer.extend_from_slice(&more);

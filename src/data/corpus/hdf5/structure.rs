@@ -1,8 +1,8 @@
-//! What is in an HDF5 file: every link of every group, and whether a dataset has the data that its shape claims.
+//! The structure of an HDF5 file: every link of every group, and whether a dataset has all the data that its shape claims.
 //!
-//! rust-hdf5 leaves out of its lists what it does not understand, reads chunks that are not there as fill values, and
-//! follows datasets into other files. So drift walks the file by itself first. What cannot be understood is named:
-//! nothing is left out in silence.
+//! rust-hdf5 omits what it does not understand from its lists, reads missing chunks as fill values, and follows datasets into other
+//! files. So drift first walks through the file itself. Parts that it does not understand are reported by name, and nothing is left
+//! out silently.
 
 use std::collections::HashMap;
 
@@ -23,36 +23,36 @@ use super::links::{self, CONTEXT, Target};
 use super::superblock::{NodeSizes, Superblock};
 use crate::corpus::pickle::cursor::Cursor;
 
-/// How deep groups are nested at most.
+/// The largest depth of nested groups.
 const MAX_DEPTH: usize = 64;
 
-/// Bytes of texts' places that are checked in a dataset.
+/// The largest size in bytes of a dataset of text references that is checked.
 const MAX_REFERENCES: u64 = 4 << 10;
 
-/// The class of layouts that lie in other datasets.
+/// The class of layouts whose data lie in other datasets.
 const VIRTUAL: u8 = 3;
 
-/// A link of the file and what it leads to.
+/// A link of the file and its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Object {
-    /// The names from the root on, with `/` between them.
+    /// The names from the root on, separated by `/`.
     pub path: String,
     pub kind: Kind,
 }
 
-/// What a link leads to.
+/// The target of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
     Group,
-    /// The address of its header.
+    /// A dataset, by the address of its header.
     Dataset(u64),
-    /// A type, which holds nothing.
+    /// A named type, which has no data.
     Datatype,
-    /// Nothing that is read: why.
+    /// A target that is not read, with the reason.
     Unread(String),
 }
 
-/// A file and all of its links.
+/// A file and all its links.
 pub(super) struct Structure {
     blocks: Blocks,
     nodes: NodeSizes,
@@ -60,12 +60,12 @@ pub(super) struct Structure {
     pub objects: Vec<Object>,
 }
 
-/// Why a file is refused as a whole: where in it, and what it is.
+/// Why a whole file is refused, and where.
 pub(super) struct Refused {
-    /// A path, empty for the file.
+    /// The path in the file; empty for the file itself.
     pub path: String,
     pub problem: String,
-    /// Whether the data are in other files: sound, but not for drift.
+    /// Whether the data are in other files: valid HDF5, but not supported.
     pub is_elsewhere: bool,
 }
 
@@ -91,7 +91,7 @@ impl Structure {
         attributes(&mut walk.blocks, &root)?;
         walk.seen.insert(superblock.root, String::new());
         walk.group(String::new(), &root, 0)?;
-        // A list in place of calls, which a file could nest as deep as it likes.
+        // An explicit list instead of recursion, because a file may nest groups arbitrarily deep.
         while let Some((path, header, depth)) = walk.groups.pop() {
             walk.group(path, &header, depth)?;
         }
@@ -100,16 +100,16 @@ impl Structure {
         Ok(Structure { blocks, nodes, objects })
     }
 
-    /// What is at a path, if anything is.
+    /// The target at a path, if there is one.
     pub(super) fn get(&self, path: &str) -> Option<&Kind> {
         let at = self.objects.binary_search_by(|object| object.path.as_str().cmp(path)).ok()?;
         Some(&self.objects[at].kind)
     }
 
-    /// Checks that a dataset is understood and that all of its data are there.
+    /// Checks that a dataset is understood and that all its data exist.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem with the dataset.
     pub(super) fn check(&mut self, path: &str) -> Checked<()> {
         match self.get(path) {
             Some(&Kind::Dataset(address)) => {
@@ -123,7 +123,7 @@ impl Structure {
     }
 }
 
-/// A walk through a file's groups.
+/// A walk through the groups of a file.
 struct Walk {
     blocks: Blocks,
     nodes: NodeSizes,
@@ -158,7 +158,7 @@ impl Walk {
         table: Option<(u64, u64)>,
         depth: usize,
     ) -> Result<Kind, Refused> {
-        // Also keeps a group that holds itself from being walked for ever.
+        // This also prevents endless walks through a group that contains itself.
         if let Some(first) = self.seen.get(&address) {
             return Ok(Kind::Unread(format!("another name of /{first}")));
         }
@@ -210,7 +210,7 @@ fn classify(header: &Header) -> Checked<Class> {
     }
 }
 
-/// Compares what a link repeats of a group with what the group says.
+/// Compares the addresses that a link repeats with those in the group's header.
 fn check_table(header: &Header, repeated: Option<(u64, u64)>) -> Checked<()> {
     match repeated {
         Some(repeated) if links::table(header)? != Some(repeated) => {
@@ -220,13 +220,13 @@ fn check_table(header: &Header, repeated: Option<(u64, u64)>) -> Checked<()> {
     }
 }
 
-/// Whether a dataset is a view of others, or lies in other files.
+/// Whether a dataset is a view of others, or its data lie in other files.
 fn is_elsewhere(header: &Header) -> bool {
     let is_virtual = |data: &[u8]| data.get(1) == Some(&VIRTUAL);
     header.has(kind::EXTERNAL_FILES) || header.all(kind::LAYOUT).any(|layout| is_virtual(&layout.data))
 }
 
-/// What the superblock's extension says of nodes.
+/// The node sizes, which the superblock's extension may state.
 fn extension(blocks: &mut Blocks, superblock: &Superblock) -> Checked<NodeSizes> {
     if superblock.extension == UNDEFINED {
         return Ok(superblock.nodes);
@@ -244,7 +244,7 @@ fn extension(blocks: &mut Blocks, superblock: &Superblock) -> Checked<NodeSizes>
     Ok(NodeSizes { symbols, group, chunks })
 }
 
-/// Checks what a dataset's header says against what is there.
+/// Checks that a dataset's header matches its data.
 fn dataset(blocks: &mut Blocks, nodes: NodeSizes, header: &Header) -> Checked<()> {
     let part =
         |kind| header.one(kind)?.ok_or_else(|| DamagedFile("a dataset without shape, type or data".into()));
@@ -270,7 +270,7 @@ fn dataset(blocks: &mut Blocks, nodes: NodeSizes, header: &Header) -> Checked<()
         DataLayoutMessage::Contiguous { .. } if bytes == 0 => Ok(()),
         DataLayoutMessage::Contiguous { address, size } if size == bytes => {
             blocks.check(address, size)?;
-            // Texts that are looked at are few.
+            // Only small datasets of text are checked.
             if is_text && size <= MAX_REFERENCES {
                 let values = blocks.read(address, size)?;
                 heap::check(blocks, &values)?;
@@ -294,13 +294,13 @@ fn dataset(blocks: &mut Blocks, nodes: NodeSizes, header: &Header) -> Checked<()
             let grid = Grid { shape: &space.dims, chunk, element, filters };
             chunks::check(blocks, nodes.chunks, b_tree_address, &grid)
         }
-        // These indexes have checksums; that their chunks are there is seen when they are read.
+        // These indexes have checksums. Missing chunks are noticed when they are read.
         DataLayoutMessage::ChunkedV4 { .. } => Ok(()),
         DataLayoutMessage::Virtual { .. } => bad("it keeps its data in other datasets"),
     }
 }
 
-/// How many filters a dataset has, whose element has that many bytes; what they are told has to make sense.
+/// The number of filters of a dataset whose elements have `element` bytes. The parameters of filters must be valid.
 fn filters(header: &Header, element: u64) -> Checked<usize> {
     let Some(data) = header.one(kind::FILTERS)? else { return Ok(0) };
     let (pipeline, _) = FilterPipeline::decode(data)?;
@@ -318,7 +318,7 @@ fn filters(header: &Header, element: u64) -> Checked<usize> {
     Ok(pipeline.filters.len())
 }
 
-/// Checks the names of attributes, and that texts are there: units decide what numbers mean.
+/// Checks the names of attributes, and that their texts exist: units decide the meaning of numbers.
 fn attributes(blocks: &mut Blocks, header: &Header) -> Checked<()> {
     for attribute in header.all(kind::ATTRIBUTE) {
         let mut cursor = Cursor::new(&attribute.data);
@@ -334,7 +334,7 @@ fn attributes(blocks: &mut Blocks, header: &Header) -> Checked<()> {
         }
         let [datatype, _space] = [cursor.take(padded(lengths[1]))?, cursor.take(padded(lengths[2]))?];
         if (flags == 0 || version == 1) && heap::is_text(datatype)? {
-            // One text; what follows it is padding.
+            // One text; the bytes behind it are padding.
             let values = cursor.take(cursor.remaining().min(16))?;
             heap::check(blocks, values)?;
         }
@@ -342,7 +342,7 @@ fn attributes(blocks: &mut Blocks, header: &Header) -> Checked<()> {
     Ok(())
 }
 
-/// Refuses fill values that libhdf5 does not know.
+/// Refuses kinds of fill values that libhdf5 does not know.
 fn fill_value(header: &Header) -> Checked<()> {
     if let Some(data) = header.one(kind::FILL_VALUE)? {
         let (fill, _) = FillValueMessage::decode(data)?;

@@ -1,7 +1,7 @@
 //! The superblock: where an HDF5 file begins and ends, and where its root group is.
 //!
-//! libhdf5 refuses a file that is shorter than it says; rust-hdf5 reads on as long as what it needs is there, so that a
-//! file cut in a dataset nobody asks for would pass.
+//! libhdf5 refuses a file that is shorter than declared. rust-hdf5 continues as long as the needed data exist, so a file that was
+//! truncated in an unused dataset would pass.
 //!
 //! Source: HDF5 File Format Specification 3.0, section II.A (superblock versions 0 to 3).
 
@@ -16,34 +16,34 @@ use crate::corpus::pickle::cursor::Cursor;
 
 const SIGNATURE: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
 
-/// Bytes that hold a superblock of any version.
+/// Enough bytes for a superblock of any version.
 const BYTES: u64 = 112;
 
-/// What a superblock says. Addresses count from [`start`](Self::start).
+/// The content of a superblock. Addresses count from [`start`](Self::start).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Superblock {
-    /// Where it lies in the file, in bytes; what is before it is the user's.
+    /// Its offset in the file, in bytes. Bytes before it belong to the user.
     pub start: u64,
-    /// The first address that is not in the file.
+    /// The first address beyond the file.
     pub end: u64,
     /// The header of the root group.
     pub root: u64,
-    /// The root group's B-tree and heap, where the superblock repeats them.
+    /// The root group's B-tree and heap, if the superblock repeats them.
     pub root_table: Option<(u64, u64)>,
     /// The header of the extension; [`UNDEFINED`] for none.
     pub extension: u64,
-    /// How large B-tree nodes are.
+    /// The sizes of B-tree nodes.
     pub nodes: NodeSizes,
 }
 
-/// Half of the entries that nodes have room for.
+/// Half of the number of entries that nodes can hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NodeSizes {
-    /// Of a node of symbols.
+    /// For a node of symbols.
     pub symbols: u16,
-    /// Of a B-tree node of a group.
+    /// For a B-tree node of a group.
     pub group: u16,
-    /// Of a B-tree node of chunks.
+    /// For a B-tree node of chunks.
     pub chunks: u16,
 }
 
@@ -56,7 +56,7 @@ impl Default for NodeSizes {
 /// The superblock of a file; `None` if there is none.
 pub(super) fn read(file: &mut File) -> io::Result<Option<Checked<Superblock>>> {
     let len = file.seek(SeekFrom::End(0))?;
-    // The superblock lies at 0, 512, 1024, 2048 and so on.
+    // The superblock may lie at offset 0, 512, 1024, 2048 and so on.
     let starts =
         std::iter::once(0).chain((9..63).map(|power| 1u64 << power)).take_while(|&start| start < len);
     for start in starts {
@@ -80,9 +80,9 @@ fn parse(block: &[u8], start: u64) -> Checked<Superblock> {
     }
 }
 
-/// Versions 0 and 1, which have no checksum.
+/// Parses versions 0 and 1, which have no checksum.
 fn old(mut cursor: Cursor<'_>, version: u8, start: u64) -> Checked<Superblock> {
-    // Versions of the free-space storage, the root's entry and the shared headers, which are 0 in every file.
+    // The versions of the free-space storage, the root's entry and the shared headers are 0 in every file.
     let [free, root_entry, _, shared, offsets, lengths, _] = cursor.array()?;
     if [free, root_entry, shared] != [0; 3] {
         return bad("a superblock of unknown versions");
@@ -112,7 +112,7 @@ fn old(mut cursor: Cursor<'_>, version: u8, start: u64) -> Checked<Superblock> {
     finish(Superblock { start, end, root, root_table, extension: UNDEFINED, nodes }, base)
 }
 
-/// Versions 2 and 3.
+/// Parses versions 2 and 3.
 fn new(mut cursor: Cursor<'_>, block: &[u8], start: u64) -> Checked<Superblock> {
     let [offsets, lengths, _flags] = cursor.array()?;
     check_sizes(offsets, lengths)?;
@@ -129,12 +129,12 @@ fn check_sizes(offsets: u8, lengths: u8) -> Checked<()> {
     if (offsets, lengths) == (8, 8) { Ok(()) } else { bad("addresses that do not have 8 bytes") }
 }
 
-/// Addresses count from `base`, and the end too, from the beginning of the file in old ones.
+/// Addresses must count from the superblock; in old files base may be 0, the beginning of the file.
 fn finish(superblock: Superblock, base: u64) -> Checked<Superblock> {
     if base == superblock.start {
         return Ok(superblock);
     }
-    // A user's block that was put in front later moves all.
+    // A user block that was inserted later shifts all addresses.
     if base == 0 { Ok(superblock) } else { bad("addresses that do not count from the superblock") }
 }
 

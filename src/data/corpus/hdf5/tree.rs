@@ -1,4 +1,4 @@
-//! What the nodes of all B-trees of version 1 have in common.
+//! The common part of all version 1 B-tree nodes.
 //!
 //! Source: HDF5 File Format Specification 3.0, section III.A.1.
 
@@ -8,19 +8,19 @@ use super::blocks::UNDEFINED;
 use super::damaged::{Checked, bad};
 use crate::corpus::pickle::cursor::Cursor;
 
-/// How deep trees are: 32 levels of two entries would be more than any file.
+/// The largest depth of a tree: 32 levels of two entries exceed any file.
 const MAX_LEVELS: u8 = 32;
 
-/// The nodes met so far on a walk from left to right. Neighbours name each other, and libhdf5 follows them.
+/// The nodes seen so far on a walk from left to right. Neighbours refer to each other, and libhdf5 follows these references.
 #[derive(Default)]
 pub(super) struct Neighbours {
-    /// By level, the last node and the one that it says is next.
+    /// By level, the last node and the one that it names as next.
     last: HashMap<u8, (u64, u64)>,
 }
 
 impl Neighbours {
-    /// Reads the beginning of the node at an address: gives its level and how many entries it has, of those that it has
-    /// `room` for. `of` is the type of tree, `level` what the parent says.
+    /// Reads the beginning of the node at an address, and returns its level and its number of entries, which must not exceed
+    /// `room`. `of` is the type of the tree, `level` the level that the parent implies.
     pub(super) fn node(
         &mut self,
         cursor: &mut Cursor<'_>,

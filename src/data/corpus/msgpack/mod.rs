@@ -1,13 +1,13 @@
 //! GEOM's `*_crude.msgpack` (doi 10.7910/DVN/JNGTDF, github.com/learningmatter-mit/geom).
 //!
-//! The file is a run of maps, each of about 1,000 molecules:
+//! The file is a sequence of maps, each of about 1,000 molecules:
 //!
 //! ```text
 //! {SMILES: {"conformers": [{"xyz": [[Z, x, y, z], …], "geom_id": …, "boltzmannweight": …, …}, …], "charge": …, …}, …}
 //! ```
 //!
-//! Z is an integer or a float, x, y and z are in Å, keys come in any order, `conformers` may be a map too. Drugs is
-//! about 50 GB: one conformer is in memory at a time, and a batch of finished ones.
+//! Z is an integer or a float; x, y and z are in Å. Keys come in any order, and `conformers` may also be a map. The Drugs file is
+//! about 50 GB, so only one conformer and one batch of finished conformers are in memory at a time.
 
 mod pull;
 
@@ -20,20 +20,20 @@ use super::{Context, Emit, Source};
 use drift_core::error::Result;
 use pull::{Header, Pull};
 
-/// The most atoms, with hydrogens, that a conformer may have.
+/// The largest number of atoms of a conformer, hydrogens included.
 const MAX_ATOMS: u32 = 1 << 17;
 
-/// Characters of a SMILES that the name of a skipped record shows.
+/// The number of characters of a SMILES in the name of a skipped record.
 const SHOWN: usize = 80;
 
-/// A row `[Z, x, y, z]` of four doubles: its marker, then a marker and 8 bytes for each.
+/// The length in bytes of a row `[Z, x, y, z]` of four doubles: its marker, then a marker and 8 bytes for each double.
 const ROW: usize = 37;
 
-/// Reads GEOM's MessagePack. A bad conformer or molecule is skipped: `molecule 3 (CCO), conformer 7`.
+/// Reads GEOM's MessagePack. A bad conformer or molecule is skipped and reported as `molecule 3 (CCO), conformer 7`.
 ///
 /// # Errors
-/// With the byte offset, if the input is truncated, is not MessagePack, nests deeper than 64 levels, or a top-level
-/// value is not a map.
+/// With the byte offset, if the input is truncated, is not MessagePack, nests deeper than 64 levels, or has a top-level value that
+/// is not a map.
 pub fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
     let name = source.name;
     let mut geom = Geom {
@@ -55,12 +55,12 @@ pub fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Re
     geom.out.finish()
 }
 
-/// The input, the output, and where in the input we are.
+/// The reader's state: the input, the output, and the current molecule.
 struct Geom<'a, 'e> {
     pull: Pull<'a>,
     out: Collector<'a, 'e>,
     atoms: Atoms,
-    /// The molecule's number, from 1, and its SMILES.
+    /// The number of the current molecule, from 1; `molecule` is its SMILES.
     number: u64,
     molecule: Arc<str>,
 }
@@ -108,7 +108,7 @@ impl Geom<'_, '_> {
             }
         };
         for index in 1..=count {
-            // Of a map the values are conformers; their keys name nothing that is kept.
+            // In a map, the values are the conformers. The keys are not needed.
             if is_map {
                 self.pull.skip()?;
             }
@@ -121,7 +121,7 @@ impl Geom<'_, '_> {
         Ok(())
     }
 
-    /// Takes one conformer into `atoms`; the inner error is why it is skipped.
+    /// Reads one conformer into `atoms`. The inner error is the reason for skipping it.
     fn conformer(&mut self) -> Result<Result<(), String>> {
         let fields = match self.pull.header()? {
             Header::Map(fields) => fields,
@@ -133,7 +133,7 @@ impl Geom<'_, '_> {
         let mut outcome = Err("it has no `xyz`".to_owned());
         for _ in 0..fields {
             if self.pull.text()? == Some("xyz") {
-                // A map may have the key twice; the last one counts.
+                // If a map has the key twice, the last one counts.
                 self.atoms.clear();
                 outcome = self.xyz()?;
             } else {
@@ -163,7 +163,7 @@ impl Geom<'_, '_> {
                 }
                 None => self.row()?,
             };
-            // The rows of a bad conformer are still read past.
+            // The remaining rows of a bad conformer must still be consumed.
             if outcome.is_ok() {
                 outcome = match row {
                     Some([z, x, y, z_axis]) => atomic_number(z)
@@ -176,7 +176,7 @@ impl Geom<'_, '_> {
         Ok(outcome)
     }
 
-    /// Takes any value; `None` if it is not a list of four numbers.
+    /// Reads a value of any kind; `None` if it is not a list of four numbers.
     fn row(&mut self) -> Result<Option<[f64; 4]>> {
         let header = self.pull.header()?;
         if header != Header::Array(4) {
@@ -197,7 +197,7 @@ impl Geom<'_, '_> {
     }
 }
 
-/// The row that `bytes` begin with, if it is four doubles, as in nearly all of GEOM.
+/// Parses the row at the start of `bytes` if it consists of four doubles, as nearly all rows of GEOM do.
 fn plain_row(bytes: &[u8]) -> Option<[f64; 4]> {
     let row = bytes.first_chunk::<ROW>()?;
     if row[0] != 0x94 || [row[1], row[10], row[19], row[28]] != [0xcb; 4] {
@@ -211,7 +211,7 @@ fn atomic_number(z: f64) -> Option<u8> {
     ((1.0..=118.0).contains(&z) && z.fract() == 0.0).then_some(z as u8)
 }
 
-/// `molecule 3 (CCO)`, long names cut.
+/// The record's name for messages, `molecule 3 (CCO)`, with long SMILES truncated.
 fn record(number: u64, molecule: &str) -> String {
     let shown: String = molecule.chars().take(SHOWN).collect();
     let cut = if shown.len() < molecule.len() { "…" } else { "" };

@@ -1,5 +1,5 @@
-//! A pull parser for MessagePack (github.com/msgpack/msgpack, spec.md): one header at a time, out of a window of the
-//! input. Nothing is allocated by a length that the input declares.
+//! A pull parser for MessagePack (github.com/msgpack/msgpack, spec.md). It reads one header at a time from a window of the input.
+//! It allocates nothing by a length that the input declares.
 
 use std::io::BufRead;
 
@@ -7,52 +7,52 @@ use crate::corpus::damage::read_error;
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 
-/// Bytes of the window; the longest text that can be looked at is a quarter of it.
+/// The size of the window in bytes. The longest text that can be returned is a quarter of it.
 const WINDOW: usize = 256 << 10;
 
-/// The longest text, in bytes, that [`Pull::text`] gives.
+/// The longest text, in bytes, that [`Pull::text`] returns.
 pub(super) const MAX_TEXT: usize = WINDOW / 4;
 
-/// How deep a value may be nested that is passed over.
+/// The deepest nesting of a value that can be skipped.
 const MAX_DEPTH: usize = 64;
 
-/// The beginning of a value: a whole scalar, or what follows.
+/// The start of a value: a whole scalar, or the size of what follows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Header {
     /// Nil, true or false.
     Other,
-    /// An integer or a float, as a double.
+    /// An integer or a float, converted to a double.
     Number(f64),
-    /// A text of that many bytes, which follow.
+    /// A text of this many bytes, which follow.
     Text(usize),
-    /// Bytes or an extension, with its type, which follow.
+    /// This many bytes follow: binary data, or an extension with its type.
     Bytes(usize),
-    /// That many values follow.
+    /// This many values follow.
     Array(u32),
-    /// That many pairs of values follow.
+    /// This many key-value pairs follow.
     Map(u32),
 }
 
-/// The input, and how far it was read.
+/// The input and the current position in it.
 pub(super) struct Pull<'a> {
     name: String,
     reader: &'a mut dyn BufRead,
     job: &'a Job,
     window: Box<[u8]>,
-    /// What was not taken yet is `window[at..end]`.
+    /// The bytes in the window that are not consumed yet are `window[at..end]`.
     at: usize,
     end: usize,
-    /// Bytes of the input before the window.
+    /// The number of bytes of the input before the window.
     before: u64,
 }
 
 impl<'a> Pull<'a> {
-    /// Reads `reader`, which messages call `name`.
+    /// Reads from `reader`; `name` is its name in messages.
     pub(super) fn new(name: String, reader: &'a mut dyn BufRead, job: &'a Job) -> Self {
         Pull { name, reader, job, window: vec![0; WINDOW].into(), at: 0, end: 0, before: 0 }
     }
 
-    /// Bytes taken so far.
+    /// The number of bytes consumed so far.
     pub(super) fn offset(&self) -> u64 {
         self.before + self.at as u64
     }
@@ -66,29 +66,30 @@ impl<'a> Pull<'a> {
         )
     }
 
-    /// Whether the input is used up.
+    /// Whether the input is exhausted.
     pub(super) fn is_end(&mut self) -> Result<bool> {
         Ok(self.at == self.end && self.refill()? == 0)
     }
 
-    /// What is in the window, without reading on.
+    /// The unconsumed bytes in the window, without reading more.
     pub(super) fn peek(&self) -> &[u8] {
         &self.window[self.at..self.end]
     }
 
-    /// Takes `n` bytes of the window.
+    /// Consumes `n` bytes of the window.
     pub(super) fn advance(&mut self, n: usize) {
         self.at = (self.at + n).min(self.end);
     }
 
-    /// Moves what is left to the front and reads more behind it; 0 at the end of the input.
+    /// Moves the unconsumed bytes to the front and reads more behind them. Returns the number of bytes read, 0 at the end of the
+    /// input.
     fn refill(&mut self) -> Result<usize> {
         self.job.check()?;
         self.window.copy_within(self.at..self.end, 0);
         self.before += self.at as u64;
         (self.at, self.end) = (0, self.end - self.at);
         let mut read = 0;
-        // At least half a window, so that nothing is moved often.
+        // Filling at least half the window keeps such moves rare.
         while self.end < WINDOW / 2 {
             let block = match self.reader.fill_buf() {
                 Ok(block) => block,
@@ -106,7 +107,7 @@ impl<'a> Pull<'a> {
         Ok(read)
     }
 
-    /// Takes the next `N` bytes.
+    /// Consumes and returns the next `N` bytes.
     fn bytes<const N: usize>(&mut self) -> Result<[u8; N]> {
         self.need(N)?;
         let mut out = [0; N];
@@ -115,7 +116,7 @@ impl<'a> Pull<'a> {
         Ok(out)
     }
 
-    /// Makes sure that `n` bytes, at most a window's quarter, are in the window.
+    /// Ensures that `n` bytes, at most a quarter of the window, are in the window.
     fn need(&mut self, n: usize) -> Result<()> {
         if self.end - self.at >= n {
             return Ok(());
@@ -127,7 +128,7 @@ impl<'a> Pull<'a> {
         Ok(())
     }
 
-    /// The next header.
+    /// Reads the next header.
     pub(super) fn header(&mut self) -> Result<Header> {
         let [first] = self.bytes()?;
         Ok(match first {
@@ -138,14 +139,14 @@ impl<'a> Pull<'a> {
             0xc0 | 0xc2 | 0xc3 => Header::Other,
             0xc1 => return Err(self.error(self.offset() - 1, "byte 0xc1, which MessagePack never uses")),
             0xc4..=0xc6 => Header::Bytes(self.length(first - 0xc4)?),
-            // One more byte for the type of the extension.
+            // An extension has one more byte, for its type.
             0xc7..=0xc9 => Header::Bytes(self.length(first - 0xc7)? + 1),
             0xca => Header::Number(f64::from(f32::from_be_bytes(self.bytes()?))),
             0xcb => Header::Number(f64::from_be_bytes(self.bytes()?)),
             0xcc => Header::Number(f64::from(u8::from_be_bytes(self.bytes()?))),
             0xcd => Header::Number(f64::from(u16::from_be_bytes(self.bytes()?))),
             0xce => Header::Number(f64::from(u32::from_be_bytes(self.bytes()?))),
-            // Beyond 2⁵³ the last bits are lost: nothing in GEOM that is looked at is so large.
+            // Beyond 2⁵³ the last bits are lost, but no number of GEOM that is read is so large.
             0xcf => Header::Number(u64::from_be_bytes(self.bytes()?) as f64),
             0xd0 => Header::Number(f64::from(i8::from_be_bytes(self.bytes()?))),
             0xd1 => Header::Number(f64::from(i16::from_be_bytes(self.bytes()?))),
@@ -161,7 +162,7 @@ impl<'a> Pull<'a> {
         })
     }
 
-    /// A length of 1, 2 or 4 bytes (`class` 0, 1 or 2).
+    /// Reads a length of 1, 2 or 4 bytes (`class` 0, 1 or 2).
     fn length(&mut self, class: u8) -> Result<usize> {
         Ok(match class {
             0 => usize::from(u8::from_be_bytes(self.bytes()?)),
@@ -170,7 +171,7 @@ impl<'a> Pull<'a> {
         })
     }
 
-    /// The next value if it is text (or bytes) of at most [`MAX_TEXT`] bytes in UTF-8; else it is passed over.
+    /// Reads the next value if it is UTF-8 text (or bytes) of at most [`MAX_TEXT`] bytes; otherwise consumes it and returns `None`.
     pub(super) fn text(&mut self) -> Result<Option<&str>> {
         match self.header()? {
             Header::Text(len) | Header::Bytes(len) if len <= MAX_TEXT => {
@@ -185,15 +186,15 @@ impl<'a> Pull<'a> {
         }
     }
 
-    /// Passes over the next value.
+    /// Skips the next value.
     pub(super) fn skip(&mut self) -> Result<()> {
         let header = self.header()?;
         self.skip_rest(header)
     }
 
-    /// Passes over what follows a header.
+    /// Skips the rest of a value whose header was read.
     pub(super) fn skip_rest(&mut self, header: Header) -> Result<()> {
-        // How many values are still to come at each level.
+        // The number of values that remain at each level of nesting.
         let mut open: Vec<u64> = Vec::new();
         let mut header = header;
         loop {

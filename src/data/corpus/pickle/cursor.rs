@@ -1,15 +1,15 @@
-//! Little-endian reading from a byte slice, shared by the two binary formats that meet in one file: the pickle
-//! and the RDKit molecules inside it.
+//! Little-endian reading from a byte slice, shared by the two binary formats that occur in one file: the pickle and the RDKit
+//! molecules inside it.
 
-/// The input ended before the value that starts at `offset` did.
+/// The input ended before the end of the value that starts at `offset`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::corpus) struct Ended {
     /// Where the value starts.
     pub(in crate::corpus) offset: usize,
 }
 
-/// A position in a byte slice. Each read either moves past the value or fails and stays where it is, and no
-/// read allocates: a declared length is compared with what is left before anything is made of it.
+/// A position in a byte slice. Each read either moves past the value, or fails and leaves the position unchanged. No read
+/// allocates: a declared length is compared with the remaining bytes before it is used.
 #[derive(Debug, Clone)]
 pub(in crate::corpus) struct Cursor<'a> {
     bytes: &'a [u8],
@@ -21,24 +21,24 @@ impl<'a> Cursor<'a> {
         Self { bytes, offset: 0 }
     }
 
-    /// How many bytes have been read.
+    /// The number of bytes read so far.
     pub(in crate::corpus) fn offset(&self) -> usize {
         self.offset
     }
 
-    /// How many bytes are left.
+    /// The number of bytes that remain.
     pub(in crate::corpus) fn remaining(&self) -> usize {
         self.bytes.len() - self.offset
     }
 
-    /// The next byte, which stays unread.
+    /// The next byte, without consuming it.
     pub(in crate::corpus) fn peek(&self) -> Option<u8> {
         self.bytes.get(self.offset).copied()
     }
 
-    /// The next `length` bytes.
+    /// Consumes and returns the next `length` bytes.
     pub(in crate::corpus) fn take(&mut self, length: usize) -> Result<&'a [u8], Ended> {
-        // `offset <= bytes.len()` always, so the slice from it exists, if empty.
+        // `offset <= bytes.len()` always holds, so this slice exists, though it may be empty.
         let rest = &self.bytes[self.offset..];
         match rest.get(..length) {
             Some(taken) => {
@@ -49,13 +49,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The next `count` items of `size` bytes each.
+    /// Consumes and returns the next `count` items of `size` bytes each.
     pub(in crate::corpus) fn take_items(&mut self, count: u64, size: usize) -> Result<&'a [u8], Ended> {
         let length = usize::try_from(count).ok().and_then(|count| count.checked_mul(size));
         self.take(length.ok_or(Ended { offset: self.offset })?)
     }
 
-    /// The bytes up to the next newline; the newline is read too but not returned.
+    /// Consumes the bytes up to and including the next newline; returns them without the newline.
     pub(in crate::corpus) fn take_line(&mut self) -> Result<&'a [u8], Ended> {
         let rest = &self.bytes[self.offset..];
         let length = rest.iter().position(|&byte| byte == b'\n').ok_or(Ended { offset: self.offset })?;

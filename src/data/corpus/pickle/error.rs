@@ -12,14 +12,14 @@ pub enum PickleError {
         /// Where the unfinished value starts.
         offset: usize,
     },
-    /// Not an opcode of the protocols 0 to 5; the usual cause is that the file is no pickle.
+    /// A byte that is not an opcode of protocols 0 to 5; usually the file is not a pickle.
     #[error(
         "byte {offset} of the pickle is {opcode:#04x}, which is not an opcode of pickle protocols 0 to 5"
     )]
     UnknownOpcode {
-        /// The byte that was found.
+        /// The byte that was read.
         opcode: u8,
-        /// Where it stands.
+        /// The position of the byte.
         offset: usize,
     },
     /// A protocol newer than 5.
@@ -27,15 +27,15 @@ pub enum PickleError {
     Protocol {
         /// The protocol that the pickle declares.
         protocol: u8,
-        /// Where it declares it.
+        /// The position of the declaration.
         offset: usize,
     },
-    /// A feature that needs something from outside the file.
+    /// The pickle uses a feature that needs something outside the file.
     #[error("pickle uses {feature} at byte {offset}, which drift does not read")]
     Unsupported {
         /// The feature's name.
         feature: &'static str,
-        /// Where it is used.
+        /// The position of the opcode that uses it.
         offset: usize,
     },
     /// The opcode's operands are missing or of the wrong kind.
@@ -43,15 +43,15 @@ pub enum PickleError {
     Malformed {
         /// What is wrong.
         what: &'static str,
-        /// Where the opcode stands.
+        /// The position of the opcode.
         offset: usize,
     },
-    /// More than a pickle of this size that Python wrote could hold.
+    /// The pickle unpacks into more than a pickle of this size written by Python could contain.
     #[error("pickle of {length} bytes unpacks into more than {limit} {what}; no writer does that")]
     TooLarge {
-        /// What there is too much of.
+        /// The kind of thing that exceeds its limit.
         what: &'static str,
-        /// How much is allowed.
+        /// The limit.
         limit: usize,
         /// The length of the pickle in bytes.
         length: usize,

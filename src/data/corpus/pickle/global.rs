@@ -1,36 +1,36 @@
-/// A class or function that a pickle may name.
+/// A class or function that drift knows in pickles.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Global {
-    /// The module as pickles write it.
+    /// The module, as pickles write it.
     pub module: &'static str,
-    /// The name in the module.
+    /// The name within the module.
     pub name: &'static str,
-    /// What drift makes of it.
+    /// How drift interprets it.
     pub role: Role,
 }
 
-/// What drift makes of a class or function.
+/// How drift interprets a class or function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// An RDKit molecule, whose first argument is the molecule in RDKit's binary format.
     Molecule,
-    /// `_codecs.encode`, which is how the protocols 0 to 2 write `bytes`: as text, one character per byte.
+    /// `_codecs.encode`, with which protocols 0 to 2 write `bytes`: as text, one character per byte.
     Encode,
-    /// Anything else: kept with its arguments and contents, never interpreted.
+    /// Any other known class: its arguments and contents are kept but never interpreted.
     Plain,
 }
 
 /// A class or function as a pickle names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Callee {
-    /// One of the list.
+    /// A class or function of the list.
     Known(&'static Global),
-    /// Another one, by its number among those of the pickle.
+    /// Any other, by its index in the pickle's list of unknown names.
     Unknown(u32),
 }
 
 impl Callee {
-    /// What drift makes of it; none of a class outside the list.
+    /// How drift interprets it; `None` for a class outside the list.
     #[must_use]
     pub fn role(self) -> Option<Role> {
         match self {
@@ -41,11 +41,10 @@ impl Callee {
 }
 
 impl Global {
-    /// The class or function of that name, if drift knows what it holds.
+    /// The class or function of this name, if it is in the list.
     ///
-    /// The list holds what pickles of molecules need: RDKit's molecule classes, Python's containers (in the
-    /// spelling of Python 2 and 3), data of its standard library, and NumPy's scalars and arrays (in the spelling of
-    /// NumPy 1 and 2).
+    /// The list contains what pickles of molecules need: RDKit's molecule classes, Python's containers (in the spellings of Python
+    /// 2 and 3), data classes of its standard library, and NumPy's scalars and arrays (in the spellings of NumPy 1 and 2).
     #[must_use]
     pub fn find(module: &str, name: &str) -> Option<&'static Self> {
         KNOWN.iter().find(|known| known.module == module && known.name == name)
@@ -76,7 +75,7 @@ static KNOWN: &[Global] = &[
     global("pathlib", "PurePosixPath", Role::Plain),
     global("pathlib", "PureWindowsPath", Role::Plain),
     global("pathlib", "WindowsPath", Role::Plain),
-    // Python 3.13 writes this module's name.
+    // The name of this module in pickles that Python 3.13 writes.
     global("pathlib._local", "PosixPath", Role::Plain),
     global("pathlib._local", "PurePosixPath", Role::Plain),
     global("pathlib._local", "PureWindowsPath", Role::Plain),

@@ -1,4 +1,4 @@
-//! The pickle machine: a stack, marks on it, and a memo of values to use again.
+//! The pickle machine: a stack, marks on the stack, and a memo of values for reuse.
 
 mod memo;
 mod pieces;
@@ -23,20 +23,20 @@ pub(super) fn run(input: &[u8]) -> Result<Pickle<'_>> {
 struct Machine<'a> {
     cursor: Cursor<'a>,
     length: usize,
-    /// Where the current opcode stands, for errors.
+    /// The position of the current opcode, for errors.
     at: usize,
     values: Vec<Value<'a>>,
-    /// Names outside the list, in the order in which they come, and their numbers.
+    /// Names outside the list, in order of first occurrence. `unknown_numbers` maps module and name to their index.
     unknown: Vec<String>,
     unknown_numbers: HashMap<(String, String), u32>,
-    /// Bytes of text decoded so far; see `spend`.
+    /// The number of bytes of text decoded so far; see `spend`.
     decoded: usize,
     stack: Vec<NodeId>,
-    /// Heights of the stack at the open marks, from the bottom up.
+    /// The stack heights at the open marks, from the bottom up.
     marks: Vec<usize>,
     memo: Memo,
-    /// `None`, `False`, `True`, the empty tuple and the integers 0 to 255, each made when first used: values that
-    /// cannot change and that cost a pickle only one or two bytes.
+    /// `None`, `False`, `True`, the empty tuple and the integers 0 to 255, each created at first use. These values cannot change,
+    /// and cost a pickle only one or two bytes each.
     constants: HashMap<u16, NodeId>,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Numbers, `None`, `True` and `False`. This and the functions below say whether the opcode was theirs.
+    /// Numbers, `None`, `True` and `False`. This function and the ones below return whether they handled the opcode.
     fn constant(&mut self, opcode: u8) -> Result<bool> {
         let value = match opcode {
             op::NONE => return self.push_shared(256, Value::None),
@@ -92,7 +92,7 @@ impl<'a> Machine<'a> {
             op::BININT2 => Value::Int(self.cursor.u16()?.into()),
             op::BININT => Value::Int(self.cursor.i32()?.into()),
             op::INT => match self.cursor.take_line()? {
-                // Protocol 0 has no opcodes for booleans and spells them as numbers that no writer would use.
+                // Protocol 0 has no opcodes for booleans. It writes them as spellings of numbers that are otherwise unused.
                 b"00" => Value::Bool(false),
                 b"01" => Value::Bool(true),
                 line => text::integer(line).ok_or_else(|| self.malformed("not an integer"))?,
@@ -152,7 +152,7 @@ impl<'a> Machine<'a> {
         self.push(value)
     }
 
-    /// Values to use again.
+    /// The memo: stores values and fetches them again.
     fn memo(&mut self, opcode: u8) -> Result<bool> {
         let key = match opcode {
             op::MEMOIZE => {
@@ -220,7 +220,7 @@ impl<'a> Machine<'a> {
             op::DICT | op::SETITEMS => self.pop_mark()?,
             _ => return Ok(false),
         };
-        // Keys and values take turns.
+        // Keys and values alternate.
         let (pairs, rest) = flat.as_chunks::<2>();
         if !rest.is_empty() {
             return Err(self.malformed("a key without a value"));
@@ -274,7 +274,7 @@ impl<'a> Machine<'a> {
                 self.call(class)
             }
             op::NEWOBJ_EX => {
-                // What is given by keyword is for the class alone to understand.
+                // Keyword arguments are discarded; only the class could interpret them.
                 self.pop()?;
                 let args = self.pop()?;
                 let callee = self.pop()?;
@@ -294,7 +294,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Replaces the arguments on top of the stack by the call that they are for.
+    /// Replaces the argument tuple on top of the stack by the call of `class` with it.
     fn call(&mut self, class: Callee) -> Result<bool> {
         let args = self.pop()?;
         let Value::Tuple(list) = self.value(args) else {
@@ -310,25 +310,25 @@ impl<'a> Machine<'a> {
         self.push(Value::Object(Box::new(object)))
     }
 
-    /// The bytes that a call of `_codecs.encode` stands for.
+    /// The bytes that a call of `_codecs.encode` would return.
     fn encode(&mut self, source: NodeId, codec: NodeId) -> Result<Option<Cow<'a, [u8]>>> {
         let (Value::Str(source), Value::Str(codec)) = (self.value(source), self.value(codec)) else {
             return Ok(None);
         };
         let (bytes, work) = (text::encode(source, codec), source.len());
-        // The same text may be encoded over and over, for a few bytes of the pickle each time.
+        // A pickle may encode the same text again and again, for a few of its bytes each time.
         self.spend(work)?;
         Ok(bytes)
     }
 
-    /// Marks, the bare stack, framing, and what is refused by name.
+    /// Marks, plain stack operations, framing, and the features that are refused by name.
     fn control(&mut self, opcode: u8) -> Result<bool> {
         let feature = match opcode {
             op::MARK => {
                 self.marks.push(self.stack.len());
                 return Ok(true);
             }
-            // As Python does: a `POP` at a mark takes the mark.
+            // As in Python, a `POP` right after a mark removes the mark.
             op::POP if self.marks.last() == Some(&self.stack.len()) => return Ok(self.marks.pop().is_some()),
             op::POP => return self.pop().map(|_| true),
             op::POP_MARK => return self.pop_mark().map(|_| true),
@@ -343,7 +343,7 @@ impl<'a> Machine<'a> {
                 }
                 return Ok(true);
             }
-            // A frame only says how much to read ahead; its contents are opcodes like any others.
+            // A frame only states how much to read ahead; its contents are ordinary opcodes.
             op::FRAME => return Ok(self.cursor.u64().map(|_| true)?),
             op::PERSID | op::BINPERSID => "a persistent identifier",
             op::EXT1 | op::EXT2 | op::EXT4 => "Python's extension registry",

@@ -1,4 +1,4 @@
-//! The opcodes of the protocols 0 to 5, by the names of Python's `Lib/pickle.py`.
+//! The opcodes of protocols 0 to 5, with the names of Python's `Lib/pickle.py`.
 
 pub(super) const MARK: u8 = b'(';
 pub(super) const STOP: u8 = b'.';

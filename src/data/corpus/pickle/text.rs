@@ -1,26 +1,26 @@
-//! The textual values of protocol 0, and the text that stands for bytes in the protocols 0 to 2.
+//! The textual values of protocol 0, and the text that represents bytes in protocols 0 to 2.
 
 use std::borrow::Cow;
 
 use super::Value;
 
-/// A line of ASCII, as protocol 0 writes numbers.
+/// A line of text without surrounding white space; protocol 0 writes numbers in ASCII.
 pub(super) fn ascii(line: &[u8]) -> Option<&str> {
     std::str::from_utf8(line).ok().map(str::trim)
 }
 
-/// An integer in decimal digits.
+/// Parses an integer in decimal digits.
 pub(super) fn integer(line: &[u8]) -> Option<Value<'static>> {
     let text = ascii(line)?;
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    // All digits, so the only way to fail is to be out of range.
+    // All characters are digits, so parsing can fail only because the number is out of range.
     Some(text.parse().map_or(Value::BigInt, Value::Int))
 }
 
-/// A little-endian two's complement integer of any length, as `LONG1` and `LONG4` write it.
+/// Parses a little-endian two's complement integer of any length, as `LONG1` and `LONG4` write it.
 pub(super) fn long(bytes: &[u8]) -> Value<'static> {
     // The sign is the top bit of the last byte.
     let fill = match bytes.last() {
@@ -30,7 +30,7 @@ pub(super) fn long(bytes: &[u8]) -> Value<'static> {
     };
     let mut word = [fill; 8];
     if let Some(taken) = bytes.get(..8) {
-        // Python writes no more bytes than needed, so a ninth byte can only hold a sign or more digits.
+        // Python writes no more bytes than needed, so bytes after the eighth can only be a sign or higher digits.
         if bytes[8..].iter().any(|&byte| byte != fill) || (taken[7] >= 0x80) != (fill == 0xff) {
             return Value::BigInt;
         }
@@ -41,7 +41,7 @@ pub(super) fn long(bytes: &[u8]) -> Value<'static> {
     Value::Int(i64::from_le_bytes(word))
 }
 
-/// A string literal of Python 2 (`STRING`): quotes around text with backslash escapes.
+/// Parses a string literal of Python 2 (`STRING`): quoted text with backslash escapes.
 pub(super) fn string_literal(line: &[u8]) -> Option<Cow<'_, [u8]>> {
     let line = line.trim_ascii();
     let (&quote, rest) = line.split_first()?;
@@ -80,19 +80,20 @@ pub(super) fn string_literal(line: &[u8]) -> Option<Cow<'_, [u8]>> {
                 let octal = rest[..more]
                     .iter()
                     .fold(u32::from(escape - b'0'), |sum, digit| sum * 8 + u32::from(digit - b'0'));
-                // Python too keeps the low eight bits of an octal escape above `\377`.
+                // Like Python, keeps only the low eight bits of an octal escape above `\377`.
                 bytes.push((octal & 0xff) as u8);
                 rest = &rest[more..];
             }
             b'\\' | b'\'' | b'"' => bytes.push(escape),
-            // Python keeps a backslash before what is no escape.
+            // Like Python, keeps the backslash of an unknown escape.
             _ => bytes.extend([b'\\', escape]),
         }
     }
     Some(Cow::Owned(bytes))
 }
 
-/// UTF-8 as Python's pickles have it: lone surrogates, which it lacks, are three U+FFFD; anything else is no text.
+/// Decodes UTF-8 as Python's pickles write it. Lone surrogates, which UTF-8 does not allow, become three U+FFFD. `None` for any
+/// other invalid byte.
 pub(super) fn utf8(bytes: &[u8]) -> Option<Cow<'_, str>> {
     let mut rest = bytes;
     let mut text = String::new();
@@ -103,9 +104,9 @@ pub(super) fn utf8(bytes: &[u8]) -> Option<Cow<'_, str>> {
             Err(error) => {
                 let (valid, after) = rest.split_at(error.valid_up_to());
                 let [0xed, 0xa0..=0xbf, 0x80..=0xbf, more @ ..] = after else { return None };
-                // It was found to be valid.
+                // This part is valid UTF-8, by the error's offset.
                 text.push_str(std::str::from_utf8(valid).unwrap_or_default());
-                // One for each byte, as elsewhere.
+                // One replacement character per byte, as elsewhere.
                 text.extend([char::REPLACEMENT_CHARACTER; 3]);
                 rest = more;
             }
@@ -113,7 +114,7 @@ pub(super) fn utf8(bytes: &[u8]) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Text in Python's `raw-unicode-escape` (`UNICODE`): Latin-1 with `\uXXXX` and `\UXXXXXXXX`.
+/// Decodes Python's `raw-unicode-escape` (`UNICODE`): Latin-1 with `\uXXXX` and `\UXXXXXXXX`.
 pub(super) fn raw_unicode(line: &[u8]) -> Option<Cow<'_, str>> {
     if line.is_ascii() && !line.contains(&b'\\') {
         return std::str::from_utf8(line).ok().map(Cow::Borrowed);
@@ -140,12 +141,12 @@ pub(super) fn raw_unicode(line: &[u8]) -> Option<Cow<'_, str>> {
 fn hexadecimal(digits: &[u8]) -> Option<u32> {
     digits.iter().try_fold(0u32, |sum, &digit| {
         let digit = char::from(digit).to_digit(16)?;
-        // At most eight digits, so nothing is lost.
+        // At most eight digits, so no bits are shifted out.
         Some(sum << 4 | digit)
     })
 }
 
-/// The bytes that `text.encode(codec)` gives, for the codecs that pickles of bytes use.
+/// The bytes that Python's `text.encode(codec)` returns, for the codecs that pickles of bytes use; `None` for other codecs.
 pub(super) fn encode<'a>(text: &Cow<'a, str>, codec: &str) -> Option<Cow<'a, [u8]>> {
     let latin = matches!(codec, "latin1" | "latin-1" | "iso-8859-1");
     let same = text.is_ascii() && (latin || codec == "ascii") || matches!(codec, "utf-8" | "utf8");

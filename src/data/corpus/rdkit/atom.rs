@@ -1,4 +1,4 @@
-//! Atoms (`_addAtomFromPickle`).
+//! Reads atoms (`_addAtomFromPickle`).
 
 use super::reader::{Reader, Result};
 use super::{RdkitAtom, tag};
@@ -21,7 +21,7 @@ impl Reader<'_, '_> {
             map_number: None,
         };
         if has(7) {
-            // Coordinates inside the atom: no writer since version 3 does that, but the reader allows it.
+            // Coordinates inside the atom: no writer since version 3 stores them, but the format allows it.
             self.skip(3, 4)?;
         }
         self.atom_data(&mut atom)?;
@@ -41,12 +41,12 @@ impl Reader<'_, '_> {
         Ok(atom)
     }
 
-    /// What is not default, behind a mask that says what that is (`_unpickleAtomData`).
+    /// Reads the values that differ from their default; a mask states which they are (`_unpickleAtomData`).
     fn atom_data(&mut self, atom: &mut RdkitAtom) -> Result<()> {
         let mask = self.i32()?;
         let has = |bit: i32| mask & 1 << bit != 0;
         if has(0) {
-            // The mass, which isotopes have replaced.
+            // The mass, superseded by isotopes.
             self.skip(1, 4)?;
         }
         if has(1) {
@@ -62,7 +62,7 @@ impl Reader<'_, '_> {
         if has(4) {
             atom.explicit_hydrogens = self.u8()?;
         }
-        // Explicit and implicit valence, which RDKit keeps only to save itself the work.
+        // Explicit and implicit valence, which RDKit stores only to save computing them.
         for bit in 5..=6 {
             if has(bit) {
                 self.skip(1, 1)?;
@@ -80,13 +80,13 @@ impl Reader<'_, '_> {
     fn map_number(&mut self) -> Result<i32> {
         self.expect(tag::ATOM_MAP_NUMBER, "an atom's map number does not begin")?;
         match self.u8()? {
-            // A number that does not fit, in full.
+            // A map number that does not fit 7 bits follows in four bytes.
             128.. => self.i32(),
             small => Ok(small.into()),
         }
     }
 
-    /// Steps over the residue that an atom belongs to.
+    /// Skips the residue that an atom belongs to.
     fn monomer(&mut self) -> Result<()> {
         if self.accept(tag::BEGIN_MONOMER_INFO)? {
             // Name and kind.

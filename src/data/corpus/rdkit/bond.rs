@@ -1,10 +1,10 @@
-//! Bonds (`_addBondFromPickle`).
+//! Reads bonds (`_addBondFromPickle`).
 
 use super::reader::{Reader, Result};
 use super::{BondKind, RdkitBond};
 
 impl Reader<'_, '_> {
-    /// A bond of a molecule of `atom_count` atoms.
+    /// Reads a bond of a molecule with `atom_count` atoms.
     pub(super) fn bond(&mut self, atom_count: usize) -> Result<RdkitBond> {
         let begin = self.index()?;
         let end = self.index()?;
@@ -15,7 +15,7 @@ impl Reader<'_, '_> {
         let has = |bit: u8| flags & 1 << bit != 0;
         let kind = if has(3) { BondKind::from_number(self.u8()?) } else { BondKind::Single };
         if has(2) {
-            // The direction, `/` or `\`, which `stereo` says better.
+            // The direction, `/` or `\`; `stereo` contains the same information in a better form.
             self.skip(1, 1)?;
         }
         let (mut stereo, mut stereo_atoms) = (0, None);

@@ -7,19 +7,19 @@ use crate::corpus::pickle::cursor::Ended;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RdkitError {
-    /// The first bytes are not RDKit's.
+    /// The bytes do not begin with RDKit's mark.
     #[error("not an RDKit molecule: the bytes do not begin with RDKit's mark 0xDEADBEEF")]
     NotRdkit,
     /// A pickled molecule whose argument is not the binary format.
     #[error("the pickled molecule contains no bytes in RDKit's format")]
     NoBytes,
-    /// An object of a class that drift does not know; nothing of it is run or read.
+    /// An object of a class that drift does not know. Nothing of it is executed or read.
     #[error(
         "an object of {0}, which drift does not know: it reads RDKit molecules, NumPy arrays and Python's own containers, and runs \
          nothing"
     )]
     Unknown(String),
-    /// A molecule that the pickle refers to far more often than any writer does.
+    /// The pickle refers to a molecule far more often than any writer does.
     #[error("the same molecule again: the pickle repeats molecules too often")]
     Again,
     /// A version of the format that drift does not read.
@@ -36,7 +36,7 @@ pub enum RdkitError {
     Malformed {
         /// What is wrong.
         what: &'static str,
-        /// Where it was noticed.
+        /// Where the contradiction was noticed.
         offset: usize,
     },
 }

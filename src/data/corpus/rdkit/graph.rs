@@ -1,10 +1,10 @@
-//! What a molecule's atoms and bonds are, in the terms of [`Graph`].
+//! Converts RDKit's atoms and bonds to a [`Graph`].
 
 use super::{BondKind, RdkitAtom, RdkitBond, RdkitMolecule};
 use drift_core::chem::{Atom, Bond, Graph, Order};
 
 impl From<&RdkitMolecule> for Graph {
-    /// Atoms and bonds in the order of the molecule. What an atom's query asks for is left out; the atom holds all the same.
+    /// Atoms and bonds in the order of the molecule. An atom's query is dropped; the atom itself is kept.
     fn from(molecule: &RdkitMolecule) -> Self {
         let bond = |bond: &RdkitBond| Bond::new([bond.begin as usize, bond.end as usize], order(bond));
         Graph::of_file(
@@ -28,7 +28,8 @@ impl From<&RdkitAtom> for Atom {
     }
 }
 
-/// RDKit's bonds of no order (unspecified, zero, hydrogen) and of odd ones (one and a half, three centres) are of any order.
+/// RDKit's bonds without an order (unspecified, zero, hydrogen) and of unusual orders (one and a half, three-centre) become
+/// [`Order::Any`].
 fn order(bond: &RdkitBond) -> Order {
     /// `Bond::BondType::QUADRUPLE`.
     const QUADRUPLE: u8 = 4;

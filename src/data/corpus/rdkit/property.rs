@@ -1,9 +1,9 @@
-//! Property tables, which are stepped over (`streamReadProps` in `Code/RDGeneral/StreamOps.h`).
+//! Property tables, which are skipped (`streamReadProps` in `Code/RDGeneral/StreamOps.h`).
 
 use super::reader::{Reader, Result};
 
 impl<'a> Reader<'_, 'a> {
-    /// Steps over a table. Gives the value of the property called `wanted`, if it is a string.
+    /// Skips a table. Returns the value of the property `wanted`, if it is a string.
     pub(super) fn property_table(&mut self, wanted: &[u8]) -> Result<Option<&'a [u8]>> {
         let count = if self.since(14, 0, 0) { self.cursor.u16()?.into() } else { self.cursor.u32()? };
         let mut found = None;
@@ -16,7 +16,7 @@ impl<'a> Reader<'_, 'a> {
         Ok(found)
     }
 
-    /// Steps over one property. Gives its key, and its value if that is a string.
+    /// Skips one property. Returns its key, and its value if the value is a string.
     pub(super) fn property(&mut self) -> Result<(&'a [u8], Option<&'a [u8]>)> {
         let key = self.string()?;
         // `DTags` in StreamOps.h.
@@ -38,8 +38,8 @@ impl<'a> Reader<'_, 'a> {
             7 | 8 | 10 => self.skip_vector(4)?,
             // vector of double
             11 => self.skip_vector(8)?,
-            // A class of its own behind a handler's name. RDKit comes with one handler, and what that writes is a
-            // string; the layout of others is known only to the programs that registered them.
+            // A class with a handler, after the handler's name. RDKit itself has one handler, which writes a string. The layout of
+            // other handlers is known only to the programs that registered them.
             0xfe => {
                 if self.string()? != b"ExplicitBVProp" {
                     return Err(self.malformed("a property of an unknown class"));

@@ -1,16 +1,16 @@
-//! Queries of atoms and bonds, which are stepped over (`unpickleQuery` and `buildBaseQuery`).
+//! Queries of atoms and bonds, which are skipped (`unpickleQuery` and `buildBaseQuery`).
 
 use super::reader::{Reader, Result};
 use super::{section, tag};
 
-/// How deep recursive queries (`[$(…)]`) may nest. RDKit sets no limit; SMARTS of people nest two or three deep.
+/// The deepest nesting of recursive queries (`[$(…)]`). RDKit sets no limit; SMARTS written by people nest two or three levels.
 const MAX_DEPTH: usize = 32;
 
 impl Reader<'_, '_> {
-    /// Steps over a query, its first and last tag included.
+    /// Skips a query, including its first and last tag.
     pub(super) fn query(&mut self) -> Result<()> {
         self.expect(tag::BEGIN_QUERY, "a query does not begin")?;
-        // Each node is followed by its children, so the tree needs no recursion: only how many nodes are due.
+        // Each node is followed by its children, so no recursion is needed, only the number of nodes still to come.
         let mut due = 1usize;
         while due > 0 {
             due = due - 1 + self.query_node()?;
@@ -18,9 +18,9 @@ impl Reader<'_, '_> {
         self.expect(tag::END_QUERY, "a query does not end")
     }
 
-    /// Steps over a node of a query; gives the number of its children.
+    /// Skips a node of a query; returns the number of its children.
     fn query_node(&mut self) -> Result<usize> {
-        // The description, by which RDKit finds the function to call.
+        // The description, by which RDKit looks up the function to call.
         self.string()?;
         if self.accept(tag::QUERY_TYPE_LABEL)? {
             self.string()?;

@@ -1,4 +1,4 @@
-//! The parts of a molecule, in their order (`_depickle`).
+//! Reads the parts of a molecule in their order (`_depickle`).
 
 use super::reader::{Reader, Result};
 use super::{NEWEST, OLDEST, Positions, RdConformer, RdkitError, RdkitMolecule, Version, tag};
@@ -7,14 +7,14 @@ use crate::corpus::pickle::cursor::Cursor;
 /// `MolPickler::endianId`.
 const MARK: u32 = 0xDEAD_BEEF;
 
-/// Reads a molecule that is nested in `depth` others.
+/// Reads a molecule that is nested in `depth` other molecules.
 pub(super) fn molecule(cursor: &mut Cursor<'_>, depth: usize) -> Result<RdkitMolecule> {
     let version = header(cursor)?;
     let mut reader = Reader { cursor, version, wide: false, depth };
     let atom_count = reader.count()?;
     let bond_count = reader.count()?;
     reader.wide = atom_count > 255 || reader.since(16, 4, 0) && bond_count > 255;
-    // The flag that conformers follow, which their own tag says again.
+    // The flag that conformers follow; their own tag states it again.
     reader.u8()?;
 
     reader.expect(tag::BEGIN_ATOM, "the atoms do not begin")?;
@@ -52,7 +52,7 @@ fn header(cursor: &mut Cursor<'_>) -> Result<Version> {
 }
 
 impl Reader<'_, '_> {
-    /// Steps over the rings.
+    /// Skips the rings.
     fn rings(&mut self) -> Result<()> {
         let begins = [tag::BEGIN_SSSR, tag::BEGIN_SYMM_SSSR, tag::BEGIN_FAST_FIND, tag::BEGIN_FIND_OTHER];
         if !self.cursor.peek().is_some_and(|tag| begins.contains(&tag)) {
@@ -66,7 +66,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// Steps over the substance groups of mol files (`_getSubstanceGroupFromPickle`).
+    /// Skips the substance groups of mol files (`_getSubstanceGroupFromPickle`).
     fn substance_groups(&mut self) -> Result<()> {
         if !self.accept(tag::BEGIN_SGROUP)? {
             return Ok(());
@@ -94,7 +94,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// Steps over the groups of enhanced stereochemistry (`_depickleStereo`).
+    /// Skips the groups of enhanced stereochemistry (`_depickleStereo`).
     fn stereo_groups(&mut self) -> Result<()> {
         if !self.accept(tag::BEGIN_STEREO_GROUP)? {
             return Ok(());
@@ -153,7 +153,7 @@ impl Reader<'_, '_> {
         Ok(RdConformer { id, is_3d, positions })
     }
 
-    /// Steps over the properties of molecule, atoms and bonds, to the end of the molecule.
+    /// Skips the properties of the molecule, its atoms and bonds, up to the end of the molecule.
     fn properties(&mut self, atom_count: usize, bond_count: usize) -> Result<()> {
         let framed = self.since(13, 0, 0);
         loop {
@@ -181,7 +181,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Coordinates of `N` bytes each, in threes.
+/// Decodes numbers of `N` bytes each into triples of coordinates.
 fn triples<const N: usize, T>(bytes: &[u8], number: fn([u8; N]) -> T) -> Vec<[T; 3]> {
     let (numbers, _) = bytes.as_chunks::<N>();
     let (points, _) = numbers.as_chunks::<3>();

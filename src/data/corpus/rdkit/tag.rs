@@ -1,4 +1,4 @@
-//! `MolPickler::Tags`: the byte in front of each part.
+//! `MolPickler::Tags`: the byte before each part.
 
 pub(super) const BEGIN_ATOM: u8 = 1;
 pub(super) const BEGIN_BOND: u8 = 11;
@@ -52,7 +52,7 @@ pub(super) const BEGIN_FAST_FIND: u8 = 67;
 pub(super) const BEGIN_FIND_OTHER: u8 = 68;
 pub(super) const QUERY_PROPERTY: u8 = 69;
 pub(super) const QUERY_PROPERTY_WITH_VALUE: u8 = 70;
-// From here on the numbers were read off what RDKit 2026.03 writes.
+// The numbers from here on were determined from the output of RDKit 2026.03.
 pub(super) const PDB_MONOMER_CLASS: u8 = 71;
 pub(super) const BEGIN_MONOMER_INFO: u8 = 72;
 pub(super) const MONOMER_RESIDUE_NAME: u8 = 73;

@@ -1,11 +1,11 @@
-//! Lines of V2000 and V3000 tables, each for itself.
+//! Parses single lines of V2000 and V3000 tables.
 
 use super::table::{Notes, Table, atom, coded_charge, mass};
 use crate::corpus::atoms::Atoms;
 use drift_core::chem::elements::atomic_number;
 use drift_core::error::excerpt;
 
-/// An atom of V2000: its symbol, its coordinates, and the fields that count, as written: mass difference, charge, hydrogens,
+/// An atom of V2000: its symbol, its coordinates, and the fields that are used, as text: mass difference, charge, hydrogens,
 /// valence.
 type AtomText<'a> = (&'a str, [&'a str; 3], [&'a str; 4]);
 
@@ -16,7 +16,7 @@ fn fixed_columns(line: &str) -> Option<AtomText<'_>> {
     Some((symbol, xyz, [34..36, 36..39, 42..45, 48..51].map(|field| line.get(field).unwrap_or(""))))
 }
 
-/// `x y z symbol dd ccc sss hhh bbb vvv …`, for writers that do not keep to columns.
+/// `x y z symbol dd ccc sss hhh bbb vvv …`, for writers that do not keep to the columns.
 fn free_columns(line: &str) -> Option<AtomText<'_>> {
     let mut fields = line.split_ascii_whitespace();
     let xyz = [fields.next()?, fields.next()?, fields.next()?];
@@ -26,7 +26,7 @@ fn free_columns(line: &str) -> Option<AtomText<'_>> {
     Some((symbol, xyz, [notes[0], notes[1], notes[3], notes[5]]))
 }
 
-/// Adds the atom of a V2000 line, by columns or, for writers that do not keep to them, by fields.
+/// Adds the atom of a V2000 line, parsed by columns or, for writers that do not keep to them, by fields.
 pub(super) fn push_v2000(line: &str, atoms: &mut Atoms, table: &mut Table) -> Result<(), String> {
     let mut push = |(symbol, xyz, notes): AtomText<'_>| {
         let [difference, charge, hydrogens, valence] = notes.map(number);
@@ -45,7 +45,8 @@ pub(super) fn push_v2000(line: &str, atoms: &mut Atoms, table: &mut Table) -> Re
     };
     let columns = fixed_columns(line);
     let by_columns = columns.map(&mut push);
-    // A line whose element and position keep to columns has its other fields there too: elsewhere they would mean others.
+    // If the element and position of a line are in their columns, its other fields are too. Parsing by fields could give them
+    // another meaning.
     let keeps = |(symbol, xyz, _): AtomText<'_>| {
         atomic_number(symbol).is_some() && xyz.iter().all(|text| text.trim_ascii().parse::<f64>().is_ok())
     };
@@ -54,12 +55,12 @@ pub(super) fn push_v2000(line: &str, atoms: &mut Atoms, table: &mut Table) -> Re
     {
         return outcome.clone();
     }
-    // Where neither way gives an atom, what is wrong by columns is told.
+    // If neither way gives an atom, the error of parsing by columns is reported.
     let by_fields = free_columns(line).map(push);
     by_fields.filter(Result::is_ok).or(by_columns).unwrap_or_else(|| Err(not_an_atom(line)))
 }
 
-/// Adds the bond of a V2000 line, `111222ttt…`, by columns or by fields.
+/// Adds the bond of a V2000 line, `111222ttt…`, parsed by columns or by fields.
 pub(super) fn push_v2000_bond(line: &str, table: &mut Table) -> Result<(), String> {
     let column = |at: usize| line.get(at..at + 3)?.trim_ascii().parse().ok();
     let columns = || Some([column(0)?, column(3)?, column(6)?]);
@@ -96,7 +97,7 @@ pub(super) fn push_v3000(line: &str, atoms: &mut Atoms, table: &mut Table) -> Re
     let element = element(symbol)?;
     let atom = atom(element, symbol, notes)?;
     atoms.push_text(element, xyz)?;
-    // An index that is no number leaves the atom its place.
+    // If the index is not a number, bonds refer to the atom by its position.
     if let Ok(index) = index.parse() {
         table.name_next(index);
     }
@@ -116,7 +117,7 @@ fn element(symbol: &str) -> Result<u8, String> {
     atomic_number(symbol).ok_or_else(|| format!("{} is not an element", excerpt(symbol.as_bytes())))
 }
 
-/// A field of a table; a blank one is 0.
+/// Parses a field of a table; a blank field is 0.
 fn number(field: &str) -> Result<i32, String> {
     let field = field.trim_ascii();
     if field.is_empty() {
@@ -125,10 +126,10 @@ fn number(field: &str) -> Result<i32, String> {
     field.parse().map_err(|_| format!("not a whole number: {}", excerpt(field.as_bytes())))
 }
 
-/// A mass number, which some write as the mass.
+/// Parses a mass number; some writers give the mass instead.
 fn mass_number(value: &str) -> Result<i32, String> {
     match value.parse::<f64>() {
-        // Whole masses and `13.003` alike become the mass number.
+        // Whole masses and masses such as `13.003` both become the mass number.
         Ok(mass) if (0.0..1e6).contains(&mass) => Ok(mass as i32),
         _ => Err(format!("not a mass: {}", excerpt(value.as_bytes()))),
     }

@@ -1,5 +1,5 @@
-//! The connection table of one molecule, with the rules of RDKit's reader (`MolFileParser.cpp`): what charges, isotopes,
-//! radicals and valences of a file mean for an atom. Wedges and parities are left out: the coordinates say more.
+//! The connection table of one molecule, interpreted by the rules of RDKit's reader (`MolFileParser.cpp`): charges, isotopes,
+//! radicals and valences. Wedges and parities are ignored, because the coordinates are more informative.
 
 use std::collections::HashMap;
 
@@ -7,33 +7,33 @@ use drift_core::chem::elements::{HYDROGEN, most_common_isotope};
 use drift_core::chem::{Atom, Bond, Graph, Order};
 use drift_core::error::excerpt;
 
-/// The most bonds that a molecule may announce.
+/// The largest number of bonds that a molecule may announce.
 const MAX_BONDS: usize = 4_000_000;
 
-/// What a file says of an atom beside its element and position; 0 is what it does not say.
+/// What a file states about an atom besides its element and position; 0 where it states nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Notes {
     /// Formal charge.
     pub charge: i32,
     /// Mass number, absolute.
     pub mass: i32,
-    /// As the table has radicals: 1 singlet, 2 doublet, 3 triplet.
+    /// The radical code of the table: 1 singlet, 2 doublet, 3 triplet.
     pub radical: i32,
-    /// Bonds and hydrogens together; 15 or -1 for none.
+    /// The valence, bonds and hydrogens together; 15 or -1 stands for 0.
     pub valence: i32,
-    /// A number of hydrogens that a query asks for: none are implied then.
+    /// The number of hydrogens that a query asks for; with one, no hydrogens are implied.
     pub hydrogens: i32,
 }
 
-/// Atoms and bonds of the molecule at hand.
+/// The atoms and bonds of the current molecule.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     structure: Graph,
-    /// Of each atom, as in [`Notes`].
+    /// The valence of each atom, as in [`Notes`].
     valences: Vec<i32>,
-    /// Whether charges or radicals were listed: then those of the atom lines do not count.
+    /// Whether property lines listed charges or radicals; then the charges on the atom lines are ignored.
     listed: bool,
-    /// Places of atoms by the index that the file gives them, once that is not simply 1, 2, 3, …
+    /// Positions of atoms by their index in the file, once the indices are not simply 1, 2, 3, …
     places: Option<HashMap<u64, u32>>,
 }
 
@@ -44,10 +44,10 @@ impl Table {
         self.valences.push(valence);
     }
 
-    /// Says under which index bonds refer to the next atom. Of several with one index the first counts.
+    /// Sets the index by which bonds refer to the next atom. If several atoms have the same index, it means the first.
     pub(super) fn name_next(&mut self, index: u64) {
         let place = self.structure.atoms.len() as u32;
-        // Nearly all files count from 1 on, and need no map.
+        // Nearly all files count from 1, and need no map.
         if self.places.is_none() && index != u64::from(place) + 1 {
             self.places = Some((0..place).map(|place| (u64::from(place) + 1, place)).collect());
         }
@@ -56,10 +56,10 @@ impl Table {
         }
     }
 
-    /// Adds a bond between two atoms, by their indices.
+    /// Adds a bond between two atoms, given by their indices in the file.
     ///
     /// # Errors
-    /// A reason: there is no such atom.
+    /// A reason: an atom with such an index does not exist.
     pub(super) fn bond(&mut self, kind: u64, indices: [u64; 2]) -> Result<(), String> {
         let place = |index: u64| {
             let simple = || {
@@ -74,17 +74,17 @@ impl Table {
         Ok(())
     }
 
-    /// Takes a line `M  CHG`, `M  RAD` or `M  ISO` of V2000; others say nothing of atoms.
+    /// Applies a V2000 line `M  CHG`, `M  RAD` or `M  ISO`; other lines do not describe atoms and are ignored.
     ///
     /// # Errors
-    /// A reason: entries are missing, are no numbers, or name atoms that are not there.
+    /// A reason: entries are missing, are not numbers, or refer to atoms that do not exist.
     pub(super) fn property(&mut self, line: &str) -> Result<(), String> {
         let Some(kind @ ("CHG" | "RAD" | "ISO")) = line.strip_prefix("M  ").and_then(|rest| rest.get(..3))
         else {
             return Ok(());
         };
         if kind != "ISO" && !std::mem::replace(&mut self.listed, true) {
-            // RDKit forgets charges of the atom lines at the first line of radicals too.
+            // Like RDKit, discards the charges of the atom lines also at the first line of radicals.
             self.structure.atoms.iter_mut().for_each(|atom| atom.charge = 0);
         }
         let entries =
@@ -93,7 +93,7 @@ impl Table {
             let atom = number.checked_sub(1).and_then(|at| self.structure.atoms.get_mut(at));
             let atom = atom.ok_or_else(|| format!("`M  {kind}` of atom {number}, which is missing"))?;
             match (kind, value) {
-                // A blank or negative isotope says nothing.
+                // A blank or negative isotope is ignored.
                 ("ISO", None | Some(..0)) => {}
                 ("ISO", Some(mass)) => atom.isotope = isotope(mass)?,
                 ("CHG", value) => atom.charge = charge(value.unwrap_or(0))?,
@@ -103,12 +103,12 @@ impl Table {
         Ok(())
     }
 
-    /// How many bonds there are.
+    /// The number of bonds so far.
     pub(super) fn bonds(&self) -> usize {
         self.structure.bonds.len()
     }
 
-    /// The whole table: hydrogens that a valence leaves room for are counted, now that the bonds are known.
+    /// Returns the whole graph. Now that the bonds are known, computes the hydrogens that stated valences leave room for.
     pub(super) fn finish(mut self) -> Graph {
         if self.valences.iter().any(|valence| *valence != 0) {
             let mut halves = vec![0; self.valences.len()];
@@ -130,10 +130,10 @@ impl Table {
     }
 }
 
-/// An atom of this element and symbol.
+/// An atom of the given element and symbol.
 ///
 /// # Errors
-/// A reason: a number that no atom has.
+/// A reason: a charge, mass number or radical that no atom can have.
 pub(super) fn atom(element: u8, symbol: &str, notes: Notes) -> Result<Atom, String> {
     let mass = match notes.mass {
         0 if element == HYDROGEN && symbol.eq_ignore_ascii_case("D") => 2,
@@ -145,17 +145,17 @@ pub(super) fn atom(element: u8, symbol: &str, notes: Notes) -> Result<Atom, Stri
         charge: charge(notes.charge)?,
         isotope: isotope(mass)?,
         hydrogens: 0,
-        // V2000 writes a count of hydrogens plus one, V3000 -1 for none: either says that none are implied.
+        // V2000 writes the number of hydrogens plus one, and V3000 writes -1 for none. In both cases no hydrogens are implied.
         bracket: notes.hydrogens > 0 || notes.hydrogens == -1,
         radicals: radicals(notes.radical)?,
         ..Atom::default()
     })
 }
 
-/// The mass number that a difference to the periodic table means: RDKit counts from the most common isotope.
+/// The mass number for a difference to the periodic table. RDKit counts from the most common isotope.
 ///
 /// # Errors
-/// A reason: below nothing.
+/// A reason: the mass number would be negative.
 pub(super) fn mass(element: u8, difference: i32) -> Result<i32, String> {
     let common = i32::from(most_common_isotope(element).unwrap_or(0));
     match common.checked_add(difference) {
@@ -165,12 +165,12 @@ pub(super) fn mass(element: u8, difference: i32) -> Result<i32, String> {
     }
 }
 
-/// The charge that a code of V2000 means: 1 is +3, 7 is -3; 4, a radical, is none, as for RDKit.
+/// The charge for a V2000 code: 1 is +3, 7 is -3. Code 4, a radical, is charge 0, as in RDKit.
 pub(super) fn coded_charge(code: i32) -> i32 {
     if code == 0 { 0 } else { 4i32.saturating_sub(code) }
 }
 
-/// Refuses a table of too many bonds, which is not read.
+/// Refuses a table with too many bonds.
 pub(super) fn at_most(bonds: usize) -> Result<usize, String> {
     if bonds > MAX_BONDS { Err(format!("{bonds} bonds; at most {MAX_BONDS} are read")) } else { Ok(bonds) }
 }
@@ -183,7 +183,7 @@ fn isotope(mass: i32) -> Result<u32, String> {
     u16::try_from(mass).map(u32::from).map_err(|_| format!("a mass number of {mass}"))
 }
 
-/// Singlets and triplets are two electrons, doublets one.
+/// The number of unpaired electrons for a radical code: two for singlets and triplets, one for doublets.
 fn radicals(code: i32) -> Result<u32, String> {
     match code {
         0 => Ok(0),
@@ -193,7 +193,7 @@ fn radicals(code: i32) -> Result<u32, String> {
     }
 }
 
-/// Bonds of a query or of none of these kinds have no known order.
+/// Query bonds and unknown kinds have no known order.
 fn order(kind: u64) -> Order {
     match kind {
         1 => Order::Single,
@@ -205,7 +205,7 @@ fn order(kind: u64) -> Order {
     }
 }
 
-/// What a bond takes of the valences of its atoms, in halves (`Bond::getValenceContrib`).
+/// The contribution of a bond to the valences of its two atoms, in halves (`Bond::getValenceContrib`).
 fn half_valences(order: Order) -> [i32; 2] {
     match order {
         Order::Single => [2, 2],
@@ -218,13 +218,14 @@ fn half_valences(order: Order) -> [i32; 2] {
     }
 }
 
-/// `nn8 aaa vvv …`: atoms and values; a blank value is `None`. By columns, or by fields where a writer does not keep to them.
+/// Parses `nn8 aaa vvv …`, pairs of atom numbers and values; a blank value is `None`. Parses by columns, or by fields for writers
+/// that do not keep to the columns.
 fn entries(text: &str) -> Option<Vec<(usize, Option<i32>)>> {
     by_columns(text).or_else(|| {
         let mut fields = text.split_ascii_whitespace();
         let count: usize = fields.next()?.parse().ok()?;
         let mut entry = || Some((fields.next()?.parse().ok()?, Some(fields.next()?.parse().ok()?)));
-        // Each takes some bytes of the text.
+        // Each entry takes some bytes of the text, so their number is bounded.
         (0..count.min(text.len() + 1)).map(|_| entry()).collect()
     })
 }

@@ -1,4 +1,4 @@
-//! One growing dataset of the store.
+//! One growing dataset of the store, written chunk by chunk.
 
 use rust_hdf5::{H5Dataset, H5File};
 
@@ -25,15 +25,15 @@ impl Column {
         Ok(Column { field, dataset, pending: Vec::new(), chunks: 0 })
     }
 
-    /// Rows so far.
+    /// The number of rows so far.
     pub(super) fn rows(&self) -> usize {
         self.chunks * self.field.chunk_rows() + self.pending.len() / (self.field.element * self.field.width)
     }
 
-    /// Takes the longest part of `bytes` that fits into the chunk, and gives the chunk back if that fills it.
+    /// Moves as many of `bytes` as fit into the pending chunk. Returns the chunk if it is full.
     pub(super) fn fill(&mut self, bytes: &mut &[u8], column: usize) -> Option<Chunk> {
         if self.pending.capacity() == 0 {
-            // Small stores stay small: the first chunk grows as it fills, the later ones are sure to be needed.
+            // Small stores stay small: the first chunk grows as it fills, while later chunks are certain to be needed in full.
             let capacity = if self.chunks == 0 { 4096 } else { CHUNK_BYTES };
             self.pending.reserve_exact(capacity);
         }
@@ -43,7 +43,7 @@ impl Column {
         (self.pending.len() == CHUNK_BYTES).then(|| self.chunk(column))
     }
 
-    /// The last, unfinished chunk, padded with zeros, and the number of rows that count; `None` if there is none.
+    /// The last, unfinished chunk, padded with zeros; `None` if there is none.
     pub(super) fn last(&mut self, column: usize) -> Option<Chunk> {
         if self.pending.is_empty() {
             return None;
@@ -64,7 +64,7 @@ impl Column {
         self.dataset.write_chunk_raw(chunk.index, &chunk.bytes, 0)
     }
 
-    /// Sets the number of rows that count.
+    /// Sets the dataset's extent to the number of valid rows, without the padding.
     pub(super) fn set_rows(&self, rows: usize) -> rust_hdf5::Result<()> {
         self.dataset.set_extent(&shape(self.field, rows))
     }
@@ -76,7 +76,7 @@ fn shape(field: Field, rows: usize) -> Vec<usize> {
 
 fn create<T: rust_hdf5::H5Type>(file: &H5File, field: Field) -> rust_hdf5::Result<H5Dataset> {
     let mut limits: Vec<Option<usize>> = shape(field, 0).into_iter().map(Some).collect();
-    // Rows alone grow; a row keeps its width.
+    // Only the number of rows grows; the width of a row is fixed.
     limits[0] = None;
     file.new_dataset::<T>()
         .shape(shape(field, 0))

@@ -1,7 +1,7 @@
-//! Chunks compressed on several threads and handed back in the order in which they came, so that the file's bytes do
-//! not depend on the number of threads.
+//! Compresses chunks on several threads and returns them in the order in which they were sent, so that the file's bytes do not
+//! depend on the number of threads.
 //!
-//! The threads are the store's own: a rayon task that waits for another one can deadlock a pool of one thread.
+//! The store has its own threads, because a rayon task that waits for another task can deadlock a pool of one thread.
 
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -9,21 +9,21 @@ use std::thread;
 
 use flate2::{Compress, Compression, FlushCompress};
 
-/// Bytes that are equal less often than 1 in this many pass for random.
+/// A part counts as random if two of its bytes, drawn at random, are equal less often than 1 in this many times.
 const RANDOM_ONE_IN: u64 = 160;
 
-/// Chunks in flight per thread: one at work, one waiting.
+/// The number of chunks in flight per thread: one in work, one waiting.
 const AHEAD: usize = 2;
 
 /// One chunk of one dataset: whole rows, padded to the chunk's size.
 pub(super) struct Chunk {
-    /// Which dataset.
+    /// The index of the dataset.
     pub column: usize,
-    /// Which chunk of it.
+    /// The index of the chunk in the dataset.
     pub index: usize,
-    /// Bytes of an element, for shuffle.
+    /// The size of an element in bytes, for the shuffle filter.
     pub element: usize,
-    /// The bytes; compressed once they come back.
+    /// The bytes: raw when sent, compressed when returned.
     pub bytes: Vec<u8>,
 }
 
@@ -32,7 +32,7 @@ struct Worker {
     done: Receiver<Chunk>,
 }
 
-/// The threads. Job `i` goes to thread `i mod n` and is taken back from there.
+/// The threads. Chunk `i` is sent to thread `i mod n` and taken back from it.
 pub(super) struct Compressor {
     workers: Vec<Worker>,
     sent: usize,
@@ -49,7 +49,7 @@ impl Compressor {
         Ok(Compressor { workers, sent: 0, taken: 0 })
     }
 
-    /// Hands a chunk over. The caller takes chunks back with [`take`](Self::take) while [`full`](Self::full).
+    /// Sends a chunk for compression. While [`full`](Self::full), the caller must take chunks back with [`take`](Self::take) first.
     ///
     /// # Errors
     /// If the thread is gone, which only a panic inside it could cause.
@@ -60,15 +60,15 @@ impl Compressor {
         Ok(())
     }
 
-    /// Whether as many chunks are in flight as may be; this is what bounds the memory.
+    /// Whether the maximum number of chunks is in flight. This bounds the memory.
     pub(super) fn full(&self) -> bool {
         self.sent - self.taken >= AHEAD * self.workers.len()
     }
 
-    /// The next chunk, compressed; waits for it. `None` if none is in flight.
+    /// Waits for the next compressed chunk. `None` if no chunk is in flight.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// The errors of [`send`](Self::send).
     pub(super) fn take(&mut self) -> io::Result<Option<Chunk>> {
         if self.taken == self.sent {
             return Ok(None);
@@ -94,7 +94,7 @@ fn worker(level: u32) -> io::Result<Worker> {
             shuffle(&chunk.bytes, chunk.element, &mut shuffled);
             let Ok(bytes) = compress(&mut deflate, &shuffled, chunk.element) else { return };
             chunk.bytes = bytes;
-            // The store was given up.
+            // The receiver is gone because the store was abandoned.
             if outbox.send(chunk).is_err() {
                 return;
             }
@@ -115,27 +115,28 @@ pub(super) fn shuffle(bytes: &[u8], element: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// One zlib stream (RFC 1950) of `planes` equal parts, as HDF5's deflate filter stores it. `deflate` is raw.
+/// Compresses into one zlib stream (RFC 1950), as HDF5's deflate filter stores it. The input has `planes` equal parts. `deflate`
+/// produces raw deflate data.
 ///
-/// Parts that look random, as the two low bytes of coordinates do, become stored blocks: searching them for matches
-/// takes most of the time and gains one percent.
+/// Parts that look random, such as the two low bytes of coordinates, become stored blocks: searching them for matches takes most of
+/// the time and saves only one percent.
 fn compress(deflate: &mut Compress, bytes: &[u8], planes: usize) -> io::Result<Vec<u8>> {
     let mut out = Vec::with_capacity(bytes.len() * 3 / 4 + 1024);
-    // Deflate, a window of 32 KiB, the fastest class of compression.
+    // Header: deflate, a window of 32 KiB, the fastest compression class.
     out.extend([0x78, 0x01]);
     for plane in bytes.chunks((bytes.len() / planes.max(1)).max(1)) {
         if looks_random(plane) { stored(plane, &mut out) } else { deflated(deflate, plane, &mut out)? }
     }
-    // An empty last block with fixed codes.
+    // An empty last block with fixed Huffman codes.
     out.extend([0x03, 0x00]);
     out.extend(adler32(bytes).to_be_bytes());
     Ok(out)
 }
 
-/// Stored blocks (RFC 1951, 3.2.4); the stream is at a byte boundary before and after.
+/// Writes stored blocks (RFC 1951, 3.2.4). The stream is at a byte boundary before and after.
 fn stored(bytes: &[u8], out: &mut Vec<u8>) {
     for block in bytes.chunks(usize::from(u16::MAX)) {
-        // `chunks` keeps the length in 16 bits.
+        // The length fits 16 bits because of `chunks`.
         let len = block.len() as u16;
         out.push(0);
         out.extend(len.to_le_bytes());
@@ -144,13 +145,13 @@ fn stored(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Compressed blocks, none of them the last; the flush brings the stream to a byte boundary.
+/// Writes compressed blocks, none of which is marked as the last. The flush brings the stream to a byte boundary.
 fn deflated(deflate: &mut Compress, bytes: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
     deflate.reset();
     loop {
         let read = deflate.total_in() as usize;
         deflate.compress_vec(&bytes[read..], out, FlushCompress::Sync).map_err(io::Error::other)?;
-        // The flush is complete once there is room left behind it.
+        // The flush is complete once some room is left after it.
         if deflate.total_in() as usize == bytes.len() && out.len() < out.capacity() {
             return Ok(());
         }
@@ -158,11 +159,11 @@ fn deflated(deflate: &mut Compress, bytes: &[u8], out: &mut Vec<u8>) -> io::Resu
     }
 }
 
-/// The checksum of RFC 1950: `1 + Σ byte` and the sum of those sums, modulo 65,521.
+/// The checksum of RFC 1950: `1 + Σ byte`, and the sum of the partial sums, modulo 65,521.
 fn adler32(bytes: &[u8]) -> u32 {
     const MODULUS: u32 = 65_521;
     let (mut low, mut high) = (1u32, 0u32);
-    // The most bytes after which `high` still fits into 32 bits.
+    // The largest number of bytes after which `high` still fits 32 bits.
     for part in bytes.chunks(5552) {
         for &byte in part {
             low += u32::from(byte);
@@ -174,14 +175,14 @@ fn adler32(bytes: &[u8]) -> u32 {
     high << 16 | low
 }
 
-/// Whether two bytes drawn from `plane` are equal hardly more often than random ones, 1 in 256.
+/// Whether two bytes drawn from `plane` are equal hardly more often than random bytes, 1 in 256 times.
 fn looks_random(plane: &[u8]) -> bool {
     let mut counts = [0u64; 256];
     for &byte in plane {
         counts[usize::from(byte)] += 1;
     }
     let equal: u64 = counts.iter().map(|n| n * n).sum();
-    // For a part of at most 768 KiB this is far from overflow.
+    // A part has at most 768 KiB, so this is far from overflow.
     equal * RANDOM_ONE_IN < (plane.len() * plane.len()) as u64
 }
 

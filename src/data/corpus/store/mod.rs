@@ -1,4 +1,4 @@
-//! drift's own HDF5 store: the coordinates and skeletons of a corpus, compact, and readable by any HDF5 library.
+//! drift's own HDF5 store: the coordinates and skeletons of a corpus, in a compact form that any HDF5 library can read.
 //!
 //! | path | type and shape | holds |
 //! | --- | --- | --- |
@@ -11,13 +11,14 @@
 //! | `/molecules/skeleton` | u8 `[bytes]` | skeletons `[C]<>[C]<>=[O]<>`, likewise |
 //! | `/molecules/skeleton_offset` | u64 `[molecules + 1]` | likewise |
 //!
-//! All datasets are chunked, with shuffle and deflate. Root attributes, all strings: `schema` = `drift.corpus/1`, `unit`
-//! = `1e-4 angstrom` (or `of the encoding`, then `encoding` says which, as JSON), `provenance` (JSON: program, version, git revision, inputs by name, size and SHA-256) and
-//! `skipped` (JSON: number of bad records). No date and no thread count: the same input gives the same bytes again.
+//! All datasets are chunked, with shuffle and deflate. The root attributes are strings: `schema` = `drift.corpus/1`, `unit` = `1e-4
+//! angstrom` (or `of the encoding`, with the encoding as JSON in `encoding`), `provenance` (JSON: program, version, git revision,
+//! inputs by name, size and SHA-256) and `skipped` (the number of skipped records). The store contains no date and no thread count,
+//! so the same input always gives the same bytes.
 //!
-//! Conformers with the same name and skeleton share a molecule row as long as they come within [`RECENT_MOLECULES`]
-//! molecules of each other (and [`RECENT_BYTES`] of text); a molecule that comes back later gets a new row. That, the
-//! chunks in flight and one unfinished chunk per dataset are all that is kept in memory, about 60 MB at most.
+//! Conformers with the same name and skeleton share a molecule row as long as they come within [`RECENT_MOLECULES`] molecules of
+//! each other (and [`RECENT_BYTES`] of text). A molecule that comes back later gets a new row. Only these recent molecules, the
+//! chunks in flight and one unfinished chunk per dataset are kept in memory, about 60 MB at most.
 
 mod column;
 mod compress;
@@ -39,15 +40,15 @@ use drift_core::io::AtomicFile;
 use drift_core::job::{InputHash, Provenance};
 pub use layout::SCHEMA;
 
-/// Molecules that are remembered for sharing rows.
+/// The largest number of molecules that are remembered for sharing rows.
 pub const RECENT_MOLECULES: usize = 1 << 16;
-/// Bytes of their names and skeletons.
+/// The largest total size of their names and skeletons, in bytes.
 pub const RECENT_BYTES: usize = 16 << 20;
 
-/// More threads than this would only cost memory.
+/// The largest number of threads; more would only cost memory.
 const MAX_THREADS: usize = 8;
 
-/// In the order of [`StoreWriter::columns`].
+/// The datasets, in the order of [`StoreWriter::columns`].
 const FIELDS: [layout::Field; 8] = [
     layout::COORDINATES,
     layout::OFFSET,
@@ -67,32 +68,32 @@ const SMILES_OFFSET: usize = 5;
 const SKELETON: usize = 6;
 const SKELETON_OFFSET: usize = 7;
 
-/// What a finished store holds.
+/// The contents of a finished store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreSummary {
-    /// Conformers.
+    /// The number of conformers.
     pub conformers: u64,
-    /// Rows of molecules, see the module's note on sharing.
+    /// The number of molecule rows; see the module's note on sharing.
     pub molecules: u64,
-    /// Coordinate blocks.
+    /// The number of coordinate blocks.
     pub blocks: u64,
 }
 
-/// Writes a store; the file appears under its name only when [`finish`](Self::finish)ed.
+/// Writes a store. The file appears under its name only after [`finish`](Self::finish).
 pub struct StoreWriter {
     columns: Vec<Column>,
     encoding: Encoding,
-    /// `None` once closed.
+    /// `None` after closing.
     file: Option<H5File>,
     compressor: Compressor,
     recent: Recent,
     target: PathBuf,
-    /// `None` once committed; dropped last, which deletes an unfinished file.
+    /// `None` after the commit. Dropped last, which deletes an unfinished file.
     output: Option<AtomicFile>,
 }
 
 impl StoreWriter {
-    /// Starts a store of conformers of an encoding that will be at `target`, compressing on as many threads as rayon has here (8 at most).
+    /// Starts a store at `target` for conformers of an encoding. Compresses on as many threads as rayon has here (8 at most).
     ///
     /// # Errors
     /// If the folder cannot be written to.
@@ -137,20 +138,20 @@ impl StoreWriter {
         Ok(())
     }
 
-    /// Writes what is left, and the attributes, and gives the file its name. `skipped` counts the bad records.
+    /// Writes the remaining chunks and the attributes, and gives the file its name. `skipped` is the number of bad records.
     ///
     /// # Errors
-    /// If the system refuses to write; nothing is left then.
+    /// If the system refuses to write. No file is left then.
     pub fn finish(self, inputs: Vec<InputHash>, skipped: u64) -> Result<StoreSummary> {
         let (summary, file) = self.finish_uncommitted(inputs, skipped)?;
         file.commit()?;
         Ok(summary)
     }
 
-    /// As [`finish`](Self::finish), but the file, though whole, has not its name yet.
+    /// Finishes the store like [`finish`](Self::finish), but returns the complete file before it gets its name.
     ///
     /// # Errors
-    /// As [`finish`](Self::finish).
+    /// If the system refuses to write. No file is left then.
     pub fn finish_uncommitted(
         mut self,
         inputs: Vec<InputHash>,
@@ -179,7 +180,7 @@ impl StoreWriter {
             }
             file.set_attr_string("provenance", &provenance).map_err(fail)?;
             file.set_attr_string("skipped", &skipped.to_string()).map_err(fail)?;
-            // A full disk is met here, not while closing, which would print.
+            // This way a full disk is noticed here, not while closing, which would print the error.
             file.flush().map_err(fail)?;
         }
         self.file.take().map_or(Ok(()), H5File::close_no_sync).map_err(fail)?;
@@ -194,7 +195,7 @@ impl StoreWriter {
         }
     }
 
-    /// The row of a conformer's molecule, a new one if it was not seen lately.
+    /// The row of a conformer's molecule; a new row if the molecule was not seen recently.
     fn molecule(&mut self, conformer: &Conformer) -> Result<u32> {
         if let Some(row) = self.recent.find(conformer) {
             return Ok(row);
@@ -210,7 +211,7 @@ impl StoreWriter {
         Ok(row)
     }
 
-    /// Appends the number of rows of one column to another.
+    /// Appends the number of rows of `column` to the dataset `offsets`.
     fn append_rows_of(&mut self, column: usize, offsets: usize) -> Result<()> {
         let rows = self.columns[column].rows() as u64;
         self.append(offsets, &rows.to_le_bytes())
@@ -233,7 +234,7 @@ impl StoreWriter {
         self.compressor.send(chunk).map_err(|e| Error::io(&self.target, e))
     }
 
-    /// Writes the next compressed chunk; false if none is in flight.
+    /// Writes the next compressed chunk; false if no chunk is in flight.
     fn write_next(&mut self) -> Result<bool> {
         let next = self.compressor.take().map_err(|e| Error::io(&self.target, e))?;
         let Some(chunk) = next else { return Ok(false) };
@@ -244,8 +245,8 @@ impl StoreWriter {
 
 impl Drop for StoreWriter {
     fn drop(&mut self) {
-        // An unfinished file is about to be deleted. rust-hdf5 would finish it first, and print where it cannot; so it is
-        // leaked, and its place on the disk given back.
+        // An unfinished file is about to be deleted. rust-hdf5 would finish it first, and print any error. So its handle is leaked,
+        // and its disk space is freed.
         if let Some(file) = self.file.take() {
             std::mem::forget(file);
             self.output.as_ref().into_iter().for_each(AtomicFile::clear);
@@ -263,7 +264,7 @@ fn write_error(target: &Path, error: Hdf5Error) -> Error {
     match error {
         Hdf5Error::Io(source) => Error::io(target, source),
         other => {
-            // The layer below hands on the system's error, but only in words.
+            // rust-hdf5 passes on the system's error only as text.
             let words = other.to_string();
             let number =
                 words.rsplit_once("(os error ").and_then(|(_, end)| end.strip_suffix(')')?.parse().ok());
@@ -273,10 +274,10 @@ fn write_error(target: &Path, error: Hdf5Error) -> Error {
     }
 }
 
-/// Name and skeleton of a molecule.
+/// The name and skeleton of a molecule.
 type Key = (Arc<str>, Arc<str>);
 
-/// The molecules seen lately; forgets all of them when it is full.
+/// The recently seen molecules. All are forgotten when it is full.
 #[derive(Default)]
 struct Recent {
     rows: HashMap<Key, u32>,

@@ -1,14 +1,14 @@
-//! What stands around blocks, as the parts of a base whose tokens are written in text make it: the reference that an
-//! extension is checked against.
+//! Encodes the text around blocks by combining the steps of a base whose tokens are written in text. The result is the reference
+//! against which an extension is checked.
 
 use drift_core::error::{Error, Result};
 use drift_core::tokenizer::{TextPart, Tokenizer};
 
-/// The ids of what stands before, between and after the places of `block` in a text, if each is a piece of its own: added
-/// tokens are taken out, the rest is normalised and marked for spaces, and the model encodes what is between blocks.
+/// The ids of the text before, between and after the occurrences of `block` in a text, if each block is a separate piece. Added
+/// tokens are matched first, the rest is normalized with spaces marked, and the model encodes the parts between blocks.
 ///
 /// # Errors
-/// If the base cannot encode it.
+/// If the base has no token for a character.
 pub(super) fn around(base: &Tokenizer, text: &str, block: &str) -> Result<Vec<Vec<u32>>> {
     let refuse = || {
         let problem = format!(

@@ -1,4 +1,4 @@
-//! The vocabulary of a base, as the search for schemes sees it.
+//! The vocabulary of a base, as needed by the search for schemes.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -7,12 +7,12 @@ use super::layout::Alphabet;
 use crate::design::scheme::space::BaseTokens;
 use drift_core::tokenizer::Tokenizer;
 
-/// A base's vocabulary.
+/// The vocabulary of a base.
 pub(in crate::design) struct BaseVocabulary<'t> {
     tokenizer: &'t Tokenizer,
     alphabet: Alphabet,
     pub(in crate::design) tokens: HashMap<String, u32>,
-    /// Whether strings that are equal but for their digits come out of the pre-tokenizer as one piece.
+    /// For strings with every digit replaced by 0: whether the pre-tokenizer returns the string as one piece.
     masks: RefCell<HashMap<String, bool>>,
 }
 
@@ -32,7 +32,7 @@ impl BaseTokens for BaseVocabulary<'_> {
     }
 
     fn may_not_be_added(&self, string: &str) -> bool {
-        // A guard keeps any text out of what is no block.
+        // A guard keeps new tokens out of texts that are not blocks, so any string may be added.
         if self.alphabet == Alphabet::Text {
             return false;
         }
@@ -40,7 +40,7 @@ impl BaseTokens for BaseVocabulary<'_> {
         if let Some(known) = self.masks.borrow().get(&mask) {
             return *known;
         }
-        // A pre-tokenizer that fails here fails the checks too.
+        // If the pre-tokenizer fails here, the later checks fail too.
         let whole = self.tokenizer.pre_tokens(&mask).is_ok_and(|pieces| pieces.len() == 1);
         self.masks.borrow_mut().insert(mask, whole);
         whole

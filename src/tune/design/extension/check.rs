@@ -1,4 +1,4 @@
-//! What an extended tokenizer promises, run before it is written.
+//! Checks what an extended tokenizer guarantees, before it is written.
 
 use std::collections::HashSet;
 
@@ -15,37 +15,39 @@ use drift_core::error::Result;
 use drift_core::job::Job;
 use drift_core::tokenizer::Tokenizer;
 
-/// What was run, all of it without a difference.
+/// The checks that were run, all of them successful.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Guarantees {
-    /// Tokens of the base that have the same id and text.
+    /// The number of tokens of the base whose id and text are unchanged.
     pub unchanged_tokens: u64,
-    /// New tokens, each of which some block was encoded to.
+    /// The number of new tokens; each of them occurs in the encoding of some block.
     pub reached_tokens: u64,
-    /// Spellings of one number, every one run in all three positions of a block.
+    /// The number of spellings of one number. Each was tried in all three positions of a block.
     pub numbers: u64,
-    /// Contexts that every one of them was run in: each has an end of one atom and a beginning of what follows it.
+    /// The number of contexts in which every spelling was tried. Each context has the end of one atom and the beginning of the text
+    /// after it.
     pub contexts: u64,
-    /// Blocks encoded, each to exactly the pieces of the scheme.
+    /// The number of blocks that were encoded, each to exactly the pieces of the scheme.
     pub blocks: u64,
-    /// Shapes of blocks among them: signs and one or two integer digits, three times.
+    /// The number of different block shapes among them. A shape is the sign and number of integer digits (one or two) of all three
+    /// numbers.
     pub shapes: u64,
-    /// Bytes of blocks decoded to themselves.
+    /// The number of bytes of blocks that were decoded to themselves.
     pub decoded_bytes: u64,
-    /// Blocks that are not in the range or not of the dialect, encoded as the base does.
+    /// The number of texts with something that is not a block of the range or dialect; all were encoded as by the base.
     pub fallbacks: u64,
-    /// Texts without blocks, encoded and decoded as the base does, and their bytes.
+    /// The number of texts without blocks; all were encoded and decoded as by the base.
     pub plain_texts: u64,
-    /// Bytes of these texts.
+    /// The total size of these texts in bytes.
     pub plain_bytes: u64,
-    /// Whether equality on all texts without blocks is proved, or only tried.
+    /// Whether equality on all texts without blocks is proved, or only tested.
     pub plain_text: PlainText,
 }
 
-/// Runs everything that an extended tokenizer promises; every number in the first `contexts` contexts.
+/// Checks everything that an extended tokenizer guarantees. Every number is tried in the first `contexts` contexts.
 ///
 /// # Errors
-/// The first promise that does not hold, or if the job was cancelled.
+/// The first guarantee that does not hold, or if the job was cancelled.
 pub fn check(
     bases: (&Tokenizer, &Value),
     extended: &Tokenizer,
@@ -55,17 +57,17 @@ pub fn check(
     job: &Job,
 ) -> Result<Guarantees> {
     let vocabulary = extended.vocabulary();
-    // A string without an id stays empty here, and is reported as a missing piece when a block needs it.
+    // A string without an id gets no ids here, and is reported as a missing piece if a block needs it.
     let ids = |text: &String| vocabulary.get(text).map(|id| vec![*id]).unwrap_or_default();
     let pieces = scheme.strings().into_iter().map(|text| (ids(&text), text)).map(|(ids, text)| (text, ids));
     check_pieces(bases, extended, (scheme, &pieces.collect()), new_tokens, contexts, job)
 }
 
-/// [`check`] for pieces that need not be one token each: `pieces` holds, for every string of the scheme, the ids that it must
-/// be encoded to.
+/// Like [`check`], for pieces that may be several tokens each. `pieces` contains, for every string of the scheme, the ids to which
+/// it must be encoded.
 ///
 /// # Errors
-/// The first promise that does not hold, or if the job was cancelled.
+/// The first guarantee that does not hold, or if the job was cancelled.
 pub(in crate::design) fn check_pieces(
     (base, base_json): (&Tokenizer, &Value),
     extended: &Tokenizer,
@@ -74,7 +76,7 @@ pub(in crate::design) fn check_pieces(
     contexts: usize,
     job: &Job,
 ) -> Result<Guarantees> {
-    // At least one context and at most all: a plan may ask for less when time is short, never for nothing.
+    // At least one context and at most all: a plan may request fewer if time is short, but never none.
     let contexts = &CONTEXTS[..contexts.clamp(1, ALL_CONTEXTS)];
     let alphabet = Alphabet::from_json(base_json);
     let check = Checker { base, extended, scheme, contexts, alphabet, place: &base.name };
@@ -103,7 +105,7 @@ pub(in crate::design) fn check_pieces(
 }
 
 impl Checker<'_> {
-    /// Old tokens keep their ids, new ones have theirs, and there are no others.
+    /// Checks that old tokens keep their ids, new tokens have their ids, and there are no others. Returns the number of old tokens.
     fn vocabulary(&self, new_tokens: &[(u32, String)]) -> Result<u64> {
         let (old, new) = (by_id(self.base.vocabulary()), self.extended.vocabulary());
         if let Some((id, text)) = old.iter().find(|(id, text)| new.get(text) != Some(id)) {
@@ -112,7 +114,7 @@ impl Checker<'_> {
         if let Some((id, text)) = new_tokens.iter().find(|(id, text)| new.get(text) != Some(id)) {
             return Err(self.broken(&format!("new token {id}, {text:?}, is not in its place")));
         }
-        // Distinct ids are asked too: a vocabulary of the right size may still give one id twice.
+        // The ids must also be distinct: a vocabulary of the right size may still use one id twice.
         let ids: HashSet<u32> = new.values().copied().collect();
         if new.len() != old.len() + new_tokens.len() || ids.len() != new.len() {
             return Err(self.broken("two tokens share an id"));
@@ -120,14 +122,13 @@ impl Checker<'_> {
         Ok(old.len() as u64)
     }
 
-    /// The normalizer leaves blocks alone, whatever stands around them.
+    /// Checks that the normalizer leaves blocks unchanged, whatever text surrounds them.
     fn normalizer(&self) -> Result<()> {
         let blocks = self.some_block();
         for context in CONTEXTS {
             let text = format!("[C]{blocks}{context}{blocks}");
             let normalized = self.base.normalized(&text)?;
-            // SentencePiece's normalizers write `▁` for a space, and some put one more before the text; both leave blocks as
-            // they are.
+            // SentencePiece's normalizers write `▁` for a space, and some put one more before the text. Neither changes blocks.
             let marked = text.replace(' ', "▁");
             let marks = self.alphabet == Alphabet::Text
                 && (normalized == marked || normalized.strip_prefix('▁') == Some(&*marked));

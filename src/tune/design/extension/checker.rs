@@ -1,4 +1,4 @@
-//! What every check of an extended tokenizer needs: both tokenizers, the scheme, and how a broken promise is said.
+//! What every check of an extended tokenizer needs: both tokenizers, the scheme, and the error for a broken guarantee.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use drift_core::error::{Error, Result};
 use drift_core::text::CONFORMER_OPEN;
 use drift_core::tokenizer::Tokenizer;
 
-/// An extended tokenizer beside its base. Without a base it stands for itself.
+/// An extended tokenizer and its base. A tokenizer from scratch is its own base.
 pub(in crate::design) struct Checker<'t> {
     pub(in crate::design) base: &'t Tokenizer,
     pub(in crate::design) extended: &'t Tokenizer,
@@ -25,14 +25,14 @@ impl Checker<'_> {
         Error::input(self.place, problem, "nothing was written")
     }
 
-    /// Some block of the range.
+    /// Any block of the range.
     pub(super) fn some_block(&self) -> String {
         block(self.scheme.grammar, &numbers(self.scheme.grammar, 0)).0
     }
 
-    /// A text that ends where a block may begin: behind an atom, where nothing opens blocks.
+    /// Extends a text, if needed, such that a block may follow: after an atom, if blocks have no opening character.
     pub(super) fn up_to_a_block<'c>(&self, text: &'c str) -> Cow<'c, str> {
-        // The tag that opens an answer ends in `]` too, but is no atom.
+        // The tag that opens an answer also ends with `]`, but is not an atom.
         let behind_atom = text.ends_with(']') && !text.ends_with(CONFORMER_OPEN);
         if self.scheme.grammar.dialect().open().is_empty() && !behind_atom {
             return format!("{text}[C]").into();
@@ -40,7 +40,7 @@ impl Checker<'_> {
         text.into()
     }
 
-    /// The ids of a text, which must be the base's.
+    /// The ids of a text, which must equal the base's ids.
     pub(super) fn same_ids(&self, text: &str) -> Result<Vec<u32>> {
         let ids = self.extended.ids(text)?;
         if ids == self.base.ids(text)? {
@@ -50,7 +50,8 @@ impl Checker<'_> {
         Err(self.broken(&format!("text without a block, {text}, would take other tokens")))
     }
 
-    /// The ids of a text, which must be the base's and lose nothing: a base without a token for a character drops it.
+    /// The ids of a text, which must equal the base's ids and lose nothing. A base without a token for a character drops the
+    /// character.
     pub(super) fn kept(&self, text: &str) -> Result<Vec<u32>> {
         let ids = self.same_ids(text)?;
         if self.decodes(&ids, text)? {
@@ -60,14 +61,14 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether ids are decoded to their text. Bases that mark the beginnings of sections decode a space after each added
-    /// token, before as after.
+    /// Whether ids decode to their text. Bases that mark the beginnings of sections decode a space after each added token; the
+    /// extension must do the same.
     pub(super) fn decodes(&self, ids: &[u32], text: &str) -> Result<bool> {
         let decoded = self.extended.decode(ids)?;
         if decoded == text || self.alphabet == Alphabet::Bytes {
             return Ok(decoded == text);
         }
-        // Spaces are compared by what the base itself decodes; all other characters must be those of the text.
+        // Spaces must be those that the base itself decodes. All other characters must be those of the text.
         let as_before = decoded == self.base.decode(&self.base.ids(text)?)?;
         Ok(as_before && decoded.replace(' ', "") == text.replace(' ', ""))
     }

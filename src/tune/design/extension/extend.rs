@@ -1,13 +1,13 @@
-//! Writing a scheme into a `tokenizer.json`: the base's JSON, edited in four places, all else as it was.
+//! Writes a scheme into a `tokenizer.json`. The base's JSON is edited in four places; everything else stays unchanged.
 //!
-//! 1. `model.vocab`: new pieces get ids after all others. Added tokens that the model did not list are listed with the
-//!    ids that they have: `tokenizers` numbers unlisted ones anew from the size of the vocabulary.
-//! 2. `model.ignore_merges`: true, so that a pre-token that is in the vocabulary is one token. For a base in which it was
-//!    false, [`super::check`] proves from the whole vocabulary that this changes nothing else, or a split that
-//!    [`super::guard`] writes keeps it from doing so.
-//! 3. `pre_tokenizer`: a split before the base's own isolates blocks in the range; each of the base's own splits leaves
-//!    alone what is exactly a block; a split after them cuts blocks into pieces. See [`super::layout`].
-//! 4. `model.merges` stays as it is: no merge makes a new token, and none is needed.
+//! 1. `model.vocab`: new pieces get ids after all others. Added tokens that the model did not list are listed with their existing
+//!    ids, because `tokenizers` renumbers unlisted ones from the size of the vocabulary.
+//! 2. `model.ignore_merges`: set to true, so that a pre-token that is in the vocabulary becomes one token. If it was false in the
+//!    base, either [`super::check`] proves from the whole vocabulary that this changes nothing else, or a split written by
+//!    [`super::guard`] ensures it.
+//! 3. `pre_tokenizer`: a split before the base's own splits isolates blocks in the range. Each of the base's own splits is changed
+//!    to leave an isolated block alone. A split after them cuts blocks into pieces. See [`super::layout`].
+//! 4. `model.merges`: unchanged. No merge makes a new token, and none is needed.
 
 use serde_json::{Value, json};
 
@@ -25,14 +25,14 @@ use drift_core::tokenizer::Tokenizer;
 pub struct Extended {
     /// The new `tokenizer.json`.
     pub json: Value,
-    /// The new tokens and their ids, in order.
+    /// The new tokens with their ids, in order.
     pub new_tokens: Vec<(u32, String)>,
 }
 
-/// What to do where a base cannot be extended: what works with it as it is, `fit` says.
+/// The remedy if a base cannot be extended; `fit` says what works with it unchanged.
 const REMEDY: &str = "extend a BPE tokenizer, byte-level or SentencePiece; `drift fit` says what works with this one unchanged";
 
-/// Writes `scheme` into a base; `new` are the pieces that its vocabulary lacks.
+/// Writes `scheme` into a base. `new` are the pieces that its vocabulary lacks.
 ///
 /// # Errors
 /// If the base is not a BPE model, or has a pre-tokenizer that cannot be kept from cutting blocks.
@@ -40,8 +40,8 @@ pub fn extend(base: &Value, place: &str, scheme: &Scheme, new: &[String]) -> Res
     extend_guarded((base, place), scheme, (new, &[]), None)
 }
 
-/// As [`extend`]; new pieces take `ids` first, which have no token. `guard` is the expression that keeps the new pieces out of all
-/// other texts: see [`super::guard`].
+/// Like [`extend`], but new pieces first take the ids in `ids`, which must be unused. `guard` is the expression that keeps the new
+/// pieces out of all other texts; see [`super::guard`].
 ///
 /// # Errors
 /// If the base is not a BPE model, or has a pre-tokenizer that cannot be kept from cutting blocks.
@@ -60,7 +60,7 @@ pub fn extend_guarded(
             token["special"] == true
                 && token["content"].as_str().is_some_and(|own| may_touch_a_block(own, scheme.grammar))
         });
-        // Numbers of the encoding as added tokens mean that the tokenizer writes slots as tokens already.
+        // If numbers of the encoding are added tokens, the tokenizer already writes slots as tokens.
         let number = scheme.grammar.dialect().number().parse(content.as_bytes(), 0, false).is_ok();
         return Err(match (number, special) {
             (true, true) => {
@@ -91,11 +91,11 @@ pub fn extend_guarded(
     Ok(Extended { json, new_tokens })
 }
 
-/// Lists new tokens in a BPE model's vocabulary, with `ids` as far as these go and after all others; their ids. Added tokens that the model does not list
-/// are listed first, with the ids that they have.
+/// Adds new tokens to a BPE model's vocabulary and returns them with their ids: first the ids in `ids`, then ids after all others.
+/// Added tokens that the model does not list are listed first, with their existing ids.
 ///
 /// # Errors
-/// If there is not a BPE model, its tokens mark the beginnings or ends of words, or an added token has two ids.
+/// If the model is not BPE, its tokens mark the beginnings or ends of words, an added token has two ids, or no ids are left.
 pub(in crate::design) fn add_tokens(
     json: &mut Value,
     place: &str,
@@ -115,8 +115,8 @@ pub(in crate::design) fn add_tokens(
     if kind.as_deref() != Some("BPE") {
         return Err(refuse("is not a BPE model"));
     }
-    // A new token is listed as its text alone, so in such a vocabulary it would be another token than the one that is looked
-    // up.
+    // A new token is listed as its plain text. In a vocabulary with such marks, this would be a different token from the one that
+    // is looked up.
     for affix in ["continuing_subword_prefix", "end_of_word_suffix"] {
         if model.get(affix).and_then(Value::as_str).is_some_and(|affix| !affix.is_empty()) {
             return Err(refuse("marks the beginnings or ends of words in its tokens"));
@@ -124,7 +124,7 @@ pub(in crate::design) fn add_tokens(
     }
     let vocabulary =
         model.get_mut("vocab").and_then(Value::as_object_mut).ok_or_else(|| refuse("has no vocabulary"))?;
-    // Listed first, since the new ids begin behind the largest: `tokenizers` would number unlisted ones anew.
+    // Listed first, since new ids start after the largest id: `tokenizers` would renumber unlisted tokens.
     for (id, content) in &added {
         let listed = vocabulary.entry(content.as_str()).or_insert(Value::from(*id));
         if listed.as_u64() != Some(u64::from(*id)) {
@@ -141,7 +141,7 @@ pub(in crate::design) fn add_tokens(
     Ok(new_tokens)
 }
 
-/// An extended tokenizer whose blocks are isolated but not cut.
+/// Removes the cut from an extended tokenizer: its blocks stay isolated, but are not cut into pieces.
 pub(in crate::design) fn without_cut(mut json: Value) -> Value {
     if let Some(list) = json["pre_tokenizer"]["pretokenizers"].as_array_mut() {
         list.retain(|member| !regex(member).is_some_and(|regex| regex.starts_with(CUT_MARK)));
@@ -149,8 +149,8 @@ pub(in crate::design) fn without_cut(mut json: Value) -> Value {
     json
 }
 
-/// A base's JSON with the ids that `tokenizers` gives its added tokens. Those that the model does not list are numbered
-/// from the size of its vocabulary, whatever the file says: cl100k's, which leaves an id out, begin one earlier.
+/// A base's JSON with the ids that `tokenizers` gives its added tokens. Added tokens that the model does not list are numbered from
+/// the size of its vocabulary, regardless of the ids in the file. For cl100k, which leaves an id out, these ids start one earlier.
 pub fn as_read(base: &Tokenizer, mut json: Value) -> Value {
     let ids = base.vocabulary();
     for token in json["added_tokens"].as_array_mut().into_iter().flatten() {
@@ -161,9 +161,9 @@ pub fn as_read(base: &Tokenizer, mut json: Value) -> Value {
     json
 }
 
-/// Whether an added token, which is cut out of texts before anything else, could take a part of a block: one that lies
-/// inside a block, overlaps its beginning, or overlaps its end. Where nothing opens a block, it begins behind a `]`. What no text of a
-/// molecule holds (`>>TITLE<<`) does not.
+/// Whether an added token could take a part of a block, since added tokens are cut out of texts before anything else. Such a token
+/// lies inside a block, overlaps its beginning, or overlaps its end. If blocks have no opening character, a block begins after a
+/// `]`. A token that no text of a molecule contains (`>>TITLE<<`) cannot.
 fn may_touch_a_block(content: &str, grammar: Grammar) -> bool {
     if !may_hold(content, grammar.dialect()) {
         return false;
@@ -173,7 +173,7 @@ fn may_touch_a_block(content: &str, grammar: Grammar) -> bool {
     let (open, close) = (encoding.open(), encoding.close());
     let inside = |text: &str| own(text.trim_start_matches(open).trim_end_matches(close));
     let begins = match open {
-        // What lies before the numbers of a block is not its own.
+        // The text before the first number does not belong to the block.
         "" => content.rsplit_once(']').is_some_and(|(_, end)| !end.is_empty() && inside(end)),
         _ => content.rsplit_once(open).is_some_and(|(_, end)| inside(end)),
     };
@@ -181,10 +181,10 @@ fn may_touch_a_block(content: &str, grammar: Grammar) -> bool {
     !content.is_empty() && (inside(content) || begins || ends)
 }
 
-/// The base's pre-tokenizer around the scheme's.
+/// Combines the base's pre-tokenizers with the splits of the scheme.
 fn pre_tokenizer(layout: &BaseLayout, scheme: &Scheme, guard: Option<&str>) -> Value {
     let mut list = layout.before.clone();
-    // Behind what marks spaces, before the base's own splits: those must find blocks apart already.
+    // After the pre-tokenizers that mark spaces, and before the base's own splits, which must receive blocks already isolated.
     list.push(split(&scheme.grammar.isolating_pattern()));
     list.extend(layout.guarded(&scheme.grammar.block_pattern()));
     list.extend(guard.map(split));

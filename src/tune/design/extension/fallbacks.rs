@@ -1,4 +1,4 @@
-//! What is no block of the scheme's grammar: encoded as the base does.
+//! Checks that texts which are not blocks of the scheme's grammar are encoded as by the base.
 
 use super::checker::Checker;
 use super::plain::first_error;
@@ -8,7 +8,7 @@ use drift_core::encoding::Fixed;
 use drift_core::error::Result;
 
 impl Checker<'_> {
-    /// What is not a block of the range is encoded as the base does; the number of such texts.
+    /// Checks that anything that is not a block of the range is encoded as by the base; returns the number of texts tried.
     pub(super) fn fallbacks(&self, new_tokens: &[(u32, String)]) -> Result<u64> {
         let grammar = self.scheme.grammar;
         let encoding = grammar.dialect();
@@ -26,7 +26,7 @@ impl Checker<'_> {
                 }
             }
         }
-        // Parts of a block are no block: without its opening, without its closing, or with a number less.
+        // Parts of a block are not blocks: without the opening, without the closing, or with one number less.
         let [inside, fewer] = [&right[..], &right[..right.len() - 1]].map(|numbers| numbers.join(separator));
         let parts =
             [format!("{open}{inside}"), format!("{inside}{close}"), inside, format!("{open}{fewer}{close}")];
@@ -34,18 +34,18 @@ impl Checker<'_> {
             texts.extend([part.clone(), format!("[C]{part}"), format!("{part}[C]")]);
         }
         for (_, text) in new_tokens {
-            // A new token by itself must not be found in a text that has no block.
+            // A new token on its own must not be used in a text without blocks.
             texts.extend([text.clone(), format!("[C]{text}"), format!("{text}[C]"), format!("1.{text}")]);
         }
         if !encoding.is_decimal() {
-            // Wrong numbers side by side can be a right block.
+            // Wrong numbers next to each other can form a correct block.
             texts.retain(|text| *text == grammar.without_blocks(text));
         }
         first_error(&texts, |text| self.same_ids(text).map(|_| ()))?;
         if !encoding.is_decimal() {
             return Ok(texts.len() as u64);
         }
-        // A block just outside of the range must also be decoded to itself: it is the one that real molecules bring.
+        // A block just outside the range must also be decoded to itself, since it is the kind that real molecules contain.
         let decimals = |digits: &str| digits[..grammar.decimals()].to_owned();
         let outside = grammar.range.angstrom();
         let [x, y, z] = ["234567", "678923", "100000"].map(decimals);
@@ -56,7 +56,7 @@ impl Checker<'_> {
     }
 }
 
-/// The numbers of a block of a grammar.
+/// The numbers of a valid block of a grammar.
 fn right(grammar: Grammar) -> Vec<String> {
     if !grammar.dialect().is_decimal() {
         let of = |axis: usize| grammar.dialect().number().limits(axis).1 / [1, 2, 3][axis];
@@ -71,21 +71,21 @@ fn right(grammar: Grammar) -> Vec<String> {
     vec![format!("0.{x}"), format!("-0.{y}"), format!("3.{}", &"141659"[..decimals])]
 }
 
-/// A value as the encoding writes it.
+/// A value as written by the encoding.
 fn spelled(grammar: Grammar, value: Fixed) -> String {
     let mut text = String::new();
     grammar.dialect().number().write(value, &mut text);
     text
 }
 
-/// What is no number of an encoding without decimals: beyond its range, of other digits, or no number at all.
+/// Texts that are not numbers of an encoding without decimals: outside its range, with other digits, or not numbers at all.
 fn wrong_whole(grammar: Grammar) -> Vec<String> {
     let number = grammar.dialect().number();
     let last = (0..grammar.dialect().numbers()).map(|axis| number.limits(axis).1).max().unwrap_or(0);
     let good = spelled(grammar, last);
     let mut wrong = vec![spelled(grammar, last + 1), spelled(grammar, last.saturating_mul(10))];
     wrong.extend(["0", "+", " ", "--"].map(|before| format!("{before}{good}")));
-    // Encodings whose numbers have leading zeros need all of their digits, and other digits than ASCII are none.
+    // Encodings whose numbers have leading zeros need all of their digits. Non-ASCII digits are not digits.
     wrong.extend([good[1..].to_owned(), format!("{good}.0"), "١".repeat(good.len())]);
     wrong.extend(["-", "", "1x"].map(String::from));
     if !grammar.dialect().is_signed() {
@@ -94,7 +94,7 @@ fn wrong_whole(grammar: Grammar) -> Vec<String> {
     wrong
 }
 
-/// What is no number of a grammar: out of its range, of other decimals, or no number at all.
+/// Texts that are not numbers of a grammar: outside its range, with other decimals, or not numbers at all.
 fn wrong(grammar: Grammar) -> Vec<String> {
     if !grammar.dialect().is_decimal() {
         return wrong_whole(grammar);
@@ -105,7 +105,7 @@ fn wrong(grammar: Grammar) -> Vec<String> {
     let mut wrong = vec![
         format!("123.{}", &"456789"[..decimals]),
         format!("-1000.{digits}"),
-        // Two decimals, where those are not all that there can be.
+        // Two decimals, unless two decimals are valid.
         if decimals == 2 { "1.500" } else { "1.50" }.to_owned(),
         format!("0.{}", &"1234567"[..=decimals]),
     ];

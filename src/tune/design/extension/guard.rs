@@ -1,13 +1,13 @@
-//! Keeping tokens that merges do not make out of texts without blocks, for bases whose tokens are written in text.
+//! Guards for bases whose tokens are written in text: they keep tokens that merges do not make out of texts without blocks.
 //!
-//! An extended tokenizer looks every piece up as a whole (`ignore_merges`), and such a base has no splits: a piece is all
-//! that stands between added tokens, or between blocks. If it is a text like `12`, which a scheme made a token, or like
-//! `<0x0A>` or `[control_8]`, which no merge makes, the lookup would change its tokens. So these texts, where they are
-//! a whole piece, are cut where the base's merges leave a border.
+//! An extended tokenizer looks every piece up as a whole (`ignore_merges`). Such a base has no splits, so a piece is all text
+//! between added tokens, or between blocks. If a piece is a text such as `12`, which a scheme made a token, or such as `<0x0A>` or
+//! `[control_8]`, which no merge makes, the lookup would change its tokens. So if such a text is a whole piece, the guard cuts it
+//! where the base's merges leave a border.
 //!
-//! Why that changes nothing: let the merges leave a border in a text. No merge went across it, so the merges on its two
-//! sides are those of the two parts alone, in the same order. A first part is one token, and in the vocabulary. A rest is
-//! cut again if it needs to be.
+//! Why this does not change the tokens: suppose the merges leave a border in a text. Then no merge crossed the border, so the
+//! merges on its two sides are those of the two parts on their own, in the same order. The first part is a single token of the
+//! vocabulary. The rest is cut again if necessary.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -19,19 +19,19 @@ use crate::design::scheme::grammar::Grammar;
 use drift_core::error::{Error, Result};
 use drift_core::tokenizer::{Tokenizer, marks_spaces};
 
-/// How every guard begins, by which it is known. It cuts nothing after the end of a piece.
+/// The beginning of every guard, by which it is recognized. It cuts nothing at the end of a piece.
 pub const GUARD_MARK: &str = "\\G(?!\\z)(?:";
 
-/// The most texts that a guard lists: expressions of many are slow.
+/// The largest number of texts in a guard: expressions with many texts are slow.
 const MOST_TEXTS: usize = 4_096;
 
-/// First parts, and the rests that they are cut from, as expressions.
+/// The first parts, each with the rests from which it is cut, as expressions.
 type Cuts = BTreeMap<String, BTreeSet<String>>;
 
-/// The expression of the cuts for a base that gets these new tokens for the blocks of a grammar; none if it needs no cut.
+/// The guard's expression for a base that gets these new tokens for the blocks of a grammar; `None` if no cut is needed.
 ///
 /// # Errors
-/// If the base lacks a character of blocks, or a text cannot be cut or there are too many.
+/// If the base lacks a character of blocks, a text cannot be cut, or there are too many texts.
 pub(in crate::design) fn guard(
     base: &Tokenizer,
     base_json: &Value,
@@ -47,24 +47,24 @@ pub(in crate::design) fn guard(
         let problem = format!("has no token {lacking:?}");
         return Err(Error::input(&base.name, problem, "give a base that has all characters of blocks"));
     }
-    // Where the base looked pieces up already, its own tokens are made so in plain text too, and nothing changes.
+    // If the base already looked pieces up, its own tokens are used that way in plain text too, and nothing changes.
     let looked_up = base_json["model"]["ignore_merges"] == true;
     let old = vocabulary.par_iter().filter(|(text, id)| {
         !looked_up && !text.is_empty() && base.model_ids(text).as_deref() != Some(&[**id])
     });
     let mut listed: Vec<&str> = old.map(|(text, _)| &**text).collect();
     if listed.len() > MOST_TEXTS {
-        // A cut of an added token does no harm, and none is needed.
+        // Cutting an added token would be harmless, but is not needed.
         let never = never_pieces(base, base_json)?;
         listed.retain(|text| !never.contains(*text));
     }
     listed.sort_unstable();
     let of_base = listed.len();
-    // Digits are merged with nothing: where a text is cut does not depend on which digits it has.
+    // If digits are never merged with anything, the position of the cut does not depend on the digits of a text.
     let alike = !vocabulary.keys().any(|text| merges_digits(text, &characters));
     let mut cuts = Cuts::new();
     for text in new {
-        // One expression with any digits stands for all texts of its shape, so the list stays short.
+        // One expression with arbitrary digits covers all texts of the same shape, so the list stays short.
         if alike {
             add(base, &mut cuts, text, &masked)?;
         } else {
@@ -84,8 +84,9 @@ pub(in crate::design) fn guard(
     Ok((!cuts.is_empty()).then(|| pattern(&cuts)))
 }
 
-/// Added tokens that no piece is like: they are matched before the model, wherever they stand. Only ASCII ones, of bases whose normalizer
-/// makes no ASCII of other characters: a run of `▁`, as Gemma has them, comes of spaces too, behind that match.
+/// The added tokens that no piece can equal, because they are matched before the model wherever they occur. Only ASCII tokens are
+/// included, and only for bases whose normalizer makes no ASCII from other characters: a run of `▁`, as in Gemma, also comes from
+/// spaces, which are normalized after that match.
 fn never_pieces(base: &Tokenizer, base_json: &Value) -> Result<HashSet<String>> {
     let mut never = HashSet::new();
     if !marks_spaces(&base_json["normalizer"]) {
@@ -93,7 +94,7 @@ fn never_pieces(base: &Tokenizer, base_json: &Value) -> Result<HashSet<String>> 
     }
     for token in base_json["added_tokens"].as_array().into_iter().flatten() {
         let Some(content) = token["content"].as_str() else { continue };
-        // Those of whole words are not matched beside letters; others are matched in what the normalizer makes of a text.
+        // Tokens with `single_word` are not matched next to letters. Tokens with `normalized` are matched in the normalized text.
         let as_it_is = token["normalized"] != true || base.normalized(content)? == content;
         if content.is_ascii() && token["single_word"] != true && as_it_is {
             never.insert(content.to_owned());
@@ -102,12 +103,12 @@ fn never_pieces(base: &Tokenizer, base_json: &Value) -> Result<HashSet<String>> 
     Ok(never)
 }
 
-/// Whether a token of the base puts a digit beside another character of blocks.
+/// Whether a token of the base joins a digit with another character of blocks.
 fn merges_digits(text: &str, characters: &str) -> bool {
     text.len() > 1 && text.bytes().any(|b| b.is_ascii_digit()) && text.chars().all(|c| characters.contains(c))
 }
 
-/// What blocks are written with.
+/// The characters with which blocks are written.
 pub(in crate::design) fn written_with(grammar: Grammar) -> String {
     let encoding = grammar.dialect();
     [encoding.open(), encoding.close(), &grammar.characters()].concat()
@@ -116,7 +117,7 @@ pub(in crate::design) fn written_with(grammar: Grammar) -> String {
 /// Adds the cut of a text after its first token.
 fn add(base: &Tokenizer, cuts: &mut Cuts, text: &str, write: &dyn Fn(&str) -> String) -> Result<()> {
     let mut ends = base.model_ends(text).into_iter();
-    // The first border is enough: the rest is a piece of its own, and is cut again if it is in the list.
+    // The first border is enough: the rest becomes its own piece, and is cut again if it is in the list.
     let Some(end) = ends.find(|end| *end < text.len() && text.is_char_boundary(*end)) else {
         let problem = format!("its merges make no border in {text:?}, which it would become as a whole");
         return Err(Error::input(&base.name, problem, "nothing was written"));
@@ -134,13 +135,13 @@ fn pattern(cuts: &Cuts) -> String {
     format!("{GUARD_MARK}{})", cuts.collect::<Vec<_>>().join("|"))
 }
 
-/// A text as an expression.
+/// Escapes a text for an expression.
 fn escaped(text: &str) -> String {
     let special = |c: &char| r"\.+*?()|[]{}^$".contains(*c);
     text.chars().flat_map(|c| special(&c).then_some('\\').into_iter().chain([c])).collect()
 }
 
-/// The same with any digits for its own.
+/// Escapes a text for an expression, with any digit in place of each of its digits.
 fn masked(text: &str) -> String {
     let text = escaped(text);
     text.chars().map(|c| if c.is_ascii_digit() { "[0-9]".to_owned() } else { c.to_string() }).collect()

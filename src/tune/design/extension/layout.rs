@@ -1,14 +1,14 @@
-//! What a base is made of: what its tokens are written in, and where blocks can be isolated among its pre-tokenizers.
+//! The structure of a base: what its tokens are written in, and where among its pre-tokenizers blocks can be isolated.
 //!
 //! | base | tokens are written in | pre-tokenizers |
 //! | --- | --- | --- |
 //! | Qwen, Llama 3, cl100k, o200k | bytes | splits by expressions, then `ByteLevel` |
-//! | OLMo 2 | bytes | the same, its split told to remove what the expression does not match, which is nothing |
-//! | Command-R, Galactica, Falcon | bytes | `Digits`, `Punctuation`: written as splits by the class of their characters; Falcon's go on behind `ByteLevel`, where a block is what it was |
-//! | GPT-2 | bytes | `ByteLevel` with its own expression: written as that split and a `ByteLevel` without |
-//! | Llama 2, Mistral v1 | text | none; the normalizer puts `▁` before each section and for each space |
-//! | Gemma | text | a split by a space, of which the normalizer leaves none |
-//! | Mistral v3 | text | `Metaspace`: blocks are isolated after it, for it puts `▁` before what it is given |
+//! | OLMo 2 | bytes | the same; its split is set to remove text that the expression does not match, which never occurs |
+//! | Command-R, Galactica, Falcon | bytes | `Digits`, `Punctuation`: rewritten as splits by character class; Falcon has more splits after `ByteLevel`, which leaves blocks unchanged |
+//! | GPT-2 | bytes | `ByteLevel` with its own expression: rewritten as a split and a `ByteLevel` without the expression |
+//! | Llama 2, Mistral v1 | text | none; the normalizer puts `▁` before each section and in place of each space |
+//! | Gemma | text | a split by a space, but the normalizer leaves no spaces |
+//! | Mistral v3 | text | `Metaspace`: blocks are isolated after it, because it puts `▁` before each piece that it receives |
 
 use serde_json::{Value, json};
 
@@ -16,42 +16,43 @@ use super::json::{regex, split, splits};
 use drift_core::error::Result;
 use drift_core::tokenizer::{CharacterKind, Tokenizer};
 
-/// The expression of `ByteLevel`: GPT-2's.
+/// The expression of `ByteLevel`, from GPT-2.
 pub const GPT2: &str = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 
-/// What tokens are written in.
+/// The representation of text in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Alphabet {
-    /// A character for each byte, after GPT-2.
+    /// One character per byte, as in GPT-2.
     Bytes,
-    /// The text itself, with `▁` for a space, after SentencePiece; other characters fall back to tokens of bytes.
+    /// The text itself, with `▁` for a space, as in SentencePiece. Other characters fall back to byte tokens.
     Text,
 }
 
 impl Alphabet {
-    /// Of a base that [`BaseLayout::from_json`] takes.
+    /// The alphabet of a base that [`BaseLayout::from_json`] accepts.
     pub fn from_json(base: &Value) -> Self {
         let bytes = splits(&base["pre_tokenizer"]).iter().any(|member| member["type"] == "ByteLevel");
         if bytes { Alphabet::Bytes } else { Alphabet::Text }
     }
 }
 
-/// A base's pre-tokenizers, by what they may do to blocks.
+/// A base's pre-tokenizers, grouped by their effect on blocks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BaseLayout {
-    /// They mark spaces: blocks have none, and are isolated after them.
+    /// Pre-tokenizers that mark spaces. Blocks have no spaces, and are isolated after these.
     pub before: Vec<Value>,
-    /// Splits: they must leave alone what is exactly a block. Among them what writes bytes as characters, if splits follow it.
+    /// Splits, which must leave an isolated block alone. They include the pre-tokenizer that writes bytes as characters if splits
+    /// follow it.
     pub own: Vec<Value>,
-    /// They write bytes as characters.
+    /// Pre-tokenizers that write bytes as characters.
     pub after: Vec<Value>,
 }
 
 impl BaseLayout {
-    /// Of a `tokenizer.json`.
+    /// The layout of a `tokenizer.json`.
     ///
     /// # Errors
-    /// If one of its pre-tokenizers cannot be kept from cutting blocks, or there is none where bytes need one.
+    /// If a pre-tokenizer cannot be kept from cutting blocks, or a pre-tokenizer that writes bytes is needed and missing.
     pub fn from_json(base: &Value) -> std::result::Result<Self, String> {
         let (before, own, after) = Default::default();
         let mut layout = BaseLayout { before, own, after };
@@ -74,17 +75,17 @@ impl BaseLayout {
             Some("ByteLevel") if member["add_prefix_space"] != false => {
                 return Err("puts a space before every piece, and so before those of a block".into());
             }
-            // The field may be missing, and is true then.
+            // A missing field means true.
             Some("ByteLevel") if member["use_regex"] != false => {
-                // Its expression becomes a split of its own, which can be told to leave blocks alone; `ByteLevel` then only
-                // writes bytes.
+                // The expression becomes a separate split, which can be changed to leave blocks alone. `ByteLevel` then only writes
+                // bytes.
                 let mut bytes = member.clone();
                 bytes["use_regex"] = false.into();
                 self.add_split(split(GPT2));
                 self.after.push(bytes);
             }
             Some("ByteLevel") => self.after.push(member.clone()),
-            // Only in front: behind a split they would be handed pieces of blocks.
+            // Only at the front: after a split, they would receive pieces of blocks.
             Some("Metaspace" | "WhitespaceSplit") if self.own.is_empty() && self.after.is_empty() => {
                 self.before.push(member.clone());
             }
@@ -94,26 +95,26 @@ impl BaseLayout {
         Ok(())
     }
 
-    /// Adds a split behind all that comes before it.
+    /// Adds a split after all previous pre-tokenizers.
     fn add_split(&mut self, split: Value) {
-        // Characters of blocks are written alike in bytes and in text, so a block is isolated there as before.
+        // The characters of blocks are written alike in bytes and in text, so blocks stay isolated.
         self.own.append(&mut self.after);
         self.own.push(split);
     }
 
-    /// The longest run of digits that a piece of a base's splits can hold, by [`longest_digits`].
+    /// The longest run of digits that a piece of a base's splits can contain, by [`longest_digits`].
     pub fn longest_digits(base: &Value) -> Option<usize> {
         longest_digits(BaseLayout::from_json(base).ok()?.patterns())
     }
 
-    /// The expressions of its own splits whose matches are pieces.
+    /// The expressions of those own splits whose matches are pieces.
     pub fn patterns(&self) -> impl Iterator<Item = &str> {
-        // Other behaviours join a match with its neighbour, so a match alone is no piece.
+        // Other behaviours join a match with its neighbour, so a match on its own is not a piece.
         let isolates = |split: &&Value| split["behavior"] == "Isolated" || split["behavior"] == "Removed";
         self.own.iter().filter(isolates).filter_map(regex)
     }
 
-    /// Its own splits, told to leave alone what is exactly a block of this expression.
+    /// The base's own splits, changed to leave a text alone that is exactly a block matching this expression.
     pub fn guarded(&self, block: &str) -> impl Iterator<Item = Value> {
         let guarded = move |split: &Value| {
             let mut split = split.clone();
@@ -126,9 +127,10 @@ impl BaseLayout {
     }
 }
 
-/// A split that can be told to leave blocks alone, or does so by itself: where it cuts by a text that no block holds.
+/// Accepts a split that can be changed to leave blocks alone, or never cuts a block because it splits by a text that no block
+/// contains.
 fn own_split(split: &Value, alphabet: Alphabet) -> std::result::Result<Value, String> {
-    // A split by a text that blocks cannot hold never cuts one.
+    // A split by a text that blocks cannot contain never cuts a block.
     let foreign = |text: &str| text.bytes().any(|byte| !b"<>-.,0123456789".contains(&byte));
     if split["pattern"]["String"].as_str().is_some_and(foreign) {
         return Ok(split.clone());
@@ -136,7 +138,7 @@ fn own_split(split: &Value, alphabet: Alphabet) -> std::result::Result<Value, St
     if regex(split).is_none() {
         return Err("has a split by a text that blocks may contain".into());
     }
-    // A block will be one match, which is kept but where matches are removed. What is inverted removes what lies between them.
+    // A block will be one match, which is kept unless matches are removed. An inverted split removes the text between matches.
     if split["behavior"] == "Removed" && split["invert"] != true {
         return Err("has a split that removes what it matches, and so would remove blocks".into());
     }
@@ -146,10 +148,10 @@ fn own_split(split: &Value, alphabet: Alphabet) -> std::result::Result<Value, St
     }
 }
 
-/// `Digits` or `Punctuation` as the split that does the same: by the class of their characters.
+/// Rewrites `Digits` or `Punctuation` as an equivalent split by character class.
 fn by_class(member: &Value) -> Value {
     if member["type"] == "Digits" {
-        // Digits that are not cut one by one are runs of them.
+        // Unless digits are cut individually, runs of digits are isolated.
         let run = if member["individual_digits"] == true { "" } else { "+" };
         return split(&format!("{}{run}", CharacterKind::Digits.class()));
     }
@@ -160,12 +162,12 @@ fn by_class(member: &Value) -> Value {
     by_class
 }
 
-/// The ids of a part of a block inside a text: at its beginning a base may put `▁` before it.
+/// The ids of a part of a block inside a text. At the beginning of a text, a base may put `▁` before it.
 ///
 /// # Errors
 /// If the base cannot encode it.
 pub(in crate::design) fn ids_inside(base: &Tokenizer, text: &str) -> Result<Vec<u32>> {
-    // A base marks beginnings if the digit alone takes other ids as a text than inside of one.
+    // A base marks beginnings if a single digit gets other ids as a whole text than inside a text.
     let whole = base.ids("0")?;
     let marks = base.model_ids("0").filter(|ids| *ids != whole);
     match marks.and_then(|_| base.model_ids(text)) {
@@ -174,17 +176,17 @@ pub(in crate::design) fn ids_inside(base: &Tokenizer, text: &str) -> Result<Vec<
     }
 }
 
-/// The longest run of digits that a piece of these splits can hold, if one of them puts digits with nothing else but a
-/// space before them; none if that is not known.
+/// The longest run of digits that a piece of these splits can contain, if one of the splits puts digits together only with each
+/// other and a preceding space; `None` if this is unknown.
 fn longest_digits<'p>(patterns: impl Iterator<Item = &'p str>) -> Option<usize> {
     patterns.filter_map(longest_in).min()
 }
 
-/// Alternatives that hold digits, and how many at most.
+/// Known alternatives that match digits, with the largest number of digits.
 const DIGITS: [(&str, usize); 4] =
     [("\\p{N}", 1), ("\\p{N}{1,3}", 3), (" ?\\p{N}+", usize::MAX), ("\\p{N}+", usize::MAX)];
 
-/// Alternatives that hold none: those of GPT-2, cl100k, Llama 3, Qwen and o200k.
+/// Known alternatives that match no digits, from GPT-2, cl100k, Llama 3, Qwen and o200k.
 const OTHERS: [&str; 20] = [
     "'s",
     "'t",
@@ -208,7 +210,7 @@ const OTHERS: [&str; 20] = [
     "\\s+",
 ];
 
-/// See [`longest_digits`]: each alternative must be known, and one of them take every digit.
+/// The number for one expression, see [`longest_digits`]. Every alternative must be known, and one must match every digit.
 fn longest_in(pattern: &str) -> Option<usize> {
     match pattern.strip_prefix(CharacterKind::Digits.class()) {
         Some("") => return Some(1),
@@ -220,14 +222,14 @@ fn longest_in(pattern: &str) -> Option<usize> {
         match DIGITS.iter().find(|(known, _)| *known == alternative) {
             Some((_, digits)) => longest = longest.max(Some(*digits)),
             None if OTHERS.contains(&alternative) => {}
-            // An alternative that is not known could put a digit beside anything.
+            // An unknown alternative could put a digit next to anything.
             None => return None,
         }
     }
     longest
 }
 
-/// An expression's alternatives, those in groups and classes left together.
+/// The top-level alternatives of an expression. Alternatives within groups and classes are not separated.
 fn alternatives(pattern: &str) -> Vec<&str> {
     let (mut all, mut start, mut depth, mut escaped) = (Vec::new(), 0, 0, false);
     for (at, c) in pattern.char_indices() {
@@ -241,7 +243,7 @@ fn alternatives(pattern: &str) -> Vec<&str> {
             }
             _ => {}
         }
-        // A backslash behind a backslash is a character, and escapes nothing.
+        // A backslash after a backslash is a literal character and escapes nothing.
         escaped = c == '\\' && !escaped;
     }
     all.push(&pattern[start..]);

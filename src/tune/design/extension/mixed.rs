@@ -1,22 +1,22 @@
-//! Mixed text without a single block, made from a seed: what an extended tokenizer must encode as its base does.
+//! Mixed text without any block, generated from a seed. An extended tokenizer must encode it as its base does.
 //!
-//! Code, markup, numbers, SMILES, prose in a dozen scripts, emoji, and texts that are nearly blocks. A text is a function of
-//! its index alone, so any number of them can be made anywhere, on any number of threads. Pieces end in white space, which
-//! no block holds, so no block can come about between two of them.
+//! The text contains code, markup, numbers, SMILES, prose in a dozen scripts, emoji, and texts that are nearly blocks. A text
+//! depends only on its index, so any number of texts can be generated anywhere, on any number of threads. Pieces end in white
+//! space, which no block contains, so no block can form between two pieces.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// How many texts there are in a whole run: a little over 10 MB, see the tests.
+/// The number of texts in a full run: a little over 10 MB, see the tests.
 pub const MIXED_TEXTS: u64 = 2_700;
 
-/// Bytes of a text, at least.
+/// The minimum size of a text in bytes.
 const TEXT_BYTES: usize = 4_000;
 
-/// The seed that the texts' streams go with.
+/// The seed of the random streams of texts.
 const SEED: u64 = 0x6d69_7865_6420_7478;
 
-/// The scripts of prose: first and last letters of ranges, and what stands between words.
+/// The scripts of prose: the first and last letters of ranges, and the separator between words.
 const SCRIPTS: [(&[(char, char)], &str); 14] = [
     (&[('a', 'z')], " "),
     (&[('a', 'z'), ('à', 'ö'), ('ø', 'ÿ'), ('ā', 'ž')], " "),
@@ -114,7 +114,7 @@ const ATOMS: [&str; 30] = [
 const LINKS: [&str; 18] =
     ["", "", "", "", "=", "#", "(", ")", "1", "2", "%12", "/", "\\", "-", ":", ".", "(=", ")("];
 
-/// Texts that are no blocks in any dialect, and look much like one.
+/// Texts that resemble blocks, but are not blocks in any dialect.
 const NEAR: [&str; 26] = [
     "<1.0,2>",
     "<a,b,c>",
@@ -147,7 +147,7 @@ const NEAR: [&str; 26] = [
 /// The text of an index.
 pub fn mixed_text(index: u64) -> String {
     let mut random = ChaCha8Rng::seed_from_u64(SEED);
-    // A stream for each text, so that a text does not depend on which others were made before it.
+    // Each text has its own stream, so that it does not depend on the texts generated before it.
     random.set_stream(index);
     let mut text = String::with_capacity(TEXT_BYTES + 512);
     while text.len() < TEXT_BYTES {
@@ -169,13 +169,13 @@ fn pick<'a>(random: &mut ChaCha8Rng, options: &[&'a str]) -> &'a str {
     options[random.random_range(0..options.len())]
 }
 
-/// A line of code: identifiers, operators and numbers, with and without blanks.
+/// Writes a line of code: identifiers, operators and numbers, with and without spaces.
 fn code(random: &mut ChaCha8Rng, text: &mut String) {
     text.push_str(&" ".repeat(4 * random.random_range(0..4)));
     for _ in 0..random.random_range(2..12) {
         match random.random_range(0..5) {
             0 => text.push_str(pick(random, &PUNCTUATION)),
-            // An operator stands before a name: `<` before a number could begin a block.
+            // An operator is followed by a name: `<` before a number could begin a block.
             1 | 2 => {
                 text.push_str(pick(random, &OPERATORS));
                 text.push_str(pick(random, &IDENTIFIERS));
@@ -192,7 +192,7 @@ fn code(random: &mut ChaCha8Rng, text: &mut String) {
     }
 }
 
-/// Elements with attributes, or JSON.
+/// Writes elements with attributes, or JSON.
 fn markup(random: &mut ChaCha8Rng, text: &mut String) {
     for _ in 0..random.random_range(1..5) {
         let name = pick(random, &IDENTIFIERS);
@@ -210,7 +210,7 @@ fn markup(random: &mut ChaCha8Rng, text: &mut String) {
     }
 }
 
-/// Numbers in rows, of every spelling.
+/// Writes rows of numbers in every spelling.
 fn numbers(random: &mut ChaCha8Rng, text: &mut String) {
     let between = pick(random, &[",", ", ", " ", "\t", ";", "|", "-", "..", ":"]);
     for _ in 0..random.random_range(1..16) {
@@ -219,7 +219,7 @@ fn numbers(random: &mut ChaCha8Rng, text: &mut String) {
     }
 }
 
-/// A number of any number of digits, signs and decimals.
+/// Writes a number with any number of digits, signs and decimals.
 fn number(random: &mut ChaCha8Rng, text: &mut String) {
     text.push_str(pick(random, &["", "", "", "-", "+", "0x", "$", "v"]));
     for _ in 0..random.random_range(1..6) {
@@ -234,7 +234,7 @@ fn number(random: &mut ChaCha8Rng, text: &mut String) {
     text.push_str(pick(random, &["", "", "", "", "e-5", "%", "f32", "px", " Å", "°"]));
 }
 
-/// Atoms and bonds; like SMILES, without being molecules. Some with tags, or with empty blocks.
+/// Writes atoms and bonds that resemble SMILES but need not be molecules, some with tags or empty blocks.
 fn smiles(random: &mut ChaCha8Rng, text: &mut String) {
     let (open, close) =
         [("", ""), ("[SMILES]", "[/SMILES]"), ("[CONFORMER]", "[/CONFORMER]")][random.random_range(0..3)];
@@ -265,7 +265,7 @@ fn words(random: &mut ChaCha8Rng, text: &mut String) {
     }
 }
 
-/// Words of random letters of one script.
+/// Writes words of random letters from one script.
 fn prose(random: &mut ChaCha8Rng, text: &mut String) {
     let (letters, between) = SCRIPTS[random.random_range(0..SCRIPTS.len())];
     for _ in 0..random.random_range(3..16) {

@@ -1,11 +1,12 @@
-//! Writing a scheme into a `tokenizer.json`, taking it out again, and proving what it promises.
+//! Writes a scheme into a `tokenizer.json`, removes it again, and proves what it guarantees.
 //!
-//! - [`plan`] says what to reach, [`layout`] what kinds of bases there are, `base` what the search needs of one.
-//! - [`extend`] writes the scheme, [`guard`] keeps new tokens out of other texts, [`strip`] makes requests repeatable;
-//!   [`new_tokens`] and [`config`] are the files beside it.
-//! - [`reuse`] takes old tokens out whose ids new ones get.
-//! - [`check`] runs every promise: `numbers` every number in every position, `fallbacks` what is no block of the grammar,
-//!   [`plain`] and [`mixed`] texts without blocks; [`texts`] are the others, `around` the reference.
+//! - [`plan`] defines the goal, [`layout`] the supported kinds of bases, `base` what the search needs to know about a base.
+//! - [`extend`] writes the scheme, [`guard`] keeps new tokens out of other texts, and [`strip`] makes requests repeatable.
+//!   [`new_tokens`] and [`config`] are the files next to the tokenizer.
+//! - [`reuse`] removes old tokens whose ids are given to new tokens.
+//! - [`check`] checks every guarantee: `numbers` checks every number in every position, `fallbacks` checks texts that are not
+//!   blocks of the grammar, [`plain`] and [`mixed`] check texts without blocks. [`texts`] contains the other texts, `around` the
+//!   reference encoding.
 
 mod around;
 pub(super) mod base;

@@ -1,4 +1,4 @@
-//! New tokens and what they were before.
+//! The new tokens, and how the base encodes them.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use super::layout::ids_inside;
 use drift_core::error::Result;
 use drift_core::tokenizer::Tokenizer;
 
-/// New tokens and what they were before: the file `new_tokens.json`.
+/// The new tokens, and how the base encodes them: the contents of the file `new_tokens.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NewTokens {
-    /// `drift.new-tokens/1`.
+    /// The format, `drift.new-tokens/1`.
     pub schema: &'static str,
     /// The base's name.
     pub base: String,
-    /// By id.
+    /// The new tokens, sorted by id.
     pub new_tokens: Vec<NewToken>,
 }
 
@@ -26,14 +26,14 @@ pub struct NewToken {
     pub id: u32,
     /// Its text.
     pub text: String,
-    /// The ids that the base encodes its text to.
+    /// The ids to which the base encodes the token's text.
     pub base_ids: Vec<u32>,
-    /// The old token whose id it has, if that went.
+    /// The old token whose id it took, if that token was removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<String>,
 }
 
-/// New tokens with the base's ids of their texts, as they are inside a text; `gone` are old tokens whose ids they have.
+/// The new tokens with the base's ids for their texts inside a text. `gone` are the removed tokens by the id that they had.
 pub(in crate::design) fn list(
     base: &Tokenizer,
     added: &[(u32, String)],

@@ -1,4 +1,4 @@
-//! Every number in every position and context, encoded.
+//! Encodes every number in every position and context.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -14,13 +14,13 @@ use crate::design::scheme::blocks::{block, numbers, shape, shapes_of_blocks};
 use drift_core::error::{Error, Result};
 use drift_core::job::{Job, Unit};
 
-/// What each piece of a scheme is encoded to.
+/// The ids to which each piece of a scheme must be encoded.
 pub(in crate::design) type Pieces = HashMap<String, Vec<u32>>;
 
-/// Blocks of one text: few enough for it to be told that no expression gives up on it.
+/// The number of blocks per text: few enough to be sure that no expression gives up on the text.
 const CHUNK: u64 = 128;
 
-/// What a part of the run over all numbers saw.
+/// The result of a part of the run over all numbers.
 #[derive(Default)]
 pub(in crate::design) struct NumbersRun {
     pub(in crate::design) blocks: u64,
@@ -30,7 +30,7 @@ pub(in crate::design) struct NumbersRun {
 }
 
 impl NumbersRun {
-    /// Both runs.
+    /// Combines two runs.
     fn and(mut self, other: NumbersRun) -> NumbersRun {
         self.blocks += other.blocks;
         self.decoded_bytes += other.decoded_bytes;
@@ -40,7 +40,7 @@ impl NumbersRun {
     }
 }
 
-/// Both runs, or the error of the earlier task.
+/// Combines two runs, or returns the error of the earlier task.
 fn first_or_both(a: Run, b: Run) -> Run {
     match (a, b) {
         (Ok(a), Ok(b)) => Ok(a.and(b)),
@@ -49,10 +49,10 @@ fn first_or_both(a: Run, b: Run) -> Run {
     }
 }
 
-/// A run, or the place of a task and its error.
+/// The result of a run, or the index of a failed task and its error.
 type Run = std::result::Result<NumbersRun, (usize, Error)>;
 
-/// What stands around the blocks of a text, and the base's ids of it.
+/// The text around the blocks of a text, with the base's ids.
 struct Around<'c> {
     head: &'c str,
     head_ids: &'c [u32],
@@ -61,7 +61,7 @@ struct Around<'c> {
 }
 
 impl Checker<'_> {
-    /// Every number in every position and context gives exactly the tokens of the scheme's pieces.
+    /// Checks that every number in every position and context gives exactly the tokens of the scheme's pieces.
     pub(in crate::design) fn numbers(
         &self,
         pieces: &Pieces,
@@ -69,7 +69,7 @@ impl Checker<'_> {
         job: &Job,
     ) -> Result<NumbersRun> {
         let grammar = self.scheme.grammar;
-        // Numbers of few decimals are rare: in the stripped dialect every shape of block is run beside.
+        // Numbers with few decimals are rare, so in the stripped dialect every shape of block is run in addition.
         let shapes = shapes_of_blocks(grammar);
         let blocks = grammar.numbers() + if grammar.is_stripped() { shapes } else { 0 };
         let chunks = blocks.div_ceil(CHUNK);
@@ -83,7 +83,7 @@ impl Checker<'_> {
         job.observer().begin("checking", Some(tasks.len() as u64), Unit::Items);
         let run = |&(context, chunk): &(usize, u64)| {
             job.check()?;
-            // Heads take turns: with several chunks in each context, all of them are seen.
+            // The heads alternate: with several chunks in each context, all of them are used.
             let head = chunk as usize % HEADS.len();
             let around = Around {
                 head: &before[head],
@@ -92,12 +92,12 @@ impl Checker<'_> {
                 between_ids: &between[context],
             };
             let indices = chunk * CHUNK..((chunk + 1) * CHUNK).min(blocks);
-            // Decoding goes token by token, so it is run in one context alone.
+            // Decoding works token by token, so one context is enough for it.
             let run = self.chunk(indices, &around, pieces, context == 0)?;
             job.observer().advance(1);
             Ok(run)
         };
-        // The error of the first task that has one, so that it is the same in every run.
+        // Returns the error of the first failing task, so that the error is the same in every run.
         let failed = AtomicUsize::new(usize::MAX);
         let tried = tasks.par_iter().enumerate().filter(|(at, _)| *at < failed.load(Ordering::Relaxed));
         let outcome = tried
@@ -110,7 +110,7 @@ impl Checker<'_> {
             .reduce(|| Ok(NumbersRun::default()), first_or_both);
         job.observer().end();
         let run = outcome.map_err(|(_, error)| error)?;
-        // The proof rests on every shape having been run, so it is counted and not assumed.
+        // The proof requires that every shape was run, so this is counted rather than assumed.
         if run.shapes.len() as u64 != shapes {
             return Err(self.broken("not every shape of block was run"));
         }
@@ -120,7 +120,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Blocks of one text; `decoded` as well.
+    /// Encodes the blocks of one text; with `decoded`, also decodes them.
     fn chunk(
         &self,
         indices: std::ops::Range<u64>,
@@ -166,19 +166,19 @@ impl Checker<'_> {
         Ok(run)
     }
 
-    /// The ids of what stands before the first block of a text.
+    /// The ids of the text before the first block.
     fn before(&self, head: &str) -> Result<Vec<u32>> {
         match self.alphabet {
             Alphabet::Bytes => self.kept(head),
             Alphabet::Text => {
                 let block = self.some_block();
-                // A head alone would be another section; before a block it is what the block leaves of one.
+                // On its own, a head would be a different section. Before a block, it is the part of the section up to the block.
                 Ok(around(self.base, &format!("{head}{block}"), &block)?.swap_remove(0))
             }
         }
     }
 
-    /// The ids of what stands between two blocks.
+    /// The ids of the text between two blocks.
     fn between(&self, glue: &str) -> Result<Vec<u32>> {
         let kept = self.kept(glue)?;
         match self.alphabet {

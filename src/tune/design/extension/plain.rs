@@ -1,4 +1,4 @@
-//! That text without blocks keeps its tokens.
+//! Checks that text without blocks keeps its tokens.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,15 +21,15 @@ use drift_core::tokenizer::marks_spaces;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlainText {
-    /// From the base's expressions or normalizers and its whole vocabulary.
+    /// Proved from the base's expressions or normalizers and its whole vocabulary.
     Proved,
-    /// The base has an expression or a normalizer that drift does not know.
+    /// Only tested, because the base has an expression or a normalizer that drift does not know.
     Tried,
 }
 
 impl Checker<'_> {
-    /// Two things could change texts without blocks. `ignore_merges`: not if each old token is what merges make of its
-    /// own text. A new token that equals a whole pre-token: not if no pre-token can be like it.
+    /// Checks the two things that could change texts without blocks. Setting `ignore_merges` changes nothing if merges turn each
+    /// old token's text into that token. A new token changes nothing if no pre-token can equal it.
     pub(in crate::design) fn plain_pieces(
         &self,
         base_json: &Value,
@@ -38,7 +38,7 @@ impl Checker<'_> {
         let added: BTreeSet<String> =
             added_tokens(base_json).into_iter().map(|(_, content)| content).collect();
         for content in &added {
-            // Listed in the model now; only a whole pre-token could find it there.
+            // It is now listed in the model, where only a whole pre-token could match it.
             if self.base.pre_tokens(content)? == [&**content] && self.base.model_ids(content).is_none() {
                 return Err(self.broken(&format!("the added token {content:?} is a pre-token")));
             }
@@ -47,7 +47,7 @@ impl Checker<'_> {
             self.unmade_pieces(&added)?;
         }
         for (_, text) in new_tokens {
-            // Some expressions look at what follows, such as a space or the end of a line.
+            // Some expressions look at the following text, such as a space or the end of a line.
             for around in [text.clone(), format!("{text} "), format!("{text}a"), format!("{text}\n")] {
                 if self.base.pre_tokens(&around)?.first() == Some(text) {
                     return Err(self.broken(&format!("{text:?} is a pre-token outside blocks too")));
@@ -63,7 +63,8 @@ impl Checker<'_> {
         Ok(if proved { PlainText::Proved } else { PlainText::Tried })
     }
 
-    /// A token that merges do not make of its own text would be made where a whole pre-token is like it: none may be.
+    /// A token that merges do not make of its own text would be used wherever a whole pre-token equals it, so no pre-token may
+    /// equal it.
     fn unmade_pieces(&self, added: &BTreeSet<String>) -> Result<()> {
         let vocabulary = self.base.vocabulary();
         let unmade = vocabulary.par_iter().filter(|(text, id)| {
@@ -76,7 +77,7 @@ impl Checker<'_> {
         for (piece, id) in unmade {
             let text = self.base.decode(&[*id])?;
             for around in [text.clone(), format!("{text} "), format!("{text}a"), format!("a {text}\n")] {
-                // A token of broken characters cannot be written as a text, so it cannot be tried and is refused.
+                // A token with broken characters cannot be written as text, so it cannot be tested and is refused.
                 if text.contains('\u{fffd}') || self.base.pre_tokens(&around)?.contains(piece) {
                     return Err(self.broken(&format!(
                         "its merges never make its own token {piece:?}, which whole pre-tokens would become"
@@ -87,8 +88,8 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Without splits, a piece is a section between added tokens or blocks. Lookups change it only if it is a token: so
-    /// every token is run as a whole section, and as all that follows a block.
+    /// For bases without splits, a piece is a section between added tokens or blocks. The lookup changes it only if it is a token.
+    /// So every token is tried as a whole section, and as the whole text after a block.
     pub(in crate::design) fn plain_sections(&self, base_json: &Value) -> Result<PlainText> {
         let block = self.some_block();
         let head = format!("{}{block}", self.up_to_a_block(""));
@@ -109,7 +110,8 @@ impl Checker<'_> {
         Ok(if known { PlainText::Proved } else { PlainText::Tried })
     }
 
-    /// A text without its blocks. A normalizer may make one of what is none, as NFKC does of wide digits: that is a block too.
+    /// Removes the blocks from a text. A normalizer can turn other text into a block, as NFKC does with full-width digits; such
+    /// text is removed too.
     fn without_blocks(&self, text: &str) -> Result<String> {
         let grammar = self.scheme.grammar;
         let text = grammar.without_blocks(text);
@@ -121,8 +123,8 @@ impl Checker<'_> {
         Ok(if left == normalized { text } else { left })
     }
 
-    /// Texts in several scripts, code, SMILES, every old token as a text, tokens strung together at random, and 10 MB of
-    /// mixed text, or as much of it as contexts are run.
+    /// Checks texts in several scripts, code, SMILES, every old token as a text, tokens strung together at random, and 10 MB of
+    /// mixed text (in proportion to the number of contexts). Returns the number of texts and their bytes.
     pub(in crate::design) fn plain_texts(&self, job: &Job) -> Result<(u64, u64)> {
         let mut tokens: Vec<u32> = self.base.vocabulary().into_values().collect();
         tokens.sort_unstable();
@@ -130,7 +132,7 @@ impl Checker<'_> {
             PLAIN.iter().map(|text| self.without_blocks(text)).collect::<Result<_>>()?;
         let alone: Vec<String> =
             tokens.par_iter().map(|id| self.base.decode(&[*id])).collect::<Result<_>>()?;
-        // A walk by a step that shares no factor with most sizes strings neighbours together that never met.
+        // A walk with a step that shares no factor with most vocabulary sizes puts tokens next to each other that rarely meet.
         let mut at = 0;
         for _ in 0..(alone.len() / 16).min(4_000) {
             let mut text = String::new();
@@ -163,12 +165,13 @@ impl Checker<'_> {
     }
 }
 
-/// Does something with all of a list, on all threads; the error of the first of them that has one, so that it is the same in every run.
+/// Runs `each` on all items in parallel. Returns the error of the first failing item in list order, so that it is the same in every
+/// run.
 pub(super) fn first_error<T: Sync>(all: &[T], each: impl Fn(&T) -> Result<()> + Sync) -> Result<()> {
     all.par_iter().find_map_first(|one| each(one).err()).map_or(Ok(()), Err)
 }
 
-/// A vocabulary in an order that is the same in every run.
+/// The vocabulary sorted by id, so that the order is the same in every run.
 pub(super) fn by_id(vocabulary: HashMap<String, u32>) -> Vec<(u32, String)> {
     let mut all: Vec<(u32, String)> = vocabulary.into_iter().map(|(text, id)| (id, text)).collect();
     all.sort();

@@ -1,4 +1,4 @@
-//! What an extension is to reach, and of which base.
+//! The goal of an extension, and its base.
 
 use serde_json::Value;
 
@@ -9,42 +9,42 @@ use crate::design::scheme::slots::Range;
 use drift_core::encoding::Encoding;
 use drift_core::tokenizer::Tokenizer;
 
-/// What to reach.
+/// The goal of an extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aim {
-    /// Exactly this many tokens a block, with as few new ones as can be.
+    /// Exactly this many tokens per block, with as few new tokens as possible.
     TokensPerBlock(usize),
-    /// At most this many new tokens, with as few tokens a block as can be.
+    /// At most this many new tokens, with as few tokens per block as possible.
     Budget(u64),
 }
 
-/// What to make.
+/// The plan of an extension.
 pub struct ExtensionPlan {
     /// The tokenizer to extend.
     pub base: Tokenizer,
-    /// Its JSON, [as it is read](super::extend::as_read).
+    /// The JSON of the base, [as `tokenizers` reads it](super::extend::as_read).
     pub base_json: Value,
     /// Which tokens are allowed.
     pub kind: SchemeKind,
-    /// The dialect whose blocks change.
+    /// The dialect whose blocks get new tokens.
     pub dialect: Encoding,
-    /// The fewest decimals of a number of these blocks, in the stripped dialect; none: as few as the tokens allow.
+    /// The smallest number of decimals of a number in these blocks, in the stripped dialect; `None` for as few as the tokens allow.
     pub fewest_decimals: Option<usize>,
-    /// Which blocks change.
+    /// The range of coordinates whose blocks get new tokens.
     pub range: Range,
-    /// How far to go.
+    /// The goal.
     pub aim: Aim,
-    /// Old tokens whose ids the new ones take, if any may go.
+    /// The old tokens whose ids the new tokens take, if any may be removed.
     pub reuse: Option<Reuse>,
     /// The seed of the search.
     pub seed: u64,
-    /// In how many contexts every number is run; [`super::texts::ALL_CONTEXTS`] unless time is short. Of the 10 MB
-    /// of mixed text the same share is run.
+    /// The number of contexts in which every number is tried; [`super::texts::ALL_CONTEXTS`] unless time is short. The same share
+    /// of the 10 MB of mixed text is tried.
     pub contexts: usize,
 }
 
 impl ExtensionPlan {
-    /// For numbers below 15 Å, as many of them as the tokens allow, checked in all contexts.
+    /// A plan for numbers below 15 Å, with as many of their decimals as the tokens allow, checked in all contexts.
     pub fn new((base, base_json): (Tokenizer, Value), kind: SchemeKind, dialect: Encoding, aim: Aim) -> Self {
         ExtensionPlan {
             base,

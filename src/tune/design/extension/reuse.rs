@@ -1,8 +1,9 @@
-//! Old tokens whose ids new tokens take, so that an embedding does not grow: those that a user names, or that no text of a corpus
-//! uses.
+//! Removes old tokens whose ids new tokens take, so that the embedding does not grow. They are tokens that a user names, or that no
+//! text of a corpus uses.
 //!
-//! Only *leaves* go: tokens that are part of no merge. Then a text changes if and only if that token was among its tokens: a
-//! token that merges lead beyond would show in other tokens too. (The users do so by hand; after arXiv 2512.03989, leaf pruning.)
+//! Only *leaves* are removed: tokens that are part of no merge. Then a text changes if and only if its tokens include a removed
+//! token. A token that is part of merges would also affect texts in which it is merged further. (Users do this by hand; it follows
+//! leaf pruning in arXiv 2512.03989.)
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -17,17 +18,17 @@ use drift_core::job::Job;
 use drift_core::tokenizer::Tokenizer;
 use drift_data::corpus::Conformers;
 
-/// Which old tokens may go.
+/// Which old tokens may be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reuse {
-    /// These, by id or text as in the vocabulary.
+    /// These tokens, by id or by text as in the vocabulary.
     Named(Vec<String>),
-    /// Those that no text of the corpus uses, the newest first.
+    /// The tokens that no text of the corpus uses, largest ids first.
     Unused,
 }
 
 impl Reuse {
-    /// As reports have it.
+    /// The name in reports.
     pub fn name(&self) -> &'static str {
         match self {
             Reuse::Named(_) => "named",
@@ -38,18 +39,19 @@ impl Reuse {
 
 /// A base without some of its tokens.
 pub(in crate::design) struct Pruned {
-    /// What is left of it.
+    /// The remaining tokenizer.
     pub base: Tokenizer,
-    /// Its JSON.
+    /// The JSON of the remaining tokenizer.
     pub base_json: Value,
-    /// The tokens that went, by id.
+    /// The removed tokens, by id.
     pub gone: BTreeMap<u32, String>,
 }
 
-/// Takes at most `count` tokens out of a base, none of which is in `kept`.
+/// Removes at most `count` tokens from a base, none of which is in `kept`.
 ///
 /// # Errors
-/// If a named token is none, is an added or a basic one, or is part of a merge that stays; if the corpus cannot be read.
+/// If a named token does not exist, is an added token or not made by merges, or is part of a merge that stays; or if the corpus
+/// cannot be read.
 pub(in crate::design) fn prune(
     (base, base_json): (&Tokenizer, &Value),
     reuse: &Reuse,
@@ -68,10 +70,10 @@ pub(in crate::design) fn prune(
     };
     let all = matches!(reuse, Reuse::Named(_));
     let mut leaves = Vec::new();
-    // A token may be a leaf only once another that is made of it has gone.
+    // A token may become a leaf only after a token made from it is removed.
     while (all || leaves.len() < count)
         && let Some((&id, _)) =
-            // The largest id first: in a vocabulary of merges it is the token that was learned last.
+            // The largest id first: in a BPE vocabulary, it is the token that was learned last.
             waiting.iter().rev().find(|(_, text)| merges.may_go(text) && !kept.contains(&***text))
         && let Some(text) = waiting.remove(&id)
     {
@@ -81,7 +83,7 @@ pub(in crate::design) fn prune(
     if let Some((id, text)) = waiting.first_key_value().filter(|_| all) {
         return Err(Error::parameter(parameter::REUSE, merges.why_not(*id, text), "leave it out"));
     }
-    // Of named tokens more may be free than are needed; only as many go as have a new token to take their id.
+    // More named tokens may be removable than are needed. Only as many are removed as there are new tokens to take their ids.
     let gone: BTreeMap<u32, String> = leaves.into_iter().take(count).collect();
     let json = without(base_json, &gone);
     let bytes = serde_json::to_vec(&json).map_err(|e| Error::internal(&base.name, e))?;
@@ -89,12 +91,12 @@ pub(in crate::design) fn prune(
     Ok(Pruned { base: left, base_json: json, gone })
 }
 
-/// The tokens of these names.
+/// The tokens with these names.
 fn named(base: &Tokenizer, names: &[String]) -> Result<BTreeMap<u32, String>> {
     let vocabulary = base.vocabulary();
     let by_id: HashMap<u32, &String> = vocabulary.iter().map(|(text, id)| (*id, text)).collect();
     let find = |name: &String| {
-        // A text goes first: `12` is the token of that text, and an id only where no token is spelled so.
+        // A text takes precedence: `12` means the token with that text, and an id only if no token has that text.
         let by_text = vocabulary.get(name).map(|id| (*id, name.clone()));
         let by_number = || name.parse().ok().and_then(|id| Some((id, (*by_id.get(&id)?).clone())));
         by_text.or_else(by_number).ok_or_else(|| {
@@ -105,7 +107,7 @@ fn named(base: &Tokenizer, names: &[String]) -> Result<BTreeMap<u32, String>> {
     names.iter().map(find).collect()
 }
 
-/// The ids that the texts of a corpus take, prompts and all.
+/// The ids that occur in the texts of a corpus, including prompts.
 fn used(base: &Tokenizer, corpus: &dyn Conformers, encoding: Encoding, job: &Job) -> Result<HashSet<u32>> {
     let mut used = HashSet::new();
     corpus.read(job, &mut |batch| {
@@ -117,11 +119,11 @@ fn used(base: &Tokenizer, corpus: &dyn Conformers, encoding: Encoding, job: &Job
     Ok(used)
 }
 
-/// The merges of a base, by what they join and what they make.
+/// The merges of a base, by the tokens that they join and make.
 struct Merges {
-    /// How often each token is part of a merge that is left.
+    /// For each token, the number of remaining merges that it is part of.
     parts: HashMap<String, usize>,
-    /// The pairs that make a token.
+    /// For each token, the pairs that make it.
     made: HashMap<String, Vec<[String; 2]>>,
     added: BTreeSet<String>,
 }
@@ -145,7 +147,7 @@ impl Merges {
         Ok(merges)
     }
 
-    /// Whether a token is made by merges, is part of none, and is no added token: texts can do without it.
+    /// Whether a token is made by merges, is part of no merge, and is not an added token, so that texts can be written without it.
     fn may_go(&self, text: &str) -> bool {
         let is_leaf = self.parts.get(text).is_none_or(|uses| *uses == 0);
         is_leaf && self.made.contains_key(text) && !self.added.contains(text)
@@ -163,7 +165,7 @@ impl Merges {
         }
     }
 
-    /// Takes a token out, and with it the merges that make it.
+    /// Removes a token together with the merges that make it.
     fn remove(&mut self, text: &str) {
         for part in self.made.remove(text).into_iter().flatten().flatten() {
             if let Some(uses) = self.parts.get_mut(&part) {
@@ -173,13 +175,13 @@ impl Merges {
     }
 }
 
-/// A `tokenizer.json` without tokens that were taken out.
+/// A `tokenizer.json` without the removed tokens.
 fn without(json: &Value, gone: &BTreeMap<u32, String>) -> Value {
     let mut json = json.clone();
     let texts: HashSet<&str> = gone.values().map(String::as_str).collect();
     let added = added_tokens(&json);
     if let Some(vocabulary) = json["model"]["vocab"].as_object_mut() {
-        // Added tokens that are not listed get ids from the size of the vocabulary on, which is another now.
+        // Unlisted added tokens get ids starting at the size of the vocabulary, which changes here, so they are listed first.
         for (id, content) in added {
             vocabulary.entry(content).or_insert(id.into());
         }

@@ -1,6 +1,6 @@
-//! The texts that checks run: what stands around blocks, and texts without any.
+//! The texts used by checks: contexts of blocks, and texts without blocks.
 
-/// What follows a block, up to the next one: every ending of an atom, every beginning of what stands between atoms.
+/// The text from a block up to the next one: every ending of an atom, and every beginning of text between atoms.
 pub const CONTEXTS: [&str; 18] = [
     "[C]",
     "1[c]",
@@ -22,10 +22,10 @@ pub const CONTEXTS: [&str; 18] = [
     " ",
 ];
 
-/// How many contexts there are.
+/// The number of contexts.
 pub const ALL_CONTEXTS: usize = CONTEXTS.len();
 
-/// Where blocks begin: nothing, a tag, an atom.
+/// The text before the first block: nothing, a tag, or an atom.
 pub const HEADS: [&str; 3] = ["", "[CONFORMER]", "[SMILES]C[/SMILES][CONFORMER][C]"];
 
 /// Texts without blocks.

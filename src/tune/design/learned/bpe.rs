@@ -1,15 +1,15 @@
-//! Continued BPE: merges learned on top of a segmentation that is already there, from a table of words and weights.
+//! Continued BPE: learns merges on top of an existing segmentation, from a table of words and weights.
 //!
-//! The method is that of "Teaching Old Tokenizers New Words" (arXiv 2512.03989): begin with the tokens that the base
-//! makes of each word, join the neighbours that meet most often, and go on. Three things differ from the usual trainer.
-//! Counts are of joins that can be made, so `000` holds one pair `00`, not two. A text becomes a token at most once: a
-//! second way to make it would be a merge that ranks before its own parts, and encoding would no longer follow learning.
-//! And a word may become one token as a whole, where the tokenizer looks whole words up (`ignore_merges`); what would
-//! be a step on the way there, and never seen again, is then not needed.
+//! The method is that of "Teaching Old Tokenizers New Words" (arXiv 2512.03989): start with the base's tokens of each word, join
+//! the most frequent pair of neighbours, and repeat. There are three differences from the usual trainer. First, only joins that can
+//! be made are counted, so `000` contains one pair `00`, not two. Second, a text becomes a token at most once: a second way to make
+//! it would be a merge that ranks before its own parts, and encoding would no longer reproduce learning. Third, a word may become
+//! one token as a whole if the tokenizer looks whole words up (`ignore_merges`). Then no intermediate tokens are needed that would
+//! never be used.
 //!
-//! A pair's count is kept while words change: only words that held the joined pair are counted again. A heap holds the
-//! gains; an entry that is out of date is put back with its present gain when it comes up, which is sound since the gain
-//! of what is in the heap only falls.
+//! Pair counts are updated while words change: only words that contained the joined pair are counted again. A heap holds the gains.
+//! When an outdated entry reaches the top, it is reinserted with its current gain. This is correct because the gain of an entry in
+//! the heap can only decrease.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -17,38 +17,38 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use drift_core::error::Result;
 use drift_core::job::Job;
 
-/// A word, distinct from all others.
+/// A word. All words are distinct.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
-    /// Its tokens.
+    /// The word's tokens.
     pub symbols: Vec<u32>,
-    /// How much it counts.
+    /// The weight of the word.
     pub weight: u64,
-    /// Whether it may become a token without merges.
+    /// Whether the whole word may become a token without merges.
     pub whole: bool,
 }
 
 /// How a new token is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// By joining two tokens.
+    /// Joins two tokens by a merge.
     Merge(u32, u32),
-    /// By looking up the whole word of this index.
+    /// Looks up the whole word with this index.
     Whole(usize),
 }
 
-/// What was learned.
+/// The result of learning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Learned {
-    /// The new tokens in order, how each is made and its text; their ids follow each other from the first.
+    /// The new tokens in order: how each is made, and its text. Their ids are consecutive from the first id.
     pub tokens: Vec<(Step, String)>,
-    /// The words, as they are encoded now.
+    /// The words with their new encoding.
     pub words: Vec<Word>,
 }
 
-/// What limits learning.
+/// The limits of learning.
 pub struct Limits<'l> {
-    /// The most new tokens.
+    /// The largest number of new tokens.
     pub tokens: usize,
     /// The id of the first new token.
     pub first_id: u32,
@@ -56,10 +56,10 @@ pub struct Limits<'l> {
     pub allows: &'l dyn Fn(&str) -> bool,
 }
 
-/// An entry of the heap: the gain, then what decides between equal gains (merges first, smaller ids first).
+/// An entry of the heap: the gain, then the order among equal gains (merges first, smaller ids first).
 type Entry = (u64, Reverse<(bool, u64, u64)>);
 
-/// A pair of neighbours: its weight, and the words that held it at some time.
+/// A pair of neighbours: its weight, and the words that contain it or once contained it.
 #[derive(Default)]
 struct Pair {
     weight: u64,
@@ -73,7 +73,7 @@ struct Learner {
     heap: BinaryHeap<Entry>,
 }
 
-/// Learns tokens from `words`, whose symbols have `texts`.
+/// Learns tokens from `words`; `texts` contains the texts of their symbols.
 ///
 /// # Errors
 /// If the job was cancelled.
@@ -89,12 +89,12 @@ pub fn learn(
     let mut made: HashSet<String> = HashSet::new();
     while tokens.len() < limits.tokens {
         let Some(step) = learner.best() else { break };
-        // Seldom enough to cost nothing, often enough to stop within a moment.
+        // Rare enough to cost nothing, frequent enough to stop quickly.
         if tokens.len().is_multiple_of(64) {
             job.check()?;
         }
         let text = learner.text(step);
-        // Its entry has left the heap, so a step that is refused never comes up again.
+        // Its entry has left the heap, so a refused step never comes up again.
         if made.contains(&text) || !(limits.allows)(&text) {
             continue;
         }
@@ -108,14 +108,14 @@ pub fn learn(
 }
 
 impl Learned {
-    /// New tokens that no word is encoded to: steps on the way to others.
+    /// The new tokens that occur in no word: they are only intermediate steps to other tokens.
     pub fn unused(&self, first_id: u32) -> Vec<&str> {
         let used: HashSet<u32> = self.words.iter().flat_map(|word| word.symbols.iter().copied()).collect();
         let ids = first_id..;
         ids.zip(&self.tokens).filter(|(id, _)| !used.contains(id)).map(|(_, (_, text))| &**text).collect()
     }
 
-    /// The sum of tokens over all words, each as often as it weighs.
+    /// The weighted number of tokens of all words.
     pub fn weighed_tokens(&self) -> u64 {
         self.words.iter().map(|word| word.weight * word.symbols.len() as u64).sum()
     }
@@ -135,14 +135,14 @@ impl Learner {
         self.heap.extend(entries);
     }
 
-    /// Adds or takes away the pairs of a word.
+    /// Adds or subtracts the pairs of a word.
     fn count(&mut self, index: usize, add: bool) {
         let word = &self.words[index];
         for pair in joins(&word.symbols) {
             let found = self.pairs.entry(pair).or_default();
             if add {
                 found.weight += word.weight;
-                // Words are counted one after the other, so a word that holds a pair twice is the last in the list.
+                // Words are counted one after the other, so if a word contains a pair twice, it is the last one in the list.
                 if found.words.last() != Some(&(index as u32)) {
                     found.words.push(index as u32);
                 }
@@ -152,7 +152,7 @@ impl Learner {
         }
     }
 
-    /// Takes the step of the largest gain from the heap.
+    /// Removes the step with the largest gain from the heap.
     fn best(&mut self) -> Option<Step> {
         while let Some((gain, Reverse((is_whole, first, second)))) = self.heap.pop() {
             let (step, now) = if is_whole {
@@ -162,7 +162,7 @@ impl Learner {
                 let pair = (first as u32, second as u32);
                 (Step::Merge(pair.0, pair.1), self.pairs.get(&pair).map_or(0, |pair| pair.weight))
             };
-            // Gains only fall, so an entry that is still right is the largest of all.
+            // Gains only decrease, so an entry that is still correct is the largest of all.
             match now {
                 0 => {}
                 now if now == gain => return Some(step),
@@ -179,7 +179,7 @@ impl Learner {
         }
     }
 
-    /// Makes token `id` wherever the step makes it.
+    /// Makes token `id` wherever the step applies.
     fn apply(&mut self, step: Step, id: u32) {
         match step {
             Step::Whole(index) => {
@@ -188,17 +188,17 @@ impl Learner {
             }
             Step::Merge(left, right) => {
                 let holders = self.pairs.remove(&(left, right)).map_or_else(Vec::new, |pair| pair.words);
-                // It stays in the table with no weight, so that taking the pairs of a word away finds it.
+                // The pair stays in the table with weight 0, so that it is found when the pairs of a word are subtracted.
                 self.pairs.insert((left, right), Pair::default());
-                // Entries are made once all words are counted, so that each pair enters the heap with its full weight, once.
+                // Entries are made after all words are counted, so that each pair enters the heap once and with its full weight.
                 let mut joined: HashSet<(u32, u32)> = HashSet::new();
                 for index in holders {
                     let index = index as usize;
-                    // The list holds every word that had the pair at some time; other joins may have taken it.
+                    // The list contains every word that ever had the pair; other joins may have removed it.
                     if !self.words[index].symbols.windows(2).any(|pair| pair == [left, right]) {
                         continue;
                     }
-                    // The pair's own weight was taken away with it.
+                    // The pair's own weight was removed with it, so it is added back before the word is subtracted.
                     let weight = self.words[index].weight;
                     let own = joins(&self.words[index].symbols).filter(|pair| *pair == (left, right)).count();
                     if let Some(pair) = self.pairs.get_mut(&(left, right)) {
@@ -220,7 +220,7 @@ fn entry((left, right): (u32, u32), weight: u64) -> Entry {
     (weight, Reverse((false, u64::from(left), u64::from(right))))
 }
 
-/// The pairs of neighbours, less those that overlap an equal one before them.
+/// The pairs of neighbours, without those that overlap an equal pair before them.
 fn joins(symbols: &[u32]) -> impl Iterator<Item = (u32, u32)> {
     let mut overlaps = false;
     let mut before = None;
@@ -231,7 +231,7 @@ fn joins(symbols: &[u32]) -> impl Iterator<Item = (u32, u32)> {
     })
 }
 
-/// Joins every `left` and `right`, from the left.
+/// Joins every `left` followed by `right`, from left to right.
 fn join(symbols: &mut Vec<u32>, left: u32, right: u32, id: u32) {
     let (mut read, mut write) = (0, 0);
     while read < symbols.len() {

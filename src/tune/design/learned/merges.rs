@@ -1,14 +1,14 @@
 //! Continued BPE inside blocks: `--merges`.
 //!
-//! As published, continued BPE keeps the base's pre-tokenizer, appends merges, and lets them act on every text. For
-//! coordinates that is of little use: splits like Qwen's leave digits alone, so no merge can join two, and merges that
-//! could would act on ordinary numbers as well. Here blocks are isolated and cut by a scheme, as in a design, and merges
-//! are learned in the pieces. A text may become a token only if no pre-token of the base can hold it, so what is not a
-//! block keeps its ids. Where the pieces are cut decides how far the tokens of different blocks agree; the cheapest
-//! schemes of all numbers of pieces are tried, and the one of the fewest tokens and the least drift is kept.
+//! Continued BPE as published keeps the base's pre-tokenizer and appends merges, which act on every text. This is of little use for
+//! coordinates: splits such as Qwen's isolate single digits, so no merge can join two of them, and merges that could would also act
+//! on ordinary numbers. Here, blocks are isolated and cut by a scheme, as in a designed extension, and merges are learned within
+//! the pieces. A text may become a token only if no pre-token of the base can contain it, so text outside blocks keeps its ids. The
+//! cuts determine how much the numbers of tokens of different blocks differ. The cheapest scheme for each number of pieces is
+//! tried, and the one with the fewest tokens plus drift is kept.
 //!
-//! A token that is only a step on the way to others would never be seen in a text: it is banned, and learning begins
-//! anew, until each new token is reached by some block of the range.
+//! A token that is only an intermediate step would never be seen in a text. Such a token is banned and learning restarts, until
+//! each new token occurs in some block of the range.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
@@ -39,35 +39,35 @@ use drift_core::error::{Error, Parameter, Result};
 use drift_core::job::Job;
 use drift_core::tokenizer::Tokenizer;
 
-/// A block of the corpus weighs this much; each number that the range allows weighs one more, so that merges which no
-/// block of the corpus asks for are learned last.
+/// The weight of a block of the corpus. Each string that the range allows weighs 1, so that merges which no block of the corpus
+/// needs are learned last.
 const BLOCK_WEIGHT: u64 = 1 << 20;
 
-/// Rounds of learning and banning; there are a few.
+/// The largest number of rounds of learning and banning; a few are usual.
 const ROUNDS: usize = 64;
 
-/// What to learn.
+/// What to learn, on which base.
 #[derive(Clone, Copy)]
 pub struct MergesPlan<'p> {
     /// The tokenizer to extend.
     pub base: &'p Tokenizer,
     /// Its JSON.
     pub base_json: &'p Value,
-    /// Which tokens are allowed.
+    /// The kind of scheme: which tokens are allowed.
     pub kind: SchemeKind,
-    /// Which blocks change.
+    /// The range of coordinates whose blocks get new tokens.
     pub range: Range,
-    /// The decimals of their numbers, all of which are written.
+    /// The number of decimals, all of which are written.
     pub precision: Precision,
-    /// How many tokens to add.
+    /// The number of tokens to add.
     pub tokens: u64,
-    /// In how many contexts every number is run: [`ALL_CONTEXTS`](crate::design::extension::texts::ALL_CONTEXTS) unless
-    /// time is short.
+    /// The number of contexts in which every number is tried: [`ALL_CONTEXTS`](crate::design::extension::texts::ALL_CONTEXTS)
+    /// unless time is short.
     pub contexts: usize,
 }
 
 impl<'p> MergesPlan<'p> {
-    /// As a design's plan, but for `tokens` new tokens.
+    /// A plan with the settings of a designed extension, for `tokens` new tokens.
     pub fn new(plan: &'p ExtensionPlan, tokens: u64) -> Self {
         let ExtensionPlan { base, base_json, kind, range, contexts, .. } = plan;
         let precision = plan.dialect.precision();
@@ -76,33 +76,33 @@ impl<'p> MergesPlan<'p> {
 }
 
 impl MergesPlan<'_> {
-    /// The blocks that change.
+    /// The grammar of the blocks that get new tokens.
     pub fn grammar(&self) -> Grammar {
         Grammar::fixed(self.range, self.precision)
     }
 }
 
-/// A tokenizer with merges learned inside blocks.
+/// A tokenizer with merges learned within blocks.
 pub struct Merged {
-    /// Where blocks are cut before merges.
+    /// The scheme that cuts blocks before merges apply.
     pub scheme: Scheme,
     /// The tokenizer.
     pub tokenizer: Tokenizer,
     /// The bytes of its JSON.
     pub json: Vec<u8>,
-    /// The new tokens and their ids, in order.
+    /// The new tokens with their ids, in order.
     pub new_tokens: Vec<(u32, String)>,
-    /// Of them, those that merges make.
+    /// The number of new tokens that are made by merges.
     pub merges: u64,
-    /// Texts that were banned from becoming tokens.
+    /// The number of texts that were banned from becoming tokens.
     pub replaced: u64,
-    /// What is known of every block in the range.
+    /// What is proved for every block in the range.
     pub proved: Proved,
-    /// What each piece of the scheme is encoded to.
+    /// The ids to which each piece of the scheme is encoded.
     pub(in crate::design) pieces: Pieces,
 }
 
-/// Learns tokens on a sample and writes them into the base.
+/// Learns tokens from a sample and writes them into the base.
 ///
 /// # Errors
 /// If the base cannot be extended, or the job was cancelled.
@@ -132,15 +132,15 @@ pub fn merge(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> Result
     })
 }
 
-/// Adds merges after all others, in the form that the base has them in.
+/// Appends merges after all others, in the format that the base uses.
 pub(in crate::design) fn append_merges(json: &mut Value, merges: impl Iterator<Item = [String; 2]>) {
     let Some(list) = json["model"]["merges"].as_array_mut() else { return };
-    // Older files write a merge as one text with a space, newer ones as a pair; what is added follows the file.
+    // Older files write a merge as one text with a space, newer ones as a pair. New merges follow the file's format.
     let joined = list.first().is_some_and(Value::is_string);
     list.extend(merges.map(|pair| if joined { pair.join(" ").into() } else { json!(pair) }));
 }
 
-/// A base's vocabulary, and what may become a token beside it.
+/// A base's vocabulary, and which texts may become new tokens.
 struct Known<'p> {
     base: &'p Tokenizer,
     tokens: HashMap<String, u32>,
@@ -150,10 +150,10 @@ struct Known<'p> {
     joinable: Joinable<'p>,
 }
 
-/// Refuses a base without splits: merges, unlike lookups of whole pieces, would act on every text.
+/// Refuses a base without splits: unlike lookups of whole pieces, merges would act on every text.
 ///
 /// # Errors
-/// If the base has none.
+/// If the base has no splits.
 pub fn learns_apart(base_json: &Value, place: &str, option: Parameter) -> Result<()> {
     if Alphabet::from_json(base_json) == Alphabet::Bytes {
         return Ok(());
@@ -165,12 +165,12 @@ pub fn learns_apart(base_json: &Value, place: &str, option: Parameter) -> Result
     Err(Error::input(place, problem, remedy))
 }
 
-/// Texts that no pre-token of the base can hold.
+/// Determines which texts no pre-token of the base can contain.
 pub(in crate::design) struct Joinable<'p> {
     base: &'p Tokenizer,
-    /// The longest run of digits in a pre-token, for splits that put digits with nothing else.
+    /// The longest run of digits in a pre-token, for splits that join digits with nothing else.
     longest: Option<usize>,
-    /// Whether the pre-tokenizer cuts strings that are equal but for their digits.
+    /// For strings with every digit replaced by 0: whether the pre-tokenizer cuts the string.
     masks: Mutex<HashMap<String, bool>>,
 }
 
@@ -180,25 +180,24 @@ impl<'p> Joinable<'p> {
         Joinable { base, longest, masks: Mutex::default() }
     }
 
-    /// Whether a token of this text can be nowhere but in blocks. Proved for splits that are known, else tried.
+    /// Whether a token with this text can occur only in blocks. This is proved for known splits, and tested otherwise.
     pub(in crate::design) fn allows(&self, text: &str) -> bool {
         let digits = text.bytes().filter(u8::is_ascii_digit).count();
         if let Some(longest) = self.longest {
             return digits > 0 && (digits < text.len() || digits > longest);
         }
         let mask = text.replace(|c: char| c.is_ascii_digit(), "0");
-        // A poisoned lock means that another thread panicked; to allow nothing is the safe answer until that panic ends the
-        // run.
+        // A poisoned lock means that another thread panicked. Allowing nothing is the safe answer until that panic ends the run.
         let Ok(mut masks) = self.masks.lock() else { return false };
         let cut = masks.entry(mask).or_insert_with_key(|mask| {
-            // A pre-tokenizer that fails here fails the checks too.
+            // If the pre-tokenizer fails here, the later checks fail too.
             self.base.pre_tokens(mask).is_ok_and(|pieces| pieces.len() > 1)
         });
         digits > 0 && *cut
     }
 }
 
-/// A scheme and what was learned in its pieces.
+/// A scheme, and what was learned within its pieces.
 struct Candidate {
     scheme: Scheme,
     table: PieceTable,
@@ -212,7 +211,7 @@ impl Candidate {
         self.learned.words.iter().map(|word| word.symbols.len()).collect()
     }
 
-    /// Tokens and drift of a mean block: a token too many or too few costs as much as a token.
+    /// The mean number of tokens of a block plus its mean drift: each token too many or too few costs as much as a token.
     fn cost(&self) -> f64 {
         self.blocks.mean + self.blocks.off_tokens_per_block
     }
@@ -221,7 +220,7 @@ impl Candidate {
 impl<'p> Known<'p> {
     fn of(plan: MergesPlan<'p>) -> Result<Self> {
         let MergesPlan { base, base_json, kind, .. } = plan;
-        // Refuses what cannot be extended at all, before any work.
+        // Refuses a base that cannot be extended before doing any work.
         never_extended(base_json, &base.name)?;
         extend(base_json, &base.name, &Scheme::finest(plan.grammar()), &[])?;
         learns_apart(base_json, &base.name, parameter::MERGES)?;
@@ -236,14 +235,14 @@ impl<'p> Known<'p> {
             return Err(Error::input(&base.name, "has no tokens for the pieces of blocks", ""));
         }
         let texts: HashMap<u32, String> = tokens.iter().map(|(text, id)| (*id, text.clone())).collect();
-        // Behind the largest id and not at the number of tokens: added tokens may leave holes.
+        // After the largest id rather than at the number of tokens, since added tokens may leave gaps.
         let first_id = tokens.values().copied().max().map_or(0, |id| id + 1);
         Ok(Known { base, joinable: Joinable::of(base, base_json), tokens, texts, first_id, schemes })
     }
 
-    /// What the base makes of the strings of a table, with their weights in the sample.
+    /// The base's encoding of the strings of a table, with their weights in the sample.
     fn words(&self, table: &PieceTable, sample: &LearningSample) -> Result<Vec<Word>> {
-        // One for each string of the range, so that what the corpus lacks is learned too, last.
+        // Each string of the range has weight 1, so that strings which the corpus lacks are learned too, but last.
         let mut weights = vec![1; table.strings.len()];
         for block in sample.numbers().filter_map(|numbers| Filled::from_numbers(numbers, table.grammar)) {
             table.of_block(&block).for_each(|string| weights[string] += BLOCK_WEIGHT);
@@ -260,7 +259,7 @@ impl<'p> Known<'p> {
         words.collect()
     }
 
-    /// Learns in the pieces of one scheme; `None` if steps on the way do not end.
+    /// Learns within the pieces of one scheme; `None` if banning intermediate tokens does not end.
     fn learn(
         &self,
         plan: MergesPlan<'_>,
@@ -293,33 +292,33 @@ impl<'p> Known<'p> {
                 let (scheme, blocks) = (scheme.clone(), counts.tokens());
                 return Ok(Some(Candidate { scheme, table, learned, banned, blocks }));
             }
-            // Bans only grow, so learning begins anew on a smaller choice each time.
+            // Bans only accumulate, so learning restarts with fewer candidates each time.
             banned.extend(steps);
         }
         Ok(None)
     }
 
-    /// The candidate of least cost; of equal ones that of fewer pieces.
+    /// The candidate with the lowest cost; among equal ones, that with the fewest pieces.
     fn best(&self, plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> Result<Candidate> {
         let candidates: Vec<Option<Candidate>> = self
             .schemes
             .par_iter()
             .map(|scheme| self.learn(plan, scheme, sample, job))
             .collect::<Result<_>>()?;
-        // The first of equal ones is kept, and schemes come in the order of their pieces.
+        // The first of equal ones is kept, and schemes are ordered by number of pieces.
         let best = candidates.into_iter().flatten().min_by(|a, b| a.cost().total_cmp(&b.cost()));
         best.ok_or_else(|| {
             Error::input(&self.base.name, "has no tokens that merges could join in blocks", "")
         })
     }
 
-    /// The pairs of the merges that were learned, in order.
+    /// The learned merges as pairs, in order.
     fn merges<'k>(&'k self, learned: &'k Learned) -> impl Iterator<Item = [String; 2]> + 'k {
         merges_of(learned, self.first_id, &self.texts)
     }
 }
 
-/// The texts of merges, in order; `texts` has those of ids below `first_id`.
+/// The learned merges as pairs of texts, in order. `texts` contains the texts of ids below `first_id`.
 pub(in crate::design) fn merges_of<'k>(
     learned: &'k Learned,
     first_id: u32,

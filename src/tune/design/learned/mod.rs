@@ -1,5 +1,5 @@
-//! Tokens learned from a corpus, in the pieces of a scheme: [`bpe`] is how, [`merges`] goes on from a base, [`scratch`]
-//! begins with nothing.
+//! Tokens learned from a corpus within the pieces of a scheme. [`bpe`] is the algorithm, [`merges`] extends a base, and [`scratch`]
+//! trains a tokenizer from scratch.
 
 pub mod bpe;
 pub mod merges;

@@ -1,13 +1,13 @@
-//! BPE from nothing: `--vocab-size`, by the trainer of the `tokenizers` crate.
+//! BPE from scratch (`--vocab-size`), with the trainer of the `tokenizers` crate.
 //!
-//! Blocks are isolated and cut by a scheme, as in a design, so merges do not cross the borders of its pieces; what is no
-//! block is cut at white space alone. The trainer is not given texts: splitting text by expressions takes it far longer
-//! than learning merges does. It is given each piece with its count, which is arithmetic on coordinates, and each string
-//! between blocks. Every string of the scheme counts once more than the corpus holds it, so that numbers which a small
-//! corpus lacks become tokens too as soon as there is room.
+//! Blocks are isolated and cut by a scheme, as in a designed extension, so merges do not cross the borders of its pieces. Other
+//! text is cut only at white space. The trainer does not receive texts, because splitting text by expressions takes it far longer
+//! than learning merges. Instead it receives each piece with its count, which follows from coordinates by arithmetic, and each
+//! string between blocks. Every string of the scheme counts one more than it occurs in the corpus, so that numbers which a small
+//! corpus lacks also become tokens if there is room.
 //!
-//! The scheme is chosen by learning on pieces and strings between blocks ([`super::bpe`]) for the cheapest scheme of each
-//! number of pieces: that of the fewest tokens and the least drift.
+//! To choose the scheme, merges are learned on pieces and strings between blocks ([`super::bpe`]) for the cheapest scheme of each
+//! number of pieces. The scheme with the fewest tokens plus drift is chosen.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -35,54 +35,54 @@ use drift_core::text::{self, skeleton};
 use drift_core::tokenizer::Tokenizer;
 use drift_core::tokenizer::learn::{BYTES, byte_level_json, learn_bpe, model_vocabulary};
 
-/// Tokens that stand for themselves: the end of a text, and the tags.
+/// Special tokens: the end of a text, and the tags.
 pub const SPECIAL: [&str; 5] =
     ["<|endoftext|>", text::SMILES_OPEN, text::SMILES_CLOSE, text::CONFORMER_OPEN, text::CONFORMER_CLOSE];
 
 /// The smallest vocabulary: [`SPECIAL`] and the bytes.
 pub const LEAST: usize = SPECIAL.len() + BYTES;
 
-/// How text without blocks is cut: words with the space before them, other white space.
+/// How text without blocks is cut: words including the space before them, and other white space.
 const WORDS: &str = " ?\\S+|\\s+";
 
 /// What to learn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScratchPlan {
-    /// Tokens in all.
+    /// The size of the vocabulary.
     pub vocab_size: usize,
-    /// Which tokens are allowed.
+    /// The kind of scheme: which tokens are allowed.
     pub kind: SchemeKind,
-    /// Which blocks are cut by a scheme.
+    /// The range of coordinates whose blocks are cut by a scheme.
     pub range: Range,
-    /// The decimals of their numbers, all of which are written.
+    /// The number of decimals, all of which are written.
     pub precision: Precision,
-    /// In how many contexts every number is run: [`ALL_CONTEXTS`](crate::design::extension::texts::ALL_CONTEXTS) unless
-    /// time is short.
+    /// The number of contexts in which every number is tried: [`ALL_CONTEXTS`](crate::design::extension::texts::ALL_CONTEXTS)
+    /// unless time is short.
     pub contexts: usize,
-    /// Whether to put the plain trainer beside it.
+    /// Whether to compare with the plain trainer.
     pub compare: bool,
 }
 
 impl ScratchPlan {
-    /// The blocks that are cut by a scheme.
+    /// The grammar of the blocks that are cut by a scheme.
     pub fn grammar(&self) -> Grammar {
         Grammar::fixed(self.range, self.precision)
     }
 }
 
-/// A tokenizer from nothing.
+/// A tokenizer trained from scratch.
 pub struct Scratch {
-    /// Where blocks are cut before merges.
+    /// The scheme that cuts blocks before merges apply.
     pub scheme: Scheme,
     /// The tokenizer.
     pub tokenizer: Tokenizer,
     /// The bytes of its JSON.
     pub json: Vec<u8>,
-    /// The tokens that merges make, in order.
+    /// The tokens that merges make, in order of their ids.
     pub new_tokens: Vec<(u32, String)>,
 }
 
-/// Learns a tokenizer on a sample.
+/// Trains a tokenizer on a sample.
 ///
 /// # Errors
 /// If the vocabulary is too small, or the job was cancelled.
@@ -109,21 +109,22 @@ pub fn scratch(plan: ScratchPlan, sample: &LearningSample, job: &Job) -> Result<
         *words.entry(skeleton::smiles(skeleton)).or_default() += count;
     }
     let mut model = learn_bpe(&words, &SPECIAL, plan.vocab_size)?;
-    // A piece of a block is one token where it is in the vocabulary, whatever merges would make of it.
+    // A piece of a block that is in the vocabulary becomes one token, whatever merges would make of it.
     model["ignore_merges"] = true.into();
     let mut new_tokens: Vec<(u32, String)> =
         model_vocabulary(&model).into_iter().map(|(text, id)| (id, text)).collect();
-    // The trainer numbers special tokens first and bytes next, so what merges make begins behind them.
+    // The trainer numbers special tokens first and bytes next, so the tokens made by merges follow them.
     new_tokens.retain(|(id, _)| *id >= LEAST as u32);
     new_tokens.sort_unstable();
-    // Blocks are isolated before words are, and cut after them: a block holds no white space, so words leave it whole.
+    // Blocks are isolated before words and cut after them. A block contains no white space, so the split into words leaves it
+    // whole.
     let splits = vec![split(&scheme.grammar.block_pattern()), split(WORDS), split(&cut_pattern(&scheme))];
     let name = format!("{}-{}", plan.kind.name(), plan.vocab_size);
     let (tokenizer, json) = written(&name, &byte_level_json(model, &SPECIAL, splits))?;
     Ok(Scratch { scheme, tokenizer, json, new_tokens })
 }
 
-/// How often each string of a table is a piece of a block, and once more.
+/// For each string of a table, how often it is a piece of a block in the sample, plus one.
 fn counts(table: &PieceTable, sample: &LearningSample) -> Vec<u64> {
     let mut counts = vec![1; table.strings.len()];
     for block in sample.numbers().filter_map(|numbers| Filled::from_numbers(numbers, table.grammar)) {
@@ -132,7 +133,7 @@ fn counts(table: &PieceTable, sample: &LearningSample) -> Vec<u64> {
     counts
 }
 
-/// The bytes as a base.
+/// A base that consists of the single bytes.
 struct Bytes;
 
 impl BaseTokens for Bytes {
@@ -145,7 +146,7 @@ impl BaseTokens for Bytes {
     }
 }
 
-/// The scheme under which the sample takes the fewest tokens, drift counted as tokens.
+/// The scheme under which the sample takes the fewest tokens, counting drift as tokens.
 fn choose(
     plan: ScratchPlan,
     sample: &LearningSample,
@@ -155,7 +156,7 @@ fn choose(
     let space = FixedSpace::new(plan.kind, plan.grammar(), &Bytes);
     let schemes = space.tokens().filter_map(|tokens| space.optimum(tokens, MAX_NEW_TOKENS));
     let schemes: Vec<Scheme> = schemes.map(|optimum| optimum.scheme).collect();
-    // Blocks and what stands between them are ASCII, so a byte is its own id.
+    // Blocks and the text between them are ASCII, so a byte is its own id.
     let texts: HashMap<u32, String> = (0..128u8).map(|b| (u32::from(b), char::from(b).to_string())).collect();
     let word = |text: &str, weight: u64| Word {
         symbols: text.bytes().map(u32::from).collect(),
@@ -178,7 +179,7 @@ fn choose(
             .iter()
             .map(|word| word.weight * word.symbols.len() as u64)
             .sum();
-        // Per block, as the other two terms are: tokens between blocks count as much as those inside.
+        // Per block, like the other two terms: tokens between blocks count as much as tokens inside.
         let between = between as f64 / sample.blocks.max(1) as f64;
         Ok((blocks.mean + blocks.off_tokens_per_block + between, scheme))
     });
@@ -188,7 +189,7 @@ fn choose(
 }
 
 impl Scratch {
-    /// What each string of the scheme is encoded to by itself.
+    /// The ids to which each string of the scheme is encoded on its own.
     pub(in crate::design) fn pieces(&self) -> Result<Pieces> {
         let strings = self.scheme.strings().into_iter().map(|string| {
             let problem = || Error::internal("training", format!("no tokens for {string:?}"));
@@ -198,7 +199,7 @@ impl Scratch {
         strings.collect()
     }
 
-    /// Texts without blocks and the sample's come back as they were; the number of them.
+    /// Checks that texts without blocks and the sample's texts decode to themselves; returns their number.
     pub(in crate::design) fn decoded(&self, sample: &LearningSample, job: &Job) -> Result<u64> {
         let corpus = sample
             .conformers
@@ -216,7 +217,8 @@ impl Scratch {
         .sum()
     }
 
-    /// Every token that merges make is taken by some text: a block, a text of the sample, or its own. How many they are.
+    /// Checks that every token made by merges is used in some text: a block, a text of the sample, or the token's own text. Returns
+    /// the number of these tokens.
     pub(in crate::design) fn reached(&self, sample: &LearningSample, pieces: &Pieces) -> Result<u64> {
         let mut reached: std::collections::HashSet<u32> = pieces.values().flatten().copied().collect();
         let mut texts: Vec<String> = sample.gaps().into_keys().collect();

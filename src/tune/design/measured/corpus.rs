@@ -1,4 +1,4 @@
-//! A corpus under several tokenizers at once: tokens of blocks and of conformers, by size class.
+//! Measures a corpus with several tokenizers at once: the tokens of blocks and conformers, by size class.
 
 use std::collections::HashSet;
 
@@ -17,20 +17,20 @@ use drift_core::text::size::{SIZE_CLASSES, size_class};
 use drift_core::tokenizer::{Token, Tokenizer};
 use drift_data::corpus::{Conformer, Conformers};
 
-/// Sums over conformers under one tokenizer.
+/// Sums over conformers for one tokenizer.
 #[derive(Debug, Clone, Copy)]
 pub struct CorpusTally {
-    /// Conformers.
+    /// The number of conformers.
     pub conformers: u64,
-    /// Blocks.
+    /// The number of blocks.
     pub blocks: u64,
-    /// Blocks in the range.
+    /// The number of blocks in the range.
     pub covered: u64,
-    /// Tokens of whole texts, with their tags.
+    /// The number of tokens of whole texts, including their tags.
     pub tokens: u64,
-    /// Tokens of all blocks.
+    /// The number of tokens per block, for all blocks.
     pub all: Histogram,
-    /// Tokens of blocks in the range.
+    /// The number of tokens per block, for blocks in the range.
     pub inside: Histogram,
 }
 
@@ -53,33 +53,33 @@ impl CorpusTally {
         self.inside.add(&other.inside);
     }
 
-    /// Share of blocks in the range.
+    /// The share of blocks in the range, 0 to 1.
     pub fn coverage(&self) -> f64 {
         self.covered as f64 / self.blocks.max(1) as f64
     }
 
-    /// Mean tokens of a text.
+    /// The mean number of tokens of a text.
     pub fn tokens_per_conformer(&self) -> f64 {
         self.tokens as f64 / self.conformers.max(1) as f64
     }
 }
 
-/// See the module's documentation.
+/// The measurements of a corpus with several tokenizers.
 pub struct Measured {
-    /// By tokenizer, then by size class.
+    /// One entry per tokenizer, each by size class.
     tallies: Vec<[CorpusTally; SIZE_CLASSES.len()]>,
-    /// By tokenizer, the ids that occur.
+    /// For each tokenizer, the ids that occur in some text.
     seen: Vec<HashSet<u32>>,
-    /// Its blocks by the ranges that they are in.
+    /// The corpus's blocks by the grammars that include them.
     pub reach: Reach,
-    /// Records that could not be read.
+    /// The number of records that could not be read.
     pub skipped: u64,
-    /// Hashes of the corpus's files.
+    /// The hashes of the corpus's files.
     pub inputs: Vec<InputHash>,
 }
 
 impl Measured {
-    /// Encodes every text, in the grammar's dialect, with every tokenizer.
+    /// Encodes every text in the grammar's dialect with every tokenizer.
     ///
     /// # Errors
     /// If a text cannot be encoded, the corpus cannot be read or is written in another dialect, or the job was cancelled.
@@ -109,7 +109,7 @@ impl Measured {
             blocks.for_each(|numbers| reach.add(numbers));
             Ok(())
         })?;
-        // Known only behind the last record, for any record may tell the dialects apart.
+        // Known only after the last record, since any record may reveal the dialect.
         written_in(grammar.dialect(), summary.written)?;
         Ok(Measured { tallies, seen, reach, skipped: summary.skipped, inputs: summary.inputs })
     }
@@ -119,14 +119,14 @@ impl Measured {
         self.seen[tokenizer].contains(&id)
     }
 
-    /// All sizes under one tokenizer.
+    /// The sums over all size classes for one tokenizer.
     pub fn total(&self, tokenizer: usize) -> CorpusTally {
         let mut total = CorpusTally::EMPTY;
         self.tallies[tokenizer].iter().for_each(|tally| total.add(tally));
         total
     }
 
-    /// The corpus under tokenizer `own`, with the tokens of `base` beside it; drift is counted from `tokens_per_block`.
+    /// The report for tokenizer `own`, with the token counts of `base` for comparison. Drift is measured from `tokens_per_block`.
     pub fn report(&self, own: usize, base: Option<usize>, tokens_per_block: u64) -> MeasuredCorpus {
         let total = self.total(own);
         let by_size = (0..).zip(&self.tallies[own]).zip(SIZE_CLASSES);
@@ -150,41 +150,42 @@ impl Measured {
     }
 }
 
-/// The corpus that was measured.
+/// The measured corpus.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MeasuredCorpus {
-    /// Conformers.
+    /// The number of conformers.
     pub conformers: u64,
-    /// Blocks, one per heavy atom.
+    /// The number of blocks, one per heavy atom.
     pub blocks: u64,
-    /// Records that could not be read.
+    /// The number of records that could not be read.
     pub skipped: u64,
-    /// Mean difference between the tokens of a block and `tokens_per_block`, over all blocks: in the range it is 0.
+    /// The mean absolute difference between the number of tokens of a block and `tokens_per_block`, over all blocks. It is 0 for
+    /// blocks in the range.
     pub drift_tokens_per_block: f64,
-    /// By heavy atoms of the conformer.
+    /// The measurements by number of heavy atoms.
     pub by_size: Vec<MeasuredSize>,
 }
 
-/// Conformers of some sizes.
+/// The measurements for conformers of one size class.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MeasuredSize {
-    /// Fewest heavy atoms.
+    /// The smallest number of heavy atoms.
     pub from: u64,
-    /// Most heavy atoms; none if there is no limit.
+    /// The largest number of heavy atoms; `None` if there is no limit.
     pub to: Option<u64>,
-    /// Conformers.
+    /// The number of conformers.
     pub conformers: u64,
-    /// Share of their blocks in the range.
+    /// The share of their blocks that are in the range.
     pub coverage: f64,
-    /// Mean tokens.
+    /// The mean number of tokens per conformer.
     pub tokens_per_conformer: f64,
-    /// Mean tokens by the base, if there is one.
+    /// The mean number of tokens per conformer with the base, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_tokens_per_conformer: Option<f64>,
 }
 
-/// The tokens of a slot that stands at `block`, without what opens and closes it, which belongs to it; where nothing does, those
-/// inside alone.
+/// The number of tokens of the slot at `block`, a range without the opening and closing characters. The tokens of these characters
+/// are included; an encoding without them counts only tokens inside.
 pub(crate) fn tokens_of_block(found: &[Token], block: &std::ops::Range<usize>, encoding: Encoding) -> u64 {
     let (opened, closed) = (!encoding.open().is_empty(), !encoding.close().is_empty());
     let before = |token: &Token| if opened { token.end < block.start } else { token.end <= block.start };
@@ -192,7 +193,7 @@ pub(crate) fn tokens_of_block(found: &[Token], block: &std::ops::Range<usize>, e
     (found.partition_point(within) - found.partition_point(before)) as u64
 }
 
-/// One conformer's size class, tally and ids.
+/// The size class, tally and token ids of a conformer.
 fn measure(
     tokenizer: &Tokenizer,
     grammar: Grammar,

@@ -1,57 +1,57 @@
-//! Blocks by their tokens.
+//! Counts blocks by their number of tokens.
 
 use serde::Serialize;
 
-/// Blocks of more tokens are counted as of this many; a block of the fixed dialect has at most 36 bytes.
+/// Blocks with more tokens are counted as having this many. A block of the fixed dialect has at most 36 bytes.
 const MOST: usize = 63;
 
-/// Blocks by the number of tokens that touch them, brackets included.
+/// Counts of blocks by the number of tokens that overlap them, including the brackets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Histogram([u64; MOST + 1]);
 
-/// Tokens of blocks.
+/// Statistics of the number of tokens per block.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct BlockTokenStats {
-    /// Mean.
+    /// The mean.
     pub mean: f64,
-    /// Fewest.
+    /// The minimum.
     pub min: u64,
-    /// Most.
+    /// The maximum.
     pub max: u64,
-    /// What most blocks take.
+    /// The most frequent number of tokens.
     pub usual: u64,
-    /// Share of blocks that take another number, 0 to 1.
+    /// The share of blocks with another number of tokens, 0 to 1.
     pub off_share: f64,
-    /// Mean difference from `usual`, over all blocks.
+    /// The mean absolute difference from `usual`, over all blocks.
     pub off_tokens_per_block: f64,
 }
 
 impl Histogram {
-    /// Of no blocks.
+    /// A histogram without blocks.
     pub const EMPTY: Histogram = Histogram([0; MOST + 1]);
 
-    /// Counts a block of `tokens` tokens.
+    /// Counts a block with `tokens` tokens.
     pub fn count(&mut self, tokens: usize) {
         self.0[tokens.min(MOST)] += 1;
     }
 
-    /// Adds the blocks of another.
+    /// Adds the counts of another histogram.
     pub fn add(&mut self, other: &Histogram) {
         self.0.iter_mut().zip(other.0).for_each(|(sum, count)| *sum += count);
     }
 
-    /// Numbers of tokens that occur, and their blocks.
+    /// The numbers of tokens that occur, each with its number of blocks.
     fn present(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> {
         (0..).zip(self.0).collect::<Vec<_>>().into_iter().filter(|(_, blocks)| *blocks > 0)
     }
 
-    /// Mean difference from `tokens`.
+    /// The mean absolute difference from `tokens`.
     pub fn off(&self, tokens: u64) -> f64 {
         let off: u64 = self.present().map(|(other, blocks)| other.abs_diff(tokens) * blocks).sum();
         off as f64 / self.blocks().max(1) as f64
     }
 
-    /// The largest difference from `tokens`.
+    /// The largest absolute difference from `tokens`.
     pub fn worst(&self, tokens: u64) -> u64 {
         self.present().map(|(other, _)| other.abs_diff(tokens)).max().unwrap_or(0)
     }
@@ -60,10 +60,10 @@ impl Histogram {
         self.0.iter().sum()
     }
 
-    /// What the histogram says; of two equally usual numbers the smaller.
+    /// The statistics of the histogram. If two numbers are equally frequent, the smaller one is the usual one.
     pub fn tokens(&self) -> BlockTokenStats {
         let blocks = self.blocks().max(1) as f64;
-        // The last of equal ones is taken, so from the largest down: ties go to the fewest tokens.
+        // `max_by_key` returns the last of equal elements, so it runs from the largest number down.
         let usual = self.present().rev().max_by_key(|(_, blocks)| *blocks).map_or(0, |(tokens, _)| tokens);
         let sum: u64 = self.present().map(|(tokens, blocks)| tokens * blocks).sum();
         BlockTokenStats {

@@ -1,5 +1,5 @@
-//! A corpus as a tokenizer sees it: its [`sample`] to learn from, and [`corpus`], its tokens; [`histogram`] and [`reach`]
-//! are its blocks by their tokens and by the grammars that have them.
+//! Measurements of a corpus: [`sample`] is the part to learn from, [`corpus`] counts its tokens, [`histogram`] counts blocks by
+//! number of tokens, and [`reach`] counts blocks by the grammars that include them.
 
 pub mod corpus;
 pub mod histogram;

@@ -1,21 +1,21 @@
-//! Which blocks of a corpus each grammar has.
+//! Counts which blocks of a corpus each grammar includes.
 
 use crate::design::scheme::grammar::Grammar;
 use crate::design::scheme::slots::MOST_DECIMALS;
 use drift_core::encoding::Fixed;
 
-/// Blocks of a corpus by the integer part of their largest number and the fewest decimals of a number.
+/// Counts of a corpus's blocks by the integer part of their largest number and the smallest number of decimals.
 #[derive(Debug, Clone)]
 pub struct Reach {
     grammar: Grammar,
     blocks: Vec<[u64; MOST_DECIMALS + 1]>,
 }
 
-/// Integer parts from here on are in no range.
+/// Integer parts from this value on are in no range.
 const BEYOND: usize = 100;
 
 impl Reach {
-    /// Of no blocks yet, whose numbers have the decimals of this grammar.
+    /// Counts without blocks, for numbers with the decimals of this grammar.
     pub fn from_grammar(grammar: Grammar) -> Self {
         Reach { grammar, blocks: vec![[0; MOST_DECIMALS + 1]; BEYOND + 1] }
     }
@@ -23,7 +23,7 @@ impl Reach {
     /// Adds a block.
     pub fn add(&mut self, numbers: &[Fixed; 3]) {
         if self.grammar.decimal_range().is_none() {
-            // Every block of such an encoding is covered by every grammar, so where it is counted does not matter.
+            // Every grammar of such an encoding includes every block, so it does not matter where a block is counted.
             self.blocks[0][0] += 1;
             return;
         }
@@ -36,13 +36,13 @@ impl Reach {
         self.blocks[largest][fewest] += 1;
     }
 
-    /// The share of blocks that a grammar has.
+    /// The share of blocks that a grammar includes, 0 to 1.
     pub fn share(&self, grammar: Grammar) -> f64 {
         if grammar.decimal_range().is_none() {
-            // An encoding writes all of them, those beyond its range as the tails.
+            // Such an encoding writes all blocks, those outside its range as tails.
             return 1.0;
         }
-        // In the fixed dialect trailing zeros are written too.
+        // The fixed dialect also writes trailing zeros.
         let fewest = if grammar.is_stripped() { grammar.fewest_decimals() } else { 0 };
         let sum = |rows: &[[u64; MOST_DECIMALS + 1]], from: usize| -> u64 {
             rows.iter().flat_map(|row| &row[from..]).sum()

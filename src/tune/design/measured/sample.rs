@@ -1,4 +1,4 @@
-//! What learning sees of a corpus.
+//! The part of a corpus that is used for learning.
 
 use std::collections::BTreeMap;
 
@@ -10,33 +10,33 @@ use drift_core::job::{InputHash, Job};
 use drift_core::text::{self, skeleton};
 use drift_data::corpus::{Conformer, Conformers};
 
-/// Learning looks at no more blocks than this; later conformers are only measured.
+/// The largest number of blocks used for learning; later conformers are only measured.
 pub const MAX_BLOCKS: u64 = 1 << 20;
 
-/// The first conformers of a corpus, up to [`MAX_BLOCKS`] blocks.
+/// The first conformers of a corpus, with up to [`MAX_BLOCKS`] blocks.
 pub struct LearningSample {
     /// The conformers.
     pub conformers: Vec<Conformer>,
-    /// Their blocks.
+    /// The number of their blocks.
     pub blocks: u64,
-    /// Conformers that came after.
+    /// The number of conformers beyond the sample.
     pub left_out: u64,
-    /// Hashes of the corpus's files.
+    /// The hashes of the corpus's files.
     pub inputs: Vec<InputHash>,
 }
 
 impl LearningSample {
-    /// Reads a corpus once, as it is written in a dialect.
+    /// Reads a corpus once, in the given dialect.
     ///
     /// # Errors
-    /// If it cannot be read, holds no conformer, or is written in another dialect.
+    /// If the corpus cannot be read, contains no conformer, or is written in another dialect.
     pub fn read(corpus: &dyn Conformers, dialect: Encoding, job: &Job) -> Result<Self> {
         read_as(dialect, corpus)?;
         let mut sample =
             LearningSample { conformers: Vec::new(), blocks: 0, left_out: 0, inputs: Vec::new() };
         let summary = corpus.read(job, &mut |batch| {
             for conformer in batch.conformers {
-                // A conformer that begins below the limit is taken whole.
+                // A conformer that begins below the limit is included whole.
                 if sample.blocks < MAX_BLOCKS {
                     sample.blocks += conformer.coordinates.len() as u64;
                     sample.conformers.push(conformer);
@@ -51,13 +51,13 @@ impl LearningSample {
         Ok(sample)
     }
 
-    /// The numbers of every block.
+    /// The coordinates of every block.
     pub fn numbers(&self) -> impl Iterator<Item = &[Fixed; 3]> {
         self.conformers.iter().flat_map(|conformer| &conformer.coordinates)
     }
 
-    /// What stands between blocks, before the first and after the last, and how often. A conformer's tags are no part
-    /// of it: they are tokens of their own.
+    /// The strings between blocks, before the first and after the last, with their counts. The tags of a conformer are not
+    /// included, since they are separate tokens.
     pub fn gaps(&self) -> BTreeMap<String, u64> {
         let mut gaps: BTreeMap<&str, u64> = BTreeMap::new();
         let parts = self.conformers.iter().flat_map(|conformer| conformer.skeleton.split("<>"));
@@ -66,10 +66,10 @@ impl LearningSample {
     }
 }
 
-/// Refuses a corpus whose coordinates are read with other decimals than those of the blocks that change.
+/// Refuses a corpus whose coordinates are read with other decimals, or in another encoding, than the blocks that get new tokens.
 ///
 /// # Errors
-/// If they are.
+/// If they differ.
 pub fn read_as(dialect: Encoding, corpus: &dyn Conformers) -> Result<()> {
     let reading = corpus.reading();
     if !dialect.is_decimal() || !reading.encoding.is_decimal() {
@@ -88,12 +88,12 @@ pub fn read_as(dialect: Encoding, corpus: &dyn Conformers) -> Result<()> {
     Err(Error::parameter(parameter::CORPUS, problem, "read it with the decimals of the blocks that change"))
 }
 
-/// Refuses a corpus whose blocks are all of the dialect that does not change.
+/// Refuses a corpus that is written only in the dialect that gets no new tokens.
 ///
 /// # Errors
-/// If they are.
+/// If it is.
 pub fn written_in(dialect: Encoding, written: Written) -> Result<()> {
-    // A corpus may agree with both dialects, or be mixed: only one that is wholly of the other is refused.
+    // A corpus may agree with both dialects, or be mixed. It is refused only if it is entirely in the other dialect.
     if written.agrees_with(dialect) || !written.agrees_with(dialect.other()) {
         return Ok(());
     }
@@ -105,12 +105,12 @@ pub fn written_in(dialect: Encoding, written: Written) -> Result<()> {
     Err(Error::parameter(parameter::CORPUS, problem, format!("give a corpus in the {dialect} dialect")))
 }
 
-/// A conformer as a model writes it.
+/// The text of a conformer as a model writes it.
 pub fn conformer_text(conformer: &Conformer, dialect: Encoding) -> String {
     text::write(&conformer.skeleton, &conformer.coordinates, dialect)
 }
 
-/// A conformer with its prompt: what tokenizers from nothing are learned on.
+/// The text of a conformer with its prompt, as used to train tokenizers from scratch.
 pub fn whole_text(conformer: &Conformer, dialect: Encoding) -> String {
     let smiles = skeleton::smiles(&conformer.skeleton);
     format!(

@@ -1,4 +1,4 @@
-//! What an extended tokenizer has more than the model's own.
+//! Determines which tokens an extended tokenizer has in addition to the model's own.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
@@ -9,22 +9,23 @@ use drift_core::checkpoint::ModelFolder;
 use drift_core::error::{Error, Result};
 use drift_core::tokenizer::Tokenizer;
 
-/// The new tokens, and how many ids there are.
+/// The new tokens, and the numbers of ids.
 pub(super) struct Added {
-    /// The new tokens, with the ids that the model's own tokenizer encodes them to.
+    /// The new tokens, with the ids to which the model's own tokenizer encodes their texts.
     pub new: NewTokens,
-    /// Tokens of the model's own tokenizer.
+    /// The number of tokens of the model's own tokenizer.
     pub old_tokens: u64,
-    /// The largest id of the model's own tokenizer, and one.
+    /// The largest id of the model's own tokenizer plus one.
     pub old_ids: u64,
-    /// The largest id of the extended tokenizer, and one: the least rows that its tables need.
+    /// The largest id of the extended tokenizer plus one, which is the least number of rows for its tables.
     pub ids: u64,
 }
 
-/// What `extended` has more than `own`. Where it says so itself, old tokens went and new ones have their ids: `replaced`.
+/// Compares `extended` with `own`. `replaced` contains the old tokens that the extension states it replaced, by the id that new
+/// tokens took.
 ///
 /// # Errors
-/// If it is no extension: every other token of `own` must keep its id.
+/// If it is not an extension: every other token of `own` must keep its id.
 pub(super) fn added(
     own: &Tokenizer,
     extended: &Tokenizer,
@@ -42,7 +43,7 @@ pub(super) fn added(
     };
     let mut differences: Vec<(u32, &String, String)> =
         old.iter().filter_map(|(text, id)| Some((*id, text, differs(text, *id)?))).collect();
-    // By id, so that the first that is named is the same in every run.
+    // Sorted by id, so that the first one named is the same in every run.
     differences.sort();
     if let Some((_, text, why)) = differences.first() {
         let problem = format!(
@@ -60,7 +61,7 @@ pub(super) fn added(
         .map(|(spelled, id)| Ok((*id, text(extended, *id, spelled)?)))
         .collect::<Result<_>>()?;
     new.sort();
-    // Ids of tokens that went are free for new ones.
+    // The ids of removed tokens are free for new ones.
     let taken: HashSet<u32> = old.values().copied().filter(|id| !replaced.contains_key(id)).collect();
     let twice = |pair: &&[(u32, String)]| pair[0].0 == pair[1].0;
     let again =
@@ -78,7 +79,7 @@ pub(super) fn added(
     })
 }
 
-/// The old tokens whose ids new ones have, as the file of new tokens beside an extended tokenizer says.
+/// The old tokens whose ids were given to new ones, according to the file of new tokens next to an extended tokenizer.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -95,7 +96,7 @@ pub(super) fn replaced(tokenizer: &Path) -> Result<BTreeMap<u32, String>> {
     Ok(gone.collect())
 }
 
-/// The text of a token: printable ASCII is spelled as it is in every alphabet of tokens.
+/// The text of a token. Printable ASCII is spelled the same in every token alphabet.
 fn text(tokenizer: &Tokenizer, id: u32, spelled: &str) -> Result<String> {
     if spelled.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Ok(spelled.to_owned());

@@ -1,4 +1,4 @@
-//! The files beside the weights that a checkpoint is not complete without.
+//! The files in addition to the weights that make a checkpoint complete.
 
 use std::path::Path;
 
@@ -9,14 +9,15 @@ use drift_core::error::{Error, Result};
 use drift_core::io::{file_name, read_to_limit};
 use drift_core::tokenizer::{Tokenizer, config_beside};
 
-/// Files of a tokenizer beside `tokenizer.json` that hold with the new tokens too: the extension's, else the model's.
+/// Tokenizer files besides `tokenizer.json` that are also valid with the new tokens. They are taken from the extension, or else
+/// from the model.
 const OF_TOKENIZER: [&str; 4] =
     ["special_tokens_map.json", "added_tokens.json", "chat_template.jinja", "chat_template.json"];
 
-/// The list of new tokens that `drift train-tokenizer` writes: the extension's alone.
+/// The list of new tokens written by `drift train-tokenizer`, taken only from the extension.
 pub(super) const NEW_TOKENS: &str = "new_tokens.json";
 
-/// Files that go with what is not copied: tokenizers without the new tokens, and the state of a training.
+/// Files that are not copied: tokenizers without the new tokens, and the state of a training.
 const LEFT: [&str; 8] = [
     "vocab.json",
     "merges.txt",
@@ -28,28 +29,28 @@ const LEFT: [&str; 8] = [
     "extension.json",
 ];
 
-/// Endings of what else belongs to a model: settings, templates, code of its own, words about it.
+/// The endings of other files that belong to a model: settings, templates, its own code, and documentation.
 const KEPT: [&str; 5] = [".json", ".jinja", ".py", ".md", ".txt"];
 
-/// Beginnings of the same.
+/// The beginnings of the names of such files.
 const KEPT_BEGINNINGS: [&str; 3] = ["LICENSE", "NOTICE", "USE_POLICY"];
 
-/// No file of settings or words is larger.
+/// The largest size of a file of settings or documentation, in bytes.
 const MAX_BYTES: u64 = 1 << 26;
 
-/// Files to be written, and those that are not handed on.
+/// The files to write, and those that are not copied.
 #[derive(Default)]
 pub(super) struct Companions {
-    /// Names and bytes.
+    /// The names and contents of the files to write.
     pub files: Vec<(String, Vec<u8>)>,
-    /// Names of the model's files that stay behind, weights in other layouts among them.
+    /// The names of the model's files that are not copied, including weights in other layouts.
     pub left: Vec<String>,
 }
 
-/// All files but the weights and their index, `config.json` and `tokenizer.json` last.
+/// All files except the weights and their index; `config.json` and `tokenizer.json` come last.
 ///
 /// # Errors
-/// If one cannot be read.
+/// If a file cannot be read.
 pub(super) fn companions(
     source: &SourceModel,
     rows: u64,
@@ -74,11 +75,11 @@ pub(super) fn companions(
     Ok(all)
 }
 
-/// What of the model's folder holds as it is.
+/// The files of the model's folder that are copied.
 fn handed_on(source: &SourceModel, tokenizer: &str) -> Result<Companions> {
     let mut all = Companions::default();
     let folder = source.folder.path();
-    // An empty path is the folder that the program runs in.
+    // An empty path means the current folder.
     let listed = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let refuse = |e| Error::io(folder, e);
     let mut names: Vec<String> = std::fs::read_dir(listed)
@@ -90,7 +91,7 @@ fn handed_on(source: &SourceModel, tokenizer: &str) -> Result<Companions> {
         let file = folder.join(&name);
         let written = is_weights(&name) || source.shards.iter().any(|shard| shard.path == file);
         let own = [CONFIG, TOKENIZER_CONFIG, "tokenizer.json", "tokenizer.json.gz", NEW_TOKENS];
-        // Written anew, or hidden: none of these is handed on as it is, and none is listed as left out.
+        // These files are written anew, or hidden. They are not copied, and not listed as left out.
         if name.starts_with('.') || written || own.contains(&&*name) || OF_TOKENIZER.contains(&&*name) {
             continue;
         }
@@ -109,7 +110,7 @@ fn handed_on(source: &SourceModel, tokenizer: &str) -> Result<Companions> {
     Ok(all)
 }
 
-/// Whether a file of the model is one of settings or words.
+/// Whether a file of the model contains settings or documentation.
 fn belongs(name: &str, file: &Path) -> bool {
     let kept = KEPT.iter().any(|ending| name.ends_with(ending))
         || KEPT_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning));

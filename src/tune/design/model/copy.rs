@@ -1,4 +1,4 @@
-//! The weights, written in pieces: memory does not grow with the model.
+//! Writes the weights in pieces, so that memory does not grow with the model.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
@@ -10,10 +10,10 @@ use drift_core::error::{Error, Result};
 use drift_core::io::AtomicFile;
 use drift_core::job::Job;
 
-/// How much is copied between two looks at whether it is still wanted.
+/// The number of bytes that are copied between two checks for cancellation.
 const AT_ONCE: u64 = 1 << 23;
 
-/// A file of weights that is being written beside its name.
+/// A weights file that is being written under a temporary name.
 pub(super) struct GrowingFile {
     source: PathBuf,
     from: File,
@@ -21,19 +21,19 @@ pub(super) struct GrowingFile {
 }
 
 impl GrowingFile {
-    /// Begins it with room for a header of so many bytes.
+    /// Starts the file with room for a header of `room` bytes.
     ///
     /// # Errors
     /// If the system refuses.
     pub(super) fn begin(source: &Path, target: &Path, room: usize) -> Result<Self> {
         let from = File::open(source).map_err(|e| Error::io(source, e))?;
         let mut to = AtomicFile::create(target)?;
-        // Spaces, with which safetensors pads its headers: the true header may be shorter than its room.
+        // safetensors pads headers with spaces. The final header may be shorter than its room.
         to.put(&vec![b' '; room])?;
         Ok(GrowingFile { source: source.to_owned(), from, to })
     }
 
-    /// Adds pieces, unless it is not wanted any more.
+    /// Adds pieces; stops early once `unwanted` is set.
     ///
     /// # Errors
     /// If the system refuses, or the job was cancelled.
@@ -43,7 +43,7 @@ impl GrowingFile {
                 Piece::Old { offset, bytes } => {
                     self.from.seek(SeekFrom::Start(*offset)).map_err(|e| Error::io(&self.source, e))?;
                     let mut left = *bytes;
-                    // Left early, the file is short; but then the other thread has an error, and nothing is kept.
+                    // If stopped early, the file is too short. But then the other thread has failed, and nothing is kept.
                     while left > 0 && !unwanted.load(Ordering::Relaxed) {
                         job.check()?;
                         let some = left.min(AT_ONCE);
@@ -62,7 +62,7 @@ impl GrowingFile {
         Ok(())
     }
 
-    /// The whole file, once its header is known.
+    /// Writes the header, and returns the complete file.
     ///
     /// # Errors
     /// If the system refuses.

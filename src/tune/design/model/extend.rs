@@ -1,4 +1,4 @@
-//! The way through: a model and an extended tokenizer become a checkpoint.
+//! The complete procedure: turns a model and an extended tokenizer into a checkpoint.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,30 +20,29 @@ use drift_core::io::OutputSet;
 use drift_core::job::{Job, Provenance, Unit};
 use drift_core::tokenizer::{Tokenizer, encoding_beside};
 
-/// The report beside the checkpoint.
+/// The name of the report file next to the checkpoint.
 pub const REPORT: &str = "extension.json";
 
-/// A model to extend.
+/// The plan for extending a model.
 #[derive(Debug, Clone)]
 pub struct ExtendModelPlan {
-    /// The model: a folder of Hugging Face, its index of shards, or its one safetensors file. Its own tokenizer lies beside it.
+    /// The model: a Hugging Face folder, its index of shards, or its single safetensors file. Its own tokenizer is next to it.
     pub model: PathBuf,
-    /// The extension of that tokenizer: a file, a folder, or the name of an embedded one.
+    /// The extended tokenizer: a file, a folder, or the name of an embedded one.
     pub tokenizer: PathBuf,
-    /// How new rows are made.
+    /// How the rows of new tokens are computed.
     pub init: RowInit,
-    /// What the number of rows is to be a multiple of.
+    /// The number of rows is rounded up to a multiple of this.
     pub pad_to_multiple_of: Option<u64>,
-    /// The folder of the checkpoint; made if need be.
+    /// The folder of the checkpoint; created if needed.
     pub output: PathBuf,
 }
 
-/// Writes a checkpoint with the rows of an extended tokenizer: everything that `from_pretrained` needs. All of it appears, or
-/// nothing. Memory does not grow with the model.
+/// Writes a checkpoint with the rows of an extended tokenizer: everything that `from_pretrained` needs. Either all of it is
+/// written, or nothing. Memory does not grow with the model.
 ///
 /// # Errors
-/// If the tokenizer is not an extension of the model's own, the model is not whole, or the system refuses; if the job was
-/// cancelled.
+/// If the tokenizer is not an extension of the model's own, the model is incomplete, the system refuses, or the job was cancelled.
 pub fn extend_model(plan: &ExtendModelPlan, job: &Job) -> Result<ExtendModelReport> {
     let source = SourceModel::open(&plan.model)?;
     let ordered: Vec<OrderedFile<'_>> =
@@ -51,7 +50,7 @@ pub fn extend_model(plan: &ExtendModelPlan, job: &Job) -> Result<ExtendModelRepo
     let mut files = OutputSet::new();
     files.folder(&plan.output)?;
     job.observer().begin("weights", Some(source.shards.iter().map(Shard::bytes).sum()), Unit::Bytes);
-    // Real tokenizers take a second to read, in which most of the weights can be copied.
+    // Real tokenizers take a second to read, during which most of the weights can be copied.
     let unwanted = AtomicBool::new(false);
     let (prepared, growing) = std::thread::scope(|threads| {
         let growing = threads.spawn(|| fronts(&source, &ordered, plan, &unwanted, job));
@@ -59,9 +58,9 @@ pub fn extend_model(plan: &ExtendModelPlan, job: &Job) -> Result<ExtendModelRepo
         unwanted.store(prepared.is_err(), Ordering::Relaxed);
         (prepared, growing.join())
     });
-    // The tokenizers' error goes first: the copy may only have been stopped by it.
+    // The error of reading tokenizers takes precedence, since it may be what stopped the copy.
     let Prepared { grown, companions, mut report } = prepared?;
-    // A panic of the thread goes on in this one, as if there had been no thread.
+    // A panic of the thread is resumed here, as if there had been no thread.
     let mut growing = growing.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     for (file, ordered) in growing.iter_mut().zip(&ordered) {
         file.add(&ordered.rest(&grown), &unwanted, job)?;
@@ -79,7 +78,7 @@ pub fn extend_model(plan: &ExtendModelPlan, job: &Job) -> Result<ExtendModelRepo
     for (name, bytes) in &small {
         files.put(&plan.output.join(name), bytes)?;
     }
-    // The weights last, so that they stand for the whole.
+    // The weights are committed last, so that their presence means that the checkpoint is complete.
     for (file, ordered) in growing.into_iter().zip(&ordered) {
         files.add(file.finish(&ordered.header(rows)?)?);
     }
@@ -88,7 +87,7 @@ pub fn extend_model(plan: &ExtendModelPlan, job: &Job) -> Result<ExtendModelRepo
     Ok(report)
 }
 
-/// All files of weights, up to their tables.
+/// Starts all weights files, and copies them up to their tables.
 fn fronts(
     source: &SourceModel,
     ordered: &[OrderedFile<'_>],
@@ -104,11 +103,11 @@ fn fronts(
     source.shards.iter().zip(ordered).map(front).collect()
 }
 
-/// What is known once the tokenizers are read.
+/// What is known after reading the tokenizers.
 struct Prepared<'s> {
     grown: Vec<GrownTable<'s>>,
     companions: Companions,
-    /// Without the files.
+    /// The report, without the list of files.
     report: ExtendModelReport,
 }
 
@@ -131,7 +130,7 @@ fn prepare<'s>(source: &'s SourceModel, plan: &ExtendModelPlan, job: &Job) -> Re
     Ok(Prepared { grown, companions, report })
 }
 
-/// The model's own tokenizer, and the extended one with its JSON, read at the same time.
+/// Reads the model's own tokenizer, and the extended one with its JSON, in parallel.
 fn tokenizers(
     source: &SourceModel,
     plan: &ExtendModelPlan,
@@ -142,7 +141,7 @@ fn tokenizers(
         let problem = "contains no tokenizer.json, which the new one is compared with";
         return Err(Error::input(folder.display(), problem, "put the model's own tokenizer.json there"));
     }
-    // An empty path is the folder that the program runs in.
+    // An empty path means the current folder.
     let own = if folder.as_os_str().is_empty() { std::path::Path::new(".") } else { folder };
     let (own, extended) = std::thread::scope(|threads| {
         let own = threads.spawn(|| Tokenizer::load_for(own, job));
@@ -153,7 +152,7 @@ fn tokenizers(
     Ok((own?.0, extended?))
 }
 
-/// The report, but for the files.
+/// The report, without the list of files.
 fn said(
     plan: &ExtendModelPlan,
     source: &SourceModel,
@@ -182,7 +181,7 @@ fn said(
     }
 }
 
-/// All files but the weights and the report, by name.
+/// All files except the weights and the report, with their names.
 fn small_files(
     source: &SourceModel,
     ordered: &[OrderedFile<'_>],
@@ -200,7 +199,7 @@ fn small_files(
     small
 }
 
-/// Weights of another run would be taken for this one's.
+/// Removes weights of another run, which would be mistaken for weights of this one.
 fn remove_stale(files: &mut OutputSet, plan: &ExtendModelPlan, report: &ExtendModelReport) {
     let there = std::fs::read_dir(&plan.output).into_iter().flatten().flatten();
     for name in there.filter_map(|entry| entry.file_name().into_string().ok()) {

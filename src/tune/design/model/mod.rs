@@ -1,17 +1,17 @@
-//! A model with the rows of an extended tokenizer: a complete checkpoint, made from one and a tokenizer.
+//! Extends a model with rows for an extended tokenizer: makes a complete checkpoint from a checkpoint and a tokenizer.
 //!
-//! [`extend`] is the way through. [`source`] reads what there is and refuses what does not hold together, [`added`] compares
-//! the tokenizers, [`tables`] makes the new rows, [`pieces`] and [`copy`] write the weights in a bounded buffer, [`settings`]
-//! says what becomes of the configurations, [`companions`] which other files come along; [`report`] is what was done.
+//! [`extend`] is the complete procedure. [`source`] reads the model and refuses inconsistent ones, [`added`] compares the
+//! tokenizers, [`tables`] computes the new rows, [`pieces`] and [`copy`] write the weights with a bounded buffer, [`settings`]
+//! adapts the configurations, [`companions`] selects the other files, and [`report`] is the report.
 //!
-//! # What stays
-//! Every old token keeps its row, bit for bit, in the embedding and in the LM head, and every other tensor its bytes. So
-//! the logits of old tokens on a text of old tokens are what they were.
+//! # What stays the same
+//! Every old token keeps its row in the embedding and in the LM head, bit for bit, and every other tensor keeps its bytes. So the
+//! logits of old tokens on a text of old tokens are unchanged.
 //!
-//! # Rows of no token
-//! An embedding that is padded has rows behind the last token. In the LM head they compete with all others, so they are the
-//! mean of the old tokens' rows: their logit is then the mean of all logits, and since `exp` is convex, k of them together take
-//! at most the share k / V of what the V old tokens have.
+//! # Rows without a token
+//! A padded embedding has rows after the last token. In the LM head they compete with all others, so they are set to the mean of
+//! the old tokens' rows. Their logit is then the mean of all logits. Since `exp` is convex, k such rows together get at most k / V
+//! of the probability of the V old tokens.
 
 mod added;
 mod companions;

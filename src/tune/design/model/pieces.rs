@@ -1,5 +1,5 @@
-//! What a file of weights is put together from: what stands before its tables, which can be copied before anything is known of
-//! the new tokens, and the rest.
+//! The parts of a weights file: the front, which is before its tables and can be copied before the new tokens are known, and the
+//! rest.
 
 use std::cmp::Reverse;
 
@@ -11,35 +11,35 @@ use crate::design::rows::weights::TokenTable;
 use drift_core::checkpoint::{TensorEntry, header_bytes};
 use drift_core::error::{Error, Result};
 
-/// A run of bytes.
+/// A sequence of bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece<'t> {
-    /// Of the file as it was, from an offset on.
+    /// Bytes of the original file.
     Old {
-        /// From the beginning of the file, in bytes.
+        /// The offset from the beginning of the file, in bytes.
         offset: u64,
-        /// How many.
+        /// The number of bytes.
         bytes: u64,
     },
-    /// New ones.
+    /// New bytes.
     New(&'t [u8]),
-    /// The row of no token, so many times one behind the other.
+    /// The row without a token, repeated this many times.
     Repeated(&'t [u8], u64),
 }
 
-/// A file of weights in the order in which it is written: largest numbers first, as safetensors has them, so that all are
-/// aligned; among those of one size the tables last.
+/// A weights file in the order in which it is written: the largest number types first, as in safetensors, so that all tensors are
+/// aligned. Among tensors of one number type, the tables come last.
 pub(super) struct OrderedFile<'s> {
     shard: &'s Shard,
     tensors: Vec<(String, &'s TensorInfo, Option<&'s TokenTable>)>,
-    /// How many come before the first table.
+    /// The number of tensors before the first table.
     before: usize,
-    /// The bytes of its header, for tables of any size.
+    /// The size of its header in bytes, sufficient for tables of any size.
     pub room: usize,
 }
 
 impl<'s> OrderedFile<'s> {
-    /// Of one of the model's files.
+    /// Determines the order for one of the model's files.
     ///
     /// # Errors
     /// If the header would be too long.
@@ -61,19 +61,19 @@ impl<'s> OrderedFile<'s> {
         tensors.sort_by_key(|(_, info, table)| (Reverse(info.dtype.bitsize()), table.is_some()));
         let before = tensors.iter().take_while(|(.., table)| table.is_none()).count();
         let mut file = OrderedFile { shard, tensors, before, room: 0 };
-        // Ids are 32 bits wide, so no table has more rows, and no header more digits.
+        // Ids have 32 bits, so no table has more rows, and no header is longer.
         file.room = file.header(u64::from(u32::MAX))?.len();
         Ok(file)
     }
 
-    /// What stands before the tables.
+    /// The part before the tables.
     pub(super) fn front(&self) -> Vec<Piece<'static>> {
         let mut pieces = Vec::new();
         self.tensors[..self.before].iter().for_each(|(_, info, _)| self.add(&mut pieces, info));
         pieces
     }
 
-    /// The tables with their new rows, and what stands behind them.
+    /// The tables with their new rows, and everything after the first table.
     pub(super) fn rest<'t>(&self, grown: &'t [GrownTable<'_>]) -> Vec<Piece<'t>> {
         let mut pieces = Vec::new();
         for (_, info, table) in &self.tensors[self.before..] {
@@ -85,17 +85,17 @@ impl<'s> OrderedFile<'s> {
         pieces
     }
 
-    /// Length and header of the file whose tables have so many rows.
+    /// The length and header of the file if its tables have `rows` rows.
     ///
     /// # Errors
-    /// If it would be too long.
+    /// If the header would be too long.
     pub(super) fn header(&self, rows: u64) -> Result<Vec<u8>> {
         let metadata = self.shard.header.tensors.metadata().as_ref();
         header_bytes(metadata, &self.entries(rows), self.room)
             .map_err(|problem| Error::input(self.shard.path.display(), problem, ""))
     }
 
-    /// The bytes of its tensors, if its tables have so many rows.
+    /// The size of its tensors in bytes if its tables have `rows` rows.
     pub(super) fn tensor_bytes(&self, rows: u64) -> u64 {
         self.entries(rows).iter().map(|entry| entry.bytes).sum()
     }
@@ -118,22 +118,22 @@ impl<'s> OrderedFile<'s> {
     }
 }
 
-/// Adds old bytes, to those before them where they lie behind them.
+/// Adds old bytes; extends the previous piece if they directly follow it.
 fn add(pieces: &mut Vec<Piece<'_>>, start: u64, length: u64) {
     match pieces.last_mut() {
         _ if length == 0 => {}
-        // Runs that touch become one, so that most of a model is copied in large pieces.
+        // Adjacent runs are joined, so that most of a model is copied in large pieces.
         Some(Piece::Old { offset, bytes }) if *offset + *bytes == start => *bytes += length,
         _ => pieces.push(Piece::Old { offset: start, bytes: length }),
     }
 }
 
-/// A table: old rows, but for those of new tokens; behind them new ones, and between those the row of no token.
+/// Adds a table: the old rows, the rows of new tokens in place, and rows without a token in the gaps after the old ones.
 fn with_rows<'t>(pieces: &mut Vec<Piece<'t>>, grown: &'t GrownTable<'_>) {
     let (table, length) = (grown.table, grown.table.row_bytes() as u64);
     let mut next = 0;
     let until = |row: u64, next: u64, pieces: &mut Vec<Piece<'t>>| {
-        // Rows up to `row`: old ones as far as there are any, then the row of no token.
+        // Adds the rows before `row`: old rows as far as they exist, then the row without a token.
         let old = row.min(table.rows).saturating_sub(next);
         add(pieces, table.offset + next * length, old * length);
         let unused = row - (next + old);

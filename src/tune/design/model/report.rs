@@ -1,4 +1,4 @@
-//! What was done to a model: the JSON of `drift extend-model`.
+//! The report on an extended model: the JSON of `drift extend-model`.
 
 use serde::Serialize;
 
@@ -9,69 +9,68 @@ use drift_core::job::Provenance;
 /// The schema of the report.
 pub const SCHEMA: &str = "drift.extend-model/1";
 
-/// See the module's documentation.
+/// The report on an extended model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ExtendModelReport {
     /// [`SCHEMA`].
     pub schema: &'static str,
-    /// What made it, from what. Weights are named under `files`, and not hashed: that takes longer than to copy them.
+    /// The program and its inputs. Weights are listed under `files` without a hash, since hashing takes longer than copying them.
     pub provenance: Provenance,
     /// The model's name.
     pub model: String,
     /// The name of its own tokenizer.
     pub base: String,
-    /// The name of the extended one.
+    /// The name of the extended tokenizer.
     pub tokenizer: String,
-    /// The encoding that the tokenizer was extended for, if the files beside it say so.
+    /// The encoding for which the tokenizer was extended, if the files next to it state it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encoding: Option<Encoding>,
-    /// How new rows were made.
+    /// How the new rows were computed.
     pub init: RowInit,
-    /// Whether the LM head is the embedding.
+    /// Whether the LM head shares the embedding's weights.
     pub tied: bool,
-    /// Tokens that the model's own tokenizer has; all of them keep their rows.
+    /// The number of tokens of the model's own tokenizer; all of them keep their rows.
     pub old_tokens: u64,
-    /// Tokens that got rows.
+    /// The number of new tokens, which got rows.
     pub new_tokens: u64,
-    /// Their ids: first and last.
+    /// The first and last id of the new tokens.
     pub ids: Option<(u32, u32)>,
-    /// Rows of the embedding before, which is `vocab_size` in `config.json`.
+    /// The number of embedding rows before, `vocab_size` in `config.json`.
     pub vocab_size_before: u64,
-    /// Rows of the embedding as it was written.
+    /// The number of embedding rows in the new checkpoint.
     pub vocab_size: u64,
-    /// The tables that have a row for each token.
+    /// The tables with a row for each token.
     pub tables: Vec<GrownTableReport>,
     /// The files that were written.
     pub files: Vec<WrittenFile>,
-    /// Files of the model that were not copied: weights in other layouts, tokenizers without the new tokens, states of
-    /// training.
+    /// The model's files that were not copied: weights in other layouts, tokenizers without the new tokens, and states of training.
     pub left_out: Vec<String>,
 }
 
-/// A table with its new rows.
+/// A table with new rows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GrownTableReport {
-    /// `embed_tokens`, `lm_head` or `lm_head_bias`, whatever the model calls it.
+    /// `embed_tokens`, `lm_head` or `lm_head_bias`, regardless of the model's name for it.
     pub name: &'static str,
-    /// The tensor.
+    /// The name of the tensor.
     pub tensor: String,
-    /// `F32`, `F16` or `BF16`, as before.
+    /// The number type `F32`, `F16` or `BF16`, unchanged.
     pub dtype: String,
-    /// Numbers of a row.
+    /// The number of values in a row.
     pub hidden: u64,
-    /// Rows before.
+    /// The number of rows before.
     pub rows_before: u64,
-    /// Rows now.
+    /// The number of rows now.
     pub rows: u64,
-    /// Spare rows that are now of new tokens.
+    /// The number of spare rows that now belong to new tokens.
     pub overwritten: u64,
-    /// Rows of new tokens behind the old ones.
+    /// The number of rows of new tokens after the old rows.
     pub appended: u64,
-    /// Rows of no token behind the old ones.
+    /// The number of rows without a token after the old rows.
     pub padding: u64,
-    /// New tokens whose row is also that of another new token.
+    /// The number of new tokens that have the same row as another new token.
     pub shared_rows: u64,
-    /// Mean norm of the new tokens' rows.
+    /// The mean norm of the new tokens' rows.
     pub mean_norm: f64,
 }
 
@@ -80,6 +79,6 @@ pub struct GrownTableReport {
 pub struct WrittenFile {
     /// Its name.
     pub name: String,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
 }

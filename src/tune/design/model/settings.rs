@@ -1,4 +1,4 @@
-//! The configurations of an extended model: what they say of its size, and nothing else, changes.
+//! The configurations of an extended model: only the statements about its size change.
 
 use serde_json::{Value, json};
 
@@ -6,24 +6,24 @@ use super::source::named;
 use crate::design::extension::config::tokenizer_config;
 use drift_core::checkpoint::configured_rows;
 
-/// `config.json` for an embedding of so many rows.
+/// `config.json` for an embedding with `rows` rows.
 pub(super) fn config(config: &Value, rows: u64) -> Value {
     let mut config = config.clone();
-    // Models of several parts keep their text part's apart; some say it twice.
+    // Models with several parts store the size for the text part separately; some state it twice.
     if config["text_config"]["vocab_size"].is_u64() {
         config["text_config"]["vocab_size"] = rows.into();
     }
     if config["embedding_size"].is_u64() {
         config["embedding_size"] = rows.into();
     }
-    // Only a key that is there is changed; a configuration that says it nowhere is told.
+    // Only existing keys are changed. A configuration that states the size nowhere gets the key `vocab_size`.
     if config["vocab_size"].is_u64() || configured_rows(&config).is_none() {
         config["vocab_size"] = rows.into();
     }
     config
 }
 
-/// The index of shards whose tensors have so many bytes, and so many numbers more than before.
+/// The index of shards whose tensors have `bytes` bytes, and `more_numbers` more numbers than before.
 pub(super) fn index(index: &Value, bytes: u64, more_numbers: u64) -> Value {
     let mut index = index.clone();
     if !index["metadata"].is_object() {
@@ -36,7 +36,7 @@ pub(super) fn index(index: &Value, bytes: u64, more_numbers: u64) -> Value {
     index
 }
 
-/// `tokenizer_config.json`: the extension's, with the special tokens that only the model's names.
+/// `tokenizer_config.json`: that of the extension, with the special tokens that only the model's file names.
 pub(super) fn tokenizer(extended: Option<&Value>, model: Option<&Value>) -> Value {
     let mut config = tokenizer_config(extended.or(model));
     for name in ["bos_token", "eos_token", "pad_token", "unk_token"] {
@@ -49,7 +49,7 @@ pub(super) fn tokenizer(extended: Option<&Value>, model: Option<&Value>) -> Valu
     config
 }
 
-/// The recipe of a model that drift trained: its tokenizer is another now.
+/// The recipe of a model trained by drift, with the name of the new tokenizer.
 pub(super) fn recipe(recipe: &Value, tokenizer: &str) -> Value {
     let mut recipe = recipe.clone();
     if let Some(name) = recipe.pointer_mut("/recipe/tokenizer").filter(|name| name.is_string()) {
@@ -58,7 +58,7 @@ pub(super) fn recipe(recipe: &Value, tokenizer: &str) -> Value {
     recipe
 }
 
-/// A file of JSON.
+/// A JSON document as the contents of a file.
 pub(super) fn document(value: &Value) -> Vec<u8> {
     format!("{value:#}\n").into_bytes()
 }

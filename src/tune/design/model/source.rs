@@ -1,4 +1,4 @@
-//! The model that is extended, as far as it has to be known: its settings, its tables, its files.
+//! Reads what is needed of the model to extend: its settings, its tables and its files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,33 +15,33 @@ use drift_core::error::{Error, Result};
 use drift_core::io::file_name;
 use drift_core::tokenizer::config_beside;
 
-/// Architectures whose decoder layers are all alike.
+/// Architectures whose decoder layers all have the same tensors.
 const LAYERS_ALIKE: [&str; 4] = ["llama", "mistral", "qwen2", "qwen3"];
 
-/// A file of weights.
+/// A weights file.
 pub(super) struct Shard {
-    /// Where it lies.
+    /// The path of the file.
     pub path: PathBuf,
-    /// The name that it is written under.
+    /// The name under which it is written.
     pub name: String,
-    /// What is in it.
+    /// The parsed header.
     pub header: Header,
 }
 
 impl Shard {
-    /// The bytes of its tensors.
+    /// The size of its tensors in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.header.tensors.data_len() as u64
     }
 }
 
-/// The model to extend, checked.
+/// The checked model to extend.
 pub(super) struct SourceModel {
-    /// Its folder.
+    /// The folder of the model.
     pub folder: ModelFolder,
-    /// Its tables.
+    /// The tables with a row for each token.
     pub tables: Model,
-    /// An LM head that is stored although it is the embedding.
+    /// An LM head that is stored although the LM head is tied to the embedding.
     pub redundant_head: Option<TokenTable>,
     /// `config.json`.
     pub config: Value,
@@ -49,17 +49,17 @@ pub(super) struct SourceModel {
     pub generation: Option<Value>,
     /// `tokenizer_config.json`.
     pub tokenizer_config: Option<Value>,
-    /// The files of its weights.
+    /// The weights files.
     pub shards: Vec<Shard>,
-    /// The index of the shards, if it is in shards.
+    /// The index of the shards, if the weights are sharded.
     pub index: Option<Value>,
 }
 
 impl SourceModel {
-    /// Reads settings and headers.
+    /// Reads the settings and headers.
     ///
     /// # Errors
-    /// If a file is missing or damaged, or they do not belong together.
+    /// If a file is missing or damaged, or the files are inconsistent.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let tables = Model::open(path)?;
         let folder = ModelFolder::around(path);
@@ -86,14 +86,14 @@ impl SourceModel {
         Ok(source)
     }
 
-    /// The embedding against the configuration.
+    /// Checks the embedding against the configuration.
     fn check_shape(&self) -> Result<()> {
         let embedding = &self.tables.embedding;
         let width = ["word_embed_proj_dim", "hidden_size", "d_model", "n_embd"].iter().find_map(|name| {
             self.config[name].as_u64().or_else(|| self.config["text_config"][name].as_u64())
         });
         let pairs = [
-            // OLMo 1 says how many rows there are apart from how many tokens.
+            // OLMo 1 states the number of rows separately from the number of tokens.
             (
                 "vocab_size",
                 self.config["embedding_size"].as_u64().or(configured_rows(&self.config)),
@@ -114,7 +114,7 @@ impl SourceModel {
         Ok(())
     }
 
-    /// Whether some other tensor has a row for each token: then a part of the model would not grow with the rest.
+    /// Refuses a model in which another tensor has a row for each token: that part of the model would not grow with the rest.
     fn check_tables(&self) -> Result<()> {
         const NAMES: [&str; 6] = ["embed", "head", "output", "vocab", "logits", "wte"];
         let rows = self.tables.embedding.rows as usize;
@@ -144,7 +144,7 @@ impl SourceModel {
         Ok(())
     }
 
-    /// Whether every decoder layer is there, with the tensors that the first one has, in their shapes.
+    /// Checks that every decoder layer is present, and that all layers have the same tensors with the same shapes.
     fn check_layers(&self) -> Result<()> {
         let alike = self.config["model_type"].as_str().is_some_and(|kind| LAYERS_ALIKE.contains(&kind));
         let Some(layers) = self.config["num_hidden_layers"].as_u64().filter(|_| alike) else { return Ok(()) };
@@ -166,7 +166,7 @@ impl SourceModel {
             Err(Error::input(self.folder.path().display(), problem, remedy))
         };
         let mut all: BTreeMap<&String, &Vec<usize>> = BTreeMap::new();
-        // Tensors of all layers together, so that the first one may lack something too.
+        // Collects the tensors of all layers, since the first layer may lack one too.
         for (name, shape) in shapes.range(..layers).flat_map(|(_, tensors)| tensors) {
             all.entry(name).or_insert(shape);
         }
@@ -194,7 +194,7 @@ impl SourceModel {
         Ok(())
     }
 
-    /// The tables that get rows, by name.
+    /// The tables that get new rows, by name.
     pub(super) fn tables(&self) -> impl Iterator<Item = (&'static str, &TokenTable)> {
         let head = self.tables.head.as_ref().or(self.redundant_head.as_ref());
         [
@@ -206,12 +206,13 @@ impl SourceModel {
         .filter_map(|(name, table)| Some((name, table?)))
     }
 
-    /// Refuses ids in the settings that would mean another token than before, and special tokens that do.
+    /// Refuses ids of special tokens in the settings that would become new tokens, and special tokens that differ between the model
+    /// and the tokenizer.
     ///
     /// # Errors
-    /// If there is one.
+    /// If there is such an id or token.
     pub(super) fn check_special_tokens(&self, tokenizer: &Path, new: &NewTokens) -> Result<()> {
-        // An id behind the last token is nobody's until a new token takes it: text would then end where that token is written.
+        // An id after the last token is unused until a new token takes it. Then text would end wherever the new token is written.
         let files = [(CONFIG, Some(&self.config)), (GENERATION_CONFIG, self.generation.as_ref())];
         for (file, settings) in files.into_iter().filter_map(|(file, settings)| Some((file, settings?))) {
             let place = self.folder.path().join(file);
@@ -240,7 +241,7 @@ impl SourceModel {
     }
 }
 
-/// The ids of special tokens in a file of settings, with their names.
+/// The ids of special tokens in a settings file, with their names.
 fn special_ids(settings: &Value) -> impl Iterator<Item = (&str, u64)> {
     let entries = settings.as_object().into_iter().flatten();
     let ids = entries.filter(|(name, _)| name.ends_with("_token_id"));
@@ -250,13 +251,13 @@ fn special_ids(settings: &Value) -> impl Iterator<Item = (&str, u64)> {
     })
 }
 
-/// A special token of a `tokenizer_config.json`: a string, or an object with its content.
+/// A special token in a `tokenizer_config.json`, which is a string, or an object with its content.
 pub(super) fn named<'c>(config: &'c Value, name: &str) -> Option<&'c str> {
     let token = config.get(name)?;
     token.as_str().or_else(|| token.get("content")?.as_str())
 }
 
-/// The files of the weights, with their headers, and the index.
+/// The weights files with their headers, and the index.
 fn weights(path: &Path, folder: &ModelFolder) -> Result<(Vec<Shard>, Option<Value>)> {
     let file = if path.is_dir() { folder.needed_weights()? } else { path.to_owned() };
     let files = WeightFiles::find(&file, "give the index that came with the shards")?;
@@ -285,7 +286,7 @@ fn weights(path: &Path, folder: &ModelFolder) -> Result<(Vec<Shard>, Option<Valu
     Ok((shards, Some(index)))
 }
 
-/// Names of weights, whatever layout a model is written in.
+/// Whether a name is that of a weights file or its index, in any layout in which models are written.
 pub(super) fn is_weights(name: &str) -> bool {
     name == INDEX || name == WEIGHTS || (name.starts_with("model-") && name.ends_with(".safetensors"))
 }

@@ -1,4 +1,4 @@
-//! The tables with their new rows.
+//! Computes the tables with their new rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -11,23 +11,23 @@ use crate::design::rows::weights::TokenTable;
 use drift_core::error::Result;
 use drift_core::tokenizer::Tokenizer;
 
-/// A table, and what is added to it.
+/// A table, and the rows that are added to it.
 pub(super) struct GrownTable<'s> {
-    /// The table as it is.
+    /// The original table.
     pub table: &'s TokenTable,
-    /// Its rows afterwards.
+    /// The number of rows afterwards.
     pub rows: u64,
-    /// Where the rows of new tokens stand in `bytes`, by id.
+    /// The byte ranges in `bytes` of the new tokens' rows, by id.
     pub made: BTreeMap<u32, Range<usize>>,
-    /// Rows of new tokens.
+    /// The bytes of the new tokens' rows.
     pub bytes: Vec<u8>,
-    /// The row of no token.
+    /// The bytes of the row for ids without a token.
     pub unused: Vec<u8>,
-    /// What is said of it.
+    /// The report on the table.
     pub report: GrownTableReport,
 }
 
-/// The rows that all tables will have: as many as there are ids, and no fewer than before, padded to a multiple.
+/// The number of rows that all tables will have: at least the number of ids and the number before, rounded up to the multiple.
 pub(super) fn rows(source: &SourceModel, added: &Added, multiple: Option<u64>) -> u64 {
     let rows = source.tables.embedding.rows.max(added.ids);
     multiple.filter(|multiple| *multiple > 0).map_or(rows, |multiple| rows.next_multiple_of(multiple))
@@ -36,7 +36,7 @@ pub(super) fn rows(source: &SourceModel, added: &Added, multiple: Option<u64>) -
 /// All tables of a model with their new rows.
 ///
 /// # Errors
-/// If rows cannot be read, or a new token is made of nothing.
+/// If rows cannot be read, or a new token has no old pieces.
 pub(super) fn grown<'s>(
     source: &'s SourceModel,
     base: &Tokenizer,
@@ -46,7 +46,7 @@ pub(super) fn grown<'s>(
     let tied = source.tables.head.is_none();
     let grow = |(name, table): (&'static str, &'s TokenTable)| {
         let role = match name {
-            // A stored head that is the embedding gets the embedding's rows, or the two would differ.
+            // A stored head that is tied to the embedding gets the embedding's rows; otherwise the two would differ.
             _ if tied => TableRole::Tied,
             "lm_head" | "lm_head_bias" => TableRole::Head,
             _ => TableRole::Embedding,
@@ -63,7 +63,7 @@ pub(super) fn grown<'s>(
         let padding = rows - table.rows - appended;
         let mut unused = Vec::new();
         if padding > 0 {
-            // Of rows with a token alone: those behind the last one were never trained.
+            // Only rows with a token are averaged: the rows after the last token were never trained.
             let mean = table.mean(added.old_ids)?;
             table.float.write(mean, &mut unused);
         }

@@ -1,64 +1,65 @@
-//! Ways to make a tokenizer, side by side on one corpus.
+//! The comparison of methods to make a tokenizer, on one corpus.
 
 use serde::Serialize;
 
 use crate::design::measured::histogram::BlockTokenStats;
 
-/// A way to make a tokenizer.
+/// A method to make a tokenizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TrainingMethod {
-    /// The base as it is.
+    /// The unchanged base.
     Base,
-    /// A scheme of the design space.
+    /// A designed extension: a scheme of the design space.
     Designed,
-    /// Continued BPE as published (arXiv 2512.03989): the base's splits, merges that act everywhere.
+    /// Continued BPE as published (arXiv 2512.03989): the base's splits, with merges that act on every text.
     Continued,
     /// Continued BPE with every block as one word.
     ContinuedInBlocks,
-    /// Continued BPE in the pieces of a scheme: `--merges`.
+    /// Continued BPE within the pieces of a scheme: `--merges`.
     Merges,
-    /// The trainer of `tokenizers` from nothing, with GPT-2's splits.
+    /// The trainer of `tokenizers` from scratch, with GPT-2's splits.
     Plain,
-    /// The trainer of `tokenizers` from nothing, in the pieces of a scheme: `--vocab-size`.
+    /// The trainer of `tokenizers` from scratch, within the pieces of a scheme: `--vocab-size`.
     VocabSize,
 }
 
-/// One way under the corpus.
+/// The results of one method on the corpus.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MethodRow {
-    /// How it was made.
+    /// The method.
     pub method: TrainingMethod,
-    /// Tokens that the base does not have; from nothing: tokens beside the 256 bytes and the tags.
+    /// The number of tokens that the base does not have. For tokenizers from scratch, the number of tokens besides the 256 bytes
+    /// and the tags.
     pub new_tokens: u64,
-    /// Of them, those that hold two digits or more.
+    /// The number of these tokens with two or more digits.
     pub multi_digit: u64,
-    /// Of them, those that no text of the corpus takes.
+    /// The number of these tokens that no text of the corpus uses.
     pub unused: u64,
-    /// Tokens of the corpus's blocks, all of them.
+    /// The number of tokens per block, over all blocks of the corpus.
     pub blocks: BlockTokenStats,
-    /// Mean tokens of a conformer's text, with its tags.
+    /// The mean number of tokens of a conformer's text, including its tags.
     pub tokens_per_conformer: f64,
-    /// Share of blocks in the range that it is made for, if it is made for one.
+    /// The share of blocks in the range for which the tokenizer is made, if it is made for a range.
     pub coverage: Option<f64>,
-    /// The largest difference between the tokens of two blocks of the range, if that is known of every block.
+    /// The largest difference between the numbers of tokens of two blocks in the range, if it is known for every block.
     pub spread: Option<u64>,
-    /// No tokenizer does with fewer new tokens if every block of the range takes at most as many tokens as here; known
-    /// where the tokens of every block are.
+    /// The least number of new tokens with which any tokenizer can encode every block of the range in at most as many tokens as
+    /// this one. `None` if the tokens of every block are not known.
     pub lower_bound: Option<u64>,
-    /// `new_tokens` less `lower_bound`.
+    /// `new_tokens` minus `lower_bound`.
     pub gap: Option<u64>,
-    /// Texts without blocks that take other tokens than with the base; none for tokenizers without a base.
+    /// The number of texts without blocks whose tokens differ from those of the base; null for tokenizers without a base.
     pub other_texts_changed: Option<u64>,
 }
 
-/// A comparison.
+/// A comparison of methods.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MethodComparison {
-    /// How many tokens each way was given.
+    /// The number of tokens that each method was given.
     pub new_tokens: u64,
-    /// Texts without blocks that were encoded.
+    /// The number of texts without blocks that were encoded.
     pub other_texts: u64,
-    /// The ways.
+    /// One row per method.
     pub rows: Vec<MethodRow>,
 }

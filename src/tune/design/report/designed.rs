@@ -1,4 +1,4 @@
-//! The report of a design: the JSON of `drift train-tokenizer --tokens-per-block` and `--budget`.
+//! The report of a designed extension: the JSON of `drift train-tokenizer --tokens-per-block` and `--budget`.
 
 use serde::Serialize;
 
@@ -14,80 +14,80 @@ use crate::design::scheme::spaces::{BoundBy, ITERATIONS};
 use drift_core::encoding::Encoding;
 use drift_core::job::Provenance;
 
-/// What `drift train-tokenizer` made, and what it proved.
+/// What `drift train-tokenizer` made and proved.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DesignReport {
     /// [`SCHEMA`](super::vocabulary::SCHEMA).
     pub schema: &'static str,
-    /// What made it, from what.
+    /// The program and its inputs.
     pub provenance: Provenance,
     /// The base's name.
     pub base: String,
     /// Which tokens were allowed.
     pub kind: SchemeKind,
-    /// The encoding whose blocks change.
+    /// The encoding whose blocks get new tokens.
     pub dialect: Encoding,
-    /// Blocks of numbers below this magnitude, in Å, change; none where they are no decimals: all that there are.
+    /// Blocks of numbers below this magnitude, in Å, get new tokens. Absent if the numbers are not decimals; then all blocks do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range_angstrom: Option<Range>,
-    /// The fewest decimals of a number of these blocks: 4 in the fixed dialect. Blocks of shorter numbers keep the base's
-    /// tokens: they have too few characters.
+    /// The smallest number of decimals of a number in these blocks: 4 in the fixed dialect. Blocks with shorter numbers keep the
+    /// base's tokens, because they have too few characters.
     pub fewest_decimals: u64,
-    /// Tokens of each of these, from `<` to `>`.
+    /// The number of tokens of each of these blocks, from `<` to `>`.
     pub tokens_per_block: u64,
-    /// Of them, those that lie strictly between the brackets: what a position template leaves free.
+    /// The number of these tokens strictly between the brackets, which a position template leaves free.
     pub free_tokens_per_block: u64,
-    /// Tokens added to the base.
+    /// The number of tokens added to the base.
     pub new_tokens: u64,
-    /// Which old tokens might go for them, if any: `unused` or `named`.
+    /// Which old tokens could be replaced, if any: `unused` or `named`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reuse: Option<&'static str>,
-    /// The largest difference between `tokens_per_block` and the tokens of a block of the corpus in the range. The
-    /// checks have shown before that every block of the range takes exactly as many.
+    /// The largest difference between `tokens_per_block` and the number of tokens of a block of the corpus in the range. The checks
+    /// have already shown that every block of the range takes exactly `tokens_per_block`.
     pub drift: u64,
-    /// No tokenizer of as many tokens a block does with fewer new ones, whatever its tokens are.
+    /// A lower bound: no tokenizer with as many tokens per block can do with fewer new ones, whatever its tokens are.
     pub lower_bound: u64,
-    /// How that is known.
+    /// The method that proves the bound.
     pub lower_bound_by: BoundBy,
-    /// `new_tokens` less `lower_bound`.
+    /// `new_tokens` minus `lower_bound`.
     pub gap: u64,
-    /// How many new tokens the schemes of the design space need at least; found exhaustively, so `new_tokens` equals it.
+    /// The smallest number of new tokens of any scheme in the design space. It is found exhaustively, so `new_tokens` equals it.
     pub least_in_space: u64,
-    /// What argmin found.
+    /// The result of simulated annealing with argmin.
     pub search: AnnealingReport,
-    /// Blocks with `|` where they are cut, one for each count of decimals, most decimals first.
+    /// Blocks with `|` at the cuts, one for each number of decimals, most decimals first.
     pub examples: Vec<String>,
-    /// What it means for a model and for texts.
+    /// The consequences for a model and for texts.
     #[serde(flatten)]
     pub vocabulary: VocabularyReport,
-    /// Measured on this corpus.
+    /// The measurements on this corpus.
     pub corpus: MeasuredCorpus,
-    /// The design among others, and beside the base.
+    /// This extension compared with other designs and with the base.
     pub front: ParetoFront,
-    /// What was run before anything was written.
+    /// The checks that were run before anything was written.
     pub guarantees: Guarantees,
-    /// Other ways to add as many tokens, if asked for.
+    /// Other methods to add as many tokens, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comparison: Option<MethodComparison>,
 }
 
-/// The search by argmin.
+/// The search by simulated annealing with argmin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct AnnealingReport {
-    /// Seed of its random numbers.
+    /// The seed of its random numbers.
     pub seed: u64,
-    /// Steps.
+    /// The number of steps.
     pub iterations: u64,
-    /// Schemes judged.
+    /// The number of schemes that were evaluated.
     pub evaluations: u64,
-    /// New tokens of the best; none if it met no scheme of the space.
+    /// The number of new tokens of the best scheme; null if it found no scheme of the space.
     pub new_tokens: Option<u64>,
-    /// Whether that is the least there is.
+    /// Whether the search found the optimum.
     pub reached_least: bool,
 }
 
 impl AnnealingReport {
-    /// Of a search with this seed, in a space whose schemes need `least` new tokens.
+    /// The report of a search with this seed, in a space whose best scheme needs `least` new tokens.
     pub fn new(annealed: &Annealed, seed: u64, least: u64) -> Self {
         AnnealingReport {
             seed,

@@ -1,4 +1,4 @@
-//! The report of tokenizers that are learned from a corpus: continued BPE, and BPE from nothing.
+//! The report of tokenizers learned from a corpus: continued BPE, and BPE from scratch.
 
 use serde::Serialize;
 
@@ -13,24 +13,24 @@ use crate::design::scheme::slots::Range;
 use drift_core::encoding::Encoding;
 use drift_core::job::Provenance;
 
-/// How a tokenizer was learned.
+/// The method by which a tokenizer was learned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
     /// Continued BPE on top of a base.
     Merges,
-    /// BPE from nothing.
+    /// BPE from scratch.
     VocabSize,
 }
 
-/// What `drift train-tokenizer` learned, and what it proved.
+/// What `drift train-tokenizer` learned and proved.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LearnedReport {
-    /// [`super::designed::SCHEMA`].
+    /// [`super::vocabulary::SCHEMA`].
     pub schema: &'static str,
-    /// What made it, from what.
+    /// The program and its inputs.
     pub provenance: Provenance,
-    /// How it was learned.
+    /// The method.
     pub way: Way,
     /// The base's name, if there is one.
     pub base: Option<String>,
@@ -40,83 +40,83 @@ pub struct LearnedReport {
     pub dialect: Encoding,
     /// Blocks of numbers below this magnitude, in Å, are cut by the scheme.
     pub range_angstrom: Range,
-    /// New tokens: those added to the base, or all of the vocabulary.
+    /// The number of new tokens: those added to the base, or all tokens of the vocabulary.
     pub new_tokens: u64,
-    /// Of them, those made by merges; the others are looked up as whole pieces.
+    /// The number of these tokens that are made by merges; the others are looked up as whole pieces.
     pub merges: u64,
-    /// Tokens that would only have been steps on the way to others, and were replaced.
+    /// The number of tokens that would only have been intermediate steps, and were replaced.
     pub replaced: u64,
-    /// What most blocks of the corpus take, from `<` to `>`.
+    /// The most frequent number of tokens of the corpus's blocks, from `<` to `>`.
     pub tokens_per_block: u64,
-    /// The fewest that a block of the range can take, found over all of them.
+    /// The smallest number of tokens of any block in the range, found over all of them.
     pub fewest_tokens_per_block: u64,
-    /// The most.
+    /// The largest number of tokens of any block in the range.
     pub most_tokens_per_block: u64,
-    /// The largest difference between `tokens_per_block` and the tokens of any block of the range.
+    /// The largest difference between `tokens_per_block` and the number of tokens of any block in the range.
     pub drift: u64,
-    /// The blocks of the corpus.
+    /// The tokens per block of the corpus.
     pub blocks: BlockTokenStats,
-    /// Under fewer new tokens than this, some block of the range takes more than `most_tokens_per_block`; see
+    /// With fewer new tokens than this, some block of the range takes more than `most_tokens_per_block` tokens; see
     /// [`crate::design::scheme::counting_bound`].
     pub lower_bound: u64,
-    /// `new_tokens` less `lower_bound`.
+    /// `new_tokens` minus `lower_bound`.
     pub gap: u64,
-    /// A block, with `|` where it is cut before merges.
+    /// A block, with `|` at the cuts that precede merges.
     pub example: String,
-    /// What it means for a model and for texts.
+    /// The consequences for a model and for texts.
     #[serde(flatten)]
     pub vocabulary: VocabularyReport,
-    /// What was learned from.
+    /// The part of the corpus that was learned from.
     pub learned_from: LearnedFrom,
-    /// Measured on this corpus.
+    /// The measurements on this corpus.
     pub corpus: MeasuredCorpus,
-    /// What was run before anything was written.
+    /// The checks that were run before anything was written.
     pub guarantees: Promises,
-    /// Other tokenizers beside it, if asked for.
+    /// Other tokenizers for comparison, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comparison: Option<MethodComparison>,
 }
 
-/// The part of a corpus that was learned from: its beginning.
+/// The part of a corpus that was learned from, which is its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct LearnedFrom {
-    /// Conformers.
+    /// The number of conformers.
     pub conformers: u64,
-    /// Their blocks.
+    /// The number of their blocks.
     pub blocks: u64,
-    /// Conformers that came after and were only measured.
+    /// The number of later conformers, which were only measured.
     pub left_out: u64,
 }
 
 impl LearnedFrom {
-    /// How much a sample holds.
+    /// The size of a sample.
     pub fn new(sample: &LearningSample) -> Self {
         let conformers = sample.conformers.len() as u64;
         LearnedFrom { conformers, blocks: sample.blocks, left_out: sample.left_out }
     }
 }
 
-/// What was run, all of it without a difference.
+/// The checks that were run, all of them successful.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Promises {
-    /// Of an extended base.
+    /// The checks of an extended base.
     Extension(Guarantees),
-    /// Of a tokenizer from nothing.
+    /// The checks of a tokenizer from scratch.
     Scratch(ScratchPromises),
 }
 
-/// What was run of a tokenizer from nothing.
+/// The checks of a tokenizer from scratch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ScratchPromises {
-    /// Tokens made by merges, each of which some text is encoded to.
+    /// The number of tokens made by merges; each of them occurs in the encoding of some text.
     pub reached_tokens: u64,
-    /// Spellings of one number, every one run in all three positions of a block.
+    /// The number of spellings of one number. Each was tried in all three positions of a block.
     pub numbers: u64,
-    /// Contexts that every one of them was run in.
+    /// The number of contexts in which every spelling was tried.
     pub contexts: u64,
-    /// Blocks encoded, each to the tokens that its pieces take alone.
+    /// The number of blocks that were encoded, each to the tokens of its pieces on their own.
     pub blocks: u64,
-    /// Texts decoded to themselves: texts without blocks, and those of the corpus that were learned from.
+    /// The number of texts that were decoded to themselves: texts without blocks, and the corpus's texts that were learned from.
     pub decoded_texts: u64,
 }

@@ -1,5 +1,5 @@
-//! What the ways through say: [`designed`] of a design, [`learned`] of tokens learned from a corpus, [`vocabulary`] of
-//! both; [`comparison`] and [`front`] are tables in them, [`trained`] is a result with its report.
+//! The reports: [`designed`] on a designed extension, [`learned`] on tokens learned from a corpus, and [`vocabulary`] with what
+//! both have in common. [`comparison`] and [`front`] are tables in them, and [`trained`] is a result with its report.
 
 pub mod comparison;
 pub mod designed;

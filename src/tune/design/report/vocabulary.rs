@@ -1,4 +1,4 @@
-//! What a new vocabulary means for a model and for texts: what the reports of both ways have in common.
+//! The consequences of a new vocabulary for a model and for texts, common to all reports.
 
 use serde::Serialize;
 
@@ -6,33 +6,34 @@ use crate::design::measured::corpus::CorpusTally;
 use crate::design::rows::initial::RowsReport;
 use drift_core::tokenizer::Tokenizer;
 
-/// The schema of the reports that hold it.
+/// The schema of the reports that contain it.
 pub const SCHEMA: &str = "drift.train-tokenizer/1";
 
-/// See the module's documentation.
+/// The consequences of a new vocabulary for a model and for texts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VocabularyReport {
-    /// The first new id; the new ids are consecutive, if none is that of an old token.
+    /// The first new id. The new ids are consecutive unless some are those of old tokens.
     pub first_new_id: Option<u32>,
-    /// New tokens that have ids of old ones, which went.
+    /// The number of new tokens that took ids of removed old tokens.
     #[serde(skip_serializing_if = "is_zero")]
     pub reused_ids: u64,
-    /// Rows that an embedding needs: the largest id and one.
+    /// The number of rows that an embedding needs: the largest id plus one.
     pub embedding_rows: u64,
     /// Whether the new ids fit into a model's spare rows.
     pub embedding: EmbeddingReport,
-    /// Rows to begin with that were made for the new tokens; none without a model.
+    /// The initial rows that were computed for the new tokens; null without a model.
     pub rows: Option<RowsReport>,
-    /// Share of the corpus's blocks in the range, 0 to 1.
+    /// The share of the corpus's blocks in the range, 0 to 1.
     pub coverage: f64,
-    /// Mean tokens of a conformer's text, with its tags.
+    /// The mean number of tokens of a conformer's text, including its tags.
     pub tokens_per_conformer: f64,
-    /// Mean tokens of a conformer's text, with its tags, by the base, if there is one.
+    /// The mean number of tokens of a conformer's text with the base, including its tags, if there is a base.
     pub base_tokens_per_conformer: Option<f64>,
 }
 
 impl VocabularyReport {
-    /// Of a tokenizer with these new tokens, of which so many have ids of old ones, measured on a corpus beside its base.
+    /// For a tokenizer with these new tokens, `reused_ids` of which have ids of old ones, measured on a corpus together with its
+    /// base.
     pub fn new(
         tokenizer: &Tokenizer,
         (new_tokens, reused_ids): (&[(u32, String)], u64),
@@ -41,7 +42,7 @@ impl VocabularyReport {
     ) -> Self {
         let largest = tokenizer.vocabulary().into_values().max();
         let embedding_rows = largest.map_or(0, |id| u64::from(id) + 1);
-        // New tokens that took old ids need no rows of their own.
+        // New tokens that took old ids need no additional rows.
         let base_rows = (embedding_rows + reused_ids).saturating_sub(new_tokens.len() as u64);
         VocabularyReport {
             first_new_id: new_tokens.first().map(|(id, _)| *id),
@@ -55,36 +56,36 @@ impl VocabularyReport {
         }
     }
 
-    /// Adds what is known of the model: the rows of its embedding, and the rows made for the new tokens.
+    /// Adds the facts about the model: the number of rows of its embedding, and the rows computed for the new tokens.
     pub fn for_model(&mut self, model_rows: Option<u64>, rows: Option<RowsReport>) {
         self.embedding = EmbeddingReport::new(self.embedding_rows, self.embedding.base_rows, model_rows);
         self.rows = rows;
     }
 }
 
-// A filter of serde takes a reference.
+// serde requires that the function takes a reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// Whether the new ids fit into a model's spare rows, or how far its embedding has to be resized.
+/// Whether the new ids fit into a model's spare rows, and to what size its embedding has to be resized otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct EmbeddingReport {
-    /// Rows that the base's ids take.
+    /// The number of rows that the base's ids need.
     pub base_rows: u64,
-    /// Rows of the model's embedding; none if no model is known.
+    /// The number of rows of the model's embedding; null if no model is known.
     pub model_rows: Option<u64>,
-    /// Of them, those that the base leaves unused.
+    /// The number of these rows that the base leaves unused.
     pub spare_rows: Option<u64>,
-    /// Whether the new tokens need no more than those.
+    /// Whether the new tokens fit into the spare rows.
     pub fits: Option<bool>,
-    /// The rows to resize to where they do not fit: the next multiple of 64 and of 128, in which matrix products are
+    /// The numbers of rows to resize to if they do not fit: the next multiples of 64 and of 128, for which matrix products are
     /// fastest on GPUs.
     pub resize_to: ResizeReport,
 }
 
-/// Rows after resizing.
+/// The number of rows after resizing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ResizeReport {
     /// A multiple of 64.
@@ -94,7 +95,7 @@ pub struct ResizeReport {
 }
 
 impl EmbeddingReport {
-    /// Of a vocabulary that needs `needed` rows, on top of a base that needs `base_rows`.
+    /// For a vocabulary that needs `needed` rows, on top of a base that needs `base_rows`.
     pub fn new(needed: u64, base_rows: u64, model_rows: Option<u64>) -> Self {
         EmbeddingReport {
             base_rows,

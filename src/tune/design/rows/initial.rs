@@ -1,5 +1,5 @@
-//! The file of rows to begin with for the new tokens, in a model's embedding and its LM head: in each of two ways.
-//! [`super::recipe`] says which.
+//! Writes the file of initial rows for the new tokens in a model's embedding and LM head, for two methods. [`super::recipe`]
+//! defines the methods.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,22 +15,22 @@ use drift_core::tokenizer::Tokenizer;
 /// The schema of the file's metadata.
 pub const SCHEMA: &str = "drift.embedding-rows/1";
 
-/// The key of the file's metadata; one, for a map of several would be written in any order.
+/// The key of the file's metadata. There is only one key, since a map with several would be written in random order.
 const METADATA: &str = "drift";
 
-/// The ways whose rows the file holds; they are the same for both tables.
+/// The methods whose rows the file contains; they are the same for both tables.
 const IN_FILE: [RowInit; 2] = [RowInit::Mean, RowInit::Digits];
 
-/// Rows of the new tokens.
+/// The initial rows of the new tokens.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rows {
     /// The bytes of `embedding_rows.safetensors`.
     pub safetensors: Vec<u8>,
-    /// What is in it.
+    /// The description of the file's contents.
     pub report: RowsReport,
 }
 
-/// What `embedding_rows.safetensors` holds.
+/// The contents of `embedding_rows.safetensors`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RowsReport {
     /// [`SCHEMA`].
@@ -39,53 +39,53 @@ pub struct RowsReport {
     pub model: String,
     /// The base tokenizer's name.
     pub base: String,
-    /// The new ids: first and last.
+    /// The first and last of the new ids.
     pub ids: Option<(u32, u32)>,
-    /// Tables that rows were made for: the embedding, and the LM head if it is a table of its own.
+    /// The tables for which rows were computed: the embedding, and the LM head if it is a separate table.
     pub tables: Vec<TableReport>,
-    /// The ways in which rows were made.
+    /// The methods by which rows were computed.
     pub variants: Vec<VariantReport>,
 }
 
 /// A table of the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TableReport {
-    /// How the file's tensors begin: `embed_tokens` or `lm_head`.
+    /// The beginning of the names of the file's tensors: `embed_tokens` or `lm_head`.
     pub name: &'static str,
-    /// The tensor in the model.
+    /// The name of the tensor in the model.
     pub tensor: String,
-    /// `F32`, `F16` or `BF16`; the new rows have the same.
+    /// The number type `F32`, `F16` or `BF16`; the new rows have the same.
     pub dtype: String,
-    /// Its rows.
+    /// The number of rows of the table.
     pub rows: u64,
-    /// Numbers of a row.
+    /// The number of values in a row.
     pub hidden: u64,
 }
 
-/// One way to make rows.
+/// One method to compute rows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VariantReport {
-    /// How the file's tensors end: `mean` or `digits`.
+    /// The end of the names of the file's tensors: `mean` or `digits`.
     pub name: &'static str,
-    /// New tokens whose row is also that of another new token.
+    /// The number of new tokens that have the same row as another new token.
     pub shared_rows: u64,
-    /// Mean norm of the new rows, for each table.
+    /// The mean norm of the new rows, for each table.
     pub norms: Vec<f64>,
 }
 
-/// Refuses a model that cannot be the base's: one with fewer rows than the base has ids.
+/// Refuses a model that cannot belong to the base, because it has fewer rows than the base has ids.
 ///
 /// # Errors
-/// If it is such a model.
+/// If the model has too few rows.
 pub fn belongs(model: &Model, base: &Tokenizer) -> Result<()> {
     let needed = base.vocabulary().into_values().max().map_or(0, |id| u64::from(id) + 1);
     has_rows(model, &base.name, needed)
 }
 
-/// Refuses a model with fewer rows than `base` has ids.
+/// Refuses a model with fewer rows than `needed`, the number of ids of `base`.
 ///
 /// # Errors
-/// If it is such a model.
+/// If the model has too few rows.
 pub(in crate::design) fn has_rows(model: &Model, base: &str, needed: u64) -> Result<()> {
     let table = &model.embedding;
     if table.rows < needed {
@@ -95,13 +95,13 @@ pub(in crate::design) fn has_rows(model: &Model, base: &str, needed: u64) -> Res
     Ok(())
 }
 
-/// Rows for new tokens of a base, from the rows of its model.
+/// The initial rows for new tokens of a base, computed from the rows of its model.
 ///
 /// # Errors
-/// If the model is not the base's, or its file cannot be read.
+/// If the model does not belong to the base, or its file cannot be read.
 pub fn rows(model: &Model, base: &Tokenizer, new: &NewTokens) -> Result<Rows> {
     belongs(model, base)?;
-    // The ways of this file do not depend on the table, so any role will do.
+    // The methods of this file do not depend on the table's role, so any role will do.
     let of = |init| recipes(init, TableRole::Tied, base, new);
     let recipes = [of(IN_FILE[0])?, of(IN_FILE[1])?];
     let wanted: BTreeSet<u32> = recipes.iter().flatten().flat_map(|recipe| recipe.keys().copied()).collect();
@@ -136,13 +136,13 @@ pub fn rows(model: &Model, base: &Tokenizer, new: &NewTokens) -> Result<Rows> {
     for ((variant, recipes), norms) in IN_FILE.into_iter().zip(&recipes).zip(norms) {
         report.variants.push(VariantReport { name: variant.name(), shared_rows: shared(recipes), norms });
     }
-    // 64 bits, as torch indexes rows.
+    // 64-bit ids, since torch uses them to index rows.
     let ids: Vec<u8> = new.new_tokens.iter().flat_map(|token| i64::from(token.id).to_le_bytes()).collect();
     tensors.push(("ids".into(), Dtype::I64, vec![new.new_tokens.len()], ids));
     Ok(Rows { safetensors: file(&tensors, &report)?, report })
 }
 
-/// The bytes of a safetensors file with the report as its metadata.
+/// The bytes of a safetensors file that has the report as its metadata.
 fn file(tensors: &[(String, Dtype, Vec<usize>, Vec<u8>)], report: &RowsReport) -> Result<Vec<u8>> {
     let refuse = |e: &dyn std::fmt::Display| Error::internal("embedding_rows.safetensors", e);
     let metadata = serde_json::to_string(report).map_err(|e| refuse(&e))?;

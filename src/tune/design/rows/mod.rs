@@ -1,5 +1,5 @@
-//! Rows to begin with for new tokens: [`weights`] reads single rows of a model's tables, [`recipe`] says what new ones are
-//! made of, [`initial`] puts them into a file.
+//! Initial embedding rows for new tokens: [`weights`] reads single rows of a model's tables, [`recipe`] defines how new rows are
+//! computed from them, and [`initial`] writes them to a file.
 
 pub mod initial;
 pub mod recipe;

@@ -1,28 +1,27 @@
-//! How the row of a new token is made from old ones.
+//! How the row of a new token is computed from old rows.
 //!
-//! A new row is a weighted sum of old ones, brought to their norm. With weights `w` (positive, of sum 1) over old rows
-//! `E`:
+//! A new row is a weighted sum of old rows, rescaled to their mean norm. With weights `w` (positive, with sum 1) over old rows `E`:
 //!
 //! ```text
 //! v = Σ w_i E_i        row = v · Σ w_i |E_i| / |v|
 //! ```
 //!
-//! Rows that begin in the convex hull of the old ones disturb a model least (Mundra et al. 2024, arXiv 2407.05841). But the
-//! mean of k rows that point apart is shorter than each, by up to √k: hence the norm. It is that of the token's own
-//! pieces, not of the table, whose mean counts rare tokens and rows that were never trained.
+//! Initial rows within the convex hull of the old ones disturb a model least (Mundra et al. 2024, arXiv 2407.05841). But the mean
+//! of k rows with different directions is shorter than each of them, by a factor of up to √k, so the norm is restored. It is the
+//! norm of the token's own pieces. The mean norm of the whole table would include rare tokens and rows that were never trained.
 //!
-//! Three ways ([`RowInit`]):
-//! - *mean* (fast vocabulary transfer, Gee et al. 2022, arXiv 2402.09977): over the n pieces that the base cuts the
-//!   token's text into, each `1/n`. It is blind to order: `45` and `54` begin with one row.
-//! - *digits*: the text is cut into single digits and the base's pieces of what stands between them, n in all, m of them
-//!   digits. What is no digit weighs `1/n`; the j-th digit weighs `(m/n) · 2^(m-j) / (2^m - 1)`. So the digits together
-//!   weigh as much as in a mean, and each twice the next: a more significant digit moves a row more, so that near numbers
-//!   have near rows. Sums of different subsets of the weights `1, 2, 4, …` differ, so the weight of a digit's
-//!   row tells every place where the digit stands: tokens that differ in their digits alone have different rows, as long as
-//!   the rows of the ten digits are linearly independent.
-//! - *ends*: a block without drift has every new token in one place, where the model has been choosing the first of its
-//!   pieces, and behind which it goes on from the last. So in the LM head each piece weighs twice the next, and in the
-//!   embedding each twice the one before. A table that is both has the weights of the head.
+//! There are three methods ([`RowInit`]):
+//! - *mean* (fast vocabulary transfer, Gee et al. 2022, arXiv 2402.09977): each of the n pieces into which the base cuts the
+//!   token's text has weight `1/n`. This ignores the order: `45` and `54` start with the same row.
+//! - *digits*: the text is cut into single digits and the base's pieces of the text between them. There are n parts, m of them
+//!   digits. A part that is not a digit has weight `1/n`; the j-th digit has weight `(m/n) · 2^(m-j) / (2^m - 1)`. So the digits
+//!   together weigh as much as in the mean, and each digit weighs twice as much as the next. A more significant digit moves a row
+//!   more, so near numbers have near rows. Sums of different subsets of the weights `1, 2, 4, …` differ, so the weight of a digit's
+//!   row determines every place of the digit. Tokens that differ only in their digits have different rows, as long as the rows of
+//!   the ten digits are linearly independent.
+//! - *ends*: in a block without drift, every new token is at a place where the model has so far predicted the first of its pieces,
+//!   and after which it has so far continued from the last. So in the LM head each piece weighs twice as much as the next, and in
+//!   the embedding twice as much as the previous one. A tied table uses the weights of the LM head.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -34,27 +33,27 @@ use crate::design::extension::new_tokens::{NewToken, NewTokens};
 use drift_core::error::{Error, Result};
 use drift_core::tokenizer::Tokenizer;
 
-/// The pieces of a longer token would weigh less than a rounding error.
+/// The largest number of pieces with different weights. The weights of further pieces would be below rounding errors.
 const MAX_PIECES: usize = 24;
 
-/// How new rows are made; see the module's documentation.
+/// The method to compute new rows; see the module's documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RowInit {
     /// The mean of the old pieces.
     Mean,
-    /// Composed digit by digit, each place weighing twice the next.
+    /// Composed digit by digit, where each place weighs twice as much as the next.
     #[default]
     Digits,
-    /// By the first piece where a token is predicted, by the last where it is read.
+    /// Dominated by the first piece where a token is predicted, and by the last where it is read.
     Ends,
 }
 
 impl RowInit {
-    /// All of them.
+    /// All methods.
     pub const ALL: [RowInit; 3] = [RowInit::Mean, RowInit::Digits, RowInit::Ends];
 
-    /// Its name.
+    /// The name of the method.
     pub fn name(self) -> &'static str {
         match self {
             RowInit::Mean => "mean",
@@ -64,24 +63,24 @@ impl RowInit {
     }
 }
 
-/// What a table is for.
+/// The role of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::design) enum TableRole {
-    /// Tokens are read by it.
+    /// The table with which tokens are read.
     Embedding,
-    /// Tokens are predicted by it.
+    /// The table with which tokens are predicted.
     Head,
-    /// Both.
+    /// Both roles in one table.
     Tied,
 }
 
-/// A row as a sum of old ones: whole-number weights by id. The sum of the weights divides them all.
+/// A row as a weighted sum of old rows: integer weights by id, to be divided by their sum.
 pub(in crate::design) type Recipe = BTreeMap<u32, u64>;
 
-/// The recipe of each new token, in a table of this use.
+/// The recipe of each new token, for a table with this role.
 ///
 /// # Errors
-/// If the base encodes a text to nothing, or does not have a token for each digit.
+/// If the base encodes a token's text to nothing, or lacks a token for a digit.
 pub(in crate::design) fn recipes(
     init: RowInit,
     role: TableRole,
@@ -101,7 +100,7 @@ pub(in crate::design) fn recipes(
     new.new_tokens.iter().map(recipe).collect()
 }
 
-/// Each piece weighs twice the next; those far behind weigh as the last one that counts.
+/// Each piece weighs twice as much as the next. Pieces beyond [`MAX_PIECES`] weigh as much as the last one within it.
 fn leading<'p>(pieces: impl ExactSizeIterator<Item = &'p u32>) -> Recipe {
     let count = pieces.len().min(MAX_PIECES);
     let mut recipe = Recipe::new();
@@ -111,14 +110,14 @@ fn leading<'p>(pieces: impl ExactSizeIterator<Item = &'p u32>) -> Recipe {
     recipe
 }
 
-/// Every piece as often as it occurs.
+/// Each piece weighs as much as its number of occurrences.
 fn mean(pieces: &[u32]) -> Recipe {
     let mut recipe = Recipe::new();
     pieces.iter().for_each(|id| *recipe.entry(*id).or_default() += 1);
     recipe
 }
 
-/// See the module's documentation; all weights are multiplied by `n · (2^m - 1)`.
+/// The *digits* method of the module's documentation, with all weights multiplied by `n · (2^m - 1)`.
 fn digits(text: &str, base: &Tokenizer) -> Result<Recipe> {
     let mut recipe = Recipe::new();
     let count = text.bytes().filter(u8::is_ascii_digit).count();
@@ -129,13 +128,13 @@ fn digits(text: &str, base: &Tokenizer) -> Result<Recipe> {
     let whole = (1u64 << count) - 1;
     let mut digits = 0;
     let mut between = 0;
-    // One digit more behind the end, so that what stands behind the last digit is added too.
+    // One extra digit after the end, so that the text after the last digit is added too.
     for (at, byte) in text.bytes().enumerate().chain([(text.len(), b'0')]) {
         if !byte.is_ascii_digit() {
             continue;
         }
         if between < at {
-            // Without digits there is nothing to weigh: all pieces are alike.
+            // Without digits, all pieces weigh the same.
             let weight = whole.max(1);
             ids_inside(base, &text[between..at])?
                 .into_iter()
@@ -155,11 +154,11 @@ fn digits(text: &str, base: &Tokenizer) -> Result<Recipe> {
     Ok(recipe)
 }
 
-/// How many recipes are proportional to another one.
+/// The number of recipes that are proportional to another one.
 pub(in crate::design) fn shared(recipes: &[Recipe]) -> u64 {
     let mut seen: HashMap<Vec<(u32, u64)>, u64> = HashMap::new();
     for recipe in recipes {
-        // Weights are divided by their sum in the end, so recipes that differ by a factor make one row.
+        // Weights are later divided by their sum, so recipes that differ by a factor give the same row.
         let divisor = recipe.values().copied().reduce(gcd).unwrap_or(1);
         *seen.entry(recipe.iter().map(|(id, weight)| (*id, weight / divisor)).collect()).or_default() += 1;
     }
@@ -170,7 +169,8 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// The rows of recipes `[recipes, hidden]` as the table's bytes, and their mean norm; `old` has all rows that they are of.
+/// Computes the rows of recipes, `[recipes, hidden]`, as the table's bytes, and their mean norm. `old` contains all rows that the
+/// recipes use.
 pub(in crate::design) fn composed(
     table: &TokenTable,
     old: &BTreeMap<u32, Vec<f32>>,
@@ -182,14 +182,14 @@ pub(in crate::design) fn composed(
         let whole = recipe.values().sum::<u64>() as f64;
         let mut row = vec![0.0; table.hidden];
         let mut target = 0.0;
-        // Ids in order, in f64: the sum is the same in every run, and rounded once.
+        // Summed in order of ids and in f64, so that the result is the same in every run and rounded only once.
         for (id, weight) in recipe {
             let weight = *weight as f64 / whole;
             target += weight * norm(old[id].iter().map(|value| f64::from(*value)));
             row.iter_mut().zip(&old[id]).for_each(|(sum, value)| *sum += weight * f64::from(*value));
         }
         let length = norm(row.iter().copied());
-        // Rows that cancel out have no direction to be stretched in, and single numbers none at all.
+        // Rows that cancel out have no direction to rescale, and a vector has only single numbers.
         let scale = if length > 0.0 && !table.is_vector { target / length } else { 1.0 };
         table.float.write(row.iter().map(|value| value * scale), &mut bytes);
         norms += length * scale;

@@ -1,7 +1,7 @@
-//! A model's safetensors: its embedding and its LM head, of which single rows are read and nothing else.
+//! Reads single rows of the embedding and the LM head from a model's safetensors.
 //!
-//! Rows of a table are contiguous, so a row is one seek and one read: a model of many gigabytes costs no more than its header
-//! and the rows that are wanted.
+//! The rows of a table are contiguous, so reading a row takes one seek and one read. For a model of many gigabytes, only its header
+//! and the requested rows are read.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,8 +14,8 @@ use drift_core::checkpoint::{CONFIG, Float, Header, ModelFolder, WeightFiles, fo
 use drift_core::error::{Error, Result};
 use drift_core::io;
 
-/// How the name of the input embedding ends, in the layouts of transformers: Llama, Qwen, Gemma, Phi and others; GPT-NeoX; Falcon and
-/// BLOOM; GPT-2, GPT-J and MPT; InternLM 2.
+/// The ends of the name of the input embedding in the layouts of transformers: Llama, Qwen, Gemma, Phi and others; GPT-NeoX; Falcon
+/// and BLOOM; GPT-2, GPT-J and MPT; InternLM 2.
 const EMBEDDINGS: [&str; 5] = [
     "embed_tokens.weight",
     "embed_in.weight",
@@ -24,31 +24,31 @@ const EMBEDDINGS: [&str; 5] = [
     "tok_embeddings.weight",
 ];
 
-/// How the name of the LM head ends: most; GPT-NeoX; InternLM 2.
+/// The ends of the name of the LM head: most models; GPT-NeoX; InternLM 2.
 const HEADS: [&str; 3] = ["lm_head.weight", "embed_out.weight", "output.weight"];
 
-/// How the name of what is added to the logits ends: Phi, GPT-J.
+/// The ends of the name of the bias added to the logits: Phi, GPT-J.
 const BIASES: [&str; 2] = ["lm_head.bias", "embed_out.bias"];
 
-/// Rows of a head that are compared with those of the embedding, where nothing says whether it is the same.
+/// The number of rows of a head that are compared with the embedding's rows, if no setting states whether the head is tied.
 const COMPARED: u64 = 64;
 
-/// A matrix `[rows, hidden]` in a safetensors file, or a vector `[rows]`: a row per id.
+/// A table with one row per id: a matrix `[rows, hidden]` or a vector `[rows]` in a safetensors file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenTable {
-    /// Its name in the file.
+    /// The name of the tensor in the file.
     pub tensor: String,
     /// The file.
     pub file: PathBuf,
-    /// The type of its numbers.
+    /// The number type.
     pub float: Float,
-    /// Rows.
+    /// The number of rows.
     pub rows: u64,
-    /// Numbers of a row.
+    /// The number of values in a row.
     pub hidden: usize,
     /// Whether it is a vector, with one number for each id.
     pub is_vector: bool,
-    /// Where its first row begins in the file, in bytes.
+    /// The offset of its first row in the file, in bytes.
     pub offset: u64,
 }
 
@@ -58,12 +58,13 @@ impl TokenTable {
         format!("{}: {}", self.file.display(), self.tensor)
     }
 
-    /// Its shape with so many rows.
+    /// The table's shape if it had this many rows.
     pub fn shape(&self, rows: usize) -> Vec<usize> {
         if self.is_vector { vec![rows] } else { vec![rows, self.hidden] }
     }
 
-    /// This table, if it has the shape of the embedding; a vector needs as many numbers as that has rows.
+    /// Returns this table if it fits the embedding: a matrix must have the same shape, a vector one number per row of the
+    /// embedding.
     fn beside(self, embedding: &TokenTable) -> Result<Self> {
         if self.rows == embedding.rows && (self.is_vector || self.hidden == embedding.hidden) {
             return Ok(self);
@@ -77,10 +78,10 @@ impl TokenTable {
         Err(Error::input(self.place(), problem, "give a model whose two tables agree"))
     }
 
-    /// Some of its rows, by id.
+    /// Reads the rows with the given ids.
     ///
     /// # Errors
-    /// If the file cannot be read, an id has no row, or a row holds a value that is not a number.
+    /// If the file cannot be read, an id has no row, or a row contains a value that is not finite.
     pub fn read(&self, ids: impl IntoIterator<Item = u32>) -> Result<BTreeMap<u32, Vec<f32>>> {
         let mut file = File::open(&self.file).map_err(|e| Error::io(&self.file, e))?;
         let length = self.row_bytes();
@@ -107,20 +108,20 @@ impl TokenTable {
         Ok(rows)
     }
 
-    /// Bytes of a row.
+    /// The size of a row in bytes.
     pub fn row_bytes(&self) -> usize {
         self.hidden * self.float.bytes()
     }
 
-    /// The mean of its first rows, `[hidden]`.
+    /// The mean of the first `rows` rows, `[hidden]`.
     ///
     /// # Errors
-    /// If the file cannot be read, or holds a value that is not a number.
+    /// If the file cannot be read, or contains a value that is not finite.
     pub fn mean(&self, rows: u64) -> Result<Vec<f64>> {
         let mut file = File::open(&self.file).map_err(|e| Error::io(&self.file, e))?;
         file.seek(SeekFrom::Start(self.offset)).map_err(|e| Error::io(&self.file, e))?;
         let mut sums = vec![0.0; self.hidden];
-        // Whole rows at once, and at least one however long it is.
+        // Reads whole rows at a time, at least one row of any length.
         let mut bytes = vec![0; (READ_BYTES / self.row_bytes().max(1)).max(1) * self.row_bytes()];
         let mut left = rows.min(self.rows) as usize * self.row_bytes();
         while left > 0 {
@@ -140,22 +141,22 @@ impl TokenTable {
     }
 }
 
-/// How much of a table is read at once.
+/// The number of bytes of a table that are read at a time.
 const READ_BYTES: usize = 1 << 20;
 
-/// What to do where a model and a tokenizer do not belong together.
+/// The remedy if a model and a tokenizer do not belong together.
 pub const REMEDY: &str = "give the model that the base tokenizer belongs to";
 
-/// The tables of a model that have a row per token.
+/// The tables of a model with one row per token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Model {
-    /// Folder or file name, for reports.
+    /// The folder or file name, for reports.
     pub name: String,
     /// The input embedding.
     pub embedding: TokenTable,
-    /// The LM head; none where it is the embedding ("tied").
+    /// The LM head; `None` if it is tied to the embedding.
     pub head: Option<TokenTable>,
-    /// What is added to the logits, one number for each id.
+    /// The bias that is added to the logits, one number per id.
     pub bias: Option<TokenTable>,
 }
 
@@ -163,7 +164,8 @@ impl Model {
     /// Finds the tables of a model: a folder, its index of shards, or one safetensors file.
     ///
     /// # Errors
-    /// If there is none, a file is damaged, or a table is missing, not of floats, or of another width than the other.
+    /// If the embedding is missing, a file is damaged, or a table is missing, not of floats, or of another shape than the
+    /// embedding.
     pub fn open(path: &Path) -> Result<Self> {
         let file = located(path)?;
         let config = config(&ModelFolder::around(path))?;
@@ -173,7 +175,7 @@ impl Model {
         let (name, shard) = found(&EMBEDDINGS)?.ok_or_else(|| missing(&file, &EMBEDDINGS))?;
         let embedding = table(&shard, name)?;
         let head = match found(&HEADS)? {
-            // A tied model may store its head all the same; what the configuration says goes.
+            // A tied model may store its head nevertheless; the configuration takes precedence.
             Some((name, shard)) if tied != Some(true) => Some(table(&shard, name)?),
             None if tied == Some(false) => return Err(missing(&file, &HEADS)),
             _ => None,
@@ -187,10 +189,10 @@ impl Model {
         Ok(Model { name: model_name(&file), embedding, head, bias })
     }
 
-    /// The LM head that the files of a model hold although it is the embedding, if they do.
+    /// The LM head that the model's files contain although it is tied to the embedding, if they do.
     ///
     /// # Errors
-    /// As [`Model::open`].
+    /// The errors of [`Model::open`].
     pub fn redundant_head(&self, path: &Path) -> Result<Option<TokenTable>> {
         if self.head.is_some() {
             return Ok(None);
@@ -202,7 +204,7 @@ impl Model {
     }
 }
 
-/// The file to begin with.
+/// The file to open first.
 fn located(path: &Path) -> Result<PathBuf> {
     if path.is_dir() { ModelFolder::new(path).needed_weights() } else { Ok(path.to_owned()) }
 }
@@ -215,25 +217,25 @@ pub fn config(folder: &ModelFolder) -> Result<Option<Value>> {
     folder.json(CONFIG, |e| (format!("is not JSON: {e}"), "give an intact model folder"))
 }
 
-/// `…/Qwen3-0.6B/model.safetensors` is `Qwen3-0.6B`; `mine.safetensors` is `mine`.
+/// The model's name: `…/Qwen3-0.6B/model.safetensors` gives `Qwen3-0.6B`, and `mine.safetensors` gives `mine`.
 fn model_name(file: &Path) -> String {
     let name = io::file_name(file);
     let stem = name.trim_end_matches(".index.json").trim_end_matches(".safetensors");
     folder_around(file).filter(|_| stem == "model").unwrap_or_else(|| stem.to_owned())
 }
 
-/// Whether the first rows of a head are those of the embedding: some models are tied and say so nowhere.
+/// Whether the first rows of a head equal those of the embedding: some models are tied without stating it.
 fn is_same(head: &TokenTable, embedding: &TokenTable) -> bool {
     let first = |table: &TokenTable| table.read((0..table.rows.min(COMPARED)).map(|row| row as u32)).ok();
     first(head).is_some_and(|rows| Some(rows) == first(embedding))
 }
 
-/// Whether a tensor belongs to one of many layers.
+/// Whether a tensor belongs to one of several layers.
 pub fn is_in_layer(name: &str) -> bool {
     name.split('.').any(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The one tensor outside of layers whose name ends so; none if there is none.
+/// The only tensor outside of layers whose name has one of these endings; `None` if there is none.
 fn only<'t>(
     tensors: &'t BTreeMap<String, PathBuf>,
     endings: &[&str],
@@ -246,7 +248,7 @@ fn only<'t>(
     let mut found = tensors.iter().filter(|(name, _)| is(name));
     match (found.next(), found.next()) {
         (Some((first, _)), Some((second, _))) => {
-            // The message names the ending where both share it, and else says what they have in common.
+            // The message names the ending if both share it, and otherwise describes what they have in common.
             let both = |ending: &&&str| ends(first, ending) && ends(second, ending);
             let problem = match endings.iter().find(both) {
                 Some(ending) => format!("has two tensors that end in {ending}, {first} and {second}"),
@@ -263,7 +265,7 @@ fn missing(file: &Path, endings: &[&str]) -> Error {
     Error::input(file.display(), problem, "give the whole model, in the layout of transformers")
 }
 
-/// A tensor as a table.
+/// Opens a tensor as a table.
 fn table(file: &Path, name: &str) -> Result<TokenTable> {
     let place = format!("{}: {name}", file.display());
     let Header { data_start, tensors } = Header::read(file)?;

@@ -1,15 +1,15 @@
-//! Blocks to run: every number in every position, and every shape; and blocks found in texts.
+//! Generates blocks for checks, with every number in every position and every shape; and finds blocks in texts.
 
 use super::grammar::{Grammar, SpelledNumber, power};
 use super::slots::{BlockSlot, MOST_SLOTS};
 
-/// Behind the end of an atom.
+/// An expression for the position after the end of an atom.
 pub const BEHIND_ATOM: &str = "(?<=\\])";
 
-/// How many shapes the number of an axis has: sign, digits before the point, decimals.
+/// The number of shapes of an axis's number: by its sign, digits before the point, and decimals.
 pub fn shapes(grammar: Grammar, axis: usize) -> u64 {
     if grammar.dialect().is_decimal() {
-        // Integer parts of two digits begin at 10, and a range of 10 Å ends below.
+        // Integer parts with two digits begin at 10, and a range of 10 Å ends below.
         let integers = if grammar.range.angstrom() > 10 { 2 } else { 1 };
         return 2 * integers * grammar.counts().count() as u64;
     }
@@ -26,31 +26,32 @@ pub fn shapes(grammar: Grammar, axis: usize) -> u64 {
         .unwrap_or(1)
 }
 
-/// How many shapes blocks have.
+/// The number of shapes of blocks.
 pub fn shapes_of_blocks(grammar: Grammar) -> u64 {
     (0..grammar.dialect().numbers()).map(|axis| shapes(grammar, axis)).product()
 }
 
-/// The digits that a whole number is written with.
+/// The number of digits with which an integer is written.
 fn digits(value: u32, width: u8) -> u64 {
     u64::from(value.checked_ilog10().unwrap_or(0) + 1).max(width.into())
 }
 
-/// The shape of a block.
+/// The shape of a block as a number.
 pub fn shape(grammar: Grammar, numbers: &[SpelledNumber; 3]) -> u64 {
     let width = grammar.dialect().width() as u8;
     numbers.iter().take(grammar.dialect().numbers()).fold(0, |shape, number| {
         let digits = digits(number.integer, width);
-        // A byte for each number: its sign, up to fifteen digits, up to seven decimals.
+        // One byte per number: its sign, up to fifteen digits, up to seven decimals.
         shape << 8 | u64::from(number.negative) << 7 | digits << 3 | number.decimals as u64
     })
 }
 
-/// Steps from number to number of y and z: primes, of which the first that is no factor of their count is taken.
+/// The steps from number to number of y and z. They are primes; the first one that does not divide the count of numbers is used.
 const STEPS: [[u64; 3]; 2] = [[7_919, 7_907, 1], [104_729, 104_723, 1]];
 
-/// The block in which number `index` is x and two others are y and z. Over all indices of numbers every number is at least once
-/// in every position, for the steps share no factor with the counts. Further indices give a block of every shape.
+/// The block in which number `index` is x, and two other numbers are y and z. Over all indices, every number occurs at least once
+/// in every position, because the steps share no factor with the counts. Indices beyond the count of numbers give a block of every
+/// shape.
 pub fn numbers(grammar: Grammar, index: u64) -> [SpelledNumber; 3] {
     let count = grammar.numbers();
     if index < count {
@@ -82,7 +83,7 @@ pub fn numbers(grammar: Grammar, index: u64) -> [SpelledNumber; 3] {
     })
 }
 
-/// The text of a block, with the byte at which each slot begins.
+/// The text of a block, with the byte offset at which each slot begins.
 pub fn block(grammar: Grammar, numbers: &[SpelledNumber; 3]) -> (String, [usize; MOST_SLOTS]) {
     let mut text = String::with_capacity(16 + 3 * grammar.decimals());
     let mut starts = [0; MOST_SLOTS];
@@ -113,12 +114,12 @@ pub fn block(grammar: Grammar, numbers: &[SpelledNumber; 3]) -> (String, [usize;
 }
 
 impl Grammar {
-    /// Whether a text is exactly one of its blocks.
+    /// Whether a text is exactly one block of this grammar.
     pub fn has_block(self, text: &str) -> bool {
         self.block_at(text) == Some(text.len())
     }
 
-    /// The bytes of the block that a text begins with.
+    /// The length in bytes of the block at the start of a text, if there is one.
     fn block_at(self, text: &str) -> Option<usize> {
         let inside = self.dialect().open().len();
         let (after, end) = text
@@ -131,13 +132,13 @@ impl Grammar {
         (closed && known).then_some(end)
     }
 
-    /// A text without its blocks: a space after the first character of each.
+    /// Breaks the blocks of a text by a space after the first character of each.
     pub fn without_blocks(self, text: &str) -> String {
         let first = self.dialect().open().chars().next();
         let mut out = String::with_capacity(text.len());
         for (at, c) in text.char_indices() {
             out.push(c);
-            // Where nothing opens a block, it begins with a digit or a sign; no other place is parsed.
+            // If blocks have no opening character, they begin with a digit or a sign. Other positions need not be parsed.
             let begins = first.map_or(c.is_ascii_digit() || c == '-', |first| c == first);
             if begins && self.block_at(&text[at..]).is_some() {
                 out.push(' ');
@@ -146,14 +147,14 @@ impl Grammar {
         out
     }
 
-    /// The characters of what stands inside of blocks.
+    /// The characters that can occur inside blocks.
     pub fn characters(self) -> String {
         let signs = if self.dialect().is_signed() { "-" } else { "" };
         let point = if self.dialect().is_decimal() { "." } else { "" };
         format!("{signs}{point}{}0123456789", self.dialect().separator())
     }
 
-    /// The expression by which blocks are found in a text. Where nothing opens a block, it stands behind the `]` of its atom.
+    /// The expression that finds blocks in a text. If blocks have no opening character, a block must follow the `]` of its atom.
     pub fn isolating_pattern(self) -> String {
         let behind = if self.dialect().open().is_empty() { BEHIND_ATOM } else { "" };
         behind.to_owned() + &self.block_pattern()

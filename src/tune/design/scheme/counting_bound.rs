@@ -1,31 +1,31 @@
-//! The counting bound: a number of new tokens that no scheme can do without.
+//! The counting bound: a lower bound on the number of new tokens of any scheme.
 //!
-//! Let every one of the M blocks of a range take exactly N tokens, the first beginning at `<` and the last ending at `>`.
-//! Decoding gives the block back, so different blocks have different token sequences. A token that begins with `<` can
-//! only be the first, one that ends with `>` only the last. With a, b and c tokens of these two and of all other sorts
+//! Suppose that each of the M blocks of a range takes exactly N tokens, where the first begins at `<` and the last ends at `>`.
+//! Decoding gives the block back, so different blocks have different token sequences. A token that begins with `<` can only be the
+//! first, and one that ends with `>` only the last. With a tokens of the first kind, b of the second, and c others:
 //!
 //! ```text
 //! M ≤ a · b · c^(N - 2)
 //! ```
 //!
-//! and each of a, b, c is at most the base's own tokens that can occur in a block, plus new ones. In the separate kind
-//! the first token is `<` and the last `>`, so a = b = 1. The bound knows nothing of slots: it holds for tokens of any
-//! text, also where they are cut inside an integer part. Where nothing opens a block, or what opens it stands elsewhere in it too,
-//! its first token is one of the others: M ≤ b · c^(N - 1).
+//! Each of a, b and c is at most the number of the base's own tokens that can occur in a block plus the number of new ones. In the
+//! separate kind, the first token is `<` and the last `>`, so a = b = 1. The bound does not depend on slots: it holds for tokens
+//! with any text, even if blocks are cut inside an integer part. If blocks have no opening character, or it also occurs elsewhere
+//! in a block, the first token is one of the others: M ≤ b · c^(N - 1).
 
 use super::cuts::SchemeKind;
 use super::grammar::Grammar;
 use super::slots::BlockSlot;
 use drift_core::encoding::{Dfa, DfaState, IntegersBelow};
 
-/// Tokens that can occur in a block, by where.
+/// The numbers of tokens that can occur in a block, by position.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usable {
-    /// They begin with `<`.
+    /// The number of tokens that begin with `<`.
     pub first: u64,
-    /// They end with `>`.
+    /// The number of tokens that end with `>`.
     pub last: u64,
-    /// All others.
+    /// The number of all other tokens.
     pub inner: u64,
 }
 
@@ -47,27 +47,27 @@ impl Usable {
     }
 }
 
-/// What tells the first and the last token of a block from all others: what opens and closes it, if that stands nowhere else
-/// in it.
+/// The strings that distinguish the first and the last token of a block from all others: the opening and the closing characters, if
+/// they occur nowhere else in a block.
 fn ends(grammar: Grammar) -> [Option<&'static str>; 2] {
     let encoding = grammar.dialect();
     let (open, between, close) = (encoding.open(), encoding.separator(), encoding.close());
-    // No text around numbers holds a digit, sign or point.
+    // The text around numbers contains no digit, sign or point.
     let own = |text: &'static str, other: &str| {
         Some(text).filter(|text| !text.is_empty() && !between.contains(text) && !other.contains(text))
     };
     [own(open, close), own(close, open)]
 }
 
-/// More new tokens are not counted one by one: the bound is then this.
+/// The largest number of new tokens that are counted one by one; the bound is capped at this.
 const MOST_COUNTED: u64 = 10_000_000;
 
-/// The fewest new tokens that any scheme of `tokens` tokens a block needs.
+/// The smallest number of new tokens that any scheme with `tokens` tokens per block needs.
 pub fn counting_bound(kind: SchemeKind, grammar: Grammar, tokens: usize, base: Usable) -> u64 {
     let blocks = grammar.blocks();
     let ends = ends(grammar).map(|end| end.is_some());
     if tokens == 1 {
-        // Each block is a token of its own.
+        // Each block is a separate token.
         let most = base.first + if ends[0] { 0 } else { base.last + base.inner };
         return u64::try_from(blocks).unwrap_or(u64::MAX).saturating_sub(most);
     }
@@ -75,22 +75,22 @@ pub fn counting_bound(kind: SchemeKind, grammar: Grammar, tokens: usize, base: U
         (false, _) | (_, SchemeKind::Separate) => 1,
         _ => known,
     };
-    // A separate scheme has one token that opens and one that closes a block, whatever the base holds.
+    // A separate scheme has one token that opens and one that closes a block, whatever tokens the base has.
     let mut counts = [of_end(ends[0], base.first), of_end(ends[1], base.last), base.inner];
     let fixed = |index: usize| !ends[index] || kind == SchemeKind::Separate;
     let power = tokens.saturating_sub(ends.iter().filter(|end| **end).count()).max(1) as u32;
     let reach = |[first, last, inner]: [u64; 3]| {
-        // Overflow means more than enough: no number of blocks is larger than the largest.
+        // Overflow means that there are enough: no number of blocks is larger than the maximum.
         let inner = u128::from(inner).checked_pow(power).unwrap_or(u128::MAX);
         u128::from(first).saturating_mul(u128::from(last)).saturating_mul(inner)
     };
-    // The logarithm of the product is a sum of concave functions, so adding each token where it gains most is optimal.
-    // The 1e-9 is far more than rounding can make the gain of a wrong choice.
+    // The logarithm of the product is a sum of concave functions, so adding each token where it gains most is optimal. The
+    // tolerance of 1e-9 is far larger than the effect that rounding can have through a wrong choice.
     let enough = blocks - blocks / 1_000_000_000;
     let gain = |index: usize, count: u64| match index {
         0 | 1 if fixed(index) => f64::NEG_INFINITY,
         2 => f64::from(power) * ((count + 1) as f64 / count as f64).ln(),
-        // Without any token yet the gain is infinite, as it should be: the product is 0 until there is one.
+        // Without any token the gain is infinite, which is correct: the product is 0 until there is one.
         _ => ((count + 1) as f64 / count as f64).ln(),
     };
     let mut new = 0;
@@ -102,42 +102,42 @@ pub fn counting_bound(kind: SchemeKind, grammar: Grammar, tokens: usize, base: U
     new
 }
 
-/// What is known of the tokens of every block of a range, and the bound that follows.
+/// What is proved about the tokens of every block of a range, and the bound that follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Proved {
-    /// The fewest of any block.
+    /// The smallest number of tokens of any block.
     pub fewest: usize,
-    /// The most.
+    /// The largest number of tokens of any block.
     pub most: usize,
-    /// No tokenizer of this kind does with fewer new tokens, if no block takes more than `most`.
+    /// A lower bound: no tokenizer of this kind needs fewer new tokens if no block takes more than `most` tokens.
     pub lower_bound: u64,
 }
 
 impl Proved {
-    /// Of the fewest and the most tokens of any block, on top of a base.
+    /// From the smallest and the largest number of tokens of any block, on top of a base.
     pub fn new(kind: SchemeKind, grammar: Grammar, (fewest, most): (usize, usize), base: Usable) -> Self {
-        // Blocks of fewer tokens are filled up with one more sort of token, for the bound alone.
+        // For the bound only, shorter blocks are padded with one additional kind of token.
         let base = Usable { inner: base.inner + u64::from(fewest < most), ..base };
         Proved { fewest, most, lower_bound: counting_bound(kind, grammar, most, base) }
     }
 
-    /// The largest difference between the tokens of a block and these.
+    /// The largest difference between the number of tokens of any block and `tokens`.
     pub fn drift(&self, tokens: u64) -> u64 {
         tokens.abs_diff(self.fewest as u64).max(tokens.abs_diff(self.most as u64))
     }
 }
 
-/// The strings that are part of some block: of decimals with integer parts of one or two digits, of the stripped dialect also
-/// some that end in zero.
+/// Recognizes strings that are part of some block. For decimals, integer parts have one or two digits; for the stripped dialect,
+/// some strings that end in zero are accepted too.
 pub(in crate::design) enum BlockParts {
-    /// What each place of a decimal block takes, and how many places on one may go instead.
+    /// For each place of a decimal block, the byte class that it takes, and by how many places one may move on instead.
     Decimals(Vec<(u8, usize)>),
-    /// Of blocks whose numbers have bounds of their own.
+    /// An automaton, for blocks whose numbers have their own bounds.
     Others(Dfa),
 }
 
 impl BlockParts {
-    /// Of the blocks of a grammar.
+    /// For the blocks of a grammar.
     pub(in crate::design) fn of(grammar: Grammar) -> Self {
         if !grammar.dialect().is_decimal() {
             return BlockParts::Others(grammar.dialect().dfa(IntegersBelow::GENERATED));
@@ -145,11 +145,11 @@ impl BlockParts {
         let (fewest, decimals, row) = (grammar.fewest_decimals(), grammar.decimals(), grammar.row());
         let mut slots: Vec<(u8, usize)> = Vec::new();
         for (slot, known) in row.iter().enumerate() {
-            // Slots of the number that are left from here: a shorter number goes on behind them.
+            // The number of the number's slots from here on. A shorter number continues after them.
             let to_end = decimals + 3 - row.place(slot).1.min(decimals + 3);
             match known {
                 BlockSlot::Sign => slots.push((b'-', 1)),
-                // One or two digits: the first place may be left out.
+                // One or two digits: the first place may be skipped.
                 BlockSlot::Number { .. } => slots.extend([(b'd', 1), (b'd', 0)]),
                 BlockSlot::Point => slots.push((b'.', if fewest == 0 { to_end } else { 0 })),
                 BlockSlot::Digit | BlockSlot::Last => {
@@ -164,12 +164,12 @@ impl BlockParts {
         BlockParts::Decimals(slots)
     }
 
-    /// Whether a string is one of them.
+    /// Whether a string is part of some block.
     pub(in crate::design) fn hold(&self, string: &str) -> bool {
         match self {
             BlockParts::Decimals(slots) => in_slots(slots, string),
             BlockParts::Others(dfa) => {
-                // A token may begin anywhere in a block, so it may begin in any state.
+                // A token may begin anywhere in a block, so any state may be the first.
                 let mut states = 0..dfa.len() as DfaState;
                 !string.is_empty() && states.any(|state| dfa.run(state, string.as_bytes()).is_some())
             }
@@ -178,7 +178,7 @@ impl BlockParts {
 }
 
 fn in_slots(slots: &[(u8, usize)], string: &str) -> bool {
-    // Bit i: the next character may be that of place i.
+    // Bit i: the next character may be at place i.
     let skip = |mut places: u64| {
         for (at, (_, on)) in slots.iter().enumerate().filter(|(_, (_, on))| *on > 0) {
             if places >> at & 1 == 1 {
@@ -187,7 +187,7 @@ fn in_slots(slots: &[(u8, usize)], string: &str) -> bool {
         }
         places
     };
-    // A block has fewer than 64 places, also with six decimals, so a word holds them all.
+    // A block has fewer than 64 places, even with six decimals, so one word is enough.
     let mut places = (1u64 << slots.len()) - 1;
     for byte in string.bytes() {
         let class = if byte.is_ascii_digit() { b'd' } else { byte };

@@ -1,11 +1,10 @@
-//! Schemes: how a block is cut into tokens.
+//! Schemes: how blocks are cut into tokens.
 //!
-//! A block is a row of *slots*: `<`, then three times sign, integer part, point and decimals, with `,` between and `>` at
-//! the end. A *scheme* cuts the row into pieces. A sign may be absent, so a piece that is a sign alone would
-//! be missing from some blocks: no scheme has one. In the fixed dialect all other slots are never empty, hence every
-//! block has as many pieces as the scheme, whatever its numbers are. In the stripped dialect a block lacks the slots of
-//! the decimals that it does not write; where a number is cut depends on how many it has, and always into as many
-//! pieces.
+//! A block is a row of *slots*: `<`, then three times sign, integer part, point and decimals, with `,` in between and `>` at the
+//! end. A *scheme* cuts the row into pieces. A sign may be absent, so a piece with only a sign would be missing from some blocks,
+//! and no scheme has such a piece. In the fixed dialect all other slots are never empty, so every block has as many pieces as the
+//! scheme, whatever its numbers are. In the stripped dialect a block lacks the slots of decimals that are not written. There the
+//! cuts of a number depend on its number of decimals, but the number of pieces is always the same.
 
 use std::collections::HashSet;
 
@@ -14,7 +13,7 @@ use serde::Serialize;
 use super::grammar::Grammar;
 use super::slots::{BlockSlot, MOST_DECIMALS, strings};
 
-/// What a piece may hold.
+/// Which texts a piece may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SchemeKind {
@@ -25,7 +24,7 @@ pub enum SchemeKind {
 }
 
 impl SchemeKind {
-    /// As it is written on the command line.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             SchemeKind::Separate => "separate",
@@ -33,59 +32,60 @@ impl SchemeKind {
         }
     }
 
-    /// Whether a piece of these slots is allowed.
+    /// Whether a piece with these slots is allowed.
     pub fn allows(self, slots: &[BlockSlot]) -> bool {
         let bracket = slots.iter().any(|slot| matches!(slot, BlockSlot::Open(_) | BlockSlot::Close(_)));
-        // A sign may be absent, so a piece of it alone would be missing from some blocks.
+        // A sign may be absent, so a piece with only a sign would be missing from some blocks.
         slots != [BlockSlot::Sign] && (self == SchemeKind::Fused || !bracket || slots.len() == 1)
     }
 }
 
-/// Where the slots of blocks are cut.
+/// The positions at which the slots of blocks are cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scheme {
-    /// Blocks it is for.
+    /// The grammar of the blocks.
     pub grammar: Grammar,
-    /// First slots of pieces, by axis and decimals of its number.
+    /// The first slots of pieces, by axis and number of decimals.
     cuts: SchemeCuts,
 }
 
-/// First slots of pieces, by axis and decimals of its number.
+/// The first slots of pieces, by axis and number of decimals.
 pub type SchemeCuts = [[Vec<usize>; MOST_DECIMALS + 1]; 3];
 
 impl Scheme {
-    /// A scheme of a grammar whose numbers have all their digits: the first slot of every piece, in order, beginning with 0.
+    /// A scheme for a grammar whose numbers have all their digits. `starts` is the first slot of every piece, in order, beginning
+    /// with 0.
     pub fn fixed(grammar: Grammar, starts: Vec<usize>) -> Self {
         let mut cuts = SchemeCuts::default();
-        // All cuts stand under the first axis: where numbers have all their digits, no cut depends on another number.
+        // All cuts are stored under the first axis: if numbers have all their digits, no cut depends on a number.
         cuts[0][grammar.decimals()] = starts;
         Scheme { grammar, cuts }
     }
 
-    /// The scheme of such a grammar that has a cut before every slot that may begin a piece.
+    /// The scheme for such a grammar with a cut before every slot that may begin a piece.
     pub fn finest(grammar: Grammar) -> Self {
         let row = grammar.row();
-        // A sign is never a piece by itself.
+        // A sign is never a piece on its own.
         let starts = (0..row.len()).filter(|slot| *slot == 0 || row[slot - 1] != BlockSlot::Sign);
         Scheme::fixed(grammar, starts.collect())
     }
 
-    /// A scheme whose cuts depend on decimals.
+    /// A scheme whose cuts depend on the number of decimals.
     pub fn stripped(grammar: Grammar, cuts: SchemeCuts) -> Self {
         Scheme { grammar, cuts }
     }
 
-    /// The first slots of the pieces that an axis adds to a block, if its number has as many decimals.
+    /// The first slots of the pieces that an axis contributes to a block, if its number has `decimals` decimals.
     pub fn cuts(&self, axis: usize, decimals: usize) -> &[usize] {
         &self.cuts[axis][decimals]
     }
 
-    /// First slots of the pieces of a block whose numbers have these decimals, in order.
+    /// The first slots of the pieces of a block whose numbers have these decimals, in order.
     pub fn starts(&self, decimals: [usize; 3]) -> Vec<usize> {
         (0..3).flat_map(|axis| self.cuts(axis, decimals[axis])).copied().collect()
     }
 
-    /// Tokens of every block, brackets included.
+    /// The number of tokens of every block, including brackets.
     pub fn tokens_per_block(&self) -> usize {
         self.starts([self.grammar.decimals(); 3]).len()
     }
@@ -102,7 +102,7 @@ impl Scheme {
             .collect()
     }
 
-    /// Every token that a block can need, in order of first use, each once; blocks of more decimals come first.
+    /// Every token that a block can need, once each, in order of first use. Blocks with more decimals come first.
     pub fn strings(&self) -> Vec<String> {
         // New tokens get ids in this order, so it must be the same in every run.
         let counts: Vec<usize> = self.grammar.counts().rev().collect();
@@ -121,9 +121,9 @@ impl Scheme {
         all
     }
 
-    /// A block of as many decimals in all its numbers, with `|` where it is cut.
+    /// A block in which all numbers have `decimals` decimals, with `|` at the cuts.
     pub fn example(&self, decimals: usize) -> String {
-        // Numbers with signs, distinct digits and no zero at the end, so that every slot shows.
+        // Numbers with signs, distinct digits and no trailing zero, so that every slot is visible.
         let numbers = [("-", 1, "234567"), ("", 6, "789123"), ("-", 0, "123456")];
         let starts = self.starts([decimals; 3]);
         let mut out = String::new();
@@ -150,7 +150,7 @@ impl Scheme {
         out
     }
 
-    /// Pieces that hold a bracket; as many in every block.
+    /// The number of pieces that contain a bracket, which is the same for every block.
     pub fn brackets(&self) -> usize {
         let bracket = |slots: &&Vec<BlockSlot>| {
             slots.iter().any(|slot| matches!(slot, BlockSlot::Open(_) | BlockSlot::Close(_)))

@@ -1,19 +1,20 @@
-//! A bound by kinds of digits: new tokens that blocks of one or two different digits need, whatever the other tokens are.
+//! A bound by distinct digits: the number of new tokens that blocks with only one or two different digits need, whatever the other
+//! tokens are.
 //!
-//! Call the number of different digits of a token its *kinds*. Let S be a set of k digits, and look at the blocks that
-//! have no other digits. Their tokens have no others either, so beside tokens of fewer kinds they are spelled with
-//! tokens whose digits are exactly S. Let every token of fewer than k kinds be there for nothing. If nevertheless no g - 1
-//! new tokens of k kinds are enough to spell all these blocks with at most N tokens each, then at least g are needed for S;
-//! by renaming digits, for every set of k digits. Tokens of different sets differ, and so do tokens of different kinds.
-//! With D digits to choose from, of which a number of one integer digit can consist,
+//! Call the number of different digits of a token its *kinds*. Let S be a set of k digits, and consider the blocks that have no
+//! other digits. Their tokens have no other digits either, so they are spelled with tokens of fewer kinds and tokens whose digits
+//! are exactly S. Assume that every token of fewer than k kinds is available for free. If even then no set of g - 1 new tokens of k
+//! kinds is enough to spell all these blocks with at most N tokens each, then at least g are needed for S and, by renaming digits,
+//! for every set of k digits. Tokens of different sets differ, and so do tokens of different kinds. With D digits to choose from,
+//! of which a number with one integer digit can consist:
 //!
 //! ```text
 //! new tokens ≥ Σ over k of C(D, k) · g(k)
 //! ```
 //!
-//! That g - 1 tokens are not enough is shown by going through all of them: a block that cannot be spelled yet needs a new
-//! token that is a part of it, so it is enough to try, one after the other, the parts of one such block. Blocks are a
-//! sample, which can only make g smaller. A token of the base is taken to be there for every S if it is for one.
+//! An exhaustive search shows that g - 1 tokens are not enough. A block that cannot be spelled yet needs a new token that is a part
+//! of it, so it is enough to try the parts of one such block one after the other. Only a sample of blocks is used, which can only
+//! make g smaller. A token of the base is assumed to be available for every S if it is for one.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -23,18 +24,18 @@ use rand_chacha::ChaCha8Rng;
 use super::cuts::SchemeKind;
 use super::grammar::Grammar;
 
-/// The most kinds that are looked at, and the most tokens that are tried at once.
+/// The largest number of kinds, and the largest number of tokens tried at a time.
 const MOST_KINDS: usize = 2;
 const MOST_TOKENS: usize = 3;
 
-/// Blocks that are drawn, of which the hardest are kept.
+/// The number of blocks that are drawn, and the number of the hardest ones that are kept.
 const DRAWN: usize = 10_000;
 const HARDEST: usize = 40;
 
-/// Sets of tokens tried before the search gives up, with the g that it has.
+/// The number of token sets after which the search gives up and keeps the g found so far.
 const MOST_TRIES: usize = 20_000;
 
-/// The fewest new tokens that blocks of few kinds of digits need, if each has at most `tokens` tokens.
+/// The smallest number of new tokens that blocks with few kinds of digits need, if each has at most `tokens` tokens.
 pub fn distinct_digits_bound<'v>(
     kind: SchemeKind,
     grammar: Grammar,
@@ -42,10 +43,10 @@ pub fn distinct_digits_bound<'v>(
     base: impl Iterator<Item = &'v str>,
 ) -> u64 {
     if !grammar.dialect().is_decimal() {
-        // The blocks that it draws are decimals.
+        // The sampled blocks are decimals.
         return 0;
     }
-    // The last decimal of the stripped dialect is not zero, so 0 alone makes no block.
+    // In the stripped dialect the last decimal is not zero, so no block consists only of zeros.
     let zero = u64::from(grammar.is_stripped());
     let digits = u64::from(grammar.range.angstrom().min(10)).saturating_sub(zero);
     let known: HashSet<Vec<u8>> =
@@ -53,14 +54,14 @@ pub fn distinct_digits_bound<'v>(
         base.filter(|token| token.len() <= 32).filter_map(|t| renamed(t.as_bytes())).collect();
     (1..=MOST_KINDS.min(digits as usize))
         .map(|kinds| {
-            // The binomial coefficient C(digits, kinds), each division without a remainder.
+            // The binomial coefficient C(digits, kinds); each division has no remainder.
             let sets = (0..kinds as u64).fold(1, |sets, n| sets * (digits - n) / (n + 1));
             sets * Universe::new(kind, kinds, (grammar.decimals(), tokens), &known).fewest() as u64
         })
         .sum()
 }
 
-/// A text with its digits renamed in the order in which they first come; none if it has other characters than a block.
+/// A text with its digits renamed in order of first occurrence; `None` if it contains characters that blocks do not.
 fn renamed(text: &[u8]) -> Option<Vec<u8>> {
     let mut names = Vec::new();
     let renamed = text.iter().map(|byte| match byte {
@@ -79,20 +80,20 @@ fn renamed(text: &[u8]) -> Option<Vec<u8>> {
     renamed.collect()
 }
 
-/// The digits of a text as bits.
+/// The set of a text's digits as bits.
 fn digits(text: &[u8]) -> u16 {
     text.iter().filter(|byte| byte.is_ascii_digit()).fold(0, |digits, byte| digits | 1 << (byte - b'0'))
 }
 
-/// Blocks of the first few digits, and how they may be spelled.
+/// Blocks made of the first few digits, and the tokens with which they may be spelled.
 struct Universe<'b> {
     kind: SchemeKind,
     kinds: usize,
     tokens: usize,
     base: &'b HashSet<Vec<u8>>,
-    /// The sample.
+    /// The sample of blocks.
     blocks: Vec<Vec<u8>>,
-    /// For each block of the sample, whether the part from one byte to another is there for nothing.
+    /// For each block of the sample, whether the part from one byte to another is available for free.
     free: Vec<Vec<bool>>,
     tries: usize,
 }
@@ -109,7 +110,7 @@ impl<'b> Universe<'b> {
         let mut drawn: Vec<(usize, Vec<u8>)> = (sample(kinds, 1 + decimals).into_iter())
             .map(|block| (universe.length(&block, &universe.free_parts(&block), &[]), block))
             .collect();
-        // Hardest first: a block that takes many tokens rules more choices out than an easy one.
+        // Hardest first: a block that takes many tokens excludes more choices than an easy one.
         drawn.sort_by(|a, b| b.cmp(a));
         drawn.dedup();
         universe.blocks = drawn.iter().take(HARDEST).map(|(_, block)| block.clone()).collect();
@@ -117,12 +118,12 @@ impl<'b> Universe<'b> {
         universe
     }
 
-    /// g: the fewest new tokens of as many kinds that can be enough.
+    /// The bound g: the smallest number of new tokens with as many kinds that can be enough.
     fn fewest(mut self) -> usize {
         (0..=MOST_TOKENS).find(|more| self.enough(&mut Vec::new(), *more)).unwrap_or(MOST_TOKENS + 1)
     }
 
-    /// Whether some `more` further tokens can be enough beside `new`; true if there are too many to try.
+    /// Whether some `more` further tokens can be enough together with `new`. True if there are too many sets to try.
     fn enough(&mut self, new: &mut Vec<Vec<u8>>, more: usize) -> bool {
         self.tries += 1;
         let unspelled: Vec<usize> = (0..self.blocks.len())
@@ -132,12 +133,12 @@ impl<'b> Universe<'b> {
         if more == 0 {
             return false;
         }
-        // Given up in favour of "enough": g only becomes smaller, and the bound stays one.
+        // Giving up counts as "enough": this can only make g smaller, so the bound stays valid.
         if self.tries > MOST_TRIES {
             return true;
         }
         let parts = if more == 1 {
-            // The last token is a part of every block that is left.
+            // The last token must be a part of every remaining block.
             let mut parts = self.parts(first);
             for &at in &unspelled[1..] {
                 parts.retain(|part| self.blocks[at].windows(part.len()).any(|window| window == part));
@@ -145,7 +146,8 @@ impl<'b> Universe<'b> {
             parts
         } else {
             let all = unspelled.iter().map(|at| self.parts(*at));
-            // Some new token must be a part of every block that is left, so the block of the fewest parts branches least.
+            // Every remaining block needs a new token that is a part of it, so the block with the fewest parts gives the fewest
+            // branches.
             all.min_by_key(BTreeSet::len).unwrap_or_default()
         };
         parts.into_iter().any(|part| {
@@ -156,7 +158,7 @@ impl<'b> Universe<'b> {
         })
     }
 
-    /// Whether a token of this text can be there for nothing.
+    /// Whether a token with this text is available for free.
     fn is_free(&self, part: &[u8]) -> bool {
         let kinds = digits(part).count_ones() as usize;
         self.is_allowed(part)
@@ -167,7 +169,7 @@ impl<'b> Universe<'b> {
         self.kind == SchemeKind::Fused || part.len() == 1 || !part.iter().any(|byte| b"<>".contains(byte))
     }
 
-    /// Whether each part of a block is there for nothing, by its first byte and the byte after its last.
+    /// For each part of a block, by its first byte and the byte after its last: whether it is available for free.
     fn free_parts(&self, block: &[u8]) -> Vec<bool> {
         let side = block.len() + 1;
         (0..side * side)
@@ -176,7 +178,7 @@ impl<'b> Universe<'b> {
             .collect()
     }
 
-    /// The new tokens that are parts of a block of the sample.
+    /// The possible new tokens that are parts of a block of the sample.
     fn parts(&self, at: usize) -> BTreeSet<Vec<u8>> {
         let block = &self.blocks[at];
         let all =
@@ -187,10 +189,10 @@ impl<'b> Universe<'b> {
         new.map(<[u8]>::to_vec).collect()
     }
 
-    /// The fewest tokens of a block.
+    /// The smallest number of tokens with which a block can be spelled.
     fn length(&self, block: &[u8], free: &[bool], new: &[Vec<u8>]) -> usize {
         let side = block.len() + 1;
-        // One less than the largest, so that a step from a place that is not reached does not overflow.
+        // One less than the maximum, so that a step from an unreachable position does not overflow.
         let mut fewest = vec![usize::MAX - 1; side];
         fewest[0] = 0;
         for start in 0..block.len() {
@@ -208,7 +210,7 @@ impl<'b> Universe<'b> {
     }
 }
 
-/// Blocks of the first few digits, `length` of them a number: all whose numbers are alike, and some at random.
+/// Blocks made of the first few digits, with `length` digits per number: all blocks with three equal numbers, and random ones.
 fn sample(kinds: usize, length: usize) -> Vec<Vec<u8>> {
     let all = (kinds as u32).pow(length as u32);
     let number = |index: u32, negative: bool| {

@@ -1,4 +1,4 @@
-//! The expression that cuts blocks into the pieces of a scheme.
+//! Builds the expression that cuts blocks into the pieces of a scheme.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,21 +8,21 @@ use super::grammar::Grammar;
 use super::grammar::SpelledNumber;
 use super::slots::{BlockSlot, MOST_SLOTS, pattern};
 
-/// How every cut pattern begins, by which an extended tokenizer is known.
+/// The beginning of every cut pattern, by which an extended tokenizer is recognized.
 pub const CUT_MARK: &str = "\\G(?:";
 
-/// The expression that cuts a text that is exactly one block of the scheme's grammar, and matches nowhere in any other.
+/// The expression that cuts a text if it is exactly one block of the scheme's grammar, and matches nowhere in any other text.
 ///
-/// The first piece must begin the text (`\A`) and be followed by the rest of a block and the text's end (`\z`). The
-/// other pieces must begin where a match ended (`\G`, and not at the beginning), so they match only after the first did,
-/// in a block.
+/// The first piece must begin the text (`\A`) and be followed by the rest of a block and the end of the text (`\z`). The other
+/// pieces must begin where a match ended (`\G`), and not at the beginning of the text. So they match only within a block, after the
+/// first piece matched.
 pub fn cut_pattern(scheme: &Scheme) -> String {
     let (first, later) = if scheme.grammar.is_stripped() { stripped(scheme) } else { fixed(scheme) };
     format!("{CUT_MARK}{first}|(?!\\A)(?:{}))", later.join("|"))
 }
 
-/// First and later pieces of numbers that have all their digits. Longer pieces are tried first; where that alone does not tell pieces
-/// apart, each is also known by what is left of the block, which is slower.
+/// The first and the later pieces for numbers that have all their digits. Longer pieces are tried first. If this order is not
+/// enough to distinguish pieces, each is also recognized by the rest of the block, which is slower.
 fn fixed(scheme: &Scheme) -> (String, Vec<String>) {
     let row = scheme.grammar.row();
     let starts = scheme.starts([scheme.grammar.decimals(); 3]);
@@ -36,7 +36,7 @@ fn fixed(scheme: &Scheme) -> (String, Vec<String>) {
             None => later.push((piece, vec![left(end)])),
         }
     }
-    // An alternation takes the first that matches, so a short piece must not stand before one that it begins.
+    // An alternation takes the first alternative that matches, so a short piece must not precede a piece that it is a prefix of.
     later.sort_by_key(|(piece, _)| std::cmp::Reverse(piece.len()));
     let pieces: Vec<&[BlockSlot]> = later.iter().map(|(piece, _)| *piece).collect();
     let simple = told_apart(&starts, scheme.grammar, &pieces);
@@ -44,13 +44,13 @@ fn fixed(scheme: &Scheme) -> (String, Vec<String>) {
         let piece = pattern(piece);
         if simple { piece } else { format!("{piece}(?=(?:{})\\z)", lefts.join("|")) }
     });
-    // The first piece looks at the whole rest, so that later ones match only in what is a block.
+    // The first piece looks ahead to the end of the block, so that later pieces match only within a block.
     let first = format!("\\A{}(?={}\\z)", pattern(&row[..ends[0]]), left(ends[0]));
     (first, later.collect())
 }
 
-/// Whether trying `pieces` in their order cuts blocks as the scheme does, on blocks of every shape and many digits.
-/// Not a proof: the check of every number is.
+/// Whether trying `pieces` in their order cuts blocks as the scheme does, for blocks of every shape and many digits. This is not a
+/// proof; the check of every number is.
 fn told_apart(starts: &[usize], grammar: Grammar, pieces: &[&[BlockSlot]]) -> bool {
     let row = grammar.row();
     some_blocks(grammar).iter().all(|(block, slots)| {
@@ -64,14 +64,14 @@ fn told_apart(starts: &[usize], grammar: Grammar, pieces: &[&[BlockSlot]]) -> bo
     })
 }
 
-/// Blocks of every shape and many digits, with the byte at which each slot begins.
+/// Blocks of every shape and many digits, with the byte offset at which each slot begins.
 fn some_blocks(grammar: Grammar) -> Vec<(String, [usize; MOST_SLOTS])> {
     if grammar.dialect().is_decimal() {
         let all = grammar.decimals();
         let number = |negative: bool, integer: u32, digits: &str| SpelledNumber {
             negative,
             integer,
-            // Six digits at most.
+            // At most six digits.
             fraction: digits[..all].parse().unwrap_or(0),
             decimals: all,
         };
@@ -92,7 +92,7 @@ fn some_blocks(grammar: Grammar) -> Vec<(String, [usize; MOST_SLOTS])> {
     (0..grammar.numbers()).map(|index| block(grammar, &numbers(grammar, index))).collect()
 }
 
-/// How many bytes of a text's beginning the expression of a row of slots takes.
+/// The number of bytes at the start of a text that the expression of a row of slots matches.
 fn matched(slots: &[BlockSlot], text: &str) -> Option<usize> {
     let Some((slot, rest)) = slots.split_first() else { return Some(0) };
     let then = |length: usize| Some(length + matched(rest, &text[length..])?);
@@ -107,7 +107,7 @@ fn matched(slots: &[BlockSlot], text: &str) -> Option<usize> {
                 let long_enough = *length == width || !text.starts_with('0');
                 long_enough && text[..*length].parse().is_ok_and(|n: u32| n < *below)
             };
-            // The longest first, as in its expression.
+            // The longest first, as in the slot's expression.
             (width..=digits.min(width.max(9))).rev().filter(written).find_map(then)
         }
         BlockSlot::Point => literal("."),
@@ -116,26 +116,27 @@ fn matched(slots: &[BlockSlot], text: &str) -> Option<usize> {
     }
 }
 
-/// A piece of the stripped dialect: its expression, and that of what must stand before it.
+/// A piece of the stripped dialect: its expression, and the expression for the text before it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Rule {
     behind: String,
     piece: String,
 }
 
-/// Where a rule holds: the axis that it belongs to, the slot after it, and the decimals of the axis' number.
+/// Where a rule applies: the axis to which it belongs and the slot after it, with the possible numbers of decimals of the axis's
+/// number.
 type Uses = BTreeMap<(usize, usize), BTreeSet<usize>>;
 
-/// First and later pieces of the stripped dialect. Where a number is cut depends on its decimals, so a piece is known by
-/// where it begins (digits by how many stand between them and the point) and by what is left of the block after it, which
-/// says which number it is in and how many decimals that has.
+/// The first and the later pieces of the stripped dialect. The cuts of a number depend on its number of decimals. So a piece is
+/// recognized by where it begins (for digits, by the number of digits since the point) and by the rest of the block after it. The
+/// rest shows which number it is in, and how many decimals that number has.
 fn stripped(scheme: &Scheme) -> (String, Vec<String>) {
     let (grammar, row) = (scheme.grammar, scheme.grammar.row());
     let mut first: BTreeMap<(String, usize), BTreeSet<usize>> = BTreeMap::new();
     let mut later: BTreeMap<Rule, Uses> = BTreeMap::new();
     for (axis, decimals) in (0..3).flat_map(|axis| grammar.counts().map(move |decimals| (axis, decimals))) {
         let starts = scheme.cuts(axis, decimals);
-        // Units begin at the same slot whatever their decimals are, so any count says where the next one begins.
+        // Units begin at the same slot for any number of decimals, so any number shows where the next unit begins.
         let next = if axis < 2 { scheme.cuts(axis + 1, grammar.decimals())[0] } else { row.len() };
         let slots = grammar.slots([decimals; 3]);
         for (&start, end) in starts.iter().zip(starts.iter().skip(1).copied().chain([next])) {
@@ -156,7 +157,7 @@ fn stripped(scheme: &Scheme) -> (String, Vec<String>) {
     });
     let firsts: Vec<String> = firsts.collect();
     let mut later: Vec<(Rule, Uses)> = later.into_iter().collect();
-    // Pieces of the most numbers are tried first.
+    // Pieces of numbers with the most decimals are tried first.
     later.sort_by_key(|(_, uses)| std::cmp::Reverse(uses.values().flatten().max().copied()));
     let later = later.iter().map(|(rule, uses)| {
         let Rule { behind, piece } = rule;
@@ -165,10 +166,10 @@ fn stripped(scheme: &Scheme) -> (String, Vec<String>) {
     (format!("\\A(?:{})", firsts.join("|")), later.collect())
 }
 
-/// What stands before a piece that begins at this place of a number of so many decimals.
+/// The lookbehind for a piece that begins at this place of a number with this many decimals.
 fn behind(place: usize, decimals: usize) -> String {
     match place {
-        // A sign or an integer part stands behind no digit; without this, decimals would match as an integer part.
+        // A sign or an integer part does not follow a digit. Without this, decimals would match as an integer part.
         0 | 1 => "(?<![.0-9])".to_owned(),
         3 => "(?<=\\.)".to_owned(),
         4 if decimals > 1 => "(?<=\\.[0-9])".to_owned(),
@@ -177,14 +178,14 @@ fn behind(place: usize, decimals: usize) -> String {
     }
 }
 
-/// Looks at what is left of the block after a piece.
+/// The lookahead for the rest of the block after a piece.
 fn rest_of_blocks(grammar: Grammar, uses: &Uses) -> String {
     let rests = uses.iter().filter(|((_, end), _)| *end < grammar.row().len());
     let rests: Vec<String> = rests.map(|(end, counts)| rest_of_block(grammar, *end, counts)).collect();
     if rests.is_empty() { String::new() } else { format!("(?={})", rests.join("|")) }
 }
 
-/// The expression of what is left of a block after a piece of an axis, whose number has one of these counts of decimals.
+/// The expression for the rest of a block after a piece of an axis whose number has one of these numbers of decimals.
 fn rest_of_block(grammar: Grammar, (owner, end): (usize, usize), counts: &BTreeSet<usize>) -> String {
     let any: BTreeSet<usize> = grammar.counts().collect();
     let (axis, from) = grammar.row().place(end);

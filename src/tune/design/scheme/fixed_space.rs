@@ -1,11 +1,12 @@
-//! The design space of numbers that have all their digits, as in the fixed dialect and as bins: every scheme of a kind and range, and what each costs on top of a base vocabulary.
+//! The design space of numbers that have all their digits, as in the fixed dialect and in bins: every scheme of a kind and range,
+//! and its cost on top of a base vocabulary.
 //!
-//! The cost of a scheme is the number of strings in the union of its pieces that the base lacks. Unions are counted by
-//! *cells*: classes of strings that every piece holds wholly or not at all. Two strings are in one cell if they are
-//! equal but for their digits; strings of digits alone, which may be decimals or an integer part, are told apart by
-//! whether an integer part can be spelled so. What stands before or after the digits of any other string says what
-//! they are. Where the numbers of a block have bins of their own, strings are told apart by which of them a number of theirs can
-//! be. Cells are disjoint, so the cost of a union is the sum of its cells.
+//! The cost of a scheme is the number of strings in the union of its pieces that the base lacks. Unions are counted by *cells*,
+//! which are classes of strings that every piece contains either completely or not at all. Two strings are in the same cell if they
+//! differ only in their digits. Strings that consist only of digits can be decimals or an integer part, so they are also
+//! distinguished by whether they can be an integer part. In any other string, the text around the digits shows what they are. If
+//! each number of a block has its own bins, strings are also distinguished by which of the block's numbers they can be. Cells are
+//! disjoint, so the cost of a union is the sum of its cells.
 
 use std::collections::HashMap;
 
@@ -14,16 +15,16 @@ use super::grammar::Grammar;
 use super::slots::{BlockSlot, MOST_SLOTS, SlotRow, size, strings};
 use super::space::{BaseTokens, FORBIDDEN, MAX_NEW_TOKENS, Optimum};
 
-/// See the module's documentation.
+/// The design space of numbers that have all their digits.
 pub struct FixedSpace {
     kind: SchemeKind,
     grammar: Grammar,
     row: SlotRow,
-    /// The first slots of pieces that every scheme of the kind has in common.
+    /// The first slots of pieces that are common to all schemes of the kind.
     fixed_starts: Vec<usize>,
-    /// New strings of each cell.
+    /// For each cell, the number of strings that the base lacks.
     cells: Vec<u64>,
-    /// The cells of each piece, by first slot and slot after the last; `None` if no scheme may have it.
+    /// The cells of each piece, by its first slot and the slot after its last; `None` if no scheme may have the piece.
     pieces: Vec<[Option<Vec<u16>>; MOST_SLOTS + 1]>,
 }
 
@@ -41,7 +42,7 @@ impl FixedSpace {
         let (cells, pieces) = Default::default();
         let mut space = FixedSpace { kind, grammar, row, fixed_starts, cells, pieces };
         let mut ids: HashMap<String, u16> = HashMap::new();
-        // Equal rows of slots stand in several places of a block (each decimal is one), and are counted once.
+        // Equal rows of slots occur at several places of a block (each decimal is one), and are counted once.
         let mut known: HashMap<&[BlockSlot], Option<Vec<u16>>> = HashMap::new();
         for start in 0..row.len() {
             let mut ends: [Option<Vec<u16>>; MOST_SLOTS + 1] = std::array::from_fn(|_| None);
@@ -61,7 +62,7 @@ impl FixedSpace {
         ids: &mut HashMap<String, u16>,
         vocabulary: &impl BaseTokens,
     ) -> Option<Vec<u16>> {
-        // The size is known from the slots alone, so the strings of a piece that is too large are never made.
+        // The size follows from the slots, so the strings of a piece that is too large are never generated.
         if !self.kind.allows(slots) || size(slots) > MAX_NEW_TOKENS {
             return None;
         }
@@ -70,12 +71,12 @@ impl FixedSpace {
             let cost = match (vocabulary.holds(&string), vocabulary.may_not_be_added(&string)) {
                 (true, _) => 0,
                 (false, false) => 1,
-                // More than any sum that counts, so that one such string takes a piece out of every scheme.
+                // More than any relevant sum, so that a single such string excludes a piece from every scheme.
                 (false, true) => FORBIDDEN,
             };
             *counted.entry(cell(&string, self.grammar)).or_default() += cost;
         }
-        // Ids follow the order of a hash map; no result shows them, since costs are sums over sets of cells.
+        // The ids depend on the order of a hash map. This affects no result, since costs are sums over sets of cells.
         let mut cells: Vec<u16> = counted
             .into_iter()
             .map(|(key, cost)| {
@@ -89,7 +90,7 @@ impl FixedSpace {
         Some(cells)
     }
 
-    /// The first slots of pieces that every scheme of the kind has in common are never moved by a search.
+    /// The first slots of pieces that are common to all schemes of the kind. A search never moves them.
     pub fn fixed_starts(&self) -> &[usize] {
         &self.fixed_starts
     }
@@ -99,12 +100,12 @@ impl FixedSpace {
         &self.row
     }
 
-    /// The fewest and the most tokens that schemes of this kind can have.
+    /// The smallest and the largest number of tokens of schemes of this kind.
     pub fn tokens(&self) -> std::ops::RangeInclusive<usize> {
         self.fixed_starts().len().max(self.grammar.dialect().numbers())..=self.row.most_tokens()
     }
 
-    /// New tokens of a scheme; `None` if it is not in the space.
+    /// The number of new tokens of a scheme; `None` if the scheme is not in the space.
     pub fn cost(&self, starts: &[usize]) -> Option<u64> {
         let ends = starts.iter().skip(1).copied().chain([self.row.len()]);
         let mut seen = vec![false; self.cells.len()];
@@ -119,9 +120,9 @@ impl FixedSpace {
         (cost < FORBIDDEN).then_some(cost)
     }
 
-    /// The scheme of exactly `tokens` tokens with the fewest new ones, of those with at most `limit`; exhaustive:
-    /// branches are cut off only where they cost more than a scheme already found. Ties go to the fewest cells, then to
-    /// the first in the order of cuts.
+    /// The scheme with exactly `tokens` tokens that has the fewest new ones, if it has at most `limit`. The search is exhaustive: a
+    /// branch is cut off only if it costs no less than the best scheme so far. Among equal costs, the fewest cells win, then the
+    /// first in the order of cuts.
     pub fn optimum(&self, tokens: usize, limit: u64) -> Option<Optimum> {
         let mut walk = Walk {
             space: self,
@@ -129,7 +130,7 @@ impl FixedSpace {
             uses: vec![0; self.cells.len()],
             starts: Vec::with_capacity(tokens),
             best: Vec::new(),
-            // A scheme must stay below the bound, so it begins one above the limit.
+            // A scheme must be below the bound, so the bound starts one above the limit.
             bound: (limit.min(FORBIDDEN - 1) + 1, 0),
         };
         walk.step(0, tokens, (0, 0));
@@ -141,18 +142,18 @@ impl FixedSpace {
 /// A depth-first walk over all schemes.
 struct Walk<'s> {
     space: &'s FixedSpace,
-    /// Slots of a block.
+    /// The number of slots of a block.
     slots: usize,
-    /// How many pieces of the current branch use each cell.
+    /// For each cell, the number of pieces of the current branch that use it.
     uses: Vec<u8>,
     starts: Vec<usize>,
     best: Vec<usize>,
-    /// New tokens and cells that a scheme must stay below to be better.
+    /// The numbers of new tokens and of cells that a scheme must stay below to be better.
     bound: (u64, usize),
 }
 
 impl Walk<'_> {
-    /// Puts pieces from slot `start` on; `left` are still to come, the ones before cost `spent`.
+    /// Adds pieces starting at slot `start`. `left` pieces are still to come, and the previous ones cost `spent`.
     fn step(&mut self, start: usize, left: usize, spent: (u64, usize)) {
         if left == 0 {
             if start == self.slots && spent < self.bound {
@@ -162,7 +163,7 @@ impl Walk<'_> {
             return;
         }
         let space = self.space;
-        // Each piece that is still to come needs a slot of its own, and the last one takes all that are left.
+        // Each remaining piece needs at least one slot, and the last one takes all remaining slots.
         let ends = if left == 1 { self.slots..=self.slots } else { start + 1..=self.slots - (left - 1) };
         for end in ends {
             let Some(cells) = &space.pieces[start][end] else { continue };
@@ -174,7 +175,7 @@ impl Walk<'_> {
                 }
                 self.uses[cell] += 1;
             }
-            // A branch never gets cheaper, so one that costs as much as the best so far is given up here.
+            // A branch never gets cheaper, so it is abandoned if it costs as much as the best scheme so far.
             if cost < self.bound {
                 self.starts.push(start);
                 self.step(end, left - 1, cost);
@@ -189,19 +190,19 @@ impl Walk<'_> {
 fn cell(string: &str, grammar: Grammar) -> String {
     let mut mask: String = string.chars().map(|c| if c.is_ascii_digit() { 'd' } else { c }).collect();
     if grammar.dialect().is_decimal() {
-        // Digits alone may be decimals or an integer part, and only some of them can be an integer part; all others show what
-        // they are.
+        // Strings of only digits may be decimals or an integer part, and only some of them can be an integer part. All other
+        // strings show what their digits are.
         let digits = mask.bytes().all(|b| b == b'd');
         let integer = |n: u32| n < grammar.range.angstrom() && n.to_string() == string;
         return if digits && string.parse().is_ok_and(integer) { format!("{mask}!") } else { mask };
     }
-    // Which axes' numbers each of its numbers can be.
+    // For each number in the string: how many axes it can belong to.
     let width = grammar.dialect().width().max(1);
     let axes = 0..grammar.dialect().numbers();
     let largest: Vec<u32> =
         axes.map(|axis| grammar.dialect().number().limits(axis).1.unsigned_abs()).collect();
     for run in string.split(|c: char| !c.is_ascii_digit()).filter(|run| !run.is_empty()) {
-        // Numbers side by side have one width each; others are whole runs.
+        // Adjacent numbers have the same fixed width; any other number is a whole run of digits.
         let numbers = if run.len() % width == 0 { run.len() / width } else { 1 };
         let length = run.len() / numbers;
         for at in (0..numbers).map(|at| at * length) {

@@ -1,4 +1,4 @@
-//! Which blocks a scheme is for: below which magnitude their numbers lie, and how their decimals are written.
+//! The grammar of the blocks that a scheme is for: the range of their numbers, and the spelling of their decimals.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -11,23 +11,23 @@ use drift_core::error::{Error, Result};
 /// The blocks that a scheme is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grammar {
-    /// Their numbers are smaller.
+    /// All numbers are below this magnitude.
     pub range: Range,
     dialect: Encoding,
-    /// The fewest decimals of a number; in the fixed dialect all that there are.
+    /// The smallest number of decimals; in the fixed dialect, all decimals.
     fewest: usize,
 }
 
 /// One number of a grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpelledNumber {
-    /// Whether it begins with `-`; zero may.
+    /// Whether it begins with `-`, which zero may do too.
     pub negative: bool,
-    /// Its integer part; of an index, an integer or a code all of it.
+    /// The integer part; for an index, an integer or a code, the whole number.
     pub integer: u32,
-    /// Its decimals as a number, as if all of them were written; 0 for numbers without.
+    /// The decimals as an integer, as if all of them were written; 0 for numbers without decimals.
     pub fraction: u32,
-    /// How many of them are written.
+    /// The number of decimals that are written.
     pub decimals: usize,
 }
 
@@ -37,8 +37,8 @@ impl Grammar {
         Grammar::constant(Encoding::decimal(TrailingZeros::Kept, precision), range)
     }
 
-    /// Blocks of an encoding whose numbers always have all their digits. `range` is for decimals: what others can write, their
-    /// definition says.
+    /// Blocks of an encoding whose numbers always have all their digits. `range` applies to decimals; the numbers of other
+    /// encodings are limited by their definition.
     pub fn constant(encoding: Encoding, range: Range) -> Self {
         Grammar { range, dialect: encoding, fewest: encoding.decimals() }
     }
@@ -46,7 +46,7 @@ impl Grammar {
     /// Blocks of the stripped dialect whose numbers have `fewest` decimals or more.
     ///
     /// # Errors
-    /// If numbers cannot have as many.
+    /// If no number can have that many decimals.
     pub fn stripped(range: Range, precision: Precision, fewest: usize) -> Result<Self> {
         if fewest <= precision.decimals() {
             return Ok(Grammar {
@@ -59,15 +59,15 @@ impl Grammar {
         Err(Error::parameter(parameter::FEWEST_DECIMALS, problem, format!("give 0 to {precision}")))
     }
 
-    /// Blocks of the stripped dialect, as many of them as can have `tokens` tokens.
+    /// As many blocks of the stripped dialect as can be written with `tokens` tokens.
     ///
-    /// A token has a character at least, so `<0,0,0>` has at most 7 tokens. Numbers of one decimal have two characters
-    /// more, a point and the decimal, those of k decimals k + 1 more.
+    /// A token has at least one character, so `<0,0,0>` has at most 7 tokens. A number with one decimal has two more characters, a
+    /// point and the decimal; a number with k decimals has k + 1 more.
     pub fn widest(range: Range, precision: Precision, tokens: usize) -> Self {
         let dialect = Encoding::decimal(TrailingZeros::Removed, precision);
         let of = |fewest| Grammar { range, dialect, fewest };
         let most = precision.decimals();
-        // The fewest decimals that do, since every decimal less adds blocks to those that are covered.
+        // The smallest sufficient number of decimals, since each decimal less adds blocks to those that are covered.
         (0..most).map(of).find(|grammar| grammar.most_tokens() >= tokens).unwrap_or(of(most))
     }
 
@@ -76,22 +76,22 @@ impl Grammar {
         self.dialect
     }
 
-    /// Whether numbers lack their trailing zeros.
+    /// Whether numbers are written without trailing zeros.
     pub fn is_stripped(self) -> bool {
         self.dialect.is_stripped()
     }
 
-    /// The most decimals of a number; in the fixed dialect every number has as many.
+    /// The largest number of decimals; in the fixed dialect every number has that many.
     pub fn decimals(self) -> usize {
         self.dialect.decimals()
     }
 
-    /// The fewest decimals of a number.
+    /// The smallest number of decimals.
     pub fn fewest_decimals(self) -> usize {
         self.fewest
     }
 
-    /// How many decimals numbers have.
+    /// The possible numbers of decimals.
     pub fn counts(self) -> RangeInclusive<usize> {
         self.fewest..=self.decimals()
     }
@@ -101,40 +101,40 @@ impl Grammar {
         SlotRow::new(self.dialect, self.range)
     }
 
-    /// Below which magnitude its numbers lie, where they are decimals.
+    /// The magnitude below which its numbers lie, if they are decimals.
     pub fn decimal_range(self) -> Option<Range> {
         self.dialect.is_decimal().then_some(self.range)
     }
 
-    /// Units of a coordinate in one Å.
+    /// The number of units of a coordinate in one Å.
     pub fn units(self) -> u32 {
         self.dialect.precision().units_per_angstrom().unsigned_abs()
     }
 
-    /// How many decimals of a magnitude are written where trailing zeros are not.
+    /// The number of decimals with which a magnitude is written without trailing zeros.
     pub fn decimals_of(self, magnitude: u32) -> usize {
         self.decimals() - self.dialect.precision().trailing_zeros(magnitude)
     }
 
-    /// The most tokens that every block can have: the characters of the shortest.
+    /// The largest number of tokens that every block can have: the number of characters of the shortest block.
     pub fn most_tokens(self) -> usize {
         if !self.dialect.is_decimal() {
             return self.row().most_tokens();
         }
-        // `<0,0,0>` has seven characters; a point and the fewest decimals come to each number.
+        // `<0,0,0>` has seven characters. Each number also has a point and the smallest number of decimals.
         7 + 3 * if self.fewest == 0 { 0 } else { self.fewest + 1 }
     }
 
-    /// How many fractions there are.
+    /// The number of different fractions.
     fn fractions(self) -> u64 {
         let all = u64::from(self.units());
-        // Numbers of fewer decimals are the multiples of a power of ten, and as many as there are shorter fractions.
+        // Numbers with too few decimals are the multiples of a power of ten, as many as there are shorter fractions.
         let shorter = if self.is_stripped() && self.fewest > 0 { power(self.fewest - 1) } else { 0 };
         all - u64::from(shorter)
     }
 
-    /// How many spellings of one number there are: signs, integer parts, decimals. Zero with a sign is one of them. Where the
-    /// numbers of a block have bins of their own, those of the one with the most.
+    /// The number of spellings of one number: signs, integer parts and decimals. Zero with a sign is one of them. If each number of
+    /// a block has its own bins, the largest number of spellings of any of them.
     pub fn numbers(self) -> u64 {
         if self.dialect.is_decimal() {
             return 2 * u64::from(self.range.angstrom()) * self.fractions();
@@ -142,7 +142,7 @@ impl Grammar {
         (0..self.dialect.numbers()).map(|axis| self.numbers_of(axis)).max().unwrap_or(0)
     }
 
-    /// How many spellings the number of an axis has.
+    /// The number of spellings of an axis's number.
     pub fn numbers_of(self, axis: usize) -> u64 {
         if self.dialect.is_decimal() {
             return self.numbers();
@@ -151,13 +151,13 @@ impl Grammar {
         (largest + 1) * if self.dialect.is_signed() { 2 } else { 1 }
     }
 
-    /// How many blocks there are, at most 2¹²⁸ - 1.
+    /// The number of blocks, at most 2¹²⁸ - 1.
     pub fn blocks(self) -> u128 {
         (0..self.dialect.numbers())
             .fold(1, |all: u128, axis| all.saturating_mul(self.numbers_of(axis).into()))
     }
 
-    /// Number `index` of those of an axis, the non-negative ones first.
+    /// Number `index` of an axis. The non-negative numbers come first.
     pub fn number(self, index: u64, axis: usize) -> SpelledNumber {
         if !self.dialect.is_decimal() {
             let all = self.numbers_of(axis);
@@ -174,17 +174,17 @@ impl Grammar {
         let fraction = if self.fewest == 0 {
             fraction
         } else {
-            // The multiples of `step`, which have fewer decimals, are passed over: each run of `step` numbers lacks its first.
+            // The multiples of `step` have fewer decimals and are skipped: each run of `step` numbers lacks its first.
             let step = power(self.decimals() + 1 - self.fewest);
             fraction / (step - 1) * step + fraction % (step - 1) + 1
         };
         SpelledNumber { negative, integer, fraction, decimals: self.decimals_of(fraction) }
     }
 
-    /// Whether it has a spelling of this coordinate.
+    /// Whether the grammar has a spelling of this coordinate.
     pub fn holds(self, coordinate: Fixed) -> bool {
         if !self.dialect.is_decimal() {
-            // All that the encoding writes.
+            // Everything that the encoding writes is included.
             return true;
         }
         let magnitude = coordinate.unsigned_abs();
@@ -192,7 +192,7 @@ impl Grammar {
         written && magnitude / self.units() < self.range.angstrom()
     }
 
-    /// The slots of a block whose numbers have these decimals; a slot that it lacks is none.
+    /// The slots of a block whose numbers have these decimals; a slot that the block lacks is `None`.
     pub fn slots(self, decimals: [usize; 3]) -> [Option<BlockSlot>; MOST_SLOTS] {
         let row = self.row();
         let mut slots = [None; MOST_SLOTS];
@@ -209,8 +209,8 @@ impl Grammar {
         slots
     }
 
-    /// The expression of a whole block. It has no anchors and looks at nothing around it, so a block is found in every
-    /// context; two blocks cannot overlap, for each begins with its only `<` and ends with its only `>`.
+    /// The expression of a whole block. It has no anchors and does not look at the surrounding text, so a block is found in every
+    /// context. Two blocks cannot overlap, since each begins with its only `<` and ends with its only `>`.
     pub fn block_pattern(self) -> String {
         if !self.is_stripped() {
             return pattern(&self.row());
@@ -219,15 +219,15 @@ impl Grammar {
         format!("<{number},{number},{number}>")
     }
 
-    /// The expression of what is left of a number from a place on, if it has one of these counts of decimals. Places are
-    /// sign, integer part, point, decimals, end, from 0 on.
+    /// The expression for the rest of a number from a place on, if the number has one of these numbers of decimals. The places are
+    /// sign, integer part, point, decimals and end, counted from 0.
     pub fn rest(self, place: usize, counts: &BTreeSet<usize>) -> String {
         let head = match place {
             0 => pattern(&[BlockSlot::Sign, self.integer()]),
             1 => pattern(&[self.integer()]),
             _ => String::new(),
         };
-        // Behind the point, or where the point is always there, only the count of digits is left to say.
+        // After the point, or if there always is a point, only the number of digits remains to be stated.
         if place >= 3 || !self.is_stripped() {
             let left = counts.iter().map(|count| count.saturating_sub(place.max(3) - 3)).collect();
             let point = if place < 3 { "\\." } else { "" };
@@ -246,7 +246,7 @@ impl Grammar {
         BlockSlot::Number { below: self.range.angstrom(), width: 0 }
     }
 
-    /// The expression of the last decimals of a number, in one of these counts.
+    /// The expression for the last decimals of a number, for one of these numbers of digits.
     fn digits(self, counts: &BTreeSet<usize>) -> String {
         let run = |count: usize| {
             let mut slots = vec![BlockSlot::Digit; count];
@@ -272,7 +272,7 @@ impl Grammar {
     }
 }
 
-/// So many decimals, in words.
+/// The number of decimals in words.
 pub fn in_words(precision: Precision) -> String {
     let plural = if precision.decimals() == 1 { "" } else { "s" };
     format!("{} decimal{plural}", precision.in_words())

@@ -1,10 +1,10 @@
-//! How blocks are cut into tokens.
+//! Schemes: how blocks are cut into tokens.
 //!
-//! - [`slots`] are the parts of a block that no scheme cuts, [`grammar`] says which blocks a scheme is for, [`cuts`] where
-//!   they are cut, [`expression`] by which expression; [`blocks`] are those to run.
-//! - [`fixed_space`] and [`stripped_space`] say what every scheme of a dialect costs and which costs least ([`space`] is what
-//!   they share), [`search`] looks for the same by argmin, [`spaces`] chooses between them.
-//! - [`counting_bound`] and [`distinct_digits_bound`] count what no tokenizer can do without.
+//! - [`slots`] defines the parts of a block that no scheme cuts, [`grammar`] the blocks that a scheme is for, [`cuts`] the
+//!   positions of the cuts, and [`expression`] the expression that makes them. [`blocks`] generates blocks for checks.
+//! - [`fixed_space`] and [`stripped_space`] compute the cost of every scheme of a dialect and find the cheapest ([`space`] is what
+//!   they share). [`search`] does the same with argmin, and [`spaces`] chooses between the spaces.
+//! - [`counting_bound`] and [`distinct_digits_bound`] compute lower bounds that hold for any tokenizer.
 //! - [`pieces`] finds the pieces of a block by arithmetic.
 
 pub mod blocks;

@@ -1,4 +1,4 @@
-//! The pieces of a scheme as a table: which string each piece of a block is, found by arithmetic.
+//! The pieces of a scheme as a table, which finds the string of each piece of a block by arithmetic.
 
 use std::collections::HashMap;
 
@@ -7,17 +7,17 @@ use super::grammar::Grammar;
 use super::slots::{BlockSlot, MOST_SLOTS, strings};
 use drift_core::encoding::Fixed;
 
-/// What stands in the slots of one block: signs as 0 or 1, integer parts, digits.
+/// The contents of the slots of one block: signs as 0 or 1, integer parts, and digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Filled([u32; MOST_SLOTS]);
 
 impl Filled {
-    /// The slots of a block; `None` if a number is beyond the range.
+    /// The slots of a block; `None` if a number is outside the range.
     pub fn from_numbers(numbers: &[Fixed; 3], grammar: Grammar) -> Option<Self> {
         let (decimals, row) = (grammar.decimals(), grammar.row());
         let mut slots = [0; MOST_SLOTS];
         for (axis, number) in numbers.iter().enumerate() {
-            // Of the fixed dialect: sign, integer part, point and decimals; no point where there are no decimals.
+            // In the fixed dialect: sign, integer part, point and decimals. Without decimals there is no point.
             let first = row.first(axis);
             let mut left = number.unsigned_abs();
             for place in (0..decimals).rev() {
@@ -34,16 +34,16 @@ impl Filled {
     }
 }
 
-/// See the module's documentation.
+/// The pieces of a scheme as a table.
 pub struct PieceTable {
-    /// The blocks that are cut.
+    /// The grammar of the blocks that are cut.
     pub grammar: Grammar,
     /// Every string that a piece can be, each once.
     pub strings: Vec<String>,
     pieces: Vec<Piece>,
 }
 
-/// One piece: its slots with their number of options, and the index of the string for every choice of options.
+/// One piece: its slots with their numbers of options, and the index of the string for every combination of options.
 struct Piece {
     slots: Vec<(usize, u32)>,
     strings: Vec<u32>,
@@ -79,8 +79,8 @@ impl PieceTable {
         })
     }
 
-    /// The fewest and the most tokens of any block in the range, if each string takes as many as `lengths` says. Slots
-    /// of different pieces are chosen freely, so these are sums over pieces.
+    /// The smallest and the largest number of tokens of any block in the range, if each string takes as many tokens as `lengths`
+    /// states. The slots of different pieces are independent, so these are sums over pieces.
     pub fn extremes(&self, lengths: &[usize]) -> (usize, usize) {
         self.pieces.iter().fold((0, 0), |(fewest, most), piece| {
             let of = || piece.strings.iter().map(|string| lengths[*string as usize]);
@@ -89,7 +89,7 @@ impl PieceTable {
     }
 }
 
-/// How many ways there are to fill a slot, in the order of [`strings`].
+/// The number of ways to fill a slot, in the order of [`strings`].
 fn options(slot: BlockSlot) -> u32 {
     match slot {
         BlockSlot::Sign => 2,

@@ -1,4 +1,4 @@
-//! The search for schemes: argmin's simulated annealing over the cuts of blocks.
+//! The search for schemes with argmin: simulated annealing over the cuts of blocks.
 
 use std::cell::RefCell;
 
@@ -12,28 +12,28 @@ use super::stripped_space::{SchemePoint, StrippedSpace};
 use crate::anneal::{Cooling, anneal};
 use drift_core::error::Result;
 
-/// A design space as the search sees it.
+/// A design space, as needed by the search.
 pub trait Landscape {
     /// A scheme.
     type Point: Clone;
-    /// A scheme of as many tokens to begin with; none if there is none.
+    /// An initial scheme with `tokens` tokens; `None` if there is none.
     fn start(&self, tokens: usize, random: &mut ChaCha8Rng) -> Option<Self::Point>;
-    /// New tokens of a scheme; none if it is not in the space.
+    /// The number of new tokens of a scheme; `None` if the scheme is not in the space.
     fn new_tokens(&self, point: &Self::Point) -> Option<u64>;
-    /// A scheme of as many tokens that differs a little.
+    /// A scheme with the same number of tokens that differs slightly.
     fn neighbour(&self, point: &Self::Point, random: &mut ChaCha8Rng) -> Self::Point;
 }
 
-/// What the search found.
+/// The result of the search.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Annealed {
-    /// New tokens of the best scheme; none if no scheme that it visited is in the space.
+    /// The number of new tokens of the best scheme; `None` if no visited scheme is in the space.
     pub least: Option<u64>,
-    /// How many schemes were judged.
+    /// The number of schemes that were evaluated.
     pub evaluations: u64,
 }
 
-/// Anneals over the schemes of `tokens` tokens.
+/// Anneals over the schemes with `tokens` tokens.
 ///
 /// # Errors
 /// If argmin refuses its settings (it does not for a positive number of iterations).
@@ -44,7 +44,7 @@ pub fn search<L: Landscape>(
     iterations: u64,
 ) -> Result<Annealed, ArgminError> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    // Without a scheme of as many tokens there is nothing to search; the report then says that none was found.
+    // Without a scheme with this many tokens there is nothing to search. The report then states that none was found.
     let Some(start) = space.start(tokens, &mut random) else { return Ok(Annealed::default()) };
     let problem = Problem { space, random: RefCell::new(random), found: RefCell::default() };
     // Costs are logarithms: at 2.0 seven times the tokens pass about one time in four, after 20,000 steps only fewer do.
@@ -62,11 +62,11 @@ impl<L: Landscape> CostFunction for Problem<'_, L> {
     type Param = L::Point;
     type Output = f64;
 
-    /// The logarithm of the number of new tokens, so that one temperature fits schemes of all sizes.
+    /// The logarithm of the number of new tokens, so that one temperature suits schemes of all sizes.
     fn cost(&self, point: &L::Point) -> Result<f64, ArgminError> {
         let mut found = self.found.borrow_mut();
         found.evaluations += 1;
-        // Above the logarithm of any number of new tokens that counts, so the search leaves what is not in the space.
+        // Above the logarithm of any relevant number of new tokens, so the search leaves schemes outside the space.
         let Some(new) = self.space.new_tokens(point) else { return Ok(40.0) };
         found.least = Some(found.least.map_or(new, |least| least.min(new)));
         Ok((new as f64).ln_1p())
@@ -86,7 +86,7 @@ impl<L: Landscape> Anneal for Problem<'_, L> {
 impl Landscape for FixedSpace {
     type Point = Vec<usize>;
 
-    /// Cuts spread over the block as evenly as can be, beside those that the kind demands.
+    /// Cuts that are spread over the block as evenly as possible, in addition to those that the kind requires.
     fn start(&self, tokens: usize, _: &mut ChaCha8Rng) -> Option<Vec<usize>> {
         let slots = self.row().len();
         let mut starts = self.fixed_starts().to_vec();
@@ -106,7 +106,7 @@ impl Landscape for FixedSpace {
         self.cost(starts)
     }
 
-    /// Moves one cut that the kind does not demand to a slot that has none.
+    /// Moves one cut that the kind does not require to a slot without a cut.
     fn neighbour(&self, starts: &Vec<usize>, random: &mut ChaCha8Rng) -> Vec<usize> {
         let fixed = self.fixed_starts();
         let mut next = starts.clone();
@@ -114,7 +114,7 @@ impl Landscape for FixedSpace {
         let free: Vec<usize> = (1..self.row().len()).filter(|slot| !next.contains(slot)).collect();
         if !movable.is_empty() && !free.is_empty() {
             let at = movable[random.random_range(0..movable.len())];
-            // A step to a neighbour half of the time, else anywhere.
+            // Half of the time a step to an adjacent slot, otherwise to any free slot.
             let near: Vec<usize> = free.iter().copied().filter(|slot| slot.abs_diff(next[at]) == 1).collect();
             let slots = if near.is_empty() || random.random_range(0..2) == 0 { &free } else { &near };
             next[at] = slots[random.random_range(0..slots.len())];

@@ -1,8 +1,9 @@
 //! The slots of a block: the parts that no scheme cuts.
 //!
-//! A block is a row of slots, made of the rows of its encoding: of decimals `<`, then three times sign, integer part, point and
-//! decimals, with `,` between and `>` at the end, 25 of them where numbers have four decimals; of bins one for each number and
-//! for what opens, separates and closes them. A row of slots stands for strings: their expression, their number, and all of them.
+//! A block is a row of slots, which follows from its encoding. For decimals, it is `<`, then three times sign, integer part, point
+//! and decimals, with `,` in between and `>` at the end: 25 slots for four decimals. For bins, it is one slot for each number and
+//! for the opening, separating and closing characters. A row of slots represents a set of strings; this module gives their
+//! expression, their number, and all of them.
 
 use std::ops::Deref;
 
@@ -16,33 +17,33 @@ use drift_core::error::{Error, Result};
 /// A part of a block that no scheme cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BlockSlot {
-    /// What opens a block: `<`
+    /// The opening character: `<`
     Open(&'static str),
     /// `-` or nothing.
     Sign,
-    /// A whole number: the integer part of a decimal, or all that an index, an integer or a code is.
+    /// An integer: the integer part of a decimal, or a whole index, integer or code.
     Number {
-        /// It is smaller.
+        /// The number is below this.
         below: u32,
-        /// Digits at least, with leading zeros; 0 for numbers without them.
+        /// The smallest number of digits, with leading zeros; 0 for numbers without leading zeros.
         width: u8,
     },
     /// `.`
     Point,
     /// One decimal.
     Digit,
-    /// A decimal that is not zero: the last one of the stripped dialect.
+    /// A decimal that is not zero: the last decimal in the stripped dialect.
     Last,
-    /// What stands between two numbers: `,`
+    /// The separator between two numbers: `,`
     Comma(&'static str),
-    /// What closes a block: `>`
+    /// The closing character: `>`
     Close(&'static str),
 }
 
-/// The most decimals that a number can have.
+/// The largest number of decimals of a number.
 pub const MOST_DECIMALS: usize = Precision::MOST.decimals();
 
-/// The most slots of a block.
+/// The largest number of slots of a block.
 pub const MOST_SLOTS: usize = 13 + 3 * MOST_DECIMALS;
 
 /// The slots of every block whose numbers have all their decimals.
@@ -56,17 +57,17 @@ pub struct SlotRow {
 }
 
 impl SlotRow {
-    /// Of the blocks of an encoding; integer parts of decimals lie below `range`.
+    /// The row for blocks of an encoding. Integer parts of decimals are below `range`.
     pub fn new(encoding: Encoding, range: Range) -> Self {
         let mut row = SlotRow {
-            // Any slot will do: what lies behind `length` is never read.
+            // Any slot will do: slots beyond `length` are never read.
             slots: [BlockSlot::Point; MOST_SLOTS],
             length: 0,
             firsts: [0; 3],
             axes: encoding.numbers(),
         };
         row.push_text(encoding.open(), BlockSlot::Open);
-        // Rows of a number differ in their decimals alone, and the last has all of them.
+        // The rows of a number differ only in their decimals, and the last row has all of them.
         for axis in 0..row.axes {
             row.firsts[axis] = row.length;
             let rows = encoding.number().rows(axis, IntegersBelow(range.angstrom()));
@@ -98,22 +99,22 @@ impl SlotRow {
         }
     }
 
-    /// The first slot of a number: of a decimal, its sign. The slot before the one after is what ends it.
+    /// The first slot of a number: for a decimal, its sign. The slot before the next number's first slot is the separator.
     pub fn first(&self, axis: usize) -> usize {
         self.firsts[axis]
     }
 
-    /// The axis of a slot and its place there: of decimals sign, integer part, point, decimals, end. What opens a block has
-    /// none.
+    /// The axis of a slot and its place within the number: for decimals sign, integer part, point, decimals, end. The opening slot
+    /// belongs to no number.
     pub fn place(&self, slot: usize) -> (usize, usize) {
         match self.firsts[..self.axes].iter().rposition(|first| *first <= slot) {
             Some(axis) => (axis, slot - self.firsts[axis]),
-            // No place of a number is as large, so callers that compare places pass over what opens a block.
+            // No place within a number is this large, so callers that compare places skip the opening slot.
             None => (0, usize::MAX),
         }
     }
 
-    /// The most tokens that a block can have: a piece per slot, but signs.
+    /// The largest number of tokens of a block: one piece per slot, except for signs.
     pub fn most_tokens(&self) -> usize {
         self.iter().filter(|slot| **slot != BlockSlot::Sign).count()
     }
@@ -128,7 +129,7 @@ impl Deref for SlotRow {
 }
 
 impl BlockSlot {
-    /// As a part of an encoding's rows, which know their strings.
+    /// The slot as a part of an encoding's rows, which know their strings.
     fn part(self) -> SlotPart {
         match self {
             BlockSlot::Open(text) | BlockSlot::Comma(text) | BlockSlot::Close(text) => {
@@ -153,29 +154,29 @@ pub fn pattern(slots: &[BlockSlot]) -> String {
     parts::expression(&parts_of(slots))
 }
 
-/// How many strings a row of slots stands for.
+/// The number of strings that a row of slots represents.
 pub fn size(slots: &[BlockSlot]) -> u64 {
     parts::count(&parts_of(slots))
 }
 
-/// Every string of a row of slots, in the order of its slots.
+/// Every string that a row of slots represents, in the order of its slots.
 pub fn strings(slots: &[BlockSlot]) -> Vec<String> {
     parts::strings(&parts_of(slots))
 }
 
-/// Numbers of a block lie below this in magnitude, in whole Å.
+/// The range: the numbers of a block are below this magnitude, in whole Å.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Range(u32);
 
 impl Range {
-    /// 15 Å: nearly all atoms of drug-like molecules.
+    /// 15 Å, which includes nearly all atoms of drug-like molecules.
     pub const USUAL: Range = Range(15);
 
-    /// A range of 1 to 100 Å: the format holds integer parts of at most two digits.
+    /// A range of 1 to 100 Å. The format has integer parts of at most two digits.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the range is not within 1 to 100 Å.
     pub fn new(angstrom: u32) -> Result<Self> {
         if (1..=100).contains(&angstrom) {
             return Ok(Range(angstrom));

@@ -1,26 +1,26 @@
-//! What the design spaces of both dialects have in common: the base that costs are counted on top of, and what is found.
+//! What the design spaces of both dialects share: the base on top of which costs are counted, and the result.
 
 use super::cuts::Scheme;
 
-/// Pieces with more strings, and so schemes with more new tokens, are not considered.
+/// The largest number of strings of a piece, and so of new tokens of a scheme, that is considered.
 pub const MAX_NEW_TOKENS: u64 = 40_000;
 
-/// The cost of what cannot be added.
+/// The cost of a string that cannot be added.
 pub(super) const FORBIDDEN: u64 = 1 << 40;
 
-/// What the search needs of a base vocabulary.
+/// What the search needs to know about a base vocabulary.
 pub trait BaseTokens {
-    /// Whether a string is a token already.
+    /// Whether a string already is a token.
     fn holds(&self, string: &str) -> bool;
-    /// Whether a new token of this text could change how texts without blocks are encoded.
+    /// Whether a new token with this text could change how texts without blocks are encoded.
     fn may_not_be_added(&self, string: &str) -> bool;
 }
 
-/// The least number of new tokens of any scheme in a space, and a scheme that has it.
+/// The smallest number of new tokens of any scheme in a space, and a scheme that has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Optimum {
     /// The scheme.
     pub scheme: Scheme,
-    /// New tokens.
+    /// The number of new tokens.
     pub new_tokens: u64,
 }

@@ -1,4 +1,5 @@
-//! The design spaces of a plan: that of numbers with all their digits, or those of the stripped one by fewest decimals.
+//! The design spaces of a plan: that of numbers with all their digits, or those of the stripped dialect by smallest number of
+//! decimals.
 
 use std::cell::OnceCell;
 use std::ops::RangeInclusive;
@@ -18,21 +19,21 @@ use crate::parameter;
 use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
 
-/// Steps of the search by argmin.
+/// The number of steps of the search with argmin.
 pub const ITERATIONS: u64 = 20_000;
 
-/// How a lower bound is known.
+/// The proof of a lower bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BoundBy {
     /// There are too few sequences of so few tokens; see [`super::counting_bound`].
     Counting,
-    /// Blocks of one or two distinct digits need as many; see [`super::distinct_digits_bound`].
+    /// Blocks with only one or two distinct digits need that many; see [`super::distinct_digits_bound`].
     #[serde(rename = "kinds")]
     DistinctDigits,
 }
 
-/// See the module's documentation; spaces are made when they are first asked for.
+/// The design spaces of a plan, each of which is created when it is first used.
 pub struct DesignSpaces<'v, V> {
     kind: SchemeKind,
     range: Range,
@@ -44,11 +45,11 @@ pub struct DesignSpaces<'v, V> {
 }
 
 impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
-    /// The spaces over a base's vocabulary. Without `fewest_decimals`, blocks of the stripped dialect are as many as can
-    /// have the asked number of tokens.
+    /// The spaces over a base's vocabulary. Without `fewest_decimals`, as many blocks of the stripped dialect are included as can
+    /// have the requested number of tokens.
     ///
     /// # Errors
-    /// If no number of the dialect has so few decimals.
+    /// If the dialect has no numbers with so few decimals.
     pub fn new(
         kind: SchemeKind,
         range: Range,
@@ -67,14 +68,14 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
                     format!("give it with {} stripped", parameter::DIALECT),
                 ));
             }
-            // Asked here so that later calls of it cannot fail.
+            // Checked here so that later calls cannot fail.
             Grammar::stripped(range, dialect.precision(), fewest)?;
         }
         let (fixed, stripped) = Default::default();
         Ok(DesignSpaces { kind, range, dialect, fewest_decimals, vocabulary, fixed, stripped })
     }
 
-    /// The blocks that have as many tokens.
+    /// The grammar of the blocks that have `tokens` tokens.
     pub fn grammar(&self, tokens: usize) -> Grammar {
         if !self.dialect.is_stripped() {
             return Grammar::constant(self.dialect, self.range);
@@ -85,16 +86,16 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
         fewest.unwrap_or_else(|| Grammar::widest(self.range, precision, tokens))
     }
 
-    /// The fewest and the most tokens that schemes can have.
+    /// The smallest and the largest number of tokens of schemes.
     pub fn tokens(&self) -> RangeInclusive<usize> {
         if !self.dialect.is_stripped() {
             return self.fixed().tokens();
         }
-        // Blocks of the most decimals have the most tokens.
+        // Blocks with the most decimals have the most tokens.
         *self.stripped(usize::MAX).tokens().start()..=self.grammar(usize::MAX).most_tokens()
     }
 
-    /// The scheme of exactly `tokens` tokens with the fewest new ones, if it has at most `limit`.
+    /// The scheme with exactly `tokens` tokens that has the fewest new ones, if it has at most `limit`.
     pub fn optimum(&self, tokens: usize, limit: u64) -> Option<Optimum> {
         if self.dialect.is_stripped() {
             self.stripped(tokens).optimum(tokens, limit)
@@ -103,10 +104,10 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
         }
     }
 
-    /// The search by argmin.
+    /// Runs the search with argmin.
     ///
     /// # Errors
-    /// See [`search`].
+    /// The errors of [`search`].
     pub fn search(&self, tokens: usize, seed: u64) -> Result<Annealed> {
         let found = if self.dialect.is_stripped() {
             search(self.stripped(tokens), tokens, seed, ITERATIONS)
@@ -116,7 +117,7 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
         found.map_err(|e| Error::internal("search", e))
     }
 
-    /// A number of new tokens that no tokenizer with as many tokens a block does without, and how it is known.
+    /// A lower bound on the number of new tokens of any tokenizer with `tokens` tokens per block, and how it is proved.
     pub fn lower_bound(&self, tokens: usize, base: impl Iterator<Item = &'v str> + Clone) -> (u64, BoundBy) {
         let grammar = self.grammar(tokens);
         let counting =
@@ -126,7 +127,7 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
     }
 
     fn fixed(&self) -> &FixedSpace {
-        // The grammar of such an encoding is the same for every number of tokens, so 0 stands for any.
+        // The grammar of such an encoding is the same for every number of tokens, so 0 can stand for any number.
         self.fixed.get_or_init(|| FixedSpace::new(self.kind, self.grammar(0), self.vocabulary))
     }
 

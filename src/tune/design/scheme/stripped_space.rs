@@ -1,14 +1,14 @@
-//! The design space of the stripped dialect: where a number is cut depends on how many decimals it has.
+//! The design space of the stripped dialect, in which the cuts of a number depend on its number of decimals.
 //!
-//! A scheme has a place between each two numbers where every block is cut: before the comma, after it, or after the sign
-//! that follows it. So a block falls apart into three *units*, one for each number. For every count of decimals a unit
-//! is cut in a way of its own, but always into the same number of pieces: what shorter numbers lack in digits they make
-//! up by cuts elsewhere, such as a point by itself. Hence every block has the same number of pieces.
+//! Between each two numbers, a scheme has a position where every block is cut: before the comma, after it, or after the sign that
+//! follows it. So a block is divided into three *units*, one for each number. For every number of decimals a unit has its own cuts,
+//! but always the same number of pieces: shorter numbers have fewer digits and make up for them by cuts elsewhere, such as a point
+//! on its own. Hence every block has the same number of pieces.
 //!
 //! The cost of a scheme is the number of strings in the union of its pieces that the base lacks, counted by cells as in
-//! [`super::fixed_space`]. Two strings are in one cell if they are equal but for their digits, and if corresponding runs of
-//! digits agree in whether an integer part can be spelled so and in whether they end in zero, which the last decimal
-//! does not.
+//! [`super::fixed_space`]. Two strings are in the same cell if they differ only in their digits, and if corresponding runs of
+//! digits agree in two properties: whether the run can be an integer part, and whether it ends in zero, as the last decimal never
+//! does.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -20,10 +20,10 @@ use super::grammar::Grammar;
 use super::slots::{BlockSlot, SlotRow, size, strings};
 use super::space::{BaseTokens, FORBIDDEN, MAX_NEW_TOKENS, Optimum};
 
-/// A set of cells, in order; those that cost nothing may be left out.
+/// A sorted set of cells; cells that cost nothing may be omitted.
 type Cells = Vec<u16>;
 
-/// One way to cut a unit whose number has a given count of decimals.
+/// One way to cut a unit whose number has a given number of decimals.
 #[derive(Debug, Clone)]
 struct Choice {
     starts: Vec<usize>,
@@ -33,7 +33,7 @@ struct Choice {
 /// A unit: its first slot and the slot after its last.
 type Unit = (usize, usize);
 
-/// The units of each number: a block is cut before the comma, after it, or after the sign that follows it.
+/// The possible units of each number: a block is cut before the comma, after it, or after the sign that follows it.
 fn units(row: &SlotRow) -> [Vec<Unit>; 3] {
     let between = |axis: usize| [0, 1, 2].map(|more| row.first(axis) - 1 + more);
     let of = |starts: &[usize], ends: &[usize]| {
@@ -42,21 +42,21 @@ fn units(row: &SlotRow) -> [Vec<Unit>; 3] {
     [of(&[0], &between(1)), of(&between(1), &between(2)), of(&between(2), &[row.len()])]
 }
 
-/// See the module's documentation.
+/// The design space of the stripped dialect.
 pub struct StrippedSpace {
     kind: SchemeKind,
     grammar: Grammar,
-    /// New strings of each cell.
+    /// For each cell, the number of strings that the base lacks.
     cells: Vec<u64>,
-    /// Choices by unit, decimals and pieces.
+    /// The choices by unit, number of decimals and number of pieces.
     choices: HashMap<(Unit, usize, usize), Vec<Choice>>,
     units: [Vec<Unit>; 3],
 }
 
-/// Units and how many pieces each has.
+/// The units, and the number of pieces of each.
 pub type UnitPieces = [(Unit, usize); 3];
 
-/// A scheme as a search sees it: a frame, and the number of a choice for each axis and count of decimals.
+/// A scheme in the search: a frame, and the index of a choice for each axis and number of decimals.
 pub type SchemePoint = (UnitPieces, Vec<usize>);
 
 impl StrippedSpace {
@@ -80,19 +80,19 @@ impl StrippedSpace {
         space
     }
 
-    /// The fewest and the most tokens that schemes of this kind can have.
+    /// The smallest and the largest number of tokens of schemes of this kind.
     pub fn tokens(&self) -> std::ops::RangeInclusive<usize> {
-        // Three units, and two brackets by themselves in the separate kind.
+        // Three units and, in the separate kind, two brackets on their own.
         let fewest = if self.kind == SchemeKind::Separate { 5 } else { 3 };
         fewest..=self.grammar.most_tokens()
     }
 
-    /// Every frame of schemes of `tokens` tokens that has choices for every count of decimals.
+    /// Every frame of schemes with `tokens` tokens that has choices for every number of decimals.
     fn frames(&self, tokens: usize) -> Vec<UnitPieces> {
         let [xs, ys, zs] = &self.units;
         let mut frames = Vec::new();
         for (&x, &y) in xs.iter().flat_map(|x| ys.iter().map(move |y| (x, y))) {
-            // Units fit together where one ends at the slot at which the next begins.
+            // Units fit together if one ends at the slot at which the next begins.
             let Some(&z) = zs.iter().find(|z| x.1 == y.0 && z.0 == y.1) else { continue };
             for first in 1..tokens.saturating_sub(1) {
                 for second in 1..tokens - first {
@@ -105,7 +105,7 @@ impl StrippedSpace {
         frames
     }
 
-    /// The keys of the choices that a scheme of a frame makes, by axis, then by decimals.
+    /// The keys of the choices that a scheme of a frame makes, by axis, then by number of decimals.
     fn groups(&self, frame: &UnitPieces) -> impl Iterator<Item = (Unit, usize, usize)> {
         let counts = self.grammar.counts();
         frame
@@ -114,15 +114,15 @@ impl StrippedSpace {
             .flatten()
     }
 
-    /// The scheme of exactly `tokens` tokens with the fewest new ones, of those with at most `limit`; exhaustive:
-    /// branches are cut off only where they cannot cost less than a scheme already found. The first schemes are found by
-    /// always making the cheapest choice.
+    /// The scheme with exactly `tokens` tokens that has the fewest new ones, if it has at most `limit`. The search is exhaustive: a
+    /// branch is cut off only if it cannot cost less than the best scheme so far. The first schemes are found greedily, by always
+    /// making the cheapest choice.
     pub fn optimum(&self, tokens: usize, limit: u64) -> Option<Optimum> {
         let frames = self.frames(tokens);
         let uses = vec![false; self.cells.len()];
         let mut walk =
             Walk { space: self, uses, best: None, bound: limit.min(FORBIDDEN - 1) + 1, greedy: true };
-        // A greedy pass over all frames first: a good bound cuts most of the exhaustive pass.
+        // A greedy pass over all frames comes first: a good bound cuts off most of the exhaustive pass.
         for greedy in [true, false] {
             walk.greedy = greedy;
             for frame in &frames {
@@ -137,12 +137,12 @@ impl StrippedSpace {
         walk.best.map(|point| Optimum { scheme: self.scheme(&point), new_tokens })
     }
 
-    /// The choices of a group that cost less than `bound`, with their numbers.
+    /// The choices of a group that cost less than `bound`, with their indices.
     fn below(&self, key: &(Unit, usize, usize), bound: u64) -> Vec<(usize, &Choice)> {
         self.choices[key].iter().enumerate().filter(|(_, choice)| self.sum(&choice.cells) < bound).collect()
     }
 
-    /// New strings of some cells.
+    /// The number of new strings in some cells.
     fn sum(&self, cells: &[u16]) -> u64 {
         cells.iter().map(|cell| self.cells[usize::from(*cell)]).sum()
     }
@@ -157,14 +157,14 @@ impl StrippedSpace {
         Scheme::stripped(self.grammar, cuts)
     }
 
-    /// New tokens of a point.
+    /// The number of new tokens of a point.
     pub fn cost(&self, (frame, picks): &SchemePoint) -> u64 {
         let all = self.groups(frame).zip(picks).flat_map(|(key, pick)| &self.choices[&key][*pick].cells);
-        // A string that several pieces share is one new token.
+        // A string that several pieces share is only one new token.
         all.collect::<BTreeSet<_>>().into_iter().map(|cell| self.cells[usize::from(*cell)]).sum()
     }
 
-    /// A frame drawn at random, with the cheapest choices one after the other; none if there is none of as many tokens.
+    /// A random frame, with the cheapest choices made one after the other; `None` if there is no frame with this many tokens.
     pub fn random(&self, tokens: usize, random: &mut ChaCha8Rng) -> Option<SchemePoint> {
         let frames = self.frames(tokens);
         let frame = *frames.get(random.random_range(0..frames.len().max(1)))?;
@@ -175,10 +175,10 @@ impl StrippedSpace {
         walk.best
     }
 
-    /// The same with one other choice, or all of another frame.
+    /// The same point with one choice changed or, rarely, a point of another random frame.
     pub fn neighbour(&self, point: &SchemePoint, random: &mut ChaCha8Rng) -> SchemePoint {
         let tokens = point.0.iter().map(|(_, pieces)| pieces).sum();
-        // Choices are numbers within one frame, so another frame needs choices of its own.
+        // Choices are indices within one frame, so another frame needs its own choices.
         if random.random_range(0..32) == 0 {
             return self.random(tokens, random).unwrap_or_else(|| point.clone());
         }
@@ -191,9 +191,10 @@ impl StrippedSpace {
     }
 }
 
-/// A choice whose cells are all in another's place costs no more, whatever else a scheme has: the other can go.
+/// Removes redundant choices: a choice whose cells are a subset of another choice's cells costs no more in any scheme, so the other
+/// can be removed.
 fn without_supersets(choices: &mut Vec<Choice>) {
-    // A subset is never longer than what holds it, so it is kept before the other is looked at.
+    // A subset is never longer than its superset, so it is kept before the superset is examined.
     choices.sort_by_key(|choice| choice.cells.len());
     let mut kept: Vec<Choice> = Vec::new();
     for choice in choices.drain(..) {
@@ -205,7 +206,7 @@ fn without_supersets(choices: &mut Vec<Choice>) {
     *choices = kept;
 }
 
-/// Counts cells while a space is made.
+/// Counts cells while a space is built.
 struct Counter<'s, V> {
     space: &'s mut StrippedSpace,
     ids: HashMap<String, u16>,
@@ -219,7 +220,7 @@ impl<V: BaseTokens> Counter<'_, V> {
         let slots = self.space.grammar.slots([decimals; 3]);
         let present: Vec<usize> = (first..end).filter(|slot| slots[*slot].is_some()).collect();
         let mut all = Vec::new();
-        // A bit for each slot but the first, before which every unit is cut.
+        // One bit for each slot except the first, before which every unit is cut.
         for bits in 0..1u32 << (present.len() - 1) {
             let starts: Vec<usize> = present
                 .iter()
@@ -237,7 +238,7 @@ impl<V: BaseTokens> Counter<'_, V> {
                 })
             });
             if allowed {
-                // Cells that cost nothing would only make choices look different that are not.
+                // Cells that cost nothing would only make equal choices look different.
                 cells.retain(|cell| self.space.cells[usize::from(*cell)] > 0);
                 all.push(Choice { starts, cells: cells.into_iter().collect() });
             }
@@ -245,7 +246,7 @@ impl<V: BaseTokens> Counter<'_, V> {
         all
     }
 
-    /// The cells of a piece; none if no scheme may have it.
+    /// The cells of a piece; `None` if no scheme may have the piece.
     fn cells(&mut self, row: Vec<BlockSlot>) -> Option<Cells> {
         if let Some(known) = self.known.get(&row) {
             return known.clone();
@@ -269,7 +270,7 @@ impl<V: BaseTokens> Counter<'_, V> {
             *counted.entry(cell(&string, range)).or_default() += u64::from(!holds);
         }
         let mut counted: Vec<(String, u64)> = counted.into_iter().collect();
-        // In order, so that ids and choices are the same in every run: the search draws choices by their numbers.
+        // Sorted, so that ids and choices are the same in every run: the search draws choices by their indices.
         counted.sort_unstable();
         let cells: BTreeSet<u16> = counted
             .into_iter()
@@ -311,18 +312,18 @@ fn cell(string: &str, range: u32) -> String {
 /// A depth-first walk over the schemes of a frame.
 struct Walk<'s> {
     space: &'s StrippedSpace,
-    /// The cells that the current branch has.
+    /// The cells that the current branch uses.
     uses: Vec<bool>,
     best: Option<SchemePoint>,
-    /// New tokens that a scheme must stay below to be better.
+    /// The number of new tokens that a scheme must stay below to be better.
     bound: u64,
     /// Whether only the cheapest choice is tried.
     greedy: bool,
 }
 
 impl Walk<'_> {
-    /// Makes a choice for the group of which the cheapest costs most. Groups with a choice that costs nothing more are
-    /// left to the end: it stays free, and no other can be better.
+    /// Makes a choice for the group whose cheapest choice costs most. Groups with a choice that costs nothing more are left to the
+    /// end: that choice stays free, and no other can be better.
     fn step(
         &mut self,
         groups: &[Vec<(usize, &Choice)>],
@@ -369,7 +370,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What a choice adds to the cost.
+    /// The additional cost of a choice.
     fn more(&self, choice: &Choice) -> u64 {
         let new = choice.cells.iter().map(|cell| usize::from(*cell)).filter(|cell| !self.uses[*cell]);
         new.map(|cell| self.space.cells[cell]).sum()

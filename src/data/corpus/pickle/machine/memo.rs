@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use crate::corpus::pickle::NodeId;
 
-/// The memo. Python numbers its entries 0, 1, 2, … so a vector holds them; anything else goes to the map.
+/// The memo. Python numbers its entries 0, 1, 2, …, so a vector holds them; any other key goes to the map.
 #[derive(Default)]
 pub(super) struct Memo {
     dense: Vec<NodeId>,
@@ -12,7 +12,7 @@ pub(super) struct Memo {
 impl Memo {
     pub(super) fn put(&mut self, key: u64, id: NodeId) {
         if !self.sparse.is_empty() {
-            // The vector may be about to take over a number that the map has.
+            // The vector may be about to take over a key that the map holds.
             self.sparse.remove(&key);
         }
         match usize::try_from(key) {

@@ -1,4 +1,4 @@
-//! The pieces that the opcodes are made of: arena, stack and names.
+//! The operations that the opcodes are built from: on the arena, the stack and names.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use super::{Machine, Result};
 use crate::corpus::pickle::{Callee, Global, NodeId, PickleError, Value};
 use drift_core::error::escaped;
 
-/// The most values of a pickle, whatever its size: some 3 GB. Molecules are few values of many bytes.
+/// The largest number of values of a pickle of any size, about 3 GB. Molecules are few values of many bytes.
 const MAX_VALUES: usize = 1 << 26;
 
 impl<'a> Machine<'a> {
@@ -15,12 +15,12 @@ impl<'a> Machine<'a> {
     }
 
     pub(super) fn value(&self, id: NodeId) -> &Value<'a> {
-        // Ids are only made by `add`, which has just pushed the value, and values are never removed.
+        // Only `add` creates ids, after pushing the value, and values are never removed.
         &self.values[id.index()]
     }
 
-    /// A value for the arena. Python spends at least two bytes on a value (an opcode and an entry in the memo or in
-    /// a container), apart from the shared constants, so more than one for every two bytes is an attack.
+    /// Adds a value to the arena. Apart from the shared constants, Python spends at least two bytes on a value (an opcode and an
+    /// entry in the memo or in a container). So a pickle with more than one value per two bytes is an attack.
     pub(super) fn add(&mut self, value: Value<'a>) -> Result<NodeId> {
         let limit = (self.length / 2 + 1024).min(MAX_VALUES);
         let id = match u32::try_from(self.values.len()) {
@@ -36,8 +36,8 @@ impl<'a> Machine<'a> {
         Ok(id)
     }
 
-    /// Accounts for bytes of text that were decoded. Decoding at most triples them (U+FFFD for a bad byte) and
-    /// encoding goes over them once more, so only a pickle that does the same text over and over exceeds this.
+    /// Accounts for decoded bytes of text. Decoding at most triples them (U+FFFD for a bad byte), and encoding processes them once
+    /// more. So only a pickle that decodes the same text again and again exceeds the limit.
     pub(super) fn spend(&mut self, bytes: usize) -> Result<()> {
         self.decoded = self.decoded.saturating_add(bytes);
         let limit = self.length.saturating_mul(8);
@@ -65,9 +65,9 @@ impl<'a> Machine<'a> {
         Ok(true)
     }
 
-    /// The stack above the last mark.
+    /// The part of the stack above the last mark.
     pub(super) fn above_mark(&self) -> &[NodeId] {
-        // Nothing pops below a mark without removing it, so the height at the mark is within the stack.
+        // No operation pops below a mark without removing the mark, so the height at the mark is within the stack.
         &self.stack[self.marks.last().copied().unwrap_or(0)..]
     }
 
@@ -93,7 +93,7 @@ impl<'a> Machine<'a> {
         Ok(self.stack.split_off(self.stack.len() - count))
     }
 
-    /// Everything above the last mark, and the mark.
+    /// Pops everything above the last mark, and the mark itself.
     pub(super) fn pop_mark(&mut self) -> Result<Vec<NodeId>> {
         let mark = self.marks.pop().ok_or_else(|| self.malformed("closes a mark that was never set"))?;
         Ok(self.stack.split_off(mark))
@@ -103,7 +103,7 @@ impl<'a> Machine<'a> {
         u64::try_from(self.cursor.i32()?).map_err(|_| self.malformed("a negative length"))
     }
 
-    /// The text `depth` values below the top, counted from 1.
+    /// The text at position `depth` from the top, where 1 is the top.
     pub(super) fn stack_text(&self, depth: usize) -> Result<Cow<'a, str>> {
         let above = self.above_mark();
         match above.len().checked_sub(depth).map(|index| self.value(above[index])) {
@@ -115,7 +115,7 @@ impl<'a> Machine<'a> {
     pub(super) fn class(&self, id: NodeId) -> Result<Callee> {
         match self.value(id) {
             Value::Global(class) => Ok(*class),
-            // What an unknown function gives may be called in turn.
+            // The result of an unknown function may itself be called.
             Value::Object(object) if object.class.role().is_none() => Ok(object.class),
             _ => Err(self.malformed("a call of something that is neither a class nor a function")),
         }
@@ -127,17 +127,17 @@ impl<'a> Machine<'a> {
         Ok(self.find(&module, &name))
     }
 
-    /// The class or function of a name.
+    /// The class or function of a name; an unknown name is recorded.
     pub(super) fn find(&mut self, module: &str, name: &str) -> Callee {
-        /// Characters of a module or a name that are kept.
+        /// The number of characters of a module or a name that are kept.
         const SHOWN: usize = 80;
         if let Some(known) = Global::find(module, name) {
             return Callee::Known(known);
         }
-        // Names are kept for messages, so a long one is cut.
+        // Names are kept only for messages, so long ones are truncated.
         let shown = |text: &str| escaped(&text.chars().take(SHOWN).collect::<String>());
         let key = (shown(module), shown(name));
-        // Each takes some bytes of the pickle, so that there are fewer than this can count.
+        // Each name takes some bytes of the pickle, so their number fits 32 bits.
         let next = self.unknown.len() as u32;
         let number = *self.unknown_numbers.entry(key).or_insert_with_key(|(module, name)| {
             self.unknown.push(format!("{module}.{name}"));
