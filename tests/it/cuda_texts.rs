@@ -386,10 +386,11 @@ fn texts_are_those_of_the_cpu() {
     tokenizers.extend(["gpt2-like", "mistral-v3-like"].map(fixture_tokenizer));
     let dialects = Encoding::ALL.into_iter().cycle();
     let both: Vec<_> = tokenizers.into_iter().zip(dialects).collect();
+    let texts = if cfg!(all_tests) { 40 } else { 20 };
     both.into_par_iter().for_each(|(tokenizer, dialect)| {
         let name = tokenizer.name.clone();
         let began = std::time::Instant::now();
-        if let Some((drawn, [eos, length])) = compare(tokenizer, (dialect, EOS), 40, &ORDERS) {
+        if let Some((drawn, [eos, length])) = compare(tokenizer, (dialect, EOS), texts, &ORDERS) {
             assert!(eos > 0 && length > 0);
             let seconds = began.elapsed().as_secs_f64();
             eprintln!(
