@@ -2,7 +2,7 @@
 //!
 //! [`evaluate()`] is the complete procedure. `checkpoint` loads a model, and `dialect` determines how it writes numbers.
 //! [`molecules`], `prompt_pools`, `reference_set` and `subject` select the molecules. `run` generates with one logit processor,
-//! whose templates contain `placeholders`. `judged` judges the texts, `measured` measures their geometry, [`chemistry`] checks
+//! whose templates contain `placeholders`. `judged` judges the texts, `measured` measures their geometry, `chemistry` checks
 //! their chemistry, `energies` requests their energies, and `by_text` writes a line for each text. `likelihood` scores the
 //! reference conformers, `tally` counts, `paired` and `speed` compare each run with the run without a processor, and `advice` puts
 //! the results into words. [`record`] is the result. [`mod@compare`] compares two records.
