@@ -63,8 +63,8 @@ pub(super) struct Args {
     /// matching as 3DMolGen's run_eval does
     #[arg(long, value_parser = one_of(&Missing::ALL, Missing::name), default_value = "zero")]
     missing: Missing,
-    /// Which texts are compared with references: those that pass drift's rules, or those that pass 3DMolGen's rules, read as
-    /// 3DMolGen reads them, junk included
+    /// Which texts are compared with references: those that pass drift's rules, or with `3dmolgen` also those that pass only 3DMolGen's
+    /// rules, read as 3DMolGen reads them, junk included
     #[arg(long, value_enum, default_value = "drift")]
     passing: PassingArg,
     /// Group texts by the `geom_smiles` of their records, and compare each with the references of all isomers of the group
