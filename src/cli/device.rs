@@ -45,7 +45,7 @@ pub(super) struct Args {
     /// The largest number of tokens of a text
     #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=4096))]
     tokens: u32,
-    /// Start nothing more after this many seconds
+    /// Start no further run after this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 240, value_parser = clap::value_parser!(u32).range(1..))]
     seconds: u32,
     /// Write the report as JSON to this file, which is the one to send. If a self-check finds a difference, a folder beside it holds

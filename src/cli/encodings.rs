@@ -31,7 +31,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "TOKENIZER", num_args = 1..)]
     tokenizer: Vec<PathBuf>,
     /// Encodings to compare: fixed, stripped, fixed-N, stripped-N, binned-v1:LOW,HIGH,STEP, binned-v2:LOW,HIGH,STEP, fsq:N, or a JSON
-    /// file: fitted bins or a drift.encoding/1
+    /// file of fitted bins or of schema drift.encoding/1
     #[arg(
         long,
         value_name = "E",

@@ -73,7 +73,7 @@ impl From<FormatArg> for GrammarFormat {
     }
 }
 
-/// What ends a text in grammars that say it themselves.
+/// The EOS id for grammar formats that do not contain it, since their engine ends the text itself.
 const NO_END: u32 = u32::MAX;
 
 /// Reads the molecules, writes their grammars and reports the counts.

@@ -68,7 +68,7 @@ pub(super) struct Args {
     /// Steps between two saves of the state and the checkpoint
     #[arg(long, value_name = "STEPS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
     save_every: u64,
-    /// Continue from the state in the output folder, which every save and Ctrl-C write there
+    /// Continue from the state in the output folder, which every save and Ctrl-C leave there
     #[arg(long)]
     resume: bool,
 }

@@ -53,8 +53,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "ANGSTROM", default_value_t = 15)]
     range: u32,
     /// The encoding to extend for, instead of --dialect and --decimals: fixed, stripped-3, binned-v1:LOW,HIGH,STEP,
-    /// binned-v2:LOW,HIGH,STEP, fsq:N, or a JSON file: fitted bins or a drift.encoding/1. For bins and codes --range does not apply:
-    /// all blocks change
+    /// binned-v2:LOW,HIGH,STEP, fsq:N, or a JSON file of fitted bins or of schema drift.encoding/1. For bins and codes --range does not
+    /// apply: all blocks change
     #[arg(long, value_name = "E", allow_hyphen_values = true, conflicts_with_all = ["dialect", "decimals"])]
     encoding: Option<Encoding>,
     /// The dialect to extend for

@@ -56,7 +56,7 @@ impl DialectOrAuto {
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(super) struct EncodingArgs {
     /// How coordinates are written: fixed, stripped, fixed-N, stripped-N, binned-v1:LOW,HIGH,STEP, binned-v2:LOW,HIGH,STEP, fsq:N, or a
-    /// JSON file: fitted bins or a drift.encoding/1
+    /// JSON file of fitted bins or of schema drift.encoding/1
     #[arg(long, value_name = "E", allow_hyphen_values = true, conflicts_with_all = ["decimals", "separator"])]
     encoding: Option<Encoding>,
     /// Decimals of the coordinates, 0 to 6; more are truncated toward zero. By default four, and numbers with more are refused
@@ -79,7 +79,7 @@ impl EncodingArgs {
         self.asked(None).reading(Encoding::FIXED)
     }
 
-    /// What was asked for, with trailing zeros kept or removed.
+    /// The encoding that was asked for, with trailing zeros kept or removed.
     pub(super) fn asked(self, zeros: Option<TrailingZeros>) -> AskedEncoding {
         let spaces = self.separator.map(|separator| separator == SeparatorArg::Space);
         AskedEncoding { encoding: self.encoding, zeros, precision: self.decimals, spaces }
