@@ -1,9 +1,9 @@
-//! Tells the tests what there is on this machine, so that those that need what is absent report themselves as ignored.
+//! Tells the tests what is available on this machine, so that tests that need something else report themselves as ignored.
 
 use std::path::Path;
 use std::process::Command;
 
-/// Modules of Python that tests need, and the names under which they ask for them.
+/// Python modules that tests need, and the names of the `cfg` flags by which they ask for them.
 const MODULES: [(&str, &[&str]); 6] = [
     ("has_h5py", &["h5py"]),
     ("has_numpy", &["numpy"]),
@@ -20,7 +20,7 @@ fn main() {
     python();
 }
 
-/// `all_tests`: with `DRIFT_ALL` set, tests that take longer than seconds run too.
+/// `all_tests`: if `DRIFT_ALL` is set, tests that take longer than a few seconds run too.
 fn all_tests() {
     println!("cargo:rustc-check-cfg=cfg(all_tests)");
     println!("cargo:rerun-if-env-changed=DRIFT_ALL");
@@ -29,7 +29,7 @@ fn all_tests() {
     }
 }
 
-/// `has_shared`: the shared development data, in `$DRIFT_SHARED`, else in `../shared`.
+/// `has_shared`: whether the shared development data are there, in `$DRIFT_SHARED` or by default in `../shared`.
 fn shared() {
     println!("cargo:rustc-check-cfg=cfg(has_shared)");
     println!("cargo:rerun-if-env-changed=DRIFT_SHARED");
@@ -39,7 +39,7 @@ fn shared() {
     }
 }
 
-/// The modules that `$DRIFT_PYTHON`, else `python3`, can import.
+/// Finds out which modules `$DRIFT_PYTHON`, by default `python3`, can import.
 fn python() {
     println!("cargo:rerun-if-env-changed=DRIFT_PYTHON");
     let python = std::env::var("DRIFT_PYTHON").unwrap_or_else(|_| "python3".to_owned());
@@ -52,7 +52,7 @@ fn python() {
     }
 }
 
-/// What a program prints, if it succeeds and prints something.
+/// The output of a program, if it succeeds and prints something.
 fn output(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();

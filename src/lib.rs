@@ -1,33 +1,32 @@
-//! drift finds, proves and ends *token drift* in language models that write 3D molecules as text: a SMILES with a block of
-//! coordinates behind each atom.
+//! drift measures and ends *token drift* in language models that write 3D molecules as text: a SMILES with a block of coordinates after
+//! each atom.
 //!
-//! A position template leaves as many tokens to every block as its placeholder takes. A real block takes T tokens, the
-//! placeholder F, and F - T is drift: junk where it is positive, lost digits where it is negative.
+//! A position template leaves as many tokens to every block as its placeholder takes. A real block takes T tokens, the placeholder
+//! takes F, and F - T is the drift. If it is positive, the model fills the block with junk; if it is negative, the block loses digits.
 //!
-//! # Ways through
+//! # Where to start
 //!
-//! | to | take |
+//! | task | use |
 //! | --- | --- |
 //! | read conformers of any format, their statistics, a store | [`corpus`], [`mine()`] |
 //! | count the tokens of blocks | [`Tokenizer`], [`tokenizer::Counter`] |
-//! | find the placeholder of least harm, with its proof | [`fit()`] |
+//! | find the placeholder with the least harm, and prove it | [`fit()`] |
 //! | extend a tokenizer so that every block takes the same number of tokens | [`design`] |
-//! | hold a model to legal text without drift | [`LogitProcessor`] |
+//! | restrict a model to legal text without drift | [`LogitProcessor`] |
 //! | judge generated text | [`audit()`] |
 //! | find the molecules and geometries of one corpus in another | [`against::against()`] |
 //!
-//! Generation, training and evaluation come with the feature `generate`, on candle; drift's store and other HDF5 with
-//! `hdf5`; tables, plots and pages with `report`; the program with `cli`. All of these are on by default. Without them there is
-//! enough for everything on this page.
+//! The feature `generate` adds generation, training and evaluation on candle; `hdf5` adds drift's store and other HDF5 files; `report`
+//! adds tables, plots and pages; `cli` adds the program. All of these are on by default. Everything on this page works without them.
 //!
-//! Whatever takes long takes a [`Job`], which carries progress and cancellation down and nothing else.
+//! Every function that may take long takes a [`Job`]. A job reports progress and can be cancelled, and does nothing else.
 //!
 //! # Counting blocks
 //!
 //! ```
 //! use drift::Tokenizer;
 //!
-//! // A model folder, a tokenizer.json, or one of those that come with drift.
+//! // A model folder, a tokenizer.json, or the name of a built-in tokenizer.
 //! let tokenizer = Tokenizer::load("qwen-like".as_ref())?;
 //! let text = "[C]<4.0182,1.0374,-0.0007>=[O]<2.0988,-0.4840,-0.6413>";
 //! let blocks = tokenizer.free_ends(text)?;
@@ -36,7 +35,7 @@
 //! # Ok::<(), drift::Error>(())
 //! ```
 //!
-//! # The placeholder of least harm
+//! # The placeholder with the least harm
 //!
 //! ```
 //! use drift::corpus::Texts;
@@ -50,7 +49,7 @@
 //!     seed: 0,
 //!     classes: false,
 //! };
-//! // `Files` reads files and folders; `Embedded` is the corpus that comes with drift.
+//! // `Files` reads files and folders; `Embedded` is the built-in corpus.
 //! let corpus = Texts("[C]<0.5170,1.2034,0.0131>[O]<1.2218,0.0415,0.1142>\n[N]<1.0441,0.1274,0.3005>#[C]<0.0127,2.1406,1.7711>");
 //! let report = fit(&plan, &corpus, &Job::default())?;
 //! let result = &report.results[0];
@@ -60,7 +59,7 @@
 //!
 //! # A logit processor without drift
 //!
-//! It knows tokens and masks alone, and works with any engine.
+//! A logit processor only works with tokens and masks, so it can be used with any engine.
 //!
 //! ```
 //! use drift::text::skeleton;
@@ -75,7 +74,7 @@
 //!
 //! let (mut state, mut listed, mut answer) = (constraint.start(), Vec::new(), Vec::new());
 //! loop {
-//!     // What a model would say to `answer`: here, that high ids are good.
+//!     // The logits of a model after `answer`; here they are made up.
 //!     let mut logits: Vec<f32> = (0..vocabulary.len()).map(|id| ((id * 37) % 101) as f32).collect();
 //!     let legal = constraint.mask(&state).apply(&mut logits, &mut listed);
 //!     let Legal::Listed(legal) = legal else { unreachable!("the automaton lists what it allows") };
@@ -102,7 +101,7 @@
 //! let (base, json) = Tokenizer::load_with_json("qwen-like".as_ref())?;
 //! let base_json = serde_json::from_slice(&json).expect("JSON");
 //! let plan = ExtensionPlan {
-//!     range: Range::new(1)?, // numbers below 1 Å, so that this page is checked in no time
+//!     range: Range::new(1)?, // numbers below 1 Å, so that this example runs fast
 //!     contexts: 1,
 //!     ..ExtensionPlan::new((base, base_json), SchemeKind::Fused, Encoding::FIXED, Aim::TokensPerBlock(12))
 //! };
@@ -116,10 +115,10 @@
 //!
 //! # Crates
 //!
-//! This crate hands on four others under one name, each on those before it: `drift_core` (encodings, molecules, tokenizers, logit
-//! processors, sampling), `drift_data` (corpora and generated texts), `drift_tune` (placeholders, extended tokenizers, encodings side by
-//! side) and `drift_engine` (models on candle). A program with an engine of its own takes `drift-core` alone. See ARCHITECTURE.md for
-//! the map.
+//! This crate re-exports four others under one name. Each builds on the ones before it: `drift_core` (encodings, molecules, tokenizers,
+//! logit processors, sampling), `drift_data` (corpora and generated texts), `drift_tune` (placeholders, extended tokenizers,
+//! comparisons of encodings) and `drift_engine` (models on candle). A program with its own engine only needs `drift-core`.
+//! ARCHITECTURE.md has the map.
 
 pub use drift_core::{checkpoint, chem, constraint, encoding, error, io, job, sampling, text, tokenizer};
 pub use drift_data::{against, audit, corpus, encode, energy, export, mine, shard, stats};

@@ -45,7 +45,7 @@ __all__ = [
     "write_generations",
 ]
 
-#: What needs torch, by the module that it stands in: read on first use.
+#: Names that need torch, and the modules that define them. They are imported on first use.
 _WITH_TORCH = {
     "AutomatonLogitsProcessor": "moldrift.logits_processor",
     "PositionLogitsProcessor": "moldrift.logits_processor",

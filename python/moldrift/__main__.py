@@ -1,4 +1,4 @@
-"""``python -m moldrift …`` is the ``drift`` program, where it was installed with the package or stands on the path."""
+"""``python -m moldrift …`` runs the ``drift`` program, if it was installed with the package or is on the ``PATH``."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ NO_PROGRAM = (
 
 
 def program() -> Path | None:
-    """The program: the one of this package's wheel, else the first on the path."""
+    """The program from this package's wheel, else the first one on the ``PATH``."""
     name = "drift.exe" if os.name == "nt" else "drift"
     try:
         files = importlib.metadata.files("moldrift") or []
     except importlib.metadata.PackageNotFoundError:
         files = []
-    # Installers write into RECORD where they put the scripts of a wheel.
+    # Installers record in RECORD where they put the scripts of a wheel.
     places = [Path(str(file.locate())) for file in files if file.name == name]
-    # `pip install --target` moves them afterwards.
+    # `pip install --target` moves the scripts afterwards.
     places += [Path(sysconfig.get_path("scripts")) / name, Path(__file__).parents[1] / "bin" / name]
     found = next((place for place in places if place.is_file()), None)
     on_path = shutil.which("drift")
@@ -33,7 +33,7 @@ def program() -> Path | None:
 
 
 def main() -> None:
-    """Becomes the program."""
+    """Replaces this process by the program."""
     found = program()
     if found is None:
         sys.exit(NO_PROGRAM)

@@ -1,5 +1,5 @@
-"""The automaton: legal texts of a molecule in the tokens that the tokenizer itself would write, and nothing
-else."""
+"""The automaton: it allows the legal texts of a molecule, in the tokens that the tokenizer itself would write, and
+nothing else."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ LegalRows: TypeAlias = "tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]"
 
 
 class Automaton:
-    """The grammar of coordinates in tokens, for one tokenizer and dialect; makes what holds a model to a
-    molecule's text.
+    """The grammar of coordinates in tokens, for one tokenizer and one encoding. It makes the constraints that hold a
+    model to the text of a molecule.
 
-    Building it takes up to a second; molecules take milliseconds. It may be used from several threads.
+    Building it takes up to a second, a molecule takes milliseconds. Several threads may use it.
 
     >>> automaton = Automaton("qwen-like")
     >>> automaton.skeleton("CC=O")
@@ -34,25 +34,24 @@ class Automaton:
     ['[CONFORMER]']
 
     Args:
-        tokenizer: a ``tokenizer.json`` (also ``.gz``), a model folder, the name of a tokenizer that comes
-            with drift (``qwen-like``, ``llama-like``), a ``tokenizers.Tokenizer`` or a fast transformers
-            tokenizer.
-        dialect: how numbers are written: ``fixed`` (always four decimals), ``stripped`` (trailing zeros
-            removed), also with other decimals, ``fixed-3``, or spaces, ``stripped-spaces``. Without it and
-            ``encoding`` the files say so that drift wrote beside the tokenizer or the model; else ``fixed``.
-            Of decimals the grammar holds numbers below 100 Å: a model that wants to write a larger one is
-            held to another number.
-        encoding: the same for any encoding: ``binned-v1:LOW,HIGH,STEP``, ``binned-v2:LOW,HIGH,STEP``,
-            ``fsq:N``, the path of a file of bins or of ``drift.encoding/1``, or what such a file holds, as a
-            mapping. It goes before ``dialect``.
-        eos_token_id: what ends a text; of a list the first is written. Without it the model's folder says,
-            then the tokenizer.
-        conformers: how many an answer holds, one after another, each between its tags.
-        opened: whether prompts end in ``[CONFORMER]`` already.
+        tokenizer: a ``tokenizer.json`` (also ``.gz``), a model folder, the name of a built-in tokenizer
+            (``qwen-like``, ``llama-like``), a ``tokenizers.Tokenizer`` or a fast transformers tokenizer.
+        dialect: how numbers are written: ``fixed`` (always four decimals) or ``stripped`` (without trailing
+            zeros), also with other decimals, ``fixed-3``, or spaces, ``stripped-spaces``. Without ``dialect``
+            and ``encoding``, the files that drift wrote beside the tokenizer or the model decide, else ``fixed``.
+            The grammar of decimals has numbers below 100 Å. A model that would write a larger number must write
+            another one.
+        encoding: any encoding: ``binned-v1:LOW,HIGH,STEP``, ``binned-v2:LOW,HIGH,STEP``, ``fsq:N``, the path of a
+            file with bins or a ``drift.encoding/1``, or the content of such a file as a mapping. It takes
+            precedence over ``dialect``.
+        eos_token_id: the id that ends a text; of a list the first id is written. By default the model folder
+            decides, then the tokenizer.
+        conformers: the number of conformers in an answer, one after another, each between its tags.
+        opened: whether prompts already end in ``[CONFORMER]``.
 
     Raises:
         TokenizerRefused: if the automaton cannot be exact for this tokenizer; the message says why.
-        DriftError: if the tokenizer cannot be read, or there is no such dialect.
+        DriftError: if the tokenizer cannot be read, or the dialect does not exist.
     """
 
     kind = "automaton"
@@ -88,7 +87,7 @@ class Automaton:
 
     @property
     def size(self) -> tuple[int, int]:
-        """States of the grammar of one coordinate, and how many tokens are legal somewhere in it."""
+        """The number of states of the grammar of one coordinate, and of tokens that are legal anywhere in it."""
         return self._processor.size
 
     def token(self, token_id: int) -> str:
@@ -96,39 +95,39 @@ class Automaton:
         return self.source.tokenizer.answer_text([token_id])
 
     def text(self, ids: Sequence[int]) -> str:
-        """The text of an answer's ids, special tokens kept."""
+        """The text of an answer's ids, including special tokens."""
         return self.source.tokenizer.answer_text(list(ids))
 
     def constraint(self, smiles: str) -> _lib.Constraint:
-        """What the text of one molecule may be.
+        """The constraint that allows the legal texts of one molecule.
 
         Args:
-            smiles: as it stands in the prompt; its atoms, bonds and rings are copied in their order.
+            smiles: the SMILES as in the prompt; its atoms, bonds and rings are copied in their order.
 
         Raises:
-            InvalidSmiles: if it is none.
+            InvalidSmiles: if ``smiles`` is not a SMILES.
         """
         return self._processor.constraint(smiles)
 
     def skeleton(self, smiles: str) -> str:
-        """The text of a molecule with empty blocks, as it was spelled in training.
+        """The text of a molecule with empty blocks, in the spelling of the training texts.
 
         Raises:
-            InvalidSmiles: if it is no SMILES.
+            InvalidSmiles: if ``smiles`` is not a SMILES.
         """
         return _lib.skeleton_of(smiles)
 
     def allowed_ids(self, smiles: str, prefix_ids: Sequence[int] = ()) -> list[int]:
-        """The ids that may follow an answer that has come so far, sorted. Behind the end it is the end of
-        text.
+        """The ids that may come next after the beginning of an answer, sorted. After the end of the answer only the
+        end of text may.
 
         Args:
             smiles: the molecule.
-            prefix_ids: all ids behind the prompt.
+            prefix_ids: all ids after the prompt.
 
         Raises:
-            InvalidSmiles: if it is no SMILES.
-            ForbiddenToken: if the prefix is none of a legal text.
+            InvalidSmiles: if ``smiles`` is not a SMILES.
+            ForbiddenToken: if the ids are not the beginning of a legal text.
         """
         return self.constraint(smiles).allowed(list(prefix_ids))[1]
 
@@ -139,8 +138,8 @@ class Automaton:
     def legal(self, smiles: Sequence[str], ids: Sequence[Sequence[int]]) -> list[LegalRows]: ...
 
     def legal(self, smiles: Any, ids: Any) -> Any:
-        """What was legal at every token of completions that are written already: for
-        :func:`moldrift.torch.masked_log_probs`. It follows from the text, so a rollout need not record it.
+        """The ids that were legal at each token of finished completions, for
+        :func:`moldrift.torch.masked_log_probs`. They follow from the text, so a rollout need not record them.
 
         >>> automaton = Automaton("qwen-like")
         >>> ids = automaton.source.tokenizer.answer_ids("[CONFORMER][C]<0.5")
@@ -149,21 +148,21 @@ class Automaton:
         [6, 7, ['.']]
 
         Args:
-            smiles: of the molecule; or a list with one for each completion.
-            ids: of the completion, all tokens behind the prompt (any integers in a row: list, array or tensor);
-                or a list of completions. A completion may be cut off, or empty. Behind its end of text
-                only ends of text and padding may stand.
+            smiles: the molecule, or a list with one molecule for each completion.
+            ids: all tokens of the completion after the prompt (a list, array or tensor of integers), or a list of
+                completions. A completion may be cut off, or empty. After its end of text only ends of text and
+                padding may follow.
 
         Returns:
-            ``indptr`` ``int64[tokens + 1]`` and ``indices`` ``int32``, as in sparse matrices (CSR): before token
-            ``t`` the ids ``indices[indptr[t] : indptr[t + 1]]``, sorted, were legal, the end of text
-            among them where it was; behind the end each token lists itself. Of lists a list of such
-            pairs. The interpreter's lock is released meanwhile.
+            ``indptr`` ``int64[tokens + 1]`` and ``indices`` ``int32``, as in sparse matrices (CSR): at token ``t``
+            the ids ``indices[indptr[t] : indptr[t + 1]]`` were legal, sorted, including the end of text if it was
+            legal. After the end each token only lists itself. For lists, a list of such pairs. The interpreter's
+            lock (GIL) is released meanwhile.
 
         Raises:
-            InvalidSmiles: if one is no SMILES.
-            ForbiddenToken: if a token was not legal where it stands: of an answer to another molecule, of another
-                tokenizer or encoding, or not as the tokenizer writes it. The message says where and which.
+            InvalidSmiles: if a text is not a SMILES.
+            ForbiddenToken: if a token was not legal in its place: the answer is for another molecule, tokenizer or
+                encoding, or is not tokenised as the tokenizer does it. The message names the token and its place.
             DriftError: if there is not one completion for each SMILES.
         """
         if isinstance(smiles, str):
@@ -184,28 +183,28 @@ class Automaton:
             format: ``lark`` (llguidance), ``ebnf`` (XGrammar), or ``json``, the tables.
 
         Raises:
-            InvalidSmiles: if it is no SMILES.
-            DriftError: if there is no such format.
+            InvalidSmiles: if ``smiles`` is not a SMILES.
+            DriftError: if the format does not exist.
         """
         return self.constraint(smiles).grammar(format)
 
     def tables(self, smiles: str) -> dict[str, Any]:
-        """The automaton of one molecule as NumPy arrays, for samplers of one's own.
+        """The automaton of one molecule as NumPy arrays, for a sampler of your own.
 
-        Edges stand in rows: those of row ``r`` are ``ids[offsets[r]:offsets[r + 1]]``, sorted, with
-        ``targets``. A place is a row of the block, or, from the block's number of rows on, a row of the
-        segment. Targets below 0: -1 and -2 lead into the next segment, at its ``roots[0]`` and ``roots[1]``;
-        behind -3 the text is over. A root of -3 is that of a last segment without tokens: behind the block
-        before it the text is over.
+        Edges are stored in rows. Row ``r`` has the edges ``ids[offsets[r]:offsets[r + 1]]``, sorted, with the
+        ``targets`` at the same places. A target is a row of the block or, from the block's number of rows on, a row
+        of the segment. Targets below 0 are special: -1 and -2 lead into the next segment, at its ``roots[0]`` and
+        ``roots[1]``; after -3 the text is over. A root is -3 if the last segment has no tokens: the text is then
+        over after the block before it.
 
         Returns:
             ``{"eos": int, "block": {"offsets": uint32, "ids": uint32, "targets": int32, "exits": int32},
             "segments": [{"roots": int32[2], "offsets", "ids", "targets"}], "order": uint32}``.
-            ``exits[state]`` is -1, or the root at which the next segment may begin before the next token;
-            ``order`` holds the molecule's segments.
+            ``exits[state]`` is -1, or the root at which the next segment may begin before the next token.
+            ``order`` lists the molecule's segments.
 
         Raises:
-            InvalidSmiles: if it is no SMILES.
+            InvalidSmiles: if ``smiles`` is not a SMILES.
         """
         return self.constraint(smiles).tables()
 
@@ -215,14 +214,14 @@ class Automaton:
         """A logits processor of transformers for one call of ``generate``.
 
         Args:
-            smiles: one for each prompt, in their order. Rows of ``num_return_sequences`` and beams follow
-                their prompt.
-            sampling: draws the tokens here, with noise that is keyed by the text; call ``generate`` with
-                ``do_sample=False`` then.
-            first_prompt: the number of the first molecule, by which its noise is keyed.
+            smiles: one SMILES for each prompt, in the same order. Rows of ``num_return_sequences`` and beams belong
+                to their prompt.
+            sampling: lets the processor draw the tokens, with noise keyed by the text; then call ``generate`` with
+                ``do_sample=False``.
+            first_prompt: the number of the first molecule, which keys its noise.
 
         Raises:
-            InvalidSmiles: if one is none.
+            InvalidSmiles: if a text is not a SMILES.
         """
         from moldrift.logits_processor import AutomatonLogitsProcessor
 
@@ -234,7 +233,7 @@ class Automaton:
 
 def _completion(ids: Any, number: int) -> npt.NDArray[np.int64]:
     """The ids of one completion."""
-    if hasattr(ids, "detach"):  # a tensor, on whatever device
+    if hasattr(ids, "detach"):  # a tensor on any device
         ids = ids.detach().cpu().numpy()
     try:
         found = np.asarray(ids)

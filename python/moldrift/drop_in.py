@@ -1,7 +1,7 @@
-"""What the drop-in modules share: templates that hold a molecule's constraint, and a processor made of them.
+"""The common part of the drop-in modules: templates that contain a molecule's constraint, and a processor for them.
 
 :mod:`moldrift.qwen_logit_processor` and :mod:`moldrift.position_templates` have the names and signatures of
-3DMolGen's ``qwen_logit_processor``, so that its scripts need one changed import.
+3DMolGen's ``qwen_logit_processor``, so its scripts only need one changed import.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from moldrift import _lib
 from moldrift.errors import InvalidSmiles
 from moldrift.logits_processor import ConstraintLogitsProcessor, MoleculeSource
 
-#: Makes the automaton, or the position templates, of a tokenizer and an end of text.
+#: Makes the automaton or the position templates for a tokenizer and an end of text.
 Maker = Callable[[Any, "int | list[int] | None"], MoleculeSource]
 
 
 @dataclass(frozen=True)
 class PrecomputedTemplate:
-    """What one molecule's text may be, with what made it.
+    """The constraint on one molecule's text, with its source.
 
     Attributes:
         smiles: the canonical SMILES that the text spells.
-        molecules: the automaton or the position templates.
-        constraint: the molecule's own.
+        molecules: the automaton or the position templates that made the constraint.
+        constraint: the constraint of the molecule.
     """
 
     smiles: str
@@ -36,8 +36,7 @@ class PrecomputedTemplate:
 
 
 class Sources:
-    """Automata or position templates, one for each tokenizer and end of text; may be used from several
-    threads."""
+    """Automata or position templates, one for each tokenizer and end of text. Several threads may use it."""
 
     def __init__(self, make: Maker) -> None:
         self._make = make
@@ -48,7 +47,7 @@ class Sources:
     def of(
         self, tokenizer: Any, eos_token_id: int | list[int] | None = None, *options: Any
     ) -> MoleculeSource:
-        """The one of a tokenizer, made on first sight."""
+        """The automaton or templates of a tokenizer, made on first use."""
         eos = tuple(eos_token_id) if isinstance(eos_token_id, (list, tuple)) else eos_token_id
         key = (id(tokenizer), _size(tokenizer), eos, *options)
         with self._lock:
@@ -58,25 +57,25 @@ class Sources:
             return self._known[key]
 
     def _forget_with(self, tokenizer: Any, key: tuple[Any, ...]) -> None:
-        """Another tokenizer may be given the same id once this one is gone."""
+        """Removes the entry when the tokenizer is deleted, since another one may then get the same ``id()``."""
         try:
             weakref.finalize(tokenizer, self._known.pop, key, None)
-        except TypeError:  # what cannot be watched is kept
+        except TypeError:  # an object without weak references is kept alive
             self._kept.append(tokenizer)
 
 
 def _size(tokenizer: Any) -> int | str:
-    """Changes when tokens are added; a path is itself."""
+    """A key that changes when tokens are added: the number of tokens; for a path the path itself."""
     return (
         len(tokenizer) if hasattr(tokenizer, "__len__") and not isinstance(tokenizer, str) else str(tokenizer)
     )
 
 
 def canonical(smiles: str) -> str:
-    """RDKit's canonical SMILES without hydrogens, where RDKit is installed; else the text as it is.
+    """RDKit's canonical SMILES without hydrogens if RDKit is installed, else the text as it is.
 
     Raises:
-        InvalidSmiles: if RDKit cannot read it.
+        InvalidSmiles: if RDKit cannot read the SMILES.
     """
     try:
         from rdkit import Chem
@@ -92,8 +91,8 @@ def template(molecules: MoleculeSource, smiles: str, include_tags: bool) -> Prec
     """The template of one molecule.
 
     Raises:
-        InvalidSmiles: if it is no SMILES.
-        ValueError: without tags, since answers of these models have them.
+        InvalidSmiles: if ``smiles`` is not a SMILES.
+        ValueError: if ``include_tags`` is False, since answers of these models have tags.
     """
     if not include_tags:
         raise ValueError("include_tags: answers stand between [CONFORMER] and [/CONFORMER]; leave it True")
@@ -102,9 +101,9 @@ def template(molecules: MoleculeSource, smiles: str, include_tags: bool) -> Prec
 
 
 class DropInLogitsProcessor(ConstraintLogitsProcessor):
-    """A processor made of templates; the base of both drop-ins."""
+    """A processor for templates; the base class of both drop-ins."""
 
-    #: The automata or templates that the module's functions use too.
+    #: The automata or templates, shared with the functions of the module.
     SOURCES: Sources
 
     def __init__(
@@ -115,9 +114,8 @@ class DropInLogitsProcessor(ConstraintLogitsProcessor):
         tokenizer: Any,
         eos_token_id: int | list[int] | None = None,
     ) -> None:
-        """Takes one template for each prompt. Prompts are found where the first call ends, so that
-        ``prompt_lengths`` are
-        counted and not looked at.
+        """Takes one template for each prompt. The first call shows where the prompts end, so the values of
+        ``prompt_lengths`` are ignored; only their number is checked.
 
         Raises:
             ValueError: if the numbers of templates and prompts differ.
@@ -138,12 +136,12 @@ class DropInLogitsProcessor(ConstraintLogitsProcessor):
         self._set_up(source, constraints)
 
     def _with_end(self, one: PrecomputedTemplate, tokenizer: Any, eos_token_id: Any) -> PrecomputedTemplate:
-        """The same template with another end of text."""
+        """The template with another end of text."""
         molecules = self.SOURCES.of(tokenizer, eos_token_id, *_options(one.molecules))
         return PrecomputedTemplate(one.smiles, molecules, molecules.constraint(one.smiles))
 
 
 def _options(molecules: Any) -> tuple[Any, ...]:
-    """What a source was made with, beside tokenizer and end of text."""
+    """The options that a source was made with, besides tokenizer and end of text."""
     placeholder = getattr(molecules, "placeholder", None)
     return (molecules.dialect,) if placeholder is None else (molecules.kind, placeholder)

@@ -1,4 +1,4 @@
-"""What goes wrong, as exceptions. Every message is one line: place, problem, remedy."""
+"""The exceptions of this package. Every message is one line: place, problem, remedy."""
 
 
 class DriftError(ValueError):
@@ -6,12 +6,12 @@ class DriftError(ValueError):
 
 
 class TokenizerRefused(DriftError):
-    """A tokenizer whose tokens the automaton cannot tell, or that a processor cannot work with."""
+    """A tokenizer that the automaton cannot follow exactly, or that a processor cannot work with."""
 
 
 class InvalidSmiles(DriftError):
-    """A text that is no SMILES, or a molecule that the processor cannot write."""
+    """A text that is not a SMILES, or a molecule that the processor cannot write."""
 
 
 class ForbiddenToken(DriftError):
-    """A token in the text that the mask had forbidden, so that the processor cannot go on."""
+    """A token that the mask had forbidden is in the text, so the processor cannot continue."""

@@ -1,4 +1,4 @@
-"""Decoding that reads forced tokens together: one pass of the model for each token that is really chosen.
+"""Decoding that reads forced tokens together, so that the model makes one pass for each token that it chooses.
 
 For ``model.generate(**inputs, custom_generate=moldrift.constrained_generate, constraint=lp)`` of
 transformers.
@@ -16,7 +16,7 @@ from moldrift.errors import DriftError
 from moldrift.logits_processor import ConstraintLogitsProcessor
 from moldrift.loop_inputs import LoopInputs, refused
 
-#: Processors that look at scores alone, not at which token they belong to: they may run on the legal ones.
+#: Processors that only look at scores, not at token ids. They can run on the legal scores alone.
 _WARPERS = frozenset(
     {
         "EpsilonLogitsWarper",
@@ -32,10 +32,10 @@ _WARPERS = frozenset(
     }
 )
 
-#: Models whose logits are the product of the last hidden state and the head, and nothing more.
+#: Models whose logits are just the product of the last hidden state and the head.
 _PLAIN_HEADS = frozenset({"llama", "mistral", "qwen2", "qwen3"})
 
-#: Processors that take each of their calls for one token: they lose count where forced tokens are read together.
+#: Processors that assume one token per call. They miscount if forced tokens are read together.
 _COUNTING = frozenset(
     {
         "ClassifierFreeGuidanceLogitsProcessor",
@@ -44,11 +44,11 @@ _COUNTING = frozenset(
     }
 )
 
-#: Ways of decoding that pick from the logits of one pass. Assisted decoding writes what these write.
+#: Generation modes that choose from the logits of one pass. Assisted decoding writes the same texts.
 _MODES = frozenset({"assisted_generation", "greedy_search", "sample"})
 
-#: The cache is packed when it is wider than its longest row by this factor, or when this share of its rows
-#: is over.
+#: The KV cache is packed if it is wider than its longest row by this factor, or if more than this share of its rows
+#: is finished.
 _WIDEST, _MOST_OVER = 1.25, 0.25
 
 
@@ -63,32 +63,33 @@ def constrained_generate(
     legal_head: bool | None = None,
     **model_kwargs: Any,
 ) -> Any:
-    """Generates under a constraint, feeding each chosen token and what is forced behind it in one pass.
+    """Generates under a constraint. Each chosen token and the forced tokens after it are fed in one pass.
 
-    Greedy texts are those of ``generate`` with the same processor. With ``do_sample=True`` tokens are drawn
-    by torch after temperature, top-k, top-p and their like, on the legal logits alone; with a processor that
-    has ``sampling`` they are drawn with keyed noise, and are the same in any batch. Processors that look at
-    token ids (repetition penalties) work, but need all logits.
+    Greedy decoding writes the same texts as ``generate`` with the same processor. With ``do_sample=True`` torch
+    draws the tokens from the legal logits, after temperature, top-k, top-p and similar warpers. A processor with
+    ``sampling`` draws them with keyed noise; they are then the same in any batch. Processors that look at token ids
+    (repetition penalties) work, but need all logits.
 
     Args:
         model: a decoder of transformers with a dynamic cache and full attention.
         input_ids: prompts ``[rows, length]``, left-padded.
-        logits_processor: what ``generate`` made of its options.
-        stopping_criteria: the same; it is asked after each pass, for each row alone.
-        generation_config: the same.
-        constraint: from ``automaton.logits_processor(smiles)``; for this call alone.
-            ``constraint.forward_passes`` says afterwards how many passes of the model there were.
-        legal_head: whether only the rows of the head are multiplied that are legal somewhere in the batch.
-            By default on the CPU, for architectures whose head is a plain product.
-        model_kwargs: what ``generate`` hands to a loop. `moldrift.loop_inputs` says what becomes of it.
+        logits_processor: the processors that ``generate`` made from its options.
+        stopping_criteria: the criteria that ``generate`` made; they are asked after each pass, for each row alone.
+        generation_config: the configuration that ``generate`` made.
+        constraint: from ``automaton.logits_processor(smiles)``, for this call only. Afterwards
+            ``constraint.forward_passes`` is the number of passes of the model.
+        legal_head: whether to multiply only the rows of the head that are legal somewhere in the batch. By default
+            only on the CPU, for architectures whose head is a plain product.
+        model_kwargs: the other inputs that ``generate`` passes to a loop. `moldrift.loop_inputs` describes how they
+            are handled.
 
     Returns:
-        ``[rows, length + longest text]`` with the end of text and padding behind it, or what ``generate``
-        returns with ``return_dict_in_generate``, without scores.
+        ``[rows, length + longest text]`` with the end of text and padding after each text; with
+        ``return_dict_in_generate`` the output object of ``generate``, without scores.
 
     Raises:
-        ValueError: for what is not supported (beams, a static cache, sliding windows, scores, inputs that could
-        change what is written), or a batch that does not match the molecules.
+        ValueError: for options that are not supported (beams, a static cache, sliding windows, scores, inputs that
+            could change the text), or a batch that does not match the molecules.
         DriftError: if the constraint was used before, or a prompt is longer than the context.
     """
     lp = _constraint_of(constraint, logits_processor)
@@ -113,7 +114,7 @@ def _constraint_of(constraint: Any, processors: Any) -> ConstraintLogitsProcesso
 
 
 def _check(model: Any, config: Any, processors: list[Any]) -> None:
-    """Refuses options that the loop does not follow."""
+    """Refuses options that the loop does not support."""
     wrong = {
         "num_beams": (getattr(config, "num_beams", 1) or 1) > 1,
         "output_scores": config.output_scores,
@@ -131,13 +132,13 @@ def _check(model: Any, config: Any, processors: list[Any]) -> None:
 
 
 def _criteria_of(criteria: Any) -> list[Any]:
-    """Stopping criteria but for the length and the end of text, which the loop knows itself."""
+    """The stopping criteria except for length and end of text, which the loop handles itself."""
     known = {"MaxLengthCriteria", "EosTokenCriteria"}
     return [one for one in criteria or () if type(one).__name__ not in known]
 
 
 class _Loop:
-    """The rows that the model still computes, their cache, and what it has not read yet."""
+    """The rows that the model still computes, and their KV cache."""
 
     def __init__(
         self,
@@ -172,13 +173,13 @@ class _Loop:
             "use_cache": True,
             "return_dict": True,
         }
-        # Spares the logits of all but the last token, where the model can.
+        # If the model can, it only computes the logits of the last token.
         if loop_inputs.takes(read_by, "logits_to_keep"):
             self.constant["logits_to_keep"] = 1
         self.criteria: list[Any] = []
 
     def run(self) -> list[list[int]]:
-        """Decodes until all texts are over; returns them."""
+        """Decodes until all texts are finished, and returns them."""
         chunk, counts = self.rows.advance(None, self.most)
         chunk, mask = self._behind_prompts(chunk, counts)
         while True:
@@ -194,20 +195,20 @@ class _Loop:
         return [self.rows.text(row) for row in range(len(self.prompts))]
 
     def _behind_prompts(self, chunk: np.ndarray, counts: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
-        """Prompts with what is forced behind them, without holes between."""
+        """The prompts with the forced tokens after them, without padding between."""
         chunk, mask = self._chunk(chunk, counts)
         tokens, mask = torch.cat([self.prompts, chunk], 1), torch.cat([self.prompt_mask, mask], 1)
         return _packed(mask, tokens)
 
     def _chunk(self, chunk: np.ndarray, counts: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
-        """What the model has to read, and which of it is no padding, both ``[active, longest]``."""
+        """The tokens that the model has to read, and their mask (0 for padding), both ``[active, longest]``."""
         tokens = torch.from_numpy(chunk).to(self.device)
         counts = torch.from_numpy(counts).to(self.device)
         places = torch.arange(tokens.shape[1], 0, -1, device=self.device)
         return tokens, (places[None, :] <= counts[:, None]).long()
 
     def _read(self, chunk: torch.Tensor, mask: torch.Tensor) -> Any:
-        """One pass; returns the hidden states or logits at the last token, ``[active, 1, …]``."""
+        """Makes one pass, and returns the hidden states or logits at the last token, ``[active, …]``."""
         self.mask = torch.cat([self.mask, mask], 1)
         positions = (self.positions[:, None] + mask.cumsum(1) - 1).clamp(min=0)
         self.positions = self.positions + mask.sum(1)
@@ -223,7 +224,7 @@ class _Loop:
         return self.model(**inputs).logits[:, -1].float()
 
     def _choose(self, states: torch.Tensor) -> np.ndarray:
-        """A token for each row that is computed, ``[active]``."""
+        """Chooses a token for each active row, ``[active]``."""
         ids = None
         if self.head is not None:
             ids, logits, places = self.head.logits(states, self.rows, self.vocabulary)
@@ -242,14 +243,14 @@ class _Loop:
         return self.rows.draws(self.vocabulary, kept, self._unlisted(logits, listing))
 
     def _unlisted(self, logits: torch.Tensor, listing: np.ndarray | None) -> np.ndarray | None:
-        """All logits of the rows that do not list what is legal."""
+        """All logits of the rows that do not list their legal tokens."""
         if listing is None:
             return None
         others = np.setdiff1d(np.arange(len(logits)), listing)
         return logits[torch.from_numpy(others).to(self.device)].cpu().numpy()
 
     def _processed(self, logits: torch.Tensor) -> torch.Tensor:
-        """The logits after processors that look at token ids, which see the texts left-padded."""
+        """The logits after the processors that look at token ids. These get the texts left-padded."""
         if not self.others:
             return logits
         texts = [self.rows.text(row) for row in range(len(self.prompts))]
@@ -257,16 +258,16 @@ class _Loop:
         padded = [[self.lp.source.eos] * (longest - len(text)) + text for text in texts]
         written = torch.tensor(padded, dtype=torch.int64, device=self.device).reshape(len(texts), longest)
         ids = torch.cat([self.prompts, written], 1)
-        # Some remember one thing for each row of the batch, so they see rows that are over, too.
+        # Some processors keep a state for each row of the batch, so they also get the finished rows.
         active = torch.from_numpy(self.rows.active()).to(self.device)
         whole = logits.new_zeros(len(texts), logits.shape[1]).index_copy_(0, active, logits)
         for processor in self.others:
             whole = processor(ids, whole)
-        # They may have forbidden all that is legal: as in `masked`, the best of it is written then.
+        # They may have forbidden all legal tokens. As in `masked`, the best of these is written then.
         return whole[active].clamp(min=torch.finfo(whole.dtype).min / 16)
 
     def _sample(self, logits: torch.Tensor, union: torch.Tensor | None) -> np.ndarray:
-        """Draws with torch from the legal logits, after temperature and its like."""
+        """Draws with torch from the legal logits, after temperature and the other warpers."""
         listed = self.rows.listed(self.vocabulary)
         if listed is None:
             scores, ids = self._blocked(logits), None
@@ -282,11 +283,11 @@ class _Loop:
         return (drawn if ids is None else ids.gather(1, drawn)).squeeze(1).cpu().numpy()
 
     def _blocked(self, logits: torch.Tensor) -> torch.Tensor:
-        """All logits with -inf where a token is forbidden, for constraints that do not list what is legal."""
+        """All logits with -inf for forbidden tokens, for constraints that do not list the legal tokens."""
         return self.lp.masked(logits.contiguous())
 
     def _ask_criteria(self) -> None:
-        """Ends the rows that a stopping criterion ends."""
+        """Stops the rows that a stopping criterion ends."""
         for criterion in self.criteria:
             for row in self.rows.active():
                 text = torch.tensor([self.rows.text(row)], dtype=torch.int64, device=self.device)
@@ -294,7 +295,7 @@ class _Loop:
                     self.rows.stop(int(row))
 
     def _drop_finished(self) -> None:
-        """Packs the cache where it has grown too many holes, or too many of its rows are over."""
+        """Packs the KV cache if it has too many holes, or too many of its rows are finished."""
         over = self.rows.over()[self.rows.active()]
         width = self.mask.shape[1]
         longest = int(self.positions.max()) if width else 0
@@ -315,15 +316,14 @@ class _Loop:
 
 
 class _Head:
-    """The rows of a model's head that are legal somewhere in the batch."""
+    """A model's head, of which only the rows that are legal somewhere in the batch are computed."""
 
     def __init__(self, head: torch.nn.Linear) -> None:
         self.weight, self.bias = head.weight, head.bias
 
     def logits(self, states: torch.Tensor, rows: Any, vocabulary: int) -> tuple[Any, torch.Tensor, Any]:
-        """The ids, sorted ``[union]``, their logits ``[active, union]``, and the places of what each row may
-        write. All
-        logits, without ids and places, if a row does not list what it may write."""
+        """The ids, sorted ``[union]``, their logits ``[active, union]``, and the places of each row's legal tokens.
+        If a row does not list its legal tokens, all logits, without ids and places."""
         union = rows.union(vocabulary)
         if union is None:
             return None, torch.nn.functional.linear(states, self.weight, self.bias).float(), None
@@ -333,7 +333,7 @@ class _Head:
 
 
 def _legal_head(model: Any, wanted: bool | None, needs_all: bool) -> _Head | None:
-    """The head by rows, where that is wanted and possible."""
+    """The head by rows, if this is wanted and possible."""
     head = model.get_output_embeddings()
     plain = type(head) is torch.nn.Linear and model.config.model_type in _PLAIN_HEADS and not needs_all
     if wanted and not plain:
@@ -343,7 +343,7 @@ def _legal_head(model: Any, wanted: bool | None, needs_all: bool) -> _Head | Non
 
 
 def _check_context(model: Any, mask: torch.Tensor) -> None:
-    """Refuses prompts that leave no room in the model's context."""
+    """Refuses prompts that fill the model's context."""
     context = getattr(model.config, "max_position_embeddings", None)
     longest = int(mask.sum(1).max())
     if context is not None and longest >= context:
@@ -353,7 +353,7 @@ def _check_context(model: Any, mask: torch.Tensor) -> None:
 
 
 def _order(mask: torch.Tensor) -> torch.Tensor:
-    """Where each row's tokens lie, padding before them, for as many columns as the longest row has."""
+    """The columns of each row's tokens, with padding before them, in as many columns as the longest row has."""
     longest = max(int(mask.sum(1).max()), 1)
     return mask.argsort(dim=1, stable=True)[:, mask.shape[1] - longest :]
 
@@ -365,7 +365,7 @@ def _packed(mask: torch.Tensor, tokens: torch.Tensor) -> tuple[torch.Tensor, tor
 
 
 def _result(prompts: torch.Tensor, texts: list[list[int]], config: Any, eos: int) -> Any:
-    """What generate returns."""
+    """The return value of ``generate``."""
     pad = config.pad_token_id if config.pad_token_id is not None else eos
     longest = max(map(len, texts))
     padded = [text + [pad] * (longest - len(text)) for text in texts]

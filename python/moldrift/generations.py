@@ -1,7 +1,7 @@
-"""3DMolGen's pickles of generated molecules, ``generation_results.pickle``: as texts, and texts as such a pickle. Needs RDKit.
+"""Reads and writes 3DMolGen's pickles of generated molecules, ``generation_results.pickle``. Needs RDKit.
 
-The layout is ``{geom_smiles: [molecule]}``, or of a shard ``{"generations": {…}, "stats": {…}}``. It holds only molecules that
-were read; texts that failed are in none of them.
+The layout is ``{geom_smiles: [molecule]}``, in a shard ``{"generations": {…}, "stats": {…}}``. A pickle only contains
+texts that could be read as molecules; texts that failed are missing.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ __all__ = ["read_generations", "write_generations"]
 _ATOM = re.compile(r"\[[^\]]+\]|Br|Cl|[BCNOPSFIbcnops]")
 _BARE = re.compile(r"\[(Br|Cl|[BCNOPSFIbcnops])\]")
 _BLOCK = re.compile(r"<([^>]*)>")
-#: Modules whose classes such a pickle may name.
+#: Modules whose classes the pickles may contain.
 _KNOWN = ("rdkit", "collections", "numpy", "copyreg")
 
 
 class _Unpickler(pickle.Unpickler):
-    """Makes objects of RDKit, NumPy and containers alone."""
+    """Only makes objects of RDKit and NumPy, and containers."""
 
     def find_class(self, module: str, name: str) -> Any:
         if module.split(".")[0] not in _KNOWN:
@@ -38,13 +38,14 @@ class _Unpickler(pickle.Unpickler):
 
 
 def read_generations(paths: Paths) -> tuple[list[str], list[str]]:
-    """The SMILES and texts of pickles of generated molecules, whole or in shards, or of folders with them.
+    """The SMILES and texts of pickles of generated molecules, whole or in shards, or of folders with pickles.
 
-    Texts are in the fixed dialect, atoms in RDKit's order, numbers rounded to four decimals, since pickles of RDKit hold floats
-    of 32 bits. `moldrift.Judge` takes both; so does `moldrift.audit`, as ``{"smiles": …, "text": …}``.
+    Texts are in the fixed dialect with atoms in RDKit's order. Numbers are rounded to four decimals, since RDKit's
+    pickles contain 32-bit floats. `moldrift.Judge` takes both lists; so does `moldrift.audit`, as
+    ``{"smiles": …, "text": …}``.
 
     Raises:
-        DriftError: if a file is no such pickle.
+        DriftError: if a file is not such a pickle.
     """
     smiles: list[str] = []
     texts: list[str] = []
@@ -67,9 +68,9 @@ def read_generations(paths: Paths) -> tuple[list[str], list[str]]:
 
 
 def write_generations(path: Path, smiles: Sequence[str], texts: Iterable[str], passed: Iterable[bool]) -> int:
-    """Writes the texts that passed as a pickle of 3DMolGen, under their SMILES; how many there are.
+    """Writes the texts that passed as a pickle of 3DMolGen, under their SMILES, and returns their number.
 
-    ``passed`` is that of `moldrift.Scores`. Texts of one conformer, in the fixed or the stripped dialect.
+    ``passed`` comes from `moldrift.Scores`. Each text has one conformer, in the fixed or the stripped dialect.
     """
     from rdkit import Chem
 
@@ -94,7 +95,7 @@ def write_generations(path: Path, smiles: Sequence[str], texts: Iterable[str], p
 
 
 def _files(paths: Paths) -> list[str]:
-    """The pickles themselves, those of a folder in the order of their names."""
+    """The pickles; in a folder they are sorted by name."""
     files: list[str] = []
     for path in _paths(paths):
         folder = FilePath(path)
@@ -122,7 +123,7 @@ def _text_of(path: str, smiles: str, molecule: Any) -> str:
     def atom(match: re.Match[str]) -> str:
         shown = match.group(0)
         x, y, z = next(points)
-        # A zero has no sign in this text.
+        # A zero is written without a sign.
         numbers = ",".join(f"{number:.4f}".replace("-0.0000", "0.0000") for number in (x, y, z))
         return (shown if shown.startswith("[") else f"[{shown}]") + f"<{numbers}>"
 

@@ -1,4 +1,4 @@
-"""Grammars of many molecules in one file, as ``drift export-grammar`` writes them."""
+"""Writes the grammars of many molecules into one file, as ``drift export-grammar`` does."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def export_grammar(
     Args:
         tokenizer: as for :class:`moldrift.Automaton`, or an automaton.
         smiles: one molecule or several.
-        output: a file that gets a line of JSON for each molecule; it appears whole or not at all.
+        output: a file for one line of JSON per molecule; it appears complete or not at all.
         dialect: how numbers are written, as for :class:`moldrift.Automaton`.
-        encoding: the same for any encoding, as for :class:`moldrift.Automaton`.
+        encoding: any encoding, as for :class:`moldrift.Automaton`.
         format: ``lark`` (llguidance), ``ebnf`` (XGrammar), or ``json``, the tables.
-        eos_token_id: what ends a text; only the tables say it.
+        eos_token_id: the id that ends a text; only the tables contain it.
         conformers, opened: as for :class:`moldrift.Automaton`.
 
     Returns:
         ``{"smiles": …, "skeleton": …, "grammar": …}`` for each molecule, in their order.
 
     Raises:
-        InvalidSmiles: if one is none; nothing is written then.
+        InvalidSmiles: if a text is not a SMILES; nothing is written then.
         TokenizerRefused: if the automaton cannot be exact for this tokenizer.
     """
     automaton = tokenizer if isinstance(tokenizer, Automaton) else None

@@ -1,7 +1,7 @@
-"""A judge in memory: references once, then texts in batches, with verdicts, distances and a reward for each.
+"""A judge in memory. It gets references once, then texts in batches, and gives verdicts, distances and a reward.
 
-It is the judge of ``moldrift.audit``, text by text: the same functions of drift, the same bits. It runs on all
-cores without the interpreter's lock, writes no file, and gives NumPy arrays.
+It judges each text as ``moldrift.audit`` does, with the same functions of drift and the same results to the bit. It
+runs on all cores without the interpreter's lock (GIL), writes no file, and returns NumPy arrays.
 
 >>> judge = Judge({"CCO": ["[C]<-1.2000,-0.2000,0.0000>[C]<0.0000,0.5500,0.0000>[O]<1.1700,-0.3000,0.0000>"]})
 >>> good = "[CONFORMER][C]<-1.2500,-0.2000,0.0000>[C]<0.0000,0.5500,0.0000>[O]<1.1500,-0.3500,0.0000>[/CONFORMER]"
@@ -35,38 +35,41 @@ Floats = npt.NDArray[np.float64]
 
 
 class Scores:
-    """What the texts of a batch come to, as arrays.
+    """The results of a batch of texts, as arrays.
 
-    One row a text, in their order; with ``conformers="all"`` one row a conformer. Where a text does not pass, or its
-    molecule is larger than what is looked at, the figures of chemistry are False and 0, and distances NaN.
+    There is one row per text, in the order of the texts; with ``conformers="all"`` one row per conformer. If a text
+    does not pass, or its molecule is larger than ``max_atoms``, its figures of chemistry are False or 0, and its
+    distances are NaN.
 
     Attributes:
-        passed: bool [texts], the molecule of the prompt with three numbers behind each atom.
-        passed_by_3dmolgen: bool [texts], the same by the rules of 3DMolGen.
-        why: a list of strings, why a text does not pass; ``""`` where it does.
-        checked, valid, valid_geometry: bool [texts]: whether chemistry was checked, whether it breaks no rule, and
-            none but those of stereo.
-        faults: a list of lists of strings, the rules that are broken, the first 20.
+        passed: bool [texts], whether the text has the molecule of the prompt and three numbers after each atom.
+        passed_by_3dmolgen: bool [texts], whether the text passes by the rules of 3DMolGen.
+        why: a list of strings, the reason why a text does not pass, or ``""`` if it does.
+        checked, valid, valid_geometry: bool [texts], whether the chemistry was checked, whether it breaks no rule,
+            and whether it breaks no rule other than those of stereo.
+        faults: a list of lists of strings, the first 20 broken rules.
         stereocentres, stereocentres_right, double_bonds, double_bonds_right, stereo_unchecked: int [texts].
         clashing, bad_bonds, bad_angles, bent_aromatic_rings, flat_rings, bent_double_bonds, fragmented, flat, planar:
             bool [texts], as `moldrift.audit` counts them.
         clashes: int [texts], pairs of atoms that clash.
-        rmsd: a list of arrays, float [references of its molecule], in Å: the least RMSD over symmetric orders of heavy
-            atoms, RDKit's GetBestRMS; NaN where the text has no conformer to compare.
-        rmsd_to_nearest: float [texts], the least of them; NaN without.
-        nearest_reference: int [texts], which one; -1 without.
+        rmsd: a list of arrays, float [references of its molecule], in Å: the smallest RMSD of heavy atoms over
+            symmetric orders of atoms, as RDKit's GetBestRMS; NaN if the text has no conformer to compare.
+        rmsd_to_nearest: float [texts], the RMSD to the nearest reference; NaN without one.
+        nearest_reference: int [texts], the index of the nearest reference; -1 without one.
         bond_error: float [texts], the mean difference of bond lengths from the references' means, in Å.
-        references: int [texts], how many there are.
-        duplicate_of: int [texts], the row of the first text of the molecule that has the same conformer; -1 without.
-        reward: float [texts], 0 unless parts were named.
-        text, place, conformers_in_text: int [texts], the text of a row, the place of its conformer in it, and how many
-            the text holds.
-        group: int [texts], the molecule of a row among the groups.
-        group_smiles: a list of strings, the molecules in the order in which they first come.
-        group_conformers, group_usable, group_references: int [groups].
-        coverage_recall, coverage_precision: float [groups, thresholds]; NaN where there is nothing to divide by.
+        references: int [texts], the number of references.
+        duplicate_of: int [texts], the row of the molecule's first text with the same conformer; -1 if there is none.
+        reward: float [texts], 0 unless parts of a reward were given.
+        text, place, conformers_in_text: int [texts], the text of a row, the place of its conformer in the text, and
+            the number of conformers in the text.
+        group: int [texts], the index of the row's molecule among the groups.
+        group_smiles: a list of strings, the molecules in order of first occurrence.
+        group_conformers, group_usable, group_references: int [groups], the numbers of conformers, of usable conformers
+            and of references.
+        coverage_recall, coverage_precision: float [groups, thresholds]; NaN if there is nothing to divide by.
         matching_recall, matching_precision: float [groups], in Å.
-        rmsd_upper_bounds: int [groups], RMSDs that are upper bounds since the molecule has too much symmetry.
+        rmsd_upper_bounds: int [groups], the number of RMSDs that are only upper bounds, since the molecule has too
+            much symmetry.
         thresholds: float [thresholds], in Å.
     """
 
@@ -131,33 +134,33 @@ class Scores:
 
 
 class Judge:
-    """Judges texts in memory, beside references that it is given once.
+    """Judges texts in memory, compared with references that it gets once.
 
     Args:
         references: a dict from a SMILES to its conformers, or files and folders in any format that drift reads, or None.
             The conformers of a SMILES are one, or a sequence, of:
 
-            - enriched text, with tags or without, in this ``encoding``,
-            - arrays ``[conformers, heavy atoms, 3]`` or ``[heavy atoms, 3]`` in Å, atoms in the order in which the SMILES
-              writes them, hydrogens left out,
-            - RDKit molecules with all of their conformers, in any order of atoms; hydrogens are left out.
+            - enriched text, with or without tags, in this ``encoding``,
+            - arrays ``[conformers, heavy atoms, 3]`` or ``[heavy atoms, 3]`` in Å, without hydrogens, with atoms in the
+              order of the SMILES,
+            - RDKit molecules with all their conformers, with atoms in any order; hydrogens are ignored.
 
-            References of a molecule are found by its SMILES letter by letter, as prompts have it. Texts and RDKit
-            molecules may be another isomer or spelling of it, as those are that a key of GEOM pools; their atoms are put
-            in its order.
+            The references of a molecule are found by the exact text of its SMILES, as in prompts. Texts and RDKit
+            molecules may be another isomer or spelling of the SMILES, such as those that GEOM pools under one key;
+            their atoms are put into its order.
         encoding: how texts are written: ``fixed``, ``stripped``, ``binned-v1:LOW,HIGH,STEP``, … or a file.
-        threshold, thresholds: of coverage, in Å; 0.75 where neither is given.
-        duplicates: conformers of one molecule with less RMSD than this are the same, in Å; 0 to look for none.
-        reward: parts by name with their weights; ``Scores.reward`` is their weighted sum. ``docs/judge.md`` says what
-            each part is. All are between 0 and 1, and 0 for a text that does not pass.
-        conformers: ``first`` judges the first conformer of a text, ``all`` each of them, a row each.
-        molecules: SMILES; of files the references of these alone are kept. All are by default, in memory.
-        max_atoms: the heavy atoms of the largest molecule that is compared; 1,000 by default.
+        threshold, thresholds: the thresholds of coverage, in Å; by default 0.75.
+        duplicates: conformers of one molecule whose RMSD is below this, in Å, are the same; 0 finds no duplicates.
+        reward: the parts of the reward by name, with their weights; ``Scores.reward`` is their weighted sum.
+            ``docs/judge.md`` defines the parts. All are between 0 and 1, and 0 for a text that does not pass.
+        conformers: ``first`` judges the first conformer of a text, ``all`` judges each of them, with one row each.
+        molecules: a list of SMILES; of files only the references of these molecules are kept in memory. By default all.
+        max_atoms: the largest number of heavy atoms of a molecule that is compared; by default 1,000.
         smiles_of, property, open_stereo, progress: how files of references are read, as in `mine`.
 
     Raises:
-        DriftError: if references cannot be read, are of another molecule, have another number of atoms, or hold a number
-            that is not finite.
+        DriftError: if references cannot be read, belong to another molecule, have another number of atoms, or contain a
+            number that is not finite.
     """
 
     def __init__(
@@ -193,7 +196,7 @@ class Judge:
         self._judge = _lib.Judge(options)
         self._thresholds = self._judge.thresholds()
         self._has_warned = False
-        #: Records of files that could not be read.
+        #: The number of records in files that could not be read.
         self.skipped = 0
         if isinstance(references, Mapping):
             for smiles, conformers_of_it in references.items():
@@ -210,18 +213,18 @@ class Judge:
 
     @property
     def molecules(self) -> dict[str, int]:
-        """The molecules that have references, and how many each."""
+        """The molecules that have references, with the number of references."""
         return dict(self._judge.references())
 
     def score(self, smiles: str | Sequence[str], texts: str | Sequence[str]) -> Scores:
-        """Judges texts, one SMILES a text; one SMILES alone is that of all texts.
+        """Judges texts. There is one SMILES per text, or one SMILES for all texts.
 
-        A text may have its tags or not, the prompt, worked examples before it, and a special token behind it. Texts of one
-        SMILES are a group: duplicates, coverage and matching are theirs.
+        A text may have tags or not, and may include the prompt, worked examples before it, and a special token after it.
+        The texts of one SMILES form a group, for which duplicates, coverage and matching are computed.
 
         Raises:
-            DriftError: if there are not as many SMILES as texts, one is none, or the reward asks for references and a
-                molecule has none.
+            DriftError: if the numbers of SMILES and texts differ, a text is not a SMILES, or the reward needs references
+                and a molecule has none.
         """
         given = [texts] if isinstance(texts, str) else list(texts)
         prompts = [smiles] * len(given) if isinstance(smiles, str) else list(smiles)
@@ -233,7 +236,7 @@ class Judge:
         return Scores(arrays, self._thresholds)
 
     def _add(self, smiles: str, conformers: Any) -> None:
-        """Adds the references of a molecule, of whatever kind, in their order."""
+        """Adds the references of a molecule, of any kind, in their order."""
         for one in _each(smiles, conformers):
             if isinstance(one, str):
                 self._judge.add_texts(smiles, [one])
@@ -244,14 +247,14 @@ class Judge:
 
 
 def _each(smiles: str, conformers: Any) -> Iterator[Any]:
-    """Conformers of one kind each: texts, molecules, arrays."""
+    """Splits conformers into texts, molecules and arrays."""
     if isinstance(conformers, str | np.ndarray) or hasattr(conformers, "GetConformers"):
         yield conformers
     elif isinstance(conformers, Iterable):
         found = list(conformers)
         kinds = [isinstance(one, str) or hasattr(one, "GetConformers") for one in found]
         if found and not any(kinds) and np.ndim(found[0]) < 2:
-            # Nested lists of numbers are one array.
+            # A nested list of numbers is one array.
             yield found
         else:
             yield from found
@@ -274,7 +277,7 @@ def _of_array(smiles: str, array: Any) -> Floats:
 
 
 def _of_rdkit(smiles: str, molecule: Any) -> tuple[str, Floats]:
-    """The SMILES that RDKit writes, and positions in its order."""
+    """The SMILES that RDKit writes, and the positions in the order of this SMILES."""
     from rdkit import Chem
 
     try:
@@ -290,7 +293,8 @@ def _of_rdkit(smiles: str, molecule: Any) -> tuple[str, Floats]:
 
 
 def read_matrix(path: str | os.PathLike[str]) -> dict[str, Floats]:
-    """Reads an ``.npz`` of ``--matrix``: by SMILES float [texts, references], in Å, NaN for texts without a conformer."""
+    """Reads an ``.npz`` of ``--matrix``: for each SMILES an array, float [texts, references], in Å. The rows of texts
+    without a conformer are NaN."""
     with np.load(path) as arrays:
         shapes = list(zip(arrays["texts"].tolist(), arrays["references"].tolist(), strict=True))
         ends = np.cumsum([0, *(texts * references for texts, references in shapes)])

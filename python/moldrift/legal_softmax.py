@@ -1,6 +1,6 @@
-"""The softmax over legal tokens alone, and the whole one's logarithm of sums, as functions that torch can differentiate.
+"""The softmax over the legal tokens, and the logsumexp over the whole vocabulary, as functions with gradients in torch.
 
-Both hold the logits of a few positions at a time, forwards and backwards: the backward pass computes them again.
+Both only keep the logits of a few positions at a time, forwards and backwards: the backward pass computes them again.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-#: Logits that are held at a time: of legal tokens, and of the whole vocabulary for ln Z. 64 MiB in 32 bits.
+#: The number of logits in memory at a time, of legal tokens or, for ln Z, of the whole vocabulary. 64 MiB in 32 bits.
 _CHUNK = 2**24
 
 
@@ -20,11 +20,11 @@ class Plan:
     """Positions with the ids that were legal there.
 
     Attributes:
-        rows, columns: of each position in the batch, ``[positions]``.
-        sets: the number of its set of legal ids, ``[positions]``.
-        choice: the place of its token in the union, ``[positions]``.
+        rows, columns: the row and the column of each position in the batch, ``[positions]``.
+        sets: the index of each position's set of legal ids, ``[positions]``.
+        choice: the place of each position's token in the union, ``[positions]``.
         union: all ids of all sets, sorted, ``[union]``.
-        masks: which of them belong to each set, ``[sets, union]``.
+        masks: which ids of the union belong to each set, ``[sets, union]``.
     """
 
     rows: torch.Tensor
@@ -36,7 +36,7 @@ class Plan:
 
 
 class _Logits:
-    """Logits of some ids at some positions, a few positions at a time, and gradients back from them."""
+    """The logits of some ids at some positions, computed a few positions at a time."""
 
     def __init__(
         self,
@@ -59,19 +59,19 @@ class _Logits:
         self.width = width if ids is None else len(ids)
 
     def chunks(self) -> list[slice]:
-        """Positions that are computed together."""
+        """The parts of positions that are computed together."""
         size = max(_CHUNK // max(self.width, 1), 1)
         return [slice(start, start + size) for start in range(0, len(self.plan.rows), size)]
 
     def _index(self, part: slice) -> tuple[torch.Tensor, ...]:
-        """Where the states of a part stand; of logits with their ids."""
+        """The index of a part's states; if the states are logits, of the wanted ids only."""
         rows, columns = self.plan.rows[part], self.plan.columns[part]
         if self.weight is not None or self.ids is None:
             return rows, columns
         return rows[:, None], columns[:, None], self.ids[None, :]
 
     def of(self, part: slice) -> torch.Tensor:
-        """Logits over temperature, ``[positions, ids]``, in the type of sums."""
+        """The logits divided by the temperature, ``[positions, ids]``, in the type of sums."""
         states = self.states[self._index(part)].to(self.product)
         if self.weight is not None:
             states = torch.nn.functional.linear(states, self.weight, self.bias)
@@ -79,7 +79,7 @@ class _Logits:
 
 
 class _Gradients:
-    """Gradients with respect to states and head, summed up over the parts."""
+    """The gradients with respect to states and head, summed over the parts."""
 
     def __init__(self, logits: _Logits, needed: Sequence[bool]) -> None:
         self.logits = logits
@@ -91,7 +91,7 @@ class _Gradients:
         self.bias = torch.zeros_like(bias, dtype=logits.sums) if bias is not None and needed[2] else None
 
     def add(self, part: slice, gradient: torch.Tensor) -> None:
-        """Takes the gradient with respect to the logits of a part, ``[positions, ids]``."""
+        """Adds the gradient with respect to the logits of a part, ``[positions, ids]``."""
         logits = self.logits
         gradient = (gradient / logits.temperature).to(logits.product)
         if logits.weight is None:
@@ -109,7 +109,7 @@ class _Gradients:
     def whole(
         self, weight: torch.Tensor | None, bias: torch.Tensor | None
     ) -> tuple[torch.Tensor | None, ...]:
-        """Those of the inputs: rows of the head that had no part in it have 0."""
+        """The gradients of the inputs. Rows of the head that were not used have gradient 0."""
         return self.states, self._spread(self.weight, weight), self._spread(self.bias, bias)
 
     def _spread(self, found: torch.Tensor | None, of: torch.Tensor | None) -> torch.Tensor | None:
@@ -122,7 +122,7 @@ class _Gradients:
 
 
 class LegalTerms(torch.autograd.Function):
-    """ln p, entropy and ln Σ exp over the legal logits. The backward pass computes the logits again."""
+    """ln p, entropy and ln Σ exp of the legal logits. The backward pass computes the logits again."""
 
     @staticmethod
     def forward(
@@ -155,7 +155,7 @@ class LegalTerms(torch.autograd.Function):
         plan: Plan = ctx.plan
 
         def gradient(part: slice, values: torch.Tensor) -> torch.Tensor:
-            """(onehot - p) of ln p, -p (ln p + H) of the entropy H, p of ln Σ exp."""
+            """The gradient is onehot - p for ln p, -p (ln p + H) for the entropy H, and p for ln Σ exp."""
             at = plan.rows[part], plan.columns[part]
             of_log_p, of_entropy, of_log_sum = (one[at][:, None] for one in gradients)
             mask = plan.masks[plan.sets[part]]
@@ -204,7 +204,7 @@ class LogSum(torch.autograd.Function):
 def _backward(
     ctx: Any, logits: _Logits, gradient: Callable[[slice, torch.Tensor], torch.Tensor]
 ) -> tuple[Any, ...]:
-    """Gradients of the five inputs, from those of the logits of each part."""
+    """The gradients of the five inputs, from the gradients of the logits of each part."""
     _, weight, bias = ctx.saved_tensors[:3]
     with _plain(logits.states):
         sums = _Gradients(logits, ctx.needs_input_grad)
@@ -214,5 +214,5 @@ def _backward(
 
 
 def _plain(states: torch.Tensor) -> torch.autocast:
-    """Types as they are written, whatever autocast says outside."""
+    """Turns autocast off, so that types are used as they are written."""
     return torch.autocast(states.device.type, enabled=False)

@@ -1,5 +1,5 @@
-"""Logits processors of transformers: no tensor of rows times vocabulary is made, legal logits are gathered
-and put back."""
+"""Logits processors for transformers. They make no tensor of rows times vocabulary: legal logits are gathered and
+written back."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from moldrift.sources import TokenizerSource
 
 try:
     from transformers import LogitsProcessor
-except ImportError:  # generate is not there either; the class works with anything that calls it the same way
+except ImportError:  # without transformers the class works with any caller of the same signature
     LogitsProcessor = object
 
 
 class MoleculeSource(Protocol):
-    """What makes the constraints of molecules: the automaton, or position templates."""
+    """The source of constraints: an automaton or position templates."""
 
     source: TokenizerSource
 
@@ -32,13 +32,13 @@ class MoleculeSource(Protocol):
 class ConstraintLogitsProcessor(LogitsProcessor):
     """Holds every row of one call of ``generate`` to the text of its molecule.
 
-    Rows may be left-padded, belong to ``num_return_sequences`` or beams, and keep arriving after their end.
-    The model's vocabulary may be larger than the tokenizer's. Scores are changed in place and returned. Give
-    it as the last processor. Beam sampling (``num_beams`` with ``do_sample``) is refused with
-    `ForbiddenToken`: transformers keeps beams of probability 0 there, which hold forbidden tokens.
+    Rows may be left-padded, may belong to ``num_return_sequences`` or beams, and may continue after their end. The
+    model's vocabulary may be larger than the tokenizer's. Scores are changed in place and returned. Give it as the last
+    processor. Beam sampling (``num_beams`` with ``do_sample``) ends in a `ForbiddenToken` error, because transformers
+    then keeps beams of probability 0, which contain forbidden tokens.
 
     Attributes:
-        forward_passes: passes of the model so far.
+        forward_passes: the number of passes of the model so far.
     """
 
     def __init__(
@@ -73,8 +73,8 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         """Takes the prompts, ``[rows, length]``, as the first call does.
 
         Raises:
-            ValueError: if the molecules cannot be shared out among the rows, or rows of one molecule have
-            different     prompts.
+            ValueError: if the rows cannot be divided equally among the molecules, or rows of one molecule have different
+                prompts.
             DriftError: if the processor was used before, or the prompts are longer than the context.
         """
         if self._prompts is not None:
@@ -99,14 +99,14 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         """Sets the scores of all forbidden tokens to -inf.
 
         Args:
-            input_ids: ``[rows, length]``, prompts and all that was written.
+            input_ids: ``[rows, length]``, the prompts and the texts so far.
             scores: ``[rows, vocabulary of the model]``, changed in place.
 
         Returns:
             The scores.
 
         Raises:
-            ForbiddenToken: if a row holds a token that its mask had forbidden.
+            ForbiddenToken: if a row contains a token that its mask had forbidden.
             DriftError: if the processor is used for a second call of ``generate``.
         """
         self._follow(input_ids)
@@ -118,7 +118,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         return self.masked(scores)
 
     def _follow(self, input_ids: torch.Tensor) -> None:
-        """Tells the rows what was written."""
+        """Advances the rows by the tokens that were written."""
         if self._prompts is None:
             self.begin(input_ids)
             return
@@ -134,7 +134,8 @@ class ConstraintLogitsProcessor(LogitsProcessor):
             raise
 
     def masked(self, scores: torch.Tensor) -> torch.Tensor:
-        """Leaves the legal scores, or the one that was drawn, as they are."""
+        """Sets all scores to -inf except the legal ones; with ``sampling``, sets the drawn token to 0 and all others
+        to -inf."""
         vocabulary = scores.shape[1]
         kept_at, listing, blocked = self.rows.places(vocabulary)
         flat = scores.view(-1)
@@ -146,8 +147,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):
             drawn = self._draw(kept, scores, listing)
             scores.fill_(float("-inf"))
             return scores.scatter_(1, drawn[:, None].to(scores.device), 0.0)
-        # Whatever came before may have forbidden all that is legal; a row without any score would break
-        # sampling.
+        # Earlier processors may have forbidden all legal tokens. A row without a finite score would break sampling.
         kept.clamp_(min=torch.finfo(scores.dtype).min / 16)
         if listing is None:
             scores.fill_(float("-inf"))
@@ -166,12 +166,12 @@ class ConstraintLogitsProcessor(LogitsProcessor):
 
 
 class AutomatonLogitsProcessor(ConstraintLogitsProcessor):
-    """Legal texts in canonical tokens, and nothing else: :meth:`moldrift.Automaton.logits_processor` makes
-    it."""
+    """Allows legal texts in canonical tokens and nothing else. Made by
+    :meth:`moldrift.Automaton.logits_processor`."""
 
 
 class PositionLogitsProcessor(ConstraintLogitsProcessor):
-    """A position template of the users: :meth:`moldrift.PositionTemplates.logits_processor` makes it."""
+    """A position template of 3DMolGen. Made by :meth:`moldrift.PositionTemplates.logits_processor`."""
 
 
 USED_TWICE = (

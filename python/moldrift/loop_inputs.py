@@ -1,17 +1,16 @@
-"""What ``generate`` hands to a decoding loop in place of its own: what is used, what goes on to the model, what is
-refused.
+"""The inputs that ``generate`` passes to a custom decoding loop: some are used, some go to the model, some are refused.
 
-``generate`` gives such a loop what the user gave for the model, and what it made itself. Both differ between
+``generate`` passes the inputs that the user gave for the model, and inputs that it made itself. Both differ between
 releases of transformers: 4.57 adds ``cache_position``, 5 adds ``position_ids``, and 5.24 calls the cache ``cache``.
-So an input whose name is not known here is judged by its value:
+So an input with an unknown name is judged by its value:
 
-- The cache is known by its type, whatever its name is, and goes to the model under that name. It must be empty.
-- None and empty collections are ignored. So is a tensor of whole numbers that says no more than the attention
-  mask: zeros, the mask, or where the tokens stand.
-- Numbers, texts, True and False go to the model with each pass, where it takes them, as ``generate`` hands them on.
-- Any other tensor, a collection that holds one, and any other object that the model's ``forward`` names, could
-  change what is written. They are refused by name and value.
-- An object that ``forward`` does not name is for the loops of ``generate`` alone. It is ignored.
+- The cache is recognised by its type, and goes to the model under the name that it came with. It must be empty.
+- None and empty collections are ignored. So is a tensor of integers that says no more than the attention mask: zeros,
+  the mask, or the positions of the tokens.
+- Numbers, texts, True and False go to the model with each pass if the model takes them, as in ``generate``.
+- Any other tensor, a collection that contains one, and any other object that is a parameter of the model's ``forward``
+  could change the text. They are refused, with name and value in the error.
+- An object that is not a parameter of ``forward`` is meant for the loops of ``generate``. It is ignored.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from typing import Any
 import numpy as np
 import torch
 
-#: What the loop itself hands to the model or checks by name, and ``labels``, which ``generate`` does not hand on
-#: either.
+#: Inputs that the loop itself passes to the model or checks by name, and ``labels``, which ``generate`` does not pass
+#: to the model either.
 _OWN = frozenset(
     {
         "attention_mask",
@@ -39,18 +38,18 @@ _OWN = frozenset(
     }
 )
 
-#: How a model may call its cache, the newest name first.
+#: The names that models use for their cache, the newest first.
 _CACHE_NAMES = ("cache", "past_key_values")
 
 
 @dataclass
 class LoopInputs:
-    """What a loop works with.
+    """The inputs of a loop.
 
     Attributes:
-        mask: which tokens of the prompts are no padding, ``[rows, length]``.
-        cache: an empty cache whose layers hold whole keys and values.
-        cache_name: how the model calls it.
+        mask: the attention mask of the prompts, 0 for padding, ``[rows, length]``.
+        cache: an empty cache whose layers store all keys and values.
+        cache_name: the model's name for the cache.
         settings: numbers, texts and flags that go to the model with each pass.
     """
 
@@ -60,21 +59,21 @@ class LoopInputs:
     settings: dict[str, Any]
 
     def settings_of(self, module: Any) -> dict[str, Any]:
-        """Those of the settings that a module's ``forward`` takes."""
+        """The settings that a module's ``forward`` takes."""
         names, takes_all = _parameters(module.forward)
         return {name: value for name, value in self.settings.items() if takes_all or name in names}
 
 
 def read(model: Any, input_ids: torch.Tensor, inputs: Mapping[str, Any]) -> LoopInputs:
-    """Takes what a loop needs from what ``generate`` handed it.
+    """Reads the inputs that ``generate`` passed to a loop.
 
     Args:
         model: a decoder of transformers.
         input_ids: prompts ``[rows, length]``.
-        inputs: by name.
+        inputs: the other inputs by name.
 
     Raises:
-        ValueError: for an input that could change what is written and is not dealt with.
+        ValueError: for an input that could change the text and is not supported.
     """
     if inputs.get("use_cache") is False:
         raise refused("use_cache=False")
@@ -82,7 +81,7 @@ def read(model: Any, input_ids: torch.Tensor, inputs: Mapping[str, Any]) -> Loop
     mask = torch.ones_like(input_ids) if given is None else given.long()
     cache, cache_name = _cache(model, inputs)
     named, _ = _parameters(model.forward)
-    # What `prepare_inputs_for_generation` names and `forward` does not is used up before a pass.
+    # Parameters of `prepare_inputs_for_generation` that `forward` does not have are used up before a pass.
     used_up = _parameters(getattr(model, "prepare_inputs_for_generation", model.forward))[0] - named
     settings = {}
     for name, value in inputs.items():
@@ -98,24 +97,24 @@ def read(model: Any, input_ids: torch.Tensor, inputs: Mapping[str, Any]) -> Loop
 
 
 def refused(what: str) -> ValueError:
-    """The error for what is not supported."""
+    """The error for something that is not supported."""
     return ValueError(f"constrained_generate: {what} is not supported; give logits_processor=[…] to generate")
 
 
 def takes(module: Any, name: str) -> bool:
-    """Whether a module's ``forward`` names a parameter."""
+    """Whether a module's ``forward`` has a parameter of this name."""
     return name in _parameters(module.forward)[0]
 
 
 def _parameters(function: Callable[..., Any]) -> tuple[set[str], bool]:
-    """The parameters that a function names, and whether it takes any others."""
+    """The names of a function's parameters, and whether it takes further keyword arguments."""
     parameters = inspect.signature(function).parameters.values()
     named = {one.name for one in parameters if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)}
     return named, any(one.kind is one.VAR_KEYWORD for one in parameters)
 
 
 def _cache(model: Any, inputs: Mapping[str, Any]) -> tuple[Any, str]:
-    """The cache among the inputs, or a new one, and how the model calls it."""
+    """The cache among the inputs, or a new one, and the model's name for it."""
     from transformers import DynamicCache
     from transformers.cache_utils import Cache
 
@@ -124,7 +123,7 @@ def _cache(model: Any, inputs: Mapping[str, Any]) -> tuple[Any, str]:
         raise refused(f"more than one cache ({', '.join(found)})")
     fresh = DynamicCache(config=model.config)
     cache = next(iter(found.values()), fresh)
-    # What the model would make for itself says whether its layers look at all tokens.
+    # The cache that the model would make for itself shows whether its layers attend to all tokens.
     for one in (cache, fresh):
         _check_cache(one)
     if cache.get_seq_length() > 0:
@@ -135,7 +134,7 @@ def _cache(model: Any, inputs: Mapping[str, Any]) -> tuple[Any, str]:
 
 
 def _check_cache(cache: Any) -> None:
-    """Refuses a cache whose keys and values cannot be packed: only plain layers hold them whole."""
+    """Refuses a cache whose keys and values cannot be packed. Only plain layers store all of them."""
     from transformers import DynamicCache
     from transformers.cache_utils import DynamicLayer
 
@@ -150,7 +149,7 @@ def _check_cache(cache: Any) -> None:
 
 
 def _check_places(inputs: Mapping[str, Any], mask: torch.Tensor) -> None:
-    """Refuses positions that are not those of left-padded prompts: the loop counts on from them."""
+    """Refuses positions that differ from the positions in left-padded prompts, from which the loop counts on."""
     for name, places in (("position_ids", _positions(mask)), ("cache_position", _columns(mask))):
         value = inputs.get(name)
         if value is not None and not _agrees(value, places, mask):
@@ -158,17 +157,17 @@ def _check_places(inputs: Mapping[str, Any], mask: torch.Tensor) -> None:
 
 
 def _positions(mask: torch.Tensor) -> torch.Tensor:
-    """Where each token stands in its text, ``[rows, length]``."""
+    """The position of each token in its text, ``[rows, length]``."""
     return mask.cumsum(1) - 1
 
 
 def _columns(mask: torch.Tensor) -> torch.Tensor:
-    """Where each token stands in the batch, ``[length]``."""
+    """The column of each token in the batch, ``[length]``."""
     return torch.arange(mask.shape[1], device=mask.device)
 
 
 def _agrees(value: Any, places: torch.Tensor, mask: torch.Tensor) -> bool:
-    """Whether a tensor holds these numbers for all tokens that are no padding."""
+    """Whether a tensor contains these numbers for all tokens except padding."""
     if not isinstance(value, torch.Tensor) or value.is_floating_point() or value.is_complex():
         return False
     try:
@@ -179,7 +178,7 @@ def _agrees(value: Any, places: torch.Tensor, mask: torch.Tensor) -> bool:
 
 
 def _kind(value: Any, mask: torch.Tensor) -> str:
-    """What a value is: ``nothing``, a ``setting``, ``data``, or an ``object`` that cannot be looked into."""
+    """The kind of a value: ``nothing``, a ``setting``, ``data``, or an ``object`` whose content is unknown."""
     if value is None:
         return "nothing"
     if isinstance(value, (bool, int, float, str)):
@@ -194,7 +193,7 @@ def _kind(value: Any, mask: torch.Tensor) -> str:
 
 
 def _is_plain(value: Any, mask: torch.Tensor) -> bool:
-    """Whether numbers say no more than the mask does."""
+    """Whether an array contains no more information than the mask."""
     if not isinstance(value, torch.Tensor):
         return bool(value.size == 0)
     if value.numel() == 0:
@@ -204,7 +203,7 @@ def _is_plain(value: Any, mask: torch.Tensor) -> bool:
 
 
 def _described(value: Any) -> str:
-    """A value in a few words."""
+    """A short description of a value."""
     if isinstance(value, (torch.Tensor, np.ndarray)):
         return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}"
     return type(value).__name__

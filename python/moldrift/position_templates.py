@@ -1,9 +1,9 @@
-"""The names and signatures of 3DMolGen's ``qwen_logit_processor``, with a position template inside: the
-allowlist 4.3.
+"""A drop-in for 3DMolGen's ``qwen_logit_processor`` with the same names and signatures, and a position template inside:
+the allowlist 4.3.
 
-For comparisons by one import with :mod:`moldrift.qwen_logit_processor`. Atoms are spelled as 3DMolGen's
-encoder spells them, ``[O]``, where its own templates write ``[OH]``. ``placeholder=`` and ``kind=`` give
-other templates.
+It is for comparisons with :mod:`moldrift.qwen_logit_processor`, by changing one import. Atoms are spelled as in
+3DMolGen's encoder, ``[O]``; 3DMolGen's own templates write ``[OH]``. ``placeholder=`` and ``kind=`` select other
+templates.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def build_reference_skeleton(smiles: str) -> str:
     """The text of a molecule with the placeholder in every block.
 
     Raises:
-        ValueError: if it is no SMILES.
+        ValueError: if ``smiles`` is not a SMILES.
     """
     return skeleton_of(canonical(smiles)).replace("<>", f"<{COORD_PLACEHOLDER}>")
 
@@ -58,15 +58,15 @@ def build_precomputed_template(
     """The template of one molecule.
 
     Args:
-        smiles: brought to RDKit's canonical form, where RDKit is installed.
+        smiles: the SMILES; converted to RDKit's canonical form if RDKit is installed.
         tokenizer: a fast transformers tokenizer; its sets of tokens are built once.
         include_tags: must be True.
-        use_tokenizer_cache: not needed.
+        use_tokenizer_cache: ignored.
         kind: a variant of :class:`moldrift.PositionTemplates`.
         placeholder: three numbers.
 
     Raises:
-        ValueError: if it is no SMILES, or the tokenizer is refused.
+        ValueError: if ``smiles`` is not a SMILES, or the tokenizer is refused.
     """
     return template(_SOURCES.of(tokenizer, None, kind, placeholder), smiles, include_tags)
 
@@ -86,7 +86,7 @@ def build_templates_for_batch(
 
 
 def clear_tokenizer_cache() -> None:
-    """Nothing to clear."""
+    """Does nothing."""
 
 
 class QwenAllowlistLogitsProcessor(DropInLogitsProcessor):

@@ -1,7 +1,7 @@
-"""The users' position templates, under their names, to compare with.
+"""3DMolGen's position templates, under their names there, for comparisons.
 
-The skeleton with a placeholder in every block is tokenised once. A token inside a block is free, under a
-mask; any other is forced; behind the last the end of text is forced.
+The skeleton with a placeholder in every block is tokenised once. A token inside a block is free, under a mask; all
+other tokens are forced. After the last token the end of text is forced.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from moldrift.sampling import Sampling
 if TYPE_CHECKING:
     from moldrift.logits_processor import PositionLogitsProcessor
 
-#: The variants, with the placeholder that each came with.
+#: The variants, with the placeholder that each uses in 3DMolGen.
 PLACEHOLDERS = {
     "generic": "0.0000,0.0000,0.0000",
     "qwen38": "0.0000,0.0000,0.0000",
@@ -39,13 +39,13 @@ class PositionTemplates:
         tokenizer: as for :class:`moldrift.Automaton`.
         kind: ``generic`` (2.1), ``qwen38``, ``qwen39``, ``targeted`` (4.0), ``allowlist`` (4.3), or
             ``truncating``, which ends a block when its coordinate is complete.
-        placeholder: three numbers; without it those that the variant came with.
-        dialect: how numbers are written; only ``truncating`` knows the difference.
-        eos_token_id: what ends a text.
+        placeholder: three numbers; by default the placeholder that the variant uses in 3DMolGen.
+        dialect: how numbers are written; it only matters for ``truncating``.
+        eos_token_id: the id that ends a text.
 
     Raises:
         TokenizerRefused: if the tokenizer cannot be read.
-        DriftError: if there is no such kind, or the placeholder is not three numbers.
+        DriftError: if the kind does not exist, or the placeholder is not three numbers.
     """
 
     def __init__(
@@ -75,8 +75,8 @@ class PositionTemplates:
         """The template of one molecule.
 
         Raises:
-            InvalidSmiles: if it is none.
-            TokenizerRefused: if a token holds both a bracket and digits.
+            InvalidSmiles: if ``smiles`` is not a SMILES.
+            TokenizerRefused: if a token contains both a bracket and digits.
         """
         return self._processor.constraint(smiles)
 

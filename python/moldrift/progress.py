@@ -1,4 +1,4 @@
-"""Progress of long work, on a terminal or in your own hands."""
+"""Progress of long work, on a terminal or by your own function."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable
 from typing import TextIO, TypeAlias
 
-#: Called at most ten times a second with what is being done, how much of it is done, how much there is (None
-#: where that is not known), and in which unit: ``"items"`` or ``"bytes"``. What it raises ends the work.
+#: A function that is called at most ten times a second with the name of the phase, the amount done, the total amount
+#: (None if unknown), and the unit: ``"items"`` or ``"bytes"``. An exception from it ends the work.
 ProgressCallback: TypeAlias = Callable[[str, int, "int | None", str], object]
 
 
 class Bar:
-    """A line on a terminal that says how far the work is; it waits a second, and goes when the work is over.
+    """A progress line on a terminal. It appears after a second, and disappears when the work is finished.
 
     >>> import io
     >>> stream = io.StringIO()
@@ -39,7 +39,7 @@ class Bar:
             self._stream.flush()
 
     def __call__(self, phase: str, done: int, total: int | None, unit: str) -> None:
-        """Draws the line anew."""
+        """Redraws the line."""
         if time.monotonic() < self._begins:
             return
         self._shown = True
@@ -54,5 +54,5 @@ class Bar:
 
 
 def shown_on_terminal() -> Bar | None:
-    """A bar on stderr, where that is a terminal."""
+    """A bar on stderr, if stderr is a terminal."""
     return Bar(sys.stderr) if sys.stderr is not None and sys.stderr.isatty() else None

@@ -1,8 +1,8 @@
-"""The names and signatures of 3DMolGen's ``qwen_logit_processor``, with the automaton inside.
+"""A drop-in for 3DMolGen's ``qwen_logit_processor`` with the same names and signatures, and the automaton inside.
 
 Instead of ``from molgen3D.evaluation.qwen_logit_processor import …`` write ``from
-moldrift.qwen_logit_processor import …``. Numbers are written in the encoding ``MOLDRIFT_ENCODING`` or the
-dialect ``MOLDRIFT_DIALECT`` (environment), ``fixed`` without them; ``dialect=`` overrides both.
+moldrift.qwen_logit_processor import …``. The environment variable ``MOLDRIFT_ENCODING`` or ``MOLDRIFT_DIALECT`` says
+how numbers are written, by default ``fixed``. ``dialect=`` overrides both.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def build_reference_skeleton(smiles: str) -> str:
     """The text of a molecule with empty blocks.
 
     Raises:
-        ValueError: if it is no SMILES.
+        ValueError: if ``smiles`` is not a SMILES.
     """
     return skeleton_of(canonical(smiles))
 
@@ -49,17 +49,17 @@ def build_precomputed_template(
     use_tokenizer_cache: bool = False,
     dialect: str | None = None,
 ) -> PrecomputedTemplate:
-    """What the text of one molecule may be.
+    """The template of one molecule, with its constraint.
 
     Args:
-        smiles: brought to RDKit's canonical form, where RDKit is installed.
+        smiles: the SMILES; converted to RDKit's canonical form if RDKit is installed.
         tokenizer: a fast transformers tokenizer; its automaton is built once.
         include_tags: must be True.
-        use_tokenizer_cache: not needed; the automaton keeps what it has seen.
+        use_tokenizer_cache: ignored; the automaton caches the texts that it has seen.
         dialect: how numbers are written.
 
     Raises:
-        ValueError: if it is no SMILES, or the tokenizer is refused.
+        ValueError: if ``smiles`` is not a SMILES, or the tokenizer is refused.
     """
     dialect = dialect or os.environ.get("MOLDRIFT_ENCODING") or os.environ.get("MOLDRIFT_DIALECT", "fixed")
     return template(_SOURCES.of(tokenizer, None, dialect), smiles, include_tags)
@@ -77,7 +77,7 @@ def build_templates_for_batch(
 
 
 def clear_tokenizer_cache() -> None:
-    """Nothing to clear: texts between blocks are kept with the automaton."""
+    """Does nothing: the automaton keeps the texts between blocks."""
 
 
 class QwenAllowlistLogitsProcessor(DropInLogitsProcessor):

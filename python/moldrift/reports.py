@@ -1,8 +1,8 @@
-"""drift's ways through that end in a report: what the program prints with ``--json``, as dicts.
+"""drift's commands as functions. They return the reports that the program prints with ``--json``, as dicts.
 
-Fractions are from 0 to 1, lengths in Å. All of these run in Rust, on all cores (set ``RAYON_NUM_THREADS`` for
-fewer) and without the interpreter's lock; Ctrl-C ends them within a moment, and nothing is half-written.
-Results do not depend on the number of threads.
+Fractions are from 0 to 1, lengths in Å. The functions run in Rust, on all cores (set ``RAYON_NUM_THREADS`` for
+fewer) and without the interpreter's lock (GIL). Ctrl-C ends them within a moment, and leaves no partial file. Results
+do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ __all__ = ["Report", "audit", "encode", "fit", "inspect", "mine", "train_tokeniz
 Path: TypeAlias = "str | os.PathLike[str]"
 #: One path or several.
 Paths: TypeAlias = "Path | Iterable[Path]"
-#: False for none, True for a bar on stderr if that is a terminal, or a function of your own.
+#: False for no progress, True for a bar on stderr if that is a terminal, or a function of your own.
 Progress: TypeAlias = "bool | ProgressCallback"
 Zeros: TypeAlias = Literal["fixed", "stripped"]
 ZerosOrAuto: TypeAlias = Literal["fixed", "stripped", "auto"]
 Separator: TypeAlias = Literal["comma", "space"]
 Frame: TypeAlias = Literal["keep", "principal", "first-atoms"]
 OpenStereo: TypeAlias = Literal["keep", "skip"]
-#: What becomes of molecules without a usable text in coverage and matching.
+#: How coverage and matching treat molecules without a usable text.
 Missing: TypeAlias = Literal["zero", "leave-out"]
-#: What becomes of coordinates beyond the range of an encoding.
+#: What to do with conformers that have a coordinate outside the range of the encoding.
 OutOfRange: TypeAlias = Literal["clip", "skip"]
 
 #: The placeholder that drift is counted against.
@@ -41,9 +41,9 @@ PLACEHOLDER = "0.0000,0.0000,0.0000"
 
 
 class Report(dict[str, Any]):
-    """A report: the JSON document of the program as a dict, whose fields are attributes too.
+    """A report: the JSON document of the program as a dict, whose fields are also attributes.
 
-    `rows` makes flat dicts of what a report lists, which is what ``pandas.DataFrame`` takes.
+    `rows` turns the lists in a report into flat dicts, as ``pandas.DataFrame`` takes them.
 
     >>> results = [{"name": "x", "size": {"blocks": 2}, "parts": [{"n": 1}, {"n": 2}]}]
     >>> report = Report(file="a", results=results)
@@ -60,10 +60,10 @@ class Report(dict[str, Any]):
             raise AttributeError(f"this report has no {name}; it has {', '.join(self)}") from None
 
     def rows(self, *fields: str) -> list[dict[str, Any]]:
-        """What the report lists under a field, and under a field of that, as flat dicts.
+        """The entries of a list in the report, or of lists inside its entries, as flat dicts.
 
-        Names of nested fields are joined by dots. An entry of an inner list carries the fields of the entry
-        that it belongs to, lists left out; its own come first where both have a name. Without a field there
+        Names of nested fields are joined by dots. An entry of an inner list also has the fields of the entry that
+        it belongs to, without lists; if both have a field of one name, the inner one counts. Without a field there
         is one row: the report itself.
         """
         if not fields:
@@ -94,37 +94,37 @@ def fit(
     separator: Separator | None = None,
     progress: Progress = False,
 ) -> Report:
-    """The placeholder of least harm for a tokenizer on a corpus, with the proof that none does less.
+    """Finds the placeholder with the least harm for a tokenizer on a corpus, and proves that no other does less.
 
     Args:
-        corpus: files and folders of conformers in any format that drift reads; by default the corpus that
-            comes with it.
-        tokenizer: one or several; by default ``qwen-like`` and ``llama-like``, which come with drift.
-        dialect: how numbers are written: all decimals, trailing zeros stripped, or as the corpus says.
-        candidates: placeholders to judge, and to choose from, beside the users' own, such as
-            ``1.23,-4.56,7.89``.
-        tolerance: induced RMSD up to this is no harm, in Å.
-        weights: of unparsable blocks, RMSD in Å and junk slots per block, summed, instead of their order.
-        classes: whether to try a placeholder per class of block.
-        seed: of the search and of the samples.
+        corpus: files and folders of conformers in any format that drift reads; by default the built-in corpus.
+        tokenizer: one or several; by default the built-in ``qwen-like`` and ``llama-like``.
+        dialect: how numbers are written: with all decimals, without trailing zeros, or as in the corpus.
+        candidates: further placeholders to judge and choose from, such as ``1.23,-4.56,7.89``. 3DMolGen's are always
+            tried.
+        tolerance: an induced RMSD up to this, in Å, counts as no harm.
+        weights: the weights of unparsable blocks, RMSD in Å and junk slots per block, to minimise their sum instead of
+            one after the other.
+        classes: whether to try a different placeholder for each class of block.
+        seed: the seed of the search and of the samples.
         output: a folder for ``<tokenizer>.json`` and ``fit.html``.
-        frame: of coordinates, as `mine` says.
+        frame: the frame of coordinates, as in `mine`.
         smiles_of: a file of SMILES by the name of a molecule, for conformers without text.
-        property: the data item of SDF, or the key of an XYZ comment, that holds the SMILES.
-        open_stereo: whether to keep or to skip conformers with stereo that their SMILES leaves open.
+        property: the data item of SDF, or the key of an XYZ comment, that contains the SMILES.
+        open_stereo: whether to keep or to skip conformers whose SMILES leaves their stereo open.
         encoding: how coordinates are written, in place of dialect, decimals and separator: ``fixed-3``,
             ``binned-v1:LOW,HIGH,STEP``, ``binned-v2:LOW,HIGH,STEP``, ``fsq:N``, or the path of a file.
-        decimals: of the coordinates, 0 to 6; numbers with more are cut. Without it four, and more are
-            refused.
-        separator: what stands between the numbers of a block; a comma by default.
+        decimals: decimals of the coordinates, 0 to 6; numbers with more are truncated. By default four, and numbers
+            with more are refused.
+        separator: the separator between the numbers of a block; by default a comma.
         progress: True for a bar on stderr if that is a terminal, or a function.
 
     Returns:
         ``results``, one per tokenizer and dialect, each with its ``placeholder``, ``certificate`` and
-        ``candidates``; ``refused``, tokenizers that no position template can be used with.
+        ``candidates``; ``refused``, the tokenizers for which no position template works.
 
     Raises:
-        DriftError: if something cannot be read or does not go together, or all tokenizers are refused.
+        DriftError: if something cannot be read, options contradict each other, or all tokenizers are refused.
 
     >>> report = fit(tokenizer="qwen-like", classes=False)
     >>> report.results[0]["placeholder"]
@@ -163,15 +163,15 @@ def mine(
     separator: Separator | None = None,
     progress: Progress = False,
 ) -> Report:
-    """Statistics of conformers, and a compact store of them.
+    """Computes statistics of conformers, and writes them to a compact store.
 
     Args:
-        inputs: files and folders, known by content: JSONL, enriched text, SDF, XYZ, GEOM msgpack, RDKit
+        inputs: files and folders, recognised by content: JSONL, enriched text, SDF, XYZ, GEOM msgpack, RDKit
             pickles, HDF5; each also gzipped or in a .tar(.gz).
-        output: the store to write, HDF5; None for statistics alone.
+        output: the HDF5 store to write; None for statistics only.
         frame: coordinates as in the file (``keep``), with the centre of mass at the origin and the principal
-            axes on x, y, z (``principal``), or with the first atom of the text at the origin, the second on x
-            and the third in the plane of x and y (``first-atoms``).
+            axes on x, y, z (``principal``), or with the first heavy atom of the text at the origin, the second on x,
+            and the next one off their line in the plane of x and y (``first-atoms``).
         smiles_of, property, open_stereo, encoding, decimals, separator, progress: as in `fit`.
 
     Returns:
@@ -179,7 +179,7 @@ def mine(
         ``texts``, ``skipped`` and ``skipped_records``. Tables: ``pandas.DataFrame(report.rows("axes"))``.
 
     Raises:
-        DriftError: if an input cannot be read or holds no conformer, or the store cannot be written.
+        DriftError: if an input cannot be read or contains no conformer, or the store cannot be written.
     """
     options = {
         "inputs": _paths(inputs),
@@ -204,25 +204,25 @@ def encode(
     separator: Separator | None = None,
     progress: Progress = False,
 ) -> Report:
-    """The text that models are trained on, of conformers whose SMILES is known.
+    """Writes conformers whose SMILES is known as the text that models are trained on.
 
     Args:
-        inputs: files and folders, known by content: RDKit pickles, SDF, XYZ, GEOM msgpack; each also gzipped
+        inputs: files and folders, recognised by content: RDKit pickles, SDF, XYZ, GEOM msgpack; each also gzipped
             or in a .tar(.gz).
         output: the file to write, JSON Lines ``{id, canonical_smiles, embedded_smiles,
-            embedded_smiles_stripped}``; None to have these dicts in the report's ``records``, in memory.
-        input_encoding: how the texts among the inputs are written, where they do not say so themselves.
-        out_of_range: whether coordinates beyond the range of the encoding are written as the end of the range and
-            counted, or their conformers skipped.
+            embedded_smiles_stripped}``; with None these dicts are in the report's ``records``.
+        input_encoding: the encoding of input texts that do not name their encoding.
+        out_of_range: whether a coordinate outside the range of the encoding is written as the end of the range and
+            its conformer counted (``clip``), or the conformer is skipped (``skip``).
         smiles_of, property, open_stereo, frame, encoding, decimals, separator, progress: as in `fit` and
             `mine`.
 
     Returns:
         ``conformers`` that were encoded, ``skipped``, ``skipped_by_reason``, ``skipped_records``,
-        ``open_stereo``; and ``records`` without an output.
+        ``open_stereo``; and ``records`` if there is no output.
 
     Raises:
-        DriftError: if an input cannot be read or holds no conformer, or the output cannot be written.
+        DriftError: if an input cannot be read or contains no conformer, or the output cannot be written.
     """
     options = {
         "inputs": _paths(inputs),
@@ -260,28 +260,28 @@ def audit(
     separator: Separator | None = None,
     progress: Progress = False,
 ) -> Report:
-    """Judges generated text, of any engine: junk, lost digits, grammar, chemistry, geometry.
+    """Judges texts that any engine generated: junk, lost digits, grammar, chemistry, geometry.
 
     Args:
-        texts: files of generated text (3DMolGen's smoke reports, JSON Lines, plain text; each also gzipped),
-            or records in memory: dicts like ``{"smiles": prompt, "text": what was generated}``, and ``"lp"``
-            to tell groups apart.
-        dialect: how numbers should be written; ``auto`` takes it from the model's recipe, the texts, or the
+        texts: files of generated texts (3DMolGen's smoke reports, JSON Lines, plain text; each also gzipped),
+            or records in memory: dicts like ``{"smiles": prompt, "text": generated text}``, optionally with
+            ``"lp"`` to distinguish groups.
+        dialect: how numbers should be written; ``auto`` uses the model's recipe, else the texts, else the
             references.
-        model: the folder of the model that wrote the texts, whose recipe says the dialect.
-        tokenizer: to count drift too.
-        placeholder: what drift is counted against.
-        references: conformers to compare geometry with: files and folders that `mine` takes, with text.
-        thresholds: of coverage, in Å; 0.75 by default.
-        passing: whether texts that pass are compared with references, or those too that pass by the rules of 3DMolGen
-            alone, read by these rules.
-        missing: whether molecules with references and no usable text count 0 in coverage, or are left out of coverage
-            and matching as 3DMolGen's ``run_eval`` leaves them out.
-        pool: compare texts under the ``geom_smiles`` of their records, with the references of all isomers it pools.
-        conformers: whether the first conformer of a text is judged, or each of them.
-        verdicts: a file to write a line of JSON to for each text.
-        matrix: a file to write the RMSD of all pairs to, ``.npz`` (see `read_matrix`) or ``.pickle``.
-        max_atoms: the heavy atoms of the largest molecule that is compared; 1,000 by default.
+        model: the folder of the model that wrote the texts; its recipe names the dialect.
+        tokenizer: the tokenizer with which to count drift; None counts no drift.
+        placeholder: the placeholder that blocks are compared with to count drift.
+        references: conformers to compare geometry with: files and folders that `mine` reads, with text.
+        thresholds: the thresholds of coverage, in Å; by default 0.75.
+        passing: which texts are compared with references: those that pass drift's rules (``drift``), or also those
+            that pass only 3DMolGen's rules, read as 3DMolGen reads them (``3dmolgen``).
+        missing: whether molecules with references but no usable text count as 0 in coverage, or are left out of
+            coverage and matching as in 3DMolGen's ``run_eval``.
+        pool: group texts by the ``geom_smiles`` of their records; compare each with the references of all its isomers.
+        conformers: whether to judge the first conformer of a text, or each of them.
+        verdicts: a file for one line of JSON per text.
+        matrix: a file for the RMSD of every text to every reference, ``.npz`` (see `read_matrix`) or ``.pickle``.
+        max_atoms: the largest number of heavy atoms of a molecule that is compared; by default 1,000.
         encoding, decimals, separator, progress: as in `fit`.
 
     Returns:
@@ -289,7 +289,7 @@ def audit(
         ``skipped``.
 
     Raises:
-        DriftError: if a file cannot be read or holds no text, or nothing tells the dialect.
+        DriftError: if a file cannot be read or contains no text, or nothing decides the dialect.
 
     >>> text = "[CONFORMER][C]<0.5170,1.2034,0.0131>[O]<1.2218,0.0415,0.1142>[/CONFORMER]"
     >>> report = audit([{"smiles": "CO", "text": text}])
@@ -342,41 +342,41 @@ def train_tokenizer(
     decimals: int | None = None,
     progress: Progress = False,
 ) -> Report:
-    """A tokenizer that takes few tokens for a block, always the same number, proved; written into a folder.
+    """Extends a tokenizer so that every block takes the same small number of tokens, and writes it into a folder.
 
-    One of ``tokens_per_block``, ``budget``, ``merges`` and ``vocab_size`` says how far to go.
+    Give one of ``tokens_per_block``, ``budget``, ``merges`` and ``vocab_size``.
 
     Args:
         base: the tokenizer to extend; None with ``vocab_size``.
         output: a folder for ``tokenizer.json``, ``new_tokens.json``, the files that transformers expects,
             ``embedding_rows.safetensors``, ``MODEL_CARD.md``, ``report.json`` and ``report.html``.
-        tokens_per_block: tokens of every block, from < to >, with as few new tokens as can be.
-        budget: new tokens at most, with as few tokens a block as can be.
-        merges: new tokens, learned on the corpus inside blocks, on top of the base's merges.
-        vocab_size: tokens in all, learned from nothing.
+        tokens_per_block: the number of tokens of every block, from < to >, with the fewest new tokens.
+        budget: the largest number of new tokens, for the fewest tokens per block.
+        merges: the number of tokens to add by continued BPE inside blocks, learned on the corpus.
+        vocab_size: the size of a new tokenizer that is trained on the corpus, without a base.
         kind: whether brackets may share a token with digits (``fused``: fewest tokens, for a logit processor
             that follows the text) or not (``separate``: for a position template).
-        encoding: the encoding whose blocks change, instead of ``dialect`` and ``decimals``; all blocks of bins
-            and codes change.
+        encoding: the encoding whose blocks change, instead of ``dialect`` and ``decimals``. For bins and codes
+            ``range`` does not apply: all blocks change.
         range: blocks of decimals below this magnitude change, in whole Å.
         dialect: the dialect whose blocks change.
-        fewest_decimals: in the stripped dialect, blocks of numbers with at least so many decimals change.
-        compare: whether other ways to add as many tokens are set beside it.
-        reuse: old tokens whose ids the new ones take, by text or id, or ``"unused"`` for those that no text of
-            the corpus uses. Only tokens that no merge uses can go; texts that had one take others.
-        corpus: conformers to measure on; by default the corpus that comes with drift.
+        fewest_decimals: in the stripped dialect, blocks of numbers with at least this many decimals change.
+        compare: whether to compare other ways to add the same number of tokens.
+        reuse: old tokens, by text or id, which are removed and whose ids new tokens get; ``"unused"`` for tokens that
+            no text of the corpus uses. Tokens that a merge needs cannot be removed; texts that had one take others.
+        corpus: conformers to measure coverage and tokens on; by default the built-in corpus.
         model: the checkpoint to fine-tune, a safetensors file or a folder; initial rows for the new tokens are
             written too.
-        seed: of the search.
-        frame: of coordinates, as `mine` says.
+        seed: the seed of the search.
+        frame: the frame of coordinates, as in `mine`.
         smiles_of, property, open_stereo, decimals, progress: as in `fit`.
 
     Returns:
         ``new_tokens``, ``tokens_per_block``, ``drift``, ``range_angstrom``, ``coverage``, ``lower_bound``,
-        ``tokens_per_conformer``, ``base_tokens_per_conformer``, and what was checked.
+        ``tokens_per_conformer``, ``base_tokens_per_conformer``, and the checks that were run.
 
     Raises:
-        DriftError: if the base cannot be extended, the aim cannot be reached, or options do not go together.
+        DriftError: if the base cannot be extended, the aim cannot be reached, or options contradict each other.
     """
     options = {
         "base": None if base is None else tokenizer_source(base),
@@ -414,8 +414,8 @@ def inspect(
 
     Args:
         texts: a text, or several.
-        tokenizer: whose tokens.
-        placeholder: what drift is counted against.
+        tokenizer: the tokenizer to use.
+        placeholder: the placeholder that blocks are compared with to count drift.
 
     Returns:
         For each text ``count``, ``free`` and ``copy`` in tokens, ``tokens`` (dicts of ``id``, ``text``,
@@ -423,7 +423,7 @@ def inspect(
         text, else a list.
 
     Raises:
-        DriftError: if the tokenizer cannot be read or cannot encode a text, or the placeholder holds a
+        DriftError: if the tokenizer cannot be read or cannot encode a text, or the placeholder contains a
             bracket.
 
     >>> report = inspect("[C]<4.0182,1.0374,-0.0007>")
@@ -448,7 +448,7 @@ def _report(
 
 @contextmanager
 def _watched(progress: Progress) -> Iterator[ProgressCallback | None]:
-    """What is called with news of the work."""
+    """The function that is called with the progress."""
     if progress is True:
         with shown_on_terminal() or nullcontext() as bar:
             yield bar
@@ -488,7 +488,7 @@ def _named(encoding: EncodingLike | None) -> str | None:
 
 @contextmanager
 def _as_files(texts: Path | Mapping[str, Any] | Iterable[Path | Mapping[str, Any]]) -> Iterator[list[str]]:
-    """Paths as they are; records in memory as one file beside them."""
+    """The paths, and one temporary file with the records in memory."""
     given = [texts] if isinstance(texts, str | os.PathLike | Mapping) else list(texts)
     records = [record for record in given if isinstance(record, Mapping)]
     files = _paths(path for path in given if not isinstance(path, Mapping))
@@ -503,7 +503,7 @@ def _as_files(texts: Path | Mapping[str, Any] | Iterable[Path | Mapping[str, Any
 
 
 def _flat(entry: Any, before: str = "", lists: bool = False) -> dict[str, Any]:
-    """A dict without dicts inside; lists are left out unless they are wanted."""
+    """A dict without nested dicts; lists are left out unless ``lists``."""
     if not isinstance(entry, Mapping):
         return {before.rstrip("."): entry} if before else {"value": entry}
     flat: dict[str, Any] = {}
@@ -516,7 +516,7 @@ def _flat(entry: Any, before: str = "", lists: bool = False) -> dict[str, Any]:
 
 
 def _inner(entries: Iterable[tuple[dict[str, Any], Any]], field: str) -> Iterator[tuple[dict[str, Any], Any]]:
-    """The entries of a field of each entry, with the flat fields of those around them."""
+    """The entries in a field of each entry, with the flat fields of the entries around them."""
     for around, entry in entries:
         listed = entry[field] if isinstance(entry[field], list) else [entry[field]]
         outer = {} if isinstance(entry, Report) else around | _flat(entry)

@@ -1,4 +1,4 @@
-"""How tokens are drawn with noise that is keyed by the text, so that a text does not depend on its batch."""
+"""Sampling with noise that is keyed by the text, so that a text does not depend on its batch."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from moldrift import _lib
 class Sampling:
     """Temperature, top-k, top-p and min-p, applied in this order to the legal logits, and a seed.
 
-    Each token has Gumbel noise of its own, keyed by seed, prompt, generation, position and token: the
-    largest sum of logit and noise is a draw from the softmax. The same seed draws the same tokens in any
-    batch, and the same as ``drift eval``.
+    Each token has its own Gumbel noise, keyed by seed, prompt, generation, position and token. The token with the
+    largest sum of logit and noise is a draw from the softmax. A seed draws the same tokens in any batch, and the same
+    as ``drift eval``.
 
     >>> Sampling.preset("qwen3", seed=1)
     Sampling(temperature=0.7, top_k=20, top_p=0.8, min_p=None, seed=1)
 
     Attributes:
-        temperature: divides the logits; None: always the most likely token.
-        top_k: keeps so many of the most likely tokens; 0 keeps all, as without it.
-        top_p: keeps the most likely tokens until they have this share.
-        min_p: keeps tokens with at least this share of the most likely one's probability.
-        seed: of all draws.
+        temperature: divides the logits; None always takes the most likely token.
+        top_k: keeps this number of most likely tokens; 0 or None keeps all.
+        top_p: keeps the most likely tokens until they have this share of the probability.
+        min_p: keeps tokens with at least this share of the most likely token's probability.
+        seed: the seed of all draws.
     """
 
     temperature: float | None = None
@@ -34,17 +34,17 @@ class Sampling:
 
     @classmethod
     def preset(cls, name: str, seed: int = 0) -> Sampling:
-        """``greedy``, ``qwen3``, ``top-p-P-tT`` or ``min-p-P-tT``, for example ``top-p-0.8-t1.2``.
+        """A preset by name: ``greedy``, ``qwen3``, ``top-p-P-tT`` or ``min-p-P-tT``, for example ``top-p-0.8-t1.2``.
 
         Raises:
-            DriftError: if there is no such preset.
+            DriftError: if the preset does not exist.
         """
         return cls(*_lib.Sampler.preset(name), seed)
 
     def sampler(self) -> _lib.Sampler:
-        """What draws.
+        """The sampler that draws tokens.
 
         Raises:
-            DriftError: if a value makes no sense.
+            DriftError: if a value is invalid.
         """
         return _lib.Sampler(self.temperature, self.top_k, self.top_p, self.min_p, self.seed)

@@ -1,5 +1,5 @@
-"""Where a tokenizer comes from: a path, a ``tokenizers.Tokenizer`` or a transformers tokenizer; and which
-token ends a text."""
+"""Reads tokenizers from a path, a ``tokenizers.Tokenizer`` or a transformers tokenizer, and finds the token that ends
+a text."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from moldrift import _lib
 from moldrift.errors import DriftError, TokenizerRefused
 from moldrift.tokenizers import tokenizer_json
 
-#: The name of an encoding, the path of its file, or what such a file holds.
+#: The name of an encoding, the path of its file, or the content of such a file.
 EncodingLike: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
 
 
 def encoding_name(encoding: EncodingLike) -> str:
-    """An encoding as drift reads it: by name, by path, or as JSON."""
+    """An encoding in the form that drift reads: its name, its path, or JSON."""
     if isinstance(encoding, Mapping):
         return json.dumps(dict(encoding))
     return os.fspath(encoding)
@@ -32,9 +32,10 @@ class TokenizerSource:
     Attributes:
         tokenizer: the tokenizer as drift reads it.
         eos: the id that ends a text.
-        others: further ends of text, beginning of text and padding.
-        context: the most positions of the model beside the tokenizer; None if that is not known.
-        encoding: how coordinates are written, by what drift wrote beside the tokenizer; None if nothing says.
+        others: the ids of further ends of text, of the beginning of text and of padding.
+        context: the context length of the model beside the tokenizer; None if unknown.
+        encoding: how coordinates are written, from the files that drift wrote beside the tokenizer; None without
+            such files.
     """
 
     tokenizer: _lib.Tokenizer
@@ -45,24 +46,24 @@ class TokenizerSource:
 
     @property
     def ends(self) -> tuple[int, ...]:
-        """Everything that may stand behind a text that is over."""
+        """All ids that may follow a finished text."""
         return (self.eos, *self.others)
 
 
 def read(tokenizer: Any, eos_token_id: int | list[int] | None = None) -> TokenizerSource:
-    """Reads a tokenizer and finds what ends a text.
+    """Reads a tokenizer and finds the token that ends a text.
 
     Args:
         tokenizer: a ``tokenizer.json`` (also ``.gz``), a model folder, the name of a model in the cache
-            of Hugging Face (``org/name``, ``org/name@revision``) or of a tokenizer that comes with drift
+            of Hugging Face (``org/name``, ``org/name@revision``) or of a built-in tokenizer
             (``qwen-like``, ``llama-like``), a ``tokenizers.Tokenizer`` or a fast transformers
             tokenizer.
-        eos_token_id: what ends a text; of a list the first is written. Without it:
-            ``generation_config.json``, then ``config.json``, then ``tokenizer_config.json`` or the
-            tokenizer's own, then a token like ``<|endoftext|>``.
+        eos_token_id: the id that ends a text; of a list the first id is written. By default it comes from
+            ``generation_config.json``, else ``config.json``, else ``tokenizer_config.json`` or the tokenizer
+            object; else it is a token like ``<|endoftext|>``.
 
     Raises:
-        TokenizerRefused: if it is none, or nothing says what ends a text.
+        TokenizerRefused: if it is not a tokenizer, or no token is known to end a text.
     """
     if isinstance(tokenizer, TokenizerSource) and eos_token_id is None:
         return tokenizer
@@ -94,7 +95,7 @@ def read(tokenizer: Any, eos_token_id: int | list[int] | None = None) -> Tokeniz
 
 
 def _of_path(path: str) -> tuple[_lib.Tokenizer, Path | None, str | None]:
-    """The tokenizer of a path, the folder that it lies in, and its ``tokenizer_config.json``."""
+    """The tokenizer of a path, its folder, and the content of its ``tokenizer_config.json``."""
     path = os.fspath(_lib.Tokenizer.locate(path))
     tokenizer = _lib.Tokenizer.load(path)
     folder = Path(path) if os.path.isdir(path) else Path(path).parent if os.path.exists(path) else None
@@ -102,14 +103,14 @@ def _of_path(path: str) -> tuple[_lib.Tokenizer, Path | None, str | None]:
 
 
 def _of_object(tokenizer: Any) -> tuple[_lib.Tokenizer, Path | None]:
-    """The tokenizer that an object of ``tokenizers`` or transformers stands on, and its model's folder."""
+    """The tokenizer of an object of ``tokenizers`` or transformers, and its model's folder."""
     name, text, _ = tokenizer_json(tokenizer)
     path = str(getattr(tokenizer, "name_or_path", ""))
     return _lib.Tokenizer.from_json(name, text), Path(path) if os.path.isdir(path) else None
 
 
 def _json(folder: Path | None, name: str) -> dict[str, Any]:
-    """A file of settings of a model folder; empty if there is none."""
+    """The settings in a JSON file of a model folder; empty if there is no such file."""
     if folder is None or not (folder / name).is_file():
         return {}
     try:
@@ -120,7 +121,7 @@ def _json(folder: Path | None, name: str) -> dict[str, Any]:
 
 
 def _ids(value: Any) -> list[int]:
-    """One id, a list of ids, or none, as a list."""
+    """One id, a list of ids, or None, as a list."""
     if value is None:
         return []
     return [int(one) for one in value] if isinstance(value, (list, tuple)) else [int(value)]
@@ -135,7 +136,7 @@ def _ends_of_folder(folder: Path | None) -> list[int]:
 
 
 def _context_of_folder(folder: Path | None) -> int | None:
-    """The most positions of a model."""
+    """The context length of a model."""
     most = _json(folder, "config.json").get("max_position_embeddings")
     return most if isinstance(most, int) else None
 

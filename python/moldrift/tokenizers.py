@@ -1,9 +1,8 @@
-"""Tokenizers as users have them, as the bytes that drift reads.
+"""Converts tokenizers of Python libraries to the JSON that drift reads.
 
-drift reads a ``tokenizer.json`` of Hugging Face. A path (or the name of a tokenizer that comes with drift,
-such as ``qwen-like``) is read by drift itself. What lives in memory is written as JSON first: a
-``tokenizers.Tokenizer`` by its ``to_str``, a tokenizer of transformers by the one that it stands on. Neither
-library is imported here.
+drift reads a ``tokenizer.json`` of Hugging Face. It reads a path, or the name of a built-in tokenizer such as
+``qwen-like``, itself. A tokenizer in memory is written as JSON first: a ``tokenizers.Tokenizer`` by its ``to_str``, a
+tokenizer of transformers by its backend tokenizer. Neither library is imported here.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ __all__ = ["TokenizerJson", "TokenizerLike", "tokenizer_json", "tokenizer_source
 
 
 class TokenizerJson(NamedTuple):
-    """A tokenizer that lives in memory."""
+    """A tokenizer in memory."""
 
-    #: How it is called in reports and messages.
+    #: The name in reports and messages.
     name: str
-    #: Its ``tokenizer.json``.
+    #: The content of its ``tokenizer.json``.
     json: bytes
-    #: What its ``tokenizer_config.json`` would say of special tokens, as JSON; None where nothing is known.
+    #: The special tokens as JSON, as in a ``tokenizer_config.json``; None if none are known.
     config: str | None
 
 
@@ -41,8 +40,8 @@ class _OnBackend(Protocol):
     def backend_tokenizer(self) -> Any: ...
 
 
-#: A path to a ``tokenizer.json`` or a model folder, the name of a tokenizer that comes with drift, a
-#: ``tokenizers.Tokenizer``, or a fast tokenizer of transformers.
+#: A path to a ``tokenizer.json`` or a model folder, the name of a built-in tokenizer, a ``tokenizers.Tokenizer``, or a
+#: fast tokenizer of transformers.
 TokenizerLike: TypeAlias = "str | os.PathLike[str] | _Serializable | _OnBackend"
 
 
@@ -53,11 +52,11 @@ def tokenizer_json(tokenizer: _Serializable | _OnBackend) -> TokenizerJson:
         tokenizer: a ``tokenizers.Tokenizer``, or a fast tokenizer of transformers.
 
     Returns:
-        Name, bytes of the JSON, and ``{"bos_token": …, "eos_token": …}`` as JSON where it is one of
-        transformers.
+        Name, bytes of the JSON, and, for a tokenizer of transformers, ``{"bos_token": …, "eos_token": …}`` as
+        JSON.
 
     Raises:
-        TokenizerRefused: if it is neither (a slow tokenizer of transformers has no JSON).
+        TokenizerRefused: if the object is neither (a slow tokenizer of transformers has no JSON).
 
     >>> class Stored:
     ...     def to_str(self, pretty=False):
@@ -77,7 +76,7 @@ def tokenizer_json(tokenizer: _Serializable | _OnBackend) -> TokenizerJson:
 
 
 def tokenizer_source(tokenizer: TokenizerLike) -> str | TokenizerJson:
-    """A path as a string, anything else by `tokenizer_json`.
+    """A path as a string; for any other tokenizer the result of `tokenizer_json`.
 
     >>> tokenizer_source("qwen-like")
     'qwen-like'
@@ -88,14 +87,14 @@ def tokenizer_source(tokenizer: TokenizerLike) -> str | TokenizerJson:
 
 
 def _name(tokenizer: object) -> str:
-    """The last part of where transformers read it from, else what it is."""
+    """The last part of the path that transformers read the tokenizer from, else the name of its class."""
     path = getattr(tokenizer, "name_or_path", None)
     name = os.path.basename(os.path.normpath(path)) if isinstance(path, str) and path else ""
     return name or type(tokenizer).__name__
 
 
 def _config(tokenizer: object) -> str | None:
-    """The special tokens that transformers knows."""
+    """The special tokens that transformers knows, as JSON."""
     tokens = {name: getattr(tokenizer, name, None) for name in ("bos_token", "eos_token")}
     known = {name: str(token) for name, token in tokens.items() if token is not None}
     return json.dumps(known) if known else None

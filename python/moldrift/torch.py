@@ -1,12 +1,14 @@
-"""Log-probabilities of the policy that a mask makes of a model: each token's among the tokens that were legal there.
- Under a mask a token is drawn from the softmax over the legal tokens alone. A trainer that takes the softmax over all
-of them has another policy's log-probabilities: they lack -ln Z, the share of the model's probability that the mask
-left, and its gradient; and forced tokens get gradients though nothing was chosen. `masked_log_probs` gives those of the
-policy that wrote the text. What was
-legal follows from the text: :meth:`moldrift.Automaton.legal`.
- Nothing of the size ``[batch, length, vocabulary]`` is made. Positions with one legal token are left out. The others
-have few different sets of legal tokens, whose union is small (about 20 to 1,200 ids), so one product with those rows of
-the head serves all of them; the backward pass computes it again instead of keeping it.
+"""Log-probabilities under a mask: the log-probability of each token among the tokens that were legal there.
+
+Under a mask a token is drawn from the softmax over the legal tokens only. A trainer that takes the softmax over all
+tokens gets the log-probabilities of another policy: the term -ln Z and its gradient are missing, where Z is the share of
+the model's probability that the mask left, and forced tokens get gradients although there was no choice.
+`masked_log_probs` gives the log-probabilities of the policy that wrote the text. The legal tokens follow from the text:
+:meth:`moldrift.Automaton.legal`.
+
+No tensor of size ``[batch, length, vocabulary]`` is made. Positions with one legal token are skipped. The others have
+few different sets of legal tokens, and the union of the sets is small (about 20 to 1,200 ids). So one product with these
+rows of the head serves all positions; the backward pass computes it again instead of keeping it.
 """
 
 from __future__ import annotations
@@ -24,19 +26,19 @@ from moldrift.legal_softmax import LegalTerms, LogSum, Plan
 
 __all__ = ["PolicyTerms", "masked_log_probs"]
 
-#: Offsets ``[tokens + 1]`` and ids of one completion, as `moldrift.Automaton.legal` gives them.
+#: Offsets ``[tokens + 1]`` and ids of one completion, as `moldrift.Automaton.legal` returns them.
 Legal = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
 
 class PolicyTerms(NamedTuple):
-    """What `masked_log_probs` returns if more than log-probabilities is asked for. All are ``[batch, length]``, in
-    nats, and 0 behind the end of each completion."""
+    """The result of `masked_log_probs` if entropy or ln Z is asked for. All tensors are ``[batch, length]``, in nats,
+    and 0 after the end of each completion."""
 
     #: ln p of each token among the legal ones.
     log_probs: torch.Tensor
-    #: The entropy of each choice among the legal tokens; 0 where there is none. None if not asked for.
+    #: The entropy of each choice among the legal tokens; 0 if there is no choice. None if not asked for.
     entropy: torch.Tensor | None
-    #: ln Z: of the share of the full softmax that the legal tokens have. None if not asked for.
+    #: ln Z, where Z is the share of the legal tokens in the full softmax. None if not asked for.
     log_z: torch.Tensor | None
 
 
@@ -53,12 +55,12 @@ def masked_log_probs(
     """The log-probability of each token of completions under the constrained policy: the softmax over the tokens that
     were legal there. Differentiable (once) with respect to hidden states or logits, and to the head.
 
-    Forced tokens, of which one alone was legal, have exactly 0, no gradient, and cost no row of the head. Positions
-    behind the end of ``legal[i]`` have 0, too, and their ``ids`` are not looked at: pad shorter completions with
-    whatever you like.
+    A forced token, the only legal token in its place, has exactly 0 and no gradient, and needs no row of the head.
+    Positions after the end of ``legal[i]`` have 0, too, and their ``ids`` are ignored: pad shorter completions with any
+    ids.
 
-    Products are taken in the wider type of hidden states and head, as the model's own head takes them, whether or not
-    autocast is on; softmax, logarithms and sums in 32 bits (64 for 64-bit input) for bf16 and f16, too.
+    Products are computed in the wider type of hidden states and head, as in the model's own head, whether or not
+    autocast is on. Softmax, logarithms and sums are in 32 bits, also for bf16 and f16 (64 bits for 64-bit input).
 
     >>> import moldrift, torch
     >>> automaton = moldrift.Automaton("qwen-like")
@@ -69,24 +71,24 @@ def masked_log_probs(
     (True, 0.0)
 
     Args:
-        hidden_or_logits: ``[batch, length, dim]`` with ``lm_head``, else logits ``[batch, length, vocabulary]``. Row
-            ``t`` is what predicts ``ids[:, t]``: of a model's last hidden states those from the prompt's last token to
-            the last but one.
-        ids: ``[batch, length]``, the tokens behind the prompts.
-        legal: what ``automaton.legal(list of SMILES, list of ids)`` gave for these completions, without their padding.
+        hidden_or_logits: ``[batch, length, dim]`` with ``lm_head``, else logits ``[batch, length, vocabulary]``. Position
+            ``t`` predicts ``ids[:, t]``: give the model's last hidden states from the prompt's last token to the last
+            token but one.
+        ids: ``[batch, length]``, the tokens after the prompts.
+        legal: the result of ``automaton.legal(list of SMILES, list of ids)`` for these completions without padding.
         lm_head: the head's weight ``[vocabulary, dim]``, or a module with ``weight`` and perhaps ``bias``.
         temperature: divides the logits, as in the rollout.
-        entropy: whether the entropy of each choice is wanted, too.
-        log_z: whether ln Z is wanted, too: the logarithm of the probability that the full softmax gives to the legal
-            tokens, for forced tokens as well. Its sum over a text, Σ ln Z, is what a text's log-probability under the
-            full policy lacks: ``full = masked + log_z``. It takes the whole head, a few positions at a time.
+        entropy: whether to return the entropy of each choice, too.
+        log_z: whether to return ln Z, too: the logarithm of the probability that the full softmax gives to the legal
+            tokens, also for forced tokens. Added to the masked log-probability, it gives the log-probability under the
+            full policy: ``full = masked + log_z``. It needs the whole head, for a few positions at a time.
 
     Returns:
         ``[batch, length]`` in 32 bits (64 for 64-bit input); :class:`PolicyTerms` if ``entropy`` or ``log_z`` is asked
         for.
 
     Raises:
-        ForbiddenToken: if a token is not among those that were legal there.
+        ForbiddenToken: if a token is not one of the tokens that were legal there.
         TokenizerRefused: if the head (or the logits) have no row for a legal token.
         DriftError: if shapes do not fit.
     """
@@ -108,7 +110,7 @@ def masked_log_probs(
 
 @dataclass(frozen=True)
 class _Head:
-    """What makes logits of hidden states; without a weight these are logits already."""
+    """The head that turns hidden states into logits. Without a weight the states are already logits."""
 
     weight: torch.Tensor | None
     bias: torch.Tensor | None
@@ -134,7 +136,7 @@ class _Head:
 
 
 class _Batch:
-    """Completions with what was legal in them, checked."""
+    """Completions and their legal tokens, checked."""
 
     def __init__(
         self, states: torch.Tensor, ids: torch.Tensor, legal: Sequence[Legal], vocabulary: int
@@ -153,7 +155,7 @@ class _Batch:
             raise DriftError(
                 f"legal: of {len(legal)} completions, the batch has {shape[0]}; give one pair for each"
             )
-        #: How many ids were legal at each position, 0 behind a completion's end.
+        #: The number of legal ids at each position, 0 after the end of a completion.
         self.counts = np.zeros(shape, np.int64)
         self._legal = legal
         for row, (offsets, listed) in enumerate(legal):
@@ -172,7 +174,7 @@ class _Batch:
         self._check_forced()
 
     def _check_forced(self) -> None:
-        """Refuses a token that is not the one that was legal."""
+        """Refuses a token that differs from the only legal token of its place."""
         for row, (offsets, listed) in enumerate(self._legal):
             forced = np.flatnonzero(np.diff(offsets) == 1)
             wrong = forced[listed[offsets[forced]] != self._ids[row, forced]]
@@ -180,7 +182,7 @@ class _Batch:
                 raise _illegal(row, int(wrong[0]), self._ids)
 
     def plan(self, wanted: npt.NDArray[np.bool_]) -> Plan:
-        """The wanted positions. Equal sets of legal ids are one set."""
+        """The plan for the wanted positions. Equal sets of legal ids are stored once."""
         rows, columns = np.nonzero(wanted)
         known: dict[bytes, int] = {}
         sets = np.empty(len(rows), np.int64)

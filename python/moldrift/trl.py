@@ -1,15 +1,14 @@
-"""GRPO on texts that a mask has written: TRL's trainer with a mask for each prompt in the rollout and the same mask in
-the loss.
+"""GRPO with masks: TRL's trainer with a mask for each prompt in the rollout, and the same mask in the loss.
 
-`ConstrainedGRPOTrainer` is TRL's ``GRPOTrainer`` with an automaton. Where it takes hold of TRL:
+`ConstrainedGRPOTrainer` is TRL's ``GRPOTrainer`` with an automaton. It changes TRL in three places:
 
-- Rollouts by transformers go through ``rollout_func``, TRL's hook for that, with `moldrift.constrained_generate` or a
-  logits processor.
-- Rollouts by vLLM are TRL's own; the engine (or the client of a server) that TRL made gets one grammar for each prompt,
-  where TRL has one ``SamplingParams`` for all.
-- For log-probabilities TRL has no hook. `_get_per_token_logps_and_entropies`, through which it gets all of them
-  (policy, old policy, reference), is overridden and takes `moldrift.torch.masked_log_probs`; its parameters are
-  compared with those that are known when the trainer is made.
+- Rollouts by transformers go through ``rollout_func``, TRL's hook for rollouts, with `moldrift.constrained_generate` or
+  a logits processor.
+- Rollouts by vLLM are TRL's own, but the engine (or the client of a server) gets one grammar for each prompt. TRL itself
+  passes one ``SamplingParams`` for all prompts.
+- For log-probabilities TRL has no hook. All of them (policy, old policy, reference) come from
+  `_get_per_token_logps_and_entropies`. This method is overridden and uses `moldrift.torch.masked_log_probs`. Its
+  parameters are checked when a trainer is made.
 
 Everything else is TRL's: advantages, clipping, KL, schedules, logging, checkpoints.
 """
@@ -36,15 +35,15 @@ from moldrift.vllm_prompts import constrain
 
 __all__ = ["OLDEST", "TOO_NEW", "ConstrainedGRPOTrainer", "judge_reward", "smiles_of_prompt"]
 
-#: Versions of TRL that work: from the first on, before the second. Tested are the first and 1.16.0.
+#: Versions of TRL that work: from the first one on, and before the second. The first and 1.16.0 are tested.
 OLDEST, TOO_NEW = "1.8.0", "2"
 
 
 def _checked_version() -> str:
-    """The version of TRL that is there.
+    """The installed version of TRL.
 
     Raises:
-        ImportError: if there is none, or one that does not work.
+        ImportError: if TRL is not installed, or its version does not work.
     """
     remedy = f'pip install "trl>={OLDEST},<{TOO_NEW}"'
     try:
@@ -62,11 +61,12 @@ VERSION = _checked_version()
 from trl import GRPOTrainer  # noqa: E402
 from trl.models import unwrap_model_for_generation  # noqa: E402
 
-#: What `_get_per_token_logps_and_entropies` has to take by name.
+#: Parameters that `_get_per_token_logps_and_entropies` must have.
 _WANTED = ("batch_size", "compute_aux_loss")
 _METHOD = "_get_per_token_logps_and_entropies"
 
-#: Options of TRL's sampling under which tokens are drawn from another policy than the one whose log-probabilities are taken.
+#: Options of TRL's sampling, with the values that do not change the distribution. With other values, tokens are drawn
+#: from another policy than the one whose log-probabilities are computed.
 _CUTS = {
     "top_p": (1.0, None),
     "top_k": (0, -1, None),
@@ -78,7 +78,7 @@ _SMILES = re.compile(r"\[SMILES\](.*?)\[/SMILES\]", re.DOTALL)
 
 
 def smiles_of_prompt(prompt: str) -> str:
-    """The SMILES of a prompt: between the last pair of tags, since worked examples may stand before.
+    """The SMILES of a prompt, between the last pair of tags, since worked examples may come before it.
 
     >>> smiles_of_prompt("[SMILES]C[/SMILES][CONFORMER]…[/CONFORMER]\\n[SMILES]CO[/SMILES]")
     'CO'
@@ -95,30 +95,29 @@ def smiles_of_prompt(prompt: str) -> str:
 
 
 class ConstrainedGRPOTrainer(GRPOTrainer):
-    """TRL's ``GRPOTrainer`` for a policy that writes legal texts alone.
+    """TRL's ``GRPOTrainer`` for a policy that only writes legal texts.
 
-    Prompts are texts. Every rollout of a prompt is held to the automaton of its molecule, and every log-probability (of
-    the policy, the old policy and the reference) is that of the constrained policy, so that the ratio of rollout and
-    trainer is 1 before the first update. Forced tokens have log-probability 0; they still count in TRL's mean over
-    tokens, which scales a text's loss.
+    Prompts are texts. Every rollout of a prompt follows the automaton of its molecule. Every log-probability (of the
+    policy, the old policy and the reference) is computed under the constrained policy, so the ratio of rollout and
+    trainer is 1 before the first update. Forced tokens have log-probability 0. They still count in TRL's mean over
+    tokens, which scales the loss of a text.
 
-    Not taken: tools, environments, images, conversational prompts, a rollout function of your own, auxiliary losses of
-    mixtures of experts, continuous batching, adapters on the head, FSDP and ZeRO 3; each says so. Not tested: more than
-    one process.
+    Not supported, with an error: tools, environments, images, conversational prompts, a rollout function of your own,
+    auxiliary losses of mixtures of experts, continuous batching, adapters on the head, FSDP and ZeRO 3. Not tested: more
+    than one process.
 
     Args:
-        model, reward_funcs, args, …: as for ``GRPOTrainer``. Rewards should read ``completion_ids`` (`judge_reward`
-            does): the texts that TRL hands to them have lost their special tokens.
-        automaton: of the model's tokenizer and encoding.
-        smiles_of: the SMILES of a prompt, by default `smiles_of_prompt`.
-        rollout: ``constrained_generate`` (fewer passes), or ``generate`` with a logits processor. vLLM goes by
-            ``args.use_vllm``.
-        grammar: the format that vLLM's backend reads, ``lark`` or ``ebnf``; the one that it chooses by itself reads
-            both.
+        model, reward_funcs, args, …: as for ``GRPOTrainer``. Rewards should read ``completion_ids``, as `judge_reward`
+            does: the texts that TRL passes to them have lost their special tokens.
+        automaton: the automaton for the model's tokenizer and encoding.
+        smiles_of: a function that finds the SMILES of a prompt; by default `smiles_of_prompt`.
+        rollout: ``constrained_generate`` (fewer passes), or ``generate`` with a logits processor. If
+            ``args.use_vllm`` is set, vLLM writes the rollouts instead.
+        grammar: the format that vLLM's backend reads, ``lark`` or ``ebnf``; vLLM's default backend reads both.
 
     Raises:
-        ValueError: for what is not taken.
-        ImportError: when the module is imported with a version of TRL that does not work.
+        ValueError: for options that are not supported.
+        ImportError: if TRL's method for log-probabilities is not as expected.
     """
 
     _tag_names = ["trl", "grpo", "moldrift"]
@@ -152,7 +151,7 @@ class ConstrainedGRPOTrainer(GRPOTrainer):
         if not getattr(args, "use_vllm", False):
             named["rollout_func"] = self._rollout
         with warnings.catch_warnings():
-            # The versions that are let in have it.
+            # All accepted versions have it.
             warnings.filterwarnings("ignore", message=".*rollout_func.*experimental")
             super().__init__(model, reward_funcs, args, *others, **named)
         self._check_settings()
@@ -163,7 +162,7 @@ class ConstrainedGRPOTrainer(GRPOTrainer):
             constrain(self.vllm_generation, self._grammar_of)
 
     def _check_settings(self) -> None:
-        """Refuses what is not taken, and warns of what makes the policies differ."""
+        """Refuses settings that are not supported, and warns of settings that make the policies differ."""
         for name in (
             "is_fsdp_enabled",
             "use_transformers_continuous_batching",
@@ -222,7 +221,7 @@ class ConstrainedGRPOTrainer(GRPOTrainer):
         }
 
     def _cut(self, row: list[int]) -> list[int]:
-        """A completion without padding behind its end."""
+        """A completion without the padding after its end."""
         eos = self.automaton.eos_token_id
         return row[: row.index(eos) + 1] if eos in row else row
 
@@ -254,7 +253,7 @@ class ConstrainedGRPOTrainer(GRPOTrainer):
     def _scorer(
         self, ids: torch.Tensor, mask: torch.Tensor, kept: int, entropy: bool
     ) -> Callable[..., tuple[torch.Tensor, ...]]:
-        """What takes hidden states (or logits) and the head, and gives log-probabilities and, if wanted, entropies."""
+        """A function of hidden states (or logits) and the head that returns log-probabilities and, if wanted, entropies."""
         rows, masks = ids.tolist(), mask.bool().tolist()
         prompts = [_kept(row[:-kept], one[:-kept]) for row, one in zip(rows, masks, strict=True)]
         written = [_kept(row[-kept:], one[-kept:]) for row, one in zip(rows, masks, strict=True)]
@@ -277,10 +276,10 @@ def _refused(what: str) -> ValueError:
 
 
 def _check_method() -> None:
-    """Refuses a TRL whose method for log-probabilities is another one.
+    """Refuses a TRL with another method for log-probabilities.
 
     Raises:
-        ImportError: if there is none, or its parameters are not those that are known.
+        ImportError: if the method does not exist, or lacks parameters.
     """
     method = getattr(GRPOTrainer, _METHOD, None)
     known = () if method is None else inspect.signature(method).parameters
@@ -295,11 +294,11 @@ def _kept(row: list[int], mask: list[bool]) -> list[int]:
 
 
 def _add_masked_head(model: Any) -> None:
-    """Lets a model's forward take ``masked_head``: it then returns what that makes of the last hidden states and the
-    head.
+    """Adds a parameter ``masked_head`` to a model's forward. If it is given, forward returns
+    ``masked_head(last hidden states, head)``.
 
-    The call goes through the model, and so through what wraps it, as TRL's own fused head does. Models whose logits are
-    not the plain product of both hand their logits over instead.
+    The call goes through the model and its wrappers, as with TRL's own fused head. If a model's logits are not the plain
+    product of hidden states and head, it calls ``masked_head(logits, None)``.
     """
     base = model.get_base_model() if hasattr(model, "get_base_model") else model
     head = base.get_output_embeddings()
@@ -330,17 +329,17 @@ def judge_reward(
 ) -> Callable[..., list[float]]:
     """A reward function for TRL from a judge with references, such as ``moldrift.Judge``.
 
-    The reward of a text is 0 if it does not pass; else 1 if its chemistry is valid (0 if not), plus
-    ``exp(-d / near)``, d being the RMSD to the nearest reference in Å: 2 at most. A text without a distance has no
-    second part.
+    The reward of a text that does not pass is 0. Otherwise it has two parts: 1 if the chemistry is valid, else 0; and
+    ``exp(-d / near)``, where d is the RMSD to the nearest reference in Å, or 0 without a distance. The largest reward
+    is 2.
 
     Args:
-        judge: ``judge.score(smiles, texts)``, one SMILES a text, gives ``passed`` and ``valid`` (bool ``[texts]``) and
-            ``rmsd``, for each text the distances to the references of its molecule, NaN where there is none.
+        judge: an object whose ``score(smiles, texts)``, with one SMILES per text, returns ``passed`` and ``valid`` (bool
+            ``[texts]``) and ``rmsd``: for each text the distances to the references of its molecule, NaN if unknown.
         automaton: turns ids into texts with their special tokens.
-        near: the distance in Å at which the second part has fallen to 1/e.
-        reward: another reward: takes the scores, gives a number for each text.
-        smiles_of: the SMILES of a prompt.
+        near: the distance in Å at which the second part is 1/e.
+        reward: another reward: a function of the scores that returns a number for each text.
+        smiles_of: a function that finds the SMILES of a prompt.
     """
 
     def judged(prompts: list[str], completion_ids: list[list[int]], **_others: Any) -> list[float]:

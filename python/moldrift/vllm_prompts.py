@@ -1,4 +1,4 @@
-"""One grammar for each prompt between TRL and its vLLM, which TRL asks with one ``SamplingParams`` for all of them."""
+"""Gives vLLM one grammar for each prompt. TRL itself calls vLLM with the same ``SamplingParams`` for all prompts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def constrain(generation: Any, grammar_of: Callable[[Sequence[int]], str]) -> None:
-    """Puts a grammar for each prompt between TRL and its vLLM: a colocated engine, or the client of a server."""
+    """Wraps TRL's vLLM, a colocated engine or the client of a server, so that each prompt gets its own grammar."""
     if getattr(generation, "llm", None) is not None:
         generation.llm = _ConstrainedEngine(generation.llm, grammar_of)
     elif getattr(generation, "vllm_client", None) is not None:
@@ -17,7 +17,7 @@ def constrain(generation: Any, grammar_of: Callable[[Sequence[int]], str]) -> No
 
 
 class _Stand:
-    """Stands before an object of TRL or vLLM: everything but what a subclass defines is the object's."""
+    """A wrapper of an object of TRL or vLLM. Attributes that a subclass does not define are the object's."""
 
     def __init__(self, behind: Any, grammar_of: Callable[[Sequence[int]], str]) -> None:
         self._behind, self._grammar_of = behind, grammar_of
@@ -27,7 +27,7 @@ class _Stand:
 
 
 class _ConstrainedEngine(_Stand):
-    """A ``vllm.LLM`` that is asked with one ``SamplingParams`` for all prompts, and asks with one for each."""
+    """A ``vllm.LLM`` that gets one ``SamplingParams`` for all prompts, and passes on one for each prompt."""
 
     def generate(self, prompts: Sequence[Any], sampling_params: Any, **named: Any) -> Any:
         from vllm.sampling_params import StructuredOutputsParams
@@ -43,9 +43,9 @@ class _ConstrainedEngine(_Stand):
 
 
 class _ConstrainedClient(_Stand):
-    """A client of TRL for a server of vLLM that sends a request for each prompt, with its grammar."""
+    """TRL's client of a vLLM server. It sends one request for each prompt, with its grammar."""
 
-    #: Requests in flight.
+    #: The largest number of concurrent requests.
     AT_ONCE = 64
 
     def generate(
@@ -60,7 +60,7 @@ class _ConstrainedClient(_Stand):
 
         with ThreadPoolExecutor(min(self.AT_ONCE, max(len(prompts), 1))) as pool:
             answers = list(pool.map(ask, prompts))
-        # Those of a prompt stand together, in the order of the prompts, as in one answer to all.
+        # The answers of a prompt are adjacent, in the order of the prompts, as in one answer to all prompts.
         return {
             name: None if answers[0][name] is None else [one for answer in answers for one in answer[name]]
             for name in (answers[0] if answers else ())

@@ -1,4 +1,4 @@
-//! `drift mine --against`: which molecules and geometries of one corpus stand in another.
+//! `drift mine --against`: finds the molecules and geometries of one corpus that are also in another.
 
 use std::path::{Path, PathBuf};
 
@@ -13,31 +13,31 @@ use drift_data::against::{AgainstPlan, AgainstReport, BOUND_ANGSTROM, PutList, a
 use drift_data::corpus::ReadOptions;
 use drift_data::shard::files::MergedFiles;
 
-/// The other corpus, and what is the same.
+/// The options of the comparison: the other corpus, and the largest RMSD of equal geometries.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct AgainstArgs {
-    /// Instead of statistics, find the molecules and geometries of INPUT that these files and folders also hold, such as a test set.
-    /// Spelling of the SMILES, pose, and order of equivalent atoms do not matter; mirror images are counted separately. INPUT is
-    /// streamed; OTHER is held in memory (32 bytes a conformer, 12 an atom, about 5 KB a molecule). -o writes the list: a line of
-    /// JSON for each pair, and for each other conformer of a shared molecule
+    /// Instead of printing statistics, find the molecules and geometries of INPUT that are also in these files and folders, such as a
+    /// test set. The spelling of the SMILES, the pose and the order of equivalent atoms do not matter. Mirror images are counted
+    /// separately. INPUT is streamed; OTHER is held in memory (32 bytes per conformer, 12 per atom, about 5 KB per molecule). -o writes
+    /// the list: one line of JSON for each pair, and one for each other conformer of a shared molecule
     #[arg(long, value_name = "OTHER", num_args = 1.., conflicts_with = "html")]
     pub against: Vec<PathBuf>,
-    /// Two conformers are the same geometry up to this RMSD, in Å. The same geometry written twice in different frames differs by less
-    /// than 0.00035 with four decimals, 0.0035 with three, and 1.8 bin widths with bins
+    /// Two conformers with at most this RMSD, in Å, count as the same geometry. The same geometry written twice in different frames
+    /// differs by less than 0.00035 with four decimals, 0.0035 with three, and 1.8 bin widths with bins
     #[arg(long, value_name = "ANGSTROM", default_value_t = BOUND_ANGSTROM, requires = "against", allow_hyphen_values = true)]
     pub within: f64,
 }
 
-/// What names a store, which a comparison does not write.
+/// The file extensions of stores. A comparison writes no store.
 const STORES: [&str; 2] = ["h5", "hdf5"];
 
 impl AgainstArgs {
-    /// Whether corpora are compared.
+    /// Whether `--against` was given.
     pub(super) fn is_asked(&self) -> bool {
         !self.against.is_empty()
     }
 
-    /// What is compared.
+    /// The plan of the comparison.
     pub(super) fn plan(&self, inputs: &[PathBuf], options: ReadOptions, is_listed: bool) -> AgainstPlan {
         AgainstPlan {
             inputs: inputs.to_vec(),
@@ -49,7 +49,7 @@ impl AgainstArgs {
     }
 }
 
-/// Compares, lists, shows. `beside` was read too.
+/// Compares the corpora, writes the list and shows the report. `beside` is a further input, the file of `--smiles-of`.
 pub(super) fn run(
     plan: &AgainstPlan,
     to: Option<&Path>,
@@ -61,7 +61,7 @@ pub(super) fn run(
     listed(to, &inputs, output, |put| against(plan, job, put))
 }
 
-/// Does the rest of the command once all its shards are there.
+/// Finishes the command with the results of its shards.
 pub(super) fn merge(
     plan: &AgainstPlan,
     parts: &MergedFiles,
@@ -72,7 +72,7 @@ pub(super) fn merge(
     listed(to, &[], output, |put| merge_against(plan, parts, job, put))
 }
 
-/// Writes the list, if there is to be one, and shows the report.
+/// Writes the list if one was asked for, and shows the report.
 fn listed(
     to: Option<&Path>,
     inputs: &[PathBuf],

@@ -1,4 +1,4 @@
-//! `drift audit`: junk, lost digits and validity of text that something generated.
+//! `drift audit`: counts junk, lost digits and valid molecules in generated texts.
 
 use std::path::{Path, PathBuf};
 
@@ -34,11 +34,11 @@ use drift_data::shard::files::MergedFiles;
 /// The command line of `drift audit`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Generated text, known by content: 3DMolGen's smoke reports, JSON Lines, plain text; each also gzipped
+    /// Files of generated texts, recognised by content: 3DMolGen's smoke reports, JSON Lines, plain text; each also gzipped
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// How the texts should write numbers. `auto` asks the model's recipe, then complete blocks of the texts, then the references,
-    /// and stops where none of them decides
+    /// How the texts should write numbers. `auto` uses the model's recipe, else complete blocks of the texts, else the references; it
+    /// stops with an error if none of them decides
     #[arg(long, value_enum, default_value = "auto")]
     dialect: DialectOrAuto,
     #[command(flatten)]
@@ -46,7 +46,8 @@ pub(super) struct Args {
     /// The folder of the model that wrote the texts; its recipe.json names the dialect
     #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,
-    /// Also count drift, with this tokenizer: a tokenizer.json, plain or gzipped, a model folder, or an embedded name
+    /// Also count drift with this tokenizer: a tokenizer.json, plain or gzipped, a model folder, org/name in the cache of Hugging Face,
+    /// or the name of a built-in one
     #[arg(long, value_name = "TOKENIZER")]
     tokenizer: Option<PathBuf>,
     /// The placeholder that blocks are compared with to count drift
@@ -58,34 +59,35 @@ pub(super) struct Args {
     /// An RMSD threshold of coverage in Å; repeat it, or separate several with commas [default: 0.75]
     #[arg(long, visible_alias = "thresholds", value_name = "ANGSTROM", value_parser = threshold, value_delimiter = ',')]
     threshold: Vec<f64>,
-    /// Molecules that have references but no usable text: count them 0 in coverage, or leave them out of coverage and matching
-    /// as 3DMolGen's run_eval does
+    /// How to treat molecules that have references but no usable text: count them as 0 in coverage, or leave them out of coverage and
+    /// matching as 3DMolGen's run_eval does
     #[arg(long, value_parser = one_of(&Missing::ALL, Missing::name), default_value = "zero")]
     missing: Missing,
-    /// Which texts are compared with references: those that pass drift's rules, or those that pass 3DMolGen's rules, read as
-    /// 3DMolGen reads them, junk included
+    /// Which texts are compared with references: those that pass drift's rules, or with `3dmolgen` also those that pass only 3DMolGen's
+    /// rules, read as 3DMolGen reads them, junk included
     #[arg(long, value_enum, default_value = "drift")]
     passing: PassingArg,
     /// Group texts by the `geom_smiles` of their records, and compare each with the references of all isomers of the group
     #[arg(long, requires = "references")]
     pool: bool,
-    /// Which conformers of a text to judge where it holds several
+    /// Which conformers to judge in a text that contains several
     #[arg(long, value_enum, default_value = "first")]
     conformers: ConformersArg,
-    /// Write a line of JSON for each text: verdicts, chemistry, the least RMSD to a reference. With --shard, `drift merge` writes it
+    /// Write one line of JSON for each text: verdicts, chemistry, the smallest RMSD to a reference. With --shard, `drift merge` writes
+    /// the file
     #[arg(long, value_name = "FILE.jsonl")]
     verdicts: Option<PathBuf>,
-    /// Write the RMSD of every text to every reference: an .npz, or a .pickle as 3DMolGen writes it. With --shard, `drift merge`
-    /// writes it
+    /// Write the RMSD of every text to every reference: an .npz, or a .pickle as 3DMolGen writes it. With --shard, `drift merge` writes
+    /// the file
     #[arg(long, value_name = "FILE", requires = "references")]
     matrix: Option<PathBuf>,
     /// Write coverage and matching in the layout of 3DMolGen's covmat_results.txt
     #[arg(long, value_name = "FILE.txt", requires = "references")]
     summary: Option<PathBuf>,
-    /// The most heavy atoms of a molecule that is compared; the text of a larger one counts as another molecule
+    /// Compare molecules of at most N heavy atoms; the text of a larger one counts as another molecule
     #[arg(long, value_name = "N", default_value_t = MAX_HEAVY_ATOMS)]
     max_atoms: usize,
-    /// The record to write, JSON; `-` prints it. With --shard, a folder
+    /// Write the record as JSON to this file; `-` prints it. With --shard, a folder
     #[arg(short, long, value_name = "FILE.json")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -94,7 +96,7 @@ pub(super) struct Args {
     shard: ShardArgs,
 }
 
-/// By whose rules a text passes that is compared.
+/// The rules that a text must pass to be compared with references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum PassingArg {
     Drift,
@@ -102,21 +104,21 @@ enum PassingArg {
     ThreeDMolGen,
 }
 
-/// Which conformers of a text are judged.
+/// The conformers of a text that are judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum ConformersArg {
     First,
     All,
 }
 
-/// What is written beside the record.
+/// The files that are written besides the record.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TextFiles {
-    /// A line for each text.
+    /// One line for each text.
     pub verdicts: Option<PathBuf>,
-    /// The RMSD of all pairs.
+    /// The RMSD of every text to every reference.
     pub matrix: Option<PathBuf>,
-    /// Coverage and matching as the users' script writes them.
+    /// Coverage and matching in the layout of 3DMolGen's script.
     pub summary: Option<PathBuf>,
 }
 
@@ -126,7 +128,7 @@ impl TextFiles {
         TextFiles { verdicts, matrix, summary: args.summary.clone() }
     }
 
-    /// Those of `self`, and where it names none those of another.
+    /// The files of `self`; for each file that `self` does not name, the one of `other`.
     fn or(self, other: TextFiles) -> Self {
         TextFiles {
             verdicts: self.verdicts.or(other.verdicts),
@@ -135,7 +137,7 @@ impl TextFiles {
         }
     }
 
-    /// Refuses what could not be written; `taken` says whether stdout is for the report.
+    /// Refuses files that cannot be written. `taken` says whether the report goes to stdout.
     fn check(&self, outputs: Outputs, taken: bool) -> Result<Outputs, Error> {
         if taken && self.verdicts.as_deref().is_some_and(is_stdout) {
             let problem = "the record already goes to stdout";
@@ -147,7 +149,7 @@ impl TextFiles {
             .file("--summary", self.summary.as_deref())
     }
 
-    /// Writes them, all or, if one cannot be written, none.
+    /// Writes the files. If one of them cannot be written, none is.
     fn write(&self, audited: &Audited, output: &Output) -> anyhow::Result<()> {
         let mut files = OutputSet::new();
         if let Some(path) = &self.verdicts {
@@ -170,7 +172,7 @@ impl TextFiles {
     }
 }
 
-/// Reads and judges.
+/// Reads and judges the texts, or one shard of them.
 pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     let (to, shard) = (args.output.clone(), args.shard.shard);
     if let Some(shard) = shard {
@@ -192,7 +194,7 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
     show(&audited, (to.as_deref(), &files), output)
 }
 
-/// Does the rest of the command once all its shards are there.
+/// Finishes the command with the results of its shards.
 pub(super) fn merge(
     manifest: &Manifest,
     parts: &MergedFiles,
@@ -208,7 +210,7 @@ pub(super) fn merge(
     show(&merge_audited(&plan, parts, job)?, (to, &files), output)
 }
 
-/// What is to be judged, and how.
+/// The plan of the command line.
 fn plan(mut args: Args, by_text: bool, job: &Job) -> Result<AuditPlan, Error> {
     args.model.iter_mut().try_for_each(|path| found(path, Wanted::Folder))?;
     args.tokenizer.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
@@ -235,7 +237,7 @@ fn plan(mut args: Args, by_text: bool, job: &Job) -> Result<AuditPlan, Error> {
     Ok(AuditPlan { energy, ..plan })
 }
 
-/// Writes the record where one is wanted, and shows it.
+/// Writes the files that were asked for, and shows the report.
 fn show(audited: &Audited, (to, files): (Option<&Path>, &TextFiles), output: &Output) -> anyhow::Result<()> {
     let report = &audited.report;
     files.write(audited, output)?;
@@ -259,13 +261,13 @@ fn show(audited: &Audited, (to, files): (Option<&Path>, &TextFiles), output: &Ou
     output.text(&render(report, output))
 }
 
-/// Writes the energies of texts where they are wanted.
+/// Writes the energies of the texts, if a file was named for them.
 fn list(report: &AuditReport, to: Option<&Path>) -> anyhow::Result<()> {
     let (Some(path), Some(energy)) = (to, &report.energy) else { return Ok(()) };
     Ok(write_atomic(path, energy_lines(energy)?.as_bytes())?)
 }
 
-/// Skipped records that a terminal shows.
+/// The number of skipped records that are shown.
 const SHOWN: usize = 10;
 
 fn render(report: &AuditReport, output: &Output) -> String {

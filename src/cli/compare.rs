@@ -1,4 +1,4 @@
-//! `drift compare`: two records side by side.
+//! `drift compare`: compares two records or two Chrome traces.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub(super) struct Args {
     second: PathBuf,
 }
 
-/// Reads, matches, shows.
+/// Compares the files and shows the tables.
 pub(super) fn run(args: &Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let report = compare([&args.first, &args.second], job)?;
     if output.json {

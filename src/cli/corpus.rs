@@ -10,20 +10,20 @@ use drift_core::error::Result;
 use drift_core::job::Job;
 use drift_data::corpus::{Conformers, Emit, ReadOptions, ReadSummary, files_or_embedded};
 
-/// The files given, or the embedded corpus; remembers what is to be told of the conformers that came of them.
+/// The files given, or the built-in corpus. Keeps the summary of the last read, for [`Corpus::tell`].
 pub(super) struct Corpus {
     inner: Box<dyn Conformers>,
     summary: Mutex<Option<ReadSummary>>,
 }
 
 impl Corpus {
-    /// The conformers of `inputs`, or of the embedded corpus if there are none.
+    /// The conformers of `inputs`, or of the built-in corpus if there are none.
     pub(super) fn new(inputs: &[PathBuf], options: ReadOptions) -> Self {
         let inner = files_or_embedded(inputs, options);
         Corpus { inner, summary: Mutex::default() }
     }
 
-    /// Says how many conformers were taken in the order of their file.
+    /// Notes how many conformers have their atoms in the order of the file, for want of a SMILES.
     pub(super) fn tell(&self, output: &Output) {
         let Ok(summary) = self.summary.lock() else { return };
         if let Some(summary) = summary.as_ref().filter(|_| !output.json) {

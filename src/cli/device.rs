@@ -1,5 +1,5 @@
-//! `drift device`: what a device is, whether drift's kernels do there what they should, and how fast; and how a command goes on that has
-//! lost one.
+//! `drift device`: shows what a device has, checks drift's kernels on it and times them. Also continues a command whose process has
+//! lost a GPU.
 
 use std::path::PathBuf;
 
@@ -18,46 +18,46 @@ use drift_engine::eval::plan::{EngineChoice, EvalPlan, Generations, ModelChoice}
 use drift_engine::generate::{Sampling, SelfChecking, Verdict};
 use drift_engine::model::{Device, Room, Synthetic};
 
-/// The variable by which a process that has lost a GPU says to the one that goes on what it failed with.
+/// The environment variable that tells the continuing process with which problem its predecessor lost the GPU.
 const GIVEN_UP: &str = "DRIFT_GPU_GIVEN_UP";
 
-/// The models by the names of `--model`.
+/// The name of the built-in model in `--model`.
 const BUILT_IN: &str = "built-in";
 
 /// The command line of `drift device`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// cuda:N; cpu for the same figures of the CPU
+    /// The device to check: cuda:N, or cpu for the same figures of the CPU
     #[arg(long, default_value = "cuda:0")]
     device: String,
-    /// The built-in model, or random weights of a shape; all by default
+    /// The models to run: the built-in one, or random weights of a shape; all by default
     #[arg(long, value_name = "NAME", num_args = 1.., value_parser = [BUILT_IN, "qwen3-0.6b", "llama-380m"])]
     model: Vec<String>,
-    /// Engines to time; all of drift's by default
+    /// The engines to time; by default all on a GPU, drift and candle on the CPU
     #[arg(long, num_args = 1.., value_parser = one_of(EngineChoice::ALL, EngineChoice::name))]
     engine: Vec<EngineChoice>,
-    /// Compute in f32, in which texts can be compared with the CPU's
+    /// Compute in f32, so that the texts can be compared with the CPU's
     #[arg(long)]
     f32: bool,
-    /// Rows of a batch, and texts
+    /// Number of texts, which are written in one batch
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=1024))]
     batch: u32,
-    /// The most tokens of a text
+    /// The largest number of tokens of a text
     #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=4096))]
     tokens: u32,
-    /// Begin nothing more after so many seconds
+    /// Start no further run after this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 240, value_parser = clap::value_parser!(u32).range(1..))]
     seconds: u32,
-    /// The file for the report, JSON, which is what to send; what self-checks compared, where it differs, is in a folder beside it;
-    /// `-` for stdout alone
+    /// Write the report as JSON to this file, which is the one to send. If a self-check finds a difference, a folder beside it holds
+    /// the compared values. `-` prints the report instead
     #[arg(short, long, value_name = "FILE", default_value = "drift-device.json")]
     output: PathBuf,
 }
 
-/// Looks, checks, times, writes, shows.
+/// Examines the device, writes the report and shows it.
 pub(super) fn run(args: &Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     Outputs::new().file("-o", not_stdout(Some(&args.output)))?;
-    // A name that no device has is a slip, and not worth a report.
+    // A name that no device can have is a typing error, and gets no report.
     Device::elsewhere(&args.device)?;
     let report = match Device::parse(&args.device) {
         Ok(device) => examine_device(&plan(args, device)?, job)?,
@@ -110,7 +110,7 @@ fn plan(args: &Args, device: Device) -> anyhow::Result<DevicePlan> {
         seed: 0,
         device: if args.f32 { device.in_f32() } else { device },
         engine: EngineChoice::Drift,
-        // What is asked here is asked anew.
+        // No stored verdicts: the self-check runs again.
         self_check: SelfChecking { evidence, ..SelfChecking::default() },
         given_up: None,
         form: AnswerForm::default(),
@@ -132,7 +132,7 @@ fn plan(args: &Args, device: Device) -> anyhow::Result<DevicePlan> {
     Ok(DevicePlan { run, engines, most_seconds: f64::from(args.seconds) })
 }
 
-/// What is there, and a line for each run.
+/// The device, its libraries, and a line for each run.
 fn render(args: &Args, report: &DeviceReport, output: &Output) -> String {
     let mut lines = Vec::new();
     let identity = report.runs.iter().find_map(|run| run.self_check.as_ref()?.device.as_ref());
@@ -196,13 +196,14 @@ fn cells(run: &DeviceSpeed) -> [String; 9] {
     ]
 }
 
-/// Why an earlier process gave up the GPU, where this one goes on for it.
+/// The problem with which an earlier process lost the GPU, if this process continues its command.
 pub(super) fn given_up() -> Option<String> {
     std::env::var(GIVEN_UP).ok()
 }
 
-/// Goes on in a new process, by candle's operations, where this one has lost a GPU: no call for it succeeds here any more. Returns only
-/// if that cannot be done, or was done before.
+/// If this process has lost a GPU, no call to the GPU succeeds here any more. Continues the command in a new process, with candle's
+/// operations. Returns only if there is no such loss, if the new process cannot be started, or if this process is already a
+/// continuation.
 pub(super) fn go_on_without(error: &anyhow::Error, output: &Output) {
     let Some(Error::DeviceLost { problem, .. }) = error.downcast_ref::<Error>() else { return };
     if given_up().is_some() {
@@ -213,7 +214,7 @@ pub(super) fn go_on_without(error: &anyhow::Error, output: &Output) {
         use std::os::unix::process::CommandExt;
         output.note(&format!("the GPU was lost ({problem}); a new process goes on by candle's operations"));
         let mut command = std::process::Command::new(program);
-        // It returns only where it fails.
+        // `exec` returns only if it fails.
         let _ = command.args(std::env::args_os().skip(1)).env(GIVEN_UP, problem).exec();
     }
     #[cfg(not(unix))]

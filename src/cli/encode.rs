@@ -1,4 +1,4 @@
-//! `drift encode`: conformers in, training text out.
+//! `drift encode`: writes conformers as training text.
 
 use std::path::{Path, PathBuf};
 
@@ -19,15 +19,15 @@ use drift_data::shard::files::MergedFiles;
 /// The command line of `drift encode`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Files and folders, known by content: RDKit pickles, SDF, XYZ, GEOM msgpack; each also gzipped or in a .tar(.gz)
+    /// Files and folders, recognised by content: RDKit pickles, SDF, XYZ, GEOM msgpack; each also gzipped or in a .tar(.gz)
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// The file to write, JSON Lines: {id, canonical_smiles, embedded_smiles, embedded_smiles_stripped}, or with an encoding that
-    /// is not of decimals {id, canonical_smiles, embedded_smiles, encoding}; `-` for stdout. With --shard, a folder
+    /// Write JSON Lines to this file: {id, canonical_smiles, embedded_smiles, embedded_smiles_stripped}; with an encoding other than
+    /// decimals {id, canonical_smiles, embedded_smiles, encoding}. `-` prints them. With --shard, a folder
     #[arg(short, long, value_name = "FILE.jsonl")]
     output: PathBuf,
-    /// The SMILES of each molecule by its name or file name: lines of `SMILES NAME`, or CSV or JSONL with a column of names; or one
-    /// SMILES for all. It goes before what the input says
+    /// A file with the SMILES of each molecule, by its name or file name: lines of `SMILES NAME`, or CSV or JSONL with a column of
+    /// names. Or one SMILES for all molecules. It takes precedence over a SMILES in the input
     #[arg(long, value_name = "FILE|SMILES")]
     smiles: Option<PathBuf>,
     #[command(flatten)]
@@ -36,7 +36,7 @@ pub(super) struct Args {
     frame: FrameArgs,
     #[command(flatten)]
     blocks: EncodingArgs,
-    /// The encoding of texts among the inputs that do not name it themselves
+    /// The encoding of input texts that do not name their encoding
     #[arg(long, value_name = "E", allow_hyphen_values = true)]
     input_encoding: Option<Encoding>,
     /// What to do with conformers that have a coordinate outside the range of the encoding
@@ -46,7 +46,7 @@ pub(super) struct Args {
     shard: ShardArgs,
 }
 
-/// Reads, orders, writes, tells.
+/// Reads the conformers, writes their texts and reports the counts.
 pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     let smiles = SmilesSource { required: true, ..args.source.source(args.smiles.as_deref(), job)? };
     let options = ReadOptions { frame: args.frame.frame(), reading: reading(&args), smiles };
@@ -61,16 +61,16 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
     encoded(&args.output, &inputs, output, |put| encode(&plan, job, put))
 }
 
-/// What becomes of conformers out of range.
+/// What to do with conformers out of range.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum OutOfRangeArg {
     /// Write the coordinate as the end of the range, and count the conformer
     Clip,
-    /// Skip them
+    /// Skip the conformer
     Skip,
 }
 
-/// How texts are read, and what is written.
+/// The encodings in which texts are read and written.
 fn reading(args: &Args) -> Reading {
     let out_of_range = match args.out_of_range {
         OutOfRangeArg::Clip => OutOfRange::Clip,
@@ -79,7 +79,7 @@ fn reading(args: &Args) -> Reading {
     Reading { texts: args.input_encoding, rewrites: true, out_of_range, ..args.blocks.reading() }
 }
 
-/// Puts the text of all shards together.
+/// Joins the texts of all shards.
 pub(super) fn merge(
     manifest: &Manifest,
     parts: &MergedFiles,
@@ -91,7 +91,7 @@ pub(super) fn merge(
     encoded(to, &[], output, |put| merge_encoded(parts, reading(&args).encoding, job, put))
 }
 
-/// Writes what comes, and tells what it was.
+/// Writes what `each` puts out, and reports the counts.
 fn encoded(
     to: &Path,
     inputs: &[PathBuf],
@@ -122,7 +122,7 @@ fn encoded(
     Ok(())
 }
 
-/// How many conformers were written, and which were not.
+/// Reports how many conformers were written, and which were skipped.
 fn tell(report: &EncodeReport, output: &Output) {
     super::skipped::tell(report.skipped, &report.skipped_records, output);
     for (reason, count) in &report.skipped_by_reason {

@@ -1,4 +1,4 @@
-//! `drift encodings`: which encoding to train on.
+//! `drift encodings`: compares encodings and recommends one to train on.
 
 use std::path::PathBuf;
 
@@ -19,19 +19,19 @@ use drift_tune::encodings::{EncodingsPlan, compare_encodings};
 /// The command line of `drift encodings`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Conformers in any format that drift reads; the embedded corpus by default
+    /// Conformers in any format that drift reads; the built-in corpus by default
     #[arg(long, value_name = "INPUT", num_args = 1..)]
     corpus: Vec<PathBuf>,
     #[command(flatten)]
     smiles: SmilesOfArgs,
     #[command(flatten)]
     frame: FrameArgs,
-    /// Tokenizers: a tokenizer.json, plain or gzipped, a model folder, or org/name in the cache of Hugging Face; those that come
-    /// with drift by default
+    /// Tokenizers: a tokenizer.json, plain or gzipped, a model folder, or org/name in the cache of Hugging Face; by default the
+    /// built-in qwen-like and llama-like
     #[arg(long, value_name = "TOKENIZER", num_args = 1..)]
     tokenizer: Vec<PathBuf>,
-    /// Encodings: fixed, stripped, fixed-N, stripped-N, binned-v1:LOW,HIGH,STEP, binned-v2:LOW,HIGH,STEP, fsq:N, or a file of bins or
-    /// of drift.encoding/1
+    /// Encodings to compare: fixed, stripped, fixed-N, stripped-N, binned-v1:LOW,HIGH,STEP, binned-v2:LOW,HIGH,STEP, fsq:N, or a JSON
+    /// file of fitted bins or of schema drift.encoding/1
     #[arg(
         long,
         value_name = "E",
@@ -59,7 +59,7 @@ pub(super) struct Args {
     html: Option<PathBuf>,
 }
 
-/// Measures, writes, shows.
+/// Compares the encodings, writes the files and shows the table.
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     args.tokenizer.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
     if args.html.as_deref().is_some_and(is_stdout) {
@@ -69,7 +69,7 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
     let outputs = Outputs::new().file("-o", not_stdout(args.output.as_deref()))?;
     let outputs = outputs.file("--html", not_stdout(args.html.as_deref()))?;
     outputs.apart_from(&[args.corpus.as_slice(), &args.tokenizer].concat())?;
-    // Text and stores have four decimals; more are only read for who asks for more.
+    // Texts and stores have four decimals. More are read only if an encoding has more.
     let decimals =
         args.encoding.iter().filter(|encoding| encoding.is_decimal()).map(|encoding| encoding.precision());
     let precision = decimals.chain([Precision::FOUR]).max().unwrap_or_default();
@@ -109,7 +109,7 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
     output.text(&encodings_table(&report, verbose, output.terminal()))
 }
 
-/// Those given, or those that come with drift.
+/// The tokenizers given, or the built-in ones.
 fn tokenizers(args: &Args, job: &Job) -> anyhow::Result<Vec<Base>> {
     let embedded = [PathBuf::from("qwen-like"), PathBuf::from("llama-like")];
     let paths = if args.tokenizer.is_empty() { &embedded[..] } else { &args.tokenizer };

@@ -1,4 +1,4 @@
-//! `--energy`: energies by a program that is there.
+//! `--energy`: energies that an external program computes.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,18 +9,18 @@ use drift_data::audit::EnergyReport;
 use drift_data::energy::{Energies, EnergyPlan, EnergyUnit};
 use drift_data::parameter;
 
-/// Which program computes energies, and how it is run.
+/// The options of the program that computes energies.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct EnergyArgs {
-    /// Also compute strain, with a program of yours. CMD is a shell command that reads XYZ frames with their SMILES as comments, and
-    /// writes one line per frame: the energy, and optionally that of the relaxed conformer; `nan` where it knows none. docs/energy.md
-    /// has the protocol and a program for xtb
+    /// Also compute strain, with a program of yours. CMD is a shell command. It reads XYZ frames with the SMILES as comment, and writes
+    /// one line per frame: the energy and, optionally, the energy of the relaxed conformer, or `nan` if it has none. docs/energy.md
+    /// describes the protocol and has a program for xtb
     #[arg(long, value_name = "CMD", allow_hyphen_values = true)]
     energy: Option<String>,
     /// The unit of the energies that CMD writes
     #[arg(long, value_name = "UNIT", value_parser = one_of(&UNITS, name), default_value = "kcal/mol", requires = "energy")]
     energy_unit: EnergyUnit,
-    /// Stop CMD after so many seconds without a line; that frame has no energy, and CMD is started again for the next one
+    /// Stop CMD after this many seconds without a line. The frame then has no energy, and CMD is started again for the next one
     #[arg(
         long,
         value_name = "SECONDS",
@@ -32,10 +32,12 @@ pub(super) struct EnergyArgs {
     /// Conformers for each start of CMD
     #[arg(long, value_name = "N", default_value_t = 64, requires = "energy")]
     energy_batch: usize,
-    /// Keep the answers of CMD in this file, so that nothing is computed twice and an interrupted run continues; one file per process
+    /// Keep the answers of CMD in this file, so that nothing is computed twice and an interrupted run continues. Each process needs its
+    /// own file
     #[arg(long, value_name = "FILE", requires = "energy")]
     energy_cache: Option<PathBuf>,
-    /// Write a line of JSON for each text: its energy, that of the relaxed conformer and of the best reference, and its strain
+    /// Write one line of JSON for each text: its energy, the energies of the relaxed conformer and of the best reference, and the
+    /// strain
     #[arg(long, value_name = "FILE.jsonl", requires = "energy", conflicts_with = "shard")]
     energy_list: Option<PathBuf>,
 }
@@ -53,7 +55,7 @@ impl EnergyArgs {
     pub(super) const OPTIONS: [&str; 6] =
         ["energy", "energy-unit", "energy-timeout", "energy-batch", "energy-cache", "energy-list"];
 
-    /// Whether a program is to be asked.
+    /// Whether `--energy` was given.
     #[cfg(feature = "generate")]
     pub(super) fn is_asked(&self) -> bool {
         self.energy.is_some()
@@ -71,7 +73,7 @@ impl EnergyArgs {
         Ok(self.energy_list.clone())
     }
 
-    /// The program, where one was asked for.
+    /// The program that computes energies, if `--energy` was given.
     pub(super) fn energies(&self) -> Result<Option<Energies>, Error> {
         let Some(command) = self.energy.clone() else { return Ok(None) };
         let timeout = Duration::try_from_secs_f64(self.energy_timeout).map_err(|_| {

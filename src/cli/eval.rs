@@ -1,4 +1,4 @@
-//! `drift eval`: generation under each logit processor, measured.
+//! `drift eval`: generates texts under each logit processor and measures the results.
 
 use std::path::{Path, PathBuf};
 
@@ -34,10 +34,10 @@ use drift_engine::model::{Config, Device};
 use drift_engine::parameter;
 use drift_tune::placeholder::FittedFile;
 
-/// Molecules of the embedded corpus that are taken unless it is said how many.
+/// The number of molecules if neither `--samples`, `--corpus` nor `--smiles` is given.
 const EMBEDDED_SAMPLES: usize = 64;
 
-/// Reads, generates, judges, writes, shows.
+/// Reads the molecules, generates and judges texts, writes the files and shows the tables.
 pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     find(&mut args)?;
     let plan = plan(&args, Device::parse, job)?;
@@ -80,8 +80,8 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     Ok(())
 }
 
-/// What texts are kept under. Energies are asked for once all are written, so that a program that failed may be replaced; a merge has
-/// the program from the shards.
+/// The manifest that identifies the kept texts. Without `--shard` it leaves out the energy options: energies are computed after all
+/// texts are written, so a program that failed may be replaced. A shard keeps them, since a merge takes the program from the shards.
 fn manifest(args: &Args, invocation: &Invocation) -> Result<Manifest, Error> {
     match args.shard {
         Some(shard) => invocation.manifest(Some(shard)),
@@ -89,7 +89,7 @@ fn manifest(args: &Args, invocation: &Invocation) -> Result<Manifest, Error> {
     }
 }
 
-/// Does one shard.
+/// Generates the texts of one shard.
 fn shard_of(
     plan: &EvalPlan,
     shard: Shard,
@@ -110,7 +110,7 @@ fn shard_of(
     }
 }
 
-/// Runs what is left of a command once all its shards are there.
+/// Finishes the command with the texts of its shards.
 pub(super) fn merge(
     manifest: &Manifest,
     (shards, is_partial): (Vec<(Shard, Vec<Finished>)>, bool),
@@ -120,7 +120,7 @@ pub(super) fn merge(
 ) -> anyhow::Result<()> {
     let mut args: Args = Invocation::parsed(manifest)?;
     find(&mut args)?;
-    // What the merge names is written, and else what the shards' command did.
+    // Files that the merge names take precedence over the files that the shards' command names.
     args.verdicts = targets.verdicts.clone().or(args.verdicts);
     args.matrix = targets.matrix.clone().or(args.matrix);
     let (verdicts, matrix) = (args.verdicts.clone(), args.matrix.clone());
@@ -147,7 +147,7 @@ fn check_shards(place: String, shards: u32, molecules: &Molecules) -> Result<(),
     Err(Error::input(place, format!("there are only {count} molecules"), "give fewer shards"))
 }
 
-/// Refuses a command that is to be cut into so many shards as [`run`] would, as far as can be seen without the models' weights.
+/// Checks a command that is to be split into shards as [`run`] would, as far as possible without the weights of the models.
 pub(super) fn check_array(mut args: Args, shards: u32, job: &Job, output: &Output) -> anyhow::Result<()> {
     find(&mut args)?;
     for folder in &args.model {
@@ -158,7 +158,7 @@ pub(super) fn check_array(mut args: Args, shards: u32, job: &Job, output: &Outpu
     Ok(check_shards(format!("--array {shards}"), shards, &molecules)?)
 }
 
-/// Finds models and tokenizers that are given by name.
+/// Locates models and tokenizers that are given by name.
 fn find(args: &mut Args) -> Result<(), Error> {
     let wanted = if args.tokenizer.is_some() { Wanted::Weights } else { Wanted::Model };
     args.model.iter_mut().try_for_each(|path| found(path, wanted))?;
@@ -178,7 +178,7 @@ fn targets(args: &Args) -> Result<Targets, Error> {
     })
 }
 
-/// Texts that took hours must not be lost with the program that is asked for their energies.
+/// Requires `-o DIR` with `--energy`, so that texts that took hours are not lost if the energy program fails.
 fn kept_for_energies(args: &Args) -> Result<(), Error> {
     if args.energy.is_asked() && not_stdout(args.output.as_deref()).is_none() {
         let problem = "the texts would be lost if the program failed";
@@ -187,7 +187,7 @@ fn kept_for_energies(args: &Args) -> Result<(), Error> {
     Ok(())
 }
 
-/// A matrix is of the texts of one run.
+/// Refuses `--matrix` if there is more than one run, since a matrix holds the texts of one run.
 fn one_run(args: &Args, plan: &EvalPlan) -> Result<(), Error> {
     let runs = plan.models.len() * plan.processors.len().max(plan.placeholders.len());
     match &args.matrix {
@@ -200,7 +200,7 @@ fn one_run(args: &Args, plan: &EvalPlan) -> Result<(), Error> {
     }
 }
 
-/// Every file that is read under a name of its own.
+/// The input files, which no output may overwrite.
 fn inputs(args: &Args) -> Vec<PathBuf> {
     let mut inputs = args.corpus.clone();
     inputs.extend_from_slice(&args.references);
@@ -211,7 +211,7 @@ fn inputs(args: &Args) -> Vec<PathBuf> {
     inputs
 }
 
-/// What goes to stdout.
+/// The result that goes to stdout.
 enum Printed {
     Tables,
     Record,
@@ -220,7 +220,7 @@ enum Printed {
 }
 
 impl Printed {
-    /// What was asked for; the tables unless anything else was.
+    /// The result that was asked for; the tables by default.
     fn of(args: &Args, output: &Output) -> Result<Self, Error> {
         let to_stdout = |path: &Option<PathBuf>| path.as_deref().is_some_and(is_stdout);
         let asked = [
@@ -241,7 +241,7 @@ impl Printed {
     }
 }
 
-/// What the user wrote, complete and checked.
+/// The complete, checked plan of the command line.
 fn plan(args: &Args, open: impl Fn(&str) -> Result<Device, Error>, job: &Job) -> anyhow::Result<EvalPlan> {
     let models = match args.synthetic {
         Some(shape) => vec![ModelChoice::Synthetic(shape)],
@@ -278,7 +278,7 @@ fn plan(args: &Args, open: impl Fn(&str) -> Result<Device, Error>, job: &Job) ->
         likelihood: args.likelihood,
         trace: args.trace.is_some(),
         same_as: args.same_as.as_deref().map(|path| OtherTexts::read(path, job)).transpose()?.map(Into::into),
-        // Shards write texts alone, so that several of them do not share a cache; the merge asks.
+        // Shards only write texts, so that they do not share a cache of energies. The merge computes the energies.
         energy: if args.shard.is_some() { None } else { args.energy.energies()?.map(Into::into) },
     })
 }
@@ -288,7 +288,7 @@ fn examples(args: &Args, job: &Job) -> Result<Vec<PromptMolecule>, Error> {
     if args.examples.is_empty() {
         return Ok(Vec::new());
     }
-    // What an example says is not to be lost before the model's encoding writes it.
+    // Examples must not lose precision before the model's encoding writes them.
     let corpus =
         Corpus::new(&args.examples, ReadOptions::new(compared(args), args.smiles_source.source(job)?));
     let read = Molecules::of_corpus(&corpus, &named(&args.examples), &CorpusChoice::default(), job)?;
@@ -300,14 +300,14 @@ fn examples(args: &Args, job: &Job) -> Result<Vec<PromptMolecule>, Error> {
     Ok(read.molecules)
 }
 
-/// How conformers are read that a model's texts are compared with: they are not to lose what its encoding cannot say.
+/// How to read conformers that texts are compared with: they keep the precision that the model's encoding cannot write.
 fn compared(args: &Args) -> Reading {
     let own = args.blocks.reading();
     let reading = if own.encoding.is_decimal() { own } else { Reading::default().cutting(true) };
     Reading { rewrites: true, ..reading }
 }
 
-/// The placeholders that were asked for; else the usual one, beside that of the users where no logit processor was asked for either.
+/// The placeholders that were asked for. The default is [`USUAL_PLACEHOLDER`]; without `--lp`, it is 3DMolGen's and the fitted one.
 fn placeholders(args: &Args, job: &Job) -> Result<Vec<PlaceholderChoice>, Error> {
     match args.placeholder.as_slice() {
         [] if args.lp.is_empty() => Ok(vec![PlaceholderChoice::Usual]),
@@ -316,7 +316,7 @@ fn placeholders(args: &Args, job: &Job) -> Result<Vec<PlaceholderChoice>, Error>
     }
 }
 
-/// `fitted`, three numbers, or a file of `drift fit -o`.
+/// Reads `fitted`, three numbers, or the name of a file that `drift fit -o` wrote.
 fn placeholder(text: &str, job: &Job) -> Result<PlaceholderChoice, Error> {
     if text == "fitted" {
         return Ok(PlaceholderChoice::Fitted);
@@ -335,7 +335,7 @@ fn placeholder(text: &str, job: &Job) -> Result<PlaceholderChoice, Error> {
     }
 }
 
-/// The device, in the type and with the steps that were asked for.
+/// The device with the type and the engine that were asked for.
 fn device(args: &Args, device: Device) -> anyhow::Result<Device> {
     let engine = args.engine();
     if engine.is_of_a_gpu() && device.name() == "cpu" {
@@ -357,7 +357,7 @@ fn device(args: &Args, device: Device) -> anyhow::Result<Device> {
     }
 }
 
-/// How a GPU is checked: what an earlier run found is kept beside compiled kernels, what differs beside the record.
+/// How a GPU is checked. Verdicts are kept beside the compiled kernels for later runs; differences are written beside the record.
 fn self_check(args: &Args) -> SelfChecking {
     let own = device_folder().map(|folder| folder.join("self-check"));
     let beside = not_stdout(args.output.as_deref()).map(|folder| folder.join("self-check"));
@@ -365,7 +365,7 @@ fn self_check(args: &Args) -> SelfChecking {
     SelfChecking { insists: args.engine.is_some(), verdicts: own, evidence, ..SelfChecking::default() }
 }
 
-/// The molecules; says what could not be used.
+/// Reads the molecules, and notes which inputs could not be used.
 fn told_molecules(args: &Args, plan: &EvalPlan, job: &Job, output: &Output) -> anyhow::Result<Molecules> {
     let molecules = molecules(args, plan, job)?;
     if molecules.skipped > 0 {
@@ -402,7 +402,8 @@ fn molecules(args: &Args, plan: &EvalPlan, job: &Job) -> anyhow::Result<Molecule
     Ok(Molecules::of_embedded(own, args.split, most, job)?)
 }
 
-/// The built-in corpus that is asked for, by its name or by no other: the small one if that is the corpus of all models.
+/// The built-in corpus that `--corpus` names. Without `--corpus`, the small one if all models have it as their default, else the
+/// drug-like one.
 fn own_corpus(args: &Args, plan: &EvalPlan) -> Option<EmbeddedCorpus> {
     let is_of_small = |model: &ModelChoice| model.corpus() == EmbeddedCorpus::Small;
     match args.corpus.as_slice() {

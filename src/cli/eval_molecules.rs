@@ -1,4 +1,4 @@
-//! What `drift eval` is told and says of molecules: thresholds, what could not be used, and a line for each.
+//! Messages of `drift eval` about its molecules, and the format of `--molecules`.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use drift_engine::eval::plan::EvalPlan;
 use drift_engine::eval::record::ReferenceCounts;
 use drift_engine::eval::{Evaluation, csv};
 
-/// A corpus, in words.
+/// The name of a corpus in messages.
 pub(super) fn named(inputs: &[PathBuf]) -> String {
     match inputs {
         [] => "the embedded corpus".to_owned(),
@@ -18,7 +18,7 @@ pub(super) fn named(inputs: &[PathBuf]) -> String {
     }
 }
 
-/// Where `--molecules` has its lines.
+/// The format of the lines of `--molecules`.
 #[derive(Clone, Copy)]
 pub(super) enum LinesFormat {
     Csv,
@@ -26,7 +26,7 @@ pub(super) enum LinesFormat {
 }
 
 impl LinesFormat {
-    /// By the name of the file, which nobody has written yet.
+    /// The format by the file's extension, since the file does not exist yet.
     pub(super) fn from_path(path: &Path) -> Result<Self, Error> {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("csv") => Ok(LinesFormat::Csv),
@@ -53,7 +53,7 @@ impl LinesFormat {
     }
 }
 
-/// What could not be used of the references, if anything.
+/// A note on references that could not be used and molecules without a reference, if there are any.
 pub(super) fn reference_note(counts: &ReferenceCounts) -> Option<String> {
     let parts = [
         (counts.without_order, "whose atoms are not in the order of a SMILES"),
@@ -74,7 +74,7 @@ pub(super) fn reference_note(counts: &ReferenceCounts) -> Option<String> {
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-/// What could not be read.
+/// A note on the records that could not be read.
 pub(super) fn skipped(molecules: &Molecules) -> String {
     let first = molecules.skipped_records.first();
     let example =

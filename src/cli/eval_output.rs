@@ -1,4 +1,4 @@
-//! What `drift eval` and `drift merge` write and show of an evaluation.
+//! The files and tables of `drift eval` and `drift merge`.
 
 use std::path::{Path, PathBuf};
 
@@ -28,31 +28,31 @@ use drift_engine::eval::Evaluation;
 use drift_engine::eval::plan::EvalPlan;
 use drift_engine::eval::record::EvalReport;
 
-/// The files of the folder.
+/// The files in the folder of `-o`.
 const RECORD: &str = "record.json";
 const PAGE: &str = "eval.html";
 
-/// The files that were asked for; `-`, which is stdout, is none.
+/// The files that were asked for. `-` means stdout, and no file is written.
 #[derive(Clone)]
 pub(super) struct Targets {
-    /// A folder for the record and its page.
+    /// The folder of the record and its page.
     pub folder: Option<PathBuf>,
-    /// For every text.
+    /// The file of all texts.
     pub texts: Option<PathBuf>,
-    /// For a line a molecule of each run.
+    /// The file with a line for each molecule of each run.
     pub molecules: Option<PathBuf>,
-    /// For the phases of steps.
+    /// The trace of the phases.
     pub trace: Option<PathBuf>,
-    /// For what was found of each text.
+    /// The verdicts on the texts.
     pub verdicts: Option<PathBuf>,
-    /// For the RMSD of all pairs.
+    /// The RMSD of every text to every reference.
     pub matrix: Option<PathBuf>,
-    /// For the energy of every text.
+    /// The energies of the texts.
     pub energies: Option<PathBuf>,
 }
 
 impl Targets {
-    /// Refuses what could not be written, or would overwrite an input.
+    /// Refuses files that cannot be written, or that would overwrite an input.
     pub(super) fn check(&self, inputs: &[PathBuf]) -> Result<(), Error> {
         let outputs = Outputs::new().folder("-o", not_stdout(self.folder.as_deref()), &[RECORD, PAGE])?;
         let outputs = outputs
@@ -65,7 +65,7 @@ impl Targets {
         outputs.file("--molecules", not_stdout(self.molecules.as_deref()))?.apart_from(inputs)
     }
 
-    /// Writes all files, and takes one away that is of no more use; all of them or, if one cannot be written, none.
+    /// Writes all files and removes `stale`, a file that is no longer needed. If one of them cannot be written, nothing changes.
     pub(super) fn write(
         &self,
         plan: &EvalPlan,
@@ -94,7 +94,7 @@ impl Targets {
         if let Some(path) = &self.matrix {
             files.add(evaluation.by_text.matrix.file(path)?);
         }
-        // An evaluation that was cut short has no energies.
+        // An interrupted evaluation has no energies.
         if let Some((path, energy)) = self.energies.as_ref().zip(evaluation.report.energy.as_ref()) {
             files.put(path, energy_lines(energy)?.as_bytes())?;
         }
@@ -109,7 +109,7 @@ pub(super) fn texts(evaluation: &Evaluation) -> serde_json::Result<String> {
     Ok(lines.join("\n"))
 }
 
-/// The summary with the advice; with `verbose` every table, as wide as it is.
+/// The summary in at most 100 columns, with the advice; with `verbose` every table, as wide as the terminal.
 pub(super) fn render(report: &EvalReport, verbose: bool, output: &Output) -> String {
     let terminal = if verbose { output.terminal() } else { narrow(output.terminal()) };
     let width = terminal.width.map_or(usize::MAX, usize::from);
@@ -124,7 +124,7 @@ pub(super) fn render(report: &EvalReport, verbose: bool, output: &Output) -> Str
     out.join("\n")
 }
 
-/// What every record has.
+/// The tables of every record.
 fn all_tables(report: &EvalReport) -> Vec<Table> {
     let mut tables = vec![outcome_table(report)];
     tables.extend(coverage_table(report));
@@ -140,7 +140,7 @@ fn all_tables(report: &EvalReport) -> Vec<Table> {
     tables
 }
 
-/// What an option asked for.
+/// The tables that options ask for.
 fn asked_tables(report: &EvalReport) -> Vec<Table> {
     let mut tables = Vec::new();
     if report.runs.iter().any(|run| !run.probabilities.is_empty()) {

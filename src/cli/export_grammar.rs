@@ -1,4 +1,4 @@
-//! `drift export-grammar`: the automaton of each molecule, for the structured-output engines of vLLM and SGLang.
+//! `drift export-grammar`: writes the automaton of each molecule as a grammar, for the structured-output engines of vLLM and SGLang.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,17 +20,18 @@ use drift_tune::design::advice;
 /// The command line of `drift export-grammar`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// One molecule
+    /// The SMILES of one molecule
     #[arg(required_unless_present = "smiles", conflicts_with = "smiles", value_name = "SMILES")]
     molecule: Option<String>,
     /// A file of molecules: one SMILES per line, text after a space is ignored; also gzipped
     #[arg(long, value_name = "FILE")]
     smiles: Option<PathBuf>,
-    /// The model's tokenizer: a tokenizer.json, plain or gzipped, a model folder, org/name in the cache of Hugging Face, or an
-    /// embedded name
+    /// The model's tokenizer: a tokenizer.json, plain or gzipped, a model folder, org/name in the cache of Hugging Face, or the name of
+    /// a built-in one
     #[arg(long, value_name = "TOKENIZER", default_value = "qwen-like")]
     tokenizer: PathBuf,
-    /// How the model writes numbers. `auto` reads it from drift's files beside the tokenizer or the model; without them it is `fixed`
+    /// How the model writes numbers. `auto` reads it from drift's files beside the tokenizer or the model, and takes `fixed` without
+    /// them
     #[arg(long, value_enum, default_value = "auto")]
     dialect: DialectOrAuto,
     #[command(flatten)]
@@ -58,7 +59,7 @@ enum FormatArg {
     Lark,
     /// For XGrammar
     Ebnf,
-    /// The tables themselves, for samplers of one's own
+    /// The tables themselves, for a sampler of your own
     Json,
 }
 
@@ -72,10 +73,10 @@ impl From<FormatArg> for GrammarFormat {
     }
 }
 
-/// What ends a text in grammars that say it themselves.
+/// The EOS id for grammar formats that do not contain it, since their engine ends the text itself.
 const NO_END: u32 = u32::MAX;
 
-/// Reads, writes, tells.
+/// Reads the molecules, writes their grammars and reports the counts.
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     found(&mut args.tokenizer, Wanted::Tokenizer)?;
     let to_stdout = is_stdout(&args.output);
@@ -146,7 +147,7 @@ fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
     })
 }
 
-/// How many grammars were written, and which molecules have none.
+/// Reports how many grammars were written, and which molecules were skipped.
 fn tell(report: &ExportReport, output: &Output) {
     super::skipped::tell(report.skipped, &report.skipped_records, output);
     let [least, most] = report.line_bytes.map(thousands);

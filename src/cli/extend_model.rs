@@ -1,4 +1,4 @@
-//! `drift extend-model`: a checkpoint with the rows of an extended tokenizer.
+//! `drift extend-model`: adds the rows of an extended tokenizer to a checkpoint.
 
 use std::path::PathBuf;
 
@@ -27,12 +27,12 @@ pub(super) struct Args {
     /// Pad the rows of embedding and LM head to a multiple of N
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     pad_to_multiple_of: Option<u64>,
-    /// The folder for the new checkpoint: weights, config.json, tokenizer, and extension.json, which says what was changed
+    /// Write the new checkpoint to this folder: weights, config.json, tokenizer, and extension.json, which records what was changed
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 }
 
-/// Checks, writes, shows.
+/// Checks the inputs, writes the checkpoint and shows the report.
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     found(&mut args.model, Wanted::Model)?;
     found(&mut args.tokenizer, Wanted::Tokenizer)?;

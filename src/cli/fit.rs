@@ -1,4 +1,4 @@
-//! `drift fit`: the placeholder of least harm, proved.
+//! `drift fit`: finds the placeholder with the least harm, and proves it.
 
 use std::path::PathBuf;
 
@@ -38,22 +38,23 @@ pub(super) struct Args {
     dialect: DialectOrAuto,
     #[command(flatten)]
     blocks: EncodingArgs,
-    /// Another placeholder to try, such as 0.0000,0.0000,0.0000; those of 3DMolGen are always tried
+    /// Another placeholder to try, such as 0.0000,0.0000,0.0000. 3DMolGen's placeholders are always tried
     #[arg(long, value_name = "P", allow_hyphen_values = true)]
     candidate: Vec<String>,
-    /// Ignore a mean RMSD up to this, in Å
+    /// A mean RMSD up to this, in Å, counts as no harm
     #[arg(long, value_name = "ANGSTROM", default_value_t = 1e-3)]
     tolerance: f64,
-    /// Minimise the weighted sum of unparsable blocks, RMSD in Å and junk slots per block, instead of one after the other
+    /// Minimise the sum of the share of unparsable blocks, RMSD in Å and junk slots per block with these weights, instead of one figure
+    /// after the other
     #[arg(long, value_names = ["U", "R", "J"], num_args = 3)]
     weights: Option<Vec<f64>>,
     /// The seed of the search and of the samples
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Do not try a placeholder for each class of block
+    /// Do not try a different placeholder for each class of block
     #[arg(long)]
     no_classes: bool,
-    /// Print every column, 95 % intervals, the proof, and what a placeholder for each class of block would gain
+    /// Print every column, 95 % intervals, the proof, and the gain of a different placeholder for each class of block
     #[arg(long)]
     verbose: bool,
     /// Write <tokenizer>.json and the page fit.html into this folder; `-` prints the JSON
@@ -61,7 +62,7 @@ pub(super) struct Args {
     output: Option<PathBuf>,
 }
 
-/// Reads, fits, writes, shows.
+/// Fits the placeholders, writes the files and shows the result.
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     args.tokenizer.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
     let options = ReadOptions {
@@ -95,7 +96,7 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
     Ok(())
 }
 
-/// What the user wrote, complete and checked.
+/// The complete, checked plan of the command line.
 fn plan(args: &Args, job: &Job) -> anyhow::Result<FitPlan> {
     let tokenizers = if args.tokenizer.is_empty() {
         Tokenizer::embedded()?
@@ -114,7 +115,7 @@ fn plan(args: &Args, job: &Job) -> anyhow::Result<FitPlan> {
     })
 }
 
-/// The encodings to fit for: the one that was asked for, or those of decimals that the corpus agrees with.
+/// The encodings to fit for: the one that was asked for, or the decimal dialects that fit the corpus.
 fn dialects(args: &Args) -> DialectChoice {
     let asked = args.blocks.asked(args.dialect.asked());
     if asked.encoding.is_some() || asked.zeros.is_some() {
@@ -124,7 +125,8 @@ fn dialects(args: &Args) -> DialectChoice {
     }
 }
 
-/// An answer in a line and one table for each tokenizer; with `verbose` also all columns, intervals, grounds and classes of block.
+/// One line with the answer and one table for each tokenizer; with `verbose` also all columns, intervals, grounds and classes of
+/// blocks.
 fn render(report: &FitReport, verbose: bool, output: &Output) -> String {
     let mut out = String::new();
     for result in &report.results {

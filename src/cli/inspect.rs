@@ -1,4 +1,4 @@
-//! `drift inspect`: the tokens of texts, COPY and FREE, and drift.
+//! `drift inspect`: shows the tokens of texts, which of them are COPY or FREE, and the drift of their blocks.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -24,16 +24,16 @@ pub(super) struct Args {
     /// The placeholder that blocks are compared with [default: 0.0000,0.0000,0.0000, or zeros in another encoding]
     #[arg(long, value_name = "P", allow_hyphen_values = true)]
     placeholder: Option<String>,
-    /// How coordinates are written, as for the other verbs [default: what an extended tokenizer's folder says, else fixed]
+    /// The encoding of the coordinates, as in the other commands [default: from the folder of an extended tokenizer, else fixed]
     #[arg(long, value_name = "E", allow_hyphen_values = true)]
     encoding: Option<Encoding>,
-    /// Texts; `-` or none reads them from stdin, one per line
+    /// The texts; without any, or with `-`, they are read from stdin, one per line
     #[arg(value_name = "TEXT", allow_hyphen_values = true)]
     texts: Vec<String>,
 }
 
-/// The arguments of `drift inspect` with its options before its texts, wherever they stood: a text may begin with a hyphen, and what
-/// follows one would be taken for another.
+/// Moves the options of `drift inspect` before its texts, wherever they were given. A text may begin with a hyphen, and after one clap
+/// would take an option for another text.
 pub(super) fn texts_last(arguments: Vec<OsString>, command: &clap::Command) -> Vec<OsString> {
     let verb = arguments.iter().skip(1).position(|argument| argument == "inspect").map(|at| at + 1);
     let known = command.find_subcommand("inspect");
@@ -50,7 +50,7 @@ pub(super) fn texts_last(arguments: Vec<OsString>, command: &clap::Command) -> V
         let text = argument.to_string_lossy().into_owned();
         match named(&text) {
             _ if text == "--" => texts.extend(rest.by_ref()),
-            // Whatever clap itself knows.
+            // Options that clap itself adds.
             _ if ["-h", "--help", "-V", "--version"].contains(&&*text) => options.push(argument),
             Some(option) => {
                 let value = option.get_action().takes_values() && !text.contains('=');
@@ -67,7 +67,7 @@ pub(super) fn texts_last(arguments: Vec<OsString>, command: &clap::Command) -> V
     options
 }
 
-/// Tokenises and shows.
+/// Tokenises the texts and shows their tokens.
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     found(&mut args.tokenizer, Wanted::Tokenizer)?;
     let encoding = args.encoding.or_else(|| encoding_beside(&args.tokenizer)).unwrap_or(Encoding::FIXED);
@@ -78,12 +78,12 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
     });
     Inspector::check(&placeholder)?;
     let inspector = Inspector::new(Tokenizer::load_for(&args.tokenizer, job)?.0, &placeholder)?.of(encoding);
-    // Aside, so that what comes out is all of it or an error, in memory that does not grow.
+    // Kept aside, so that the output is complete or an error, and memory does not grow.
     let mut aside = Aside::new()?;
     let mut shown = 0u64;
     let mut show = |text: String| -> anyhow::Result<()> {
         let report = inspector.inspect(text)?;
-        // One text at a time: what is shown of it is far larger than a text.
+        // One text at a time, since the report is far larger than the text.
         let (before, text) = match (output.json, shown) {
             (true, 0) => ("[\n", indented(&report)?),
             (true, _) => (",\n", indented(&report)?),
@@ -108,13 +108,13 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
     aside.show(output)
 }
 
-/// A report as an entry of the document of all.
+/// A report as an entry of the JSON array.
 fn indented(report: &InspectedText) -> anyhow::Result<String> {
     let json = serde_json::to_string_pretty(report)?;
     Ok(format!("  {}", json.replace('\n', "\n  ")))
 }
 
-/// Hands on the texts of stdin, one a line.
+/// Passes on the texts of stdin, one per line.
 fn each_line(job: &Job, show: &mut dyn FnMut(String) -> anyhow::Result<()>) -> anyhow::Result<()> {
     let mut lines = BoundedLines::new(ReadAhead::new(job, || Ok(std::io::stdin())), MAX_LINE_BYTES);
     loop {
@@ -133,7 +133,7 @@ fn each_line(job: &Job, show: &mut dyn FnMut(String) -> anyhow::Result<()>) -> a
     }
 }
 
-/// The longest text that is read from stdin, in bytes; a token of one takes a few hundred.
+/// The longest text that is read from stdin, in bytes. Each token of a text takes a few hundred bytes.
 const MAX_LINE_BYTES: usize = 1 << 18;
 
 fn render(report: &InspectedText, output: &Output) -> String {

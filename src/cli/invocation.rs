@@ -1,4 +1,4 @@
-//! The command line as it was given, in a form that shards keep: they are told apart by it, and merged by running it again.
+//! The command line as it was given, in the form that shards keep. It identifies the work of a shard, and a merge runs it again.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -10,13 +10,13 @@ use clap::{ArgMatches, Command};
 use drift_core::error::Error;
 use drift_data::shard::{Manifest, Shard};
 
-/// Options that change no result of a shard.
+/// Options that do not change the result of a shard.
 const OF_NO_RESULT: [&str; 5] = ["output", "quiet", "shard", "threads", "json"];
 
-/// Under which a verb keeps what it takes without a name.
+/// The key of a verb's positional arguments.
 const UNNAMED: &str = "";
 
-/// A verb and what it was given.
+/// A verb and its arguments.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Invocation {
     verb: String,
@@ -24,7 +24,7 @@ pub(super) struct Invocation {
 }
 
 impl Invocation {
-    /// What was parsed.
+    /// The invocation that was parsed.
     pub(super) fn new(command: &Command, matches: &ArgMatches) -> Self {
         let (mut command, mut own) = (command, matches);
         while let Some((verb, inner)) = own.subcommand()
@@ -45,10 +45,10 @@ impl Invocation {
         Invocation { verb: command.get_name().to_owned(), options }
     }
 
-    /// The same as work that can be cut, and go on.
+    /// The manifest of this invocation, for work that can be split into shards, and interrupted and continued.
     ///
     /// # Errors
-    /// If a value is not UTF-8, or nobody knows where this runs.
+    /// If a value is not UTF-8, or the current folder is unknown.
     pub(super) fn manifest(&self, shard: Option<Shard>) -> Result<Manifest, Error> {
         let text = |value: &OsString| {
             let text = value.to_str().map(str::to_owned);
@@ -62,7 +62,7 @@ impl Invocation {
         Ok(Manifest::new(&self.verb, shard, options, folder))
     }
 
-    /// The same without some options.
+    /// This invocation without some options.
     #[cfg(feature = "generate")]
     #[must_use]
     pub(super) fn without(&self, names: &[&str]) -> Self {
@@ -71,21 +71,21 @@ impl Invocation {
         rest
     }
 
-    /// What a verb was given.
+    /// The arguments in a manifest.
     ///
     /// # Errors
-    /// If it was another drift's.
+    /// If they do not parse, for example because another version of drift wrote them.
     pub(super) fn parsed<A: clap::Args>(manifest: &Manifest) -> anyhow::Result<A> {
         Invocation::parse(Invocation::arguments(manifest))
     }
 
-    /// As [`Invocation::parsed`], of a verb that cannot be without its output, which a shard does not keep.
+    /// The arguments in a manifest of a verb that requires `--output`, which a shard does not keep.
     ///
     /// # Errors
-    /// The same.
+    /// The errors of [`Invocation::parsed`].
     pub(super) fn parsed_writing<A: clap::Args>(manifest: &Manifest, to: &Path) -> anyhow::Result<A> {
         let mut arguments = Invocation::arguments(manifest);
-        // Behind the verb, and so before what has no name.
+        // After the verb, and so before the positional arguments.
         arguments.insert(1, format!("--output={}", to.display()));
         Invocation::parse(arguments)
     }
@@ -96,7 +96,7 @@ impl Invocation {
         Ok(A::from_arg_matches(&matches)?)
     }
 
-    /// A command line that asks for the same.
+    /// The command line that gives this manifest.
     pub(super) fn arguments(manifest: &Manifest) -> Vec<String> {
         let mut arguments = vec![manifest.verb.clone()];
         for (name, values) in manifest.options.iter().filter(|(name, _)| *name != UNNAMED) {

@@ -1,4 +1,4 @@
-//! `drift merge`: shards in, what one process would have written out.
+//! `drift merge`: merges shards into what a single run would have written.
 
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,7 @@ pub(super) struct Args {
     html: Option<PathBuf>,
 }
 
-/// Reads shards, and runs the rest of their command.
+/// Reads the shards and finishes their command.
 pub(super) fn run(args: &Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     let mut set = ShardSet::open(&args.shards)?;
     if args.dry_run {
@@ -59,7 +59,7 @@ pub(super) fn run(args: &Args, job: &Job, output: &Output) -> anyhow::Result<()>
         };
     }
     args.check(&set.manifest.verb)?;
-    // Names in the shards' command start where it ran, those of this one here.
+    // Paths in the shards' command are relative to the folder where it ran; paths of this command are relative to the current folder.
     let here = |path: &PathBuf| if is_stdout(path) { Ok(path.clone()) } else { absolute(path) };
     let here = |path: &Option<PathBuf>| path.as_ref().map(here).transpose();
     let (to, page) = (here(&args.output)?, here(&args.html)?);
@@ -110,20 +110,20 @@ pub(super) fn run(args: &Args, job: &Job, output: &Output) -> anyhow::Result<()>
     }
 }
 
-/// What is finished.
+/// The finished work of the shards.
 enum Shards {
     #[cfg(feature = "generate")]
     Eval(Finished<drift_engine::eval::Finished>),
     Files(MergedFiles),
 }
 
-/// What is finished of each shard, and whether something is missing.
+/// The finished pieces of each shard, and whether something is missing.
 struct Finished<P> {
     shards: Vec<(Shard, PathBuf, Vec<P>)>,
     is_partial: bool,
 }
 
-/// How far shards are.
+/// The progress of the shards.
 fn progress(set: &ShardSet) -> Result<ShardsProgress, Error> {
     match &*set.manifest.verb {
         #[cfg(feature = "generate")]
@@ -140,7 +140,7 @@ fn unknown(set: &ShardSet, verb: &str) -> Error {
 }
 
 impl Args {
-    /// What is written beside the record; names start where this command runs.
+    /// The files that are written besides the record, with absolute paths.
     fn text_files(&self) -> Result<audit::TextFiles, Error> {
         let here = |path: &Option<PathBuf>| -> Result<Option<PathBuf>, Error> {
             path.as_deref()
@@ -154,7 +154,7 @@ impl Args {
         })
     }
 
-    /// Refuses what the shards' verb does not write.
+    /// Refuses options for files that the shards' verb does not write.
     fn check(&self, verb: &str) -> Result<(), Error> {
         let others: [(_, _, &[&str]); 6] = [
             ("--texts", &self.texts, &["eval"]),
@@ -174,7 +174,7 @@ impl Args {
         Ok(())
     }
 
-    /// What is finished of the shards; all of it, unless less will do.
+    /// The finished pieces of the shards. Without `--partial` all shards must be there and finished.
     fn finished<P: FinishedPiece>(&self, set: &ShardSet) -> Result<Finished<P>, Error> {
         let missing = set.missing();
         if !missing.is_empty() && !self.partial {
@@ -198,7 +198,7 @@ impl Args {
     }
 }
 
-/// Numbers as people write them: `2, 5 to 7`.
+/// Numbers in the way people write them: `2, 5 to 7`.
 fn listed(numbers: &[u32]) -> String {
     let runs = numbers.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
         [one] => one.to_string(),

@@ -1,4 +1,4 @@
-//! `drift mine`: conformers in, statistics and a store out.
+//! `drift mine`: reads conformers, and writes statistics and a store.
 
 use std::path::PathBuf;
 
@@ -21,12 +21,12 @@ use drift_data::shard::files::MergedFiles;
 /// The command line of `drift mine`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Files and folders, known by content: JSONL, enriched text, SDF, XYZ, GEOM msgpack, RDKit pickles, HDF5; each
-    /// also gzipped or in a .tar(.gz)
+    /// Files and folders, recognised by content: JSONL, enriched text, SDF, XYZ, GEOM msgpack, RDKit pickles, HDF5; each also gzipped
+    /// or in a .tar(.gz)
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// Write the conformers to a store (HDF5); `-` writes it to stdout. With --against, the list of pairs (JSON Lines). With --shard,
-    /// a folder
+    /// Write the conformers to this store (HDF5); `-` writes it to stdout. With --against, write the list of pairs (JSON Lines). With
+    /// --shard, a folder
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -44,7 +44,7 @@ pub(super) struct Args {
     shard: ShardArgs,
 }
 
-/// Reads, counts, stores, shows.
+/// Reads and counts the conformers, writes the store and shows the statistics.
 pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     let options = args.options(job)?;
     if args.other.is_asked() {
@@ -68,7 +68,7 @@ impl Args {
     }
 }
 
-/// Looks for another corpus in the inputs, or in a share of them.
+/// Compares the inputs, or one shard of them, with another corpus.
 fn compared(
     args: &Args,
     options: ReadOptions,
@@ -85,7 +85,7 @@ fn compared(
     shard.run(job, output, |files, job| against_shard(&plan, files, job))
 }
 
-/// Does the rest of the command once all its shards are there.
+/// Finishes the command with the results of its shards.
 pub(super) fn merge(
     manifest: &Manifest,
     parts: MergedFiles,
@@ -104,7 +104,7 @@ pub(super) fn merge(
     mined(&args, &source, job, output)
 }
 
-/// Counts and stores what a source has, and shows it.
+/// Counts and stores the conformers of a source, and shows the statistics.
 fn mined(args: &Args, source: &dyn Conformers, job: &Job, output: &Output) -> anyhow::Result<()> {
     let (store, page) = (not_stdout(args.output.as_deref()), not_stdout(args.html.as_deref()));
     let outputs = Outputs::new().file("-o", store)?.file("--html", page)?;

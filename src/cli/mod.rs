@@ -1,4 +1,4 @@
-//! The command line: one file per verb, each `Args` → plan → run → render. The only place that prints.
+//! The command line. Each verb has its own file: `Args` → plan → run → render. This is the only place that prints.
 
 mod against;
 mod audit;
@@ -50,7 +50,7 @@ use drift_core::error::Error;
 use drift_core::job::Job;
 use output::Output;
 
-/// Finds, proves and ends token drift in language models that write 3D molecules as text.
+/// Measures token drift in language models that write 3D molecules as text, and ends it.
 #[derive(Debug, Parser)]
 #[command(name = "drift", version, propagate_version = true, max_term_width = 100)]
 struct Cli {
@@ -60,7 +60,7 @@ struct Cli {
     global: Global,
 }
 
-/// What every verb takes.
+/// The options of every verb.
 #[derive(Debug, clap::Args)]
 struct Global {
     /// Print one JSON document instead of tables
@@ -131,7 +131,7 @@ pub fn main() -> ExitCode {
             let outcome = run(cli, (&command, &matches), &output);
             (output, outcome)
         }
-        // A wrong usage is told in clap's way; help is a result, and is printed as one.
+        // clap reports usage errors itself. Help is a result, and is printed as one.
         Err(error) if error.use_stderr() => error.exit(),
         Err(help) => {
             let output = Output::new(false);
@@ -184,7 +184,7 @@ fn run(cli: Cli, given: (&clap::Command, &ArgMatches), output: &Output) -> anyho
     }
 }
 
-/// How long a cancelled job may take to clean up before another Ctrl-C ends the process without.
+/// How long a cancelled job may clean up before another Ctrl-C ends the process at once.
 const CLEANING_UP: Duration = Duration::from_secs(2);
 
 /// A job that Ctrl-C cancels; another Ctrl-C, if the job has still not ended after [`CLEANING_UP`], ends the process.
@@ -201,7 +201,7 @@ fn job(quiet: bool) -> anyhow::Result<Job> {
     Ok(Job::new(progress::observer(quiet), cancelled))
 }
 
-/// A reader that stopped listening, as `head` does, is no error.
+/// Whether the reader of the output closed it, as `head` does, which is no error.
 fn broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)

@@ -12,13 +12,13 @@ use drift_core::error::{Error, message, one_line};
 
 /// How results are shown.
 pub(super) struct Output {
-    /// One JSON document instead of tables.
+    /// Whether to print one JSON document instead of tables.
     pub json: bool,
     terminal: Terminal,
 }
 
 impl Output {
-    /// For this process's stdout.
+    /// The output to this process's stdout.
     pub(super) fn new(json: bool) -> Self {
         let is_terminal = std::io::stdout().is_terminal();
         let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
@@ -26,7 +26,7 @@ impl Output {
         Output { json, terminal: Terminal { width, colour: is_terminal && !no_colour } }
     }
 
-    /// What tables may use.
+    /// The width and colour that tables may use.
     pub(super) fn terminal(&self) -> Terminal {
         self.terminal
     }
@@ -42,7 +42,7 @@ impl Output {
         self.text(&serde_json::to_string_pretty(report)?)
     }
 
-    /// Prints what clap has to say: help, or the version.
+    /// Prints clap's output: help, or the version.
     pub(super) fn help(&self, help: &clap::Error) -> anyhow::Result<()> {
         let outcome = help.print().and_then(|()| std::io::stdout().flush());
         Ok(outcome.map_err(|e| Error::io(Path::new("stdout"), e))?)
@@ -59,15 +59,15 @@ impl Output {
         Ok(outcome.map_err(|e| Error::io(Path::new("stdout"), e))?)
     }
 
-    /// Says something that is not the result.
+    /// Writes a note that is not part of the result.
     pub(super) fn note(&self, text: &str) {
-        // Nobody is left to tell if stderr is gone.
+        // If stderr is closed, there is nobody to tell.
         let _ = writeln!(std::io::stderr(), "{}", one_line(text));
     }
 
-    /// Says what went wrong, in one line.
+    /// Writes an error, in one line.
     pub(super) fn error(&self, error: &anyhow::Error) {
-        // Our own errors are one line that says it all; of others the whole chain is wanted.
+        // drift's own errors are complete in one line; other errors are shown with the whole chain of causes.
         let text = match error.downcast_ref::<Error>() {
             Some(error) => in_flags(&error.to_string()),
             None => format!("{error:#}"),
@@ -76,11 +76,11 @@ impl Output {
     }
 }
 
-/// A result that is made piece by piece, kept in a temporary file until it is whole.
+/// A result that is made in pieces, kept in a temporary file until it is complete.
 pub(super) struct Aside(BufWriter<File>);
 
 impl Aside {
-    /// Nothing yet.
+    /// An empty result.
     pub(super) fn new() -> anyhow::Result<Self> {
         let file = tempfile::tempfile().map_err(|e| Error::io(&std::env::temp_dir(), e))?;
         Ok(Aside(BufWriter::new(file)))
@@ -91,7 +91,7 @@ impl Aside {
         self.0.write_all(bytes).map_err(|e| Error::io(&std::env::temp_dir(), e))
     }
 
-    /// Prints all of it.
+    /// Prints the whole result.
     pub(super) fn show(self, output: &Output) -> anyhow::Result<()> {
         let fail = |e| Error::io(&std::env::temp_dir(), e);
         let mut file = self.0.into_inner().map_err(|e| fail(e.into_error()))?;
@@ -100,7 +100,7 @@ impl Aside {
     }
 }
 
-/// Columns of the terminal.
+/// The width of the terminal in columns.
 fn terminal_width() -> Option<u16> {
     terminal_size::terminal_size().map(|(width, _)| width.0)
 }

@@ -1,4 +1,4 @@
-//! Progress bars on stderr: rate and remaining time; nothing off a terminal or under a second.
+//! Progress bars on stderr with rate and remaining time. They appear only in a terminal, and after one second.
 
 use std::io::IsTerminal;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use drift_core::job::{Observer, Silent, Unit};
 /// Bars appear once a phase has taken this long.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// An observer for this process.
+/// The observer of this process.
 pub(super) fn observer(quiet: bool) -> Arc<dyn Observer> {
     if quiet || !std::io::stderr().is_terminal() { Arc::new(Silent) } else { Arc::new(Bar::default()) }
 }
@@ -27,7 +27,7 @@ struct Phase {
 impl Observer for Bar {
     fn begin(&self, phase: &str, total: Option<u64>, unit: Unit) {
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
-        // The templates are constants; a mistake in one falls back to indicatif's own.
+        // The templates are constants; if one is wrong, indicatif's default is used.
         let style = ProgressStyle::with_template(template(total.is_some(), unit));
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.set_message(phase.to_owned());

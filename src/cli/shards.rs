@@ -1,4 +1,4 @@
-//! `--shard`: one share of a verb's work.
+//! `--shard`: one shard of a verb's work.
 
 use std::path::{Path, PathBuf};
 
@@ -11,17 +11,17 @@ use drift_core::job::Job;
 use drift_data::shard::Shard;
 use drift_data::shard::files::{FilesDone, FilesShard};
 
-/// One share of the work of a verb that reads files.
+/// The option for one shard of the work of a verb that reads files.
 #[derive(Debug, clap::Args)]
 pub(super) struct ShardArgs {
-    /// Do shard I of N, about one N-th of the bytes in whole files, and keep the result in the folder of -o. `drift merge` then writes
-    /// what a single run would have written. `slurm` takes I and N from the Slurm array task. The same command continues a shard
-    /// that was stopped
+    /// Run only shard I of N, which has whole files with about one N-th of the bytes, and keep the result in the folder of -o. `drift
+    /// merge` then writes what a single run would have written. `slurm` takes I and N from the Slurm array task. The same command
+    /// continues a shard that was stopped
     #[arg(long, value_name = "I/N", value_parser = shard, requires = "output")]
     pub shard: Option<Shard>,
 }
 
-/// A shard and how many there are, or `slurm`: the task of an array says it.
+/// Parses `I/N`, or `slurm`, which takes I and N from the task of a Slurm array.
 pub(super) fn shard(text: &str) -> Result<Shard, String> {
     match text {
         "slurm" => Shard::of_slurm(|name| std::env::var(name).ok()),
@@ -31,18 +31,18 @@ pub(super) fn shard(text: &str) -> Result<Shard, String> {
 
 /// A shard of the work on some files.
 pub(super) struct ShardOf<'s> {
-    /// Which.
+    /// The shard.
     pub shard: Shard,
     /// The command.
     pub invocation: &'s Invocation,
-    /// What -o says.
+    /// The folder of `-o`.
     pub folder: Option<&'s Path>,
-    /// The files and folders.
+    /// The input files and folders.
     pub inputs: &'s [PathBuf],
 }
 
 impl ShardOf<'_> {
-    /// Does what is left of it.
+    /// Does the remaining work of the shard.
     pub(super) fn run(
         &self,
         job: &Job,

@@ -1,10 +1,10 @@
-//! What a terminal is told of records that were skipped, or taken without a text.
+//! Notes on records that were skipped, and on conformers in file order or with open stereo.
 
 use super::output::Output;
 use crate::report::format::{counted, thousands};
 use drift_data::corpus::Skipped;
 
-/// Records that are shown.
+/// The number of records that are shown.
 const SHOWN: usize = 10;
 
 /// Says which records were skipped.
@@ -17,7 +17,7 @@ pub(super) fn tell(count: u64, records: &[Skipped], output: &Output) {
     }
 }
 
-/// Says how many conformers have their atoms in the order of the file, and why the first have.
+/// Says how many conformers have their atoms in the order of the file, with the reason for the first ones.
 pub(super) fn tell_file_order(count: u64, records: &[Skipped], output: &Output) {
     if count == 0 {
         return;
@@ -31,7 +31,7 @@ pub(super) fn tell_file_order(count: u64, records: &[Skipped], output: &Output) 
     ));
 }
 
-/// Says how many conformers have stereo that their SMILES leaves open.
+/// Says how many conformers have stereo that their SMILES leaves open, with the first ones.
 pub(super) fn tell_open_stereo(count: u64, records: &[Skipped], output: &Output) {
     for Skipped { file, record, reason } in records.iter().take(3) {
         output.note(&format!("open stereo: {file}: {record}: {reason}"));

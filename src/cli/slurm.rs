@@ -1,4 +1,4 @@
-//! `drift slurm`: shards as a job array, a job that merges them, and how far they are.
+//! `drift slurm`: writes a job array of shards and a job that merges them, and shows their progress.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,11 +14,11 @@ use drift_core::io::{OutputSet, absolute};
 use drift_core::job::Job;
 use drift_data::shard::slurm::{Asked, Jobs, quoted};
 
-/// The files of the folder.
+/// The files in the folder of `-o`.
 const ARRAY: &str = "array.sbatch";
 const MERGE: &str = "merge.sbatch";
 
-/// Options of the jobs and of the merge, not of a shard.
+/// Options that belong to the jobs or the merge, and not to a shard.
 const NOT_OF_A_SHARD: [&str; 14] = [
     "array",
     "partition",
@@ -60,11 +60,11 @@ struct EvalArgs {
     jobs: JobArgs,
 }
 
-/// What Slurm is asked for.
+/// The options of the Slurm jobs.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Slurm")]
 struct JobArgs {
-    /// Tasks of the array, one shard each
+    /// Number of tasks in the array; each runs one shard
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     array: u32,
     /// The partition of both jobs
@@ -73,7 +73,7 @@ struct JobArgs {
     /// Generic resources of each task, such as gpu:h100:1; the merge needs no GPU
     #[arg(long, value_name = "LIST")]
     gres: Option<String>,
-    /// The time limit of a task; an unfinished one is requeued and continues
+    /// The time limit of a task; an unfinished task is requeued and continues
     #[arg(long, value_name = "TIME")]
     time: Option<String>,
     /// The account of both jobs
@@ -94,7 +94,7 @@ struct JobArgs {
     /// Another sbatch option for the merge
     #[arg(long, value_name = "OPTION")]
     merge_sbatch: Vec<String>,
-    /// Stop a task so many seconds before its time limit
+    /// Stop a task this many seconds before its time limit
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     grace: u32,
     /// Also submit both jobs
@@ -102,7 +102,7 @@ struct JobArgs {
     submit: bool,
 }
 
-/// Writes, submits, or shows.
+/// Runs the subcommand.
 pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     match args.verb {
         Verb::Eval(args) => eval(*args, invocation, job, output),
@@ -123,7 +123,7 @@ fn eval(args: EvalArgs, invocation: &Invocation, job: &Job, output: &Output) -> 
     }
     super::eval::check_array(eval, jobs.array, job, output)?;
     if jobs.submit {
-        // Before anything is written.
+        // Checked before anything is written.
         sbatch(&["--version".to_owned()])?;
     }
     let manifest = invocation.without(&NOT_OF_A_SHARD).manifest(None)?;
@@ -138,7 +138,7 @@ fn eval(args: EvalArgs, invocation: &Invocation, job: &Job, output: &Output) -> 
         asked: &asked(&jobs),
     };
     let mut files = OutputSet::new();
-    // Slurm opens logs there, and fails without the folder.
+    // Slurm writes logs to this folder, and fails without it.
     files.folder(&folder.join("logs"))?;
     files.folder(&folder.join("shards"))?;
     files.put(&folder.join(ARRAY), written.array().as_bytes())?;
@@ -162,7 +162,7 @@ fn eval(args: EvalArgs, invocation: &Invocation, job: &Job, output: &Output) -> 
     ))
 }
 
-/// Where everything goes.
+/// The folder for all files.
 fn folder(eval: &eval_args::Args) -> Result<PathBuf, Error> {
     if eval.shard.is_some() {
         return Err(Error::input("--shard", "each task of the array has its own", "leave it out"));
@@ -173,7 +173,7 @@ fn folder(eval: &eval_args::Args) -> Result<PathBuf, Error> {
     }
 }
 
-/// What is asked of Slurm, in its own words.
+/// The options of both jobs, in the form of sbatch.
 fn asked(jobs: &JobArgs) -> Asked {
     let option = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name}={value}"));
     let cores = jobs.cpus_per_task.map(|cores| cores.to_string());
@@ -201,7 +201,7 @@ fn sbatch(arguments: &[String]) -> Result<std::process::Output, Error> {
     })
 }
 
-/// Submits a job; its number.
+/// Submits a job and returns its id.
 fn submitted(options: &[String], script: &Path) -> Result<String, Error> {
     let script_name = text(script)?;
     let arguments = ["--parsable".to_owned()].into_iter().chain(options.iter().cloned()).chain([script_name]);
@@ -216,7 +216,7 @@ fn submitted(options: &[String], script: &Path) -> Result<String, Error> {
     Ok(said.split(';').next().unwrap_or(said).to_owned())
 }
 
-/// A name as scripts have it.
+/// The path as text, if the scripts can contain it.
 fn text(path: &Path) -> Result<String, Error> {
     let is_sound = |text: &&str| !text.contains(['"', '\n', '\\', '%']);
     let text = path.to_str().filter(is_sound);

@@ -1,4 +1,4 @@
-//! `drift slurm status`: how far the shards of a folder are.
+//! `drift slurm status`: shows the progress of the shards in a folder.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ pub(super) struct Args {
     folder: PathBuf,
 }
 
-/// Reads the shards' files, and shows them.
+/// Reads the files of the shards, and shows their progress.
 pub(super) fn run(args: &Args, output: &Output) -> anyhow::Result<()> {
     let shards = args.folder.join("shards");
     if !shards.is_dir() {

@@ -1,4 +1,4 @@
-//! `drift train-model`: a small decoder that has learned the grammar of conformers.
+//! `drift train-model`: trains or fine-tunes a small decoder that writes conformers.
 
 use std::path::PathBuf;
 
@@ -25,8 +25,8 @@ use drift_engine::train::{
 /// The command line of `drift train-model`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A tokenizer.json, plain or gzipped, or a model folder; also qwen-like and llama-like, which come with drift. With
-    /// --init, the checkpoint's own by default, or an extension of it
+    /// A tokenizer.json, plain or gzipped, or a model folder; also the built-in qwen-like and llama-like. With --init, the checkpoint's
+    /// own tokenizer by default, or an extension of it
     #[arg(long, value_name = "TOKENIZER", required_unless_present = "init")]
     tokenizer: Option<PathBuf>,
     /// The decoder's architecture
@@ -35,13 +35,14 @@ pub(super) struct Args {
     /// The checkpoint to fine-tune, a Hugging Face folder of a Qwen3 or Llama model; without it training starts from random weights
     #[arg(long, value_name = "CHECKPOINT")]
     init: Option<PathBuf>,
-    /// The tokenizer that the checkpoint was trained with, if it was extended since; by default its own
+    /// The tokenizer that the checkpoint was trained with, if its tokenizer was extended since; tokens that it lacks are new. By
+    /// default the checkpoint's own
     #[arg(long, value_name = "TOKENIZER", requires = "init")]
     new_tokens_of: Option<PathBuf>,
-    /// cpu or cuda:N
+    /// The device: cpu or cuda:N
     #[arg(long, default_value = "cpu")]
     device: String,
-    /// The folder for the checkpoint: config.json, model.safetensors, tokenizer, recipe.json
+    /// Write the checkpoint to this folder: config.json, model.safetensors, tokenizer, recipe.json
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
     /// Conformers to train on, in any format that `drift mine` reads; the built-in corpus by default. 10 % of the molecules are held
@@ -52,7 +53,7 @@ pub(super) struct Args {
     smiles: SmilesOfArgs,
     #[command(flatten)]
     frame: FrameArgs,
-    /// How coordinates are written
+    /// How numbers are written
     #[arg(long, value_enum, default_value = "fixed")]
     dialect: DialectArg,
     #[command(flatten)]
@@ -67,7 +68,7 @@ pub(super) struct Args {
     /// Steps between two saves of the state and the checkpoint
     #[arg(long, value_name = "STEPS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
     save_every: u64,
-    /// Continue from the state in the output folder, which Ctrl-C and every save leave there
+    /// Continue from the state in the output folder, which every save and Ctrl-C leave there
     #[arg(long)]
     resume: bool,
 }
@@ -101,16 +102,16 @@ struct ShapeArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Schedule")]
 struct ScheduleArgs {
-    /// Updates of the weights
+    /// Number of weight updates
     #[arg(long, default_value_t = 1000)]
     steps: u64,
-    /// Tokens in an update, at least
+    /// Smallest number of tokens in an update
     #[arg(long, default_value_t = 8192)]
     batch_tokens: usize,
     /// The highest learning rate
     #[arg(long, default_value_t = 2e-3)]
     learning_rate: f64,
-    /// Warm-up updates until it is reached
+    /// Number of warm-up updates until the highest learning rate
     #[arg(long, default_value_t = 100)]
     warmup: u64,
     /// The optimizer; muon uses Muon for the matrices inside the layers and AdamW for everything else
@@ -125,10 +126,10 @@ struct ScheduleArgs {
     /// The loss weight of a prompt token
     #[arg(long, default_value_t = 0.0)]
     prompt_weight: f32,
-    /// The loss weight of a token outside blocks; one inside has 1
+    /// The loss weight of a token outside blocks; a token inside has weight 1
     #[arg(long, default_value_t = 1.0)]
     copy_weight: f32,
-    /// The loss weight of digits from the third decimal on, which are nearly random; other digits have 1
+    /// The loss weight of digits from the third decimal on, which are nearly random; other digits have weight 1
     #[arg(long, default_value_t = 1.0)]
     fine_weight: f32,
     /// Turn each conformer by 180° about a random coordinate axis, or not at all, each time it is used
@@ -137,13 +138,13 @@ struct ScheduleArgs {
     /// Add normal noise of this standard deviation, in Å, to every coordinate each time it is used
     #[arg(long, value_name = "ANGSTROM", default_value_t = 0.0)]
     noise: f64,
-    /// Begin with so many updates on documents whose coordinates come in bit by bit, so that the model learns to copy the SMILES first
+    /// For the first STEPS updates, add coordinates to the documents bit by bit, so that the model learns to copy the SMILES first
     #[arg(long, value_name = "STEPS", default_value_t = 0)]
     outline_steps: u64,
     /// Order the first epoch from short documents to long ones
     #[arg(long)]
     shortest_first: bool,
-    /// Begin with so many updates of the new tokens' rows only; then --warmup starts
+    /// For the first STEPS updates, train only the rows of new tokens; then --warmup starts
     #[arg(long, value_name = "STEPS", default_value_t = 0, requires = "init")]
     new_rows_warmup: u64,
 }
@@ -170,7 +171,7 @@ enum Arch {
     Llama,
 }
 
-/// Trains, writes, shows.
+/// Trains the model, writes the checkpoint and shows the report.
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     args.tokenizer.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
     args.new_tokens_of.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
@@ -196,10 +197,10 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
     Ok(())
 }
 
-/// What the user wrote, complete.
+/// The complete plan of the command line.
 fn plan(args: Args, job: &Job) -> anyhow::Result<TrainPlan> {
     let start = start(&args, job)?;
-    // clap asks for one of them.
+    // clap requires one of them.
     let tokenizer = args.tokenizer.as_ref().or(args.init.as_ref()).context("--tokenizer is missing")?;
     let tokenizer_config = config_beside(tokenizer)?;
     let (tokenizer, tokenizer_json) = Tokenizer::load_for(tokenizer, job)?;
@@ -252,7 +253,7 @@ fn plan(args: Args, job: &Job) -> anyhow::Result<TrainPlan> {
     })
 }
 
-/// Where training starts.
+/// The start of training: random weights or a checkpoint.
 fn start(args: &Args, job: &Job) -> anyhow::Result<Start> {
     let ShapeArgs { hidden, layers, heads, kv_heads, head_dim, intermediate, context } = args.shape;
     if let Some(init) = &args.init {
@@ -278,7 +279,7 @@ fn start(args: &Args, job: &Job) -> anyhow::Result<Start> {
     }))
 }
 
-/// How much each kind of token counts.
+/// The loss weight of each kind of token.
 fn loss(args: &ScheduleArgs) -> anyhow::Result<Loss> {
     let loss = Loss { prompt: args.prompt_weight, copy: args.copy_weight, fine: args.fine_weight };
     let fine = |weight: f32| weight.is_finite() && weight >= 0.0;

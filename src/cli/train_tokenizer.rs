@@ -1,4 +1,5 @@
-//! `drift train-tokenizer`: few tokens a block, always the same number, proved.
+//! `drift train-tokenizer`: extends a tokenizer so that every block takes the same number of tokens, with proof; or learns tokens from
+//! a corpus.
 
 use std::path::{Path, PathBuf};
 
@@ -21,8 +22,8 @@ use drift_tune::parameter;
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("aim").required(true))]
 pub(super) struct Args {
-    /// The tokenizer to extend: a tokenizer.json, plain or gzipped, a model folder, or org/name in the cache of Hugging Face;
-    /// also qwen-like and llama-like, which come with drift
+    /// The tokenizer to extend: a tokenizer.json, plain or gzipped, a model folder, or org/name in the cache of Hugging Face; also the
+    /// built-in qwen-like and llama-like
     #[arg(
         long,
         value_name = "TOKENIZER",
@@ -33,7 +34,7 @@ pub(super) struct Args {
     /// Make every block take exactly N tokens, from < to >, with the fewest new tokens
     #[arg(long, value_name = "N", group = "aim")]
     tokens_per_block: Option<u16>,
-    /// Add at most V new tokens, for the fewest tokens per block
+    /// Add at most V new tokens, so that every block takes the same number of tokens, as few as possible
     #[arg(long, value_name = "V", group = "aim")]
     budget: Option<u32>,
     /// Add V tokens by continued BPE inside blocks, learned on the corpus
@@ -42,7 +43,7 @@ pub(super) struct Args {
     /// Train a new tokenizer of V tokens on the corpus, without a base
     #[arg(long, value_name = "V", group = "aim")]
     vocab_size: Option<u32>,
-    /// Also print other ways to add as many tokens: none, designed, continued BPE, plain BPE
+    /// Also compare other ways to add the same number of tokens: none, designed, continued BPE, plain BPE
     #[arg(long)]
     compare: bool,
     /// Which new tokens are allowed
@@ -52,17 +53,18 @@ pub(super) struct Args {
     #[arg(long, value_name = "ANGSTROM", default_value_t = 15)]
     range: u32,
     /// The encoding to extend for, instead of --dialect and --decimals: fixed, stripped-3, binned-v1:LOW,HIGH,STEP,
-    /// binned-v2:LOW,HIGH,STEP, fsq:N, or a file of bins or of drift.encoding/1. All blocks of bins and codes change
+    /// binned-v2:LOW,HIGH,STEP, fsq:N, or a JSON file of fitted bins or of schema drift.encoding/1. For bins and codes --range does not
+    /// apply: all blocks change
     #[arg(long, value_name = "E", allow_hyphen_values = true, conflicts_with_all = ["dialect", "decimals"])]
     encoding: Option<Encoding>,
     /// The dialect to extend for
     #[arg(long, value_enum, default_value = "fixed")]
     dialect: DialectArg,
-    /// Decimals of the numbers, 1 to 6; coordinates of the corpus with more are cut, toward zero. Without it four, and more
-    /// are refused
+    /// Decimals of the numbers, 1 to 6; coordinates of the corpus with more are truncated toward zero. By default four, and coordinates
+    /// with more are refused
     #[arg(long, value_name = "N")]
     decimals: Option<Precision>,
-    /// With --dialect stripped: extend for numbers with at least so many decimals; by default the fewest for which no block has more
+    /// With --dialect stripped: extend for numbers with at least M decimals; by default the smallest M for which no block has more
     /// tokens than characters
     #[arg(long, value_name = "M")]
     fewest_decimals: Option<u8>,
@@ -76,8 +78,8 @@ pub(super) struct Args {
     /// The checkpoint to fine-tune: a safetensors file or a model folder. Initial embedding rows for the new tokens are written too
     #[arg(long, value_name = "MODEL", conflicts_with = "vocab_size")]
     model: Option<PathBuf>,
-    /// Give new tokens the ids of old ones, which are removed, so that no row is added: `unused` removes tokens that no text of the
-    /// corpus uses; a file names them, one text or id per line. Tokens that a merge needs cannot be removed
+    /// Give new tokens the ids of old ones, which are removed, so that no row is added. `unused` removes tokens that no text of the
+    /// corpus uses; a FILE names the tokens to remove, one text or id per line. Tokens that a merge needs cannot be removed
     #[arg(long, value_name = "unused|FILE", conflicts_with = "vocab_size")]
     reuse: Option<PathBuf>,
     /// The seed of the search
@@ -106,7 +108,7 @@ impl From<KindArg> for SchemeKind {
     }
 }
 
-/// Designs or learns, checks, writes, shows.
+/// Designs or learns the tokenizer, checks it, writes the files and shows the report.
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     args.base.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
     args.model.iter_mut().try_for_each(|path| found(path, Wanted::Weights))?;
@@ -128,16 +130,16 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
     Ok(())
 }
 
-/// How texts are read.
+/// How the corpus is read.
 fn reading(args: &Args) -> Reading {
     let (zeros, precision) = (Some(args.dialect.into()), args.decimals);
     let asked = AskedEncoding { encoding: args.encoding, zeros, precision, spaces: None };
     let reading = asked.reading(Encoding::FIXED);
-    // A corpus of other coordinates is written anew in bins.
+    // For bins and codes, a corpus with other coordinates is converted.
     Reading { rewrites: !reading.encoding.is_decimal(), ..reading }
 }
 
-/// Which old tokens may go: `unused`, or those that a file names.
+/// The old tokens to remove: `unused`, or the tokens that a file names.
 fn reused(path: &Path) -> anyhow::Result<Reuse> {
     if path == Path::new("unused") {
         return Ok(Reuse::Unused);
@@ -150,7 +152,7 @@ fn reused(path: &Path) -> anyhow::Result<Reuse> {
     Ok(Reuse::Named(names))
 }
 
-/// What the user wrote.
+/// The request of the command line.
 fn request(args: &Args) -> anyhow::Result<TokenizerRequest> {
     if args.decimals.is_some_and(|decimals| decimals == Precision::ZERO) {
         let problem = "numbers without decimals have one to three characters already";
@@ -174,7 +176,7 @@ fn request(args: &Args) -> anyhow::Result<TokenizerRequest> {
     })
 }
 
-/// The base, with what lies beside it and the model given.
+/// The base with the files beside it and, if one was given, the model.
 fn base(args: &Args, job: &Job) -> anyhow::Result<Option<Base>> {
     let Some(path) = &args.base else { return Ok(None) };
     let mut base = Base::load(path, job)?;

@@ -1,4 +1,4 @@
-//! What several verbs take, read once: dialects, placeholders, `-` for stdout. And how the library's parameters are called
+//! Arguments that several verbs take: dialects, encodings, frames, SMILES, `-` for stdout. Also the names of the library's parameters
 //! on the command line.
 
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ impl From<DialectArg> for TrailingZeros {
     }
 }
 
-/// How numbers are written, or that the data says so.
+/// How numbers are written, or `auto`, which takes it from the data.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub(super) enum DialectOrAuto {
     Fixed,
@@ -55,8 +55,8 @@ impl DialectOrAuto {
 /// How coordinates are written.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(super) struct EncodingArgs {
-    /// How coordinates are written: fixed, stripped, fixed-N, stripped-N, binned-v1:LOW,HIGH,STEP, binned-v2:LOW,HIGH,STEP,
-    /// fsq:N, or a file of bins or of drift.encoding/1
+    /// How coordinates are written: fixed, stripped, fixed-N, stripped-N, binned-v1:LOW,HIGH,STEP, binned-v2:LOW,HIGH,STEP, fsq:N, or a
+    /// JSON file of fitted bins or of schema drift.encoding/1
     #[arg(long, value_name = "E", allow_hyphen_values = true, conflicts_with_all = ["decimals", "separator"])]
     encoding: Option<Encoding>,
     /// Decimals of the coordinates, 0 to 6; more are truncated toward zero. By default four, and numbers with more are refused
@@ -74,12 +74,12 @@ enum SeparatorArg {
 }
 
 impl EncodingArgs {
-    /// How texts are read, and coordinates without text taken.
+    /// How texts are read, and in which encoding coordinates without text are taken.
     pub(super) fn reading(self) -> Reading {
         self.asked(None).reading(Encoding::FIXED)
     }
 
-    /// What was asked for, with trailing zeros kept or removed.
+    /// The encoding that was asked for, with trailing zeros kept or removed.
     pub(super) fn asked(self, zeros: Option<TrailingZeros>) -> AskedEncoding {
         let spaces = self.separator.map(|separator| separator == SeparatorArg::Space);
         AskedEncoding { encoding: self.encoding, zeros, precision: self.decimals, spaces }
@@ -89,7 +89,7 @@ impl EncodingArgs {
 /// The frame that conformers are turned into as they are read.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(super) struct FrameArgs {
-    /// The frame of coordinates
+    /// Turn each conformer into this frame of coordinates
     #[arg(long, value_enum, default_value = "keep")]
     frame: FrameArg,
 }
@@ -105,7 +105,7 @@ enum FrameArg {
     FirstAtoms,
 }
 
-/// Which SMILES belongs to a molecule of a file without text.
+/// The options for the SMILES of molecules whose files have no text.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct SmilesArgs {
     /// The data item of SDF, or the key of an XYZ comment, that holds the SMILES [default: canonical_smiles, then smiles]
@@ -130,9 +130,9 @@ fn is_smiles(text: &str) -> bool {
 }
 
 impl SmilesArgs {
-    /// With the names of a file, if there is one.
+    /// The source of SMILES, with the names of a file if one was given.
     pub(super) fn source(&self, names: Option<&Path>, job: &Job) -> Result<SmilesSource, Error> {
-        // What is no file may be a SMILES.
+        // A value that is not a file may be a SMILES.
         let whole = names.filter(|path| !path.exists()).and_then(Path::to_str).filter(|text| is_smiles(text));
         let names =
             names.filter(|_| whole.is_none()).map(|path| Names::read(path, job)).transpose()?.map(Arc::new);
@@ -150,11 +150,11 @@ impl SmilesArgs {
     }
 }
 
-/// The same, for verbs that read conformers for something else.
+/// [`SmilesArgs`] with `--smiles-of`, for verbs that read conformers but do not encode them.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct SmilesOfArgs {
-    /// The SMILES of conformers that come as atoms, by the name of a molecule or its file: lines of `SMILES NAME`, or CSV or JSONL with a
-    /// column of names; or one SMILES for all. It goes before what the file itself says
+    /// A file with the SMILES of conformers that come as atoms, by the name of a molecule or its file: lines of `SMILES NAME`, or CSV
+    /// or JSONL with a column of names. Or one SMILES for all. It takes precedence over a SMILES in the conformers' own file
     #[arg(long, value_name = "FILE|SMILES")]
     pub smiles_of: Option<PathBuf>,
     #[command(flatten)]
@@ -162,7 +162,7 @@ pub(super) struct SmilesOfArgs {
 }
 
 impl FrameArgs {
-    /// What was asked for.
+    /// The frame that was asked for.
     pub(super) fn frame(self) -> Frame {
         match self.frame {
             FrameArg::Keep => Frame::Keep,
@@ -173,23 +173,23 @@ impl FrameArgs {
 }
 
 impl SmilesOfArgs {
-    /// What was asked for.
+    /// The source of SMILES that was asked for.
     pub(super) fn source(&self, job: &Job) -> Result<SmilesSource, Error> {
         self.smiles.source(self.smiles_of.as_deref(), job)
     }
 }
 
-/// No two conformers of a molecule differ by more.
+/// The largest threshold. No two conformers of a molecule differ by more.
 const MAX_THRESHOLD_ANGSTROM: f64 = 100.0;
 
-/// Parses a length that coverage can have for a threshold.
+/// Parses a threshold of coverage, in Å.
 pub(super) fn threshold(text: &str) -> Result<f64, &'static str> {
     let known =
         text.parse::<f64>().ok().filter(|angstrom| *angstrom > 0.0 && *angstrom <= MAX_THRESHOLD_ANGSTROM);
     known.ok_or("give a length in Å above 0, at most 100")
 }
 
-/// Each threshold once, ascending; the users' without any.
+/// The thresholds without duplicates, ascending; by default 3DMolGen's.
 pub(super) fn thresholds(asked: &[f64]) -> Vec<f64> {
     let mut all = asked.to_vec();
     if all.is_empty() {
@@ -200,7 +200,7 @@ pub(super) fn thresholds(asked: &[f64]) -> Vec<f64> {
     all
 }
 
-/// Parses the name of one of a few things.
+/// Parses the name of one of the values in `all`.
 pub(super) fn one_of<T: Copy + Send + Sync>(
     all: &'static [T],
     name: fn(T) -> &'static str,
@@ -212,23 +212,23 @@ pub(super) fn one_of<T: Copy + Send + Sync>(
     })
 }
 
-/// Puts the place of a model or tokenizer, by path or by name, where what the user wrote stands.
+/// Replaces a model or tokenizer, given as a path or a name, by its location.
 pub(super) fn found(given: &mut PathBuf, wanted: Wanted) -> Result<(), Error> {
     *given = locate(given, wanted)?;
     Ok(())
 }
 
-/// Whether a file is stdout.
+/// Whether a path stands for stdout.
 pub(super) fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// A path, if it is that of a file or folder and not stdout.
+/// The path, unless it stands for stdout.
 pub(super) fn not_stdout(path: Option<&Path>) -> Option<&Path> {
     path.filter(|path| !is_stdout(path))
 }
 
-/// A folder that stdout cannot stand for.
+/// The folder; refuses a path that stands for stdout.
 pub(super) fn folder_alone<'p>(option: &str, path: &'p Path) -> Result<Option<&'p Path>, Error> {
     if is_stdout(path) {
         let place = format!("{option} -");
@@ -237,7 +237,7 @@ pub(super) fn folder_alone<'p>(option: &str, path: &'p Path) -> Result<Option<&'
     Ok(Some(path))
 }
 
-/// A message of the library in which parameters are called as on the command line.
+/// A message of the library, with parameters named by their flags.
 pub(super) fn in_flags(message: &str) -> String {
     let mut parts = message.split('‘');
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -250,7 +250,7 @@ pub(super) fn in_flags(message: &str) -> String {
     text
 }
 
-/// `--tokens-per-block` for its words; none if no verb has such a flag.
+/// The flag of a parameter, such as `--tokens-per-block`; `None` if no verb has this flag.
 fn flag(name: &str) -> Option<String> {
     let long = match name {
         "logit processor" => "lp".to_owned(),
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(in_flags(&error.to_string()), "--tokens-per-block: too few; give a smaller --range");
     }
 
-    /// Also those that a crate adds later: their names are read from its module.
+    /// Includes parameters that a crate adds later: the names are read from its module.
     #[cfg(feature = "generate")]
     #[test]
     fn every_parameter_has_a_flag() {

@@ -1,10 +1,10 @@
-//! What of one corpus stands in another, as a table.
+//! The comparison of two corpora as a table.
 
 use super::format::{counted, percent, thousands};
 use super::table::{Table, Terminal};
 use drift_data::against::AgainstReport;
 
-/// Counts of conformers, each with its share, and what they mean.
+/// The counts of conformers with their shares, and a sentence that says what they mean.
 pub fn against_table(report: &AgainstReport, terminal: Terminal) -> String {
     let (counts, other) = (&report.counts, &report.other);
     let mut table = Table::new(format!(

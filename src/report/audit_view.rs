@@ -48,7 +48,7 @@ pub fn audit_table(report: &AuditReport) -> Table {
     table
 }
 
-/// Rows of chemistry: one per file and logit processor with prompts, then the references.
+/// The rows of the chemistry tables: one per file and logit processor with prompts, then the references.
 pub fn chemistry_rows(report: &AuditReport) -> Vec<ChemistryRow<'_>> {
     let mut rows: Vec<ChemistryRow<'_>> =
         report.files.iter().filter_map(|file| chemistry_row(file, false)).collect();
@@ -66,7 +66,7 @@ fn chemistry_row(file: &FileReport, strong: bool) -> Option<ChemistryRow<'_>> {
     Some(ChemistryRow { name, strong, passed, chemistry, texts })
 }
 
-/// The counts by 3DMolGen's own rules, one row per file and logit processor, beside what their reports say.
+/// The counts by 3DMolGen's own rules, one row per file and logit processor, next to the counts in their reports.
 pub fn their_table(report: &AuditReport) -> Table {
     let mut table = Table::new("The same texts by the rules of 3DMolGen's validation")
         .code("file")
@@ -148,7 +148,7 @@ fn row(file: &FileReport) -> Vec<String> {
     ]
 }
 
-/// Geometry beside the references, one row per file and logit processor; none without references.
+/// Geometry compared with the references, one row per file and logit processor; `None` without references.
 pub fn geometry_table(report: &AuditReport) -> Option<Table> {
     let total = report.total.geometry.as_ref()?;
     let mut table = Table::new(format!(
@@ -186,7 +186,7 @@ pub fn geometry_table(report: &AuditReport) -> Option<Table> {
     Some(table)
 }
 
-/// Coverage and matching at every threshold, mean and median over molecules; none without references.
+/// Coverage and matching at every threshold, mean and median over molecules; `None` without references.
 pub fn audit_coverage_table(report: &AuditReport) -> Option<Table> {
     let thresholds = &report.total.coverage.as_ref()?.thresholds;
     let mut table =
@@ -202,7 +202,7 @@ pub fn audit_coverage_table(report: &AuditReport) -> Option<Table> {
     Some(table)
 }
 
-/// Blocks by drift; none without a tokenizer.
+/// The numbers of blocks by drift; `None` without a tokenizer.
 pub fn drift_table(report: &AuditReport) -> Option<Table> {
     let drift = report.total.drift.as_ref()?;
     let title = format!(
@@ -224,7 +224,7 @@ pub fn drift_table(report: &AuditReport) -> Option<Table> {
     Some(table)
 }
 
-/// Faulty blocks; none if there is none.
+/// Examples of faulty blocks; `None` if there are none.
 pub fn examples_table(report: &AuditReport) -> Option<Table> {
     if report.examples.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! The section of a model card that goes with an extended tokenizer: Markdown.
+//! The section of a model card that describes an extended tokenizer, in Markdown.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use drift_tune::design::rows::initial::RowsReport;
 use drift_tune::design::scheme::grammar::in_words;
 use drift_tune::design::{DesignReport, SchemeKind};
 
-/// What `MODEL_CARD.md` says: what was made from what, what was checked, and how to go on training.
+/// The text of `MODEL_CARD.md`: how the tokenizer was made, what was checked, and how to fine-tune a model with it.
 pub fn model_card(report: &DesignReport) -> String {
     let mut card = String::new();
     // Writing to a string cannot fail.
@@ -65,7 +65,7 @@ fn head(card: &mut String, report: &DesignReport) -> std::fmt::Result {
     writeln!(card, "| logit processor | {} |", processor(report))
 }
 
-/// Which blocks change.
+/// Describes the blocks that change.
 fn which_blocks(report: &DesignReport) -> String {
     match report.range_angstrom {
         Some(range) => format!(
@@ -77,7 +77,7 @@ fn which_blocks(report: &DesignReport) -> String {
     }
 }
 
-/// How many decimals a number of a changed block has.
+/// The number of decimals of the numbers in a changed block, in words.
 fn decimals(dialect: Encoding, fewest: u64) -> String {
     let (precision, words) = (dialect.precision(), in_words(dialect.precision()));
     match (dialect.is_stripped(), fewest) {
@@ -190,7 +190,7 @@ fn drift(card: &mut String, report: &DesignReport) -> std::fmt::Result {
     writeln!(card, "| all | {conformers} | {coverage} | {own} | {base} |")
 }
 
-/// How to go on training with the new tokens.
+/// Describes how to fine-tune a model with the new tokens.
 pub(super) fn training(
     card: &mut String,
     embedding: &EmbeddingReport,
@@ -231,7 +231,7 @@ pub(super) fn training(
     Ok(())
 }
 
-/// The script that puts the rows into a model of transformers; an LM head only where it is a table of its own.
+/// A script that copies the rows into a model of transformers; into the LM head only if it is a separate table.
 fn loading_script(head: bool) -> String {
     let mut script = String::from(
         "from safetensors.torch import load_file\nrows = load_file(\"embedding_rows.safetensors\")\n\
@@ -245,7 +245,7 @@ fn loading_script(head: bool) -> String {
     script
 }
 
-/// Whether to resize, and to what.
+/// Whether the embedding must be resized, and to how many rows.
 pub(super) fn rows_needed(embedding: &EmbeddingReport, needed: u64) -> String {
     let resize = format!(
         "`model.resize_token_embeddings({})`, the next multiple of 64 ({} for 128)",
@@ -298,11 +298,11 @@ fn provenance(card: &mut String, report: &DesignReport) -> std::fmt::Result {
     Ok(())
 }
 
-/// The flags that say which blocks change.
+/// The flags that select the blocks that change.
 fn asked_blocks(report: &DesignReport) -> String {
     let (encoding, precision) = (report.dialect, report.dialect.precision());
     let range = report.range_angstrom.map(|range| format!("--range {}", range.angstrom()));
-    // Flags of decimals say nothing of what stands around them.
+    // The flags for decimals can only describe blocks in brackets with commas; others need `--encoding`.
     let named = match encoding.is_decimal_blocks() && encoding.separator() == "," {
         true if encoding.is_stripped() => Some("--dialect stripped".to_owned()),
         true => None,

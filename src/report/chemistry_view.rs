@@ -4,18 +4,18 @@ use super::format::{percent, percent_interval, thousands};
 use super::table::Table;
 use drift_data::audit::chemistry::{ChemistryFigure, ChemistryReport};
 
-/// A row of both tables.
+/// A row of the chemistry tables.
 #[derive(Debug, Clone)]
 pub struct ChemistryRow<'r> {
-    /// What it is called.
+    /// The name of the row.
     pub name: String,
-    /// Whether it is set off.
+    /// Whether the row is highlighted.
     pub strong: bool,
-    /// How many texts pass; none of references.
+    /// The number of texts that pass; `None` for references.
     pub passed: Option<u64>,
-    /// What was found.
+    /// The findings.
     pub chemistry: &'r ChemistryReport,
-    /// How many texts or references there are.
+    /// The number of texts or references.
     pub texts: u64,
 }
 
@@ -27,7 +27,7 @@ impl<'r> ChemistryRow<'r> {
     }
 }
 
-/// What the chemistry of the texts is beside that of the references; none if nothing was checked.
+/// The chemistry of the texts compared with the references; `None` if nothing was checked.
 pub fn chemistry_table(rows: &[ChemistryRow<'_>]) -> Option<Table> {
     if rows.iter().all(|row| row.chemistry.checked == 0) {
         return None;
@@ -80,7 +80,7 @@ pub fn chemistry_table(rows: &[ChemistryRow<'_>]) -> Option<Table> {
     Some(table)
 }
 
-/// How much of space the texts use; none if nothing was checked.
+/// How flat the texts are, compared with the references; `None` if nothing was checked.
 pub fn flatness_table(rows: &[ChemistryRow<'_>]) -> Option<Table> {
     if rows.iter().all(|row| row.chemistry.checked == 0) {
         return None;

@@ -1,16 +1,17 @@
-//! Two records side by side as tables.
+//! The comparison of two records or traces as tables.
 
 use super::format::{number, percent, thousands};
 use super::table::Table;
 use drift_engine::eval::compare::{CompareReport, Figure, Group, RecordKind, TraceRow, TraceTable};
 
-/// Rows of a table; the rest is in the JSON.
+/// The largest number of rows of a table; further rows are only in the JSON.
 const MAX_ROWS: usize = 40;
 
-/// Rows of a category of a trace, which names thousands of functions: what counts of them is in the tables before.
+/// The largest number of rows of a category of a trace. A category names thousands of functions, and the tables before it have the
+/// important ones.
 const MAX_TRACE_ROWS: usize = 10;
 
-/// Of traces the eight tables; then one table per run or category, in which figures that are equal are only counted.
+/// For traces first the eight tables; then one table per run or category. Equal figures are only counted.
 pub fn tables(report: &CompareReport) -> Vec<Table> {
     let mut tables: Vec<Table> = report.tables.iter().map(trace_table).collect();
     tables.extend(report.groups.iter().map(|group| table(report, group)));
@@ -50,7 +51,7 @@ fn table(report: &CompareReport, group: &Group) -> Table {
     table
 }
 
-/// Names of kernels hold their template arguments: the beginning of one, and what was measured.
+/// Shortens the name of a kernel, which contains its template arguments, and keeps the measured quantity behind it.
 fn shortened(name: &str) -> String {
     const LONGEST: usize = 70;
     let (name, unit) = name.rsplit_once(": ").map_or((name, String::new()), |(n, u)| (n, format!(": {u}")));
@@ -60,12 +61,12 @@ fn shortened(name: &str) -> String {
     name.chars().take(LONGEST - 1).chain(['…']).chain(unit.chars()).collect()
 }
 
-/// One of the eight. What neither trace has is left out.
+/// One of the eight tables. Rows that are empty in both traces are left out.
 fn trace_table(of: &TraceTable) -> Table {
     let rows: Vec<&TraceRow> = of.rows.iter().filter(|row| row.figures.iter().any(is_there)).collect();
     let mut table = Table::new(of.title).code("");
     let measured = rows.first().map(|row| row.figures.as_slice()).unwrap_or_default();
-    // A table of single figures has one column for each trace; others have two for each measure, and a ratio for amounts.
+    // If every row has one figure, there is one column for each trace. Else each measure has two columns, and amounts have a ratio.
     let single = of.rows.iter().all(|row| row.figures.len() == 1);
     if single {
         table = table.number("first").number("second").number("second\nby first");
@@ -105,12 +106,12 @@ fn trace_table(of: &TraceTable) -> Table {
     table
 }
 
-/// Whether either trace has something to say.
+/// Whether the figure is not zero in one of the traces.
 fn is_there(figure: &Figure) -> bool {
     figure.values.iter().flatten().any(|value| *value != 0.0)
 }
 
-/// Amounts have ratios; those of means and shares would be noise beside them, and are in the JSON.
+/// Whether a ratio is shown. Amounts have one; ratios of means and shares would clutter the table and are only in the JSON.
 fn has_ratio(measured: &str) -> bool {
     matches!(measured, "calls" | "events" | "gaps" | "seconds")
 }

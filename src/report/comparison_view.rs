@@ -1,15 +1,15 @@
-//! Ways to make a tokenizer, side by side.
+//! The comparison of methods to make a tokenizer.
 
 use super::format::{hundredths, percent, percent_or_dash, thousands};
 use super::table::{Table, Terminal};
 use drift_tune::design::report::comparison::{MethodComparison, MethodRow, TrainingMethod};
 
-/// One number, or the fewest and the most.
+/// One number, or the minimum and the maximum.
 pub(super) fn span(from: u64, to: u64) -> String {
     if from == to { thousands(from) } else { format!("{} to {}", thousands(from), thousands(to)) }
 }
 
-/// Ways to add the same number of tokens, and what they do in words.
+/// The methods that add the same number of tokens, as a table with explanations.
 pub fn comparison_table(comparison: &MethodComparison, terminal: Terminal) -> String {
     let mut table =
         Table::new(format!("{} new tokens, spent in other ways", thousands(comparison.new_tokens)))
@@ -58,7 +58,7 @@ fn name(method: TrainingMethod) -> &'static str {
     }
 }
 
-/// What continued BPE does to a base, in a sentence.
+/// What continued BPE does to the base, as a sentence.
 fn note(row: &MethodRow, rows: &[MethodRow]) -> Option<String> {
     let base = rows.iter().find(|row| row.method == TrainingMethod::Base)?;
     let than = |own: f64, other: f64| match own.total_cmp(&other) {

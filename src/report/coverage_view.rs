@@ -1,11 +1,11 @@
-//! Coverage and matching in tables, of texts that were generated and of files.
+//! Coverage and matching in tables, for generated texts and for files.
 
 use super::format::hundredths;
 use super::table::Table;
 use drift_data::audit::Missing;
 use drift_data::audit::coverage::{CoverageReport, ThresholdCoverage};
 
-/// Adds the columns of coverage at these thresholds, and of matching: mean and median over molecules.
+/// Adds the columns of coverage at these thresholds and of matching: mean and median over molecules.
 pub(super) fn coverage_columns(mut table: Table, thresholds: &[ThresholdCoverage]) -> Table {
     for threshold in thresholds {
         let at = hundredths(threshold.angstrom);
@@ -18,14 +18,14 @@ pub(super) fn coverage_columns(mut table: Table, thresholds: &[ThresholdCoverage
     table.number("MAT-R, Å\nmean").number("\nmedian").number("MAT-P, Å\nmean").number("\nmedian")
 }
 
-/// The cells of a row of them.
+/// The cells of a row for these columns.
 pub(super) fn coverage_cells(coverage: &CoverageReport, thresholds: usize) -> Vec<String> {
     let shares = |found: &ThresholdCoverage| {
         [found.cov_r.mean, found.cov_r.median, found.cov_p.mean, found.cov_p.median]
             .map(|share| format!("{:.2}", 100.0 * share))
     };
     let mut cells: Vec<String> = coverage.thresholds.iter().flat_map(shares).collect();
-    // Where no molecule counts there is no share.
+    // If no molecule counts, there is no share.
     cells.resize(4 * thresholds, "-".to_owned());
     for found in [coverage.mat_r, coverage.mat_p] {
         let both = found.map_or([None, None], |found| [Some(found.mean), Some(found.median)]);
@@ -34,7 +34,7 @@ pub(super) fn coverage_cells(coverage: &CoverageReport, thresholds: usize) -> Ve
     cells
 }
 
-/// How coverage and matching are counted.
+/// Explains how coverage and matching are counted.
 pub(super) fn coverage_note(missing: Missing) -> &'static str {
     match missing {
         Missing::Zero => {

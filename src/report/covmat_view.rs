@@ -1,14 +1,15 @@
-//! Coverage and matching as 3DMolGen's `covmat_results.txt` has them.
+//! Coverage and matching in the layout of 3DMolGen's `covmat_results.txt`.
 //!
-//! The form is that of `save_covmat_results_txt` in `evaluation/write_eval_results.py` (YerevaNN/3DMolGen, commit `04edf7b`), numbers
-//! truncated to four decimals as its `format_float` does. What drift does not know is left out: run times and PoseBusters' own rows.
+//! The layout is written by `save_covmat_results_txt` in `evaluation/write_eval_results.py` (YerevaNN/3DMolGen, commit `04edf7b`).
+//! Numbers are truncated to four decimals, as by its `format_float`. Run times and PoseBusters' own rows are left out, since drift does
+//! not know them.
 
 use std::fmt::Write;
 
 use drift_data::audit::Audited;
 use drift_data::audit::coverage::MeanMedian;
 
-/// The threshold of their summary, in Å.
+/// The threshold of 3DMolGen's summary, in Å.
 const THRESHOLD: f64 = 0.75;
 
 /// The text of the summary.
@@ -37,7 +38,7 @@ pub fn covmat_summary(audited: &Audited) -> String {
     section(&mut out, "COVERAGE AND RECALL METRICS");
     out += &format!("Threshold: {THRESHOLD}\n");
     let coverage = total.coverage.as_ref();
-    // Thresholds of a sweep need not be 0.75 to the last bit.
+    // The thresholds of a sweep may differ from 0.75 in the last bit.
     let near = |angstrom: f64| (angstrom - THRESHOLD).abs() < 1e-9;
     let at = coverage.and_then(|all| all.coverage_sweep.iter().find(|one| near(one.angstrom)));
     for (name, found) in [
@@ -65,7 +66,7 @@ fn section(out: &mut String, title: &str) {
     *out += &format!("{title}\n{}\n", "-".repeat(40));
 }
 
-/// Four decimals, truncated, without trailing zeros.
+/// The number with four decimals, truncated, without trailing zeros.
 fn number(value: Option<f64>) -> String {
     let Some(value) = value.filter(|value| !value.is_nan()) else { return "N/A".to_owned() };
     let truncated = (value.abs() * 1e4).floor() / 1e4;

@@ -1,4 +1,4 @@
-//! A tokenizer design among its neighbours, as a page.
+//! The design of a tokenizer and its Pareto front as a page.
 
 use super::design_view::{by_size, checked, facts, front_table};
 use super::format::{encoding_name, thousands};
@@ -8,7 +8,7 @@ use super::promises_view::advice;
 use drift_tune::design::report::front::ParetoFront;
 use drift_tune::design::{DesignReport, Range, SchemeKind};
 
-/// The page: the design, the front, and what was checked.
+/// The page: the design, the front, and the checks.
 pub fn design_page(report: &DesignReport) -> Page {
     let lead = format!(
         "{} new tokens on top of {}: every block of the {}{} takes {} tokens.",

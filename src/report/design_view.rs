@@ -1,4 +1,4 @@
-//! A tokenizer design as a table and what was proved of it.
+//! The design of a tokenizer as a table, with what was proved about it.
 
 use super::comparison_view::comparison_table;
 use super::format::{encoding_name, hundredths, hundredths_or_dash, percent, thousands};
@@ -10,7 +10,7 @@ use drift_tune::design::report::front::DesignPoint;
 use drift_tune::design::scheme::spaces::BoundBy;
 use drift_tune::design::{DesignReport, Range};
 
-/// What `drift train-tokenizer` shows in a terminal.
+/// The output of `drift train-tokenizer` in a terminal.
 pub fn design_table(report: &DesignReport, terminal: Terminal) -> String {
     let [facts, sizes, front] = [facts, by_size, front_table].map(|table| table(report).render(terminal));
     let compared = report.comparison.as_ref().map(|comparison| comparison_table(comparison, terminal));
@@ -18,7 +18,7 @@ pub fn design_table(report: &DesignReport, terminal: Terminal) -> String {
     format!("{facts}\n{sizes}\n{checked}{}\n\n{front}\n{compared}", advice(report.kind))
 }
 
-/// The design in figures.
+/// The figures of the design.
 pub fn facts(report: &DesignReport) -> Table {
     let title = format!(
         "{}, {}, {}{}{}",
@@ -64,7 +64,7 @@ pub fn facts(report: &DesignReport) -> Table {
     table
 }
 
-/// Coverage and tokens by size of molecule.
+/// Coverage and tokens by size of the molecule.
 pub fn by_size(report: &DesignReport) -> Table {
     let mut table = Table::new("Conformers of the corpus").text("heavy atoms").number("conformers");
     table = table.number("blocks in\nthe range").number("tokens a\nconformer").number("the same,\nbase");
@@ -81,7 +81,7 @@ pub fn by_size(report: &DesignReport) -> Table {
     table
 }
 
-/// What was run.
+/// The checks that were run.
 pub fn checked(report: &DesignReport) -> String {
     let tokens = format!("always {}", thousands(report.tokens_per_block));
     format!(
@@ -91,7 +91,7 @@ pub fn checked(report: &DesignReport) -> String {
     )
 }
 
-/// The designs of the front, the written one in bold, and the tokenizers that there are.
+/// The designs on the front, the written one in bold, and existing tokenizers.
 pub fn front_table(report: &DesignReport) -> Table {
     let mut table = Table::new("New tokens and tokens a block")
         .text("tokenizer")
@@ -132,7 +132,7 @@ pub fn front_table(report: &DesignReport) -> Table {
     table
 }
 
-/// A range in Å, or that there is none.
+/// The range in Å, or a remark that there is none.
 fn range(range: Option<Range>) -> String {
     range.map_or_else(|| "all".to_owned(), |range| range.angstrom().to_string())
 }

@@ -1,4 +1,4 @@
-//! Encodings side by side, as a table and a page.
+//! The comparison of encodings as a table and a page.
 
 use super::format::{hundredths, percent, thousands};
 use super::html::Page;
@@ -6,7 +6,7 @@ use super::plot::{Scatter, ScatterPoint, scatter};
 use super::table::{Table, Terminal, bold};
 use drift_tune::encodings::report::{EncodingRow, EncodingsReport, RecommendedEncoding};
 
-/// What `drift encodings` shows in a terminal: of extensions those on the front alone, unless all are asked for.
+/// The output of `drift encodings` in a terminal. Of the extensions it has only those on the front, unless `all`.
 pub fn encodings_table(report: &EncodingsReport, all: bool, terminal: Terminal) -> String {
     let mut out = String::new();
     for line in answers(report) {
@@ -17,7 +17,7 @@ pub fn encodings_table(report: &EncodingsReport, all: bool, terminal: Terminal) 
     out + &table(report, all).render(terminal)
 }
 
-/// The answer of each tokenizer, in a sentence, and what is not to be taken.
+/// The answer for each tokenizer as a sentence, and a warning for each encoding that makes conformers invalid.
 fn answers(report: &EncodingsReport) -> Vec<String> {
     let of = |one: &RecommendedEncoding| format!("{}: use {}: {}.", one.tokenizer, one.encoding, one.reason);
     let mut lines: Vec<String> = report.recommended.iter().map(of).collect();
@@ -87,7 +87,7 @@ fn table(report: &EncodingsReport, all: bool) -> Table {
     table
 }
 
-/// Tokens of a block: one number where all blocks have as many.
+/// The tokens of a block: one number if all blocks have the same number.
 fn block(row: &EncodingRow) -> String {
     let tokens = row.costs.tokens_per_block;
     if row.costs.constant { tokens.max.to_string() } else { format!("{} to {}", tokens.min, tokens.max) }
@@ -100,7 +100,7 @@ fn is_recommended(report: &EncodingsReport, row: &EncodingRow) -> bool {
     report.recommended.iter().any(same)
 }
 
-/// The page: answers, the front of passes and RMSD of each tokenizer, the table.
+/// The page: the answers, a plot of passes and RMSD for each tokenizer, and the table.
 pub fn encodings_page(report: &EncodingsReport) -> Page {
     let lead = answers(report).into_iter().next().unwrap_or_default();
     let of_tokenizers = report.rows.chunk_by(|a, b| a.tokenizer == b.tokenizer);
@@ -124,7 +124,7 @@ pub fn encodings_page(report: &EncodingsReport) -> Page {
         })
 }
 
-/// Passes and RMSD of one tokenizer's rows.
+/// The passes and RMSD of one tokenizer's rows.
 fn plot(report: &EncodingsReport, rows: &[EncodingRow]) -> Scatter {
     // Rings have no name, so an encoding is named where it is on the front first.
     let named = |at: usize| rows[..at].iter().any(|row| row.on_front && row.encoding == rows[at].encoding);

@@ -1,10 +1,10 @@
-//! Energies in an audit, as a table.
+//! The energies of an audit as a table.
 
 use super::format::thousands;
 use super::table::Table;
 use drift_data::audit::{EnergyFigures, EnergyReport, StrainFigures};
 
-/// A row a file and logit processor.
+/// One row per file and logit processor.
 pub fn energy_table(report: &EnergyReport) -> Table {
     let mut table = Table::new(format!("Strain by `{}`, kcal/mol", report.command))
         .code("file")

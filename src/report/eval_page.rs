@@ -16,7 +16,7 @@ use drift_core::encoding::Precision;
 use drift_data::audit::coverage::ThresholdCoverage;
 use drift_engine::eval::record::{EvalReport, RunReport, Seconds};
 
-/// A self-contained page: what each logit processor costs, what goes wrong, where the time goes.
+/// The self-contained page: the cost of each logit processor, the errors, and the time by phase.
 pub fn eval_page(report: &EvalReport) -> Page {
     let lead = report.advice.first().cloned().unwrap_or_else(|| setting(report));
     let mut page = Page::new("Generation under logit processors", lead)
@@ -103,10 +103,10 @@ fn harm_plot(report: &EvalReport) -> String {
     })
 }
 
-/// A name, and its part of the time.
+/// The name of a phase, and its share of the time.
 type NamedPhase = (&'static str, fn(&Seconds) -> f64);
 
-/// What the time of a run went to, from the first to the last.
+/// The phases of a run, in order.
 const PHASES: [NamedPhase; 5] = [
     ("start", |time| time.start),
     ("prefill", |time| time.prefill),

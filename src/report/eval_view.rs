@@ -11,7 +11,7 @@ use drift_data::stats::Interval;
 use drift_data::stats::bootstrap::Mean;
 use drift_engine::eval::record::{EvalReport, PairedComparison, RunReport, Unseen};
 
-/// What became of the texts, one row per logit processor; the automaton in bold.
+/// The outcome of the texts, one row per logit processor, the automaton in bold.
 pub fn outcome_table(report: &EvalReport) -> Table {
     let mut table = Table::new(title(report, "outcomes"));
     table = model_column(table, report)
@@ -51,21 +51,21 @@ pub fn outcome_table(report: &EvalReport) -> Table {
     table
 }
 
-/// A figure of geometry in Å, or `-` where nothing could be compared.
+/// A figure of geometry in Å, or `-` if nothing could be compared.
 pub(super) fn geometry_cell(run: &RunReport, value: fn(&GeometryReport) -> Option<Mean>) -> String {
     run.geometry.as_ref().and_then(value).map_or_else(|| "-".to_owned(), |mean| number(mean.mean))
 }
 
-/// How many texts are valid, or `-` where none was checked.
+/// The number of valid texts, or `-` if none was checked.
 pub(super) fn valid(run: &RunReport) -> String {
-    // 0 would say that none is valid, where none was looked at.
+    // 0 would mean that none is valid, but none was checked.
     if run.chemistry.checked == 0 && run.outcome.passed > 0 {
         return "-".to_owned();
     }
     thousands(run.chemistry.valid)
 }
 
-/// Coverage and matching as tables of conformer generators have them; none without references.
+/// Coverage and matching as in the tables of conformer generators; `None` without references.
 pub fn coverage_table(report: &EvalReport) -> Option<Table> {
     let thresholds = &report.runs.iter().find(|run| !run.coverage.thresholds.is_empty())?.coverage.thresholds;
     let mut table = Table::new(title(report, "coverage and matching, mean and median over molecules"));
@@ -81,7 +81,7 @@ pub fn coverage_table(report: &EvalReport) -> Option<Table> {
     Some(table)
 }
 
-/// The placeholder of each class of block; none if no run has classes.
+/// The placeholder of each class of blocks; `None` if no run has classes.
 pub fn placeholder_table(report: &EvalReport) -> Option<Table> {
     let mut table = Table::new(title(report, "placeholders by class of block"));
     table = model_column(table, report).code("placeholders").text("class").code("placeholder");
@@ -100,7 +100,7 @@ pub fn placeholder_table(report: &EvalReport) -> Option<Table> {
     (!shown.is_empty()).then_some(table)
 }
 
-/// Each logit processor against none, paired.
+/// The paired comparison of each logit processor with no logit processor.
 pub fn comparison_table(report: &EvalReport) -> Table {
     let mut table = Table::new(title(report, "against no logit processor, paired"));
     table = model_column(table, report)
@@ -150,7 +150,7 @@ pub fn cost_table(report: &EvalReport) -> Table {
         .number("tokens/s")
         .number("conformers/s")
         .number("time");
-    // On the CPU nothing comes before.
+    // On the CPU the start takes no time.
     let starts = starts(report);
     if starts {
         table = table.number("start");
@@ -190,12 +190,12 @@ pub fn cost_table(report: &EvalReport) -> Table {
     table
 }
 
-/// Whether starting a device took time that shows.
+/// Whether starting a device took a visible share of the time.
 pub(super) fn starts(report: &EvalReport) -> bool {
     report.runs.iter().any(|run| run.cost.seconds.share(run.cost.seconds.start) >= 1e-3)
 }
 
-/// How likely the model held what was written, by class of token.
+/// The probability that the model gave the written tokens, by class of token.
 pub fn probability_table(report: &EvalReport) -> Table {
     let mut table = Table::new(title(report, "probability of the written tokens"));
     table = model_column(table, report)
@@ -224,7 +224,7 @@ pub fn probability_table(report: &EvalReport) -> Table {
     table
 }
 
-/// How likely each model holds the reference conformers.
+/// The probability that each model gives the reference conformers.
 pub fn likelihood_table(report: &EvalReport) -> Table {
     let mut table = Table::new("Likelihood of the reference conformers")
         .code("model")
@@ -269,7 +269,7 @@ pub fn likelihood_table(report: &EvalReport) -> Table {
     table
 }
 
-/// How many texts, of what, by what, where, in a sentence.
+/// The setting of the evaluation as a sentence: the number of texts, the molecules, the engine and the device.
 pub fn setting(report: &EvalReport) -> String {
     let protocol = &report.protocol;
     let devices: Vec<&str> = report.runs.iter().map(|run| &*run.device).collect();
@@ -325,13 +325,13 @@ pub fn setting(report: &EvalReport) -> String {
     out
 }
 
-/// Whether the molecules are new to the models, by what is known.
+/// Whether the models have seen the molecules in training, as far as is known.
 fn unseen(report: &EvalReport) -> String {
     if report.protocol.synthetic.is_some() {
         return String::new();
     }
     let mut models: Vec<(&str, Unseen)> = report.runs.iter().map(|run| (&*run.model, run.unseen)).collect();
-    // Runs of a model stand together.
+    // The runs of a model are adjacent.
     models.dedup();
     let said = |(model, unseen): &(&str, Unseen)| match unseen {
         Unseen::Yes => format!("; {model} has not seen these molecules in training"),
@@ -341,7 +341,7 @@ fn unseen(report: &EvalReport) -> String {
     models.iter().map(said).collect()
 }
 
-/// `1.37 [1.31, 1.43]`.
+/// A speed ratio with its interval: `1.37 [1.31, 1.43]`.
 fn speed(pair: &PairedComparison) -> String {
     let Some(speed) = pair.speed else { return format!("{:.2}", pair.speed_ratio) };
     let interval = speed.interval.map(|Interval { low, high }| format!(" [{low:.2}, {high:.2}]"));
@@ -365,7 +365,7 @@ pub(super) fn title(report: &EvalReport, what: &str) -> String {
     }
 }
 
-/// The model, if there is but one; then it needs no column.
+/// The model, if there is only one; then it needs no column.
 fn one_model(report: &EvalReport) -> Option<&str> {
     let first = report.runs.first()?;
     report.runs.iter().all(|run| run.model == first.model).then_some(&*first.model)

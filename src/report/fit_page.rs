@@ -9,7 +9,7 @@ use super::plot::{Bar, BarChart, BarValue, Columns, Scale, Scatter, ScatterPoint
 use super::table::Table;
 use drift_tune::placeholder::{CandidateReport, FitReport, FitResult, Objective, SearchReport};
 
-/// A page of all results.
+/// The page of all results.
 pub fn fit_page(report: &FitReport) -> Page {
     let (results, objective) = (&report.results, &report.objective);
     let first = match results.as_slice() {
@@ -64,7 +64,7 @@ fn result_section(section: &mut Section, result: &FitResult, objective: &Objecti
     }
 }
 
-/// How far argmin came by itself.
+/// The result of an independent check by simulated annealing (argmin).
 fn search(search: &SearchReport) -> String {
     let outcome = match search.reached_chosen {
         true => format!("came to the same harm after {}", thousands(search.evaluations_to_best)),
@@ -83,7 +83,7 @@ const FRONT: &str = "No placeholder does better than one of these in all four fi
 const CLASSES: &str = "A template may use a different placeholder for each class of block, as long as the SMILES alone determines \
     the class. Each row is the best assignment for one way to class blocks, found by branch and bound.";
 
-/// The placeholders of the front.
+/// The placeholders on the front.
 pub fn front_table(result: &FitResult) -> Table {
     let mut table = Table::new("")
         .code("placeholder")
@@ -106,7 +106,7 @@ pub fn front_table(result: &FitResult) -> Table {
     table
 }
 
-/// Junk slots against truncated blocks along the front.
+/// Junk slots and truncated blocks along the front.
 pub fn front_plot(result: &FitResult) -> String {
     let point = |candidate: &CandidateReport| ScatterPoint {
         name: candidate.placeholder.clone(),
@@ -122,7 +122,7 @@ pub fn front_plot(result: &FitResult) -> String {
     })
 }
 
-/// The distribution of T.
+/// The distribution of T, the number of tokens of a block.
 pub fn distribution_plot(result: &FitResult) -> String {
     columns(&Columns {
         title: format!(

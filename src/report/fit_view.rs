@@ -1,4 +1,4 @@
-//! The result of `drift fit` in the terminal: the answer in a line, the tables behind it.
+//! The result of `drift fit` in the terminal: one line with the answer, and tables with the evidence.
 //!
 //! Views of [`FitResult`] and its parts. Shares are fractions of 1.
 
@@ -14,7 +14,7 @@ pub fn chosen(result: &FitResult) -> Option<&CandidateReport> {
     result.candidates.iter().find(|candidate| candidate.placeholder == result.placeholder)
 }
 
-/// Which placeholder to use, whether that is proved, and what it does, in one line; placeholders in backticks.
+/// One line: which placeholder to use, whether it is proved, and what it does. Placeholders are in backticks.
 pub fn lead(result: &FitResult) -> String {
     let begin = format!("{}, {}", result.tokenizer, result.dialect);
     if let Some(tokens) = result.constant_tokens {
@@ -32,7 +32,7 @@ pub fn lead(result: &FitResult) -> String {
     format!("{begin}: use `{}` ({proof}){harm}.", result.placeholder)
 }
 
-/// What "best" means, over which blocks it is proved, and the choice where every lost digit counts; a sentence each.
+/// Sentences that say what "best" means, for which blocks it is proved, and what to use if every lost digit counts.
 pub fn grounds(result: &FitResult, objective: &Objective) -> Vec<String> {
     let mut out = vec![result.statement.clone()];
     if result.certificate.is_some() && result.constant_tokens.is_none() {
@@ -56,7 +56,7 @@ fn order(objective: &Objective) -> String {
     }
 }
 
-/// Why a tokenizer has no placeholder, and what to use, in one line.
+/// One line: why a tokenizer has no placeholder, and what to use instead.
 pub fn refusal(refused: &Refused) -> String {
     format!(
         "{}, {}: no placeholder works, because {}; use {}.",
@@ -87,7 +87,7 @@ pub fn short_table(result: &FitResult) -> Table {
     })
 }
 
-/// The candidates with all that was counted, the chosen one in bold.
+/// The candidates with all figures, the chosen one in bold.
 pub fn table(result: &FitResult) -> Table {
     let table = Table::new(format!("{}, {}", result.tokenizer, encoding_name(result.dialect)))
         .code("placeholder")
@@ -114,7 +114,7 @@ pub fn table(result: &FitResult) -> Table {
     table
 }
 
-/// Adds a row for each candidate, `cells` behind the placeholder and its tokens, and where the placeholder comes from.
+/// Adds a row for each candidate: the placeholder and its tokens, then `cells`, then the origin of the placeholder.
 fn with_candidates(
     mut table: Table,
     result: &FitResult,
@@ -139,13 +139,13 @@ fn with_candidates(
     table
 }
 
-/// What the sample leaves open of the chosen placeholder.
+/// The confidence intervals of the chosen placeholder's figures.
 fn intervals(result: &FitResult) -> String {
     let share = |name: &str, interval: Option<Interval>| {
         interval.map(|interval| format!("{name} {}", percent_interval(interval)))
     };
     let of = &result.intervals;
-    // A length has no negative values, but an interval around its mean may reach below 0.
+    // Lengths are not negative, but an interval around their mean may reach below 0.
     let rmsd =
         of.rmsd_angstrom.map(|i| format!("RMSD [{}, {}] Å", angstrom(i.low.max(0.0)), angstrom(i.high)));
     let junk = of.junk_tokens_per_block.map(|i| format!("junk slots [{:.2}, {:.2}]", i.low.max(0.0), i.high));
@@ -154,7 +154,7 @@ fn intervals(result: &FitResult) -> String {
     all.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// What a placeholder does to real blocks, in a clause.
+/// What a placeholder does to real blocks, as a clause.
 fn harm(candidate: &CandidateReport) -> String {
     let parts = [
         (candidate.measures.unparsable_blocks, "become unparsable"),
@@ -184,7 +184,7 @@ fn cells(candidate: &CandidateReport) -> Vec<String> {
     ]
 }
 
-/// What placeholders per class of block would gain.
+/// The gain of a different placeholder for each class of blocks.
 pub fn classes_table(result: &FitResult, objective: &Objective) -> Table {
     let mut table = Table::new(format!("{}, {}, per class", result.tokenizer, result.dialect.name()))
         .text("classes by")
@@ -220,7 +220,7 @@ pub fn classes_table(result: &FitResult, objective: &Objective) -> Table {
     table
 }
 
-/// Whether classes of block are worth it, in a sentence.
+/// Whether classes of blocks are worthwhile, as a sentence.
 pub fn classes_verdict(partitions: &[PartitionReport], objective: &Objective) -> String {
     match best_partition(objective, partitions) {
         None => "No division of blocks into classes gains anything significant: one placeholder is enough."
@@ -236,7 +236,7 @@ pub fn classes_verdict(partitions: &[PartitionReport], objective: &Objective) ->
     }
 }
 
-/// Harm reached and harm possible.
+/// The harm of the chosen placeholder and the least possible harm.
 pub fn certificate_table(certificate: &Certificate) -> Table {
     let mut table = Table::new("").text("in this order").number("reached").number("lower bound");
     let names =

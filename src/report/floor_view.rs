@@ -1,4 +1,4 @@
-//! What runs had to move at least, as a table.
+//! The least traffic of the runs as a table.
 
 use super::eval_view::{add, model_cells, model_column, title};
 use super::format::{number, percent, seconds, thousands};
@@ -6,7 +6,7 @@ use super::table::Table;
 use drift_core::constraint::ProcessorKind;
 use drift_engine::eval::record::EvalReport;
 
-/// Bytes and operations that each run had to move and compute, beside the time that it took; none where nothing was counted.
+/// The bytes and operations that each run had to move and compute, compared with its time; `None` if nothing was counted.
 pub fn floor_table(report: &EvalReport) -> Option<Table> {
     let runs: Vec<_> = report.runs.iter().filter_map(|run| Some((run, run.cost.floor?))).collect();
     if runs.is_empty() {

@@ -1,5 +1,4 @@
-//! The folders that results are written into: reports as JSON, with their pages beside them. All files of a folder appear, or
-//! none.
+//! Writes results into folders: reports as JSON, with their pages. Either all files of a folder appear, or none.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,13 +22,13 @@ const CARD: &str = "MODEL_CARD.md";
 const ROWS: &str = "embedding_rows.safetensors";
 const PAGE: &str = "report.html";
 
-/// Every file that the folder of a tokenizer may get, but for what is handed on from the folder of its base.
+/// Every file that the folder of a tokenizer may contain, except files that are copied from the folder of its base.
 pub const TOKENIZER_FILES: [&str; 7] = [TOKENIZER, NEW_TOKENS, REPORT, CARD, ROWS, PAGE, TOKENIZER_CONFIG];
 
-/// Refuses a folder in which a tokenizer would lie over its base, or over the model that rows are made from.
+/// Refuses a folder in which the tokenizer would overwrite its base, or the model that the rows are made from.
 ///
 /// # Errors
-/// If `folder` holds one of `beside`: files or folders, each with the name of what it is.
+/// If `folder` is the folder of one of `beside`: files or folders, each with a name for the error.
 pub fn refuse_over(folder: &Path, beside: &[(&str, Option<&Path>)]) -> Result<()> {
     for (what, path) in beside.iter().filter_map(|(what, path)| Some((what, (*path)?))) {
         let around = if path.is_dir() { Some(path) } else { path.parent() };
@@ -43,10 +42,10 @@ pub fn refuse_over(folder: &Path, beside: &[(&str, Option<&Path>)]) -> Result<()
     Ok(())
 }
 
-/// Writes the folder of a tokenizer; `tokenizer.json` last, so that it stands for the whole.
+/// Writes the folder of a tokenizer. `tokenizer.json` comes last: if it is there, all files are.
 ///
 /// # Errors
-/// If the system refuses; then there is nothing new.
+/// If a file cannot be written; then no file is.
 pub fn write_tokenizer(folder: &Path, made: &MadeTokenizer) -> Result<()> {
     let mut files = OutputSet::new();
     files.folder(folder)?;
@@ -68,7 +67,7 @@ pub fn write_tokenizer(folder: &Path, made: &MadeTokenizer) -> Result<()> {
     write(CARD, card.as_bytes())?;
     write(TOKENIZER_CONFIG, &json(&made.beside.tokenizer_config())?)?;
     write(TOKENIZER, &made.trained.tokenizer_json)?;
-    // What another run left does not belong to this tokenizer.
+    // Files that another run left do not belong to this tokenizer.
     optional
         .iter()
         .filter(|(_, bytes)| bytes.is_none())
@@ -79,20 +78,20 @@ pub fn write_tokenizer(folder: &Path, made: &MadeTokenizer) -> Result<()> {
 /// The page of all tokenizers.
 const FIT_PAGE: &str = "fit.html";
 
-/// The files of a fit for these tokenizers.
+/// The names of the files of a fit for these tokenizers.
 pub fn fit_files<'t>(tokenizers: impl Iterator<Item = &'t str>) -> Vec<String> {
     tokenizers.map(fit_file).chain([FIT_PAGE.to_owned()]).collect()
 }
 
-/// The file of a tokenizer's results.
+/// The name of the file with a tokenizer's results.
 fn fit_file(tokenizer: &str) -> String {
     format!("{tokenizer}.json")
 }
 
-/// One JSON file per tokenizer and one page of all.
+/// Writes one JSON file per tokenizer, and one page for all.
 ///
 /// # Errors
-/// If the system refuses; then there is nothing new.
+/// If a file cannot be written; then no file is.
 pub fn write_fit(folder: &Path, report: &FitReport) -> Result<()> {
     let mut files = OutputSet::new();
     files.folder(folder)?;
@@ -106,7 +105,7 @@ pub fn write_fit(folder: &Path, report: &FitReport) -> Result<()> {
     files.commit()
 }
 
-/// A file of JSON.
+/// The report as the bytes of a JSON file.
 fn json(report: &impl Serialize) -> Result<Vec<u8>> {
     let text = serde_json::to_string_pretty(report).map_err(|e| Error::internal("the report", e))?;
     Ok((text + "\n").into_bytes())

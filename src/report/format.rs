@@ -1,19 +1,19 @@
-//! How numbers are written for people. JSON holds the exact ones.
+//! Formats numbers for people. The JSON contains the exact numbers.
 
 use drift_core::encoding::Encoding;
 use drift_data::stats::Interval;
 
-/// An encoding by what it is called: `fixed dialect`, `binned-v2:-13,13,0.104`.
+/// The name of an encoding: `fixed dialect`, `binned-v2:-13,13,0.104`.
 pub fn encoding_name(encoding: Encoding) -> String {
     if encoding.is_decimal() { format!("{encoding} dialect") } else { encoding.to_string() }
 }
 
-/// `text` in lines of at most `width` characters, broken at spaces, but not before a unit; longer words stay whole. Lines after the
-/// first are indented by `indent` spaces.
+/// Breaks `text` into lines of at most `width` characters. Lines are broken at spaces, but not before a unit; longer words stay whole.
+/// Lines after the first are indented by `indent` spaces.
 pub fn wrapped(text: &str, width: usize, indent: usize) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in text.split(' ') {
-        // A unit stays with its number.
+        // A unit stays on the line of its number.
         match words.last_mut().filter(|_| word.starts_with(['%', 'Å'])) {
             Some(number) => *number = format!("{number} {word}"),
             None => words.push(word.to_owned()),
@@ -50,14 +50,13 @@ pub fn thousands(count: u64) -> String {
     out
 }
 
-/// A count and what it counts: `1 conformer`, `1,000 conformers`. `one` takes an `s` for more.
+/// A count and what it counts: `1 conformer`, `1,000 conformers`. The plural of `one` ends in `s`.
 pub fn counted(count: u64, one: &str) -> String {
     let end = if count == 1 { "" } else { "s" };
     format!("{} {one}{end}", thousands(count))
 }
 
-/// A fraction of 1 as `49.9 %`: one decimal, from 1 % down two significant digits. Only zero is `0 %` and only one is
-/// `100 %`.
+/// A fraction of 1 as `49.9 %`: one decimal, below 1 % two significant digits. Only zero is `0 %`, and only one is `100 %`.
 pub fn percent(share: f64) -> String {
     format!("{} %", percent_digits(share))
 }
@@ -70,9 +69,9 @@ fn percent_digits(share: f64) -> String {
     match magnitude {
         0.0 => "0".to_owned(),
         100.0 => format!("{sign}100"),
-        // It would round to 100.0, which only a share of one may say.
+        // This would round to 100.0, which is reserved for a share of one.
         m if (99.95..100.0).contains(&m) => format!("{sign}>99.9"),
-        // The limits are where rounding reaches the next power of ten, so that 0.996 is `1.0` and not `1.00`.
+        // Each limit is where rounding reaches the next power of ten: 0.996 is `1.0` and not `1.00`.
         m if m >= 0.995 => format!("{sign}{m:.1}"),
         m if m >= 0.0995 => format!("{sign}{m:.2}"),
         m if m >= 0.00995 => format!("{sign}{m:.3}"),
@@ -86,7 +85,7 @@ pub fn percent_or_dash(share: Option<f64>) -> String {
     share.map_or_else(|| "-".to_owned(), percent)
 }
 
-/// An interval of shares: `[49.2, 50.6] %`, with as many decimals as its width deserves.
+/// An interval of shares: `[49.2, 50.6] %`. A narrower interval has more decimals.
 pub fn percent_interval(interval: Interval) -> String {
     let (low, high) = (interval.low * 100.0, interval.high * 100.0);
     let decimals = decimals_for(high - low).max(1);
@@ -94,18 +93,18 @@ pub fn percent_interval(interval: Interval) -> String {
     format!("[{low}, {high}] %")
 }
 
-/// How many decimals show a difference of `width` with two digits, 0 to 4.
+/// The number of decimals, 0 to 4, that shows a difference of `width` with two digits.
 fn decimals_for(width: f64) -> usize {
     if width <= 0.0 { 1 } else { (1.0 - width.log10().floor()).clamp(0.0, 4.0) as usize }
 }
 
-/// A length in Å without the unit: three significant digits, at most four decimals, since texts hold no more.
+/// A length in Å without the unit: three significant digits, at most four decimals, since texts have no more.
 pub fn angstrom(value: f64) -> String {
     let magnitude = value.abs();
     if value == 0.0 {
         return "0".to_owned();
     }
-    // It would round to 0.0000, which only zero may say.
+    // This would round to 0.0000, which is reserved for zero.
     if magnitude < 0.00005 {
         return if value < 0.0 { "-<0.0001".to_owned() } else { "<0.0001".to_owned() };
     }
@@ -119,7 +118,7 @@ pub fn number(value: f64) -> String {
     match magnitude {
         0.0 => "0".to_owned(),
         m if !m.is_finite() => "-".to_owned(),
-        // What does not fit into a u64 would be cast to its largest value.
+        // A larger value would be cast to the largest u64.
         m if m >= 999.5 && m < u64::MAX as f64 => format!("{sign}{}", thousands(m.round() as u64)),
         m if m >= 99.95 => format!("{value:.0}"),
         m if m >= 9.995 => format!("{value:.1}"),
@@ -129,7 +128,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// A number without the sign that a value has which rounds to zero: `-0.00` says that something is below it.
+/// Removes the sign from a number that rounds to zero: `-0.00` would look like a value below zero.
 fn unsigned_zero(text: String) -> String {
     match text.strip_prefix(['+', '-']) {
         Some(digits) if digits.bytes().all(|byte| matches!(byte, b'0' | b'.')) => digits.to_owned(),
@@ -137,7 +136,7 @@ fn unsigned_zero(text: String) -> String {
     }
 }
 
-/// A difference with its sign; one that rounds to zero has none: `-0.0` says that something is below it.
+/// A difference with its sign, or without one if it rounds to zero.
 pub fn signed(value: f64, decimals: usize) -> String {
     unsigned_zero(format!("{value:+.decimals$}"))
 }
@@ -185,7 +184,7 @@ fn scaled(value: f64, units: &[&str]) -> String {
     format!("{shown} {}", units[unit])
 }
 
-/// Counts as a line of blocks, `▁▂▅█`; the counts are gathered into at most `width` characters.
+/// Counts as a line of blocks, `▁▂▅█`. The counts are summed into at most `width` characters.
 pub fn sparkline(counts: &[u64], width: usize) -> String {
     const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let chunk = counts.len().div_ceil(width.max(1)).max(1);
@@ -193,7 +192,7 @@ pub fn sparkline(counts: &[u64], width: usize) -> String {
     let top = sums.iter().copied().max().unwrap_or(0);
     let level = |sum: u64| match sum {
         0 => ' ',
-        // Rounded up, so that whatever is not zero shows; in wide numbers, since eight times a count may not fit.
+        // Rounded up, so that every count above zero is visible; in u128, since eight times a count may overflow.
         _ => LEVELS[(u128::from(sum) * 8).div_ceil(u128::from(top)) as usize - 1],
     };
     sums.into_iter().map(level).collect()

@@ -1,4 +1,4 @@
-//! Self-contained HTML pages: inline CSS and SVG, no script, nothing to load.
+//! Self-contained HTML pages: inline CSS and SVG, no scripts, nothing to load.
 
 use std::fmt::Write as _;
 
@@ -7,11 +7,11 @@ use super::plot::palette;
 use super::table::{Kind, Table};
 use drift_core::job::Provenance;
 
-/// Characters of a table that fit beside one another into a window of 1,100 pixels: 1,053 are left beside margins and a scroll bar, and
-/// a digit takes up to 8.3 of them in the widest of the usual fonts (DejaVu Sans, 13 pixels).
+/// The number of characters of a table row that fit into a window 1,100 pixels wide. Margins and a scroll bar leave 1,053 pixels, and a
+/// digit takes up to 8.3 of them in the widest of the usual fonts (DejaVu Sans, 13 pixels).
 const PAGE_CHARACTERS: usize = 126;
 
-/// A page: a title, a sentence that says what matters, sections.
+/// A page: a title, a sentence with the main result, sections.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
     title: String,
@@ -19,7 +19,7 @@ pub struct Page {
     body: String,
 }
 
-/// A section being written; each call adds below what is there. Text is escaped, and `` `code` `` set as code.
+/// A section that is being written. Each call appends to it. Text is escaped, and `` `code` `` is set as code.
 #[derive(Debug, Clone, Default)]
 pub struct Section {
     body: String,
@@ -39,7 +39,7 @@ impl Page {
         self
     }
 
-    /// The whole document, UTF-8.
+    /// The whole document in UTF-8.
     pub fn render(&self) -> String {
         let (title, lead) = (escape(&self.title), inline(&self.lead));
         format!(
@@ -55,31 +55,31 @@ impl Page {
 }
 
 impl Section {
-    /// A smaller heading.
+    /// Adds a smaller heading.
     pub fn heading(&mut self, text: &str) -> &mut Self {
         self.push(&format!("<h3>{}</h3>\n", inline(text)))
     }
 
-    /// A paragraph.
+    /// Adds a paragraph.
     pub fn paragraph(&mut self, text: &str) -> &mut Self {
         self.push(&format!("<p>{}</p>\n", inline(text)))
     }
 
-    /// A list.
+    /// Adds a list.
     pub fn list<S: AsRef<str>>(&mut self, items: impl IntoIterator<Item = S>) -> &mut Self {
         let items: String =
             items.into_iter().map(|item| format!("<li>{}</li>\n", inline(item.as_ref()))).collect();
         self.push(&format!("<ul>\n{items}</ul>\n"))
     }
 
-    /// A table. One that is wider than the page goes on below, and scrolls sideways on a narrow screen.
+    /// Adds a table. If it is wider than the page, its further columns follow below; on a narrow screen it scrolls sideways.
     pub fn table(&mut self, table: &Table) -> &mut Self {
         self.push(&table_html(table))
     }
 
-    /// A plot by [`super::plot`], with a caption below.
+    /// Adds a plot of [`super::plot`], with a caption below.
     pub fn svg(&mut self, svg: &str, caption: &str) -> &mut Self {
-        // Inside HTML the name space is known, and so the page holds no address at all.
+        // Inside HTML the namespace is implied. Without it the page contains no URL at all.
         let inner = svg.replace(" xmlns=\"http://www.w3.org/2000/svg\"", "");
         let caption = inline(caption);
         self.push(&format!(
@@ -87,7 +87,7 @@ impl Section {
         ))
     }
 
-    /// Code with `marks`, byte ranges in order, set off.
+    /// Adds code in which `marks`, byte ranges in order, are highlighted.
     pub fn marked(&mut self, text: &str, marks: &[[usize; 2]]) -> &mut Self {
         let (mut out, mut at) = (String::new(), 0);
         let part = |from: usize, to: usize| escape(text.get(from..to).unwrap_or_default());
@@ -99,7 +99,7 @@ impl Section {
         self.push(&format!("<p><code>{out}</code></p>\n"))
     }
 
-    /// What made the result: program, revision, inputs with their hashes.
+    /// Adds the provenance of the result: program, revision, inputs with their hashes.
     pub fn provenance(&mut self, provenance: &Provenance) -> &mut Self {
         let Provenance { program, version, revision, inputs } = provenance;
         self.paragraph(&format!("{program} {version}, revision {revision}."));
@@ -133,7 +133,7 @@ fn table_html(table: &Table) -> String {
         }
         out.push_str("<thead>\n<tr>");
         for column in columns.iter().map(|&index| &table.columns[index]) {
-            // A heading of a code column is prose.
+            // The heading of a code column is ordinary text.
             let class = if column.kind == Kind::Number { " class=\"n\"" } else { "" };
             let title = inline(&column.title.replace('\n', " "));
             out.push_str(&format!("<th scope=\"col\"{class}>{title}</th>"));
@@ -155,7 +155,7 @@ fn table_html(table: &Table) -> String {
     out
 }
 
-/// `text` with the five characters that HTML gives a meaning escaped.
+/// Escapes the five characters of `text` that have a meaning in HTML, and replaces control characters.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -165,7 +165,7 @@ pub fn escape(text: &str) -> String {
             '&' => out.push_str("&amp;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            // Not allowed in HTML, and invisible.
+            // Control characters are not allowed in HTML, and invisible.
             c if c.is_control() && c != '\n' && c != '\t' => out.push('\u{fffd}'),
             c => out.push(c),
         }
@@ -173,7 +173,7 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// Escaped text with `` `code` `` as code; a lone backtick stays.
+/// Escapes the text and sets `` `code` `` as code; a lone backtick stays.
 fn inline(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     let mut out = String::new();
@@ -190,7 +190,7 @@ fn inline(text: &str) -> String {
     out
 }
 
-/// The style sheet. Plots are drawn for white paper; in dark mode their few colours that are not data are replaced.
+/// The style sheet. Plots are drawn for white paper; dark mode replaces the few colours that do not encode data.
 fn css() -> String {
     let (ink, grid, paper) = (palette::INK, palette::GRID, palette::PAPER);
     format!(

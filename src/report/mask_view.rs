@@ -1,4 +1,4 @@
-//! What a mask cost, and what resampling came to, as tables.
+//! The cost of a mask and the result of resampling, as tables.
 
 use super::eval_view::{model_cells, model_column, title};
 use super::format::thousands;
@@ -7,7 +7,7 @@ use super::table::Table;
 use drift_engine::eval::mask_cost::Spread;
 use drift_engine::eval::record::EvalReport;
 
-/// What the mask left of the model's distribution, by class of token; none where not all logits were computed.
+/// The probability that the mask left, by class of token; `None` if not all logits were computed.
 pub fn mask_table(report: &EvalReport) -> Option<Table> {
     let mut table = Table::new(title(report, "probability that the mask left"));
     table = spread_columns(
@@ -35,7 +35,7 @@ pub fn mask_table(report: &EvalReport) -> Option<Table> {
     (!known.is_empty()).then_some(table)
 }
 
-/// What resampling came to; none if nothing was resampled.
+/// The result of resampling; `None` if nothing was resampled.
 pub fn resampling_table(report: &EvalReport) -> Option<Table> {
     let mut table = Table::new(title(report, "resampling"));
     table = model_column(table, report)
@@ -73,7 +73,7 @@ pub fn resampling_table(report: &EvalReport) -> Option<Table> {
     (!known.is_empty()).then_some(table)
 }
 
-/// The part of the page.
+/// The section of the page.
 pub(super) fn mask_section(section: &mut Section, report: &EvalReport) {
     section.paragraph(
         "Sampling under a mask is not sampling from the model conditioned on legal texts: a text is drawn 1/∏ Z times too \
@@ -91,7 +91,7 @@ fn spread_columns(table: Table, mean: &'static str) -> Table {
 fn spread_cells(spread: &Spread, decimals: usize) -> impl Iterator<Item = String> {
     let Spread { mean, quantiles } = *spread;
     let values = [mean, quantiles.p05, quantiles.p25, quantiles.p50, quantiles.p75, quantiles.p95];
-    // No minus before a nought.
+    // A value that rounds to zero has no minus sign.
     values.into_iter().map(move |value| {
         let text = format!("{value:.decimals$}");
         let is_nought = text.bytes().all(|byte| matches!(byte, b'-' | b'0' | b'.'));

@@ -1,15 +1,14 @@
 //! Views of the serde reports: tables for the terminal, SVG plots, self-contained HTML pages.
 //!
-//! - [`table::Table`] is one table, shown by [`table::Table::render`] in a terminal and by [`html`] in a page.
-//! - [`plot`] draws SVG by plotters, without fonts: the same bytes on every machine.
-//! - [`html::Page`] is a page of sections that loads nothing from anywhere.
+//! - [`table::Table`] is one table. [`table::Table::render`] shows it in a terminal, and [`html`] in a page.
+//! - [`plot`] draws SVG with plotters, without fonts, so the bytes are the same on every machine.
+//! - [`html::Page`] is a page of sections that loads nothing.
 //! - [`stats_view`], [`fit_view`], [`fit_page`], [`design_view`], [`design_page`], [`learned_view`], [`comparison_view`],
-//!   [`promises_view`], [`extend_view`], [`train_view`], [`against_view`], [`audit_view`], [`energy_view`], [`eval_view`], [`summary_view`], [`chemistry_view`], [`worst_view`], [`mask_view`], [`floor_view`], [`same_view`],
-//!   [`eval_page`] and
-//!   [`compare_view`] put these together for the verbs; [`card`]
-//!   is the section of a model card for an extended tokenizer.
+//!   [`promises_view`], [`extend_view`], [`train_view`], [`against_view`], [`audit_view`], [`energy_view`], [`eval_view`],
+//!   [`summary_view`], [`chemistry_view`], [`worst_view`], [`mask_view`], [`floor_view`], [`same_view`], [`eval_page`] and
+//!   [`compare_view`] combine these for the verbs. [`card`] is the section of a model card for an extended tokenizer.
 //! - [`folders`] writes reports and their pages into a folder.
-//! - [`format`](mod@format) holds how numbers are written for people.
+//! - [`format`](mod@format) formats numbers for people.
 //!
 //! Nothing here computes a figure or prints.
 

@@ -1,11 +1,11 @@
-//! What was run before an extended tokenizer was written, and which logit processor goes with it, in words.
+//! Sentences about the checks that were run before an extended tokenizer was written, and about the logit processor to use with it.
 
 use super::format::thousands;
 use drift_tune::design::SchemeKind;
 use drift_tune::design::extension::check::Guarantees;
 use drift_tune::design::extension::plain::PlainText;
 
-/// Every number was encoded: how many, and to how many `tokens` a block.
+/// Says how many numbers were encoded, and to how many `tokens` per block.
 pub fn numbers_run((numbers, contexts, blocks): (u64, u64, u64), tokens: &str) -> String {
     format!(
         "Every one of {} numbers was encoded in all three positions and {} contexts, {} blocks: {tokens} tokens.\n",
@@ -15,7 +15,7 @@ pub fn numbers_run((numbers, contexts, blocks): (u64, u64, u64), tokens: &str) -
     )
 }
 
-/// What was run of an extension of a base whose blocks take so many `tokens`.
+/// Says what was checked of an extension of a base whose blocks take `tokens` tokens.
 pub fn extension_run(run: &Guarantees, tokens: &str) -> String {
     let plain = match run.plain_text {
         PlainText::Proved => "proved from the base's pre-tokenizers and vocabulary, and equal on",
@@ -30,7 +30,7 @@ pub fn extension_run(run: &Guarantees, tokens: &str) -> String {
     )
 }
 
-/// Which logit processor goes with a kind.
+/// The logit processor to use with a kind of extension.
 pub fn advice(kind: SchemeKind) -> &'static str {
     match kind {
         SchemeKind::Separate => {

@@ -1,13 +1,13 @@
-//! Texts beside those of another run, as a table.
+//! The comparison with the texts of another run, as a table.
 
 use super::format::{number, thousands};
 use super::table::Table;
 use drift_engine::eval::record::EvalReport;
 
-/// Rows of a table; the rest is in the record.
+/// The largest number of rows of the table; further rows are in the record.
 const MAX_ROWS: usize = 20;
 
-/// Whether texts are those of another run, and where they first differ; none if nobody asked.
+/// How many texts equal those of another run, and where the others first differ; `None` without `--same-as`.
 pub fn same_table(report: &EvalReport) -> Option<Table> {
     let same = report.same_texts.as_ref()?;
     let (equal, compared) = (thousands(same.equal), thousands(same.compared));

@@ -1,10 +1,10 @@
-//! How far shards are, as a table.
+//! The progress of shards as a table.
 
 use super::format::{rate, seconds, thousands};
 use super::table::{Table, Terminal};
 use drift_data::shard::progress::{ShardState, ShardsProgress};
 
-/// A row a shard, and what it comes to.
+/// One row per shard, and the total.
 pub fn shards_table(progress: &ShardsProgress, terminal: Terminal) -> String {
     let mut table = Table::new("Shards").number("shard").text("state").number(progress.unit).number("time");
     for shard in &progress.shards {

@@ -9,14 +9,14 @@ use drift_core::job::Provenance;
 use drift_data::stats::histogram::HistogramView;
 use drift_data::stats::report::{AxisReport, GroupReport, Share, StatsReport};
 
-/// What `drift mine` shows in a terminal: a sentence and four tables.
+/// The output of `drift mine` in a terminal: a summary and four tables.
 pub fn stats_table(report: &StatsReport, terminal: Terminal) -> String {
     let tables = [range_table(report, true), share_table(report), digits_table(report), size_table(report)];
     let tables = tables.map(|table| table.render(terminal));
     format!("{}\n\n{}", summary(report), tables.join("\n"))
 }
 
-/// What the corpus holds, in two sentences.
+/// Sentences that say what the corpus contains.
 pub fn summary(report: &StatsReport) -> String {
     let total = &report.total;
     let mut out = format!(
@@ -38,7 +38,7 @@ pub fn summary(report: &StatsReport) -> String {
     out
 }
 
-/// Where coordinates lie; with the shape of the distribution where that can only be shown in text.
+/// The ranges of coordinates. `with_shape` adds the shape of the distribution as text.
 pub fn range_table(report: &StatsReport, with_shape: bool) -> Table {
     let mut table = Table::new("Coordinates by axis, Å").text("axis");
     for title in ["min", "5 %", "median", "95 %", "max", "mean", "sd"] {
@@ -58,7 +58,7 @@ pub fn range_table(report: &StatsReport, with_shape: bool) -> Table {
     table
 }
 
-/// min, 5 %, median, 95 %, max, mean, sd.
+/// The cells for min, 5 %, median, 95 %, max, mean and sd.
 fn range_cells(axis: &AxisReport) -> Vec<String> {
     let Some(summary) = axis.summary else { return vec!["-".to_owned(); 7] };
     let q = summary.quantiles;
@@ -68,7 +68,7 @@ fn range_cells(axis: &AxisReport) -> Vec<String> {
     cells
 }
 
-/// The shares that matter to tokens, with their intervals.
+/// The shares that affect tokens, with their intervals.
 pub fn share_table(report: &StatsReport) -> Table {
     let mut table = Table::new("Share of coordinates, with 95 % interval")
         .text("axis")
@@ -94,13 +94,13 @@ fn interval(share: &Share) -> String {
     share.interval.map_or_else(|| "-".to_owned(), percent_interval)
 }
 
-/// The histogram between -12 and 12 Å in 24 characters of 1 Å.
+/// The histogram from -12 to 12 Å in 24 characters of 1 Å.
 fn shape(histogram: &HistogramView) -> String {
     let mut counts = [0u64; 24];
     for (bin, count) in histogram.counts.iter().enumerate() {
         let middle = histogram.from_angstrom + (bin as f64 + 0.5) * histogram.width_angstrom;
         if (-12.0..12.0).contains(&middle) {
-            // By the middle of a bin, so that rounding of its edge does not put it into the neighbour.
+            // Bins are assigned by their middle, so that rounding of an edge does not move a bin to the neighbour.
             counts[(middle + 12.0) as usize] += count;
         }
     }
@@ -198,7 +198,7 @@ fn first_digit_table(report: &StatsReport) -> Table {
     table
 }
 
-/// A page of statistics.
+/// The page of the statistics.
 pub fn stats_page(report: &StatsReport, provenance: &Provenance) -> Page {
     Page::new("Coordinates of a corpus", summary(report))
         .section("Where coordinates lie", |section| {
@@ -242,7 +242,7 @@ fn size_plot(report: &StatsReport) -> String {
 }
 
 fn method(section: &mut Section, report: &StatsReport) {
-    // As many as trailing zeros can be.
+    // As many as there can be trailing zeros.
     let decimals = report.total.axes[0].trailing_zeros.len() - 1;
     let precision = Precision::new(decimals).unwrap_or_default();
     section.list([

@@ -1,4 +1,4 @@
-//! One table, shown in a terminal or in a page.
+//! A table that can be shown in a terminal or in a page.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{
@@ -11,65 +11,65 @@ use drift_core::error::one_line;
 /// Spaces between columns.
 const GAP: usize = 2;
 
-/// Text columns wrap to no fewer characters than this.
+/// Text columns wrap, but not to fewer characters than this.
 const WRAPPED: usize = 18;
 
-/// Where and how a table is shown.
+/// How a table is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Terminal {
-    /// The width in characters that text columns wrap to; none where nobody wraps, as in a file.
+    /// The width in characters to which text columns wrap. `None` means no wrapping, as in a file.
     pub width: Option<u16>,
-    /// Whether escape codes for bold and dim text are welcome. The command line decides (`NO_COLOR`, a pipe).
+    /// Whether escape codes for bold and dim text may be used. The command line decides (`NO_COLOR`, a pipe).
     pub colour: bool,
 }
 
-/// Columns of a short answer.
+/// The width of a short answer, in columns.
 const SHORT: u16 = 100;
 
-/// `terminal`, no wider than a short answer, which is to be read in any window and in a README.
+/// `terminal`, at most as wide as a short answer, which fits into any window and a README.
 pub fn narrow(terminal: Terminal) -> Terminal {
     Terminal { width: Some(terminal.width.map_or(SHORT, |width| width.min(SHORT))), ..terminal }
 }
 
-/// What a column holds.
+/// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
     /// The heading; lines are broken at `\n`.
     pub title: String,
-    /// How its cells are set.
+    /// How the cells are shown.
     pub kind: Kind,
 }
 
-/// How the cells of a column are set.
+/// How the cells of a column are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Flush left; wraps where the terminal is narrow.
+    /// Left-aligned; wraps if the terminal is narrow.
     Text,
-    /// Flush left, never wrapped, and in a typewriter face in pages: placeholders, tokens, file names.
+    /// Left-aligned, never wrapped, and monospaced in pages: placeholders, tokens, file names.
     Code,
-    /// Flush right, never wrapped.
+    /// Right-aligned, never wrapped.
     Number,
 }
 
-/// A row of as many cells as there are columns.
+/// A row with one cell for each column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     /// The cells; missing ones are empty.
     pub cells: Vec<String>,
-    /// Whether it stands out: bold where that can be shown.
+    /// Whether the row is highlighted: bold where possible.
     pub strong: bool,
 }
 
 /// A table: title, columns, rows, notes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Table {
-    /// Above the table; may be empty.
+    /// The title above the table; may be empty.
     pub title: String,
     /// The columns.
     pub columns: Vec<Column>,
     /// The rows.
     pub rows: Vec<Row>,
-    /// Below the table, one line each.
+    /// The notes below the table, one line each.
     pub notes: Vec<String>,
 }
 
@@ -104,7 +104,7 @@ impl Table {
         self.push(cells, false)
     }
 
-    /// Adds a row that stands out.
+    /// Adds a row that is highlighted.
     pub fn strong_row<C: Into<String>>(&mut self, cells: impl IntoIterator<Item = C>) -> &mut Self {
         self.push(cells, true)
     }
@@ -121,10 +121,10 @@ impl Table {
         self
     }
 
-    /// The table as lines of text, each with its line break, without trailing spaces.
+    /// The table as lines of text without trailing spaces, each with its line break.
     ///
-    /// Where the terminal is too narrow the columns are shown in several blocks, each beginning with the columns that name a row.
-    /// Without rows there are no headings.
+    /// If the terminal is too narrow, the columns are shown in several blocks. Each block begins with the columns that name a row. A
+    /// table without rows has no headings.
     pub fn render(&self, terminal: Terminal) -> String {
         let mut out = String::new();
         if !self.title.is_empty() {
@@ -149,7 +149,7 @@ impl Table {
         out
     }
 
-    /// The columns of each block of at most `width` characters, by index.
+    /// The column indices of each block of at most `width` characters.
     pub(super) fn blocks(&self, width: Option<usize>) -> Vec<Vec<usize>> {
         let all = 0..self.columns.len();
         let Some(width) = width else { return vec![all.collect()] };
@@ -157,9 +157,9 @@ impl Table {
         let (mut blocks, mut used) = (vec![vec![]], 0);
         for column in all {
             let own = self.least_width(column);
-            // A block holds at least one column besides those that name a row.
+            // A block contains at least one column besides those that name a row.
             if used + own > width && blocks.last().is_some_and(|block: &Vec<usize>| block.len() > keys) {
-                // Each block begins with the columns that say what a row is of.
+                // Each block begins with the columns that name a row.
                 blocks.push((0..keys).collect());
                 used = (0..keys).map(|key| self.least_width(key) + GAP).sum();
             }
@@ -171,13 +171,13 @@ impl Table {
         blocks
     }
 
-    /// How many columns name a row: those before the first number, such as a model and its logit processor.
+    /// The number of columns that name a row: the columns before the first number, such as the model and its logit processor.
     fn keys(&self) -> usize {
         let first_number = self.columns.iter().position(|column| column.kind == Kind::Number);
         first_number.unwrap_or(1).max(1)
     }
 
-    /// The fewest characters that `column` can be shown in.
+    /// The smallest width in characters of `column`.
     fn least_width(&self, column: usize) -> usize {
         let cells = self.rows.iter().filter_map(|row| row.cells.get(column)).map(String::as_str);
         let lines = cells.chain([self.columns[column].title.as_str()]).flat_map(str::lines);
@@ -203,7 +203,7 @@ impl Table {
             table.add_row(columns.iter().map(|column| styled(cell(column), row.strong, terminal)));
         }
         for (index, shown) in table.column_iter_mut().enumerate() {
-            // No padding behind the last column: lines have no trailing spaces, and the width is needed.
+            // The last column has no padding: lines have no trailing spaces, and the width is needed.
             let gap = if index + 1 == columns.len() { 0 } else { GAP as u16 };
             shown.set_padding((0, gap));
             let column = columns[index];
@@ -221,7 +221,7 @@ impl Table {
     }
 }
 
-/// What comes from inputs, names above all, must not move the cursor; line breaks are for tables to use.
+/// Removes control characters, which could move the cursor, from names and other input. Line breaks stay, since tables use them.
 fn lines_shown(text: &str) -> String {
     text.split('\n').map(one_line).collect::<Vec<_>>().join("\n")
 }
@@ -231,7 +231,7 @@ fn styled(text: &str, strong: bool, terminal: Terminal) -> Cell {
     if strong && terminal.colour { cell.add_attribute(Attribute::Bold) } else { cell }
 }
 
-/// `text` in bold if the terminal shows that.
+/// `text` in bold, if the terminal shows it.
 pub fn bold(text: &str, terminal: Terminal) -> String {
     if terminal.colour { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() }
 }

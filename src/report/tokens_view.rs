@@ -1,13 +1,13 @@
-//! Tokens aligned for reading: pieces above, FREE and COPY marks below.
+//! Tokens in aligned lines: pieces above, FREE and COPY marks below.
 
 use super::table::Terminal;
 use drift_core::error::is_unseen;
 use drift_core::tokenizer::{Token, TokenRole};
 
-/// Columns where the terminal does not say.
+/// The width if the terminal does not report one, in columns.
 const WIDTH: usize = 100;
 
-/// Lines of tokens, `|` between them; under each FREE token `^`, under COPY `.`, as wide as the token.
+/// Lines of tokens separated by `|`. The marks below each token are as wide as the token: `^` for FREE, `.` for COPY.
 pub fn token_lines(tokens: &[Token], terminal: Terminal) -> String {
     let width = terminal.width.map_or(WIDTH, usize::from).max(20);
     let (mut out, mut pieces, mut marks, mut used) = (String::new(), String::new(), String::new(), 0);
@@ -46,7 +46,7 @@ fn flush(out: &mut String, pieces: &mut String, marks: &mut String) {
     marks.clear();
 }
 
-/// Spaces and control characters must be seen and must not move the cursor.
+/// Makes spaces and control characters visible, so that they do not move the cursor.
 fn visible(c: char) -> char {
     match c {
         ' ' => '␣',

@@ -1,4 +1,4 @@
-//! The phases of runs as a Chrome trace: opens in Perfetto and in `chrome://tracing`.
+//! The phases of runs as a Chrome trace, which Perfetto and `chrome://tracing` open.
 
 use serde_json::{Value, json};
 
@@ -19,8 +19,8 @@ pub fn chrome_trace(runs: &[(String, Vec<Span>)]) -> Value {
     json!({ "traceEvents": events, "displayTimeUnit": "ms" })
 }
 
-/// What is told of a span: rows; of forward passes also how many they were, the rows of each added up, the tokens that went through
-/// them, the positions whose keys and values they read, and the bytes that they had to move at least.
+/// The arguments of a span: its rows. Forward passes also have the number of passes, the sum of their rows, the number of tokens that
+/// they processed, the number of positions whose keys and values they read, and the bytes that they had to move at least.
 fn arguments(span: &Span) -> Value {
     let mut told = json!({ "rows": span.rows });
     if let Some(traffic) = span.traffic {

@@ -1,10 +1,10 @@
-//! Training as a table.
+//! The report of a training as a table.
 
 use super::format::{hundredths, percent, thousands};
 use super::table::{Table, Terminal};
 use drift_engine::train::TrainReport;
 
-/// What `drift train-model` shows in a terminal.
+/// The output of `drift train-model` in a terminal.
 pub fn train_table(report: &TrainReport, terminal: Terminal) -> String {
     let shape = &report.recipe.shape;
     let title = format!(

@@ -1,4 +1,4 @@
-//! The chemistry of an evaluation: rows of the tables, and the worst texts as pictures.
+//! The chemistry of an evaluation: the rows of the tables, and the worst texts with pictures.
 
 use super::chemistry_view::{ChemistryRow, chemistry_table, flatness_table};
 use super::format::number;
@@ -9,10 +9,10 @@ use drift_data::audit::chemistry::ChemistryRule;
 use drift_engine::eval::record::WorstText;
 use drift_engine::eval::record::{EvalReport, RunReport};
 
-/// How many kinds of broken rules a list names of a text.
+/// The largest number of kinds of broken rules that are listed for a text.
 const NAMED: usize = 4;
 
-/// One a run, then the references.
+/// One row per run, then the references.
 pub fn chemistry_rows(report: &EvalReport) -> Vec<ChemistryRow<'_>> {
     let models = report.runs.iter().any(|run| run.model != report.runs[0].model);
     let mut rows: Vec<ChemistryRow<'_>> = report
@@ -30,7 +30,7 @@ pub fn chemistry_rows(report: &EvalReport) -> Vec<ChemistryRow<'_>> {
     rows
 }
 
-/// The section of a page: the tables, and the worst texts with pictures of one run of each model.
+/// The section of the page: the tables and, for one run of each model, the worst texts with pictures.
 pub(super) fn chemistry_section(section: &mut Section, report: &EvalReport) {
     let rows = chemistry_rows(report);
     for table in [chemistry_table(&rows), flatness_table(&rows)].into_iter().flatten() {
@@ -58,10 +58,10 @@ pub(super) fn chemistry_section(section: &mut Section, report: &EvalReport) {
     }
 }
 
-/// The runs whose worst texts are drawn: the automaton's of each model, else the first that has any.
+/// The runs whose worst texts are drawn: for each model the automaton, or else the first run that has worst texts.
 fn pictured(report: &EvalReport) -> Vec<&RunReport> {
     let mut models: Vec<&str> = report.runs.iter().map(|run| &*run.model).collect();
-    // Runs of a model stand together.
+    // The runs of a model are adjacent.
     models.dedup();
     let of_model = |model: &&str| {
         let own = || report.runs.iter().filter(|run| run.model == *model && !run.worst.is_empty());
@@ -70,7 +70,7 @@ fn pictured(report: &EvalReport) -> Vec<&RunReport> {
     models.iter().filter_map(of_model).collect()
 }
 
-/// What is wrong with a text, in a line.
+/// The broken rules of a text, in one line.
 fn summary(worst: &WorstText) -> String {
     let count = |rule: ChemistryRule| worst.findings.iter().filter(|found| found.rule == rule).count();
     let mut broken: Vec<(usize, ChemistryRule)> = ChemistryRule::ALL
@@ -78,7 +78,7 @@ fn summary(worst: &WorstText) -> String {
         .map(|rule| (count(rule), rule))
         .filter(|(count, _)| *count > 0)
         .collect();
-    // A stable sort: rules that are broken as often stay in the order of all rules.
+    // The sort is stable: rules that are broken equally often keep their usual order.
     broken.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
     let more = broken.len().saturating_sub(NAMED);
     let mut named: Vec<String> =

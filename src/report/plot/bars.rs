@@ -1,4 +1,4 @@
-//! Horizontal bars in groups: one row per label, one bar per series.
+//! Horizontal bars in groups, with one row per label and one bar per series.
 
 use plotters::element::Rectangle;
 use plotters::style::Color;
@@ -10,38 +10,38 @@ use crate::report::format::{number, percent};
 const BAR: i32 = 15;
 const GAP: i32 = 14;
 
-/// Horizontal bars.
+/// A chart of horizontal bars.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BarChart {
-    /// What it shows, for those who cannot see it.
+    /// The description for readers who cannot see the chart.
     pub title: String,
-    /// Below the axis.
+    /// The label below the axis.
     pub x_label: String,
-    /// The names of the series; with a single one there is no legend.
+    /// The names of the series; a single series has no legend.
     pub series: Vec<String>,
-    /// From top to bottom.
+    /// The rows, from top to bottom.
     pub bars: Vec<Bar>,
     /// The scale of values.
     pub scale: Scale,
 }
 
-/// One row.
+/// One row of the chart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bar {
-    /// On the left, as code; up to 36 characters are shown.
+    /// The label on the left, set as code; up to 36 characters are shown.
     pub label: String,
     /// Whether the label is bold.
     pub strong: bool,
-    /// One per series.
+    /// One value per series.
     pub values: Vec<BarValue>,
 }
 
 /// One bar.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BarValue {
-    /// Its length; without a value, or where the scale has no place for it, only the text is shown.
+    /// The length of the bar. Without a value, or if the scale cannot show it, only the text is shown.
     pub value: Option<f64>,
-    /// At its end.
+    /// The text at the end of the bar.
     pub text: String,
 }
 
@@ -50,7 +50,7 @@ pub struct BarValue {
 pub enum Scale {
     /// Fractions, from 0 to 100 %.
     Share,
-    /// From 0 to the greatest value.
+    /// From 0 to the largest value.
     Linear,
     /// Powers of ten around the positive values; zero has no bar.
     Log,
@@ -58,7 +58,7 @@ pub enum Scale {
 
 /// Draws horizontal bars.
 pub fn bars(chart: &BarChart) -> String {
-    // Room for the legend, which a single series does not need.
+    // The space for the legend, which a single series does not need.
     let top = if chart.series.len() > 1 { 34 } else { 10 };
     let rows: i32 = chart.bars.iter().map(|bar| BAR * bar.values.len().max(1) as i32 + GAP).sum();
     let frame = frame(chart, top, top + rows.max(GAP));
@@ -77,7 +77,7 @@ pub fn bars(chart: &BarChart) -> String {
     })
 }
 
-/// Draws a row whose first bar begins at height `y`; gives where the next row begins.
+/// Draws a row whose first bar begins at height `y`, and returns the height of the next row.
 fn draw_row(
     area: &Area,
     frame: &Frame,
@@ -106,12 +106,12 @@ fn draw_bar(
 ) -> Drawn {
     let Some(position) = position else { return Ok(()) };
     let end = frame.x_pixel(position);
-    // What is there, however little, is seen.
+    // At least two pixels, so that a short bar is visible.
     let end = if position > frame.x.0 { end.max(frame.left + 2) } else { end };
     area.draw(&Rectangle::new([(frame.left, upper + 1), (end, upper + BAR - 1)], colour.filled()))
 }
 
-/// Where `value` lies on the axis, in the units of [`Frame::x`].
+/// The position of `value` on the axis, in the units of [`Frame::x`].
 fn position(scale: Scale, value: Option<f64>) -> Option<f64> {
     let value = value.filter(|v| v.is_finite())?;
     match scale {
@@ -131,11 +131,11 @@ fn frame(chart: &BarChart, top: i32, bottom: i32) -> Frame {
         Scale::Share => (0.0, 1.0),
         Scale::Linear if highest > 0.0 => (0.0, highest),
         Scale::Linear => (0.0, 1.0),
-        // A decade more on the left, so that the least value still has a bar.
+        // One more decade on the left, so that the smallest value still has a bar.
         Scale::Log if highest.is_finite() => (lowest.floor() - 1.0, highest.ceil().max(lowest.floor() + 1.0)),
         Scale::Log => (-4.0, 1.0),
     };
-    // As far to the right as leaves room for each text after its bar.
+    // The axis ends where each text still fits after its bar.
     let room = |value: &BarValue| {
         let part = (position(chart.scale, value.value)? - x.0) / (x.1 - x.0);
         let free = f64::from(WIDTH - 14 - text_width(&value.text) - left);
@@ -162,7 +162,7 @@ fn axis_ticks(scale: Scale, frame: &Frame) -> Vec<(f64, String)> {
     }
 }
 
-/// A tick's label without superfluous zeros.
+/// The label of a tick, without superfluous zeros.
 fn trimmed(value: f64) -> String {
     let text = number(value);
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }

@@ -1,4 +1,4 @@
-//! Upright columns over whole numbers: the distribution of a count.
+//! Vertical columns over whole numbers: the distribution of a count.
 
 use plotters::element::Rectangle;
 use plotters::style::Color;
@@ -10,17 +10,17 @@ use crate::report::format::percent;
 /// The distribution of a whole number, such as the tokens of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Columns {
-    /// What it shows, for those who cannot see it.
+    /// The description for readers who cannot see the plot.
     pub title: String,
-    /// Below the axis.
+    /// The label below the axis.
     pub x_label: String,
-    /// Beside the axis of shares.
+    /// The label of the axis of shares.
     pub y_label: String,
-    /// Values and how often each was counted, in any order.
+    /// The values and how often each was counted, in any order.
     pub counts: Vec<(i64, u64)>,
 }
 
-/// Draws one column per value, from the least to the greatest, as a share of all.
+/// Draws one column per value, from the smallest to the largest, as a share of all.
 pub fn columns(plot: &Columns) -> String {
     let total: u64 = plot.counts.iter().map(|&(_, count)| count).sum();
     let low = plot.counts.iter().map(|&(value, _)| value).min().unwrap_or(0);
@@ -43,12 +43,12 @@ pub fn columns(plot: &Columns) -> String {
         frame.y_axis(area, &marks.collect::<Vec<_>>(), &plot.y_label)?;
         for &(value, count) in &plot.counts {
             let (middle, top) = (frame.x_pixel(value as f64), frame.y_pixel(share(count)));
-            // At least a pixel, or columns among very many would vanish.
+            // At least one pixel, so that no column vanishes among many.
             let half = ((pitch * 0.4) as i32).clamp(1, 40);
             let bar = [(middle - half, top), (middle + half, frame.bottom)];
             area.draw(&Rectangle::new(bar, palette::series(0).filled()))?;
             let label = percent(share(count));
-            // A label wider than its column would lie over the neighbour's.
+            // A label that is wider than its column would overlap the next one.
             if count > 0 && f64::from(text_width(&label)) < pitch {
                 write(area, &label, (middle, top - 10), Anchor::Middle, Face::PLAIN)?;
             }

@@ -1,4 +1,4 @@
-//! Shares as functions of a quantity, several over one axis.
+//! Shares as functions of a quantity, several curves over one axis.
 
 use plotters::element::PathElement;
 use plotters::style::Color;
@@ -10,11 +10,11 @@ use crate::report::format::percent;
 /// Shares, 0 to 1, as functions of one quantity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curves {
-    /// What it shows, for those who cannot see it.
+    /// The description for readers who cannot see the plot.
     pub title: String,
-    /// Below the axis.
+    /// The label below the axis.
     pub x_label: String,
-    /// Beside the axis of shares.
+    /// The label of the axis of shares.
     pub y_label: String,
     /// The curves.
     pub curves: Vec<Curve>,
@@ -23,9 +23,9 @@ pub struct Curves {
 /// One curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
-    /// Its name in the legend.
+    /// The name in the legend.
     pub name: String,
-    /// Quantity and share, by quantity.
+    /// Pairs of quantity and share, sorted by quantity.
     pub points: Vec<(f64, f64)>,
 }
 

@@ -1,4 +1,4 @@
-//! The canvas, the axes, and where values lie on them.
+//! The canvas, the axes, and the positions of values on them.
 
 use plotters::coord::Shift;
 use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};
@@ -18,7 +18,7 @@ pub(super) const TEXT: f64 = 13.0;
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 pub(super) type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
-/// An SVG document of [`WIDTH`] by `height`, described by `title` to those who cannot see it.
+/// An SVG document of [`WIDTH`] by `height`. `title` describes it to readers who cannot see it.
 pub(super) fn canvas(height: i32, title: &str, draw: impl FnOnce(&Area) -> Drawn) -> String {
     let mut svg = String::new();
     let size = (WIDTH as u32, height.max(1) as u32);
@@ -31,17 +31,17 @@ pub(super) fn canvas(height: i32, title: &str, draw: impl FnOnce(&Area) -> Drawn
     svg.replacen("<svg ", &format!("<svg role=\"img\" aria-label=\"{}\" ", escape(title)), 1)
 }
 
-/// Which point of a text lies at the given position.
+/// The point of a text that is placed at the given position.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Anchor {
     Left,
     Middle,
     Right,
-    /// Middle, and the text runs upwards.
+    /// The middle; the text runs upwards.
     Upwards,
 }
 
-/// How a text is set.
+/// The font of a text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Face {
     pub family: &'static str,
@@ -53,14 +53,14 @@ impl Face {
     pub(super) const CODE: Face = Face { family: "monospace", bold: false };
 }
 
-/// Writes `text` in [`TEXT`] pixels, centred on the height of `at`.
+/// Writes `text` in [`TEXT`] pixels, vertically centred at `at`.
 pub(super) fn write(area: &Area, text: &str, at: (i32, i32), anchor: Anchor, face: Face) -> Drawn {
     let horizontal = match anchor {
         Anchor::Left => HPos::Left,
         Anchor::Middle | Anchor::Upwards => HPos::Center,
         Anchor::Right => HPos::Right,
     };
-    // plotters' sizes are 1.24 times those of SVG.
+    // plotters' font sizes are 1.24 times SVG's.
     let mut font = (face.family, TEXT * 1.24).into_font();
     if face.bold {
         font = font.style(plotters::style::FontStyle::Bold);
@@ -72,12 +72,12 @@ pub(super) fn write(area: &Area, text: &str, at: (i32, i32), anchor: Anchor, fac
     area.draw(&Text::new(text.to_owned(), at, style))
 }
 
-/// A generous guess of the width of `text`, in pixels.
+/// A generous estimate of the width of `text`, in pixels.
 pub(super) fn text_width(text: &str) -> i32 {
     (text.chars().count() as f64 * TEXT * 0.61).ceil() as i32
 }
 
-/// Names beside their colours, in one line from `left` at height `y`.
+/// Draws names and their colours in one line that starts at `left`, at height `y`.
 pub(super) fn legend(area: &Area, names: &[(String, RGBColor)], left: i32, y: i32) -> Drawn {
     let mut x = left;
     for (name, color) in names {
@@ -110,7 +110,7 @@ impl Frame {
         scale(value, self.y, (self.bottom, self.top))
     }
 
-    /// Vertical grid lines at `ticks`, their labels below, and `name` under those.
+    /// Draws vertical grid lines at `ticks`, the tick labels below them, and `name` below the labels.
     pub(super) fn x_axis(&self, area: &Area, ticks: &[(f64, String)], name: &str, grid: bool) -> Drawn {
         for (value, label) in ticks {
             let x = self.x_pixel(*value);
@@ -122,7 +122,7 @@ impl Frame {
         write(area, name, ((self.left + self.right) / 2, self.bottom + 36), Anchor::Middle, Face::PLAIN)
     }
 
-    /// Horizontal grid lines at `ticks`, their labels to the left, and `name` upwards beside those.
+    /// Draws horizontal grid lines at `ticks`, the tick labels to the left, and `name` vertically beside the labels.
     pub(super) fn y_axis(&self, area: &Area, ticks: &[(f64, String)], name: &str) -> Drawn {
         for (value, label) in ticks {
             let y = self.y_pixel(*value);
@@ -135,12 +135,12 @@ impl Frame {
 }
 
 fn scale(value: f64, (from, to): (f64, f64), (start, end): (i32, i32)) -> i32 {
-    // What lies beyond the frame ends at its edge.
+    // Values beyond the frame are drawn at its edge.
     let part = ((value - from) / (to - from)).clamp(0.0, 1.0);
     (f64::from(start) + part * f64::from(end - start)).round() as i32
 }
 
-/// A line of one pixel.
+/// Draws a line one pixel wide.
 pub(super) fn line(area: &Area, from: (i32, i32), to: (i32, i32), color: RGBColor) -> Drawn {
     area.draw(&PathElement::new(vec![from, to], color.stroke_width(1)))
 }
@@ -153,13 +153,13 @@ pub(super) fn ticks(low: f64, high: f64, count: usize) -> Vec<f64> {
     }
     let power = rough.log10().floor() as i32;
     let factor = [1.0, 2.0, 5.0].into_iter().find(|f| f * 10f64.powi(power) >= rough * 0.999);
-    // Division by a whole power of ten gives the decimal nearest to the tick, multiplication does not.
+    // Dividing by a whole power of ten gives the decimal nearest to the tick; multiplying does not.
     let (unit, divisor) = match factor {
         Some(factor) => (factor, 10f64.powi(-power)),
         None => (1.0, 10f64.powi(-power - 1)),
     };
     let step = unit / divisor;
-    // A billionth of a step, so that an end which is a tick is not lost to rounding.
+    // A tolerance of a billionth of a step, so that a tick at the end is not lost to rounding.
     let (first, last) = ((low / step - 1e-9).ceil() as i64, (high / step + 1e-9).floor() as i64);
     (first..=last).map(|k| k as f64 * unit / divisor).collect()
 }

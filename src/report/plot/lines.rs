@@ -11,11 +11,11 @@ use drift_data::stats::histogram::HistogramView;
 /// Histograms of one quantity, as outlines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lines<'a> {
-    /// What it shows, for those who cannot see it.
+    /// The description for readers who cannot see the plot.
     pub title: String,
-    /// Below the axis.
+    /// The label below the axis.
     pub x_label: String,
-    /// Beside the axis of shares per bin.
+    /// The label of the axis of shares per bin.
     pub y_label: String,
     /// The outlines.
     pub lines: Vec<Line<'a>>,
@@ -24,16 +24,16 @@ pub struct Lines<'a> {
 /// One outline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line<'a> {
-    /// Its name in the legend.
+    /// The name in the legend.
     pub name: String,
-    /// What it draws.
+    /// The histogram to draw.
     pub histogram: &'a HistogramView,
 }
 
-/// The share of values at either end that may lie beyond the drawn range.
+/// The share of values at each end that may lie beyond the drawn range.
 const TAIL: f64 = 0.0002;
 
-/// Draws the outlines over the range that holds all but 0.02 % of each at either end.
+/// Draws the outlines over the range that contains all but 0.02 % of each histogram at each end.
 pub fn lines(plot: &Lines) -> String {
     let ranges = plot.lines.iter().filter_map(|line| bulk(line.histogram));
     let x = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or((-1.0, 1.0));
@@ -56,7 +56,7 @@ pub fn lines(plot: &Lines) -> String {
     })
 }
 
-/// The edges between which all but [`TAIL`] of the values at either end lie.
+/// The edges that leave out at most [`TAIL`] of the values at each end.
 fn bulk(histogram: &HistogramView) -> Option<(f64, f64)> {
     let allowed = histogram.total() as f64 * TAIL;
     let reached = |outside: u64, mut counts: &mut dyn Iterator<Item = &u64>| {
@@ -89,7 +89,7 @@ fn outline(frame: &Frame, histogram: &HistogramView) -> Vec<(i32, i32)> {
             last_x = frame.x_pixel(from);
             points.push((last_x, last_y));
         }
-        // Equal neighbours need no corner between them.
+        // Between equal neighbours no corner is needed.
         if y != last_y {
             points.push((last_x, y));
         }

@@ -1,9 +1,9 @@
 //! Plots as SVG text, drawn by plotters' SVG backend.
 //!
-//! Without its `ttf` feature plotters only guesses how wide text is, so nothing here relies on that: margins come from
-//! the number of characters, and texts are anchored where they must not move. Fonts are generic families, coordinates are
-//! whole pixels, and so the bytes are the same everywhere. Colours are those of Okabe and Ito, told apart by
-//! colour-blind readers; a plot is drawn for white paper, and [`super::html`] adapts it to dark mode.
+//! Without its `ttf` feature plotters only estimates the width of text, so nothing here relies on it: margins follow from the number of
+//! characters, and texts are anchored where they must not move. Fonts are generic families and coordinates are whole pixels, so the
+//! bytes are the same everywhere. The colours are Okabe and Ito's, which colour-blind readers can tell apart. A plot is drawn for white
+//! paper, and [`super::html`] adapts it to dark mode.
 
 mod bars;
 mod columns;

@@ -1,6 +1,6 @@
-//! A conformer as sticks over a reference, from two sides, with what is wrong marked.
+//! A conformer as sticks over a reference, from two sides, with its faults marked.
 //!
-//! Every mark has a shape of its own beside its colour. Nearer bonds are thicker and darker.
+//! Each kind of mark has its own shape as well as its own colour. Nearer bonds are thicker and darker.
 
 use std::fmt::Write;
 
@@ -9,42 +9,42 @@ use super::palette::{GRID, INK, PAPER};
 use crate::report::html::escape;
 use drift_data::audit::chemistry::{ChemistryFinding, ChemistryRule};
 
-/// The sticks of the reference: as far from white as from black.
+/// The sticks of the reference: a grey half way between white and black.
 const REFERENCE: &str = "#8C959F";
 
-/// Vermilion, orange, reddish purple and blue of Okabe and Ito, as in [`super::palette`].
+/// Okabe and Ito's vermilion, orange, reddish purple and blue, as in [`super::palette`].
 const CLASH: &str = "#D55E00";
 const LONG: &str = "#E69F00";
 const SHORT: &str = "#CC79A7";
 const STEREO: &str = "#0072B2";
 
-/// Pixels around each view, and between what stands above one another.
+/// The margin around each view and between views, in pixels.
 const MARGIN: f64 = 26.0;
 
-/// The most pixels that a view is high.
+/// The largest height of a view, in pixels.
 const MOST_HEIGHT: f64 = 300.0;
 
-/// The most clashes that are marked, so that what lies under them can be seen.
+/// The largest number of clashes that are marked, so that the molecule stays visible.
 const MARKED_CLASHES: usize = 12;
 
-/// A conformer to draw; atoms by number, coordinates in Å.
+/// A conformer to draw. Atoms are given by index, coordinates in Å.
 #[derive(Debug, Clone, Copy)]
 pub struct MoleculePicture<'a> {
-    /// What it shows, for those who cannot see it.
+    /// The description for readers who cannot see the picture.
     pub title: &'a str,
     /// The conformer.
     pub points: &'a [[f64; 3]],
-    /// What lies under it, atom by atom in the same order.
+    /// The reference, which is drawn behind the conformer; its atoms have the same order.
     pub reference: Option<&'a [[f64; 3]]>,
     /// The element of each atom; carbon has no letter.
     pub elements: &'a [String],
     /// The bonds.
     pub bonds: &'a [[usize; 2]],
-    /// What is wrong.
+    /// The faults to mark.
     pub findings: &'a [ChemistryFinding],
 }
 
-/// One of the two views: which coordinate runs to the right, up, and toward the reader.
+/// One of the two views: the coordinates that run to the right, up, and toward the reader.
 #[derive(Clone, Copy)]
 struct View {
     name: &'static str,
@@ -54,16 +54,16 @@ struct View {
     left: f64,
 }
 
-/// A bond as it is drawn.
+/// A bond to draw.
 struct Stick<'a> {
-    /// Whether it is of the conformer, not of the reference.
+    /// Whether the bond belongs to the conformer, and not to the reference.
     own: bool,
     bond: &'a [usize; 2],
     ends: [[f64; 3]; 2],
     near: f64,
 }
 
-/// How Å become pixels.
+/// How coordinates in Å become pixels.
 #[derive(Clone, Copy)]
 struct Scale {
     pixels: f64,
@@ -109,7 +109,7 @@ pub fn molecule(picture: &MoleculePicture<'_>) -> String {
     out
 }
 
-/// What a reader who cannot see the picture is told.
+/// The description for readers who cannot see the picture.
 fn description(picture: &MoleculePicture<'_>) -> String {
     let count = |rule: ChemistryRule| picture.findings.iter().filter(|found| found.rule == rule).count();
     let marks = ChemistryRule::ALL.into_iter().filter(|rule| count(*rule) > 0);
@@ -147,7 +147,7 @@ impl Scale {
         [x, y]
     }
 
-    /// How near a point is, from 0 to 1.
+    /// How near a point is to the reader, from 0 to 1.
     fn near(&self, view: View, point: [f64; 3]) -> f64 {
         let axis = view.axes[2];
         let depth = view.toward * (point[axis] - self.middle[axis]) / self.depth[axis];
@@ -173,7 +173,7 @@ fn draw_view(out: &mut String, picture: &MoleculePicture<'_>, view: View, scale:
             Stick { own, bond, ends, near: scale.near(view, middle(ends[0], ends[1])) }
         }));
     }
-    // The reference lies under the conformer, what is near over what is far.
+    // The reference is drawn behind the conformer, and far bonds behind near ones.
     sticks.sort_by(|a, b| a.own.cmp(&b.own).then(a.near.total_cmp(&b.near)));
     for Stick { near, own, bond, ends } in sticks {
         let ends = (scale.place(view, ends[0]), scale.place(view, ends[1]));
@@ -204,7 +204,7 @@ fn draw_view(out: &mut String, picture: &MoleculePicture<'_>, view: View, scale:
     marks(out, picture, view, scale);
 }
 
-/// The symbols of atoms other than carbon.
+/// Writes the symbols of atoms other than carbon.
 fn letters(out: &mut String, picture: &MoleculePicture<'_>, view: View, scale: Scale) {
     let mut atoms: Vec<(f64, [f64; 2], &str)> = picture
         .points
@@ -233,11 +233,11 @@ fn letters(out: &mut String, picture: &MoleculePicture<'_>, view: View, scale: S
     }
 }
 
-/// The clashes that are marked: the worst, those of atoms nearest for what they may be.
+/// The clashes to mark: the worst ones, by distance relative to the smallest allowed distance.
 fn clashes<'f>(picture: &MoleculePicture<'f>) -> Vec<&'f ChemistryFinding> {
     let mut found: Vec<&ChemistryFinding> =
         picture.findings.iter().filter(|found| found.rule == ChemistryRule::Clash).collect();
-    // The distance as a share of the least that is allowed, so that clashes of small and large atoms compare.
+    // Relative distances make clashes of small and large atoms comparable.
     let room = |found: &ChemistryFinding| found.value.zip(found.limit).map_or(0.0, |(is, least)| is / least);
     found.sort_by(|a, b| room(a).total_cmp(&room(b)));
     found.truncate(MARKED_CLASHES);
@@ -260,7 +260,7 @@ fn marks(out: &mut String, picture: &MoleculePicture<'_>, view: View, scale: Sca
     }
 }
 
-/// Dots between two atoms that are too near, and a cross half way.
+/// Dots between two atoms that are too near, and a cross half way between them.
 fn clash(a: [f64; 2], b: [f64; 2]) -> String {
     let mut out = String::new();
     let ink = format!("stroke=\"{CLASH}\" stroke-width=\"2\" stroke-linecap=\"round\"");
@@ -282,7 +282,7 @@ fn diamond([x, y]: [f64; 2]) -> String {
 
 type Sample = Box<dyn Fn(f64, f64) -> String>;
 
-/// What is drawn, with its name: the sticks, and those marks that there are.
+/// The legend: the sticks, and the kinds of marks that occur, with their names.
 fn legend(picture: &MoleculePicture<'_>) -> Vec<(Sample, String)> {
     let stick = |style: String| -> Sample {
         Box::new(move |x, y| {
@@ -319,7 +319,7 @@ fn legend(picture: &MoleculePicture<'_>) -> Vec<(Sample, String)> {
     out
 }
 
-/// A bar of 2 Å in the lower left corner.
+/// A scale bar of 2 Å in the lower left corner.
 fn scale_bar(out: &mut String, scale: Scale, height: f64) {
     let (x, y) = (MARGIN, height - 14.0);
     let end = x + 2.0 * scale.pixels;

@@ -1,4 +1,4 @@
-//! Points over two axes, the vertical one logarithmic.
+//! Points over two axes, of which the vertical one is logarithmic.
 
 use plotters::element::{Circle, PathElement};
 use plotters::style::Color;
@@ -7,18 +7,18 @@ use super::frame::{Anchor, Face, Frame, WIDTH, canvas, legend, line, write};
 use super::palette;
 use crate::report::format::thousands;
 
-/// Series of points; those of a series are joined.
+/// Series of points; the points of a series are joined.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Points {
-    /// What it shows, for those who cannot see it.
+    /// The description for readers who cannot see the plot.
     pub title: String,
-    /// Below the axis.
+    /// The label below the axis.
     pub x_label: String,
-    /// Beside the logarithmic axis.
+    /// The label of the logarithmic axis.
     pub y_label: String,
-    /// Names and points; y of 0 is drawn at the bottom.
+    /// Names and points of the series; a y of 0 is drawn at the bottom.
     pub series: Vec<(String, Vec<(f64, f64)>)>,
-    /// Points with names of their own.
+    /// Single points with their own names.
     pub marks: Vec<(String, (f64, f64))>,
 }
 
@@ -29,7 +29,7 @@ pub fn points(plot: &Points) -> String {
         .map(|(x, _)| *x)
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
     let x = if x.0 < x.1 { (x.0.floor() - 0.5, x.1.ceil() + 0.5) } else { (0.0, 1.0) };
-    // At least one decade, or both ends of the axis would be one.
+    // At least one decade, since the ends of the axis must differ.
     let decades = all().map(|(_, y)| y.max(1.0).log10()).fold(1.0, f64::max).ceil();
     let frame = Frame { left: 84, right: WIDTH - 16, top: 36, bottom: 340, x, y: (0.0, decades) };
     let pixel = |(x, y): (f64, f64)| (frame.x_pixel(x), frame.y_pixel(y.max(1.0).log10()));

@@ -1,4 +1,4 @@
-//! Points with names over two linear axes that begin at zero.
+//! Named points over two linear axes that begin at zero.
 
 use plotters::element::Circle;
 use plotters::style::Color;
@@ -9,30 +9,30 @@ use super::palette;
 /// A scatter plot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scatter {
-    /// What it shows, for those who cannot see it.
+    /// The description for readers who cannot see the plot.
     pub title: String,
-    /// Below the axis.
+    /// The label below the axis.
     pub x_label: String,
-    /// Beside the axis.
+    /// The label of the vertical axis.
     pub y_label: String,
-    /// What is drawn.
+    /// The points.
     pub points: Vec<ScatterPoint>,
 }
 
 /// A point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScatterPoint {
-    /// Written beside it, unless it is hollow.
+    /// The name, which is written beside the point unless it is hollow.
     pub name: String,
-    /// Where it lies; not negative.
+    /// The coordinates; not negative.
     pub at: (f64, f64),
-    /// Drawn as a ring.
+    /// Whether the point is drawn as a ring.
     pub hollow: bool,
-    /// Drawn in the second colour, its name in bold.
+    /// Whether the point is drawn in the second colour, with its name in bold.
     pub strong: bool,
 }
 
-/// Draws the points, and the names of those that are not hollow, apart from each other.
+/// Draws the points, and the names of points that are not hollow, so that names do not overlap.
 pub fn scatter(plot: &Scatter) -> String {
     let largest = |axis: fn(&ScatterPoint) -> f64| plot.points.iter().map(axis).fold(0.0, f64::max);
     let upper = |value: f64| if value > 0.0 { value * 1.05 } else { 1.0 };
@@ -56,7 +56,7 @@ pub fn scatter(plot: &Scatter) -> String {
             let right = at.0 > (frame.left + frame.right) / 2;
             let (x, anchor) = if right { (at.0 - 10, Anchor::Right) } else { (at.0 + 10, Anchor::Left) };
             let (from, to) = if right { (x - width, x) } else { (x, x + width) };
-            // Upwards from the lower half, downwards from the upper one.
+            // Names move upwards in the lower half and downwards in the upper half.
             let low = at.1 > (frame.top + frame.bottom) / 2;
             let step = if low { -15 } else { 15 };
             let mut y = at.1 + if low { -12 } else { 0 };
