@@ -1,59 +1,60 @@
-//! What a user can set in the plans of this crate and of those below it, as their errors name it.
+//! The names of the parameters that users can set in the plans of this crate and of the crates below it. Errors name parameters by
+//! them.
 
 use drift_core::error::Parameter;
 pub use drift_tune::parameter::*;
 
-/// Rows of a batch.
+/// The number of rows in a batch.
 pub const BATCH: Parameter = Parameter::new("batch");
-/// Tokens of an update.
+/// The number of tokens in one optimizer update.
 pub const BATCH_TOKENS: Parameter = Parameter::new("batch tokens");
-/// The greatest norm of a gradient.
+/// The largest norm of a gradient.
 pub const CLIP: Parameter = Parameter::new("clip");
-/// Conformers of a text.
+/// The number of conformers in a text.
 pub const CONFORMERS: Parameter = Parameter::new("conformers");
-/// The longest document.
+/// The length of the longest document, in tokens.
 pub const CONTEXT: Parameter = Parameter::new("context");
-/// What computes.
+/// The device that computes.
 pub const DEVICE: Parameter = Parameter::new("device");
-/// The type of weights and cache.
+/// The number type of weights and KV cache.
 pub const DTYPE: Parameter = Parameter::new("dtype");
-/// Whose decoders compute.
+/// The implementation that computes the decode steps.
 pub const ENGINE: Parameter = Parameter::new("engine");
 /// The token that ends a text.
 pub const EOS: Parameter = Parameter::new("eos");
-/// Worked examples of prompts.
+/// The number of worked examples in a prompt.
 pub const EXAMPLES: Parameter = Parameter::new("examples");
-/// Texts for each molecule.
+/// The number of texts per molecule.
 pub const GENERATIONS: Parameter = Parameter::new("generations");
-/// Width of an attention head.
+/// The size of an attention head.
 pub const HEAD_DIM: Parameter = Parameter::new("head dim");
-/// Query heads.
+/// The number of query heads.
 pub const HEADS: Parameter = Parameter::new("heads");
-/// Width of the residual stream.
+/// The width of the residual stream.
 pub const HIDDEN: Parameter = Parameter::new("hidden");
-/// Key and value heads.
+/// The number of key and value heads.
 pub const KV_HEADS: Parameter = Parameter::new("kv heads");
-/// Decoder layers.
+/// The number of decoder layers.
 pub const LAYERS: Parameter = Parameter::new("layers");
 /// The highest learning rate.
 pub const LEARNING_RATE: Parameter = Parameter::new("learning rate");
 /// Whether reference conformers are scored.
 pub const LIKELIHOOD: Parameter = Parameter::new("likelihood");
-/// Updates of new tokens' rows alone.
+/// The number of first updates that train only the rows of new tokens.
 pub const NEW_ROWS_STEPS: Parameter = Parameter::new("new rows warmup");
-/// The tokenizer whose tokens are not new.
+/// The base tokenizer; tokens that it lacks are new.
 pub const NEW_TOKENS_OF: Parameter = Parameter::new("new tokens of");
-/// Texts that are drawn together and weighted.
+/// The number of texts that are drawn together and weighted.
 pub const RESAMPLE: Parameter = Parameter::new("resample");
-/// Whether to go on from a saved state.
+/// Whether to continue from a saved state.
 pub const RESUME: Parameter = Parameter::new("resume");
 /// A file of SMILES.
 pub const SMILES: Parameter = Parameter::new("smiles");
-/// A file of SMILES by name.
+/// Named files of SMILES.
 pub const SMILES_OF: Parameter = Parameter::new("smiles of");
-/// Which part of a corpus.
+/// The part of a corpus to use.
 pub const SPLIT: Parameter = Parameter::new("split");
-/// Updates of the weights.
+/// The number of updates of the weights.
 pub const STEPS: Parameter = Parameter::new("steps");
-/// The decay of matrices.
+/// The weight decay of the matrices.
 pub const WEIGHT_DECAY: Parameter = Parameter::new("weight decay");

@@ -1,4 +1,5 @@
-//! Which texts are in the batch: they enter where rows are free, their prompts read together, and leave when they are over.
+//! Admission of texts to the batch: they enter when rows are free, their prompts are read together, and they leave when they are
+//! finished.
 
 use super::Resampling;
 use super::clock::Phase;
@@ -11,11 +12,11 @@ use crate::model::{Feed, HiddenStates};
 use drift_core::error::Result;
 use drift_core::job::Job;
 
-/// On a GPU texts enter when at least this part of the batch is free.
+/// On a GPU, texts enter when at least one in this many rows of the batch is free.
 const ADMITTED_SHARE: usize = 8;
 
 impl Run<'_> {
-    /// Fills the batch, and lets the model read the new prompts but for their last tokens.
+    /// Fills the batch, and runs the prefill of the new prompts, which excludes their last tokens.
     pub(super) fn admit(&mut self) -> Result<()> {
         if self.waits_for_more_room() {
             return Ok(());
@@ -47,15 +48,15 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether rows that are free wait for others, so that one pass reads the prompts of several: on a GPU a pass takes about as
-    /// long for one as for many. On the CPU it takes as long as its tokens.
+    /// Whether free rows wait for others, so that one pass reads several prompts. On a GPU a pass takes about the same time for one
+    /// prompt as for many. On the CPU the time depends on the number of tokens.
     fn waits_for_more_room(&self) -> bool {
         let free = self.cache.rows() - self.rows.len();
         let wanted = (self.cache.rows() / ADMITTED_SHARE).min(self.waiting.len());
         !self.decoder.has_kernels() && !self.rows.is_empty() && free < wanted
     }
 
-    /// How many texts must enter together with this one, itself included.
+    /// The number of texts that must enter together with this one, including itself.
     fn texts_together(&self, item: Item) -> usize {
         let group = |resampling: &Resampling| {
             let generations = self.prompts[item.prompt].generations;
@@ -64,7 +65,8 @@ impl Run<'_> {
         self.options.resampling.as_ref().map_or(1, group)
     }
 
-    /// Reads the prompts of rows but for their last tokens; once for all generations of a molecule.
+    /// Runs the prefill of rows, which reads their prompts except for the last token. All generations of a molecule share one
+    /// prefill.
     pub(super) fn prefill(&mut self, entered: &[(usize, usize)]) -> Result<()> {
         let prompts = self.prompts;
         let body = |prompt: usize| &prompts[prompt].tokens[..prompts[prompt].tokens.len() - 1];
@@ -73,8 +75,7 @@ impl Run<'_> {
         let mut feeds = Vec::new();
         for (at, (slot, prompt)) in entered.iter().enumerate() {
             let is_first = at == 0 || entered[at - 1].1 != *prompt;
-            // Generations of a molecule stand together in the queue, so the one before tells whether its prompt is read
-            // already.
+            // Generations of a molecule are adjacent in the queue, so the previous one tells whether this prompt is read already.
             if is_first && !is_held(*prompt) && !body(*prompt).is_empty() {
                 feeds.push(Feed { row: *slot, tokens: body(*prompt) });
             }
@@ -90,7 +91,7 @@ impl Run<'_> {
             let waits = self.waiting.front().map(|item| item.prompt);
             let follows = entered.get(at + 1).map(|(_, prompt)| *prompt).or(waits);
             if prefix.as_ref().is_none_or(|(of, _)| of != prompt) {
-                // Nobody copies a row that no other generation follows.
+                // The keys and values are copied only if another generation of this prompt follows.
                 prefix = match follows == Some(*prompt) {
                     true => Some((*prompt, self.cache.prefix(*slot)?)),
                     false => None,
@@ -101,12 +102,12 @@ impl Run<'_> {
             }
         }
         let still_wanted = self.waiting.front().map(|item| item.prompt);
-        // Held over to the next time only while generations of this prompt still wait: keys and values are large.
+        // Kept for the next admission only while generations of this prompt are waiting, because keys and values are large.
         self.held = prefix.filter(|(of, _)| Some(*of) == still_wanted);
         Ok(())
     }
 
-    /// Takes finished rows out of the batch.
+    /// Removes finished rows from the batch.
     pub(super) fn retire(&mut self, job: &Job) -> Result<()> {
         self.settle()?;
         let mut at = 0;
@@ -115,7 +116,7 @@ impl Run<'_> {
                 at += 1;
                 continue;
             };
-            // Whatever is swapped in has not been looked at, so `at` stays.
+            // The row that is swapped in was not checked yet, so `at` stays.
             let row = self.rows.swap_remove(at);
             self.cache.clear(row.slot);
             self.slots.free(row.slot);
@@ -126,11 +127,11 @@ impl Run<'_> {
         self.close_ranks()
     }
 
-    /// Moves rows to the front of the cache where most of those between them are free: candle's attention goes over all rows up
-    /// to the last.
+    /// Moves rows to the front of the cache if most rows between them are free, because candle's attention processes all rows up to
+    /// the last.
     fn close_ranks(&mut self) -> Result<()> {
         let span = self.rows.iter().map(|row| row.slot + 1).max().unwrap_or(0);
-        // Only where half of the span is free: moving a row copies its keys and values.
+        // Only if half of the span is free, because moving a row copies its keys and values.
         if self.decoder.has_kernels() || self.is_on_device || self.rows.len() * 2 > span {
             return Ok(());
         }

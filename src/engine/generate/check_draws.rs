@@ -1,4 +1,5 @@
-//! Draws of a device beside the host's, for its self-check, where candle computes the steps: from the same logits the same tokens.
+//! Compares the draws of a device with those of the host, for the self-check of runs in which candle computes the steps. The same
+//! logits must give the same tokens.
 
 use super::compared::Compared;
 use super::on_device::Starter;
@@ -9,10 +10,11 @@ use drift_core::constraint::Mask;
 use drift_core::error::Result;
 use drift_core::sampling::{Candidates, Noise, draw};
 
-/// The last tokens of a prompt that are read: any logits will do.
+/// How many of the last tokens of a prompt are read. Any logits will do for this check.
 const READ: usize = 64;
 
-/// Draws for some positions of each prompt's texts from the logits behind it, under the masks that come one after the other.
+/// Makes draws for `positions` positions of each prompt's text, from the logits after the prompt, under the masks of successive
+/// positions.
 ///
 /// # Errors
 /// If the device fails, or has no room.

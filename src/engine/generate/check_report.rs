@@ -1,4 +1,4 @@
-//! Self-checks of devices as they are asked for, and as records tell of them.
+//! Settings of the self-check of a device, and its result as records contain it.
 
 use std::path::PathBuf;
 
@@ -6,21 +6,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::cuda::GpuIdentity;
 
-/// Whether and how a device is checked before a run.
+/// The settings of the self-check before a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelfChecking {
-    /// Whether it is.
+    /// Whether the device is checked.
     pub is_wanted: bool,
-    /// Drift's kernels write the texts whatever the check finds, and what fails is an error; else candle's operations do.
+    /// Whether drift's kernels write the texts whatever the check finds; then any other failure is an error. If not, candle's
+    /// operations write the texts after a failure.
     pub insists: bool,
-    /// The folder that verdicts are kept in; without it each run checks anew.
+    /// The folder in which verdicts are kept; without it each run repeats the check.
     pub verdicts: Option<PathBuf>,
-    /// The folder for inputs and both outputs, where they differ; without it those of a failed check are lost.
+    /// The folder for the inputs and both outputs of a failed check; without it they are lost.
     pub evidence: Option<PathBuf>,
 }
 
 impl SelfChecking {
-    /// No check: for who compares the texts himself.
+    /// No self-check: for callers that compare the texts themselves.
     pub const OFF: SelfChecking =
         SelfChecking { is_wanted: false, insists: false, verdicts: None, evidence: None };
 }
@@ -31,93 +32,95 @@ impl Default for SelfChecking {
     }
 }
 
-/// A place where kernels and candle's operations preferred different tokens, whose logits by candle are as good as equal.
+/// A place at which the kernels and candle's operations preferred different tokens, although candle's logits for the two are nearly
+/// equal.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct NearTie {
-    /// Row of the check.
+    /// The row of the check.
     pub row: usize,
-    /// Token of its text.
+    /// The index of the token in its text.
     pub position: usize,
-    /// What the kernels took.
+    /// The token that the kernels chose.
     pub by_kernels: u32,
-    /// What candle's operations would have taken.
+    /// The token that candle's operations would have chosen.
     pub by_candle: u32,
-    /// How much worse the first is by candle's logits.
+    /// By how much candle's logit of the first is lower.
     pub gap: f32,
 }
 
-/// A choice in bf16 whose logits differ by more than the bound, and that was computed once more in f32.
+/// A choice in bf16 whose logits differ by more than the bound, so that it was computed again in f32.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Doubt {
-    /// Row of the check.
+    /// The row of the check.
     pub row: usize,
-    /// Token of its text.
+    /// The index of the token in its text.
     pub position: usize,
-    /// Whose logits differ most.
+    /// The id of the token whose logits differ most.
     pub id: u32,
-    /// The largest difference between a logit by the kernels and in f32, as a part of the row's largest in f32.
+    /// The largest difference between a logit of the kernels and the same logit in f32, as a fraction of the row's largest logit in
+    /// f32.
     pub kernels_off: f64,
-    /// The same by candle's operations in bf16.
+    /// The same fraction for candle's operations in bf16.
     pub candle_off: f64,
 }
 
-/// How a self-check ended.
+/// The outcome of a self-check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Everything was as it should be.
+    /// Everything agreed.
     Passed,
-    /// Something was not.
+    /// Something differed.
     Differs,
-    /// It did not come to its end: kernels that cannot be compiled or launched, or no room.
+    /// The check did not finish, because kernels could not be compiled or launched, or there was no room.
     Failed,
 }
 
-/// What a self-check came to.
+/// The result of a self-check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SelfCheck {
-    /// How it ended.
+    /// The outcome.
     pub verdict: Verdict,
-    /// What differs or failed first; none if nothing does.
+    /// The first difference or failure; `None` if there was none.
     pub problem: Option<String>,
-    /// Whether drift's kernels wrote the texts nonetheless, since the run insists on them.
+    /// Whether drift's kernels wrote the texts nevertheless, because the run insists on them.
     pub insisted: bool,
-    /// Whether it is the verdict of an earlier run with this GPU, driver, shape and these kernels.
+    /// Whether the verdict comes from an earlier run with this GPU, driver and model shape and these kernels.
     pub kept: bool,
-    /// Seconds that it took in this run.
+    /// The duration of the check in this run, in seconds.
     pub seconds: f64,
-    /// Which GPU, driver and kernels; none where the device does not tell.
+    /// The GPU, driver and kernels; `None` if the device does not report them.
     pub device: Option<GpuIdentity>,
-    /// Rows that were written.
+    /// The number of rows that were written.
     pub rows: usize,
-    /// Choices of a token that were compared, with all logits that they were made from.
+    /// The number of token choices that were compared, each with all logits from which the token was chosen.
     pub choices: usize,
-    /// Of these, draws by the run's own preset; the others are greedy.
+    /// How many of these were draws with the run's own preset; the others were greedy.
     pub drawn: usize,
-    /// The largest difference of a logit, as a part of the largest logit of its row by size, that is taken for rounding without
-    /// f32 being asked.
+    /// The bound of a logit's difference, as a fraction of the largest absolute logit of its row. A difference up to it counts as
+    /// rounding without a comparison with f32.
     pub bound: f64,
-    /// The largest one that was found.
+    /// The largest difference found, as such a fraction.
     pub largest_difference: f64,
-    /// The root mean square of all differences, as a part of that of the logits.
+    /// The root mean square of all differences, as a fraction of the root mean square of the logits.
     pub mean_difference: f64,
-    /// Choices that differ by more than the bound; in f32 the kernels turned out to be no further off than candle's operations,
-    /// except at the last one if the check found a difference.
+    /// The choices that differ by more than the bound. Compared with f32, the kernels were not too far off, except in the last
+    /// choice if the check found a difference.
     pub in_doubt: Vec<Doubt>,
-    /// Tokens that differ where two logits are as good as equal.
+    /// The tokens that differ where two logits are nearly equal.
     pub near_ties: Vec<NearTie>,
-    /// The folder of inputs and both outputs, if they are kept.
+    /// The folder with the inputs and both outputs, if they are kept.
     pub evidence: Option<String>,
 }
 
 impl SelfCheck {
-    /// One that did not come to its end.
+    /// A check that could not finish.
     pub fn failed(problem: impl ToString) -> Self {
         let problem = Some(problem.to_string());
         SelfCheck { verdict: Verdict::Failed, problem, ..SelfCheck::begun(None) }
     }
 
-    /// One that has compared nothing yet.
+    /// A check that has compared nothing yet.
     pub(super) fn begun(device: Option<GpuIdentity>) -> Self {
         SelfCheck {
             verdict: Verdict::Passed,

@@ -1,9 +1,9 @@
-//! Steps of a device beside candle's operations and the host, for its self-check.
+//! Compares the steps of a device with candle's operations and the host, for the self-check.
 //!
-//! The host keeps a row for each text, as it does where candle computes. After each step of the device it asks how far each row has
-//! read, lets candle read the same, and compares the logits behind the last token; draws from the device's own logits under the
-//! host's mask, and follows what is forced; and then text, place in the automaton and end have to be the same. So a first
-//! difference is found where it is made, and rounding never sends the two different ways.
+//! The host keeps a row for each text, as it does when candle computes. After each step of the device, it asks how far each row has
+//! read, lets candle read the same tokens, and compares the logits after the last token. It draws from the device's own logits
+//! under the host's mask, and follows forced runs. Then text, place in the automaton and end must be the same as on the device. So
+//! the first difference is found in the step that makes it, and rounding never makes the two texts diverge.
 
 use super::check_report::{Doubt, NearTie};
 use super::compared::{BothLogits, Compared};
@@ -20,7 +20,7 @@ use drift_core::constraint::DeviceRule;
 use drift_core::error::Result;
 use drift_core::sampling::{draw, most_likely};
 
-/// Writes the prompts' texts on a device for so many steps behind the prompts, each step beside candle's operations.
+/// Writes the texts of the prompts on a device, `steps` steps after the prompts, and compares each step with candle's operations.
 ///
 /// # Errors
 /// If the device fails, or has no room.
@@ -50,19 +50,19 @@ pub(super) fn check_steps(
     Ok(compared)
 }
 
-/// A batch on a device, and the same on the host.
+/// A batch on a device, and the same batch on the host.
 struct Beside<'c> {
     decoder: &'c Decoder,
     options: &'c Options,
-    /// The cache that the device writes, which is there as long as it does.
+    /// The cache that the device writes; it must live as long as the device.
     _cache: Cache,
     device: OnDevice<'c>,
     candle: Cache,
     reference: F32Reference<'c>,
     rows: Vec<Row<'c>>,
-    /// The rows as the device left them.
+    /// The rows as the device left them after its last step.
     left: Vec<DeviceRow>,
-    /// What the device should have counted.
+    /// The counters that the device should have.
     work: WorkDone,
 }
 
@@ -86,7 +86,7 @@ impl<'c> Beside<'c> {
         let mut device = OnDevice::new(starter, (decoder, &cache), (prompts, options))?;
         let running = rows.iter().filter(|row| row.end.is_none());
         let entering: Vec<Entering<'_>> = running.map(|row| device.entering(row)).collect();
-        // What candle reads of long prompts it reads for both.
+        // The part of long prompts that candle reads is read into both caches.
         let read: Vec<Feed<'_>> = (entering.iter().filter(|text| text.row.base > 0))
             .map(|text| Feed {
                 row: text.slot,
@@ -104,19 +104,19 @@ impl<'c> Beside<'c> {
         Ok(Beside { decoder, options, _cache: cache, device, candle, reference, rows, left, work })
     }
 
-    /// Steps that suffice for these behind prompts, which are read some tokens at a time.
+    /// An upper bound of the steps for `steps` steps after the prompts, which are read some tokens at a time.
     fn most_steps(&self, steps: usize) -> usize {
         let unread =
             self.left.iter().map(|row| row.count.saturating_sub(row.read) as usize).max().unwrap_or(0);
         4 * (steps + unread)
     }
 
-    /// Whether a row has not read its prompt.
+    /// Whether a row has not read its whole prompt yet.
     fn reads_prompts(&self) -> bool {
         self.rows.iter().zip(&self.left).any(|(row, left)| row.end.is_none() && left.read < left.prompt)
     }
 
-    /// The text of a row as it should lie in the memory of the device.
+    /// The text of a row as the memory of the device should contain it.
     fn text(&self, at: usize) -> Vec<u32> {
         let row = &self.rows[at];
         let (tokens, forced) = row.so_far();
@@ -125,11 +125,11 @@ impl<'c> Beside<'c> {
         prompt.iter().copied().chain(tokens.iter().zip(forced).map(mark)).collect()
     }
 
-    /// One step; whether something differs.
+    /// Does one step. Returns whether something differs.
     fn step(&mut self, step: usize, compared: &mut Compared, evidence: &mut Evidence<'_>) -> Result<bool> {
         let slots = self.device.step.slots();
         let before: Vec<Vec<u32>> = (0..self.rows.len()).map(|at| self.text(at)).collect();
-        // What was forced behind the prompts.
+        // Compares the tokens that were forced after the prompts.
         if step == 0 && self.texts(compared)? {
             return Ok(true);
         }
@@ -164,7 +164,7 @@ impl<'c> Beside<'c> {
         self.texts(compared)
     }
 
-    /// What each running row read in a step; none if that cannot be.
+    /// The tokens that each running row read in a step; `None` if the device's numbers are impossible.
     fn reads(
         &mut self,
         (old, now): (&[DeviceRow], &[DeviceRow]),
@@ -203,7 +203,7 @@ impl<'c> Beside<'c> {
         Some(reads)
     }
 
-    /// Compares the logits of a row, and takes the token that they give; whether something differs.
+    /// Compares the logits of a row, and appends the token that the device's logits give. Returns whether something differs.
     fn choice(
         &mut self,
         (step, at): (usize, usize),
@@ -262,8 +262,9 @@ impl<'c> Beside<'c> {
         Ok(false)
     }
 
-    /// Asks f32 about a choice of bf16 beyond the bound: the row, the token of its text, and the place that differs most. What f32
-    /// says if the kernels are wrong, or if it cannot be asked; none if rounding takes candle's operations about as far.
+    /// Compares with f32 if a choice differs by more than the bound. The arguments are the row, the token's position in its text,
+    /// and the index with the largest difference. Returns f32's answer if the kernels are wrong or f32 is not available, and `None`
+    /// if rounding takes candle's operations about as far.
     fn doubt(
         &mut self,
         (at, position, worst): (usize, usize, usize),
@@ -283,7 +284,7 @@ impl<'c> Beside<'c> {
         Ok((!doubt.is_rounding()).then_some(in_f32))
     }
 
-    /// Whether text, state or end of a row is another than the host's.
+    /// Whether text, state or end of a row differs from the host's.
     fn texts(&mut self, compared: &mut Compared) -> Result<bool> {
         let (ends, now) = (self.device.step.ends()?, self.device.step.rows()?);
         for (at, (row, end)) in self.rows.iter().zip(&ends).enumerate() {
@@ -316,7 +317,7 @@ impl<'c> Beside<'c> {
         Ok(false)
     }
 
-    /// Where a row stands, if it is elsewhere than on the host.
+    /// Describes the state of a row if it differs from the host's.
     fn state_differs(&self, row: &Row<'_>, found: &DeviceRow) -> Option<String> {
         let DeviceRule::Automaton(molecule_automaton) = row.prompt.constraint.device_rule() else {
             return None;
@@ -324,13 +325,13 @@ impl<'c> Beside<'c> {
         let expected =
             self.device.table.as_ref()?.place_of(molecule_automaton, row.prompt_index(), row.state);
         let found = (found.at, found.place);
-        // A text that may have no more tokens is not followed any further.
+        // The host does not follow a text further once it has its last token.
         let is_over = row.end.is_some();
         (found != expected && !is_over)
             .then(|| format!("it stands at segment and place {found:?}, by the host at {expected:?}"))
     }
 
-    /// Whether the device counted something else than the host.
+    /// Compares the device's counters with the host's.
     fn counters(&mut self, compared: &mut Compared) -> Result<()> {
         let (found, expected) = (self.device.step.work()?, self.work);
         if found != expected {
@@ -340,16 +341,16 @@ impl<'c> Beside<'c> {
     }
 }
 
-/// What a row read in a step: tokens of its text.
+/// The tokens of its text that a row read in a step.
 struct RowRead {
     row: usize,
     from: usize,
     to: usize,
-    /// Whether it was the last one, so that the next is chosen.
+    /// Whether the text's last token was among them, so that the next token is chosen.
     chooses: bool,
 }
 
-/// How a row ended, if it ended otherwise on the host.
+/// Describes the end of a row if it differs from the host's.
 fn end_differs(found: Option<RowEnd>, expected: Option<End>) -> Option<String> {
     let is_same = matches!(
         (found, expected),

@@ -1,4 +1,4 @@
-//! Where the time goes.
+//! The time of a generation by phase.
 
 use std::time::Instant;
 
@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 use super::{Options, Traffic, WorkCounts};
 use crate::model::Decoder;
 
-/// Seconds.
+/// A time in seconds.
 pub(super) type Second = f64;
 
-/// What a step spends time on.
+/// The kinds of work of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// What comes before the first step: a device's kernels compiled, its memory taken.
+    /// Everything before the first step: compiling the kernels of a device, and allocating its memory.
     Start,
     /// Forward passes over prompts, and copies of their keys and values.
     Prefill,
-    /// Forward passes that write text, LM head included.
+    /// Forward passes that write text, including the LM head.
     Forward,
     /// Logit processors: masks and states.
     LogitProcessor,
@@ -28,15 +28,15 @@ pub enum Phase {
     Other,
 }
 
-/// Time by phase.
+/// The time of each phase, in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
-    /// What comes before the first step: a device's kernels compiled, its memory taken.
+    /// Everything before the first step: compiling the kernels of a device, and allocating its memory.
     #[serde(default)]
     pub start: Second,
     /// Forward passes over prompts, and copies of their keys and values.
     pub prefill: Second,
-    /// Forward passes that write text, LM head included.
+    /// Forward passes that write text, including the LM head.
     pub forward: Second,
     /// Logit processors: masks and states.
     pub logit_processor: Second,
@@ -47,7 +47,7 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// All of it.
+    /// The sum of all phases.
     pub fn total(&self) -> Second {
         self.start + self.prefill + self.forward + self.logit_processor + self.sampling + self.other
     }
@@ -57,12 +57,12 @@ impl Timing {
         [start, prefill, forward, logit_processor, sampling, other]
     }
 
-    /// This and more.
+    /// Adds the times of `more`.
     pub fn add(&mut self, mut more: Timing) {
         self.each().into_iter().zip(more.each()).for_each(|(sum, more)| *sum += *more);
     }
 
-    /// What came after `before`, which is a part of this.
+    /// The times since `before`, an earlier state of the same clock.
     pub(super) fn since(mut self, before: &Timing) -> Timing {
         let mut before = *before;
         self.each().into_iter().zip(before.each()).for_each(|(sum, less)| *sum -= *less);
@@ -73,33 +73,33 @@ impl Timing {
 /// One phase of one step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Span {
-    /// What it was spent on.
+    /// The phase.
     pub phase: Phase,
-    /// Since generation began.
+    /// The start, in seconds since generation began.
     pub start: Second,
-    /// How long it took.
+    /// The duration.
     pub duration: Second,
-    /// Rows of the batch.
+    /// The number of rows of the batch.
     pub rows: usize,
-    /// What its forward passes did.
+    /// The work of the span's forward passes.
     pub work: WorkCounts,
-    /// What they had to move and compute at least.
+    /// The least memory traffic and arithmetic of these passes.
     pub traffic: Option<Traffic>,
 }
 
-/// What it took to finish as many texts as a batch has rows; the last of a run may be fewer.
+/// The time to finish as many texts as a batch has rows. The last batch of a run may have fewer.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct BatchSeconds {
-    /// Seconds of the clock.
+    /// Wall-clock seconds.
     pub wall: Second,
-    /// CPU seconds, where [`Options::cpu_clock`](super::Options) tells them.
+    /// CPU seconds, if [`Options::cpu_clock`](super::Options) reports them.
     pub cpu: Option<Second>,
 }
 
-/// CPU seconds of this process so far, where they are known.
+/// A function that returns the CPU seconds of this process so far, if they are known.
 pub type CpuClock = fn() -> Option<f64>;
 
-/// A stopwatch with one hand per phase.
+/// A stopwatch with a separate time for each phase.
 pub(super) struct Clock {
     start: Instant,
     last: Instant,
@@ -107,7 +107,7 @@ pub(super) struct Clock {
     pub spans: Vec<Span>,
     pub batches: Vec<BatchSeconds>,
     keeps_spans: bool,
-    /// Texts of a batch, and those of the present one that are finished.
+    /// The number of texts of a batch, and the number of finished texts of the current one.
     batch: (usize, usize),
     began: (Instant, Option<Second>),
     cpu_clock: Option<CpuClock>,
@@ -129,14 +129,14 @@ impl Clock {
         }
     }
 
-    /// The first step may begin: what was before is no time of a batch.
+    /// The first step begins now: the time before it belongs to no batch.
     pub(super) fn started(&mut self) {
         self.lap(Phase::Start, 0);
-        // The moment that the lap read, so that no time falls between the two.
+        // The same moment as in the lap, so that no time is lost between the two.
         self.began = (self.last, self.cpu_clock.and_then(|clock| clock()));
     }
 
-    /// A text is finished.
+    /// Counts a finished text.
     pub(super) fn finished(&mut self) {
         self.batch.1 += 1;
         if self.batch.1 == self.batch.0 {
@@ -144,7 +144,7 @@ impl Clock {
         }
     }
 
-    /// The last batch is over, though it may not be whole.
+    /// Ends the last batch, which may be incomplete.
     pub(super) fn end_batch(&mut self) {
         if self.batch.1 > 0 {
             let (wall, cpu) = (Instant::now(), self.cpu_clock.and_then(|clock| clock()));
@@ -154,7 +154,7 @@ impl Clock {
         }
     }
 
-    /// Books the time since the last call on `phase`.
+    /// Adds the time since the last call to `phase`.
     pub(super) fn lap(&mut self, phase: Phase, rows: usize) {
         let now = Instant::now();
         let duration = (now - self.last).as_secs_f64();
@@ -180,9 +180,9 @@ impl Clock {
         self.last = now;
     }
 
-    /// Says what the forward passes did that were booked last, on a decoder.
+    /// Sets the work of the last forward passes in the trace.
     pub(super) fn worked(&mut self, work: WorkCounts, decoder: &Decoder) {
-        // What was booked last may be of another phase; the pass is the last forward one.
+        // The last span may be of another phase; the passes belong to the last span of forward passes.
         if let Some(span) = self.spans.iter_mut().rev().find(|span| span.phase == Phase::Forward) {
             span.work = work;
             span.traffic = Traffic::new(decoder.config(), decoder.device().bytes_per_number(), &work);

@@ -1,24 +1,24 @@
-//! What a self-check compares: logits by two ways of computing, and how far they may be apart.
+//! The comparison of logits in a self-check: two implementations, and the largest difference that is allowed.
 
 use super::Options;
 use super::check_report::{Doubt, NearTie};
 use super::evidence::WholeRow;
 use crate::model::{Config, Decoder};
 
-/// Likely tokens that are kept of each choice as evidence.
+/// The number of likely tokens that are kept as evidence for each choice.
 const BEST: usize = 8;
 
-/// What a comparison came to.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub(super) struct Compared {
     pub rows: usize,
     pub choices: usize,
     pub is_drawn: bool,
-    /// Whether numbers are of bf16, so that f32 may be asked.
+    /// Whether the numbers are bf16, so that f32 can serve as reference.
     pub is_bf16: bool,
     pub bound: f64,
     pub largest: f64,
-    /// Sums of squares of differences and of logits.
+    /// The sums of the squares of the differences, and of the logits.
     squares: (f64, f64),
     pub in_doubt: Vec<Doubt>,
     pub near_ties: Vec<NearTie>,
@@ -27,7 +27,7 @@ pub(super) struct Compared {
 }
 
 impl Compared {
-    /// One of so many rows.
+    /// An empty comparison of `rows` rows.
     pub(super) fn new(decoder: &Decoder, rows: usize, options: &Options) -> Self {
         let is_bf16 = decoder.device().dtype() == candle_core::DType::BF16;
         let bound = bound(decoder.config(), is_bf16);
@@ -40,25 +40,26 @@ impl Compared {
         }
     }
 
-    /// The root mean square of differences beside that of logits.
+    /// The root mean square of the differences, as a fraction of the root mean square of the logits.
     pub(super) fn mean(&self) -> f64 {
         if self.squares.1 > 0.0 { (self.squares.0 / self.squares.1).sqrt() } else { 0.0 }
     }
 
-    /// Keeps the first problem; whether there was one.
+    /// Keeps the problem if it is the first one. Always returns `true`.
     pub(super) fn differs(&mut self, problem: String) -> bool {
         self.problem.get_or_insert(problem);
         true
     }
 
-    /// Compares the logits of a row; where they differ most, and by which part of the largest logit.
+    /// Compares the logits of a row. Returns the index with the largest difference, and this difference as a fraction of the
+    /// largest logit.
     pub(super) fn logits(&mut self, device: &[f32], candle: &[f32]) -> (usize, f64) {
         let scale = candle.iter().fold(0f64, |most, logit| most.max(f64::from(logit.abs())));
         let scale = scale.max(f64::from(f32::MIN_POSITIVE));
         let mut worst = (0, 0.0);
         for (at, (device, candle)) in device.iter().zip(candle).enumerate() {
             let (difference, candle) = (f64::from(*device) - f64::from(*candle), f64::from(*candle));
-            // What is no number differs as much as a record can say.
+            // NaN and infinity count as the largest difference that a record can contain.
             let part = if difference.is_finite() { difference.abs() / scale } else { f64::MAX };
             if difference.is_finite() {
                 self.squares.0 += difference * difference;
@@ -73,22 +74,22 @@ impl Compared {
     }
 }
 
-/// The logits of a row by the device and by candle.
+/// The logits of a row from the device and from candle.
 #[derive(Clone, Copy)]
 pub(super) struct BothLogits<'l> {
     pub device: &'l [f32],
     pub candle: &'l [f32],
-    /// Whose they are; none: of the vocabulary in order.
+    /// The sorted ids of the logits; `None` if they are the whole vocabulary in order.
     pub ids: Option<&'l [u32]>,
 }
 
 impl BothLogits<'_> {
-    /// The id and both logits at a place.
+    /// The id and both logits at an index.
     pub(super) fn of(&self, slot: usize) -> (u32, f32, f32) {
         (self.ids.map_or(slot as u32, |ids| ids[slot]), self.device[slot], self.candle[slot])
     }
 
-    /// The places of the best by candle.
+    /// The indices of candle's largest logits.
     pub(super) fn best(&self) -> Vec<usize> {
         let mut best: Vec<usize> = (0..self.candle.len()).collect();
         if best.len() > BEST {
@@ -98,7 +99,7 @@ impl BothLogits<'_> {
         best
     }
 
-    /// How much better one id is than another by candle; none if a logit is not known.
+    /// By how much candle's logit of one id exceeds that of another; `None` if a logit is not known.
     pub(super) fn gap(&self, better: u32, worse: u32) -> Option<f32> {
         let slot = |id: u32| self.ids.map_or(Some(id as usize), |ids| ids.binary_search(&id).ok());
         Some(self.candle.get(slot(better)?)? - self.candle.get(slot(worse)?)?)
@@ -110,13 +111,15 @@ impl BothLogits<'_> {
     }
 }
 
-/// The largest difference of a logit by two ways of computing, as a part of the largest logit of its row by size, that rounding
-/// explains. Numbers are rounded to their type some eight times in a layer and four times around them; these errors, of one unit
-/// each, add up like the steps of a random walk, and a sum of n terms in f32 has an error of √n units of its own. Four times that is
-/// allowed, since the largest of many is asked for. In bf16 what a sum in f32 adds does not count.
+/// The largest difference of a logit between two implementations that rounding explains, as a fraction of the largest absolute
+/// logit of its row. Numbers are rounded to their type about eight times per layer and four times outside the layers. These errors
+/// of one unit each add up like the steps of a random walk. In f32 a sum of n terms has an additional error of √n units; in bf16
+/// the error of sums, which are f32, is negligible. Four times the result is allowed, because the largest of many differences is
+/// compared.
 ///
-/// In bf16 that is 0.05 for 5 layers and 0.12 for 28. Most choices differ by a tenth to a third of it; but of a trained model's own
-/// texts up to one in a hundred goes beyond it, by rounding alone (`tests/python/bf16_bound.py`), and then f32 says who is right.
+/// In bf16 the bound is 0.05 for 5 layers and 0.12 for 28. Most choices differ by a tenth to a third of it. But on a trained
+/// model's own texts up to one choice in a hundred exceeds it by rounding alone (`tests/python/bf16_bound.py`). Then f32 decides
+/// which implementation is right.
 fn bound(config: &Config, is_bf16: bool) -> f64 {
     let roundings = (8 * config.num_hidden_layers + 4) as f64;
     let terms = config.hidden_size.max(config.intermediate_size) as f64;

@@ -1,19 +1,19 @@
-//! How likely a token was, and how much of the distribution a mask left.
+//! The probability of a token, and the share of the distribution that a mask allowed.
 
 use drift_core::constraint::Mask;
 use drift_core::sampling::Sampling;
 
-/// What is logged of a token.
+/// The logged values of a token.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Logged {
-    /// Natural logarithm of its probability, unmasked and at temperature 1.
+    /// The natural logarithm of the token's probability, unmasked and at temperature 1.
     pub token: f32,
-    /// Natural logarithm of the probability that the mask left, at the temperature that is drawn at.
+    /// The natural logarithm of the total probability of the allowed tokens, at the temperature of the draw.
     pub allowed: f64,
 }
 
 impl Logged {
-    /// Of `token`, which was taken under `mask`.
+    /// The values for `token`, which was chosen under `mask`.
     pub(super) fn new(logits: &[f32], token: u32, mask: Mask<'_>, sampling: &Sampling) -> Self {
         let best = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let sum = |temperature: f64| total(logits.iter().copied(), best, temperature);
@@ -22,7 +22,7 @@ impl Logged {
         let of_all = if temperature == 1.0 { of_model } else { sum(temperature) };
         let logit = logits.get(token as usize).copied().unwrap_or(f32::NEG_INFINITY);
         Logged {
-            // In f64 until here: a sum over a vocabulary in f32 loses digits.
+            // Computed in f64 up to here, because a sum over a vocabulary loses digits in f32.
             token: (f64::from(logit - best) - of_model.ln()) as f32,
             allowed: log_allowed(logits, mask, (best, of_all), temperature),
         }
@@ -34,13 +34,13 @@ fn total(logits: impl Iterator<Item = f32>, best: f32, temperature: f64) -> f64 
     logits.map(|logit| (f64::from(logit - best) / temperature).exp()).sum()
 }
 
-/// Natural logarithm of the share that `mask` leaves of the softmax of `logits / temperature`, given the largest logit and
-/// the sum over all.
+/// The natural logarithm of the share of the softmax of `logits / temperature` that `mask` allows, given the largest logit and the
+/// sum over all logits.
 fn log_allowed(logits: &[f32], mask: Mask<'_>, (best, of_all): (f32, f64), temperature: f64) -> f64 {
     let of_ids = |ids: &[u32]| -> f64 {
         let known = || ids.iter().filter_map(|id| logits.get(*id as usize).copied());
         let highest = known().fold(f32::NEG_INFINITY, f32::max);
-        // From the highest of those allowed, so that a small share is no 0.
+        // Relative to the largest allowed logit, so that a small share does not underflow to 0.
         let sum = total(known(), highest, temperature);
         f64::from(highest - best) / temperature + (sum / of_all).ln()
     };
@@ -51,7 +51,7 @@ fn log_allowed(logits: &[f32], mask: Mask<'_>, (best, of_all): (f32, f64), tempe
         Mask::Except(ids) => {
             let known = ids.iter().filter_map(|id| logits.get(*id as usize).copied());
             let lost = total(known, best, temperature) / of_all;
-            // 1 - lost is exact enough while little is lost; beyond, the few tokens that are left are summed themselves.
+            // 1 - lost is exact enough for a small `lost`; otherwise the few allowed tokens are summed directly.
             if lost < 0.5 {
                 (-lost).ln_1p()
             } else {
@@ -62,7 +62,7 @@ fn log_allowed(logits: &[f32], mask: Mask<'_>, (best, of_all): (f32, f64), tempe
             }
         }
     };
-    // A probability is at most 1, whatever rounding says.
+    // A probability is at most 1, also after rounding.
     log.min(0.0)
 }
 
@@ -94,7 +94,7 @@ mod tests {
                 assert_eq!(allowed(mask), 0.0, "{mask:?}");
             }
         }
-        // A share too small for a number has a logarithm all the same.
+        // The share underflows, but its logarithm is still finite.
         let logged = Logged::new(&[0.0, -2000.0], 1, Mask::Forced(1), &Sampling::GREEDY);
         assert_eq!((logged.token, logged.allowed), (-2000.0, -2000.0));
     }

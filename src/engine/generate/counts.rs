@@ -1,40 +1,40 @@
-//! How much work a generation was, and what a device has to move and compute for it at least.
+//! The work of a generation, and the least memory traffic and arithmetic that it takes.
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::Config;
 
-/// How much work it was.
+/// Counters of the work of a generation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WorkCounts {
     /// Forward passes over prompts.
     pub prefill_passes: u64,
-    /// Prompt tokens that were computed.
+    /// Prompt tokens that the model read.
     pub prompt_tokens: u64,
     /// Prompt tokens that were copied from another generation of the same molecule.
     pub shared_prompt_tokens: u64,
     /// Forward passes that write text.
     pub decode_steps: u64,
-    /// Those of them that a GPU did by drift's own kernels; the others were candle's.
+    /// How many of these steps a GPU did with drift's own kernels; candle's operations did the others.
     pub kernel_steps: u64,
-    /// Rows of these, added up.
+    /// The sum of the numbers of rows of these passes.
     pub row_passes: u64,
-    /// Generated tokens, without the ends of text.
+    /// Generated tokens, without end tokens.
     pub generated_tokens: u64,
-    /// Those among them that were forced.
+    /// How many of these were forced.
     pub forced_tokens: u64,
-    /// Positions that went through the model for nothing: padding, and rows that had ended.
+    /// Positions that went through the model without use: padding, and rows that had ended.
     pub wasted_positions: u64,
-    /// Rows of the LM head that were computed: logits.
+    /// Computed logits: rows of the LM head, counted for each row of the batch.
     pub head_rows: u64,
-    /// Rows of the LM head's weights, each counted once a step where any row of the batch wanted its logit.
+    /// Rows of the LM head's weights, each counted once per step in which any row of the batch needed its logit.
     pub head_weights: u64,
-    /// Tokens that went through the layers, prompts included.
+    /// Tokens that went through the layers, including prompts.
     pub positions: u64,
-    /// Positions whose keys and values a pass had to read, each once for a row of the batch.
+    /// Positions whose keys and values a pass had to read, each counted once per row of the batch.
     pub keys_read: u64,
-    /// Pairs of a token and a position that it looked at.
+    /// Pairs of a token and a position that it attended to.
     pub keys_seen: u64,
 }
 
@@ -74,41 +74,41 @@ impl WorkCounts {
         ]
     }
 
-    /// This and more.
+    /// Adds the counters of `more`.
     pub fn add(&mut self, mut more: WorkCounts) {
         self.each().into_iter().zip(more.each()).for_each(|(sum, more)| *sum += *more);
     }
 
-    /// What came after `before`, which is a part of this.
+    /// The work since `before`, an earlier state of the same counters.
     pub(super) fn since(mut self, before: &WorkCounts) -> WorkCounts {
         let mut before = *before;
         self.each().into_iter().zip(before.each()).for_each(|(sum, less)| *sum -= *less);
         self
     }
 
-    /// Counts `tokens` new tokens of a row that holds `length` before a pass.
+    /// Counts `tokens` new tokens of a row with `length` tokens in the cache before the pass.
     pub(super) fn feed(&mut self, length: usize, tokens: usize) {
         let (length, tokens) = (length as u64, tokens as u64);
         self.positions += tokens;
         self.keys_read += length + tokens;
-        // Each new token looks at what was there, at the new ones before it and at itself.
+        // Each new token attends to the cached tokens, to the new ones before it, and to itself.
         self.keys_seen += tokens * length + tokens * (tokens + 1) / 2;
     }
 }
 
-/// What a generation has to move between memory and processor at least, and to compute. Every weight is read once a pass, and
-/// the keys and values of a row once a pass; what layers hand to one another is not counted, nor what is read twice.
+/// The least memory traffic and arithmetic of a generation. Every weight is read once per pass, and the keys and values of a row
+/// once per pass. Activations between layers are not counted, nor are repeated reads.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Traffic {
-    /// Bytes.
+    /// Bytes that are moved between memory and processor.
     pub bytes: f64,
-    /// Multiplications and additions, each for one.
+    /// Multiplications and additions, each counted separately.
     pub operations: f64,
 }
 
 impl Traffic {
-    /// Of a model of this shape, whose matrices and whose cache take so many bytes per number. None of counts without
-    /// [`WorkCounts::positions`], which candle-transformers does not keep.
+    /// The traffic of a model of this shape, given the bytes per number of its matrices and of its cache. `None` if
+    /// [`WorkCounts::positions`] is zero, because candle-transformers does not count positions.
     pub fn new(config: &Config, (of_weights, of_cache): (usize, usize), counts: &WorkCounts) -> Option<Self> {
         if counts.positions == 0 {
             return None;
@@ -117,14 +117,14 @@ impl Traffic {
         let heads = (config.num_attention_heads * config.head_dim) as f64;
         let layers = config.num_hidden_layers as f64;
         let cached = 2.0 * layers * (config.num_key_value_heads * config.head_dim) as f64;
-        // Taken out of the body: a pass reads the rows of its tokens, and the head those that were asked for.
+        // Subtracted from the body: a pass reads only the embedding rows of its tokens, and only the requested rows of the head.
         let embeddings = if config.tie_word_embeddings { 1.0 } else { 2.0 } * vocab * hidden;
         let body = config.parameters()? as f64 - embeddings;
         let positions = counts.positions as f64;
         let passes = (counts.prefill_passes + counts.decode_steps) as f64;
         let weights = passes * body + positions * hidden + counts.head_weights as f64 * hidden;
         let cache = (counts.keys_read as f64 + positions) * cached;
-        // Logits are written as f32.
+        // Logits are written in f32.
         let logits = 4.0 * counts.head_rows as f64;
         let products = positions * body + counts.head_rows as f64 * hidden;
         let attention = 2.0 * layers * heads * counts.keys_seen as f64;
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(Traffic::new(&config, (2, 2), &counts), None);
         (0..batch).for_each(|_| counts.feed(context - 1, 1));
         assert_eq!((counts.positions, counts.keys_read, counts.keys_seen), (32, 32 * 512, 32 * 512));
-        // By hand: 0.88 GB of body weights, 114,688 bytes of keys and values a token.
+        // Computed by hand: 0.88 GB of weights without embeddings, and 114,688 bytes of keys and values per token.
         let body = 2.0 * (596_049_920.0 - 151_936.0 * 1024.0);
         let cache = 114_688.0 * f64::from(batch) * (context as f64 + 1.0);
         let embedded = 2.0 * 1024.0 * f64::from(batch);
@@ -156,7 +156,7 @@ mod tests {
         counts.head_rows = 151_936 * 32;
         let whole = Traffic::new(&config, (2, 2), &counts).unwrap();
         assert_eq!(whole.bytes - traffic.bytes, 151_936.0 * (2.0 * 1024.0 + 4.0 * 32.0));
-        // A run of three tokens on five looks at 6, 7 and 8 positions.
+        // Three new tokens after five cached ones attend to 6, 7 and 8 positions.
         let mut counts = WorkCounts::default();
         counts.feed(5, 3);
         assert_eq!((counts.positions, counts.keys_read, counts.keys_seen), (3, 8, 21));

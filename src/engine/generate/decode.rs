@@ -1,5 +1,5 @@
-//! The decode loop of drift's own engine: rows enter as others finish, forced runs are read in one pass, and where few
-//! tokens are allowed only their rows of the LM head are computed.
+//! The decode loop of drift's own engine. New rows enter as others finish. One pass reads a whole forced run. If few tokens are
+//! allowed, only their rows of the LM head are computed.
 
 use candle_core::Tensor;
 use rayon::prelude::*;
@@ -21,7 +21,7 @@ use drift_core::job::Job;
 use drift_core::sampling::Sampling;
 use drift_core::sampling::{Candidates, draw, most_likely};
 
-/// Generates for all prompts; on a device where `starter` starts one that takes the run.
+/// Generates for all prompts, on the device of `starter` if there is one that can do the run.
 pub(super) fn generate(
     decoder: &Decoder,
     (prompts, options): (&[Prompt], &Options),
@@ -34,7 +34,7 @@ pub(super) fn generate(
     let waiting = longest_first(prompts);
     let context = decoder.config().max_position_embeddings;
     let longest = prompts.iter().map(|p| (p.tokens.len() + p.most_tokens).min(context)).max().unwrap_or(0);
-    // No more rows than texts, which would only take memory.
+    // At most as many rows as texts; more would only take memory.
     let rows = options.batch.min(waiting.len());
     let cache = decoder.cache(rows, longest, options.room)?;
     let (mut device, sampler) = match DeviceWork::new(starter, (decoder, &cache), (prompts, options))? {
@@ -69,17 +69,17 @@ pub(super) fn generate(
     Ok(Generated { samples, counts, timing, resampled, spans, batches, interrupted, self_check })
 }
 
-/// A forced token before which the logits are wanted.
+/// A forced token before which the logits are requested.
 struct Asked {
-    /// Among those that are fed.
+    /// The index of the row among the fed rows.
     row: usize,
-    /// Among the row's tokens.
+    /// The index of the token in the row's text.
     place: usize,
     /// How many tokens before the last pending one its logits come.
     back: usize,
 }
 
-/// A generation under way.
+/// A generation in progress.
 pub(super) struct Run<'a> {
     pub(super) decoder: &'a Decoder,
     pub(super) prompts: &'a [Prompt],
@@ -90,11 +90,11 @@ pub(super) struct Run<'a> {
     pub(super) slots: Slots,
     /// Whether a device does the steps.
     pub(super) is_on_device: bool,
-    /// Draws from whole vocabularies, where logits stay on a device.
+    /// Draws from whole vocabularies, if the logits stay on a device.
     sampler: Option<VocabularySampler<'static>>,
-    /// Rows that are weighted against one another.
+    /// The groups of rows that are resampled together.
     pub(super) groups: Groups,
-    /// What later generations of this prompt will need.
+    /// The keys and values of this prompt, for its later generations.
     pub(super) held: Option<(usize, Prefix)>,
     pub(super) samples: Vec<GeneratedText>,
     pub(super) counts: WorkCounts,
@@ -102,7 +102,7 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Runs until nothing waits; whether the job was cancelled before.
+    /// Runs until no text is waiting. Returns whether the job was cancelled before.
     fn all(
         &mut self,
         mut device: Option<&mut OnDevice<'_>>,
@@ -144,19 +144,19 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// One forward pass over what is pending, and one new token for each row that does not wait.
+    /// One forward pass over the pending tokens, and one new token for each row that does not wait for its group.
     fn step(&mut self) -> Result<()> {
         let mut rows = std::mem::take(&mut self.rows);
         let mut fed: Vec<&mut Row<'a>> =
             rows.iter_mut().filter(|row| row.end.is_none() && row.held.is_none()).collect();
-        // In the order of the cache: where each row is fed one token, candle's operations then need no padding.
+        // In the order of the cache, so that candle's operations need no padding if each row is fed one token.
         fed.sort_unstable_by_key(|row| row.slot);
         let passed = self.pass(&mut fed);
         self.rows = rows;
         passed
     }
 
-    /// A step of `rows`.
+    /// One step of `rows`.
     fn pass(&mut self, rows: &mut [&mut Row<'a>]) -> Result<()> {
         let count = rows.len();
         let pending: Vec<Vec<u32>> = rows.iter_mut().map(|row| std::mem::take(&mut row.pending)).collect();
@@ -164,7 +164,7 @@ impl<'a> Run<'a> {
             rows.iter().zip(&pending).map(|(row, tokens)| Feed { row: row.slot, tokens }).collect();
         let logs = self.options.logs();
         let (asked, before) = (asked(rows), self.counts);
-        // Tokens inside a forced run are read as well as its last one only where somebody asks for them.
+        // Hidden states inside a forced run are needed only if somebody asks for them.
         let output = if logs || !asked.is_empty() { HiddenStates::All } else { HiddenStates::Last };
         self.count(&feeds);
         let hidden = self.decoder.forward(&feeds, &mut self.cache, output)?;
@@ -173,7 +173,7 @@ impl<'a> Run<'a> {
         self.clock.lap(Phase::Forward, count);
         let wants: Vec<Want<'a>> = rows.iter().map(|row| Want::from_row(row)).collect();
         self.clock.lap(Phase::LogitProcessor, count);
-        // All rows or none: logits lie in one tensor, which is on the device or here.
+        // Either for all rows or for none, because the logits are one tensor, on the device or on the host.
         let stays = !logs && self.sampler.is_some() && rows.iter().zip(&wants).all(may_stay);
         let logits = match (logs, output) {
             (true, _) => Logits::all(self.decoder, &hidden, &feeds)?,
@@ -193,7 +193,7 @@ impl<'a> Run<'a> {
             rows.for_each(|(at, row)| log_forced(row, &pending[at], at, &logits));
         }
         for (at, row) in rows.iter_mut().enumerate() {
-            // A forced end of text was held back until its logits were known, which is now.
+            // A forced end token was held back until its logits were known, which is the case now.
             if let Some(token) = row.close()
                 && let (true, Some(full)) = (row.logs(), logits.full(at))
             {
@@ -204,14 +204,14 @@ impl<'a> Run<'a> {
         self.choose(logits, &wants, rows)
     }
 
-    /// Counts what a pass over `feeds` reads.
+    /// Counts the tokens and keys that a pass over `feeds` reads.
     pub(super) fn count(&mut self, feeds: &[Feed<'_>]) {
         for feed in feeds {
             self.counts.feed(self.cache.lengths()[feed.row], feed.tokens.len());
         }
     }
 
-    /// Keeps what the model would have written where it was asked.
+    /// Keeps the most likely tokens of the unmasked model for the requested places.
     fn answer(
         &mut self,
         asked: &[Asked],
@@ -240,7 +240,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Shows the most likely tokens to the logit processors that want them.
+    /// Passes the most likely tokens to the logit processors that need them.
     fn observe(&mut self, logits: &Logits, rows: &mut [&mut Row<'a>]) -> Result<()> {
         let wants = |row: &Row<'_>| row.end.is_none() && row.prompt.constraint.wants_argmax();
         let argmax = |(at, row): (usize, &&mut Row<'_>)| match logits.full(at) {
@@ -257,7 +257,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Draws, and moves the logit processors on; rows that wait for others keep their logits instead.
+    /// Draws tokens and advances the logit processors. Rows that wait for their group keep their logits instead.
     fn choose(&mut self, mut logits: Logits, wants: &[Want<'a>], rows: &mut [&mut Row<'a>]) -> Result<()> {
         let count = rows.len();
         for (at, row) in rows.iter_mut().enumerate() {
@@ -274,7 +274,7 @@ impl<'a> Run<'a> {
             .collect();
         self.clock.lap(Phase::LogitProcessor, count);
         let sampling = &self.options.sampling;
-        // Noise is keyed by text and position, so threads do not change what is drawn.
+        // Noise is keyed by text and position, so the number of threads does not change the draws.
         let drawn = rows.par_iter_mut().zip(&choices).enumerate().map(|(at, (row, choice))| {
             choice.map(|choice| choose_one(row, choice, logits.full(at), sampling)).transpose()
         });
@@ -289,7 +289,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// One token for each row whose logits stayed on the device.
+    /// Draws one token for each row whose logits stayed on the device.
     fn draw_on_device(&mut self, logits: &mut Logits, rows: &[&mut Row<'a>]) -> Result<Vec<Option<u32>>> {
         let (Some(sampler), Some((full, places))) = (&mut self.sampler, logits.on_device()) else {
             return Ok(vec![None; rows.len()]);
@@ -298,7 +298,7 @@ impl<'a> Run<'a> {
         let draws: Vec<RowDraw<'_>> = stayed.map(|(row, _)| row_draw(row)).collect();
         let drawn = match sampler.draw(full, &draws) {
             Ok(drawn) => drawn,
-            // The host draws: what the device may have taken from the logits is excluded there, too.
+            // Falls back to draws on the host. The device may have overwritten only logits that the host's mask excludes too.
             Err(error) => {
                 given_up(self.decoder, &error, self.options)?;
                 self.sampler = None;
@@ -310,7 +310,7 @@ impl<'a> Run<'a> {
         Ok(places.iter().map(|place| place.map(|at| drawn[at])).collect())
     }
 
-    /// Lets groups go on whose rows have all come to the end of a block.
+    /// Continues the groups whose rows have all reached the end of a block.
     pub(super) fn settle(&mut self) -> Result<()> {
         let sampling = &self.options.sampling;
         loop {
@@ -333,7 +333,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The places in what is pending where the model's own choice is asked for.
+/// The places among the pending tokens at which the model's own choice is requested.
 fn asked(rows: &mut [&mut Row<'_>]) -> Vec<Asked> {
     let of_row = |(row, asked): (usize, &mut &mut Row<'_>)| {
         asked.asked().into_iter().map(move |(place, back)| Asked { row, place, back })
@@ -341,7 +341,7 @@ fn asked(rows: &mut [&mut Row<'_>]) -> Vec<Asked> {
     rows.iter_mut().enumerate().flat_map(of_row).collect()
 }
 
-/// The draw of a row's next token from all but a list.
+/// The draw of a row's next token from all tokens except a list.
 fn row_draw<'r>(row: &'r Row<'_>) -> RowDraw<'r> {
     let excluded = match row.prompt.constraint.mask(&row.state) {
         Mask::Except(ids) => ids,
@@ -350,14 +350,15 @@ fn row_draw<'r>(row: &'r Row<'_>) -> RowDraw<'r> {
     RowDraw { noise: &row.noise, position: row.written(), excluded }
 }
 
-/// Whether a row needs no logits on the host: it wants none of them, few, or a draw from all but a list.
+/// Whether a row needs no logits of the whole vocabulary on the host: it needs none, or few, or a draw from all tokens except a
+/// list.
 fn may_stay((row, want): (&&mut Row<'_>, &Want<'_>)) -> bool {
     let constraint = &row.prompt.constraint;
     let draws = || matches!(constraint.mask(&row.state), Mask::Any | Mask::Except(_));
     !matches!(want, Want::Full) || (row.end.is_none() && !constraint.wants_argmax() && draws())
 }
 
-/// The next token of a row, and whether it was forced. `full` holds all logits, where they are known.
+/// The next token of a row, and whether it was forced. `full` has all logits, if they are known.
 fn choose_one(
     row: &mut Row<'_>,
     choice: Choice<'_>,
@@ -384,7 +385,7 @@ fn choose_one(
     Ok((token, forced))
 }
 
-/// Logs what was forced and has been read now.
+/// Logs the forced tokens that this pass has read.
 fn log_forced(row: &mut Row<'_>, pending: &[u32], at: usize, logits: &Logits) {
     for (i, token) in pending.iter().enumerate().skip(1) {
         if let Some(before) = logits.before_last(at, pending.len() - i) {

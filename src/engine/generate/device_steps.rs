@@ -1,4 +1,4 @@
-//! The decode loop where a device does the steps: texts enter, some steps are done, and what is over is read.
+//! The decode loop if a device does the steps: texts enter, the device does some steps, and the host reads the finished texts.
 
 use super::clock::Phase;
 use super::decode::Run;
@@ -9,15 +9,15 @@ use crate::model::cuda::{Entering, RowEnd, WrittenText};
 use drift_core::error::{Error, Result};
 use drift_core::sampling;
 
-/// Steps between two looks. A row that ends on the way is passed over until then.
+/// The number of steps between two checks by the host. A row that ends in between is skipped until the next check.
 const STEPS: u64 = 8;
 
-/// A row that is over: its place among the rows, why, and its text.
+/// A row that has ended: its index among the rows, the reason, and its text.
 type EndedRow = (usize, RowEnd, WrittenText);
 
 impl Run<'_> {
-    /// Some steps on the device; texts that are over then have all their tokens. What the device failed with, if it did: then no
-    /// text is over that was not before.
+    /// Does some steps on the device; texts that end in them get all their tokens. If the device fails, returns its error, and no
+    /// further text has ended.
     ///
     /// # Errors
     /// If a row ended in an error.
@@ -41,7 +41,8 @@ impl Run<'_> {
         Ok(None)
     }
 
-    /// Lets rows enter, some steps be done, and reads the texts that are over, by the row's place; and what it was to do.
+    /// Lets rows enter, launches some steps, and reads the texts that have ended. Returns these by the index of the row, and the
+    /// work done.
     fn ask(&mut self, device: &mut OnDevice<'_>) -> Result<(Vec<EndedRow>, WorkCounts)> {
         let runs = |row: &&Row<'_>| row.end.is_none() && !device.running.contains(&row.slot);
         let entering: Vec<Entering<'_>> =
@@ -55,7 +56,7 @@ impl Run<'_> {
         self.clock.lap(Phase::Forward, self.rows.len());
         let mut over = Vec::new();
         for (at, row) in self.rows.iter().enumerate() {
-            // The device still says of a row that was read before that it is over, so only running ones are looked at.
+            // The device also reports ends of rows that were read before, so only running rows are checked.
             if let Some(end) = ends[row.slot].filter(|_| device.running.remove(&row.slot)) {
                 over.push((at, end, device.step.text(row.slot)?));
             }
@@ -63,10 +64,10 @@ impl Run<'_> {
         Ok((over, device.counts(STEPS)?))
     }
 
-    /// Goes on by candle's operations where a device failed: texts that are not over begin anew.
+    /// Continues with candle's operations after a device failed. Texts that are not finished start again.
     ///
     /// # Errors
-    /// If the run insists on the device, or candle has lost it, too.
+    /// If the run insists on the device, or candle cannot use it any more either.
     pub(super) fn leave_device(&mut self, error: &Error) -> Result<()> {
         given_up(self.decoder, error, self.options)?;
         self.is_on_device = false;

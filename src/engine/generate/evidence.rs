@@ -1,4 +1,4 @@
-//! What is kept of self-checks: verdicts for the next run, and what a failed one compared, to be sent to who can say why.
+//! Files of self-checks: verdicts for later runs, and the data of a failed check, to be sent to somebody who can explain it.
 
 use std::path::{Path, PathBuf};
 
@@ -10,36 +10,36 @@ use crate::model::Config;
 use crate::model::cuda::GpuIdentity;
 use drift_core::io::{hash_bytes, read_to_limit, write_atomic};
 
-/// The form of what is kept, and of what is compared: another one asks anew.
+/// The version of the file format and of the comparison; with another version the check runs again.
 const SCHEMA: &str = "drift.self-check/2";
 
-/// Bytes of a kept verdict at most.
+/// The largest size of a kept verdict, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Characters of the hash that names a verdict's file.
+/// The number of characters of the hash that names a verdict's file.
 const NAME_CHARACTERS: usize = 32;
 
-/// What a verdict holds for.
+/// The circumstances for which a verdict is valid.
 #[derive(Debug, Serialize)]
 pub(super) struct VerdictKey<'k> {
     pub device: GpuIdentity,
     pub config: &'k Config,
     pub dtype: &'static str,
-    /// What the device does in the run.
+    /// The work of the device in the run.
     pub task: String,
-    /// How kernels are launched.
+    /// The way in which kernels are launched.
     pub steps: String,
-    /// How the run draws.
+    /// The sampling settings of the run.
     pub sampling: String,
     pub rows: usize,
 }
 
-/// A verdict in its file.
+/// The content of a verdict's file.
 #[derive(Serialize, Deserialize)]
 struct KeptVerdict {
     schema: String,
     drift: String,
-    /// What it holds for, whole.
+    /// The complete key of the verdict.
     of: serde_json::Value,
     check: SelfCheck,
 }
@@ -52,7 +52,7 @@ impl VerdictKey<'_> {
         Some((folder.join(format!("{}.json", &name[..NAME_CHARACTERS])), of))
     }
 
-    /// The verdict of an earlier run; none if there is none, or its file is not whole, or of something else.
+    /// The verdict of an earlier run; `None` if there is none, or its file is incomplete or belongs to another key.
     pub(super) fn kept(&self, folder: &Path) -> Option<SelfCheck> {
         let (file, of) = self.file(folder)?;
         let kept: KeptVerdict = serde_json::from_slice(&read_to_limit(&file, MOST_BYTES).ok()?).ok()?;
@@ -60,7 +60,7 @@ impl VerdictKey<'_> {
         is_of_this.then_some(kept.check)
     }
 
-    /// Keeps a verdict. Where that is not possible the next run checks again.
+    /// Keeps a verdict. If that fails, the next run repeats the check.
     pub(super) fn keep(&self, folder: &Path, check: &SelfCheck) {
         let Some((file, of)) = self.file(folder) else { return };
         let (schema, drift) = (SCHEMA.to_owned(), env!("CARGO_PKG_VERSION").to_owned());
@@ -71,16 +71,16 @@ impl VerdictKey<'_> {
     }
 }
 
-/// A choice that was compared.
+/// A token choice that was compared.
 #[derive(Debug, Serialize)]
 pub(super) struct ComparedChoice {
     pub step: usize,
     pub row: usize,
-    /// Of the token in its text.
+    /// The position of the token in its text.
     pub position: usize,
-    /// As a part of the largest logit by candle.
+    /// The largest difference, as a fraction of candle's largest logit.
     pub largest_difference: f64,
-    /// The best by candle, and the one that differs most: id, logit by the kernels, logit by candle.
+    /// The best tokens by candle, and the one that differs most: id, logit of the kernels, logit of candle.
     pub logits: Vec<(u32, f32, f32)>,
 }
 
@@ -89,15 +89,15 @@ pub(super) struct ComparedChoice {
 pub(super) struct WholeRow {
     pub step: usize,
     pub row: usize,
-    /// Whose they are; none: of the vocabulary in order.
+    /// The sorted ids of the logits; `None` if they are the whole vocabulary in order.
     pub ids: Option<Vec<u32>>,
     pub by_kernels: Vec<f32>,
     pub by_candle: Vec<f32>,
-    /// In f32, if it was asked.
+    /// The logits in f32, if they were computed.
     pub in_f32: Option<Vec<f32>>,
 }
 
-/// What a prompt of the check was.
+/// A prompt of the check.
 #[derive(Debug, Serialize)]
 struct CheckedPrompt {
     number: usize,
@@ -106,7 +106,7 @@ struct CheckedPrompt {
     most_tokens: usize,
 }
 
-/// What a check compared so far.
+/// The data that a check has compared so far.
 #[derive(Debug)]
 pub(super) struct Evidence<'e> {
     config: &'e Config,
@@ -118,13 +118,13 @@ pub(super) struct Evidence<'e> {
 }
 
 impl<'e> Evidence<'e> {
-    /// Of a model of this shape.
+    /// Evidence without data, for a model of this shape.
     pub(super) fn new(config: &'e Config) -> Self {
         let (prompts, sampling, choices) = Default::default();
         Evidence { config, prompts, sampling, seed: 0, choices, whole: None }
     }
 
-    /// A round begins.
+    /// Starts a round of the check, and forgets the choices of the previous round.
     pub(super) fn begin(&mut self, prompts: &[Prompt], options: &Options) {
         let prompt = |prompt: &Prompt| CheckedPrompt {
             number: prompt.number,
@@ -137,7 +137,7 @@ impl<'e> Evidence<'e> {
         self.choices.clear();
     }
 
-    /// Writes three files into a folder; whether it could.
+    /// Writes three files into a folder. Returns whether that succeeded.
     pub(super) fn write(&self, folder: &Path, check: &SelfCheck) -> bool {
         let config = serde_json::to_value(self.config).unwrap_or_default();
         let inputs = serde_json::json!({

@@ -1,37 +1,38 @@
-//! Who is right where logits in bf16 differ by more than rounding usually explains: the same weights in f32.
+//! The same weights in f32 as a reference. It decides which implementation is right if bf16 logits differ by more than rounding
+//! usually explains.
 //!
-//! Rounding does not take all logits equally far. Where a trained model sends near inputs far apart, one unit of bf16 in an early
-//! layer moves a logit by a tenth of the largest one, in any way of computing (`tests/python/bf16_bound.py`). A bound that covers
-//! this would not see a wrong kernel, so the few choices beyond the usual bound are computed once more, in f32.
+//! Rounding does not affect all logits equally. If a trained model amplifies small differences, one unit of bf16 in an early layer
+//! can change a logit by a tenth of the largest one, in any implementation (`tests/python/bf16_bound.py`). A bound that allows this
+//! would miss wrong kernels. So the few choices beyond the usual bound are computed again in f32.
 
 use super::check_report::Doubt;
 use crate::model::{Decoder, Feed, HiddenStates, Room, failed};
 use drift_core::error::{Error, Result};
 
-/// How many times as far from f32 as candle's logits those of the kernels may be where rounding goes far.
+/// The kernels may be at most this many times as far from f32 as candle's logits.
 const MOST_TIMES: f64 = 2.0;
 
-/// As a part of the largest logit, what no rounding explains, however far candle's logits are off.
+/// No rounding explains a larger error than this fraction of the largest logit, however far candle's logits are off.
 const MOST_OFF: f64 = 0.5;
 
-/// A decoder and, from the first doubt on, the same in f32.
+/// A decoder and, after the first doubt, its copy in f32.
 pub(super) struct F32Reference<'d> {
     decoder: &'d Decoder,
     widened: Option<Decoder>,
 }
 
-/// What f32 says of a choice.
+/// The answer of f32 about a choice.
 pub(super) enum InF32 {
-    /// All logits that the choice is made from.
+    /// All logits from which the token is chosen.
     Logits(Vec<f32>),
-    /// It cannot be asked, and why.
+    /// f32 is not available, for this reason.
     NoRoom(Error),
-    /// It is what was compared.
+    /// The compared numbers are f32 already.
     NotAsked,
 }
 
 impl InF32 {
-    /// The logit of a place, in words.
+    /// Describes the logit at an index.
     pub(super) fn of(&self, slot: usize) -> String {
         match self {
             InF32::Logits(logits) => format!(", in f32 {}", logits[slot]),
@@ -40,7 +41,7 @@ impl InF32 {
         }
     }
 
-    /// All of them, if they are known.
+    /// All logits, if they are known.
     pub(super) fn logits(self) -> Option<Vec<f32>> {
         match self {
             InF32::Logits(logits) => Some(logits),
@@ -54,14 +55,14 @@ impl<'d> F32Reference<'d> {
         F32Reference { decoder, widened: None }
     }
 
-    /// The logits behind some tokens: those of the ids, or of the whole vocabulary.
+    /// The logits after some tokens, for the ids or for the whole vocabulary.
     ///
     /// # Errors
     /// If the device fails.
     pub(super) fn logits(&mut self, tokens: &[u32], ids: Option<&[u32]>) -> Result<InF32> {
         let widened = match self.widened.take().map_or_else(|| self.decoder.in_f32(), Ok) {
             Ok(widened) => self.widened.insert(widened),
-            // A device that has failed says so again at the next step.
+            // If the device failed, the next step reports that again.
             Err(error) => return Ok(InF32::NoRoom(error)),
         };
         let mut cache = widened.cache(1, tokens.len(), Room::Static)?;
@@ -75,20 +76,20 @@ impl<'d> F32Reference<'d> {
     }
 }
 
-/// How far two ways of computing are from f32, as parts of the largest logit there.
+/// The errors of two implementations relative to f32, as fractions of the largest f32 logit.
 pub(super) fn errors(device: &[f32], candle: &[f32], exact: &[f32]) -> (f64, f64) {
     let scale =
         exact.iter().fold(f64::from(f32::MIN_POSITIVE), |most, logit| most.max(f64::from(logit.abs())));
     let error = |logits: &[f32]| {
         let differences = logits.iter().zip(exact).map(|(a, b)| (f64::from(*a) - f64::from(*b)).abs());
-        // What is no number is as wrong as a record can say.
+        // NaN and infinity count as the largest error that a record can contain.
         differences.map(|part| if part.is_finite() { part / scale } else { f64::MAX }).fold(0.0, f64::max)
     };
     (error(device), error(candle))
 }
 
 impl Doubt {
-    /// Whether the kernels are no further from f32 than rounding takes candle's operations there.
+    /// Whether the kernels are not much further from f32 than rounding takes candle's operations.
     pub(super) fn is_rounding(&self) -> bool {
         self.kernels_off <= MOST_OFF.min(MOST_TIMES * self.candle_off)
     }
@@ -99,7 +100,7 @@ mod tests {
     use super::*;
     use crate::model::{Config, Device, Synthetic};
 
-    /// Widened weights are used as the decoder uses its own: layouts, norms of heads, the tied LM head.
+    /// Widened weights are used in the same way as the decoder's own: layouts, norms of heads, the tied LM head.
     #[test]
     fn of_a_decoder_in_f32_it_has_the_same_logits() {
         for shape in Synthetic::ALL {
@@ -138,13 +139,13 @@ mod tests {
             let (kernels_off, candle_off) = errors(device, candle, &[10.0, -4.0, 3.0]);
             Doubt { row: 0, position: 0, id: 0, kernels_off, candle_off }
         };
-        // Candle's is the one that is off, or both are.
+        // Candle's logits are off, or both are.
         assert!(doubt(&[10.0, -4.1, 3.0], &[10.0, -4.0, 4.0]).is_rounding());
         assert!(doubt(&[11.0, -4.0, 3.0], &[9.0, -4.0, 3.0]).is_rounding());
-        // The kernels' is; nothing that is no number is right.
+        // The kernels' logits are off; NaN is never right.
         assert!(!doubt(&[10.0, -4.0, 4.0], &[10.0, -4.1, 3.0]).is_rounding());
         assert!(!doubt(&[f32::NAN, -4.0, 3.0], &[10.0, -4.0, 4.0]).is_rounding());
-        // Nor are the kernels right where candle computes nonsense.
+        // If candle's logits are NaN, the kernels are only compared with f32.
         assert!(doubt(&[10.0, -4.1, 3.0], &[f32::NAN; 3]).is_rounding());
         assert!(!doubt(&[2.0, -4.0, 3.0], &[f32::NAN; 3]).is_rounding());
         let off = doubt(&[10.0, -5.0, 3.0], &[10.0, -4.0, 3.5]);

@@ -1,5 +1,5 @@
-//! The groups of texts that are resampled, while they are written: rows wait for one another at the end of each block, and
-//! those of little weight give way to copies of others, keys and values too.
+//! The groups of texts that are resampled while they are written. Rows wait for one another at the end of each block. Rows of low
+//! weight are then replaced by copies of others, including their keys and values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use drift_core::error::Result;
 #[derive(Default)]
 pub(super) struct Groups {
     open: BTreeMap<(usize, usize), Group>,
-    /// Those that are over.
+    /// The finished groups.
     pub done: Vec<Resampled>,
 }
 
@@ -23,26 +23,26 @@ fn key(row: &Row<'_>) -> Option<(usize, usize)> {
 }
 
 impl Groups {
-    /// Takes note of a row that enters the batch.
+    /// Registers a row that enters the batch.
     pub(super) fn enter(&mut self, row: &Row<'_>) {
         if let Some((prompt, generations)) = row.group() {
             self.open.entry((prompt, generations.start)).or_insert_with(|| Group::new(generations));
         }
     }
 
-    /// Whether the row has come to the end of the block at which its group meets.
+    /// Whether the row has reached the end of the block at which its group meets.
     pub(super) fn waits(&self, row: &Row<'_>) -> bool {
         let group = key(row).and_then(|key| self.open.get(&key));
         group.is_some_and(|group| row.blocks >= group.blocks)
     }
 
-    /// Whether a row that has ended is still needed.
+    /// Whether a row that has ended is still needed by its group.
     pub(super) fn keeps(&self, row: &Row<'_>) -> bool {
         key(row).is_some_and(|key| self.open.contains_key(&key))
     }
 
-    /// Weighs, and resamples, the groups whose rows have all come to where they meet. Gives the rows of the batch, sorted, that
-    /// go on from the logits that they held.
+    /// Weighs the groups whose rows have all reached the meeting point, and resamples them if necessary. Returns the sorted indices
+    /// of the rows of the batch that continue from their held logits.
     ///
     /// # Errors
     /// If the device has no room.
@@ -55,14 +55,14 @@ impl Groups {
         }
         let mut released = Vec::new();
         for (key, mut members) in members {
-            // In the same order whatever rows of the batch they are in.
+            // Always in the same order, whatever rows of the batch they occupy.
             members.sort_unstable_by_key(|at| rows[*at].generation());
             let Some(mut group) = self.open.remove(&key) else { continue };
             if members.iter().all(|at| rows[*at].end.is_some()) {
                 self.done.push(finish(group, key.0, rows, cache, &members)?);
                 continue;
             }
-            // Several times where texts ended or skipped blocks in one forced run: then they meet again at once.
+            // Repeated if texts ended or skipped blocks in one forced run, because then they meet again at once.
             while members.iter().all(|at| rows[*at].end.is_some() || rows[*at].held.is_some()) {
                 meet(&mut group, key.0, rows, cache, &members)?;
                 group.blocks += 1;
@@ -93,7 +93,7 @@ fn meet(
     if group.is_uneven(effective) { resample(group, prompt, rows, cache, members) } else { Ok(()) }
 }
 
-/// Resamples finished texts, so that all weigh the same.
+/// Resamples the finished texts, so that all have the same weight.
 fn finish(
     mut group: Group,
     prompt: usize,
@@ -118,7 +118,7 @@ fn finish(
     })
 }
 
-/// Puts copies of rows where others have no successor.
+/// Replaces rows without successors by copies of others.
 fn resample(
     group: &mut Group,
     prompt: usize,
@@ -135,18 +135,18 @@ fn resample(
         }
         let source = rows[from].clone();
         rows[to].go_on_from(&source, group.resamplings);
-        // Nothing reads the keys and values of a text that is over.
+        // The keys and values of a finished text are not needed any more.
         if source.end.is_none() {
             let prefix = match copied.take() {
                 Some((of, prefix)) if of == from => prefix,
                 _ => cache.prefix(source.slot)?,
             };
             cache.restore(rows[to].slot, &prefix)?;
-            // Copies of one parent follow each other, so its keys and values are read once for all of them.
+            // Copies of one parent follow each other, so its keys and values are read only once.
             copied = Some((from, prefix));
         }
     }
-    // After resampling all weigh the same; what they weighed is in `log_legal`.
+    // After resampling all texts have the same weight; `log_legal` contains their mean weight before.
     members.iter().for_each(|at| rows[*at].log_weight = 0.0);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Which logits a step needs, and what may be drawn from them.
+//! The logits that a step needs, and the candidates for the draw.
 
 use candle_core::Tensor;
 use rayon::prelude::*;
@@ -10,19 +10,19 @@ use drift_core::constraint::{Mask, State};
 use drift_core::error::Result;
 use drift_core::sampling::{Candidates, most_likely};
 
-/// What a row needs from the LM head.
+/// The logits that a row needs from the LM head.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Want<'p> {
-    /// Nothing: the token is known.
+    /// None: the token is known.
     Forced(u32),
     /// The logits of these ids.
     Listed(&'p [u32]),
-    /// All logits; what is allowed may depend on them.
+    /// All logits, because the allowed tokens may depend on them.
     Full,
 }
 
 impl<'p> Want<'p> {
-    /// What the constraint of a row needs.
+    /// The logits that the constraint of a row needs.
     pub(super) fn from_row(row: &Row<'p>) -> Self {
         let constraint = &row.prompt.constraint;
         if row.logs() || constraint.wants_argmax() {
@@ -31,24 +31,24 @@ impl<'p> Want<'p> {
         match constraint.mask(&row.state) {
             Mask::Forced(token) if row.watches(token) => Want::Full,
             Mask::Forced(token) => Want::Forced(token),
-            // Masks come before temperature, top-k and the like, so that what is forbidden plays no part.
+            // Masks come before temperature, top-k and so on, so forbidden tokens have no influence.
             Mask::Only(ids) => Want::Listed(ids),
             Mask::Any | Mask::Except(_) => Want::Full,
         }
     }
 }
 
-/// What is left to do for a row.
+/// The remaining work for a row.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Choice<'a> {
-    /// Nothing: only this token is allowed.
+    /// None: only this token is allowed.
     Forced(u32),
-    /// Draw one of these.
+    /// A draw from these candidates.
     Draw(Candidates<'a>),
 }
 
 impl<'a> Choice<'a> {
-    /// What a mask leaves of all logits.
+    /// The choice that a mask leaves among all logits.
     pub(super) fn new(full: &'a [f32], mask: Mask<'a>) -> Self {
         match mask {
             Mask::Any => Choice::Draw(Candidates::Except(full, &[])),
@@ -58,7 +58,7 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// What a mask leaves of the logits of some sorted ids; of all logits without ids.
+    /// The choice that a mask leaves among the logits of some sorted ids, or among all logits if `known` is `None`.
     pub(super) fn of_known(logits: &'a [f32], known: Option<&'a [u32]>, mask: Mask<'a>) -> Self {
         match (known, mask) {
             (Some(known), Mask::Only(ids)) => Choice::Draw(Candidates::Listed { logits, known, ids }),
@@ -74,20 +74,20 @@ pub(super) struct Logits {
     /// `[rows with all logits, vocab]` on the device that computed them, in place of `full`.
     on_device: Option<Tensor>,
     vocab: usize,
-    /// Where the last token of each row of the batch is in `full`.
+    /// For each row of the batch, the index of its last token in `full`.
     full_at: Vec<Option<usize>>,
     /// `[rows with some logits, known]`
     listed: Vec<f32>,
-    /// Sorted ids.
+    /// The sorted ids of the columns of `listed`.
     known: Vec<u32>,
-    /// Where each row of the batch is in `listed`.
+    /// For each row of the batch, its index in `listed`.
     listed_at: Vec<Option<usize>>,
 }
 
 impl Logits {
-    /// What the rows want, from the hidden states of their last tokens (`[rows, hidden]`).
+    /// The logits that the rows want, from the hidden states of their last tokens (`[rows, hidden]`).
     ///
-    /// `stays`: all logits of a row stay where they were computed.
+    /// If `stays`, the logits of rows that want all of them stay on the device that computed them.
     pub(super) fn last(decoder: &Decoder, hidden: &Tensor, wants: &[Want<'_>], stays: bool) -> Result<Self> {
         let vocab = decoder.config().vocab_size;
         let mut known: Vec<u32> = Vec::new();
@@ -98,9 +98,9 @@ impl Logits {
         }
         known.sort_unstable();
         known.dedup();
-        // A tokenizer may have ids that the model has no row for: these cannot be drawn.
+        // A tokenizer may have ids for which the model has no row; they cannot be drawn.
         known.retain(|id| (*id as usize) < vocab);
-        // Rows one by one only pay where they are few: the whole head is read in one piece.
+        // Selected rows of the head are faster only if they are few, because the whole head is read in one piece.
         let are_few = known.len() * FEW_ROWS <= vocab && !known.is_empty();
         let takes_listed = |want: &Want<'_>| matches!(want, Want::Listed(_)) && are_few;
         let takes_full = |want: &Want<'_>| !matches!(want, Want::Forced(_)) && !takes_listed(want);
@@ -118,7 +118,7 @@ impl Logits {
         Ok(Logits { full, on_device, vocab, full_at, listed, known, listed_at })
     }
 
-    /// All logits of all tokens that were fed (`[tokens, hidden]`).
+    /// All logits of all fed tokens (`[tokens, hidden]`).
     pub(super) fn all(decoder: &Decoder, hidden: &Tensor, feeds: &[Feed<'_>]) -> Result<Self> {
         let full = flat(&decoder.logits(hidden)?)?;
         let full_at = lasts(feeds).into_iter().map(Some).collect();
@@ -127,28 +127,28 @@ impl Logits {
         Ok(Logits { full, on_device: None, vocab, full_at, listed, known, listed_at })
     }
 
-    /// Rows of the LM head that were computed, added up over the rows of the batch.
+    /// The number of computed logits, summed over the rows of the batch.
     pub(super) fn rows(&self) -> usize {
         self.full.len() + self.stayed() + self.listed.len()
     }
 
-    /// Rows of the LM head's weights that were read.
+    /// The number of rows of the LM head's weights that were read.
     pub(super) fn weights(&self) -> usize {
         let full = if self.full.is_empty() && self.on_device.is_none() { 0 } else { self.vocab };
         full + if self.listed.is_empty() { 0 } else { self.known.len() }
     }
 
-    /// Logits that stayed where they were computed.
+    /// The number of logits that stayed on the device.
     fn stayed(&self) -> usize {
         self.on_device.as_ref().map_or(0, Tensor::elem_count)
     }
 
-    /// All logits that stayed where they were computed, `[rows, vocab]`, and of each row of the batch its place there.
+    /// All logits that stayed on the device, `[rows, vocab]`, and for each row of the batch its index there.
     pub(super) fn on_device(&self) -> Option<(&Tensor, &[Option<usize>])> {
         Some((self.on_device.as_ref()?, &self.full_at))
     }
 
-    /// Brings those to the host that stayed where they were computed.
+    /// Copies the logits that stayed on the device to the host.
     ///
     /// # Errors
     /// If the device fails.
@@ -159,18 +159,18 @@ impl Logits {
         Ok(())
     }
 
-    /// All logits after the last token of a row.
+    /// All logits after the last token of a row, if they are on the host.
     pub(super) fn full(&self, row: usize) -> Option<&[f32]> {
         self.before_last(row, 0)
     }
 
-    /// All logits `back` tokens before the last one of a row.
+    /// All logits `back` tokens before the last one of a row, if they are on the host.
     pub(super) fn before_last(&self, row: usize, back: usize) -> Option<&[f32]> {
         let at = self.full_at[row]?.checked_sub(back)?;
         self.full.get(at * self.vocab..(at + 1) * self.vocab)
     }
 
-    /// What is left to do for a row that wanted `want`.
+    /// The choice for a row that wanted `want`.
     pub(super) fn choice<'a>(
         &'a self,
         row: usize,
@@ -189,7 +189,7 @@ impl Logits {
     }
 }
 
-/// The rows that pass, and where each is among them.
+/// The rows that satisfy `passes`, and for each row its index among them.
 fn positions(wants: &[Want<'_>], passes: impl Fn(&Want<'_>) -> bool) -> (Vec<u32>, Vec<Option<usize>>) {
     let mut rows = Vec::new();
     let at = (0u32..).zip(wants).map(|(row, want)| {
@@ -202,7 +202,7 @@ fn positions(wants: &[Want<'_>], passes: impl Fn(&Want<'_>) -> bool) -> (Vec<u32
     (rows, at)
 }
 
-/// Where the last tokens of feeds are among all that are fed.
+/// For each feed, the index of its last token among all fed tokens.
 pub(super) fn lasts(feeds: &[Feed<'_>]) -> Vec<usize> {
     let mut end = 0;
     let last = |feed: &Feed<'_>| {
@@ -212,7 +212,7 @@ pub(super) fn lasts(feeds: &[Feed<'_>]) -> Vec<usize> {
     feeds.iter().map(last).collect()
 }
 
-/// The most likely token after each of some hidden states.
+/// The most likely token of the unmasked model after each of the hidden states `rows`.
 pub(super) fn most_likely_after(decoder: &Decoder, hidden: &Tensor, rows: Vec<u32>) -> Result<Vec<u32>> {
     let logits = flat(&decoder.logits(&pick(hidden, rows)?)?)?;
     let rows = logits.par_chunks(decoder.config().vocab_size);
@@ -222,7 +222,7 @@ pub(super) fn most_likely_after(decoder: &Decoder, hidden: &Tensor, rows: Vec<u3
 /// Some rows of a matrix.
 pub(super) fn pick(hidden: &Tensor, rows: Vec<u32>) -> Result<Tensor> {
     let pick = || match rows.len() == hidden.dim(0)? {
-        // A clone of a tensor is another handle of it; a selection copies.
+        // Cloning a tensor only copies its handle, while selecting copies the data.
         true => Ok(hidden.clone()),
         false => hidden.index_select(&Tensor::new(rows, hidden.device())?, 0),
     };

@@ -1,8 +1,8 @@
 //! Batched generation under logit processors.
 //!
-//! Give an [`Engine`] the [`Prompt`]s, one per molecule, each with its [`Constraint`](drift_core::constraint::Constraint)
-//! and number of generations; get the [`GeneratedText`]s in the same order. With the same seed a sample is the same whatever
-//! the batch, the order and the number of threads (on the CPU, in f32).
+//! An [`Engine`] takes [`Prompt`]s, one per molecule, each with its [`Constraint`](drift_core::constraint::Constraint) and number
+//! of generations. It returns the [`GeneratedText`]s in the same order. With the same seed a text does not depend on the batch, the
+//! order and the number of threads (on the CPU, in f32).
 
 mod admit;
 mod check_draws;
@@ -48,54 +48,54 @@ use drift_core::constraint::Constraint;
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 
-/// What a token of a text takes until the end: its id, its characters, its marks.
+/// The memory of a token of a text until the end of the run, in bytes: its id, its characters, its marks.
 const TOKEN_BYTES: usize = 16;
 
-/// What a text takes beside its tokens.
+/// The memory of a text without its tokens, in bytes.
 const TEXT_BYTES: usize = 512;
 
-/// One molecule to generate for.
+/// A molecule for which texts are generated.
 #[derive(Clone)]
 pub struct Prompt {
-    /// Its number among all, of which these may be some: draws and results go by it.
+    /// The number of the prompt in the whole evaluation, of which these prompts may be a part. Draws and results refer to it.
     pub number: usize,
-    /// The prompt; at least one token.
+    /// The tokens of the prompt; at least one.
     pub tokens: Vec<u32>,
-    /// Its texts.
+    /// The number of texts.
     pub generations: usize,
-    /// Sorted: those of them that are written already. Of texts that are resampled together all, or none.
+    /// The sorted generations that are written already. If texts are resampled together, either all of them or none.
     pub done: Arc<[usize]>,
-    /// What they may be.
+    /// The logit processor of the texts.
     pub constraint: Arc<dyn Constraint>,
-    /// The most tokens of a text, its end included; less where the context ends first.
+    /// The largest number of tokens of a text, including its end; fewer if the context ends first.
     pub most_tokens: usize,
-    /// Tokens of a text, roughly: longer ones start first.
+    /// A rough estimate of the tokens of a text; longer texts start first.
     pub expected_tokens: usize,
 }
 
-/// How to generate.
+/// The settings of a generation.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Rows of a batch.
+    /// The number of rows of a batch.
     pub batch: usize,
-    /// How tokens are drawn.
+    /// The way in which tokens are drawn.
     pub sampling: Sampling,
-    /// Seed of all draws.
+    /// The seed of all draws.
     pub seed: u64,
-    /// Room of the KV cache.
+    /// How the KV cache is allocated.
     pub room: Room,
-    /// Whether to log the probability that the model gives to each token; costs the whole LM head at each token.
+    /// Whether to log the probability that the model gives to each token. This costs the whole LM head at each token.
     pub log_probabilities: bool,
-    /// Sorted ids: where one of them is forced, [`GeneratedText::preferred`] says what the model itself would have written;
-    /// costs the whole LM head there.
+    /// Sorted ids. If one of them is forced, [`GeneratedText::preferred`] contains the token that the model itself would have
+    /// written. This costs the whole LM head there.
     pub watched: Arc<[u32]>,
-    /// Whether the texts of a molecule are weighted against one another while they are written; logs probabilities too.
+    /// Whether the texts of a molecule are weighted and resampled while they are written; this also logs probabilities.
     pub resampling: Option<Resampling>,
     /// Whether to keep a [`Span`] for each phase of each step.
     pub trace: bool,
-    /// What tells the CPU seconds of [`BatchSeconds`].
+    /// The source of the CPU seconds of [`BatchSeconds`].
     pub cpu_clock: Option<CpuClock>,
-    /// How a device is checked before it writes texts. The CPU is none.
+    /// How a device is checked before it writes texts. The CPU is not checked.
     pub self_check: SelfChecking,
 }
 
@@ -106,37 +106,38 @@ impl Options {
     }
 }
 
-/// Sequential importance resampling of the texts of a molecule, so that they follow the model's distribution given that a
-/// text is legal, which masks alone do not draw from. Each text has the weight ∏ Z, where Z is the share that the mask left
-/// at each token ([`GeneratedText::log_allowed`]). N. Chopin and O. Papaspiliopoulos, An Introduction to Sequential Monte
-/// Carlo (2020), chapters 9 and 10.
+/// Sequential importance resampling of the texts of a molecule. With it, texts follow the model's distribution conditioned on legal
+/// texts; masks alone do not sample from that distribution. Each text has the weight ∏ Z, where Z is the share of the distribution
+/// that the mask allowed at each token ([`GeneratedText::log_allowed`]). N. Chopin and O. Papaspiliopoulos, An Introduction to
+/// Sequential Monte Carlo (2020), chapters 9 and 10.
 #[derive(Debug, Clone)]
 pub struct Resampling {
-    /// The most texts that are drawn together. The texts of a molecule are cut into groups of at most so many, as even as
-    /// may be.
+    /// The largest number of texts that are drawn together. The texts of a molecule are split into as few groups of at most this
+    /// size as possible, of sizes as even as possible.
     pub draws: usize,
-    /// Sorted ids of tokens that end a block: there a text waits until the others of its group have ended as many.
+    /// Sorted ids of tokens that end a block. There a text waits until the other texts of its group have ended as many blocks.
     pub block_ends: Arc<[u32]>,
 }
 
-/// What became of a group of texts that were resampled.
+/// The result of a group of texts that were resampled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Resampled {
-    /// Number of the prompt.
+    /// The number of the prompt.
     pub prompt: usize,
-    /// The first of the group's generations.
+    /// The first generation of the group.
     pub first: usize,
-    /// Its texts.
+    /// The number of texts of the group.
     pub draws: usize,
-    /// Effective sample size of the finished texts, (Σw)² / Σw², before the last resampling, after which all weigh the same.
+    /// The effective sample size of the finished texts, (Σw)² / Σw², before the last resampling. After it, all texts have the same
+    /// weight.
     pub effective: f64,
-    /// The least effective sample size at the end of a block or of all.
+    /// The smallest effective sample size at the end of any block or of the texts.
     pub least_effective: f64,
-    /// Resamplings on the way, without the last.
+    /// The number of resamplings before the last one.
     pub resamplings: usize,
-    /// Of the texts at the start those that any text at the end goes back to.
+    /// The number of initial texts from which the final texts descend.
     pub ancestors: usize,
-    /// Natural logarithm of an unbiased estimate of the probability that no token falls outside the mask.
+    /// The natural logarithm of an unbiased estimate of the probability that the unmasked model writes no token outside the mask.
     pub log_legal: f64,
 }
 
@@ -157,64 +158,64 @@ impl Default for Options {
     }
 }
 
-/// Why a text is over.
+/// The reason why a text ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// The end of text was written, or forced.
+    /// The end token was written or forced.
     Eos,
-    /// No more tokens were allowed.
+    /// The text reached its largest number of tokens.
     Length,
 }
 
 /// One generated text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GeneratedText {
-    /// Number of the prompt.
+    /// The number of the prompt.
     pub prompt: usize,
-    /// Which of its generations.
+    /// The index of the generation among those of the prompt.
     pub generation: usize,
-    /// The text, without the end of text.
+    /// The tokens, without the end token.
     pub tokens: Vec<u32>,
-    /// Whether each token was forced, the only one allowed.
+    /// For each token, whether it was forced, that is, the only one allowed.
     pub forced: Vec<bool>,
-    /// Why it is over.
+    /// The reason why the text ended.
     pub end: End,
-    /// Natural logarithm of the probability that the unmasked model, at temperature 1, gives to each token, and last to
-    /// the end of text if there is one.
+    /// The natural logarithm of the probability that the unmasked model, at temperature 1, gives to each token, and at the end to
+    /// the end token if there is one.
     pub log_probabilities: Option<Vec<f32>>,
-    /// Natural logarithm of the probability that the mask left at each token: the sum over the tokens that it allows of the
-    /// softmax of the logits, divided by the temperature (1 if greedy), before top-k, top-p and min-p. As long as
-    /// `log_probabilities`, and logged with them.
+    /// The natural logarithm of the probability that the mask allowed at each token. This is the sum of the softmax over the
+    /// allowed tokens; the logits are divided by the temperature (1 if greedy), before top-k, top-p and min-p. It has the length of
+    /// `log_probabilities` and is logged with them.
     pub log_allowed: Option<Vec<f32>>,
-    /// Where a watched token was forced: its place among `tokens`, and the most likely token of the unmasked model there.
-    /// A text that was cut off at its length lacks the places that the model never read up to.
+    /// For each watched token that was forced: its index in `tokens`, and the most likely token of the unmasked model there. If a
+    /// text was cut off at its length, the places that the model did not read any more are missing.
     pub preferred: Vec<(usize, u32)>,
 }
 
-/// What was generated.
+/// The result of a generation.
 #[derive(Debug, Clone, Default)]
 pub struct Generated {
-    /// Finished texts, by prompt and generation.
+    /// The finished texts, by prompt and generation.
     pub samples: Vec<GeneratedText>,
-    /// How much work it was.
+    /// The work that was done.
     pub counts: WorkCounts,
-    /// Where the time went.
+    /// The time by phase.
     pub timing: Timing,
-    /// Groups of texts that were resampled, by prompt and generation.
+    /// The groups of texts that were resampled, by prompt and generation.
     pub resampled: Vec<Resampled>,
-    /// Phases of steps, if asked for.
+    /// The phases of steps, if requested.
     pub spans: Vec<Span>,
-    /// The time of one batch of finished texts after the other.
+    /// The time of each batch of finished texts, in order.
     pub batches: Vec<BatchSeconds>,
-    /// Whether the job was cancelled, so that samples are missing.
+    /// Whether the job was cancelled, so that texts are missing.
     pub interrupted: bool,
-    /// What the self-check of the device came to, where one was to write the texts.
+    /// The result of the self-check, if a device was to write the texts.
     pub self_check: Option<SelfCheck>,
 }
 
 impl Generated {
-    /// Texts and groups in the order of prompts, whichever finished first, and the tokens of texts counted.
+    /// Sorts texts and groups by prompt, whatever order they finished in, and counts the tokens of the texts.
     #[must_use]
     pub fn settled(mut self) -> Self {
         self.samples.sort_unstable_by_key(|sample| (sample.prompt, sample.generation));
@@ -226,7 +227,7 @@ impl Generated {
     }
 }
 
-/// Writes texts with a decoder.
+/// A decoder that generates texts.
 pub struct Engine {
     decoder: Decoder,
 }
@@ -241,7 +242,7 @@ impl Engine {
     /// Loads a Hugging Face checkpoint.
     ///
     /// # Errors
-    /// If config or weights are missing, broken or of another model, a weight is not finite, or the device has no room.
+    /// If the config or weights are missing, broken or of another model, a weight is not finite, or the device has no room.
     pub fn load(dir: &Path, device: &Device) -> Result<Self> {
         Ok(Decoder::load(dir, device)?.into())
     }
@@ -251,19 +252,19 @@ impl Engine {
         &self.decoder
     }
 
-    /// Generates for all prompts. A cancelled job is no error: what was finished is returned.
+    /// Generates for all prompts. A cancelled job is not an error: the finished texts are returned.
     ///
     /// # Errors
-    /// If a prompt does not fit into the context, the cache not into memory, a logit processor allows nothing, or the
-    /// device fails: [`Error::DeviceLost`] where no candle can go on in this process.
+    /// If a prompt does not fit into the context, the cache does not fit into memory, a logit processor allows no token, or the
+    /// device fails. The error is [`Error::DeviceLost`] if candle cannot continue in this process.
     pub fn generate(&mut self, prompts: &[Prompt], options: &Options, job: &Job) -> Result<Generated> {
         self.generate_keeping(prompts, options, &mut NoSink, job)
     }
 
-    /// Generates as [`Engine::generate`] does, and hands each text to `keeper` as soon as it is finished, in any order.
+    /// Generates like [`Engine::generate`], and passes each text to `keeper` as soon as it is finished, in any order.
     ///
     /// # Errors
-    /// As [`Engine::generate`], and what the keeper gives.
+    /// Like [`Engine::generate`], or if the keeper returns an error.
     pub fn generate_keeping(
         &mut self,
         prompts: &[Prompt],
@@ -274,11 +275,13 @@ impl Engine {
         self.run(prompts, options, None, keeper, job)
     }
 
-    /// As [`Engine::generate`], with the steps that write text on a device that `start` gives, as on a GPU, where the run is one
-    /// for it: an automaton or no logit processor, a static cache, and nothing logged. Tests give one that is none.
+    /// Generates like [`Engine::generate`], with decode steps on the device that `start` returns, as on a GPU. The device does the
+    /// steps if the run is suitable for it: an automaton or no logit processor, a static cache, and nothing logged. Tests pass a
+    /// device that is not a GPU.
     ///
     /// # Errors
-    /// As [`Engine::generate`]. A device that cannot be started, or does not take the run, is none: [`Engine::note`] says why.
+    /// Like [`Engine::generate`]. It is not an error if the device cannot be started or does not support the run; [`Engine::note`]
+    /// then has the reason.
     pub fn generate_on(
         &mut self,
         start: &(dyn Fn() -> Result<Box<dyn Gpu>> + Sync),
@@ -289,7 +292,7 @@ impl Engine {
         self.run(prompts, options, Some(Starter { start, steps }), &mut NoSink, job)
     }
 
-    /// Why a GPU's steps were done by candle's operations, if they had to be.
+    /// The reason why candle's operations had to do the steps of a GPU, if so.
     pub fn note(&self) -> Option<&str> {
         self.decoder.refusal()
     }
@@ -306,12 +309,12 @@ impl Engine {
         let total = prompts.iter().fold(0u64, |sum, prompt| sum.saturating_add(prompt.generations as u64));
         job.observer().begin("generate", Some(total), drift_core::job::Unit::Items);
         job.observer().advance(prompts.iter().map(|prompt| prompt.done.len() as u64).sum());
-        // Inside the pool parallel loops start at once; from outside each would wait for a worker to wake.
+        // Inside the thread pool, parallel loops start at once; from outside, each would wait for a worker to wake.
         let generated = rayon::scope(|_| {
             let decoder = &mut self.decoder;
             let start = || cuda::start(decoder.device(), decoder.config());
             let own = decoder.device().steps().by_kernels();
-            // What the caller starts goes first: tests give a device that is none.
+            // The caller's device has priority, because tests pass one that is not a GPU.
             let own = own.map(|steps| Starter { start: &start, steps });
             decode::generate(decoder, (prompts, options), starter.or(own), keeper, job)
         });
@@ -320,7 +323,7 @@ impl Engine {
     }
 }
 
-/// Refuses what cannot work, before anything is computed.
+/// Refuses invalid arguments before anything is computed.
 fn check(prompts: &[Prompt], options: &Options, config: &Config) -> Result<()> {
     if options.batch == 0 {
         return Err(Error::parameter(parameter::BATCH, "a batch of 0 rows", "give at least 1"));
@@ -352,7 +355,7 @@ fn check(prompts: &[Prompt], options: &Options, config: &Config) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a resampling that cannot work.
+/// Refuses an invalid resampling.
 fn check_resampling(options: &Options) -> Result<()> {
     let Some(Resampling { draws, .. }) = options.resampling else { return Ok(()) };
     let refuse =

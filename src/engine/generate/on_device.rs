@@ -1,4 +1,4 @@
-//! Steps that a device does by itself: the host tells it which texts enter, and looks every few steps which are over.
+//! Decode steps on a device. The host sends new texts to it, and checks every few steps which rows have ended.
 
 use std::collections::BTreeSet;
 
@@ -13,19 +13,19 @@ use drift_core::constraint::DeviceRule;
 use drift_core::constraint::automaton::{DeviceTable, MoleculeAutomaton};
 use drift_core::error::{Error, Result};
 
-/// The longest prompt that a device reads in its steps, for each of its texts anew: about what one step has room for. Candle reads
-/// longer ones but for the last token, once for all texts of a molecule.
+/// The longest prompt that a device reads in its own steps, in tokens, separately for each text: about as many as one step has
+/// slots for. candle reads longer prompts except for the last token, once for all texts of a molecule.
 const MOST_READ: usize = 256;
 
-/// Whether a device reads a prompt of so many tokens in its steps.
+/// Whether a device reads a prompt of this many tokens in its own steps.
 pub(super) fn reads_prompt(tokens: usize) -> bool {
     tokens <= MOST_READ
 }
 
-/// Starts a device for the decoder's shape.
+/// A function that starts a device for the decoder's shape.
 pub(super) type StartGpu<'g> = &'g (dyn Fn() -> Result<Box<dyn Gpu>> + Sync);
 
-/// A device that writes texts, and how.
+/// A device that writes texts, and the settings of its kernels.
 #[derive(Clone, Copy)]
 pub(super) struct Starter<'g> {
     pub start: StartGpu<'g>,
@@ -35,11 +35,11 @@ pub(super) struct Starter<'g> {
 /// The batch on a device.
 pub(super) struct OnDevice<'d> {
     pub(super) step: DecodeStep<'d>,
-    /// Of all prompts, in order; none without an automaton.
+    /// The table of the automata of all prompts, in order; `None` without an automaton.
     pub(super) table: Option<DeviceTable>,
-    /// Rows of the cache whose texts are being written.
+    /// The rows of the cache whose texts are being written.
     pub(super) running: BTreeSet<usize>,
-    /// What was counted so far, and the slots of all steps.
+    /// The counters at the last call of [`OnDevice::counts`], and the sum of the slots until then.
     counted: (WorkDone, u64),
 }
 
@@ -49,13 +49,13 @@ fn unread(tokens: &[u32]) -> &[u32] {
     &tokens[read_before..]
 }
 
-/// What all prompts are followed by, if it is one thing and a device can do it.
+/// The common rule of all prompts, if a device can apply it.
 enum Rule<'p> {
     Automaton(Vec<&'p MoleculeAutomaton>),
     Any(u32),
 }
 
-/// None where a mask comes from the host, or prompts differ.
+/// The common rule; `None` if masks come from the host, or prompts differ in kind.
 fn rule(prompts: &[Prompt]) -> Option<Rule<'_>> {
     let automata = prompts.iter().map(|prompt| match prompt.constraint.device_rule() {
         DeviceRule::Automaton(molecule_automaton) => Some(molecule_automaton),
@@ -72,26 +72,25 @@ fn rule(prompts: &[Prompt]) -> Option<Rule<'_>> {
     eos.iter().all(|other| *other == eos[0]).then_some(Rule::Any(eos[0]))
 }
 
-/// Whether a device can do all steps of a run: nothing is asked for that only whole logits on the host tell, and the cache
-/// stays where it is.
+/// Whether a device can do all steps of a run: no feature needs the whole logits on the host, and the cache stays in place.
 fn is_for_a_device(prompts: &[Prompt], options: &Options) -> bool {
     let asks = options.logs() || !options.watched.is_empty();
     !asks && options.room == Room::Static && rule(prompts).is_some()
 }
 
-/// What there is to do for a device in a run.
+/// The work of a device in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DeviceTask {
     /// All steps, under automata.
     Automaton,
     /// All steps, without a logit processor.
     Any,
-    /// Draws from whole vocabularies.
+    /// Only draws from whole vocabularies.
     Draws,
 }
 
 impl DeviceTask {
-    /// None where candle and the host do everything.
+    /// The work for a device in this run; `None` if candle and the host do everything.
     pub(super) fn new(prompts: &[Prompt], options: &Options) -> Option<Self> {
         let automata = |prompt: &Prompt| matches!(prompt.constraint.device_rule(), DeviceRule::Automaton(_));
         match rule(prompts) {
@@ -103,21 +102,22 @@ impl DeviceTask {
     }
 }
 
-/// What a device does in a run.
+/// The work of a device in a run, with its state.
 pub(super) enum DeviceWork {
     /// Nothing.
     Nothing,
-    /// Draws from whole vocabularies, whose logits stay there.
+    /// Draws from whole vocabularies, whose logits stay on the device.
     Draws(VocabularySampler<'static>),
     /// All steps.
     Steps(Box<OnDevice<'static>>),
 }
 
 impl DeviceWork {
-    /// As much as a device takes. What it refuses candle's operations do, only slower, and the decoder notes why.
+    /// Sets up as much work as the device supports. If the device fails, candle's operations do the work, only slower, and the
+    /// decoder notes the reason.
     ///
     /// # Errors
-    /// If there is no room for a batch of this size: candle's operations want more.
+    /// If there is no room for a batch of this size, because candle's operations would need even more; or as for [`given_up`].
     pub(super) fn new(
         starter: Option<Starter<'_>>,
         (decoder, cache): (&Decoder, &Cache),
@@ -137,7 +137,7 @@ impl DeviceWork {
             }
         };
         made.or_else(|error| match error {
-            // A batch that does not fit is the user's choice, and candle's operations would need more room yet.
+            // The user chose a batch that does not fit, and candle's operations would need even more room.
             Error::Parameter { .. } => Err(error),
             _ => {
                 given_up(decoder, &error, options)?;
@@ -147,10 +147,10 @@ impl DeviceWork {
     }
 }
 
-/// Leaves to candle's operations what a device failed to do, and notes why.
+/// Leaves the work of a failed device to candle's operations, and notes the reason.
 ///
 /// # Errors
-/// If the run is for drift's kernels whatever happens, or candle has lost the device, too.
+/// If the run insists on drift's kernels, or candle cannot use the device any more either.
 pub(super) fn given_up(decoder: &Decoder, error: &Error, options: &Options) -> Result<()> {
     if options.self_check.insists {
         let problem = format!("the run insists on drift's kernels: {error}");
@@ -170,10 +170,10 @@ pub(super) fn given_up(decoder: &Decoder, error: &Error, options: &Options) -> R
 }
 
 impl<'d> OnDevice<'d> {
-    /// Takes the memory of a run.
+    /// Allocates the memory of a run on the device.
     ///
     /// # Errors
-    /// If the device cannot be started, has no room, or does not take this run.
+    /// If the device cannot be started, has no room, or does not support this run.
     pub(super) fn new(
         starter: Starter<'_>,
         (decoder, cache): (&Decoder, &Cache),
@@ -183,7 +183,7 @@ impl<'d> OnDevice<'d> {
         let table = match rule(prompts) {
             Some(Rule::Automaton(automata)) => {
                 let table = DeviceTable::new(&automata, vocab, false)?;
-                // With many legal ids the table is made for the whole vocabulary, whose head is one product.
+                // If many ids are legal, the table is made for the whole vocabulary, because the whole LM head is one product.
                 let are_few = table.known as usize * FEW_ROWS <= vocab;
                 Some(if are_few { table } else { DeviceTable::new(&automata, vocab, true)? })
             }
@@ -207,7 +207,7 @@ impl<'d> OnDevice<'d> {
         Ok(OnDevice { step, table, running: BTreeSet::new(), counted: Default::default() })
     }
 
-    /// A row as the device begins it.
+    /// The initial state of a row on the device.
     pub(super) fn entering<'r>(&self, row: &Row<'r>) -> Entering<'r> {
         let prompt = row.prompt_index();
         let place = self.table.as_ref().map_or(0, |table| table.start(prompt));
@@ -218,7 +218,7 @@ impl<'d> OnDevice<'d> {
         Entering { slot: row.slot, row: state, unread }
     }
 
-    /// What was done since the last call.
+    /// The work since the last call.
     pub(super) fn counts(&mut self, steps: u64) -> Result<WorkCounts> {
         let ((before, slots_before), now, slots) = (self.counted, self.step.work()?, self.step.slots());
         self.counted = (now, slots);

@@ -1,65 +1,67 @@
-//! Texts of a molecule that are weighted against one another: who belongs together, what they weigh, and who goes on.
+//! Texts of a molecule that are weighted against one another: their groups, their weights, and the choice of the texts that
+//! continue.
 //!
-//! A mask draws token t from what it leaves, so a text is drawn 1/∏ Z too often. Each text therefore carries the weight
-//! ∏ Z. Where the weights of a group have become too uneven, texts of little weight give way to copies of those of more,
-//! and all weigh the same again.
+//! A mask renormalises the distribution at each token, so the probability of a text is too high by the factor 1/∏ Z. Each text
+//! therefore has the weight ∏ Z. When the weights of a group have become too uneven, texts of low weight are replaced by copies of
+//! texts of higher weight, and all weights are equal again.
 
 use std::ops::Range;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// The share of a group below which its effective sample size must fall before it is resampled on the way.
+/// A group is resampled at a block if its effective sample size is below this share of its texts.
 const LEAST_EFFECTIVE: f64 = 0.5;
 
-/// A group that is being written.
+/// A group of texts that are being written.
 #[derive(Debug, Clone)]
 pub(super) struct Group {
-    /// Its texts, by generation.
+    /// The generations of its texts.
     pub generations: Range<usize>,
-    /// How many ended blocks its texts wait at.
+    /// The number of ended blocks at which its texts wait for one another.
     pub blocks: usize,
-    /// Resamplings so far.
+    /// The number of resamplings so far.
     pub resamplings: usize,
-    /// The least effective sample size so far.
+    /// The smallest effective sample size so far.
     pub least_effective: f64,
-    /// Sum of the logarithms of the mean weights at each resampling.
+    /// The sum of the logarithms of the mean weights at each resampling.
     pub log_legal: f64,
 }
 
-/// The group of generation `generation`, of `generations` that are cut into as few groups of at most `draws` as may be, as
-/// even as may be.
+/// The group of generation `generation`. The `generations` are split into as few groups of at most `draws` as possible, of sizes as
+/// even as possible.
 pub(super) fn group_of(generation: usize, generations: usize, draws: usize) -> Range<usize> {
-    // In wide numbers, since the product of two may not fit.
+    // In 128 bits, because products of two numbers may overflow 64.
     let (at, all) = (generation as u128, generations as u128);
     let groups = all.div_ceil(draws as u128);
-    // The group whose range, as `start` cuts it, holds the generation.
+    // The group whose range, as computed by `start`, contains the generation.
     let group = ((at + 1) * groups - 1) / all;
     let start = |group: u128| (group * all / groups) as usize;
     start(group)..start(group + 1)
 }
 
 impl Group {
-    /// A group that starts.
+    /// A group at its start.
     pub(super) fn new(generations: Range<usize>) -> Self {
         let least_effective = generations.len() as f64;
         Group { generations, blocks: 1, resamplings: 0, least_effective, log_legal: 0.0 }
     }
 
-    /// Looks at the logarithms of all weights; gives the effective sample size.
+    /// Updates the smallest effective sample size with the logarithms of all weights. Returns the current effective sample size.
     pub(super) fn weigh(&mut self, logs: &[f64]) -> f64 {
         let effective = effective(logs);
         self.least_effective = self.least_effective.min(effective);
         effective
     }
 
-    /// Whether so few effective texts call for a resampling.
+    /// Whether the effective sample size is so low that the group must be resampled.
     pub(super) fn is_uneven(&self, effective: f64) -> bool {
         effective < LEAST_EFFECTIVE * self.generations.len() as f64
     }
 
-    /// Which text each one goes on from, itself wherever it is one of those that do; all weigh the same afterwards. Systematic
-    /// resampling: each text has as many successors as its share of the weight, rounded up or down by chance.
+    /// For each text, the text from which it continues; a text that has successors continues itself. Afterwards all weights are
+    /// equal. This is systematic resampling: each text has as many successors as its share of the weight, rounded up or down at
+    /// random.
     pub(super) fn resample(&mut self, seed: u64, prompt: usize, logs: &[f64]) -> Vec<usize> {
         let weights = weights(logs);
         let sum: f64 = weights.iter().sum();
@@ -68,7 +70,7 @@ impl Group {
         key[..8].copy_from_slice(&seed.to_le_bytes());
         key[8..16].copy_from_slice(&(prompt as u64).to_le_bytes());
         key[16..24].copy_from_slice(&(self.generations.start as u64).to_le_bytes());
-        // Apart from the numbers of noise, which count up from 0.
+        // Different from the numbers in the keys of noise, which count up from 0.
         key[24..].copy_from_slice(&(u64::MAX - self.resamplings as u64).to_le_bytes());
         self.resamplings += 1;
         let place = ChaCha8Rng::from_seed(key).random::<f64>();
@@ -76,30 +78,30 @@ impl Group {
     }
 }
 
-/// The largest; 0 if none is a number.
+/// The largest logarithm; 0 if it is not finite.
 fn highest(logs: &[f64]) -> f64 {
     let highest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if highest.is_finite() { highest } else { 0.0 }
 }
 
-/// Weights from their logarithms, the largest 1; all the same if none is above 0.
+/// Weights from their logarithms, scaled so that the largest is 1; all equal if none is above 0.
 fn weights(logs: &[f64]) -> Vec<f64> {
     let highest = highest(logs);
     let weights: Vec<f64> = logs.iter().map(|log| (log - highest).exp()).collect();
     if weights.iter().sum::<f64>() > 0.0 { weights } else { vec![1.0; logs.len()] }
 }
 
-/// (Σw)² / Σw².
+/// The effective sample size, (Σw)² / Σw².
 fn effective(logs: &[f64]) -> f64 {
     let weights = weights(logs);
     let sum: f64 = weights.iter().sum();
     sum * sum / weights.iter().map(|weight| weight * weight).sum::<f64>()
 }
 
-/// How many successors each text has, as many in all as there are texts; `place` is from 0 to 1.
+/// The number of successors of each text; they add up to the number of texts. `place` is from 0 to 1.
 fn successors(weights: &[f64], place: f64) -> Vec<usize> {
     let count = weights.len();
-    // Equal weights must change nothing; rounding could give one text two successors.
+    // Equal weights must change nothing, but rounding could give one text two successors.
     if weights.iter().all(|weight| *weight == weights[0]) {
         return vec![1; count];
     }
@@ -108,19 +110,20 @@ fn successors(weights: &[f64], place: f64) -> Vec<usize> {
     let mut successors: Vec<usize> = Vec::with_capacity(count);
     for weight in weights {
         before += weight;
-        // The number of points `place`, `1 + place`, … up to here, in units of the mean weight; never fewer than were given.
+        // The number of points `place`, `1 + place`, … up to here, in units of the mean weight; at least as many as were given out
+        // already.
         let up_to = ((before / each - place).ceil().max(0.0) as usize).clamp(given, count);
         successors.push(up_to - given);
         given = up_to;
     }
-    // What rounding left over goes to the last that weighs anything.
+    // Successors that are missing because of rounding go to the last text with a positive weight.
     if let Some(last) = weights.iter().rposition(|weight| *weight > 0.0) {
         successors[last] += count - given;
     }
     successors
 }
 
-/// Texts with successors stay where they are; the others make room for copies.
+/// The parent of each text. Texts with successors stay in place; the others are replaced by copies.
 fn parents(successors: &[usize]) -> Vec<usize> {
     let copies = successors.iter().enumerate();
     let mut copies = copies.flat_map(|(at, count)| std::iter::repeat_n(at, count.saturating_sub(1)));
@@ -188,7 +191,7 @@ mod tests {
     #[test]
     fn weights_are_looked_at_by_their_logarithms() {
         let mut group = Group::new(0..4);
-        // Far below what exp can tell from 0.
+        // So low that exp would return 0.
         let logs = [-2000.0, -2000.0, -2000.0 - 3f64.ln(), -1.0e6];
         let effective = group.weigh(&logs);
         assert!((effective - (7.0f64 / 3.0).powi(2) / (2.0 + 1.0 / 9.0)).abs() < 1e-12);

@@ -16,29 +16,29 @@ use drift_core::sampling::Noise;
 pub(super) struct Row<'p> {
     pub prompt: &'p Prompt,
     item: Item,
-    /// Its row of the cache; rows of one batch have different ones.
+    /// The row's index in the cache; rows of one batch have different ones.
     pub slot: usize,
     pub state: State,
     pub noise: Noise,
     tokens: Vec<u32>,
     forced: Vec<bool>,
-    /// Of each token, its probability and what the mask left.
+    /// For each token its log probability, and the logarithm of the share that the mask allowed.
     logs: Option<(Vec<f32>, Vec<f32>)>,
-    /// Logarithm of its weight among the texts of its group.
+    /// The logarithm of the row's weight among the texts of its group.
     pub log_weight: f64,
     options: &'p Options,
-    /// Blocks that it ended.
+    /// The number of blocks that the text has ended.
     pub blocks: usize,
-    /// The generation that its first tokens come from.
+    /// The generation from which its first tokens come.
     pub ancestor: usize,
     /// All logits for the next token, while the row waits for its group.
     pub held: Option<Arc<[f32]>>,
-    /// Tokens that the model has not read yet: the last of the prompt or the one that was drawn, and what is forced
-    /// after it. Empty in the batch only while the row waits for its group.
+    /// The tokens that the model has not read yet: the last token of the prompt or the drawn token, and the forced tokens after it.
+    /// In a batch it is empty only while the row waits for its group.
     pub pending: Vec<u32>,
-    /// An end of text that was forced, while something is still to be learned from the logits before it.
+    /// A forced end token that waits for the logits before it, which are still needed.
     closing: Option<u32>,
-    /// Places of watched tokens that were forced, whose logits come when the model reads what is pending.
+    /// The places of forced tokens that are watched. Their logits come when the model reads the pending tokens.
     asked: Vec<usize>,
     preferred: Vec<(usize, u32)>,
     most: usize,
@@ -46,7 +46,7 @@ pub(super) struct Row<'p> {
 }
 
 impl<'p> Row<'p> {
-    /// A row whose prompt the model has read but for the last token.
+    /// A row whose prompt the model has read except for the last token.
     pub(super) fn new(
         prompt: &'p Prompt,
         item: Item,
@@ -54,7 +54,7 @@ impl<'p> Row<'p> {
         context: usize,
         skips_forced: bool,
     ) -> Self {
-        // Texts end where the context does.
+        // Texts end at the end of the context.
         let most = prompt.most_tokens.min(context - prompt.tokens.len());
         let mut row = Row {
             prompt,
@@ -83,12 +83,12 @@ impl<'p> Row<'p> {
         row
     }
 
-    /// Tokens written so far, which is the position of the next one.
+    /// The number of tokens written so far, which is the position of the next one.
     pub(super) fn written(&self) -> usize {
         self.tokens.len()
     }
 
-    /// Takes what was drawn or forced; the model has read everything before it.
+    /// Appends a drawn or forced token; the model has read everything before it.
     pub(super) fn take(&mut self, token: u32, forced: bool, skips_forced: bool) {
         self.pending.clear();
         if self.write(token, forced) {
@@ -98,7 +98,7 @@ impl<'p> Row<'p> {
         }
     }
 
-    /// Appends a token; whether it was the end of text.
+    /// Appends a token. Returns whether it was the end token, which is not written.
     fn write(&mut self, token: u32, forced: bool) -> bool {
         let constraint = &*self.prompt.constraint;
         if constraint.is_over(&self.state, token) {
@@ -117,12 +117,12 @@ impl<'p> Row<'p> {
         false
     }
 
-    /// Appends what is forced anyway, so that one forward pass reads it all.
+    /// Appends the tokens that are forced next, so that one forward pass reads them all.
     fn follow_forced_run(&mut self) {
         if self.end.is_some() {
             return;
         }
-        // The run may go past the most tokens, so each is written as if it had been drawn.
+        // The run may exceed the largest number of tokens, so each token is written like a drawn one.
         let mut run = Vec::new();
         self.prompt.constraint.forced_run(&self.state, &mut run);
         for token in run {
@@ -131,7 +131,7 @@ impl<'p> Row<'p> {
             }
             if self.write(token, true) {
                 match self.logs() || !self.asked.is_empty() {
-                    // The row goes through the model once more, for the logits before its end.
+                    // The model reads the row once more for the logits before its end.
                     true => self.closing = Some(token),
                     false => self.end = Some(End::Eos),
                 }
@@ -143,12 +143,12 @@ impl<'p> Row<'p> {
         }
     }
 
-    /// What it has written so far, and which of these tokens were forced.
+    /// The tokens written so far, and for each whether it was forced.
     pub(super) fn so_far(&self) -> (&[u32], &[bool]) {
         (&self.tokens, &self.forced)
     }
 
-    /// The same text from its beginning, in the same row of the cache: where what was written is not to be relied on.
+    /// The same text from its beginning, in the same row of the cache. Used if the written tokens are not reliable.
     pub(super) fn anew(&self, context: usize) -> Self {
         Row { slot: self.slot, ..Row::new(self.prompt, self.item, self.options, context, true) }
     }
@@ -158,7 +158,7 @@ impl<'p> Row<'p> {
         self.logs.is_some()
     }
 
-    /// Logs a token that was taken under `mask`, given all logits before it.
+    /// Logs a token that was chosen under `mask`, given all logits before it.
     pub(super) fn log(&mut self, logits: &[f32], token: u32, mask: Mask<'_>) {
         if let Some((tokens, allowed)) = &mut self.logs {
             let logged = Logged::new(logits, token, mask, &self.options.sampling);
@@ -168,23 +168,23 @@ impl<'p> Row<'p> {
         }
     }
 
-    /// Index of its prompt.
+    /// The index of its prompt.
     pub(super) fn prompt_index(&self) -> usize {
         self.item.prompt
     }
 
-    /// The most tokens that it may have.
+    /// The largest number of tokens of the text.
     pub(super) fn most(&self) -> usize {
         self.most
     }
 
-    /// Takes a whole text that a device wrote.
+    /// Takes over a whole text that a device wrote.
     pub(super) fn take_all(&mut self, text: WrittenText, end: End) {
         self.pending.clear();
         (self.tokens, self.forced, self.end) = (text.tokens, text.forced, Some(end));
     }
 
-    /// The prompt's number and the generations that are resampled together; none if nothing is.
+    /// The prompt's number and the generations of the group; `None` without resampling.
     pub(super) fn group(&self) -> Option<(usize, Range<usize>)> {
         let draws = self.options.resampling.as_ref()?.draws;
         Some((self.item.number, group_of(self.item.generation, self.prompt.generations, draws)))
@@ -195,35 +195,36 @@ impl<'p> Row<'p> {
         self.options.seed
     }
 
-    /// Which of its prompt's texts it is.
+    /// The index of the text among those of its prompt.
     pub(super) fn generation(&self) -> usize {
         self.item.generation
     }
 
-    /// Becomes a copy of another row of its group, with noise of its own that nothing was drawn with before.
+    /// Becomes a copy of another row of its group, with new noise of its own that no draw has used before.
     pub(super) fn go_on_from(&mut self, other: &Row<'p>, resamplings: usize) {
         let (item, slot) = (self.item, self.slot);
         let noise = Noise::renewed(self.options.seed, item.number, item.generation, resamplings as u64);
         *self = Row { item, slot, noise, ..other.clone() };
     }
 
-    /// Whether the model's own choice is kept where `token` is forced.
+    /// Whether the model's own choice is kept if `token` is forced.
     pub(super) fn watches(&self, token: u32) -> bool {
         self.options.watched.binary_search(&token).is_ok()
     }
 
-    /// The places that are asked for, each with how many tokens before the last its logits come.
+    /// The watched places, each with the number of tokens from it to the end of the text, which tells where its logits come.
+    /// Empties the list.
     pub(super) fn asked(&mut self) -> Vec<(usize, usize)> {
         let written = self.written();
         std::mem::take(&mut self.asked).into_iter().map(|place| (place, written - place)).collect()
     }
 
-    /// Keeps what the model would have written at a place.
+    /// Keeps the token that the model would have written at a place.
     pub(super) fn prefer(&mut self, place: usize, token: u32) {
         self.preferred.push((place, token));
     }
 
-    /// The forced end of text before which the logits are known now, which ends the row.
+    /// Ends the row with a forced end token whose logits are known now. Returns this token, if there is one.
     pub(super) fn close(&mut self) -> Option<u32> {
         let closing = self.closing.take()?;
         self.end = Some(End::Eos);

@@ -1,4 +1,4 @@
-//! Which texts wait, and in which order they start.
+//! The texts that are waiting, and the order in which they start.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,26 +8,26 @@ use super::Prompt;
 /// One generation of one prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Item {
-    /// Index of the prompt.
+    /// The index of the prompt.
     pub prompt: usize,
-    /// Its number: draws and results go by it.
+    /// The number of the prompt; draws and results refer to it.
     pub number: usize,
-    /// Which of its generations.
+    /// The index of the generation among those of the prompt.
     pub generation: usize,
 }
 
-/// A prompt with the generations that it still lacks.
+/// A prompt with the generations that are still missing.
 #[derive(Debug, Clone)]
 struct Lacking {
     prompt: usize,
     number: usize,
     generations: usize,
-    /// Sorted: those that it has.
+    /// The sorted generations that exist already.
     done: Arc<[usize]>,
 }
 
 impl Lacking {
-    /// The first one from `generation` on.
+    /// The first missing generation from `generation` on.
     fn from(&self, mut generation: usize) -> Option<usize> {
         let mut done = &self.done[self.done.partition_point(|known| *known < generation)..];
         while let Some((first, rest)) = done.split_first().filter(|(first, _)| **first == generation) {
@@ -37,24 +37,24 @@ impl Lacking {
     }
 }
 
-/// All generations, longest prompts' first; those of one prompt stay together, so that they share its keys and values.
-/// They are numbered, not listed: a molecule may have any number of them.
+/// All missing generations, those of the longest prompts' texts first. Generations of one prompt are adjacent, so that they share
+/// its keys and values. They are counted and not listed, because a molecule may have any number of them.
 #[derive(Debug, Clone)]
 pub(super) struct Waiting {
-    /// Prompts that lack any, the first to start last.
+    /// The prompts with missing generations, in reverse order: the last one starts first.
     order: Vec<Lacking>,
-    /// The next generation of the first prompt.
+    /// The next generation of the prompt that starts first.
     next: usize,
 }
 
 impl Waiting {
-    /// What starts next.
+    /// The text that starts next.
     pub(super) fn front(&self) -> Option<Item> {
         let Lacking { prompt, number, .. } = *self.order.last()?;
         Some(Item { prompt, number, generation: self.next })
     }
 
-    /// How many wait, or a few less than the most of all numbers.
+    /// The number of waiting texts. The sum saturates, so it may be too small if it exceeds the range of `usize`.
     pub(super) fn len(&self) -> usize {
         let all = self.order.iter().fold(0usize, |sum, lacking| {
             sum.saturating_add(lacking.generations.saturating_sub(lacking.done.len()))
@@ -84,7 +84,7 @@ impl Iterator for Waiting {
 }
 
 impl Waiting {
-    /// Comes to the prompt that is the first now.
+    /// Moves to the next prompt.
     fn begin(&mut self) {
         self.next = self.order.last().and_then(|first| first.from(0)).unwrap_or(0);
     }
@@ -98,7 +98,7 @@ pub(super) fn longest_first(prompts: &[Prompt]) -> Waiting {
         lacking.from(0).map(|_| lacking)
     };
     let mut order: Vec<Lacking> = (0..prompts.len()).filter_map(lacking).collect();
-    // Longest first, since a long text that starts last runs alone; reversed, since texts are taken from the end. Equal ones
+    // Longest first, because a long text that starts last runs alone. Reversed, because texts are taken from the end. Equal prompts
     // keep their order.
     order.sort_by_key(|lacking| std::cmp::Reverse(prompts[lacking.prompt].expected_tokens));
     order.reverse();
@@ -107,27 +107,27 @@ pub(super) fn longest_first(prompts: &[Prompt]) -> Waiting {
     waiting
 }
 
-/// The rows of a cache that nobody is in.
+/// The free rows of a cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Slots(BTreeSet<usize>);
 
 impl Slots {
-    /// All of so many.
+    /// All rows of a cache are free.
     pub(super) fn new(rows: usize) -> Self {
         Slots((0..rows).collect())
     }
 
-    /// The first one, which is taken. To be called only while fewer texts are in the batch than it has rows.
+    /// Takes the first free row. To be called only while the batch has fewer texts than rows.
     pub(super) fn take(&mut self) -> usize {
         self.0.pop_first().expect("a row is free while fewer texts than rows are in the batch")
     }
 
-    /// The first one, which is taken, if it lies before `slot`.
+    /// Takes the first free row if it is before `slot`.
     pub(super) fn below(&mut self, slot: usize) -> Option<usize> {
         if *self.0.first()? < slot { self.0.pop_first() } else { None }
     }
 
-    /// Gives one back.
+    /// Frees a row.
     pub(super) fn free(&mut self, slot: usize) {
         self.0.insert(slot);
     }

@@ -1,4 +1,4 @@
-//! How likely a model holds texts that are given.
+//! The likelihood of given texts under a model.
 
 use rayon::prelude::*;
 
@@ -9,21 +9,21 @@ use drift_core::error::{Error, Result};
 use drift_core::job::{Job, Unit};
 use drift_core::sampling::log_probability;
 
-/// Logits that are held at a time, as numbers.
+/// The largest number of logits in memory at a time.
 const LOGITS: usize = 1 << 24;
 
 /// A text to score.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text {
-    /// What is given: at least one token.
+    /// The tokens before the scored ones; at least one.
     pub prompt: Vec<u32>,
-    /// What is scored, the end of text included.
+    /// The tokens to score, including the end token.
     pub answer: Vec<u32>,
 }
 
 impl Engine {
-    /// The negative log likelihood of each answer after its prompt, in nats, summed over its tokens; before any mask and
-    /// at temperature 1.
+    /// The negative log likelihood of each answer after its prompt, in nats, summed over its tokens, without a mask and at
+    /// temperature 1.
     ///
     /// # Errors
     /// If a text is longer than the context, the device fails, or the job was cancelled.
@@ -36,7 +36,7 @@ impl Engine {
             job.observer().advance(1);
             Ok(nats)
         };
-        // A GPU is filled by one text, the cores of a CPU by several.
+        // One text is enough work for a GPU; the cores of a CPU need several.
         let nats = match decoder.has_kernels() {
             true => texts.par_iter().map(one).collect(),
             false => texts.iter().map(one).collect(),
@@ -47,7 +47,7 @@ impl Engine {
 }
 
 impl Engine {
-    /// By how much the best of the logits that `mask` leaves after `text` leads the second best; none if it leaves fewer than two.
+    /// By how much the best logit that `mask` allows after `text` exceeds the second best; `None` if fewer than two are allowed.
     ///
     /// # Errors
     /// If the text is longer than the context, or the device fails.
@@ -58,7 +58,7 @@ impl Engine {
         let logits = decoder.logits(&hidden)?.flatten_all().and_then(|logits| logits.to_vec1::<f32>());
         let mut best = [f32::NEG_INFINITY; 2];
         for (id, logit) in (0u32..).zip(logits.map_err(crate::model::failed)?) {
-            // The cheap test first: a mask is searched for few ids.
+            // The cheap test comes first, so that the mask is searched for few ids.
             if logit > best[1] && mask.allows(id) {
                 best = if logit > best[0] { [logit, best[0]] } else { [best[0], logit] };
             }
@@ -69,10 +69,10 @@ impl Engine {
 
 fn nats(decoder: &Decoder, text: &Text) -> Result<f64> {
     let all: Vec<u32> = text.prompt.iter().chain(&text.answer).copied().collect();
-    // The last token is predicted and never read; the last of the prompt predicts the first of the answer.
+    // The last token is predicted but never read. The last token of the prompt predicts the first of the answer.
     let (fed, first) = (&all[..all.len() - 1], text.prompt.len() - 1);
     let mut cache = decoder.cache(1, fed.len(), Room::Static)?;
-    // Read in pieces, since all logits of a long text would take gigabytes.
+    // Read in pieces, because all logits of a long text would take gigabytes.
     let width = (LOGITS / decoder.config().vocab_size).max(1);
     let (mut total, mut at) = (0.0, 0);
     for tokens in fed.chunks(width) {

@@ -1,9 +1,9 @@
-//! The self-check of a device before its texts count: some rows of the run, written by drift's kernels and computed again by candle's
-//! operations on the same device, with the run's own weights, encoding and logit processor.
+//! The self-check of a device before it may write texts. drift's kernels write some rows of the run, and candle's operations on the
+//! same device compute them again, with the run's own weights, encoding and logit processor.
 //!
-//! `check_steps` compares logits, tokens, states and counters step by step, `check_draws` draws alone; here it is said which rows, what
-//! follows from the outcome, and for whom a verdict is kept (`evidence`). What is not compared: batches of more rows than
-//! [`MOST_ROWS`], texts behind the first steps, and what a kernel does that fails neither now nor in these rows.
+//! `check_steps` compares logits, tokens, states and counters step by step; `check_draws` compares only draws. This module selects
+//! the rows, acts on the outcome, and decides which verdicts are kept (`evidence`). The check does not cover batches of more than
+//! [`MOST_ROWS`] rows, texts after the first steps, and errors of a kernel that do not appear in these rows.
 
 use std::time::Instant;
 
@@ -19,23 +19,23 @@ use crate::model::cuda::GpuIdentity;
 use drift_core::error::{Error, Result};
 use drift_core::sampling::Sampling;
 
-/// The most rows of a check.
+/// The largest number of rows of a check.
 const MOST_ROWS: usize = 16;
 
-/// Greedy steps of each row behind its prompt, and, where the run draws, steps of its own way to draw.
+/// The number of greedy steps of each row after its prompt, and the number of steps with the run's own preset if the run samples.
 const GREEDY_STEPS: usize = 32;
 const DRAWN_STEPS: usize = 8;
 
-/// The most tokens of a text of a check: forced runs make it longer than its steps.
+/// The largest number of tokens of a text of a check; forced runs make it longer than the number of steps.
 const MOST_TOKENS: usize = 160;
 
-/// How many tokens prompts of a check have at least, in turn, where the run has texts as long: their own; so many that a warp of
-/// `attend` goes over them more than once where one block takes all positions, as it does while prompts are read; and so many that it
-/// does where several share them, which candle reads.
+/// The least lengths of the check's prompts in tokens, in turn, if the run has texts of this length. First, the prompt's own
+/// length. Second, a length at which a warp of `attend` loops more than once if one block handles all positions, as it does while
+/// prompts are read. Third, a length at which it does so if several blocks share the positions; candle reads such a prompt.
 const LENGTHS: [usize; 3] = [0, 240, 640];
 
 impl SelfCheck {
-    /// With what was compared.
+    /// Adds the result of a comparison.
     fn take(&mut self, compared: &Compared) {
         self.rows = self.rows.max(compared.rows);
         self.choices += compared.choices;
@@ -52,11 +52,11 @@ impl SelfCheck {
     }
 }
 
-/// What is left of a run for a device once it was checked, and what the check came to; nothing is checked where no device is, or
-/// where there is nothing for it to do.
+/// Checks the device, if there is one and it has work in this run. Returns the starter if the device may be used, and the result of
+/// the check.
 ///
 /// # Errors
-/// If the device fails and the run insists on it, if it has no room for the kernels, or if candle has lost it, too.
+/// If the device fails and the run insists on it, if it has no room for the kernels, or if candle cannot use it any more either.
 pub(super) fn trusted<'g>(
     starter: Option<Starter<'g>>,
     decoder: &Decoder,
@@ -67,7 +67,7 @@ pub(super) fn trusted<'g>(
     let began = Instant::now();
     let checked = Checking { starter, decoder, prompts, options, task }.run();
     let (mut check, error) = match checked {
-        // No room for the kernels: candle's operations want more.
+        // No room for the kernels, and candle's operations need even more.
         Err(error @ Error::Parameter { .. }) => return Err(error),
         Err(error) => (SelfCheck::failed(&error), Some(error)),
         Ok(checked) => checked,
@@ -88,7 +88,7 @@ pub(super) fn trusted<'g>(
     Ok((None, Some(check)))
 }
 
-/// A check that is to be made.
+/// A check to be made.
 struct Checking<'c> {
     starter: Starter<'c>,
     decoder: &'c Decoder,
@@ -98,7 +98,7 @@ struct Checking<'c> {
 }
 
 impl Checking<'_> {
-    /// What it comes to, with the error that it ended with, if it did.
+    /// Runs the check. Returns its result, and the error that ended it, if any.
     fn run(&self) -> Result<(SelfCheck, Option<Error>)> {
         let device = (self.starter.start)()?.identity();
         let key = device.clone().map(|device| self.key(device));
@@ -120,7 +120,7 @@ impl Checking<'_> {
                 .as_deref()
                 .and_then(|folder| evidence.write(folder, &check).then(|| folder.display().to_string()));
         }
-        // What failed may have been the moment's.
+        // A failure without a difference may be temporary, so its verdict is not kept.
         if let (Some((folder, key)), Ok(())) = (place, &outcome) {
             key.keep(folder, &check);
         }
@@ -143,7 +143,7 @@ impl Checking<'_> {
         MOST_ROWS.min(self.options.batch.max(1))
     }
 
-    /// Compares greedy texts, then some that are drawn as the run draws.
+    /// Compares greedy texts, and then texts drawn with the run's preset.
     fn compare(&self, check: &mut SelfCheck, evidence: &mut Evidence<'_>) -> Result<()> {
         let (prompts, rows) = (self.some_prompts(), self.rows());
         let greedy = (Sampling::GREEDY, GREEDY_STEPS);
@@ -172,8 +172,8 @@ impl Checking<'_> {
         Ok(())
     }
 
-    /// The first prompts of the run, as they are and behind more tokens in turn, with as many texts as fill the rows. How attention
-    /// goes over positions depends on how many there are, and a run comes to more of them than the first steps do.
+    /// The first prompts of the run, some as they are and some after repeated tokens, with enough texts to fill the rows. Attention
+    /// depends on the number of positions, and a run reaches more positions than its first steps do.
     fn some_prompts(&self) -> Vec<Prompt> {
         let rows = self.rows();
         let context = self.decoder.config().max_position_embeddings;

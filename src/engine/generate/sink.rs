@@ -1,18 +1,18 @@
-//! Texts that are handed over as soon as they are finished: a run that is cut short loses no more than what it was writing.
+//! Passes texts on as soon as they are finished, so that an interrupted run loses only the unfinished ones.
 
 use super::{BatchSeconds, GeneratedText, Resampled, Timing, WorkCounts};
 use drift_core::error::Result;
 
-/// Takes what is finished while the rest is written.
+/// A receiver of finished texts during a run.
 pub trait TextSink: Send {
-    /// Takes what is new since the last call; groups of resampled texts come with their texts.
+    /// Receives the results since the last call. Groups of resampled texts come with their texts.
     ///
     /// # Errors
-    /// If it cannot be kept: generation then stops.
+    /// If they cannot be kept; then generation stops.
     fn keep(&mut self, news: &TextDelta<'_>) -> Result<()>;
 }
 
-/// Keeps nothing.
+/// A receiver that keeps nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoSink;
 
@@ -22,22 +22,22 @@ impl TextSink for NoSink {
     }
 }
 
-/// What is new since the last time.
+/// The results since the last call.
 #[derive(Debug, Clone, Copy)]
 pub struct TextDelta<'g> {
     /// Finished texts.
     pub texts: &'g [GeneratedText],
-    /// Finished groups of resampled texts.
+    /// The finished groups of resampled texts.
     pub groups: &'g [Resampled],
-    /// The work done meanwhile, those of finished texts' tokens apart.
+    /// The work done since the last call, without the counts of generated and forced tokens.
     pub counts: WorkCounts,
-    /// The time that it took.
+    /// The time since the last call, by phase.
     pub timing: Timing,
-    /// Batches that are over.
+    /// The finished batches.
     pub batches: &'g [BatchSeconds],
 }
 
-/// How much of a run was told already.
+/// How much of a run was passed on already.
 #[derive(Default)]
 pub(super) struct SentSoFar {
     texts: usize,
@@ -48,7 +48,7 @@ pub(super) struct SentSoFar {
 }
 
 impl SentSoFar {
-    /// Tells what is new of a whole run, if a text is; at the end whatever there is.
+    /// Passes on the new part of a whole run if a text is new, or at the end in any case.
     pub(super) fn tell(
         &mut self,
         whole: TextDelta<'_>,

@@ -1,5 +1,6 @@
-//! Attention of the query heads that share a key and value head, on the CPU: each key and each value is read once for all of them,
-//! in f32 or bf16. A result is summed over eight lanes and by position, so its bits are the same on every machine.
+//! Attention of the query heads that share a key and value head, on the CPU. Each key and each value, in f32 or bf16, is read once
+//! for all of these heads. A result is summed over eight lanes and in the order of positions, so its bits are the same on every
+//! machine.
 
 use std::ops::Range;
 
@@ -8,13 +9,13 @@ use super::simd::{
     LANES, Number, OnRegisters, Registers, Strip, add_products, ask_for, pack, strips_of_line,
 };
 
-/// Numbers of keys or values that stay in the first-level cache for all heads.
+/// How many numbers of keys or values are kept in the L1 cache while all heads use them.
 const BLOCK: usize = 4096;
 
-/// Query heads, and what they look at.
+/// The query heads of one group, with the keys and values that they attend to.
 #[derive(Clone, Copy)]
 pub(super) struct Group<'g, T> {
-    /// `[heads, dim]`, scaled.
+    /// `[heads, dim]`, already scaled.
     pub queries: &'g [f32],
     /// `[length, dim]`
     pub keys: &'g [T],
@@ -23,11 +24,11 @@ pub(super) struct Group<'g, T> {
     pub dim: usize,
 }
 
-/// Memory that one group after the other uses.
+/// Buffers that all groups of a thread reuse.
 pub(super) struct Scratch<R: Registers> {
-    /// The strips of each register of heads, zero where a strip or a head lacks.
+    /// The strips of the queries, register by register; zero where a strip or a head is missing.
     queries: Vec<R::Rows>,
-    /// What they get: values weighted by their scores, in the same strips.
+    /// The values weighted by their shares, in the same layout.
     sums: Vec<R::Rows>,
     /// `[heads, length]`
     scores: Vec<f32>,
@@ -40,11 +41,11 @@ impl<R: Registers> Default for Scratch<R> {
 }
 
 impl<T: Number> Group<'_, T> {
-    /// The mean of the values, weighted by the softmax of scores: `[heads, dim]`.
+    /// Writes the attention output, which is the mean of the values weighted by the softmax of the scores: `[heads, dim]`.
     pub(super) fn attend<R: Registers>(self, registers: R, scratch: &mut Scratch<R>, out: &mut [f32]) {
         let (heads, strips) = (self.queries.len() / self.dim, self.dim.div_ceil(LANES));
         pack::<R>(self.queries, self.dim, strips, &mut scratch.queries);
-        // Cleared and filled: the group before left its sums here.
+        // Cleared first, because the previous group left its sums here.
         scratch.sums.clear();
         scratch.sums.resize(scratch.queries.len(), R::NO_ROWS);
         let length = self.keys.len() / self.dim;
@@ -67,9 +68,9 @@ impl<T: Number> Group<'_, T> {
         }
     }
 
-    /// Positions that are gone through for all heads before the next ones.
+    /// Blocks of positions; all heads process a block before the next one.
     fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<T> {
-        // Multiples of eight, the most positions of a tile, so that only the last block has tiles of one.
+        // Multiples of eight, the largest number of positions in a tile. So only the last block can have tiles of one.
         let (length, block) = (self.keys.len() / self.dim, (BLOCK / self.dim).next_multiple_of(8).max(8));
         (0..length).step_by(block).map(move |first| first..length.min(first + block))
     }
@@ -81,17 +82,17 @@ fn row_at<T>(rows: &[T], dim: usize, at: usize) -> &[T] {
     &rows[at * dim..][..dim]
 }
 
-/// Asks for the row a block behind `at`, if there is one.
+/// Prefetches the row that is one block ahead of `at`, if there is one.
 #[inline(always)]
 fn ask_ahead<T: Number>(rows: &[T], dim: usize, at: usize) {
-    // A whole number of rows ahead, or the address would point into the middle of one.
+    // The distance is a whole number of rows; otherwise the address would point into the middle of a row.
     let next = at * dim + BLOCK.next_multiple_of(dim);
     for strips in rows.get(next..next + dim).unwrap_or_default().chunks(strips_of_line::<T>() * LANES) {
         ask_for(&strips[0]);
     }
 }
 
-/// What of a row is no whole strip, with zeros.
+/// The incomplete last strip of a row, filled up with zeros.
 #[inline(always)]
 fn rest_of<T: Number>(row: &[T]) -> Strip<T> {
     let rest = row.as_chunks::<LANES>().1;
@@ -100,7 +101,7 @@ fn rest_of<T: Number>(row: &[T]) -> Strip<T> {
     strip
 }
 
-/// Products of the queries with the keys.
+/// Computes the scores: products of the queries with the keys.
 struct Scores<'g, 's, R: Registers, T> {
     group: Group<'g, T>,
     queries: &'s [R::Rows],
@@ -118,7 +119,7 @@ impl<R: Registers, T: Number> OnRegisters<R> for Scores<'_, '_, R, T> {
             for heads in (0..count).step_by(2) {
                 let (mut at, are_two) = (block.start, heads + 1 < count);
                 while at < block.end {
-                    // As many sums as there are registers for.
+                    // As many sums as fit into the registers.
                     at += match (are_two, block.end - at) {
                         (true, 8..) if R::MANY => self.tile::<8, 2>(registers, heads, at),
                         (true, 4..) => self.tile::<4, 2>(registers, heads, at),
@@ -133,7 +134,7 @@ impl<R: Registers, T: Number> OnRegisters<R> for Scores<'_, '_, R, T> {
 }
 
 impl<R: Registers, T: Number> Scores<'_, '_, R, T> {
-    /// Of `W` keys from `at` on, and `X` registers of heads; gives `W`.
+    /// The scores of `W` keys from `at` on for `X` registers of heads. Returns `W`.
     #[inline(always)]
     fn tile<const W: usize, const X: usize>(&mut self, registers: R, heads: usize, at: usize) -> usize {
         let Group { keys, dim, .. } = self.group;
@@ -141,7 +142,7 @@ impl<R: Registers, T: Number> Scores<'_, '_, R, T> {
         let mut rows: [&[Strip<T>]; W] = [&[]; W];
         for (row, strips) in rows.iter_mut().enumerate() {
             *strips = &row_at(keys, dim, at + row).as_chunks().0[..whole];
-            // Once for all heads: the second pair finds the rows in the cache.
+            // Only for the first pair of registers: the other pairs find these rows in the cache.
             if heads == 0 {
                 ask_ahead(keys, dim, at + row);
             }
@@ -184,12 +185,12 @@ impl<R: Registers, T: Number> Scores<'_, '_, R, T> {
     }
 }
 
-/// Means of the values.
+/// Computes the weighted means of the values.
 struct Means<'g, 's, R: Registers, T> {
     group: Group<'g, T>,
     /// `[heads, length]`
     shares: &'s [f32],
-    /// The strips of each register of heads.
+    /// The strips of the outputs, register by register.
     out: &'s mut [R::Rows],
 }
 
@@ -225,18 +226,18 @@ impl<R: Registers, T: Number> OnRegisters<R> for Means<'_, '_, R, T> {
 }
 
 impl<R: Registers, T: Number> Means<'_, '_, R, T> {
-    /// The shares of the heads in a register; of heads that lack, another's.
+    /// The shares of the two heads in a register. For a missing head the shares of the last head are returned.
     #[inline(always)]
     fn shares(&self, register: usize, positions: &Range<usize>) -> [&[f32]; 2] {
         let length = self.group.keys.len() / self.group.dim;
-        // A register of two rows may have one head alone; what stands in for the other is thrown away at the end.
+        // A register for two rows may hold only one head. The result for the missing head is discarded at the end.
         let last = self.shares.len() / length - 1;
         let of =
             |row: usize| &self.shares[(register * R::ROWS + row).min(last) * length..][positions.clone()];
         [of(0), of(1)]
     }
 
-    /// Adds `W` strips of values from `at` on to `X` registers of heads; gives `W`.
+    /// Adds `W` strips of the values, from strip `at` on, to `X` registers of heads. Returns `W`.
     #[inline(always)]
     fn tile<const W: usize, const X: usize>(
         &mut self,
@@ -257,7 +258,7 @@ impl<R: Registers, T: Number> Means<'_, '_, R, T> {
             }
         }
         for (number, position) in positions.enumerate() {
-            // Once for each position, by the first tile of all.
+            // Once per position, in the first tile.
             if heads == 0 && at == 0 {
                 ask_ahead(values, dim, position);
             }
@@ -279,12 +280,12 @@ impl<R: Registers, T: Number> Means<'_, '_, R, T> {
         W
     }
 
-    /// Adds what of values is no whole strip to a register of heads.
+    /// Adds the incomplete last strips of the values to a register of heads.
     #[inline(always)]
     fn rest(&mut self, registers: R, register: usize, positions: Range<usize>) {
         let Group { values, dim, .. } = self.group;
         let [first, second] = self.shares(register, &positions);
-        // The last strip of the register is the one that is not whole.
+        // The register's last strip is the incomplete one.
         let place = (register + 1) * dim.div_ceil(LANES) - 1;
         let mut sum = [registers.of_rows(&self.out[place])];
         for (position, (first, second)) in positions.zip(first.iter().zip(second)) {
@@ -307,7 +308,7 @@ mod tests {
         type Output = Vec<f32>;
 
         fn run<R: Registers>(self, registers: R) -> Vec<f32> {
-            // What an earlier group left there is of no effect.
+            // Leftovers of an earlier group must have no effect.
             let mut scratch = Scratch::default();
             scratch.scores.resize(7, f32::NAN);
             let mut out = vec![f32::NAN; self.queries.len()];
@@ -316,7 +317,7 @@ mod tests {
         }
     }
 
-    /// Attention as its definition has it.
+    /// Attention by its definition, in f64.
     fn defined<T: Number>(group: &Group<'_, T>) -> Vec<f64> {
         let wide = |number: &T| f64::from(number.widen());
         let mean = |query: &[f32]| {
@@ -340,7 +341,7 @@ mod tests {
         if let Some(simd) = pulp::x86::V3::try_new() {
             prop_assert_eq!(&found, &group.run(Eight(simd)));
         }
-        // Each head is as it were alone.
+        // Each head gives the same bits as it gives alone.
         for (query, found) in group.queries.chunks(group.dim).zip(found.chunks(group.dim)) {
             prop_assert_eq!(found, on_registers(Group { queries: query, ..group }));
         }

@@ -1,5 +1,5 @@
-//! Grouped-query attention over the cache, without copying keys and values: kernels on the CPU; what candle's operations do
-//! elsewhere is in [`super::tensors`].
+//! Grouped-query attention over the KV cache, without copying keys and values. This module has the CPU kernels; [`super::tensors`]
+//! has the version of candle's operations for all other devices.
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp3, InplaceOp2, Layout, Result, Shape, Tensor, WithDType};
 use candle_core::{D, bail};
@@ -15,17 +15,17 @@ use super::rope::Rope;
 use super::simd::{Number, OnAnyRegisters, Registers, on_registers};
 use super::tensors::{PassTensors, attention_of_tensors};
 
-/// What does not change from layer to layer of one pass.
+/// The data of one pass that are the same for all layers.
 pub(super) struct Pass<'a> {
     pub heads: Heads,
     pub rope: &'a Rope,
     pub batch: &'a Batch,
-    /// For candle's operations.
+    /// The inputs of candle's operations, if these compute.
     pub tensors: Option<PassTensors>,
 }
 
 impl Pass<'_> {
-    /// Norms, rotates and scales heads of a token at a position.
+    /// Norms, rotates and scales the heads of a token at position `at`.
     fn turn(&self, heads: &mut [f32], at: usize, norm: Option<&HeadNorm>, scale: f32) {
         let (cos, sin) = self.rope.at(at);
         kernels::vectorized(
@@ -43,7 +43,7 @@ impl Pass<'_> {
     }
 }
 
-/// Appends the keys and values of `qkv` (`[tokens, columns]`) to the cache, and attends: `[tokens, heads · dim]`.
+/// Appends the keys and values of `qkv` (`[tokens, columns]`) to the cache and computes attention: `[tokens, heads · dim]`.
 pub(super) fn attention(
     qkv: &Tensor,
     norms: Option<&(HeadNorm, HeadNorm)>,
@@ -57,7 +57,7 @@ pub(super) fn attention(
     let Heads { queries, kv_heads, dim } = pass.heads;
     let append = Append { pass, norm: k_norm, column: queries * dim, is_key: true };
     cache.keys.inplace_op2(qkv, &append)?;
-    // Values are neither normed nor turned: positions are in queries and keys alone.
+    // Values are neither normed nor rotated, because only queries and keys encode positions.
     let append = Append { pass, norm: None, column: (queries + kv_heads) * dim, is_key: false };
     cache.values.inplace_op2(qkv, &append)?;
     qkv.apply_op3_no_bwd(&cache.keys, &cache.values, &Attend { pass, norm: q_norm })
@@ -71,7 +71,7 @@ fn numbers<'s, T: WithDType>(storage: &'s CpuStorage, layout: &Layout) -> Result
     }
 }
 
-/// Writes new keys or values into the cache; keys are normed and rotated on the way.
+/// Writes new keys or values into the cache. Keys are normed and rotated first.
 struct Append<'a> {
     pass: &'a Pass<'a>,
     norm: Option<&'a HeadNorm>,
@@ -102,12 +102,13 @@ impl InplaceOp2 for Append<'_> {
 }
 
 impl Append<'_> {
-    /// Each row by itself: the system finds memory for a cache where it is written first, which takes longer than writing.
+    /// Appends row by row in parallel. The first write to a cache page makes the system allocate it, which takes longer than the
+    /// write itself.
     fn append<T: Number>(&self, cache: &mut [T], capacity: usize, qkv: &[f32]) {
         let Heads { kv_heads, dim, .. } = self.pass.heads;
         let (batch, columns) = (self.pass.batch, self.pass.heads.columns());
         let rows = cache.chunks_exact_mut(kv_heads * capacity * dim);
-        // Rows of the cache that this pass does not feed are left alone.
+        // Rows of the cache without new tokens in this pass are left alone.
         let mut fed = vec![0..0; rows.len()];
         for span in &batch.spans {
             fed[batch.rows[span.start]] = span.clone();
@@ -131,7 +132,7 @@ impl Append<'_> {
     }
 }
 
-/// Attention of the queries in `qkv`; each token looks at its row up to itself.
+/// Attention of the queries in `qkv`. Each token attends to its row up to and including itself.
 struct Attend<'a> {
     pass: &'a Pass<'a>,
     norm: Option<&'a HeadNorm>,
@@ -168,7 +169,7 @@ impl CustomOp3 for Attend<'_> {
     }
 }
 
-/// What queries look at.
+/// The queries with the keys and values that they attend to.
 struct AttendTo<'a, T> {
     queries: &'a Attend<'a>,
     qkv: &'a [f32],
@@ -194,10 +195,11 @@ impl<T: Number> OnAnyRegisters for AttendTo<'_, T> {
             let (row, at) = (batch.rows[token], batch.positions[token]);
             queries.clear();
             queries.extend_from_slice(&self.qkv[token * heads.columns() + head * group..][..group]);
-            // The scale goes to the queries, which are fewer than the scores.
+            // Scales the queries and not the scores, because there are fewer of them.
             self.queries.pass.turn(queries, at, self.queries.norm, scale);
             let start = (row * kv_heads + head) * self.capacity * dim;
-            // A token looks at its row up to itself; what lies behind in the cache is of later tokens of the pass, or stale.
+            // A token attends to its row up to and including itself. Later positions of the cache hold later tokens of the pass or
+            // stale data.
             let seen = start..start + (at + 1) * dim;
             let group = Group { queries, keys: &self.keys[seen.clone()], values: &self.values[seen], dim };
             group.attend(registers, scratch, out);

@@ -1,4 +1,4 @@
-//! How fast a device reads memory, measured on the weights themselves.
+//! The memory bandwidth of a device, measured on the model's weights (CPU) or on a copy (GPU).
 
 use std::time::{Duration, Instant};
 
@@ -9,35 +9,37 @@ use super::decoder::Decoder;
 use super::device::Device;
 use super::kernels;
 
-/// How often it is measured at least; the best counts.
+/// The least number of measurements; the best one counts.
 const TIMES: usize = 3;
 
-/// How long a CPU is measured at least: other work can hold a thread up for longer than small weights are read three times.
+/// The least time of the measurements on a CPU. For small weights, three readings are so short that other work could delay a thread
+/// throughout.
 const AT_LEAST: Duration = Duration::from_millis(100);
 
-/// Numbers of a CPU tensor that one task reads.
+/// How many numbers of a CPU tensor one task reads.
 const PART: usize = 1 << 16;
 
-/// The most bytes that are copied on a GPU: far more than its caches hold.
+/// The largest number of bytes copied on a GPU, far more than its caches hold.
 const COPIED_BYTES: usize = 256 << 20;
 
-/// Copies that are timed together: far longer than a call and a wait take.
+/// The number of copies that are timed together, so that they take far longer than one call and one wait.
 const COPIES: usize = 8;
 
 impl Decoder {
-    /// Bytes per second that the device reads: on the CPU all weights, by all threads, so that weights which fit into its
-    /// caches are read from there as in a pass; on a GPU a copy, reading and writing. None where it cannot be measured.
+    /// The bytes per second that the device can read; `None` if this cannot be measured. On the CPU all threads read all weights,
+    /// so that weights which fit into its caches are read from there, as in a forward pass. On a GPU it is the rate of a copy,
+    /// counting bytes read and bytes written.
     pub fn bytes_per_second(&self) -> Option<f64> {
         let measured = match self.device().inner().is_cpu() {
             true => of_weights(&self.weights()),
             false => of_copy(self.device()),
         };
-        // What is measured is of no use to a result: where it fails, or there was nothing to read, nothing is said.
+        // No result depends on the bandwidth, so a failed or empty measurement is not an error.
         measured.ok().flatten().filter(|rate| *rate > 0.0)
     }
 }
 
-/// Reads all of `weights`.
+/// The bandwidth of reading all of `weights`; `None` if they are not contiguous f32 or bf16 tensors in host memory.
 fn of_weights(weights: &[&Tensor]) -> Result<Option<f64>> {
     let mut best: Option<f64> = None;
     let (first, mut times) = (Instant::now(), 0);
@@ -63,15 +65,15 @@ fn of_weights(weights: &[&Tensor]) -> Result<Option<f64>> {
     Ok(best)
 }
 
-/// Reads numbers by all threads, and says how many bytes that were.
+/// Reads the numbers with all threads. Returns their size in bytes.
 fn read<N: Sync>(numbers: &[N], of_part: impl Fn(&[N]) -> u32 + Send + Sync) -> usize {
     let read = numbers.par_chunks(PART).map(of_part).reduce(|| 0, |a, b| a ^ b);
-    // Without a use of the result, the compiler would leave the reading out.
+    // Without this use of the result, the compiler would remove the reads.
     std::hint::black_box(read);
     size_of_val(numbers)
 }
 
-/// Copies a part of the device's memory; where little is free, a smaller one.
+/// The bandwidth of copying memory on the device; the copy is smaller if little memory is free.
 fn of_copy(device: &Device) -> Result<Option<f64>> {
     let free = device.free_bytes().unwrap_or(0) as usize;
     let bytes = COPIED_BYTES.min(free / 4);
@@ -79,7 +81,7 @@ fn of_copy(device: &Device) -> Result<Option<f64>> {
     let mut best: Option<f64> = None;
     for _ in 0..TIMES {
         device.inner().synchronize()?;
-        // The first copies take the memory that the others find ready: the pool keeps it.
+        // The first copies allocate memory, which the pool keeps for the later ones.
         let begin = Instant::now();
         for _ in 0..COPIES {
             drop(source.copy()?);

@@ -1,26 +1,26 @@
-//! The new tokens of one forward pass, flat, each with its row and position.
+//! The new tokens of one forward pass in a flat list, each with its row and position.
 
 use super::cache::Cache;
 
-/// New tokens of one row, at least one.
+/// New tokens of one row; at least one.
 #[derive(Debug, Clone, Copy)]
 pub struct Feed<'a> {
-    /// Row of the cache; no row twice.
+    /// The row of the cache. No two feeds of a pass have the same row.
     pub row: usize,
-    /// What to append to it.
+    /// The tokens to append to the row.
     pub tokens: &'a [u32],
 }
 
-/// Tokens of several rows, one after the other, without padding.
+/// New tokens of several rows, concatenated without padding.
 #[derive(Debug)]
 pub(super) struct Batch {
-    /// Flat, row after row.
+    /// The token ids, row after row.
     pub tokens: Vec<u32>,
-    /// Row of the cache, by token.
+    /// The row of the cache, for each token.
     pub rows: Vec<usize>,
-    /// Position in its row, by token.
+    /// The position in its row, for each token.
     pub positions: Vec<usize>,
-    /// Where the tokens of each feed lie.
+    /// The range of tokens of each feed.
     pub spans: Vec<std::ops::Range<usize>>,
 }
 
@@ -40,7 +40,7 @@ impl Batch {
         batch
     }
 
-    /// The longest row after this pass.
+    /// The length of the longest row after this pass, in tokens.
     pub(super) fn length(&self) -> usize {
         self.positions.iter().max().map_or(0, |last| last + 1)
     }

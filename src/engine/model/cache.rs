@@ -1,4 +1,4 @@
-//! Keys and values of the rows of a batch: `[rows, kv heads, capacity, dim]` per layer, written in place.
+//! The KV cache of a batch: `[rows, kv heads, capacity, dim]` per layer for keys and for values, written in place.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,22 +13,22 @@ use super::rope::Rope;
 use crate::parameter;
 use drift_core::error::{Error, Result};
 
-/// How much room a cache takes from the start.
+/// How much memory a cache allocates at the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Room {
-    /// All of it, so that nothing is ever copied.
+    /// All of it, so that nothing is copied later.
     #[default]
     Static,
-    /// As much as the rows need now; enlarged by copying.
+    /// As much as the rows need now. The cache is enlarged by copying.
     Growing,
 }
 
 impl Room {
-    /// Both, the default first.
+    /// Both variants, the default first.
     pub const ALL: [Room; 2] = [Room::Static, Room::Growing];
 
-    /// As it is written on the command line and in records.
+    /// The name on the command line and in records.
     pub fn name(self) -> &'static str {
         match self {
             Room::Static => "static",
@@ -37,13 +37,13 @@ impl Room {
     }
 }
 
-/// A growing cache grows by this many positions at a time, or by half.
+/// A growing cache grows by at least half, and at least to the next multiple of this many positions.
 const GROWTH: usize = 128;
 
-/// Positions of a row beyond its capacity, where candle's operations write what nothing reads.
+/// The number of extra positions of a row beyond its capacity. candle's operations write keys and values there that nothing reads.
 const SPARE: usize = 1;
 
-/// Keys and values of one layer.
+/// The keys and values of one layer.
 #[derive(Debug, Clone)]
 pub(super) struct LayerCache {
     /// `[rows, kv heads, capacity + SPARE, dim]`
@@ -52,20 +52,20 @@ pub(super) struct LayerCache {
     pub values: Tensor,
 }
 
-/// The cache of a batch.
+/// The KV cache of a batch.
 #[derive(Debug)]
 pub struct Cache {
     pub(super) layers: Vec<LayerCache>,
     lengths: Vec<usize>,
     capacity: usize,
     most: usize,
-    /// Angles of at least `most` positions.
+    /// The rotary angles of at least `most` positions.
     pub(super) rope: Arc<Rope>,
-    /// For candle's operations, made by the first pass of theirs.
+    /// Constants for candle's operations, made by the first pass that uses these.
     constants: OnceLock<Constants>,
 }
 
-/// Keys and values of a prompt, taken from one row to be put into others.
+/// Keys and values of a prompt, copied from one row to be put into others.
 #[derive(Debug, Clone)]
 pub struct Prefix {
     /// `[1, kv heads, length, dim]` per layer.
@@ -74,20 +74,20 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// Tokens of the prompt.
+    /// The number of tokens of the prompt.
     pub fn length(&self) -> usize {
         self.length
     }
 }
 
-/// Bytes of a cache, a spare position of each row included; none if they are too many for a number.
+/// The size of a cache in bytes, with the spare position of each row; `None` if the number overflows.
 pub fn cache_bytes(config: &Config, bytes_per_number: usize, rows: usize, length: usize) -> Option<u64> {
     let Config { num_hidden_layers, num_key_value_heads, head_dim, .. } = *config;
     let length = length.checked_add(SPARE)?;
     checked_product(&[2, num_hidden_layers, num_key_value_heads, head_dim, bytes_per_number, rows, length])
 }
 
-/// Refuses a cache that does not fit into `free` bytes, with the batch size that would.
+/// Refuses a cache that does not fit into `free` bytes, and names the batch size that would fit.
 ///
 /// # Errors
 /// If it does not fit.
@@ -141,31 +141,31 @@ impl Cache {
         Ok(Cache { layers, lengths: vec![0; rows], capacity, most, rope, constants: OnceLock::new() })
     }
 
-    /// Rows.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.lengths.len()
     }
 
-    /// Tokens that each row holds.
+    /// The number of tokens in each row.
     pub fn lengths(&self) -> &[usize] {
         &self.lengths
     }
 
-    /// Forgets a row.
+    /// Empties a row.
     pub fn clear(&mut self, row: usize) {
-        // Keys and values stay where they are: nothing reads beyond the length, and the next text writes over them.
+        // Keys and values need not be erased: nothing reads beyond the length, and the next text overwrites them.
         self.lengths[row] = 0;
     }
 
-    /// Adds to the length of a row, whose keys and values were written.
+    /// Adds `tokens` to the length of a row, after their keys and values were written.
     pub(super) fn advance(&mut self, row: usize, tokens: usize) {
         self.lengths[row] += tokens;
     }
 
-    /// What no pass changes, on the device.
+    /// The constants of candle's operations, on the device.
     pub(super) fn constants(&self, dtype: DType, device: &Device) -> CandleResult<&Constants> {
         if self.constants.get().is_none() {
-            // Another thread's are the same.
+            // If another thread was faster, its constants are the same.
             let _ = self.constants.set(Constants::new(&self.rope, self.most, dtype, device)?);
         }
         match self.constants.get() {
@@ -174,17 +174,17 @@ impl Cache {
         }
     }
 
-    /// The position of every row that nothing reads.
+    /// The position in every row that nothing reads.
     pub(super) fn spare(&self) -> usize {
         self.capacity
     }
 
-    /// Keys and values of each layer in turn, `[rows, kv heads, positions, dim]`; the last position is the spare one.
+    /// The keys and values of each layer in turn, `[rows, kv heads, positions, dim]`; the last position is the spare one.
     pub(super) fn tensors(&self) -> impl Iterator<Item = &Tensor> {
         self.layers.iter().flat_map(|layer| [&layer.keys, &layer.values])
     }
 
-    /// Positions that each row has room for now, the spare one included.
+    /// The number of positions that each row has room for now, including the spare one.
     pub(super) fn positions(&self) -> usize {
         self.capacity + SPARE
     }
@@ -197,7 +197,7 @@ impl Cache {
         if length <= self.capacity {
             return Ok(());
         }
-        // By half at least, so that the copies of a row that grows add up to a few times its length.
+        // By at least half, so that the copies for a growing row add up to only a few times its length.
         let grown = (self.capacity + self.capacity / 2).max(length.next_multiple_of(GROWTH)).min(self.most);
         for layer in &mut self.layers {
             for side in [&mut layer.keys, &mut layer.values] {
@@ -208,13 +208,13 @@ impl Cache {
         Ok(())
     }
 
-    /// Copies what a row holds.
+    /// Copies the keys and values of a row.
     ///
     /// # Errors
     /// If the device has no room.
     pub fn prefix(&self, row: usize) -> Result<Prefix> {
         let length = self.lengths[row];
-        // A copy even where the part is contiguous: the row is overwritten by the next text.
+        // Copies even a contiguous part, because the next text overwrites the row.
         let cut = |side: &Tensor| side.narrow(0, row, 1)?.narrow(2, 0, length)?.force_contiguous();
         let layer =
             |layer: &LayerCache| Ok(LayerCache { keys: cut(&layer.keys)?, values: cut(&layer.values)? });
@@ -222,7 +222,7 @@ impl Cache {
         Ok(Prefix { layers, length })
     }
 
-    /// Makes a row hold `prefix`, and nothing else.
+    /// Replaces the content of a row by `prefix`.
     ///
     /// # Errors
     /// If the device has no room.
@@ -239,7 +239,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Makes `to` hold what `from` holds, and clears `from`.
+    /// Replaces the content of row `to` by that of row `from`, and empties `from`.
     ///
     /// # Errors
     /// If the device has no room.

@@ -1,17 +1,18 @@
-//! The memory that a job of Slurm or a container may take: limits of control groups, which the machine's free memory does not show.
-//! Who takes more is killed without a word.
+//! The memory that a Slurm job or a container may still allocate. The limit is set by control groups and does not show in the
+//! machine's free memory. The kernel kills a process that exceeds it without any message.
 //!
-//! Files and their meaning: the kernel's `Documentation/admin-guide/cgroup-v1/memory.rst` and `cgroup-v2.rst`. A group is held by the limits
-//! of all groups above it. Of what is in use, files that nobody asked for lately are given back before anything is refused.
+//! For the files and their meaning see the kernel's `Documentation/admin-guide/cgroup-v1/memory.rst` and `cgroup-v2.rst`. The
+//! limits of all groups above a group apply to it too. Part of the memory in use is page cache that was not read lately; the kernel
+//! frees it before it refuses an allocation.
 
 use std::fs::read_to_string;
 use std::path::Path;
 
-/// The files of a group.
+/// The names of the files of a group.
 struct Files {
     limit: &'static str,
     used: &'static str,
-    /// The line of `memory.stat` that counts what is given back.
+    /// The line of `memory.stat` that counts the page cache that the kernel can free.
     inactive: &'static str,
 }
 
@@ -20,13 +21,13 @@ const FIRST_VERSION: Files =
 const SECOND_VERSION: Files =
     Files { limit: "memory.max", used: "memory.current", inactive: "inactive_file" };
 
-/// Bytes that the groups of this process leave it; none where they have no limit.
+/// The number of bytes that the groups of this process still allow; `None` if no group has a limit.
 pub(super) fn free_bytes() -> Option<u64> {
     free_in(Path::new("/sys/fs/cgroup"), &read_to_string("/proc/self/cgroup").ok()?)
 }
 
-/// The same for the groups that are mounted at `mounted`; `groups` are lines of `hierarchy:controllers:path`, without controllers in the
-/// second version.
+/// Like [`free_bytes`], for groups mounted at `mounted`. `groups` has lines of the form `hierarchy:controllers:path`; in cgroup
+/// version 2 the controllers are empty.
 fn free_in(mounted: &Path, groups: &str) -> Option<u64> {
     let of_line = |line: &str| {
         let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
@@ -35,16 +36,16 @@ fn free_in(mounted: &Path, groups: &str) -> Option<u64> {
             some if some.split(',').any(|name| name == "memory") => (mounted.join("memory"), FIRST_VERSION),
             _ => return None,
         };
-        // A container may see its own group as the top, and be told a path that it does not see.
+        // A container may see its own group as the top, and be given a path that does not exist inside the container.
         let above = Path::new(path.trim_start_matches('/')).ancestors();
-        // The tightest of a group and those above it, since each of them limits all that lies below.
+        // The minimum over the group and all groups above it, because each of them limits everything below.
         above.filter_map(|group| files.free(&top.join(group))).min()
     };
     groups.lines().filter_map(of_line).min()
 }
 
 impl Files {
-    /// Bytes that a group leaves; none without a limit.
+    /// The number of bytes that this group still allows; `None` without a limit.
     fn free(&self, group: &Path) -> Option<u64> {
         let number = |name: &str| read_to_string(group.join(name)).ok()?.trim().parse::<u64>().ok();
         let limit = number(self.limit)?;
@@ -52,7 +53,7 @@ impl Files {
         let mut lines = stat.lines().filter_map(|line| line.split_once(' '));
         let inactive =
             lines.find(|(name, _)| *name == self.inactive).and_then(|(_, bytes)| bytes.parse().ok());
-        // What others of the group take counts too: the limit is for all of them together.
+        // The usage includes the other processes of the group, because the limit holds for all of them together.
         Some(limit.saturating_sub(number(self.used)?.saturating_sub(inactive.unwrap_or(0))))
     }
 }
@@ -83,7 +84,7 @@ mod tests {
         assert_eq!(free_in(top, job), Some(550));
         group(&top.join("slurm"), &SECOND_VERSION, ["2000\n", "1900\n", "0"]);
         assert_eq!(free_in(top, job), Some(100));
-        // More than allowed, as after a limit was lowered.
+        // The usage exceeds the limit, as can happen after a limit was lowered.
         group(&top.join("slurm"), &SECOND_VERSION, ["2000\n", "2900\n", "0"]);
         assert_eq!(free_in(top, job), Some(0));
         assert_eq!(free_in(top, "0::/\n"), None);

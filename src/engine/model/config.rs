@@ -1,5 +1,5 @@
-//! `config.json` of Hugging Face, for Qwen3 and Llama: read from transformers 4 (`rope_theta`, `rope_scaling`) and 5
-//! (`rope_parameters`), written as 4 writes it, which both read.
+//! `config.json` of Hugging Face for Qwen3 and Llama. drift reads the files of transformers 4 (`rope_theta`, `rope_scaling`) and 5
+//! (`rope_parameters`). It writes the format of version 4, which both versions read.
 
 use std::path::Path;
 
@@ -14,14 +14,14 @@ use drift_core::tokenizer::Tokenizer;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Architecture {
-    /// Norms on queries and keys, head size of its own.
+    /// Qwen3: norms on queries and keys, and a head size that is independent of the hidden size.
     Qwen3,
     /// Llama 2 and 3.
     Llama,
 }
 
 impl Architecture {
-    /// The class in transformers.
+    /// The name of the class in transformers.
     fn class(self) -> &'static str {
         match self {
             Architecture::Qwen3 => "Qwen3ForCausalLM",
@@ -30,54 +30,54 @@ impl Architecture {
     }
 }
 
-/// How Llama 3 stretches long wavelengths (transformers, `_compute_llama3_parameters`).
+/// Llama 3's scaling of the rotary frequencies of long wavelengths (transformers, `_compute_llama3_parameters`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Llama3Scaling {
-    /// Division of the frequencies of long wavelengths.
+    /// The divisor of the frequencies of long wavelengths.
     pub factor: f64,
-    /// Wavelengths above `original_max_position_embeddings / low_freq_factor` are divided in full.
+    /// The frequencies of wavelengths above `original_max_position_embeddings / low_freq_factor` are divided by the full factor.
     pub low_freq_factor: f64,
-    /// Wavelengths below `original_max_position_embeddings / high_freq_factor` are left alone.
+    /// The frequencies of wavelengths below `original_max_position_embeddings / high_freq_factor` are not changed.
     pub high_freq_factor: f64,
-    /// The context of pre-training, in tokens.
+    /// The context length of pre-training, in tokens.
     pub original_max_position_embeddings: usize,
 }
 
-/// A complete, checked model shape. Field names are those of `config.json`.
+/// A complete and validated model shape. The field names are those of `config.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Raw", into = "Raw")]
 pub struct Config {
     /// Qwen3 or Llama.
     pub architecture: Architecture,
-    /// Rows of the embedding.
+    /// The number of rows of the embedding.
     pub vocab_size: usize,
     /// Width of the residual stream.
     pub hidden_size: usize,
-    /// Width inside the MLP.
+    /// The width inside the MLP.
     pub intermediate_size: usize,
-    /// Decoder layers.
+    /// The number of decoder layers.
     pub num_hidden_layers: usize,
-    /// Query heads.
+    /// The number of query heads.
     pub num_attention_heads: usize,
-    /// Key and value heads; divides the query heads.
+    /// The number of key and value heads; divides the number of query heads.
     pub num_key_value_heads: usize,
-    /// Size of one head; even.
+    /// The size of one head; even.
     pub head_dim: usize,
-    /// The longest context, in tokens.
+    /// The longest context in tokens.
     pub max_position_embeddings: usize,
-    /// Epsilon of the RMS norms.
+    /// The epsilon of the RMS norms.
     pub rms_norm_eps: f64,
-    /// Base of the rotary frequencies.
+    /// The base of the rotary frequencies.
     pub rope_theta: f64,
-    /// Llama 3's scaling of them, if any.
+    /// Llama 3's scaling of the rotary frequencies, if any.
     pub rope_scaling: Option<Llama3Scaling>,
-    /// Whether the LM head is the embedding.
+    /// Whether the LM head shares the weights of the embedding.
     pub tie_word_embeddings: bool,
-    /// Beginning of text.
+    /// The id of the token at the beginning of a text.
     pub bos_token_id: Option<u32>,
-    /// Ends of text; may be empty.
+    /// The ids of the tokens that end a text; may be empty.
     pub eos_token_ids: Vec<u32>,
-    /// The type that the weights are stored in, as the file says it (`bfloat16`).
+    /// The type of the stored weights, as named in the file (`bfloat16`).
     pub torch_dtype: Option<String>,
 }
 
@@ -97,23 +97,23 @@ impl Config {
     /// Reads `DIR/config.json`.
     ///
     /// # Errors
-    /// If it cannot be read, is no config, or of a model that drift does not run.
+    /// If the file cannot be read, is not a config, or describes a model that drift does not run.
     pub fn load(dir: &Path) -> Result<Self> {
         let remedy = "drift runs Qwen3 and Llama decoders as transformers writes them";
         ModelFolder::new(dir).needed_json(CONFIG, |e| (e.to_string(), remedy))
     }
 
-    /// Query heads per key and value head.
+    /// The number of query heads per key and value head.
     pub fn group_size(&self) -> usize {
         self.num_attention_heads / self.num_key_value_heads
     }
 
-    /// `config.json`.
+    /// The config as the JSON value of `config.json`.
     pub fn to_value(&self) -> Value {
         serde_json::to_value(self).expect("a config has string keys only")
     }
 
-    /// `config.json`, with a line break at the end.
+    /// The text of `config.json`, with a line break at the end.
     pub fn to_json(&self) -> String {
         let mut text = format!("{:#}", self.to_value());
         text.push('\n');
@@ -132,7 +132,7 @@ impl Config {
             ("max_position_embeddings", self.max_position_embeddings),
         ];
         for (name, size) in sizes {
-            // Ids are u32, and no product of two sizes overflows.
+            // So ids fit into u32, and no product of two sizes overflows.
             if size == 0 || size > i32::MAX as usize {
                 return Err(format!("{name} is {size}"));
             }
@@ -154,7 +154,7 @@ impl Config {
     }
 }
 
-/// The file as written.
+/// The fields of `config.json` as stored in the file.
 #[derive(Serialize, Deserialize)]
 struct Raw {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -176,7 +176,7 @@ struct Raw {
     attention_dropout: Option<f64>,
     rope_theta: Option<f64>,
     rope_scaling: Option<RawRope>,
-    /// transformers 5.
+    /// Only in transformers 5.
     #[serde(skip_serializing_if = "Option::is_none")]
     rope_parameters: Option<RawRope>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -191,12 +191,12 @@ struct Raw {
     use_cache: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     torch_dtype: Option<String>,
-    /// transformers 5.
+    /// Only in transformers 5.
     #[serde(skip_serializing)]
     dtype: Option<String>,
 }
 
-/// `rope_scaling` or `rope_parameters`.
+/// The value of `rope_scaling` or `rope_parameters`.
 #[derive(Serialize, Deserialize)]
 struct RawRope {
     #[serde(alias = "type", skip_serializing_if = "Option::is_none")]
@@ -232,7 +232,7 @@ impl RawRope {
             high_freq_factor: field("high_freq_factor", self.high_freq_factor)?,
             original_max_position_embeddings: field("original_max_position_embeddings", context)? as usize,
         };
-        // The interpolation between the two divides by their difference.
+        // The interpolation between the two factors divides by their difference.
         if scaling.high_freq_factor <= scaling.low_freq_factor {
             return Err("high_freq_factor is not above low_freq_factor".into());
         }
@@ -249,7 +249,7 @@ impl Raw {
         }
     }
 
-    /// Refuses what would change the logits and is not built.
+    /// Refuses settings that would change the logits and that drift does not implement.
     fn check_supported(&self) -> Result<(), String> {
         let act = self.hidden_act.as_deref().unwrap_or("silu");
         if act != "silu" && act != "swish" {
@@ -273,7 +273,7 @@ impl Raw {
 impl TryFrom<Raw> for Config {
     type Error = String;
 
-    /// Defaults are those of transformers' config classes.
+    /// The defaults are those of transformers' config classes.
     fn try_from(raw: Raw) -> Result<Self, String> {
         let architecture = raw.architecture()?;
         raw.check_supported()?;

@@ -1,17 +1,17 @@
-//! What candle's operations read in every pass, on the device.
+//! Tensors on the device that candle's operations read in every pass.
 
 use candle_core::{DType, Device, Result, Tensor};
 
 use super::rope::Rope;
 
-/// What no pass changes, on the device.
+/// Tensors on the device that no pass changes.
 #[derive(Debug)]
 pub(super) struct Constants {
     /// `[positions, dim / 2]`
     pub(super) cos: Tensor,
     /// `[positions, dim / 2]`
     pub(super) sin: Tensor,
-    /// 0, 1, 2, …: `[1, positions]`
+    /// The numbers 0, 1, 2, …: `[1, positions]`
     pub(super) columns: Tensor,
     /// `[1, 1]`
     pub(super) zero: Tensor,
@@ -20,7 +20,7 @@ pub(super) struct Constants {
 }
 
 impl Constants {
-    /// Of so many positions.
+    /// The constants for this number of positions.
     pub(super) fn new(rope: &Rope, positions: usize, dtype: DType, device: &Device) -> Result<Self> {
         let table = |numbers: &[f32]| {
             let numbers = &numbers[..positions * rope.half];

@@ -26,7 +26,7 @@ use drift_core::checkpoint::CONFIG;
 use drift_core::error::{Error, Result};
 use drift_core::job::InputHash;
 
-/// A causal language model that can be shared between threads; what changes is in the [`Cache`].
+/// A causal language model that threads can share. All mutable state is in the [`Cache`].
 pub struct Decoder {
     config: Config,
     device: Device,
@@ -34,18 +34,18 @@ pub struct Decoder {
     embedding: Tensor,
     layers: Vec<Layer>,
     norm: Tensor,
-    /// `[vocab, hidden]`; the embedding itself if tied.
+    /// `[vocab, hidden]`; the embedding itself if the weights are tied.
     head: Tensor,
-    /// Rows of it, on a GPU.
+    /// Rows of the LM head that candle's operations keep.
     listed: Mutex<ListedRows>,
-    /// Of as many positions as a cache ever asked for: a context may be far longer than any text.
+    /// The rotary tables for the longest cache so far, because the model's context may be far longer than any text.
     rope: Mutex<Arc<Rope>>,
     files: Vec<InputHash>,
-    /// Why the GPU does not do steps by itself, once it was tried.
+    /// The reason why the GPU does not run whole steps with drift's kernels, once this was tried.
     refusal: OnceLock<String>,
 }
 
-/// The tensors of a decoder, as kernels read them.
+/// The tensors of a decoder, as GPU kernels read them.
 pub(super) struct DecoderTensors<'d> {
     /// `[vocab, hidden]`
     pub embedding: &'d Tensor,
@@ -54,14 +54,14 @@ pub(super) struct DecoderTensors<'d> {
     pub layers: Vec<LayerTensors<'d>>,
 }
 
-/// Which of the tokens that are fed give a hidden state.
+/// The tokens of a pass whose hidden states are returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HiddenStates {
-    /// None: keys and values are all that is wanted.
+    /// No tokens: only keys and values are needed.
     None,
-    /// The last of each feed.
+    /// The last token of each feed.
     Last,
-    /// All of them.
+    /// All tokens.
     All,
 }
 
@@ -79,7 +79,7 @@ impl Decoder {
         Ok(Decoder { files: weights.finish()?, ..decoder })
     }
 
-    /// A model of this shape with random weights, for measuring speed.
+    /// A model of this shape with random weights, for measurements of speed.
     ///
     /// # Errors
     /// If the device has no room.
@@ -94,7 +94,7 @@ impl Decoder {
         let embedding = weights.matrix("model.embed_tokens.weight", vocab, hidden)?;
         let layers = (0..config.num_hidden_layers).map(|i| {
             let layer = Layer::new(i, &config, weights);
-            // Parts that were put together into one tensor are free now, layer by layer.
+            // The separate parts of a stacked tensor are free now; returns their memory layer by layer.
             give_back_freed();
             layer
         });
@@ -107,7 +107,7 @@ impl Decoder {
         Ok(Decoder::of_parts(config, device.clone(), layers, [embedding, norm, head]))
     }
 
-    /// With embedding, last norm and LM head.
+    /// A decoder from its layers and from embedding, last norm and LM head.
     fn of_parts(
         config: Config,
         device: Device,
@@ -119,7 +119,7 @@ impl Decoder {
         Decoder { config, device, embedding, layers, norm, head, listed, rope, files, refusal }
     }
 
-    /// The same weights in f32, with candle's operations on the same device: what rounding to bf16 is measured by.
+    /// The same weights in f32, with candle's operations on the same device. It is the reference for the rounding errors of bf16.
     ///
     /// # Errors
     /// If the device has no room.
@@ -141,27 +141,28 @@ impl Decoder {
         run().map_err(failed)
     }
 
-    /// The shape.
+    /// The shape of the model.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The files of its weights; none if they are random.
+    /// The files of the weights; empty if the weights are random.
     pub fn files(&self) -> &[InputHash] {
         &self.files
     }
 
-    /// Where it runs.
+    /// The device of the model.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// Whether drift's own kernels for the CPU compute, not candle's operations.
+    /// Whether drift's own CPU kernels compute, instead of candle's operations.
     pub fn has_kernels(&self) -> bool {
         self.device.kernels
     }
 
-    /// Keeps why the GPU does not do steps by itself: the first reason. That candle can do them is no remedy: it does.
+    /// Keeps the first reason why the GPU does not run whole steps with drift's kernels. Strips the advice to use candle's
+    /// operations, because drift already does that.
     pub(crate) fn note_refusal(&self, error: &Error) {
         self.refusal.get_or_init(|| {
             let told = error.to_string();
@@ -170,7 +171,7 @@ impl Decoder {
         });
     }
 
-    /// Whether candle still computes on its device. After some errors of a GPU no call of a process succeeds any more.
+    /// Whether candle can still compute on its device. After some CUDA errors every later call of the process fails.
     pub(crate) fn device_works(&self) -> bool {
         let device = &self.device.inner;
         let three =
@@ -178,7 +179,7 @@ impl Decoder {
         three.is_ok_and(|three| three == 3.0)
     }
 
-    /// Why the GPU does not do steps by itself, if it was tried in vain.
+    /// The reason why the GPU does not run whole steps with drift's kernels, if this was tried and failed.
     pub fn refusal(&self) -> Option<&str> {
         self.refusal.get().map(String::as_str)
     }
@@ -200,19 +201,19 @@ impl Decoder {
         Cache::new(&self.config, device, (rows, length), room, self.rope(length))
     }
 
-    /// The angles of at least so many positions.
+    /// The rotary tables for at least this many positions.
     fn rope(&self, positions: usize) -> Arc<Rope> {
-        // A thread that panicked left whole tables, if any.
+        // If a thread panicked, the table that it left is still complete.
         let mut rope = self.rope.lock().unwrap_or_else(PoisonError::into_inner);
         if rope.positions() < positions {
-            // Powers of two, so that caches that grow little by little do not make the tables anew each time.
+            // A power of two, so that slowly growing caches do not recompute the tables each time.
             let more = positions.next_power_of_two().min(self.config.max_position_embeddings);
             *rope = Arc::new(Rope::new(&self.config, more.max(positions)));
         }
         rope.clone()
     }
 
-    /// Appends `feeds` to the rows of `cache`. The hidden states of the wanted tokens, in order: `[wanted, hidden]`.
+    /// Appends `feeds` to the rows of `cache`. Returns the hidden states of the requested tokens, in order: `[wanted, hidden]`.
     ///
     /// # Errors
     /// If a token or a row is out of range, the cache is full, or the device fails.
@@ -225,7 +226,7 @@ impl Decoder {
         let batch = Batch::new(feeds, cache);
         cache.reserve(batch.length())?;
         let heads = self.heads();
-        // The cache is lent out for writing below, so its tables are held by a handle of their own.
+        // The cache is borrowed mutably below, so the tables need their own handle.
         let rope = &*cache.rope.clone();
         let kernels = self.has_kernels();
         let tensors = match kernels {
@@ -250,7 +251,7 @@ impl Decoder {
             x = (x + layer.down.forward(&gated(&h, kernels)?)?)?;
         }
         for feed in feeds {
-            // Only after all layers have written: positions of this pass are those before it.
+            // Only after all layers have written, because the positions of this pass follow from the old lengths.
             cache.advance(feed.row, feed.tokens.len());
         }
         let wanted: Vec<u32> = match output {
@@ -260,14 +261,14 @@ impl Decoder {
                 batch.spans.iter().flat_map(|span| span.start as u32..span.end as u32).collect()
             }
         };
-        // A selection copies, and most passes want every token that they read.
+        // Selecting copies, so it is skipped if every token of the pass is wanted, as in most passes.
         if wanted.len() < batch.tokens.len() {
             x = x.index_select(&Tensor::new(wanted, device)?, 0)?;
         }
         rms_norm(&x, &self.norm, epsilon)
     }
 
-    /// The matrices that a pass reads, and the LM head.
+    /// The weight matrices that a pass reads, including the LM head.
     pub(super) fn weights(&self) -> Vec<&Tensor> {
         let layers = self.layers.iter().flat_map(Layer::weights);
         layers.chain([&self.head]).collect()
@@ -278,7 +279,7 @@ impl Decoder {
         &self.head
     }
 
-    /// All tensors but the LM head.
+    /// All tensors except the LM head.
     pub(super) fn tensors(&self) -> DecoderTensors<'_> {
         let layers = self.layers.iter().map(Layer::tensors).collect();
         DecoderTensors { embedding: &self.embedding, norm: &self.norm, layers }
@@ -313,8 +314,8 @@ impl Decoder {
         }
     }
 
-    /// The logits for some tokens alone, their ids sorted, in f32 on the host: `[rows, ids]`. On the CPU they equal those of
-    /// [`Decoder::logits`] bit for bit.
+    /// The logits for the tokens `ids` only, which are sorted, in f32 on the host: `[rows, ids]`. On the CPU they are bit-identical
+    /// to those of [`Decoder::logits`].
     ///
     /// # Errors
     /// If an id is out of range, or the device fails.
@@ -326,7 +327,7 @@ impl Decoder {
                     false => product_with_rows(hidden, &self.head, ids),
                 };
             }
-            // A thread that panicked left whole rows, if any.
+            // If a thread panicked, the rows that it left are still complete.
             let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
             listed.product(hidden, &self.head, ids)
         };

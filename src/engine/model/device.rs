@@ -1,4 +1,4 @@
-//! Where a model runs, and in which type.
+//! The device on which a model runs, and its number types.
 
 use std::fmt::Display;
 
@@ -11,34 +11,34 @@ use super::pool;
 use crate::parameter;
 use drift_core::error::{Error, Result};
 
-/// How a GPU computes the steps that write text. The CPU has one way alone.
+/// The way in which a GPU computes decode steps. The CPU has only one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GpuSteps {
-    /// By drift's kernels.
+    /// With drift's kernels.
     Kernels(KernelSteps),
-    /// By candle's operations: a product, a softmax and a product for attention, masks and draws on the host.
+    /// With candle's operations: attention is a product, a softmax and a product; masks and draws are on the host.
     Candle,
 }
 
-/// How drift's kernels are launched, and what they do.
+/// How drift's kernels are launched, and whether they do the matrix products.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KernelSteps {
-    /// Steps are recorded as a graph and replayed; else each kernel is launched by itself.
+    /// Whether steps are recorded as a CUDA graph and replayed. If not, each kernel is launched by itself.
     pub recorded: bool,
-    /// They compute products of few rows, too, and each begins before the one before it is over, where the GPU can that; else
-    /// products are for cuBLAS alone, and kernels run one behind the other.
+    /// Whether drift's kernels also do the matrix products of few rows, and each kernel begins before the previous one has ended,
+    /// where the GPU supports that. If not, cuBLAS does all products, and each kernel waits for the previous one to end.
     pub own_products: bool,
 }
 
 impl KernelSteps {
-    /// The same with each kernel launched by itself.
+    /// The same settings with each kernel launched by itself.
     #[must_use]
     pub fn without_graphs(mut self) -> Self {
         self.recorded = false;
         self
     }
 
-    /// The same with all products by cuBLAS.
+    /// The same settings with all products by cuBLAS.
     #[must_use]
     pub fn with_cublas(mut self) -> Self {
         self.own_products = false;
@@ -53,7 +53,7 @@ impl Default for KernelSteps {
 }
 
 impl GpuSteps {
-    /// How drift's kernels do them, if they do.
+    /// The settings of drift's kernels, if these compute the steps.
     pub(crate) fn by_kernels(self) -> Option<KernelSteps> {
         match self {
             GpuSteps::Kernels(steps) => Some(steps),
@@ -62,16 +62,16 @@ impl GpuSteps {
     }
 }
 
-/// A device and the type of weights and cache on it: f32 on the CPU, bf16 on CUDA. On the CPU the matrices and the cache may be
-/// bf16; all else is f32 there.
+/// A device, with the types of weights and cache on it: by default f32 on the CPU and bf16 on CUDA. On the CPU the matrices and the
+/// cache may be bf16; everything else is f32 there.
 #[derive(Debug, Clone)]
 pub struct Device {
     name: String,
     pub(super) inner: CandleDevice,
     pub(super) dtype: DType,
-    /// Of embedding, layers and LM head.
+    /// The type of the embedding, the layers' matrices and the LM head.
     pub(super) matrices: DType,
-    /// Whether drift's own kernels for the CPU compute, not candle's operations.
+    /// Whether drift's own CPU kernels compute, instead of candle's operations.
     pub(super) kernels: bool,
     steps: GpuSteps,
 }
@@ -89,7 +89,7 @@ impl Device {
         }
     }
 
-    /// `cpu`, or `cuda:N`, in its usual type.
+    /// The device `cpu` or `cuda:N`, in its default type.
     ///
     /// # Errors
     /// If there is no such device, or this build cannot use it.
@@ -99,23 +99,24 @@ impl Device {
             let remedy = "build it with --features cuda";
             return Err(Error::parameter(parameter::DEVICE, "this drift was built without CUDA", remedy));
         }
-        // A stream of its own: candle's default is that of the thread, and work moves between threads.
+        // A separate stream, because candle's default stream belongs to a thread, and work moves between threads.
         let inner = CandleDevice::new_cuda_with_stream(number).map_err(|e| {
             let problem = format!("{name}: {}", e.to_string().lines().next().unwrap_or("failed"));
             Error::parameter(parameter::DEVICE, problem, "nvidia-smi lists the GPUs and the driver")
         })?;
-        // One owner is never dropped: candle's handles of cuBLAS and cuRAND panic where they cannot be ended, as after an error of the
-        // GPU, and so hide it.
+        // One handle is never dropped: candle's handles of cuBLAS and cuRAND panic if they cannot be destroyed, for example after
+        // an error of the GPU. The panic would hide that error.
         let _never_dropped = std::mem::ManuallyDrop::new(inner.clone());
         prepare(&inner);
         let (dtype, steps) = (DType::BF16, GpuSteps::Kernels(KernelSteps::default()));
         Ok(Device { name: name.to_owned(), inner, dtype, matrices: dtype, kernels: false, steps })
     }
 
-    /// A device by its name alone, in its usual type, for what was computed there: nothing can be computed on it.
+    /// A device of another machine, by name and in its default type, for results that were computed there. Nothing can be computed
+    /// on it.
     ///
     /// # Errors
-    /// If no device has such a name.
+    /// If `name` is not the name of a device.
     pub fn elsewhere(name: &str) -> Result<Self> {
         let dtype = if number(name)?.is_some() { DType::BF16 } else { DType::F32 };
         let (inner, steps) = (CandleDevice::Cpu, GpuSteps::Candle);
@@ -128,73 +129,73 @@ impl Device {
         Device { dtype: DType::F32, matrices: DType::F32, ..self }
     }
 
-    /// The same device with candle's operations in place of drift's kernels, and all that goes with them: on the CPU, in f32, what
-    /// otherwise runs on a GPU alone.
+    /// The same device with candle's operations instead of drift's kernels. On the CPU, in f32, this runs code that otherwise runs
+    /// only on a GPU.
     #[must_use]
     pub fn without_kernels(self) -> Self {
         Device { kernels: false, steps: GpuSteps::Candle, ..self }
     }
 
-    /// The same device with drift's kernels used in this way; a CPU is as it was.
+    /// The same device with these settings for drift's kernels. A device without drift's GPU kernels is returned unchanged.
     #[must_use]
     pub fn with_steps(self, steps: KernelSteps) -> Self {
         let steps = if self.steps == GpuSteps::Candle { self.steps } else { GpuSteps::Kernels(steps) };
         Device { steps, ..self }
     }
 
-    /// How it computes the steps that write text.
+    /// The way in which the device computes decode steps.
     pub fn steps(&self) -> GpuSteps {
         self.steps
     }
 
-    /// The same device with matrices and cache in bf16: half the bytes of f32, which is what decode steps wait for. On the CPU they
-    /// are widened as they are read; sums and activations stay f32.
+    /// The same device with matrices and cache in bf16. This halves the bytes that a decode step reads, and decode steps are bound
+    /// by memory. On the CPU the numbers are widened when they are read; sums and activations stay f32.
     #[must_use]
     pub fn in_bf16(self) -> Self {
         Device { matrices: DType::BF16, ..self }
     }
 
-    /// The device of candle.
+    /// The device as candle knows it.
     pub fn inner(&self) -> &CandleDevice {
         &self.inner
     }
 
-    /// The type of what is computed.
+    /// The type of activations.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// The type of the cache: of the matrices, if drift's own kernels for the CPU read it.
+    /// The type of the KV cache. It is the type of the matrices if drift's own CPU kernels read the cache.
     pub fn cache_dtype(&self) -> DType {
         if self.kernels { self.matrices } else { self.dtype }
     }
 
-    /// `cpu`, `cuda:0`.
+    /// The name, such as `cpu` or `cuda:0`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Bytes of a number of the matrices, and of the cache.
+    /// The bytes per number of the matrices, and of the cache.
     pub fn bytes_per_number(&self) -> (usize, usize) {
         (self.matrices.size_in_bytes(), self.cache_dtype().size_in_bytes())
     }
 
-    /// The type of matrices and cache, `f32` or `bf16`.
+    /// The type of the matrices, `f32` or `bf16`.
     pub fn type_name(&self) -> &'static str {
         self.matrices.as_str()
     }
 
-    /// Refuses the model of `place` if its weights do not fit into the memory that is free.
+    /// Refuses the model of `place` if its weights do not fit into the free memory.
     ///
     /// # Errors
-    /// If they do not.
+    /// If they do not fit.
     pub(crate) fn check_weights_fit(&self, place: impl Display, config: &Config) -> Result<()> {
         self.free_bytes().map_or(Ok(()), |free| self.check_weights_fit_into(free, place, config))
     }
 
     fn check_weights_fit_into(&self, free: u64, place: impl Display, config: &Config) -> Result<()> {
         let bytes = |number: DType| config.parameters()?.checked_mul(number.size_in_bytes() as u64);
-        // On the CPU drift's kernels alone read bf16.
+        // On the CPU only drift's kernels read bf16.
         let may_halve = self.matrices == DType::F32 && (self.kernels || !self.inner.is_cpu());
         let remedy = match may_halve && bytes(DType::BF16).is_some_and(|bytes| bytes <= free) {
             true => format!("give {} bf16, which takes half", parameter::DTYPE),
@@ -203,7 +204,7 @@ impl Device {
         check_fits(&format!("{place}: the weights on {}", self.name), bytes(self.matrices), free, &remedy)
     }
 
-    /// Bytes that are free on it, if the system says.
+    /// The number of free bytes on the device, if the system reports it.
     pub fn free_bytes(&self) -> Option<u64> {
         match &self.inner {
             CandleDevice::Cpu => Some(free_memory()),
@@ -212,7 +213,7 @@ impl Device {
     }
 }
 
-/// The number of a GPU; none of the CPU.
+/// The number of a GPU, or `None` for the CPU.
 fn number(name: &str) -> Result<Option<usize>> {
     let number = name.strip_prefix("cuda:").and_then(|number| number.parse().ok());
     match number {
@@ -225,7 +226,7 @@ fn number(name: &str) -> Result<Option<usize>> {
     }
 }
 
-/// What is to be done before the first tensor.
+/// Prepares the device before the first tensor is made.
 #[cfg(feature = "cuda")]
 fn prepare(device: &CandleDevice) {
     if let Ok(device) = device.as_cuda_device() {
@@ -233,22 +234,22 @@ fn prepare(device: &CandleDevice) {
     }
 }
 
-/// What is to be done before the first tensor.
+/// Does nothing without CUDA.
 #[cfg(not(feature = "cuda"))]
 fn prepare(_device: &CandleDevice) {}
 
-/// Bytes that are free on a GPU, those among them that candle's pool holds.
+/// The number of free bytes on a GPU, including free bytes in candle's pool.
 #[cfg(feature = "cuda")]
 fn free_cuda_memory(device: &CandleDevice) -> Option<u64> {
-    // What candle freed is free when the stream comes to it.
+    // Waits, because memory that candle freed only becomes free when the stream reaches this point.
     device.synchronize().ok()?;
     let stream = device.as_cuda_device().ok()?.cuda_stream();
-    // The driver answers for the GPU of this thread's context.
+    // The driver reports for the GPU of this thread's context.
     let (free, _) = stream.context().mem_get_info().ok()?;
     Some(free as u64 + pool::unused_bytes(stream.context()))
 }
 
-/// Bytes that are free on a GPU.
+/// Unknown without CUDA.
 #[cfg(not(feature = "cuda"))]
 fn free_cuda_memory(_device: &CandleDevice) -> Option<u64> {
     None

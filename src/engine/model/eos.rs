@@ -1,4 +1,4 @@
-//! Which tokens end a text.
+//! The tokens that end a text.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use drift_core::checkpoint::ModelFolder;
 use drift_core::error::{Error, Result};
 use drift_core::tokenizer::{Tokenizer, ends_of_text};
 
-/// The ids that end a text of the checkpoint in `dir`, as [`ends_of_text`] says; at least one.
+/// The ids of the tokens that end a text of the checkpoint in `dir`, as found by [`ends_of_text`]; at least one.
 ///
 /// # Errors
-/// As [`ends_of_text`], or if nothing says one.
+/// If [`ends_of_text`] fails or finds no id.
 pub fn end_of_text(dir: &Path, config: &Config, tokenizer: &Tokenizer) -> Result<Vec<u32>> {
     let ids = ends_of_text(&ModelFolder::new(dir), Some(&config.eos_token_ids), tokenizer)?;
     if ids.is_empty() {

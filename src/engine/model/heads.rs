@@ -1,20 +1,20 @@
-//! The heads of attention: sizes and norms.
+//! Attention heads: sizes and norms.
 
 use candle_core::{DType, Result, Tensor};
 
-/// Sizes of the heads of a layer.
+/// The sizes of the attention heads of a layer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Heads {
-    /// Query heads.
+    /// The number of query heads.
     pub queries: usize,
-    /// Key and value heads.
+    /// The number of key and value heads.
     pub kv_heads: usize,
-    /// Size of one.
+    /// The size of one head.
     pub dim: usize,
 }
 
 impl Heads {
-    /// Columns of queries, keys and values side by side.
+    /// The number of columns of queries, keys and values side by side.
     pub(super) fn columns(self) -> usize {
         (self.queries + 2 * self.kv_heads) * self.dim
     }
@@ -24,19 +24,19 @@ impl Heads {
     }
 }
 
-/// The norm of each head, as Qwen3 has it.
+/// The RMS norm of each query or key head, which Qwen3 has.
 #[derive(Debug, Clone)]
 pub(super) struct HeadNorm {
     /// `[dim]`
     pub weight: Tensor,
-    /// `weight` in f32 on the host, `dim` numbers, where the kernels of the CPU read it.
+    /// `weight` as `dim` f32 numbers on the host, for the CPU kernels.
     pub numbers: Vec<f32>,
     /// Epsilon.
     pub epsilon: f32,
 }
 
 impl HeadNorm {
-    /// Keeps `weight` also where the kernels read it.
+    /// Keeps `weight` and also copies it to the host for the CPU kernels.
     pub(super) fn new(weight: Tensor, epsilon: f64) -> Result<Self> {
         let numbers = weight.to_dtype(DType::F32)?.to_vec1()?;
         Ok(HeadNorm { weight, numbers, epsilon: epsilon as f32 })

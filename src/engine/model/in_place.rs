@@ -1,24 +1,24 @@
-//! Products on the CPU with weights that stay as checkpoints store them, `[out, in]`: of the layers, and of the LM head,
-//! whole or some of its rows.
+//! Products on the CPU with weights as checkpoints store them, `[out, in]`: those of the layers and of the LM head, or of some rows
+//! of the LM head.
 
 use candle_core::{CpuStorage, CustomOp2, DType, Layout, Result, Shape, Tensor, bail};
 
 use super::product::{is_fast, product};
 
-/// Whether drift's own product reads these weights (`[out, in]`), in f32 or bf16. Candle's packs them anew each time, and
-/// sums bf16 in bf16.
+/// Whether drift's own product reads these weights (`[out, in]`, f32 or bf16). candle's product repacks them in each call, and sums
+/// bf16 in bf16.
 pub(super) fn is_read_in_place(weight: &Tensor) -> bool {
     let dtype = weight.dtype();
     weight.device().is_cpu() && (dtype == DType::BF16 || dtype == DType::F32 && is_fast())
 }
 
-/// `x · weightᵀ` for `[rows, in]` and `[out, in]`: `[rows, out]`, or the columns `ids` alone, `[rows, ids]`, which equal
-/// those of the whole, bit for bit. `x` and the result are f32.
+/// `x · weightᵀ` for `[rows, in]` and `[out, in]`: `[rows, out]`, or only the columns `ids`, `[rows, ids]`, bit-identical to these
+/// columns of the whole product. `x` and the result are f32.
 pub(super) fn product_in_place(x: &Tensor, weight: &Tensor, ids: Option<&[u32]>) -> Result<Tensor> {
     x.contiguous()?.apply_op2_no_bwd(weight, &InPlace { ids })
 }
 
-/// The product with weights where they lie.
+/// The product with weights that are read where they are stored.
 struct InPlace<'i> {
     ids: Option<&'i [u32]>,
 }
@@ -39,7 +39,7 @@ impl CustomOp2 for InPlace<'_> {
         if terms != inputs {
             bail!("{terms} columns by weights of {inputs}");
         }
-        // The kernel indexes without asking, so ids are checked once here.
+        // The kernel does not check indices, so ids are checked once here.
         if let Some(id) = self.ids.and_then(|ids| ids.iter().find(|id| **id as usize >= out)) {
             bail!("row {id} of {out}");
         }

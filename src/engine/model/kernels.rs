@@ -1,14 +1,14 @@
-//! Inner loops of the CPU decoder, in f32. Plain loops that the compiler vectorises; [`vectorized`] picks the widest
-//! instructions of the machine at run time. Each result depends on its own row alone, never on how many there are.
+//! Inner loops of the CPU decoder, in f32. They are plain loops that the compiler vectorises; [`vectorized`] selects the widest
+//! instructions of the machine at run time. The result for a row does not depend on the other rows.
 
 use pulp::Simd;
 
 use drift_core::sampling::maximum;
 
-/// Numbers that are summed side by side.
+/// The number of partial sums side by side.
 const LANES: usize = 16;
 
-/// Runs `work`, which must be `#[inline(always)]`, compiled for AVX-512 or for AVX2 and FMA where the machine has them.
+/// Runs `work`, which must be `#[inline(always)]`, compiled for AVX-512, or for AVX2 and FMA, if the machine has them.
 #[inline]
 pub(super) fn vectorized<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
@@ -44,11 +44,11 @@ pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
             sums[lane] = a[lane].mul_add(b[lane], sums[lane]);
         }
     }
-    // What is no whole strip is added last and in order, on every machine.
+    // The incomplete last strip is added last and in order, on every machine.
     a_rest.iter().zip(b_rest).fold(folded(sums), |sum, (a, b)| a.mul_add(*b, sum))
 }
 
-/// The sum of lanes, halves added up again and again; their number is a power of 2.
+/// The sum of the lanes: the second half is added to the first until one is left. `N` is a power of 2.
 #[inline(always)]
 pub(super) fn folded<const N: usize>(mut lanes: [f32; N]) -> f32 {
     let mut width = N / 2;
@@ -61,14 +61,14 @@ pub(super) fn folded<const N: usize>(mut lanes: [f32; N]) -> f32 {
     lanes[0]
 }
 
-/// `e^x`, within 2 units in the last place for -87 < x < 88, flat outside (Cody and Waite's reduction, Taylor's series).
+/// `e^x`, within 2 units in the last place for -87 < x < 88 and constant outside (Cody and Waite's reduction, Taylor's series).
 #[inline(always)]
 pub(super) fn exp(x: f32) -> f32 {
-    // Adding and subtracting 1.5 · 2^23 rounds to an integer without a call.
+    // Adding and subtracting 1.5 · 2^23 rounds to an integer without a function call.
     const ROUND: f32 = 12_582_912.0;
     const LN2_HIGH: f32 = 0.693_359_4;
     const LN2_LOW: f32 = -2.121_944_4e-4;
-    // Beyond, the power of two would not fit into the exponent of an f32.
+    // Outside this range the power of two would not fit into the exponent of an f32.
     let x = x.clamp(-87.0, 88.0);
     let power = x.mul_add(std::f32::consts::LOG2_E, ROUND) - ROUND;
     let rest = power.mul_add(-LN2_LOW, power.mul_add(-LN2_HIGH, x));
@@ -79,7 +79,7 @@ pub(super) fn exp(x: f32) -> f32 {
     sum * f32::from_bits(((power as i32 + 127) as u32) << 23)
 }
 
-/// `silu(gate) · up` of one row; `gate_up` holds the gate, then the other half.
+/// `silu(gate) · up` for one row; the first half of `gate_up` is the gate, the second is `up`.
 #[inline(always)]
 pub(super) fn gated(gate_up: &[f32], out: &mut [f32]) {
     let (gate, up) = gate_up.split_at(out.len());
@@ -97,7 +97,7 @@ pub(super) fn rms_norm(row: &mut [f32], weight: &[f32], epsilon: f32) {
     }
 }
 
-/// Rotates the halves of one head against each other.
+/// Rotates the two halves of one head against each other.
 #[inline(always)]
 pub(super) fn rotate(head: &mut [f32], cos: &[f32], sin: &[f32]) {
     let (first, second) = head.split_at_mut(cos.len());
@@ -106,10 +106,10 @@ pub(super) fn rotate(head: &mut [f32], cos: &[f32], sin: &[f32]) {
     }
 }
 
-/// Turns scores into shares that add up to 1.
+/// The softmax of scores, in place.
 #[inline(always)]
 pub(super) fn softmax(scores: &mut [f32]) {
-    // The highest is taken off first, so that no exponential overflows; shares are the same.
+    // Subtracting the maximum does not change the result, and no exponential overflows.
     let max = maximum(scores);
     for score in scores.iter_mut() {
         *score = exp(*score - max);

@@ -1,4 +1,4 @@
-//! A layer of a decoder: its weights, as checkpoints name them.
+//! A layer of a decoder and its weights, named as in checkpoints.
 
 use candle_core::{Result as CandleResult, Tensor};
 
@@ -22,13 +22,14 @@ pub(super) struct Layer {
     pub down: Linear,
 }
 
-/// The tensors of a layer.
+/// The tensors of a layer, as GPU kernels read them.
 pub(super) struct LayerTensors<'d> {
-    /// Before attention, and before the feed-forward part: `[hidden]`
+    /// The norms before attention and before the MLP: `[hidden]`
     pub norms: [&'d Tensor; 2],
-    /// Queries, keys and values; output; gate and up; down. Each `[in, out]`, or `[out, in]` where it says so.
+    /// The matrices for queries, keys and values; output; gate and up; down. Each is `[in, out]`, or `[out, in]` if the flag beside
+    /// it is set.
     pub matrices: [(&'d Tensor, bool); 4],
-    /// Of queries and keys: `[head dim]`
+    /// The norms of queries and keys: `[head dim]`
     pub head_norms: Option<[&'d Tensor; 2]>,
 }
 
@@ -51,7 +52,7 @@ impl Layer {
         })
     }
 
-    /// As kernels read them.
+    /// The tensors for GPU kernels.
     pub(super) fn tensors(&self) -> LayerTensors<'_> {
         LayerTensors {
             norms: [&self.attention_norm, &self.mlp_norm],
@@ -61,7 +62,7 @@ impl Layer {
         }
     }
 
-    /// The matrices.
+    /// The four weight matrices.
     pub(super) fn weights(&self) -> [&Tensor; 4] {
         [&self.qkv, &self.output, &self.gate_up, &self.down].map(Linear::weights)
     }

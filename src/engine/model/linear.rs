@@ -1,48 +1,48 @@
-//! Products with weights whose rows do not depend on the number of rows.
+//! Products with weights in which the result for a row does not depend on the number of rows.
 
 use candle_core::{D, Result, Tensor};
 
 use super::in_place::{is_read_in_place, product_in_place};
 
-/// `gemm` takes a kernel of another summation order up to this many results, for weights stored by rows.
+/// Up to this many results, `gemm` uses a kernel with another summation order, if the weights are stored by rows.
 const SMALL_PRODUCT: usize = 16 * 16;
 
-/// `gemm` splits the summation otherwise above this many columns and rows, if there are more terms than [`TERMS`].
+/// Up to this many columns and above this many rows, `gemm` splits the sums in another way if there are more terms than [`TERMS`].
 const NARROW: usize = 64;
 const TERMS: usize = 512;
 
-/// A layer without bias.
+/// A linear layer without bias.
 #[derive(Debug, Clone)]
 pub(super) struct Linear {
-    /// `[out, in]` on a GPU, and where drift's own product reads it; else `[in, out]`, which `gemm` reads without repacking.
+    /// `[out, in]` on a GPU and where drift's own product reads it; otherwise `[in, out]`, which `gemm` reads without repacking.
     weight: Tensor,
     transposed: bool,
 }
 
 impl Linear {
-    /// From weights as checkpoints store them, `[out, in]`, several ones stacked along `out`.
+    /// A layer from weights as checkpoints store them, `[out, in]`; several matrices are stacked along `out`.
     pub(super) fn stacked(parts: &[Tensor]) -> Result<Self> {
         let weight = Tensor::cat(parts, 0)?;
         let transposed = !weight.device().is_cpu() || is_read_in_place(&weight);
         Ok(Linear { weight: if transposed { weight } else { weight.t()?.contiguous()? }, transposed })
     }
 
-    /// The same layer with its weights mapped to others of the same shape and layout.
+    /// The same layer with its weights mapped to other weights of the same shape and layout.
     pub(super) fn with_weights(&self, map: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Self> {
         Ok(Linear { weight: map(&self.weight)?, transposed: self.transposed })
     }
 
-    /// All of its weights.
+    /// The weight matrix.
     pub(super) fn weights(&self) -> &Tensor {
         &self.weight
     }
 
-    /// Whether they lie as `[out, in]`.
+    /// Whether the weights are stored as `[out, in]`.
     pub(super) fn is_transposed(&self) -> bool {
         self.transposed
     }
 
-    /// `x` is `[rows, in]`, the result `[rows, out]`.
+    /// Maps `x`, `[rows, in]`, to `[rows, out]`.
     pub(super) fn forward(&self, x: &Tensor) -> Result<Tensor> {
         match self.transposed {
             true if x.device().is_cpu() => product_in_place(x, &self.weight, None),
@@ -52,8 +52,8 @@ impl Linear {
     }
 }
 
-/// `x · weight` for `[rows, in]` and `[in, out]`. On the CPU each row comes out the same, bit for bit, whatever the
-/// number of rows and threads: products that `gemm` would hand to another kernel are padded or cut.
+/// `x · weight` for `[rows, in]` and `[in, out]`. On the CPU each row of the result is bit-identical for any number of rows and
+/// threads: products for which `gemm` would choose another kernel are padded or split.
 pub(super) fn stable_product(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     let (rows, terms) = x.dims2()?;
     let out = weight.dim(1)?;
@@ -65,8 +65,8 @@ pub(super) fn stable_product(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
         let blocks = blocks.map(|at| stable_product(&x.narrow(0, at, NARROW.min(rows - at))?, weight));
         return Tensor::cat(&blocks.collect::<Result<Vec<_>>>()?, 0);
     }
-    // As many rows as bring the results above what `gemm` calls small; two at least, for one row alone takes another kernel
-    // still.
+    // Pads to the number of rows with which `gemm` no longer counts the product as small. At least 2, because `gemm` has yet
+    // another kernel for a single row.
     let least = (SMALL_PRODUCT / out + 1).max(2);
     if rows >= least {
         return x.matmul(weight);
@@ -74,13 +74,13 @@ pub(super) fn stable_product(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     x.pad_with_zeros(0, 0, least - rows)?.matmul(weight)?.narrow(0, 0, rows)?.contiguous()
 }
 
-/// The product with the rows `ids` of a matrix `[vocab, in]`, as `[rows, ids]`; equal, bit for bit, to the columns of
-/// the whole product on the CPU.
+/// The product with the rows `ids` of a matrix `[vocab, in]`: `[rows, ids]`. On the CPU it is bit-identical to these columns of the
+/// whole product.
 pub(super) fn product_with_rows(x: &Tensor, matrix: &Tensor, ids: &[u32]) -> Result<Tensor> {
-    // Never narrow, so that the summation is that of a wide product.
+    // Always wider than `NARROW`, so the summation order is that of a wide product.
     let padded = ids.len().max(NARROW + 1);
     let mut index = ids.to_vec();
-    // Any row will do to pad with: its results are cut off.
+    // Any row can serve as padding, because its results are cut off.
     index.resize(padded, ids.first().copied().unwrap_or(0));
     let index = Tensor::from_vec(index, padded, x.device())?;
     let rows = matrix.index_select(&index, 0)?;

@@ -1,26 +1,26 @@
-//! Rows of the LM head that are asked for again and again, on a device where uploading their ids and gathering them takes
-//! longer than the product.
+//! Rows of the LM head that are used again and again. On a GPU, uploading their ids and gathering the rows takes longer than the
+//! product, so the rows are kept.
 
 use candle_core::{Result, Tensor};
 
-/// One in so many rows of the LM head are few: they are computed alone, and kept on a GPU.
+/// At most one in this many rows of the LM head counts as few. Few rows are computed alone, and kept on a GPU.
 pub(crate) const FEW_ROWS: usize = 4;
 
-/// Rows that were asked for so far.
+/// The rows that were requested so far.
 #[derive(Debug, Default)]
 pub(super) struct ListedRows {
-    /// Sorted.
+    /// Sorted ids of the rows.
     ids: Vec<u32>,
     /// `[ids, hidden]`
     rows: Option<Tensor>,
 }
 
 impl ListedRows {
-    /// The logits of hidden states `[rows, hidden]` for `ids`, sorted, of a head `[vocab, hidden]`: `[rows, ids]`.
+    /// The logits of hidden states `[rows, hidden]` for sorted `ids`, with the LM head `[vocab, hidden]`: `[rows, ids]`.
     pub(super) fn product(&mut self, hidden: &Tensor, head: &Tensor, ids: &[u32]) -> Result<Tensor> {
         let rows = self.covering(head, ids)?;
         let logits = hidden.matmul(&rows.t()?)?;
-        // A step that asks for all rows that are kept has its logits in order already.
+        // If a step requests all kept rows, the logits are in order already.
         if self.ids == ids {
             return Ok(logits);
         }
@@ -29,7 +29,7 @@ impl ListedRows {
         logits.index_select(&Tensor::new(places, hidden.device())?, 1)
     }
 
-    /// Rows that hold all of `ids`, and what was asked for before as long as that stays few.
+    /// Kept rows that include all of `ids`. Earlier rows are kept too as long as they are few together.
     fn covering(&mut self, head: &Tensor, ids: &[u32]) -> Result<Tensor> {
         if let Some(rows) = &self.rows
             && ids.iter().all(|id| self.ids.binary_search(id).is_ok())
@@ -39,7 +39,7 @@ impl ListedRows {
         let mut all = [&self.ids, ids].concat();
         all.sort_unstable();
         all.dedup();
-        // What was asked for before is forgotten where it would no longer be few.
+        // Forgets the earlier ids if all together would not be few.
         if all.len() * FEW_ROWS > head.dim(0)? {
             all = ids.to_vec();
         }
@@ -61,7 +61,7 @@ mod tests {
         let all = hidden.matmul(&head.t().unwrap()).unwrap().to_vec2::<f32>().unwrap();
         let mut listed = ListedRows::default();
         let many: Vec<u32> = (5..25).collect();
-        // Once more, fewer, others, too many to be kept with the rest, and back.
+        // The same ids again, fewer, other ids, too many to keep with the earlier ones, and back.
         for ids in [&[3, 7, 9][..], &[3, 7, 9], &[7], &[1, 9, 39], &many, &[0, 3]] {
             let found = listed.product(&hidden, &head, ids).unwrap().to_vec2::<f32>().unwrap();
             for (found, all) in found.iter().zip(&all) {

@@ -1,27 +1,27 @@
-//! Whether what is asked for fits into memory, before any of it is taken. Sizes come from users and files: every product
-//! is checked, and one that no number holds fits nowhere.
+//! Checks whether something fits into memory before any of it is allocated. Sizes come from users and files, so every product is
+//! checked for overflow, and a size that overflows fits nowhere.
 
 use super::cgroup;
 use super::config::Config;
 use drift_core::error::{Error, Result};
 
-/// The memory that a machine has where the system does not say.
+/// The assumed memory of a machine, in bytes, if the system does not report it.
 const USUAL_BYTES: u64 = 16 << 30;
 
-/// The product of sizes; none if it is too large for a number.
+/// The product of sizes; `None` if it overflows.
 pub fn checked_product(sizes: &[usize]) -> Option<u64> {
     sizes.iter().try_fold(1u64, |product, size| product.checked_mul(u64::try_from(*size).ok()?))
 }
 
-/// The sum of sizes; none if one of them is none, or it is too large for a number.
+/// The sum of sizes; `None` if one of them is `None` or the sum overflows.
 pub fn checked_sum(sizes: &[Option<u64>]) -> Option<u64> {
     sizes.iter().try_fold(0u64, |sum, size| sum.checked_add((*size)?))
 }
 
-/// Refuses what would take more memory than is free; `bytes` is none where no number holds it.
+/// Refuses an allocation of `bytes` if it exceeds `free`; `bytes` is `None` if the size overflows.
 ///
 /// # Errors
-/// If it does not fit: what `what` would take.
+/// If it does not fit. The error names `what` and its size.
 pub fn check_fits(what: &str, bytes: Option<u64>, free: u64, remedy: &str) -> Result<()> {
     if bytes.is_some_and(|bytes| bytes <= free) {
         return Ok(());
@@ -30,18 +30,18 @@ pub fn check_fits(what: &str, bytes: Option<u64>, free: u64, remedy: &str) -> Re
     Err(Error::input(what, format!("would take {needed}, but {} are free", gib(free)), remedy))
 }
 
-/// `1.25 GiB`.
+/// Formats a number of bytes as in `1.25 GiB`.
 pub(super) fn gib(bytes: u64) -> String {
     format!("{:.2} GiB", bytes as f64 / (1u64 << 30) as f64)
 }
 
 impl Config {
-    /// How many weights a decoder of this shape has; none if they are too many for a number.
+    /// The number of weights of a decoder of this shape; `None` if it overflows.
     pub fn parameters(&self) -> Option<u64> {
         let (hidden, inner, dim) = (self.hidden_size, self.intermediate_size, self.head_dim);
         let (heads, kv_heads) = (self.num_attention_heads, self.num_key_value_heads);
         let attention = checked_product(&[2, heads.checked_add(kv_heads)?, dim, hidden]);
-        // Norms of heads are counted for Llama too, which has none: a few numbers, and never too few.
+        // The norms of heads are also counted for Llama, which has none: these are few numbers, and the count is never too low.
         let norms = checked_sum(&[checked_product(&[2, hidden]), checked_product(&[2, dim])]);
         let layer = checked_sum(&[attention, checked_product(&[3, inner, hidden]), norms])?;
         let layers = checked_product(&[self.num_hidden_layers])?.checked_mul(layer);
@@ -54,28 +54,28 @@ impl Config {
     }
 }
 
-/// Bytes that this process may still take of the machine's memory.
+/// The number of bytes of the machine's memory that this process may still allocate.
 pub fn free_memory() -> u64 {
     let available = available_memory().unwrap_or(USUAL_BYTES);
     [address_space(), cgroup::free_bytes()].into_iter().flatten().fold(available, u64::min)
 }
 
-/// Gives the system what was freed between what is kept. The GNU C library does so by itself at the end of its heap alone, and would
-/// hold a third more than the weights when a model's parts were put together.
+/// Returns freed memory between live allocations to the system. The GNU C library does this by itself only at the end of its heap.
+/// It would hold a third more than the weights after the parts of a model were stacked.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[allow(unsafe_code)]
 pub(super) fn give_back_freed() {
-    // SAFETY: it takes no pointer, and may be called at any time by any thread.
+    // SAFETY: the function takes no pointer, and any thread may call it at any time.
     unsafe {
         libc::malloc_trim(0);
     }
 }
 
-/// Gives the system what was freed between what is kept: others' allocators do by themselves.
+/// Does nothing: other allocators return freed memory by themselves.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub(super) fn give_back_freed() {}
 
-/// `MemAvailable` of Linux.
+/// `MemAvailable` of Linux, in bytes.
 fn available_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -83,7 +83,7 @@ fn available_memory() -> Option<u64> {
     kib.checked_mul(1 << 10)
 }
 
-/// The limit of the process's address space, where Linux was told one.
+/// The limit of the process's address space on Linux, in bytes, if one is set.
 fn address_space() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/limits").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("Max address space"))?;
@@ -110,7 +110,7 @@ mod tests {
     fn weights_are_counted() {
         let config = Config::synthetic(Synthetic::Qwen3Small);
         let parameters = config.parameters().unwrap();
-        // Its name, by hundreds of millions.
+        // About 0.6 billion, as in its name, counted in whole hundreds of millions.
         assert_eq!(parameters / 100_000_000, 5);
         let endless = i32::MAX as usize;
         let config =

@@ -1,9 +1,8 @@
 //! Decoders of Hugging Face checkpoints on candle: Qwen3 and Llama.
 //!
-//! A [`Decoder`] holds the weights, a [`Cache`] the keys and values of the rows of a batch. Each [`Feed`] appends
-//! tokens to one row, at its own position; rows may get different numbers of tokens in one pass. On the CPU, in f32,
-//! what comes out for a row is the same, bit for bit, alone or in any batch, in one pass or token by token, and for
-//! any number of threads.
+//! A [`Decoder`] holds the weights. A [`Cache`] holds the keys and values of the rows of a batch. Each [`Feed`] appends tokens to
+//! one row, at the row's own position; rows may get different numbers of tokens in one pass. On the CPU in f32, the result for a
+//! row is bit-identical whether the row runs alone or in any batch, in one pass or token by token, and with any number of threads.
 
 mod attend;
 mod attention;
@@ -52,10 +51,10 @@ use crate::parameter;
 use drift_core::error::{Error, Result};
 use drift_core::job::InputHash;
 
-/// What candle says when a device is out of memory, or fails.
+/// The error for a failed candle operation; it gives a remedy if a GPU is out of memory.
 pub(crate) fn failed(error: candle_core::Error) -> Error {
     let text = error.to_string();
-    // As the driver of a GPU calls it.
+    // The name of this error in the CUDA driver.
     if text.contains("OUT_OF_MEMORY") {
         let remedy = format!("give {} fewer rows, or use a smaller model", parameter::BATCH);
         return Error::input("the model", "the GPU has not enough memory", remedy);
@@ -63,17 +62,18 @@ pub(crate) fn failed(error: candle_core::Error) -> Error {
     Error::input("the model", text.lines().next().unwrap_or("failed"), "")
 }
 
-/// Cosines and sines of the rotary angles of `positions` positions, `[positions, head_dim / 2]` each.
+/// The cosines and sines of the rotary angles for `positions` positions, each `[positions, head_dim / 2]`.
 pub fn rotary_tables(config: &Config, positions: usize) -> [Vec<f32>; 2] {
     let rope::Rope { cos, sin, .. } = rope::Rope::new(config, positions);
     [cos, sin]
 }
 
-/// The numbers of the tensors `wanted`, names and shapes, of a checkpoint, in `f32`, end to end; and the files that they are
+/// The numbers of the tensors `wanted` (names and shapes) of a checkpoint, concatenated in `f32`, and the files that they come
 /// from.
 ///
 /// # Errors
-/// If a file is missing or broken or holds a number that is not finite, or its tensors are not those that are wanted.
+/// If a file is missing or broken or holds a number that is not finite, or if the tensors of the checkpoint are not exactly
+/// `wanted`.
 pub fn load_numbers<'w>(
     dir: &Path,
     wanted: impl Iterator<Item = (&'w str, &'w [usize])>,
@@ -87,7 +87,7 @@ pub fn load_numbers<'w>(
     Ok((numbers, weights.finish()?))
 }
 
-/// The tensors of a checkpoint by name, on `device` and in its type, and the files that they are from.
+/// The tensors of a checkpoint by name, on `device` and in its type, and the files that they come from.
 ///
 /// # Errors
 /// If a file is missing or broken, or holds a number that is not finite.

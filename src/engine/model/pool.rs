@@ -1,43 +1,44 @@
-//! The memory that candle takes on a GPU: the pool of the driver.
+//! The memory that candle allocates on a GPU: the driver's memory pool.
 //!
-//! The driver gives back to the system what the pool does not use whenever a stream was waited for (CUDA Driver API, "Stream Ordered
-//! Memory Allocator": the release threshold is 0), and mapping it again takes longer than many an operation. So the pool is told to keep it.
+//! By default the driver returns the unused memory of the pool to the system at each stream synchronisation (CUDA Driver API,
+//! "Stream Ordered Memory Allocator": the release threshold is 0). Mapping it again takes longer than many operations. So drift
+//! tells the pool to keep it.
 
 #![allow(unsafe_code)]
 
 use candle_core::cuda::cudarc::driver::sys::{CUmemPool_attribute, CUmemoryPool};
 use candle_core::cuda::cudarc::driver::{CudaContext, result};
 
-/// The pool of a GPU; none where it has none.
+/// The default pool of a GPU; `None` if it has no pool.
 fn of(context: &CudaContext) -> Option<CUmemoryPool> {
     context.bind_to_thread().ok()?;
-    // SAFETY: the device is one of the driver's.
+    // SAFETY: the device comes from the driver.
     unsafe { result::device::get_default_mem_pool(context.cu_device()) }.ok()
 }
 
-/// A number of bytes that the driver tells of a pool.
+/// An attribute of a pool that is a number of bytes.
 fn told(pool: CUmemoryPool, attribute: CUmemPool_attribute) -> Option<u64> {
     let mut bytes = 0u64;
-    // SAFETY: the pool is the driver's, and these attributes are of 64 bits.
+    // SAFETY: the pool comes from the driver, and these attributes have 64 bits.
     unsafe { result::mem_pool::get_attribute(pool, attribute, (&raw mut bytes).cast()) }.ok()?;
     Some(bytes)
 }
 
-/// Before the first tensor: the pool is told to keep what is freed, and cudarc to record no events, by which it keeps several
-/// streams apart: a dozen calls of the driver for an operation, and there is one stream. Where the driver refuses, all is as it was,
-/// only slower.
+/// To be called before the first tensor is made. Tells the pool to keep freed memory, and cudarc to record no events. cudarc uses
+/// events to order several streams, at a dozen driver calls per operation; here there is only one stream. If the driver refuses,
+/// everything still works, only slower.
 pub(super) fn prepare(context: &CudaContext) {
-    // SAFETY: all work goes to one stream, so that nothing is freed or written before its uses are over.
+    // SAFETY: all work goes to one stream, so no memory is freed or written before its earlier uses have ended.
     unsafe { context.disable_event_tracking() };
     let mut threshold = u64::MAX;
     let attribute = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
     if let Some(pool) = of(context) {
-        // SAFETY: the pool is the driver's, and the attribute is of 64 bits.
+        // SAFETY: the pool comes from the driver, and the attribute has 64 bits.
         let _ = unsafe { result::mem_pool::set_attribute(pool, attribute, (&raw mut threshold).cast()) };
     }
 }
 
-/// Bytes that the pool holds and nothing uses: candle may have them, and so may others after [`trim`].
+/// The number of bytes that the pool holds but nothing uses. candle can allocate them; other users of the GPU can after [`trim`].
 pub(super) fn unused_bytes(context: &CudaContext) -> u64 {
     let unused = || {
         let pool = of(context)?;
@@ -47,10 +48,10 @@ pub(super) fn unused_bytes(context: &CudaContext) -> u64 {
     unused().unwrap_or(0)
 }
 
-/// Gives what nothing uses back to the driver, of what was freed before the stream was last waited for.
+/// Returns unused memory of the pool to the driver, as far as it was freed before the last synchronisation of the stream.
 pub(super) fn trim(context: &CudaContext) {
     if let Some(pool) = of(context) {
-        // SAFETY: the pool is the driver's. Where it refuses, there is no more memory than before.
+        // SAFETY: the pool comes from the driver. If the driver refuses, there is as much free memory as before.
         let _ = unsafe { result::mem_pool::trim_to(pool, 0) };
     }
 }

@@ -1,6 +1,6 @@
-//! `x · weightᵀ` on the CPU, with weights as checkpoints store them, `[out, in]`: each row of them is read once, where it
-//! lies. A result is the sum over eight lanes in one order, whatever else is computed beside it, so its bits depend on
-//! neither the number of rows, nor the threads, nor the machine's instructions, nor which rows of the weights are asked for.
+//! `x · weightᵀ` on the CPU, with weights as checkpoints store them, `[out, in]`. Each row of the weights is read once, in place. A
+//! result is a sum over eight lanes in one fixed order. So its bits depend neither on the number of rows and threads, nor on the
+//! instructions of the machine, nor on which other rows of the weights are used.
 
 use rayon::prelude::*;
 
@@ -9,16 +9,17 @@ use super::simd::{
     strips_of_line,
 };
 
-/// Rows of `x` that are multiplied with a block of weights before the next ones, so that both stay in the cache; whole registers.
+/// How many rows of `x` are multiplied with a block of weights before the next rows, so that both stay in the cache; a multiple of
+/// the rows in a register.
 const X_BLOCK: usize = 48;
 
-/// Numbers of the weights of one task.
+/// How many numbers of the weights one task covers.
 const TASK: usize = 1 << 16;
 
-/// Rows of weights that tasks have multiples of, so that few are multiplied one by one.
+/// A task covers a multiple of this many rows of the weights, so that few rows are multiplied one by one.
 const TASK_ROWS: usize = 12;
 
-/// Whether this machine has the instructions that make the product fast: AVX2 and FMA.
+/// Whether this machine has AVX2 and FMA, with which the product is fast.
 pub(super) fn is_fast() -> bool {
     #[cfg(target_arch = "x86_64")]
     return pulp::x86::V3::try_new().is_some();
@@ -26,13 +27,13 @@ pub(super) fn is_fast() -> bool {
     return false;
 }
 
-/// The products of all rows of `x` (`[rows, terms]`) with rows of `weight` (`[out, terms]`): those of `ids` in their
-/// order, each below `out`, or all. `[rows, ids]`, flat.
+/// The products of all rows of `x` (`[rows, terms]`) with rows of `weight` (`[out, terms]`): all rows, or the rows `ids` in the
+/// given order, each below `out`. The result is `[rows, ids]`, flat.
 pub(super) fn product<T: Number>(x: &[f32], weight: &[T], ids: Option<&[u32]>, terms: usize) -> Vec<f32> {
     on_registers(Product { x, weight, ids, terms })
 }
 
-/// What [`product`] is given.
+/// The arguments of [`product`].
 #[derive(Clone, Copy)]
 struct Product<'p, T> {
     x: &'p [f32],
@@ -53,7 +54,7 @@ impl<T: Number> OnAnyRegisters for Product<'_, T> {
         }
         let mut strips = Vec::new();
         pack::<R>(x, terms, terms / LANES, &mut strips);
-        // Tasks of about the same number of weights, whatever the width of the matrix.
+        // All tasks cover about the same number of weights, whatever the width of the matrix.
         let width = (TASK / terms).next_multiple_of(TASK_ROWS).max(TASK_ROWS);
         let mut parts: Vec<Part<'_, R, T>> = (0..columns.div_ceil(width))
             .map(|part| {
@@ -61,7 +62,7 @@ impl<T: Number> OnAnyRegisters for Product<'_, T> {
                 Part { x, strips, weight, ids, terms, first, out: Vec::with_capacity(rows) }
             })
             .collect();
-        // Each task gets its columns of every row, so that threads write to places of their own.
+        // Each task gets its own columns of every row, so that threads write to disjoint places.
         for row in out.chunks_mut(columns) {
             for (part, cut) in parts.iter_mut().zip(row.chunks_mut(width)) {
                 part.out.push(cut);
@@ -72,16 +73,16 @@ impl<T: Number> OnAnyRegisters for Product<'_, T> {
     }
 }
 
-/// Some columns of a product, from `first` on.
+/// A range of columns of a product, from `first` on.
 struct Part<'p, R: Registers, T> {
     x: &'p [f32],
-    /// Of `x`, as registers take them.
+    /// The strips of `x`, packed for registers.
     strips: &'p [R::Rows],
     weight: &'p [T],
     ids: Option<&'p [u32]>,
     terms: usize,
     first: usize,
-    /// Of each row of `x`.
+    /// The columns of this part, for each row of `x`.
     out: Vec<&'p mut [f32]>,
 }
 
@@ -92,7 +93,7 @@ impl<'p, R: Registers, T: Number> Part<'p, R, T> {
             let (mut at, columns) = (0, out[0].len());
             while at < columns {
                 let (rows, left) = (block * X_BLOCK, columns - at);
-                // As many sums as there are registers for.
+                // As many sums as fit into the registers.
                 at += match left {
                     6.. if R::MANY => self.columns::<6>(registers, at, rows, out),
                     4.. => self.columns::<4>(registers, at, rows, out),
@@ -103,16 +104,16 @@ impl<'p, R: Registers, T: Number> Part<'p, R, T> {
         }
     }
 
-    /// The weights of the column `at`, or of the last one.
+    /// The weights of column `at`, or of the last column if `at` is beyond it.
     fn weights(&self, at: usize) -> &'p [T] {
-        // Asked for one column beyond the last, it gives the last again: that is only fetched ahead, never multiplied.
+        // Beyond the last column the weights are only prefetched and never multiplied, so any row will do.
         let last = self.ids.map_or(self.weight.len() / self.terms, <[u32]>::len) - 1;
         let place = (self.first + at).min(last);
         let row = self.ids.map_or(place, |ids| ids[place] as usize);
         &self.weight[row * self.terms..][..self.terms]
     }
 
-    /// `W` columns from `at` on, for the rows of `x` from `first` on that `out` is of; gives `W`.
+    /// Computes `W` columns from `at` on, for the rows of `x` from `first` on, whose outputs are in `out`. Returns `W`.
     fn columns<const W: usize>(
         &self,
         registers: R,
@@ -136,7 +137,7 @@ impl<'p, R: Registers, T: Number> Part<'p, R, T> {
                 at,
             };
             let out = &mut out[row..];
-            // Four as two and two where registers lack: one alone keeps half of the units waiting.
+            // With few registers, four are split into two and two: a single one would leave half of the units idle.
             done += match count - done {
                 1 => tile.sum::<1>(registers, out),
                 2 => tile.sum::<2>(registers, out),
@@ -150,24 +151,25 @@ impl<'p, R: Registers, T: Number> Part<'p, R, T> {
     }
 }
 
-/// `W` columns from `at` on, of rows of `x`.
+/// `W` columns from `at` on, for some rows of `x`.
 struct Tile<'t, R: Registers, T, const W: usize> {
     weights: [&'t [T]; W],
-    /// The weights that come next.
+    /// The weights that are used next, for prefetching.
     next: [&'t [T]; W],
     x: &'t [f32],
     strips: &'t [R::Rows],
-    /// The first strip of `next` that was not asked for yet.
+    /// The first strip of `next` that was not prefetched yet.
     ahead: usize,
-    /// Registers of rows that these weights are multiplied with, one tile after the other.
+    /// The number of row registers that these weights are multiplied with, tile by tile.
     count: usize,
     at: usize,
 }
 
 impl<R: Registers, T: Number, const W: usize> Tile<'_, R, T, W> {
-    /// The rows of `x` in the first `X` registers; gives `X`.
+    /// Computes the rows of `x` in the first `X` registers. Returns `X`.
     fn sum<const X: usize>(&self, registers: R, out: &mut [&mut [f32]]) -> usize {
-        // Two functions: in one, the compiler has too few registers for sums, since what adds up lanes can use half of them.
+        // Two functions: in a single one, adding up the lanes could use half of the registers, and too few would be left for the
+        // sums.
         let sums = registers.run(Sum::<R, T, W, X>(self));
         registers.run(Write { tile: self, sums: &sums, out });
         X
@@ -194,7 +196,7 @@ impl<R: Registers, T: Number, const W: usize, const X: usize> OnRegisters<R> for
         for (register, x) in x.iter_mut().enumerate() {
             *x = &tile.strips[register * strips..][..strips];
         }
-        // Each of the tiles of these columns asks for its share of the next ones.
+        // Each tile of these columns prefetches its share of the next columns.
         let ahead = tile.ahead..tile.ahead + (X * strips).div_ceil(tile.count);
         let mut sums = [[registers.zero(); X]; W];
         for strip in 0..strips {
@@ -215,7 +217,7 @@ impl<R: Registers, T: Number, const W: usize, const X: usize> OnRegisters<R> for
     }
 }
 
-/// Adds up lanes, and what is no whole strip.
+/// Adds up the lanes and the terms of the incomplete last strip, and writes the results.
 struct Write<'s, 't, 'o, R: Registers, T, const W: usize, const X: usize> {
     tile: &'s Tile<'t, R, T, W>,
     sums: &'s [[R::Register; X]; W],
@@ -244,7 +246,7 @@ impl<R: Registers, T: Number, const W: usize, const X: usize> OnRegisters<R>
             let x = &self.tile.x[row * terms..][rest.clone()];
             for (out, weights) in out.iter_mut().zip(self.tile.weights) {
                 let pairs = weights[rest.clone()].iter().zip(x);
-                // Added after the lanes and in order, so that no result depends on which tile it came from.
+                // Added after the lanes and in order, so that no result depends on its tile.
                 *out = pairs.fold(*out, |sum, (w, x)| w.widen().mul_add(*x, sum));
             }
         }
@@ -259,7 +261,7 @@ mod tests {
     use super::super::simd::Eight;
     use super::*;
 
-    /// Numbers of both signs, by seed.
+    /// Pseudo-random numbers of both signs.
     fn numbers(seed: u32, count: usize) -> Vec<f32> {
         let mut state = seed | 1;
         let mut next = || {
@@ -273,14 +275,15 @@ mod tests {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(work)
     }
 
-    /// Any rows of the weights, of any batch, on any threads, are columns of one product; that one is right.
+    /// Checks that any rows of the weights, of any batch and on any number of threads, are columns of one product, and that this
+    /// product is right.
     fn check<T: Number>(weight: &[T], x: &[f32], terms: usize, ids: &[u32]) {
         let (rows, columns) = (x.len() / terms, weight.len() / terms);
         let whole = on_threads(1, || product(x, weight, None, terms));
         assert_eq!(whole, on_threads(3, || product(x, weight, None, terms)));
         let work = Product { x, weight, ids: None, terms };
         assert_eq!(whole, work.run(Eight(pulp::Scalar256b)));
-        // Where the machine has AVX-512, that is what `whole` was made by.
+        // On a machine with AVX-512, `whole` was made with it.
         #[cfg(target_arch = "x86_64")]
         if let Some(simd) = pulp::x86::V3::try_new() {
             assert_eq!(whole, work.run(Eight(simd)));

@@ -1,10 +1,10 @@
-//! Rotary position embeddings, as transformers computes them: frequencies and angles in f32.
+//! Rotary position embeddings, computed as in transformers: frequencies and angles in f32.
 
 use std::f32::consts::PI;
 
 use super::config::{Config, Llama3Scaling};
 
-/// Cosines and sines of every position and frequency.
+/// The cosines and sines of every position and frequency.
 #[derive(Debug, Clone)]
 pub(super) struct Rope {
     /// `[positions, head_dim / 2]`
@@ -16,7 +16,7 @@ pub(super) struct Rope {
 }
 
 impl Rope {
-    /// How many positions it has.
+    /// The number of positions.
     pub(super) fn positions(&self) -> usize {
         self.cos.len() / self.half.max(1)
     }
@@ -30,22 +30,23 @@ impl Rope {
         Rope { cos, sin, half }
     }
 
-    /// Cosines and sines of one position.
+    /// The cosines and sines of one position.
     pub(super) fn at(&self, position: usize) -> (&[f32], &[f32]) {
         let range = position * self.half..(position + 1) * self.half;
         (&self.cos[range.clone()], &self.sin[range])
     }
 }
 
-/// `theta^(-2i/d)`, scaled as Llama 3 does. In f32, step by step as transformers does: a frequency that is off by its
-/// last bit turns a far token by a visible angle.
+/// The frequencies `theta^(-2i/d)`, with the scaling of Llama 3 if the config has one. They are computed in f32 and in the same
+/// steps as in transformers, because an error in the last bit of a frequency changes the angle of a distant token noticeably.
 fn frequencies(config: &Config) -> Vec<f32> {
     let (theta, dim) = (config.rope_theta as f32, config.head_dim as f32);
     let base = (0..config.head_dim).step_by(2).map(|i| 1.0 / theta.powf(i as f32 / dim));
     base.map(|f| config.rope_scaling.map_or(f, |scaling| stretched(f, scaling))).collect()
 }
 
-/// Long wavelengths are divided by the factor, short ones left alone, those between interpolated.
+/// Llama 3's scaling: divides the frequencies of long wavelengths by the factor, keeps those of short wavelengths, and interpolates
+/// between them.
 fn stretched(frequency: f32, scaling: Llama3Scaling) -> f32 {
     let (low, high) = (scaling.low_freq_factor as f32, scaling.high_freq_factor as f32);
     let (factor, context) = (scaling.factor as f32, scaling.original_max_position_embeddings as f32);

@@ -1,26 +1,26 @@
-//! Registers of the CPU as products and attention use them: strips of eight terms, whose sums stand side by side. AVX-512's hold
-//! the same strip of two rows of `x`, so that a machine with it sums in the order of any other one, and gives the same bits.
+//! CPU registers as products and attention use them: strips of eight terms, with one sum per lane. An AVX-512 register holds the
+//! same strip of two rows of `x`. So a machine with AVX-512 sums in the same order as every other machine, and gives the same bits.
 
 use half::bf16;
 use pulp::Simd;
 
 use super::kernels::folded;
 
-/// Numbers that are summed side by side, as many as AVX2 has in a register.
+/// The number of partial sums side by side: as many as one AVX2 register holds.
 pub(super) const LANES: usize = 8;
 
-/// Consecutive numbers of a row.
+/// Eight consecutive numbers of a row.
 pub(super) type Strip<T> = [T; LANES];
 
-/// A number of weights, or of the cache.
+/// The type of a number in the weights or in the KV cache.
 pub(super) trait Number: Copy + Default + Send + Sync {
     /// Its value as f32; exact, since every bf16 is an f32.
     fn widen(self) -> f32;
 
-    /// The nearest one.
+    /// The nearest number of this type.
     fn nearest(number: f32) -> Self;
 
-    /// A strip as f32, for each row of a register.
+    /// A strip as f32, repeated for each row of a register.
     fn spread<R: Registers>(registers: R, strip: &Strip<Self>) -> R::Register;
 }
 
@@ -58,52 +58,53 @@ impl Number for bf16 {
     }
 }
 
-/// Instructions of a machine, for registers of `ROWS` strips.
+/// The instructions of a machine, for registers that hold `ROWS` strips.
 pub(super) trait Registers: Copy + Send + Sync {
     type Register: Copy;
 
-    /// Strips of the rows of `x` that share a register.
+    /// The strips of the rows of `x` that share a register.
     type Rows: Copy + Send + Sync;
 
-    /// Rows of `x` in a register.
+    /// The number of rows of `x` in a register.
     const ROWS: usize;
 
-    /// No strip, for each row.
+    /// Strips of zeros, one for each row.
     const NO_ROWS: Self::Rows;
 
-    /// Whether there are 32 registers and not 16.
+    /// Whether there are 32 registers instead of 16.
     const MANY: bool;
 
-    /// Calls `work` where these instructions may be used.
+    /// Calls `work` in a function for which these instructions are enabled.
     fn run<W: OnRegisters<Self>>(self, work: W) -> W::Output;
 
     fn zero(self) -> Self::Register;
 
-    /// The strip of one of `ROWS` rows.
+    /// The strip of row `row`, which is below `ROWS`.
     fn row_of(rows: &mut Self::Rows, row: usize) -> &mut Strip<f32>;
 
-    /// One strip of each row.
+    /// Loads one strip per row into a register.
     fn of_rows(self, rows: &Self::Rows) -> Self::Register;
 
-    /// One strip of each row, out of a register.
+    /// Stores a register as one strip per row.
     fn to_rows(self, register: Self::Register) -> Self::Rows;
 
-    /// A number for each row, in all lanes; the first for the only row.
+    /// One number per row, copied to all lanes of the row. Only the first number is used if `ROWS` is 1.
     fn of_numbers(self, numbers: [f32; 2]) -> Self::Register;
 
-    /// A strip of weights for each row.
+    /// A strip of f32 weights, repeated for each row.
     fn of_f32(self, strip: &Strip<f32>) -> Self::Register;
 
-    /// A strip of weights in bf16 for each row, widened to f32.
+    /// A strip of bf16 weights, repeated for each row and widened to f32.
     fn of_bf16(self, strip: &Strip<bf16>) -> Self::Register;
 
     fn mul_add(self, a: Self::Register, b: Self::Register, sum: Self::Register) -> Self::Register;
 
-    /// Of each register the sum of each row's lanes, `ROWS` of them; of one row as [`folded`] adds them.
+    /// For each register, the sums of the lanes of its `ROWS` rows. The lanes of a row are added in the order of [`folded`].
     fn totals(self, sums: &[Self::Register], totals: &mut [[f32; 2]]);
 }
 
-/// What runs on registers: a type and not a closure, whose body the compiler would call with the instructions of any machine.
+/// Work on registers. It is a type and not a closure, because the compiler would compile the body of a closure for the baseline
+/// instructions of any machine.
 pub(super) trait OnRegisters<R> {
     type Output;
 
@@ -111,7 +112,7 @@ pub(super) trait OnRegisters<R> {
     fn run(self, registers: R) -> Self::Output;
 }
 
-/// What runs on the registers of any machine.
+/// Work that can run on the registers of every machine.
 pub(super) trait OnAnyRegisters {
     type Output;
 
@@ -131,7 +132,7 @@ pub(super) fn on_registers<W: OnAnyRegisters>(work: W) -> W::Output {
     work.run(Eight(pulp::Scalar256b))
 }
 
-/// Adds the products of a strip of weights, or of the cache, with registers to their sums.
+/// Multiplies a strip of weights or of the cache with each register, and adds the products to the register's sums.
 #[inline(always)]
 pub(super) fn add_products<R: Registers, T: Number, const X: usize>(
     registers: R,
@@ -145,8 +146,8 @@ pub(super) fn add_products<R: Registers, T: Number, const X: usize>(
     }
 }
 
-/// The first `count` strips of the rows of `x` (`[rows, terms]`), of each register one behind the other; what lacks in a row, and at the
-/// last row, is zero.
+/// The first `count` strips of the rows of `x` (`[rows, terms]`), register after register. Terms missing at the end of a row are
+/// zero, and so is a row missing in the last register.
 pub(super) fn pack<R: Registers>(x: &[f32], terms: usize, count: usize, strips: &mut Vec<R::Rows>) {
     strips.clear();
     strips.resize((x.len() / terms).div_ceil(R::ROWS) * count, R::NO_ROWS);
@@ -158,20 +159,21 @@ pub(super) fn pack<R: Registers>(x: &[f32], terms: usize, count: usize, strips: 
     }
 }
 
-/// Bytes that a processor fetches at once.
+/// The size of a cache line in bytes.
 const LINE: usize = 64;
 
-/// Strips of `T` in a line.
+/// The number of strips of `T` in a cache line.
 pub(super) const fn strips_of_line<T>() -> usize {
     LINE / size_of::<Strip<T>>()
 }
 
-/// Asks the memory for what is read soon: processors fetch ahead inside pages, and a row of weights is about a page.
+/// Prefetches memory that is read soon. The processor's own prefetcher stops at page borders, and a row of weights is about one
+/// page.
 #[inline(always)]
 #[allow(unsafe_code)]
 pub(super) fn ask_for<T>(place: &T) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: all x86-64 processors have the instruction, which reads nothing that a program could notice.
+    // SAFETY: every x86-64 processor has this instruction, and it has no effect that a program can observe.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast());
@@ -180,7 +182,7 @@ pub(super) fn ask_for<T>(place: &T) {
     let _ = place;
 }
 
-/// Passes registers on to where their instructions may be used.
+/// Runs work on registers inside a function that has their instructions enabled.
 struct Enabled<R, W>(R, W);
 
 impl<R: Registers, W: OnRegisters<R>> pulp::WithSimd for Enabled<R, W> {
@@ -192,7 +194,7 @@ impl<R: Registers, W: OnRegisters<R>> pulp::WithSimd for Enabled<R, W> {
     }
 }
 
-/// Registers of eight numbers: AVX2's, or arrays where there is none.
+/// Registers of eight numbers: those of AVX2, or arrays on machines without it.
 #[derive(Clone, Copy)]
 pub(super) struct Eight<S>(pub S);
 
@@ -257,7 +259,7 @@ impl<S: Simd> Registers for Eight<S> {
     }
 }
 
-/// Registers of AVX-512, of two rows.
+/// AVX-512 registers, which hold two rows.
 #[cfg(target_arch = "x86_64")]
 mod sixteen {
     use std::arch::x86_64::__m512;
@@ -266,12 +268,13 @@ mod sixteen {
 
     use super::{Enabled, LANES, OnRegisters, Registers, Simd, Strip, bf16};
 
-    /// Where bytes of a strip of bf16, which stands in each quarter of a register, go: above two zeros each, the strip twice.
+    /// For each byte of the register, its source in a strip of bf16 (which is in each quarter of the register), or zero. Each bf16
+    /// gets two zero bytes below it, and the strip appears twice.
     const WIDER: [u8; 64] = {
         const ZERO: u8 = 0x80;
         let (mut places, mut at) = ([ZERO; 64], 0);
         while at < 2 * LANES {
-            // The upper half of an f32 is a bf16, so each goes to the two high bytes of a lane.
+            // A bf16 is the upper half of an f32, so it goes to the two high bytes of a lane.
             let from = 2 * (at % LANES) as u8;
             (places[4 * at + 2], places[4 * at + 3]) = (from, from + 1);
             at += 1;
@@ -340,7 +343,8 @@ mod sixteen {
             let (f, zero) = (self.avx512f, self.zero());
             for (sums, totals) in sums.chunks(4).zip(totals.chunks_mut(4)) {
                 let at = |register: usize| sums.get(register).copied().unwrap_or(zero);
-                // Four registers at once. Each addition is one of `folded`: by lanes of four, of two, of one.
+                // Adds up four registers at once. The additions are those of `folded`: lanes at a distance of four, then two, then
+                // one.
                 let halves = |a, b| {
                     let low = f._mm512_shuffle_f32x4::<0b10_00_10_00>(a, b);
                     f._mm512_add_ps(low, f._mm512_shuffle_f32x4::<0b11_01_11_01>(a, b))
@@ -352,7 +356,8 @@ mod sixteen {
                 );
                 let found: [f32; 16] = pulp::cast(f._mm512_add_ps(pairs, f._mm512_movehdup_ps(pairs)));
                 for (register, total) in totals.iter_mut().enumerate() {
-                    // Where the shuffles leave the totals of a register's first row; those of its second stand four behind.
+                    // The index at which the shuffles leave the total of a register's first row. The total of its second row is
+                    // four further.
                     let first = register % 2 * 8 + register / 2 * 2;
                     *total = [found[first], found[first + 4]];
                 }

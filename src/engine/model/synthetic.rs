@@ -1,4 +1,4 @@
-//! Shapes of published models, for measuring speed with random weights.
+//! Shapes of published models, for measurements of speed with random weights.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ pub enum Synthetic {
     /// Qwen3 0.6B as published.
     #[serde(rename = "qwen3-0.6b")]
     Qwen3Small,
-    /// The users' LLaMA 380M; layers and MLP assumed from its size.
+    /// The users' LLaMA 380M; the number of layers and the size of the MLP are inferred from the number of parameters.
     #[serde(rename = "llama-380m")]
     Llama380M,
 }
@@ -19,7 +19,7 @@ impl Synthetic {
     /// All shapes.
     pub const ALL: [Synthetic; 2] = [Synthetic::Qwen3Small, Synthetic::Llama380M];
 
-    /// As it is written on the command line and in records.
+    /// The name on the command line and in records.
     pub fn name(self) -> &'static str {
         match self {
             Synthetic::Qwen3Small => "qwen3-0.6b",
@@ -29,7 +29,7 @@ impl Synthetic {
 }
 
 impl Config {
-    /// A known shape.
+    /// The config of a known shape.
     pub fn synthetic(shape: Synthetic) -> Self {
         match shape {
             Synthetic::Qwen3Small => Config {

@@ -1,6 +1,6 @@
-//! Attention by candle's operations, on any device. Only here are rows padded: to the longest feed, and by rows of the cache
-//! between those that are fed, so that keys and values are read where they lie. Everything else of a pass sees its real
-//! tokens alone.
+//! Attention with candle's operations, on any device. Only this module pads rows: to the length of the longest feed, and with the
+//! cache rows between the fed ones, so that keys and values are read in place. Everything else of a pass processes only real
+//! tokens.
 
 use candle_core::{Device, Result, Tensor};
 use candle_nn::ops::{rms_norm, softmax_last_dim};
@@ -11,20 +11,20 @@ use super::cache::LayerCache;
 use super::constants::Constants;
 use super::heads::{HeadNorm, Heads};
 
-/// Inputs of a pass. A *cell* is a place in the padded layout `[rows, width]`.
+/// The inputs of a pass. A *cell* is a place in the padded layout `[rows, width]`.
 #[derive(Debug)]
 pub(super) struct PassTensors {
-    /// Ids: `[tokens]`
+    /// The token ids: `[tokens]`
     pub tokens: Tensor,
-    /// The token in each cell, and the cell of each token; none where they are the same.
+    /// The token in each cell, and the cell of each token; `None` if the two layouts are equal.
     padding: Option<(Tensor, Tensor)>,
     /// `[cells, dim / 2]`
     cos: Tensor,
     /// `[cells, dim / 2]`
     sin: Tensor,
-    /// 0 where a cell may look, else minus infinity: `[rows, 1, width, 1, length]`
+    /// 0 where a cell may attend, and minus infinity elsewhere: `[rows, 1, width, 1, length]`
     mask: Tensor,
-    /// Where keys and values are written: `[rows, kv heads, width, dim]`
+    /// The positions at which keys and values are written: `[rows, kv heads, width, dim]`
     slots: Tensor,
     rows: usize,
     width: usize,
@@ -35,19 +35,19 @@ pub(super) struct PassTensors {
 struct Cells {
     rows: usize,
     width: usize,
-    /// By cell: the token in it.
+    /// The token in each cell.
     tokens: Vec<u32>,
-    /// By cell.
+    /// The position of each cell.
     positions: Vec<u32>,
-    /// By cell: where it writes in its row.
+    /// The position in its row at which each cell writes.
     slots: Vec<u32>,
-    /// By token: its cell.
+    /// The cell of each token.
     cells: Vec<u32>,
 }
 
 impl Cells {
-    /// Lays a batch out. A row that is too short repeats its last token, which writes the same keys and values again; a row
-    /// that is not fed writes to `spare`, a position that nothing reads.
+    /// Lays a batch out in cells. A row with too few tokens repeats its last token, which writes the same keys and values again. A
+    /// row without tokens writes to `spare`, a position that nothing reads.
     fn new(batch: &Batch, spare: usize) -> Self {
         let rows = batch.rows.iter().max().map_or(0, |row| row + 1);
         let width = batch.spans.iter().map(std::ops::Range::len).max().unwrap_or(0);
@@ -66,7 +66,7 @@ impl Cells {
                 cells.tokens[cell] = token as u32;
                 cells.positions[cell] = batch.positions[token] as u32;
                 cells.slots[cell] = batch.positions[token] as u32;
-                // Only the first cell with a token is its own; the others repeat it.
+                // The token's own cell is the first one that holds it; later cells repeat it.
                 if span.start + at == token {
                     cells.cells[token] = cell as u32;
                 }
@@ -75,14 +75,14 @@ impl Cells {
         cells
     }
 
-    /// Whether every cell holds a token of its own, in order.
+    /// Whether every cell holds its own token, in order.
     fn are_tokens(&self) -> bool {
         self.tokens.len() == self.cells.len() && (0u32..).zip(&self.cells).all(|(at, cell)| at == *cell)
     }
 }
 
 impl PassTensors {
-    /// Of a batch whose rows have a position `spare` that nothing reads.
+    /// The inputs for a batch whose cache rows have a position `spare` that nothing reads.
     pub(super) fn new(
         batch: &Batch,
         heads: Heads,
@@ -92,7 +92,7 @@ impl PassTensors {
     ) -> Result<Self> {
         let cells = Cells::new(batch, spare);
         let (rows, width, length) = (cells.rows, cells.width, batch.length());
-        // One copy to the device.
+        // A single copy to the device.
         let lists = [&batch.tokens, &cells.positions, &cells.slots, &cells.tokens, &cells.cells];
         let all = Tensor::new(lists.map(|list| &list[..]).concat(), device)?;
         let mut start = 0;
@@ -101,7 +101,7 @@ impl PassTensors {
             all.narrow(0, start - list.len(), list.len())
         });
         let positions = positions?;
-        // A cell sees the positions up to its own; in rows that are not fed, position 0, so that no softmax is of nothing.
+        // A cell attends to the positions up to its own. In rows without tokens this is position 0, so that no softmax is empty.
         let seen = constants.columns.narrow(1, 0, length)?.broadcast_le(&positions.unsqueeze(1)?)?;
         let shape = (rows * width, length);
         let (zero, minus_infinity) =
@@ -121,7 +121,7 @@ impl PassTensors {
     }
 }
 
-/// Attention by candle's operations, of what [`super::attention::attention`] computes: `[tokens, queries * dim]`.
+/// Attention with candle's operations; computes the same as [`super::attention::attention`]: `[tokens, queries * dim]`.
 pub(super) fn attention_of_tensors(
     qkv: &Tensor,
     norms: Option<&(HeadNorm, HeadNorm)>,
@@ -148,7 +148,7 @@ pub(super) fn attention_of_tensors(
     let v = cut(queries + kv_heads, kv_heads)?;
     let k = append(&cache.keys, &k, kv_heads, pass)?;
     let v = append(&cache.values, &v, kv_heads, pass)?;
-    // The heads of a group are rows of one product, so that keys and values are read where they lie.
+    // The heads of a group are rows of one product, so keys and values are read in place.
     let q = q.reshape((rows, width, kv_heads, group * dim))?.transpose(1, 2)?.contiguous()?;
     let q = (q.reshape((rows, kv_heads, width * group, dim))? * (1.0 / (dim as f64).sqrt()))?;
     let scores = q.matmul(&k.t()?)?.reshape((rows, kv_heads, width, group, length))?;
@@ -162,8 +162,8 @@ pub(super) fn attention_of_tensors(
     }
 }
 
-/// Writes `part` (`[1, cells, kv heads, dim]`) into the cache, and gives what the pass sees of it:
-/// `[rows, kv heads, length, dim]`.
+/// Writes `part` (`[1, cells, kv heads, dim]`) into the cache. Returns the part of the cache that the pass attends to: `[rows, kv
+/// heads, length, dim]`.
 fn append(side: &Tensor, part: &Tensor, kv_heads: usize, pass: &PassTensors) -> Result<Tensor> {
     let dim = part.dim(3)?;
     let part = part.reshape((pass.rows, pass.width, kv_heads, dim))?.transpose(1, 2)?.contiguous()?;
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!((cells.rows, cells.width), (3, 2));
         assert_eq!(cells.tokens, [2, 2, 0, 0, 0, 1]);
         assert_eq!(cells.positions, [3, 3, 0, 0, 5, 6]);
-        // Row 1 is not fed: what it writes is never read.
+        // Row 1 has no tokens: its output is never read.
         assert_eq!(cells.slots, [3, 3, 9, 9, 5, 6]);
         assert_eq!(cells.cells, [4, 5, 0]);
         assert!(!cells.are_tokens());

@@ -1,4 +1,4 @@
-//! Weights by name: from the safetensors of a checkpoint, or drawn at random for a shape without one.
+//! Weights by name, from the safetensors of a checkpoint, or random for a shape without a checkpoint.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -19,19 +19,19 @@ use drift_core::error::{Error, Result, excerpt};
 use drift_core::io::{file_name, hex};
 use drift_core::job::InputHash;
 
-/// Standard deviation of transformers' initial weights.
+/// The standard deviation of the initial weights in transformers.
 const INITIAL_DEVIATION: f32 = 0.02;
 
-/// Numbers that one thread draws, one after the other.
+/// How many numbers one thread draws in sequence.
 const DRAWN_TOGETHER: usize = 1 << 16;
 
-/// Bytes of a file that are read at once: whole numbers of any type, and few enough to stay in a cache.
+/// How many bytes of a file are read at once: a multiple of the size of every type, and small enough for a CPU cache.
 const READ_TOGETHER: usize = 1 << 20;
 
-/// How names end of the frequencies of rotary embeddings, which old checkpoints store.
+/// The end of the names of rotary frequencies, which old checkpoints store.
 const FREQUENCIES: &str = "rotary_emb.inv_freq";
 
-/// Where weights come from.
+/// A source of weights.
 pub(super) struct Weights {
     place: PathBuf,
     source: Source,
@@ -42,17 +42,17 @@ pub(super) struct Weights {
 }
 
 enum Source {
-    /// Tensors that nobody took yet, by name.
+    /// The tensors that were not taken yet, by name.
     Files(HashMap<String, Tensor>),
     Random {
         seed: u64,
-        /// Matrices that were drawn.
+        /// The number of matrices drawn so far.
         drawn: u64,
     },
 }
 
 impl Weights {
-    /// Reads `DIR/model.safetensors`, or the shards that `DIR/model.safetensors.index.json` lists, as `dtype`.
+    /// Reads `DIR/model.safetensors`, or the shards listed in `DIR/model.safetensors.index.json`, as `dtype`.
     ///
     /// # Errors
     /// If a file is missing or broken, or holds a number that is not finite.
@@ -64,16 +64,17 @@ impl Weights {
         Ok(Weights { place: dir.to_owned(), source, files, device: device.clone(), dtype })
     }
 
-    /// Weights as transformers initialises them, but uniform: norms 1, all else of deviation 0.02.
+    /// Weights with the standard deviations of transformers' initialisation, but uniformly distributed: norms are 1, all other
+    /// weights have the standard deviation 0.02.
     pub(super) fn random(seed: u64, device: &Device, dtype: DType) -> Self {
         let source = Source::Random { seed, drawn: 0 };
         Weights { place: "random weights".into(), source, files: Vec::new(), device: device.clone(), dtype }
     }
 
-    /// A matrix `[out, in]`.
+    /// Takes a matrix `[out, in]`.
     ///
     /// # Errors
-    /// If there is none of this name, or of another shape.
+    /// If no tensor has this name, or it has another shape.
     pub(super) fn matrix(&mut self, name: &str, rows: usize, columns: usize) -> Result<Tensor> {
         if let Source::Random { seed, drawn } = &mut self.source {
             let numbers = draw(*seed, *drawn, rows * columns);
@@ -84,12 +85,12 @@ impl Weights {
         self.take(name, &[rows, columns])
     }
 
-    /// The weight of a norm.
+    /// Takes the weight of a norm.
     ///
     /// # Errors
-    /// If there is none of this name, or it is not `[size]`.
+    /// If no tensor has this name, or its shape is not `[size]`.
     pub(super) fn norm(&mut self, name: &str, size: usize) -> Result<Tensor> {
-        // All but products of matrices is computed in f32 on the CPU.
+        // On the CPU everything except matrix products is computed in f32.
         let dtype = if self.device.is_cpu() { DType::F32 } else { self.dtype };
         match self.source {
             Source::Random { .. } => Tensor::ones(size, dtype, &self.device).map_err(failed),
@@ -97,10 +98,10 @@ impl Weights {
         }
     }
 
-    /// A tensor of files.
+    /// Takes a tensor of the files.
     ///
     /// # Errors
-    /// If there is none of this name, or of another shape.
+    /// If no tensor has this name, or it has another shape.
     pub(super) fn take(&mut self, name: &str, shape: &[usize]) -> Result<Tensor> {
         let Source::Files(tensors) = &mut self.source else { unreachable!("random weights have no names") };
         let Some(tensor) = tensors.remove(name) else {
@@ -115,7 +116,7 @@ impl Weights {
         Ok(tensor)
     }
 
-    /// All of them, by name, and the files that they are from.
+    /// All tensors by name, and the files that they come from.
     pub(super) fn into_tensors(self) -> (HashMap<String, Tensor>, Vec<InputHash>) {
         match self.source {
             Source::Files(tensors) => (tensors, self.files),
@@ -123,13 +124,13 @@ impl Weights {
         }
     }
 
-    /// To be called when every weight was taken; the files that they are from.
+    /// Returns the files of the weights. To be called when every weight was taken.
     ///
     /// # Errors
-    /// If one is left that is not known to be redundant.
+    /// If a tensor is left that is not known to be redundant.
     pub(super) fn finish(self) -> Result<Vec<InputHash>> {
         let Source::Files(tensors) = &self.source else { return Ok(self.files) };
-        // Tied checkpoints may store the embedding twice.
+        // Checkpoints with tied embeddings may store the embedding twice.
         let redundant = |name: &String| name.ends_with(FREQUENCIES) || name == "lm_head.weight";
         match tensors.keys().filter(|name| !redundant(name)).min() {
             None => Ok(self.files),
@@ -141,7 +142,7 @@ impl Weights {
     }
 }
 
-/// The numbers of a random matrix, the same whatever the number of threads: each part has a stream of its own.
+/// The numbers of a random matrix. Each part has its own random stream, so the numbers do not depend on the number of threads.
 fn draw(seed: u64, matrix: u64, count: usize) -> Vec<f32> {
     // A uniform draw between ±a has the standard deviation a/√3.
     let most = INITIAL_DEVIATION * 3f32.sqrt();
@@ -169,7 +170,8 @@ fn weight_files(dir: &Path) -> Result<Vec<PathBuf>> {
     }
 }
 
-/// Adds the tensors of one file, read a part at a time, so that memory holds nothing beside them; its hash.
+/// Reads the tensors of one file part by part into `tensors`, so that no second copy of the file is in memory. Returns the file's
+/// hash.
 fn read_file(
     path: &Path,
     device: &Device,
@@ -183,7 +185,7 @@ fn read_file(
         hasher: Sha256::new(),
         part: Vec::new(),
     };
-    // The header is read again to be hashed: the hash is of the whole file.
+    // Reads the header a second time, because the hash covers the whole file.
     reader.parts(header.data_start as usize, |_, _| Ok(()))?;
     for (name, info) in header.in_order() {
         let tensor = reader.tensor(&name, info, (device, dtype))?;
@@ -193,7 +195,7 @@ fn read_file(
     Ok(InputHash { name: file_name(path), bytes: header.file_bytes(), sha256 })
 }
 
-/// A file of weights, read from its beginning to its end.
+/// A file of weights that is read from the beginning to the end.
 struct Reader<'p> {
     path: &'p Path,
     file: File,
@@ -202,7 +204,7 @@ struct Reader<'p> {
 }
 
 impl Reader<'_> {
-    /// The next tensor; none if it is of no use.
+    /// The next tensor; `None` if drift does not need it.
     fn tensor(
         &mut self,
         name: &str,
@@ -211,7 +213,7 @@ impl Reader<'_> {
     ) -> Result<Option<Tensor>> {
         let (start, end) = info.data_offsets;
         if name.ends_with(FREQUENCIES) {
-            // Read over and hashed like the rest, though its numbers are computed here.
+            // These bytes are read and hashed like the others, although drift computes the frequencies itself.
             self.parts(end - start, |_, _| Ok(()))?;
             return Ok(None);
         }
@@ -233,20 +235,20 @@ impl Reader<'_> {
         tensor.and_then(|tensor| tensor.to_device(device)).map_err(failed).map(Some)
     }
 
-    /// Reads so many bytes and gives `take` each part of them, after where it begins, while it is hashed.
+    /// Reads `count` bytes and passes each part with its offset to `take`. Each part is hashed at the same time.
     fn parts(&mut self, count: usize, mut take: impl FnMut(usize, &[u8]) -> Result<()> + Send) -> Result<()> {
         for start in (0..count).step_by(READ_TOGETHER) {
             self.part.resize(READ_TOGETHER.min(count - start), 0);
             self.file.read_exact(&mut self.part).map_err(|e| Error::io(self.path, e))?;
             let (part, hasher) = (&self.part, &mut self.hasher);
-            // Neither needs the other, so that a part is hashed while it is converted.
+            // Hashing and converting a part are independent, so they run in parallel.
             rayon::join(|| hasher.update(part), || take(start, part)).1?;
         }
         Ok(())
     }
 }
 
-/// Numbers in the type that they are kept in: f32, or bf16.
+/// Numbers in the type of the tensor: f32 or bf16.
 enum Numbers {
     F32(Vec<f32>),
     Bf16(Vec<bf16>),
@@ -260,10 +262,10 @@ impl Numbers {
         }
     }
 
-    /// Adds numbers of a file, each rounded to the nearest.
+    /// Appends numbers of a file, each rounded to the nearest value of the type.
     fn extend(&mut self, float: Float, bytes: &[u8]) {
         match self {
-            // Copied bit for bit, without a way through f32.
+            // Copied bit by bit, without a conversion to f32.
             Numbers::Bf16(numbers) if float == Float::Bf16 => {
                 numbers.extend(bytes.chunks_exact(2).map(|b| bf16::from_le_bytes([b[0], b[1]])));
             }
@@ -280,7 +282,7 @@ impl Numbers {
     }
 }
 
-/// The first number whose exponent bits are all ones: infinite, or not a number.
+/// The index of the first number whose exponent bits are all ones: an infinity or a NaN.
 fn first_not_finite(float: Float, bytes: &[u8]) -> Option<usize> {
     let halves = |mask: u16| {
         let mut numbers = bytes.chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]]));

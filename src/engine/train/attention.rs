@@ -1,7 +1,7 @@
 //! Causal attention within each document of a pack, forward and backward.
 //!
-//! Scores are computed in strips of rows against the keys up to the strip's end only: half of the square, and nothing
-//! between documents.
+//! Scores are computed in strips of rows, only against the keys up to the strip's end. This is half of the square, and nothing is
+//! computed between documents.
 
 use std::ops::Range;
 
@@ -10,29 +10,29 @@ use candle_core::{Result, Tensor};
 use super::kernels::{add, softmax, softmax_backward};
 use super::tensors::{part, values};
 
-/// Rows of a strip.
+/// The number of rows of a strip.
 const STRIP: usize = 128;
 
 /// The shape of the heads.
 #[derive(Debug, Clone, Copy)]
 pub struct Heads {
-    /// Query heads.
+    /// The number of query heads.
     pub queries: usize,
-    /// Key and value heads.
+    /// The number of key and value heads.
     pub kv_heads: usize,
-    /// Size of a head.
+    /// The size of a head.
     pub dim: usize,
 }
 
 impl Heads {
-    /// Columns of a query head, also of its output.
+    /// The columns of a query head, in the queries and in the output.
     fn query(self, head: usize) -> Range<usize> {
         head * self.dim..(head + 1) * self.dim
     }
 
-    /// Columns of the key or value head that a query head reads.
+    /// The columns of the key or value head that a query head reads.
     fn pair(self, head: usize) -> Range<usize> {
-        // Grouped queries: neighbouring query heads share a key and value head.
+        // Grouped queries: consecutive query heads share a key and value head.
         self.query(head / (self.queries / self.kv_heads))
     }
 
@@ -42,12 +42,12 @@ impl Heads {
     }
 }
 
-/// One head's strip of rows of a document.
+/// A strip of rows of a document, for one head.
 struct Strip {
     head: usize,
-    /// Rows of the pack.
+    /// The rows of the strip in the pack.
     rows: Range<usize>,
-    /// Rows whose keys the last of them sees: from the document's start.
+    /// The rows whose keys the strip's last row attends to: from the document's start.
     seen: Range<usize>,
 }
 
@@ -67,8 +67,8 @@ fn strips(documents: &[Range<usize>], heads: Heads) -> Vec<Strip> {
     strips
 }
 
-/// `softmax(q kᵀ / √dim) v` by head, and the probabilities of each strip for the way back. Queries and output are
-/// `[tokens, heads * dim]`, keys and values `[tokens, kv_heads * dim]`.
+/// `softmax(q kᵀ / √dim) v` by head, and the probabilities of each strip for the backward pass. Queries and output are `[tokens,
+/// heads * dim]`, keys and values `[tokens, kv_heads * dim]`.
 ///
 /// # Errors
 /// If shapes disagree.
@@ -87,7 +87,7 @@ pub fn attend(
         let scores = values(&scores)?;
         let lines = scores.chunks_exact(seen.len()).zip(strip.chunks_exact_mut(seen.len()));
         for (row, (scores, out)) in rows.clone().zip(lines) {
-            // A row sees its document up to itself; what the product gave for later keys is thrown away here.
+            // A row attends to its document up to and including itself. The product's scores for later keys are discarded here.
             softmax(scores, row + 1 - seen.start, heads.scale(), out);
         }
         let strip = super::tensors::matrix(strip, seen.len())?;
@@ -98,7 +98,7 @@ pub fn attend(
     Ok((output, probabilities))
 }
 
-/// The derivative of [`attend`] by queries, keys and values, shaped like them.
+/// The derivatives of [`attend`] with respect to queries, keys and values, in their shapes.
 ///
 /// # Errors
 /// If shapes disagree.
@@ -128,14 +128,14 @@ pub fn attend_backward(
         let dk = dscores.t()?.matmul(&part(q, rows.clone(), query.clone())?)?;
         let dv = p.t()?.matmul(&dmixed)?;
         scatter(&mut gradients[0], columns, &rows, &query, &values(&dq)?);
-        // Added and not stored: several query heads and strips give gradients to one key and value head.
+        // Added, because several query heads and strips contribute gradients to one key and value head.
         scatter(&mut gradients[1], kv_columns, &seen, &pair, &values(&dk)?);
         scatter(&mut gradients[2], kv_columns, &seen, &pair, &values(&dv)?);
     }
     Ok(gradients)
 }
 
-/// Adds a block to the rows and columns of a matrix that it belongs to.
+/// Adds a block to its rows and columns of a matrix.
 fn scatter(matrix: &mut [f32], width: usize, rows: &Range<usize>, columns: &Range<usize>, block: &[f32]) {
     let lines = matrix[rows.start * width..rows.end * width].chunks_exact_mut(width);
     for (line, values) in lines.zip(block.chunks_exact(columns.len())) {

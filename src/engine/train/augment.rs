@@ -1,4 +1,4 @@
-//! Conformers as they could also have been written: every pass over the corpus sees others.
+//! Random variants of conformers, so that each pass over the corpus sees other coordinates.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -10,36 +10,36 @@ use drift_core::encoding::{Encoding, Fixed};
 use drift_data::corpus::frame::first_atoms;
 use drift_data::corpus::{Conformer, Frame};
 
-/// A stream apart from those of initial weights and of orders.
+/// The offset of the random streams, different from those of initial weights and of orders.
 const STREAM: u64 = 3 << 33;
 
-/// How a conformer is changed before its document is written.
+/// The random changes of a conformer before its document is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Augmentation {
-    /// Whether it is turned half round about one of its axes, or not at all: the four proper rotations that keep a
-    /// principal-axis frame.
+    /// Whether it is rotated by one of the four rotations that keep a principal-axis frame: none, or a half turn about one of the
+    /// axes.
     pub turned: bool,
-    /// The standard deviation of what is added to each coordinate, in Å. Without it the exact plane of a force field's
-    /// benzene is one text, where each other geometry is one of very many: sampling at a low temperature then finds z = 0.0000
-    /// far too often.
+    /// The standard deviation of the noise added to each coordinate, in Å. Without noise, the exactly planar benzene of a force
+    /// field is a single text, while every other geometry is one of very many. Sampling at a low temperature then produces z =
+    /// 0.0000 far too often.
     pub noise_angstrom: f64,
-    /// The frame of the conformers. That of the first atoms is found again after noise, so that it holds exactly in every text; a
-    /// little noise hardly turns the principal axes.
+    /// The frame of the conformers. The frame of the first atoms is computed again after adding noise, so that it holds exactly in
+    /// every text. The principal axes are kept, because a little noise hardly rotates them.
     pub frame: Frame,
 }
 
 impl Augmentation {
-    /// Whether it changes nothing.
+    /// Whether nothing is changed.
     pub fn is_none(&self) -> bool {
         !self.turned && self.noise_angstrom == 0.0
     }
 
-    /// The `draw`-th conformer of a training, changed.
+    /// The changed conformer for draw number `draw` of a training.
     pub fn apply(&self, conformer: &Conformer, dialect: Encoding, seed: u64, draw: u64) -> Conformer {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         random.set_stream(STREAM + draw);
         let turn: usize = if self.turned { random.random_range(0..4) } else { 0 };
-        // Axis `turn - 1` stays, the other two change their signs.
+        // The sign of axis `turn - 1` stays; the other two change.
         let signs = [1, 2, 3].map(|axis| if turn == 0 || turn == axis { 1 } else { -1 });
         if !dialect.is_decimal() || self.frame == Frame::FirstAtoms {
             return self.requantized(conformer, dialect, signs, &mut random);
@@ -51,13 +51,13 @@ impl Augmentation {
         for (value, sign) in changed.coordinates.iter_mut().flat_map(|atom| atom.iter_mut().zip(signs)) {
             let added =
                 if noise > 0.0 { (noise * f64::from(normal(&mut random))).round() as Fixed } else { 0 };
-            // No encoding writes beyond `most`, and a conformer near it may be pushed there.
+            // No encoding can write values beyond `most`, and noise may push a value there.
             *value = (sign * *value + added).clamp(-most, most);
         }
         changed
     }
 
-    /// The same by what values stand for; codes stay as they are.
+    /// The same changes in Å, with the result encoded again. Codes stay unchanged.
     fn requantized(
         &self,
         conformer: &Conformer,
@@ -75,15 +75,15 @@ impl Augmentation {
             first_atoms(&mut positions);
         }
         for (values, position) in changed.coordinates.iter_mut().zip(positions) {
-            // A position that cannot be written stays where it was.
+            // A position that cannot be encoded stays unchanged.
             *values = encoding.quantize(position).unwrap_or(*values);
         }
         changed
     }
 }
 
-/// Whether an encoding can write 0 Å. Where bins have an edge there, the frame of rounded positions is not that of the molecule: the
-/// second atom seems to lie beside the x axis, and all others would be turned by that.
+/// Whether an encoding can write 0 Å. If bins have an edge there, the frame of rounded positions is not the frame of the molecule:
+/// the second atom seems to be off the x axis, and all others would be rotated by that error.
 fn writes_zero(encoding: Encoding) -> bool {
     let zero = encoding.quantize([0.0; 3]).ok().and_then(|values| encoding.angstrom(&values));
     zero.is_some_and(|position| position.iter().all(|x| x.abs() < 1e-6))

@@ -1,8 +1,8 @@
-//! Loss and gradient of a decoder over one pack of documents, recorded by candle, on any of its devices.
+//! Loss and gradient of a decoder over one pack of documents, recorded by candle on any of its devices.
 //!
-//! The formulas of `network` again, of operations that candle differentiates: its `rms_norm`, `rope` and `softmax_last_dim`
-//! have no backward pass, and lose gradients without a word. On the CPU this reaches 0.08 to 0.39 of the speed of the
-//! gradients that are written out by hand (`cargo bench --bench train`), so it is for GPUs.
+//! The formulas are those of `network`, written with operations that candle can differentiate. candle's `rms_norm`, `rope` and
+//! `softmax_last_dim` have no backward pass and silently lose gradients. On the CPU this reaches 0.08 to 0.39 of the speed of the
+//! hand-written gradients (`cargo bench --bench train`), so it is for GPUs.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ use crate::model::{Config, rotary_tables};
 
 /// A decoder's shape on a device, ready to run.
 pub struct Autograd {
-    /// Where weights lie.
+    /// The layout of the weights.
     pub layout: ParameterLayout,
     config: Config,
     device: Device,
@@ -43,19 +43,19 @@ pub struct RecordedWeights {
     embedding: Var,
     layers: Vec<LayerVars>,
     norm: Var,
-    /// The embedding itself if they are tied.
+    /// The LM head; the embedding itself if they are tied.
     head: Var,
-    /// All of them, with the place of each.
+    /// All weights, with their ranges in the flat vector.
     all: Vec<(Range<usize>, Var)>,
 }
 
-/// Rows of a matrix at other places. The way back moves them back: candle's own, of a selection in which rows may come
-/// twice, adds them up one after the other.
+/// Moves rows of a matrix to other places. The backward pass moves them back. candle's own selection allows repeated rows, so its
+/// backward pass adds them up one after the other.
 #[derive(Clone)]
 struct Move {
-    /// The row that comes to each place.
+    /// For each place, the row that moves there.
     there: Tensor,
-    /// The place that each row came to; the number of places if it came to none.
+    /// For each row, the place that it moved to; the number of places if it moved nowhere.
     back: Tensor,
 }
 
@@ -64,7 +64,7 @@ impl Move {
         Ok(Move { there: Tensor::new(there, device)?, back: Tensor::new(back, device)? })
     }
 
-    /// The rows of `x`, `[rows, columns]`, moved.
+    /// The rows of `x`, `[rows, columns]`, in their new places.
     fn apply(&self, x: &Tensor) -> Result<Tensor> {
         x.contiguous()?.apply_op2(&self.there, self.clone())
     }
@@ -107,22 +107,22 @@ impl CustomOp2 for Move {
         _: &Tensor,
         grad: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        // The row of zeros behind the last is for rows that came to no place.
+        // The extra row of zeros at the end is for rows that moved nowhere.
         Ok((Some(grad.contiguous()?.pad_with_zeros(0, 0, 1)?.index_select(&self.back, 0)?), None))
     }
 }
 
-/// The rows of a pack among its documents, padded to the longest of them.
+/// The rows of a pack grouped by document and padded to the longest document.
 struct Places {
-    /// From the pack to `[documents * longest]`; padding is behind all that its document sees.
+    /// Moves from the pack to `[documents * longest]`. Padding follows all tokens of its document, so they do not attend to it.
     pad: Move,
-    /// From there to the pack.
+    /// Moves from there back to the pack.
     pack: Move,
     /// `[tokens]`: the position in the document.
     positions: Tensor,
     documents: usize,
     longest: usize,
-    /// `[1, 1, longest, longest]`: 0, or -∞ where a key lies behind.
+    /// `[1, 1, longest, longest]`: 0, or -∞ for later keys.
     mask: Tensor,
 }
 
@@ -133,12 +133,12 @@ impl Places {
         let (mut padded, mut placed, mut packed, mut positions) = (vec![], vec![], vec![], vec![]);
         for (n, rows) in pack.documents.iter().enumerate() {
             placed.extend(rows.clone().map(|row| row as u32));
-            // The number of tokens stands for no token: the way back reads a row of zeros there.
+            // The number of tokens stands for no token: the backward pass reads a row of zeros there.
             placed.resize((n + 1) * longest, tokens);
             packed.extend((0..rows.len()).map(|at| (n * longest + at) as u32));
             positions.extend(0..rows.len() as u32);
         }
-        // Padding reads row 0, whatever it holds: it lies behind all that its document sees.
+        // Padding reads row 0, whose content does not matter, because no token of the document attends to it.
         padded.extend(placed.iter().map(|&row| if row == tokens { 0 } else { row }));
         let mask: Vec<f32> = (0..longest)
             .flat_map(|row| (0..longest).map(move |key| if key > row { f32::NEG_INFINITY } else { 0.0 }))
@@ -155,7 +155,7 @@ impl Places {
 }
 
 impl Autograd {
-    /// For documents of at most `longest` tokens.
+    /// A decoder for documents of at most `longest` tokens.
     ///
     /// # Errors
     /// If the device has no room.
@@ -171,10 +171,10 @@ impl Autograd {
         })
     }
 
-    /// The weights of one step, on the device.
+    /// The weights of one step, copied to the device.
     ///
     /// # Errors
-    /// If it has no room.
+    /// If the device has no room.
     pub fn weights(&self, flat: &[f32]) -> Result<RecordedWeights> {
         let (layout, hidden) = (&self.layout, self.config.hidden_size);
         let mut all = Vec::new();
@@ -211,8 +211,8 @@ impl Autograd {
         Ok(RecordedWeights { embedding, layers, norm, head, all })
     }
 
-    /// The weighted sum of the targets' cross-entropy over packs, and its gradient by every weight, in the order of the
-    /// layout.
+    /// The weighted sum of the targets' cross-entropy over packs, and its gradient with respect to every weight, in the order of
+    /// the layout.
     ///
     /// # Errors
     /// If the device fails, or has no room.
@@ -236,7 +236,7 @@ impl Autograd {
         Ok((loss, flat))
     }
 
-    /// How each target of a pack is predicted.
+    /// The prediction of each target of a pack.
     ///
     /// # Errors
     /// If the device fails, or has no room.
@@ -246,7 +246,7 @@ impl Autograd {
         }
         let (logits, right) = self.logits(weights, pack)?;
         let nats = nats(&logits, &right)?.to_vec1::<f32>()?;
-        // Logits are below the highest of their row, which is 0.
+        // The logits are relative to the highest of their row, which is 0.
         let right = right.to_vec1::<f32>()?;
         let predictions = nats.into_iter().zip(right);
         Ok(predictions.map(|(nats, right)| Prediction { nats, right: right >= 0.0 }).collect())
@@ -258,7 +258,7 @@ impl Autograd {
         (nats(&logits, &right)? * Tensor::new(counts, &self.device)?)?.sum_all()
     }
 
-    /// The logits of the targets' rows below the highest of each, `[targets, vocabulary]`, and those of the targets.
+    /// The logits of the targets' rows relative to the highest of each row, `[targets, vocabulary]`, and the logits of the targets.
     fn logits(&self, weights: &RecordedWeights, pack: &Pack) -> Result<(Tensor, Tensor)> {
         let (rows, ids): (Vec<u32>, Vec<u32>) =
             pack.targets.iter().map(|target| (target.row as u32, target.token)).unzip();
@@ -266,13 +266,13 @@ impl Autograd {
         rows.iter().zip(0..).for_each(|(&row, place)| back[row as usize] = place);
         let hidden = Move::new(rows, back, &self.device)?.apply(&self.hidden(weights, pack)?)?;
         let logits = hidden.matmul(&weights.head.t()?)?;
-        // Detached: a constant that is taken off every logit of a row changes no probability, so it has no gradient.
+        // Detached: subtracting a constant from every logit of a row changes no probability, so the constant has no gradient.
         let logits = logits.broadcast_sub(&logits.max_keepdim(1)?.detach())?;
         let right = logits.gather(&Tensor::new(ids, &self.device)?.unsqueeze(1)?, 1)?.squeeze(1)?;
         Ok((logits, right))
     }
 
-    /// `[tokens, hidden]`, normed.
+    /// The normed hidden states, `[tokens, hidden]`.
     fn hidden(&self, weights: &RecordedWeights, pack: &Pack) -> Result<Tensor> {
         let places = Places::new(pack, &self.device)?;
         let cos = self.cos.index_select(&places.positions, 0)?.unsqueeze(1)?;
@@ -317,7 +317,7 @@ impl Autograd {
             places.pad.apply(&rows)?.reshape((documents, longest, count, dim))?.transpose(1, 2)?.contiguous()
         };
         let q = (turn(&q, cos, sin)? * (1.0 / (dim as f64).sqrt()))?;
-        // The query heads that share a key and value head stand one behind the other, so one product serves them all.
+        // The query heads that share a key and value head are consecutive, so one product computes all of them.
         let q = pad(&q, heads)?.reshape((documents * pairs, group * longest, dim))?;
         let k = pad(&turn(&k, cos, sin)?, pairs)?.reshape((documents * pairs, longest, dim))?;
         let v = pad(&v, pairs)?.reshape((documents * pairs, longest, dim))?;
@@ -332,12 +332,12 @@ impl Autograd {
     }
 }
 
-/// The cross-entropy of targets, `[targets]`, as [`Autograd::logits`] gives them.
+/// The cross-entropy of each target, `[targets]`, from the result of [`Autograd::logits`].
 fn nats(logits: &Tensor, right: &Tensor) -> Result<Tensor> {
     logits.exp()?.sum_keepdim(1)?.log()?.squeeze(1)? - right
 }
 
-/// Turns heads `[tokens, heads, dim]` by the angles of their rows.
+/// Rotates heads `[tokens, heads, dim]` by the angles of their rows.
 fn turn(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
     let halves = x.chunk(2, 2)?;
     let (a, b) = (&halves[0], &halves[1]);

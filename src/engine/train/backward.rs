@@ -1,4 +1,4 @@
-//! The way back through a decoder: gradients by every weight.
+//! The backward pass through a decoder: the gradients with respect to every weight.
 
 use std::ops::Range;
 
@@ -10,20 +10,20 @@ use super::network::{Forward, Layer, Network, Pack};
 use super::parameters::{LayerLayout, LayerMatrices, WeightTensors};
 use super::tensors::{matrix, values};
 
-/// A gradient being summed, in the order of the layout.
+/// The gradient as it is summed, in the order of the layout.
 struct Gradient<'w> {
     sum: Vec<f32>,
     weights: &'w WeightTensors<'w>,
 }
 
 impl Gradient<'_> {
-    /// Adds the gradient of `y = x wᵀ` by `w`.
+    /// Adds the gradient of `y = x wᵀ` with respect to `w`.
     fn product(&mut self, w: &Range<usize>, dy: &Tensor, x: &Tensor) -> Result<()> {
         add(&mut self.sum[w.clone()], &values(&dy.t()?.matmul(x)?)?);
         Ok(())
     }
 
-    /// Adds the gradient of a norm by its scale; the gradient by `x` is added to `dx`.
+    /// Adds the gradient of a norm with respect to its scale; adds the gradient with respect to `x` to `dx`.
     fn norm(&mut self, scale: &Range<usize>, dy: &[f32], (x, inverse): (&[f32], &[f32]), dx: &mut [f32]) {
         let values = &self.weights.values[scale.clone()];
         rms_norm_backward(dy, x, values, inverse, dx, &mut self.sum[scale.clone()]);
@@ -31,7 +31,7 @@ impl Gradient<'_> {
 }
 
 impl Network {
-    /// The weighted sum of the targets' cross-entropy, and its gradient by every weight, in the order of the layout.
+    /// The weighted sum of the targets' cross-entropy, and its gradient with respect to every weight, in the order of the layout.
     ///
     /// # Errors
     /// If candle refuses a product.
@@ -39,7 +39,7 @@ impl Network {
         let Forward { layers, output, output_inverse, normed } = self.forward(weights, pack)?;
         let logits = normed.matmul(&weights.head.t()?)?;
         let (predictions, dlogits) = self.judge(&values(&logits)?, pack);
-        // Logits are the largest matrix of a pack, so they go as soon as their gradient is there.
+        // Logits are the largest matrix of a pack, so they are dropped as soon as their gradient exists.
         drop(logits);
         let dlogits = matrix(dlogits, self.layout.embedding.len() / self.hidden)?;
         let mut gradient = Gradient { sum: vec![0.0; self.layout.size()], weights };
@@ -51,7 +51,7 @@ impl Network {
             let dmiddle = self.mlp_backward(&mut gradient, layout, matrices, &layer, dx)?;
             dx = self.attention_backward(&mut gradient, layout, matrices, &layer, dmiddle, pack)?;
         }
-        // Added to what the head gave already: where the two are tied they are one range.
+        // Added to the gradient of the head: if the two are tied they are the same range.
         let embedding = &mut gradient.sum[self.layout.embedding.clone()];
         for (token, dx) in pack.tokens.iter().zip(dx.chunks_exact(self.hidden)) {
             let row = *token as usize * self.hidden;
@@ -62,7 +62,7 @@ impl Network {
         Ok((loss, gradient.sum))
     }
 
-    /// From the gradient by a layer's output to that by its state between attention and MLP.
+    /// From the gradient with respect to a layer's output to the gradient with respect to its state between attention and MLP.
     fn mlp_backward(
         &self,
         gradient: &mut Gradient<'_>,
@@ -78,14 +78,14 @@ impl Network {
         let dgate_up = matrix(dgate_up, 2 * self.inner)?;
         gradient.product(&layout.gate_up, &dgate_up, &layer.middle_normed)?;
         let dnormed = dgate_up.matmul(&matrices.gate_up)?;
-        // The residual path: the gradient goes through unchanged, and the norm's is added to it.
+        // The residual path passes the gradient on unchanged, and the gradient of the norm is added to it.
         let mut dmiddle = values(&doutput)?.to_vec();
         let middle = (&*layer.middle, &*layer.middle_inverse);
         gradient.norm(&layout.post_norm, &values(&dnormed)?, middle, &mut dmiddle);
         Ok(dmiddle)
     }
 
-    /// From the gradient by a layer's state between attention and MLP to that by its input.
+    /// From the gradient with respect to a layer's state between attention and MLP to the gradient with respect to its input.
     fn attention_backward(
         &self,
         gradient: &mut Gradient<'_>,
@@ -100,7 +100,7 @@ impl Network {
         let dmixed = dmiddle.matmul(&matrices.output)?;
         let [mut dq, mut dk, dv] =
             attend_backward(&dmixed, &layer.qkv, &layer.probabilities, &pack.documents, self.heads)?;
-        // A rotation's way back is the rotation back.
+        // The backward pass of a rotation is the inverse rotation.
         self.turn(&mut dq, pack, true);
         self.turn(&mut dk, pack, true);
         if let (Some(norms), Some(before)) = (&layout.head_norms, &layer.head_norms) {
@@ -119,7 +119,7 @@ impl Network {
         Ok(dinput)
     }
 
-    /// Rows `[queries | keys | values]`.
+    /// Rows of the form `[queries | keys | values]`.
     fn join(&self, [q, k, v]: [&[f32]; 3]) -> Vec<f32> {
         let [wide, narrow] = [self.heads.queries, self.heads.kv_heads].map(|heads| heads * self.heads.dim);
         let rows = q.chunks_exact(wide).zip(k.chunks_exact(narrow)).zip(v.chunks_exact(narrow));

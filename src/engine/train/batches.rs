@@ -1,4 +1,4 @@
-//! Which documents each update sees: a function of the seed and the documents' lengths alone.
+//! The documents of each update: a function of only the seed and the documents' lengths.
 
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -6,12 +6,12 @@ use rand_chacha::rand_core::SeedableRng;
 
 use super::documents::Document;
 
-/// A stream apart from those of initial weights.
+/// The offset of the random streams of orders, different from those of initial weights.
 const STREAM: u64 = 1 << 32;
-/// Another.
+/// The offset of another series of random streams.
 const THINNED: u64 = 1 << 33;
 
-/// Passes over the documents, each in an order of its own, cut into batches; a batch may reach into the next pass.
+/// Passes over the documents, each in its own order, cut into batches. A batch may extend into the next pass.
 pub struct Batches {
     lengths: Vec<usize>,
     batch_tokens: usize,
@@ -22,20 +22,21 @@ pub struct Batches {
 }
 
 impl Batches {
-    /// Batches of documents of these lengths in tokens; each holds at least `batch_tokens`.
+    /// Batches of documents with these lengths in tokens. Each batch has at least `batch_tokens` tokens.
     pub fn new(lengths: Vec<usize>, batch_tokens: usize, seed: u64, shortest_first: bool) -> Self {
         Batches { lengths, batch_tokens, seed, shortest_first, pass: 0, order: Vec::new() }
     }
 
-    /// The order of a pass, backwards.
+    /// The order of a pass, reversed.
     fn order(&self, pass: u64) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.lengths.len()).collect();
         let mut random = ChaCha8Rng::seed_from_u64(self.seed);
-        // A stream for each pass, so that a training that is resumed finds the order of its pass without the ones before.
+        // Each pass has its own stream, so that a resumed training gets the order of its pass without computing the earlier ones.
         random.set_stream(STREAM + pass);
         order.shuffle(&mut random);
         if pass == 0 && self.shortest_first {
-            // Longest first, since documents are taken from the end; the sort is stable, so equal lengths stay shuffled.
+            // Longest first, because documents are taken from the end. The sort is stable, so documents of equal length stay
+            // shuffled.
             order.sort_by_key(|&n| std::cmp::Reverse(self.lengths[n]));
         }
         order
@@ -45,7 +46,7 @@ impl Batches {
 impl Iterator for Batches {
     type Item = Vec<usize>;
 
-    /// The documents of the next update; `None` only without documents.
+    /// The documents of the next update; `None` only if there are no documents.
     fn next(&mut self) -> Option<Vec<usize>> {
         let (mut batch, mut tokens) = (Vec::new(), 0);
         while tokens < self.batch_tokens && !self.lengths.is_empty() {
@@ -61,9 +62,9 @@ impl Iterator for Batches {
     }
 }
 
-/// The first batches of a training: documents with more and more of their coordinates (`Document::thinned`), from none
-/// at the first update to all after `steps` of them. Molecules then make up most of a batch at first, so that copying
-/// them is learned soon, and over distances that vary.
+/// The first batches of a training. Their documents keep more and more of their coordinates (`Document::thinned`), from none at the
+/// first update to all after `steps` updates. At first, molecules make up most of a batch, so the model learns early to copy them,
+/// and over varying distances.
 pub fn thinned<'d>(
     documents: &'d [Document],
     batch_tokens: usize,
@@ -74,7 +75,7 @@ pub fn thinned<'d>(
     random.set_stream(THINNED);
     let mut order = Vec::new();
     (0..steps).map(move |step| {
-        // From no coordinates at the first step to all but one part in `steps` at the last.
+        // From no coordinates at the first step to all except a share of 1 / `steps` at the last.
         let kept = step as f64 / steps as f64;
         let (mut batch, mut tokens) = (Vec::new(), 0);
         while tokens < batch_tokens {
@@ -91,13 +92,13 @@ pub fn thinned<'d>(
     })
 }
 
-/// Cuts a batch into packs of at most `limit` tokens; a longer document is a pack alone.
+/// Cuts a batch into packs of at most `limit` tokens. A longer document gets a pack of its own.
 pub fn packs(batch: &[Document], limit: usize) -> Vec<&[Document]> {
     let mut packs = Vec::new();
     let (mut start, mut tokens) = (0, 0);
     for (at, document) in batch.iter().enumerate() {
         let length = document.tokens.len();
-        // Never an empty pack, however long a document is.
+        // No pack is empty, however long a document is.
         if at > start && tokens + length > limit {
             packs.push(&batch[start..at]);
             (start, tokens) = (at, 0);

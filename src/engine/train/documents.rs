@@ -1,4 +1,4 @@
-//! Texts to learn: prompt and answer, as tokens.
+//! Texts to learn, as tokens of prompt and answer.
 
 use std::collections::HashSet;
 
@@ -15,31 +15,31 @@ use drift_core::text::{self, SMILES_CLOSE, SMILES_OPEN, skeleton};
 use drift_core::tokenizer::{Named, Token, TokenRole, Tokenizer};
 use drift_data::corpus::{AtomOrder, Conformer, Conformers, Part, ReadSummary};
 
-/// How much a token counts in the loss.
+/// The weights of tokens in the loss.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Loss {
-    /// Tokens of the prompt.
+    /// The weight of the tokens of the prompt.
     pub prompt: f32,
-    /// COPY tokens of the answer: tags, atoms, bonds, brackets of blocks, the end of text.
+    /// The weight of the COPY tokens of the answer: tags, atoms, bonds, brackets of blocks, the end token.
     pub copy: f32,
-    /// Tokens of blocks that begin at the third decimal or after it.
+    /// The weight of tokens of blocks that begin at the third decimal or after it.
     pub fine: f32,
 }
 
-/// What a token of an answer is.
+/// The kind of a token of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenKind {
-    /// One that a template would force: a tag, an atom, a bond, a bracket, the end of text.
+    /// A token that a template would force: a tag, an atom, a bond, a bracket, the end token.
     Copy,
-    /// Of a block.
+    /// A token of a block.
     Free,
-    /// Of a block, beginning with the third decimal or a later one: heat moves atoms by hundredths of an Å, so these digits
-    /// are all but random, and they are nearly half of all.
+    /// A token of a block that begins with the third decimal or a later one. Thermal motion moves atoms by hundredths of an Å, so
+    /// these digits are nearly random. They are nearly half of all tokens.
     Fine,
 }
 
 impl TokenKind {
-    /// Of a token of an answer.
+    /// The kind of a token of an answer.
     fn of(token: &Token, answer: &str) -> Self {
         if token.class == TokenRole::Copy {
             return TokenKind::Copy;
@@ -47,20 +47,20 @@ impl TokenKind {
         let is_of_number = |c: char| c.is_ascii_digit() || ['-', '.'].contains(&c);
         let before = answer[..token.start].rsplit(|c| !is_of_number(c)).next().unwrap_or_default();
         let decimals = before.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-        // A token counts by its first character: one that begins before the third decimal also says something coarser.
+        // A token counts by its first character, because a token that begins before the third decimal also contains coarser digits.
         let is_fine = decimals >= 2 && token.text.starts_with(|first: char| first.is_ascii_digit());
         if is_fine { TokenKind::Fine } else { TokenKind::Free }
     }
 }
 
-/// `[SMILES]…[/SMILES][CONFORMER]…[/CONFORMER]` and the end of text.
+/// `[SMILES]…[/SMILES][CONFORMER]…[/CONFORMER]` and the end token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    /// All tokens.
+    /// All tokens of the document.
     pub tokens: Vec<u32>,
-    /// How many of them are the prompt.
+    /// How many of them belong to the prompt.
     pub prompt: usize,
-    /// The tokens of the answer, by their place after the prompt.
+    /// The kinds of the answer's tokens, in order.
     pub kinds: Vec<TokenKind>,
 }
 
@@ -70,7 +70,7 @@ pub fn prompt(smiles: &str) -> String {
 }
 
 impl Document {
-    /// A conformer's document.
+    /// The document of a conformer.
     ///
     /// # Errors
     /// If the tokenizer cannot encode it.
@@ -90,11 +90,11 @@ impl Document {
         at >= self.prompt && self.kinds[at - self.prompt] == TokenKind::Copy
     }
 
-    /// The same where each block keeps its coordinates with probability `kept`; at 0 what is left is the prompt and its
-    /// copy.
+    /// A copy of the document in which each block keeps its coordinates with probability `kept`. At 0, only the prompt and its copy
+    /// remain.
     pub fn thinned(&self, kept: f64, random: &mut impl Rng) -> Document {
         let mut thin = Document { tokens: vec![], prompt: self.prompt, kinds: vec![] };
-        // Drawn once a block, at its first token, so that a block is kept or left out as a whole.
+        // Drawn once per block, at its first token, so that a block is kept or removed as a whole.
         let (mut was_copy, mut keep) = (true, false);
         for (at, &token) in self.tokens.iter().enumerate() {
             let is_copy = at < self.prompt || self.is_copy(at);
@@ -120,7 +120,7 @@ impl Document {
     }
 }
 
-/// Documents end to end; tokens without weight are no targets.
+/// Concatenates documents into a pack. Tokens without weight are not targets.
 pub fn pack<'d>(documents: impl IntoIterator<Item = &'d Document>, loss: Loss) -> Pack {
     let mut pack = Pack::default();
     for document in documents {
@@ -128,72 +128,72 @@ pub fn pack<'d>(documents: impl IntoIterator<Item = &'d Document>, loss: Loss) -
         pack.tokens.extend(&document.tokens);
         pack.documents.push(start..pack.tokens.len());
         let targets = (1..document.tokens.len()).map(|at| Target {
-            // The logits of a row are for the token after it.
+            // The logits of a row predict the token after it.
             row: start + at - 1,
             token: document.tokens[at],
             weight: document.weight(at, loss),
         });
-        // A target without weight would cost work and change nothing.
+        // A target without weight would take time and change nothing.
         pack.targets.extend(targets.filter(|target| target.weight > 0.0));
     }
     pack
 }
 
-/// How much of a corpus is in a part.
+/// The size of a part of a corpus.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct PartSize {
-    /// Distinct SMILES.
+    /// The number of distinct SMILES.
     pub molecules: u64,
-    /// Conformers.
+    /// The number of conformers.
     pub conformers: u64,
-    /// Tokens of their documents.
+    /// The number of tokens of their documents.
     pub tokens: u64,
 }
 
-/// A corpus as documents.
+/// A corpus in the form of documents.
 #[derive(Debug)]
 pub struct Documents {
-    /// What is learned.
+    /// The training documents.
     pub train: Vec<Document>,
-    /// The conformers of these, where they are asked for.
+    /// The conformers of the training documents, if requested.
     pub conformers: Vec<Conformer>,
-    /// What is not, and tells how far learning is.
+    /// The validation documents.
     pub validation: Vec<Document>,
-    /// Their sizes; test molecules are counted and thrown away.
+    /// The sizes of the parts; test molecules are counted and dropped.
     pub sizes: Sizes,
-    /// The corpus as read.
+    /// The files of the corpus that were read.
     pub summary: ReadSummary,
 }
 
-/// The sizes of the parts, and what was left out.
+/// The sizes of the parts, and the numbers of skipped records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Sizes {
-    /// What is learned.
+    /// The training part.
     pub train: PartSize,
-    /// What tells how far learning is.
+    /// The validation part.
     pub validation: PartSize,
-    /// What no training sees.
+    /// The test part, which no training sees.
     pub test: PartSize,
-    /// Conformers whose document is longer than the context.
+    /// The number of conformers whose document is longer than the context.
     pub too_long: u64,
-    /// Conformers of files without SMILES: there is no prompt for them.
+    /// The number of conformers from files without SMILES, which have no prompt.
     pub without_smiles: u64,
-    /// Records that could not be read.
+    /// The number of records that could not be read.
     pub skipped: u64,
 }
 
-/// What documents are made with.
+/// The settings for making documents.
 #[derive(Clone, Copy)]
 pub struct Writer<'t> {
     /// The tokenizer.
     pub tokenizer: &'t Tokenizer,
-    /// Its end of text.
+    /// The end token of the tokenizer.
     pub end: &'t Named,
-    /// How coordinates are written.
+    /// The encoding of coordinates.
     pub dialect: Encoding,
-    /// The longest document, in tokens.
+    /// The length of the longest document, in tokens.
     pub context: usize,
-    /// Whether the conformers that are learned are kept.
+    /// Whether the conformers of training documents are kept.
     pub keep: bool,
 }
 
@@ -201,7 +201,7 @@ impl Writer<'_> {
     /// The documents of a corpus, in its order, split by SMILES.
     ///
     /// # Errors
-    /// If the corpus cannot be read, or nothing in it is for training.
+    /// If the corpus cannot be read, or nothing in it belongs to the training part.
     pub fn documents(&self, corpus: &dyn Conformers, job: &Job) -> Result<Documents> {
         let mut documents = Documents {
             train: vec![],
@@ -226,7 +226,7 @@ impl Writer<'_> {
                     documents.sizes.without_smiles += 1;
                     continue;
                 };
-                // By SMILES and not by name: the parts are split by it.
+                // By SMILES and not by name, because the parts are split by SMILES.
                 let is_new = molecules[part as usize].insert(skeleton::smiles(&conformer.skeleton));
                 let is_learned = documents.add(part, document, is_new, self.context);
                 documents.conformers.extend((self.keep && is_learned).then(|| conformer.clone()));
@@ -247,7 +247,7 @@ impl Writer<'_> {
 }
 
 impl Documents {
-    /// Whether it is learned.
+    /// Whether it belongs to the training part.
     fn add(&mut self, part: Part, document: Document, is_new: bool, context: usize) -> bool {
         if document.tokens.len() > context {
             self.sizes.too_long += 1;

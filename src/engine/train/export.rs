@@ -1,4 +1,4 @@
-//! The checkpoint as Hugging Face's transformers reads it.
+//! Writes the checkpoint in the format of Hugging Face's transformers.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -14,32 +14,32 @@ use drift_core::io::OutputSet;
 use drift_core::tokenizer::Named;
 use drift_tune::design::extension::config::tokenizer_config;
 
-/// What goes beside the weights.
+/// The files and settings beside the weights.
 pub struct Companions<'c> {
-    /// The type of the weights.
+    /// The number type of the weights.
     pub float: Float,
     /// `config.json`.
     pub config: &'c Value,
-    /// `generation_config.json`, if it is to be kept.
+    /// `generation_config.json`, if it is kept.
     pub generation: Option<&'c Value>,
-    /// `tokenizer.json`, as given.
+    /// `tokenizer.json`, unchanged.
     pub tokenizer_json: &'c [u8],
-    /// The `tokenizer_config.json` beside it, if there was one.
+    /// The `tokenizer_config.json` beside it, if there is one.
     pub tokenizer_config: Option<&'c Value>,
-    /// The end of text.
+    /// The token that ends a text.
     pub end: &'c Named,
-    /// The beginning of text.
+    /// The token that begins a text.
     pub begin: Option<&'c Named>,
 }
 
 /// The file of the weights.
 const WEIGHTS: &str = "model.safetensors";
 
-/// Every file of a checkpoint, and of a training that can go on.
+/// All files of a checkpoint, and of a training that can be resumed.
 pub const WRITTEN: [&str; 7] =
     ["tokenizer.json", TOKENIZER_CONFIG, CONFIG, GENERATION_CONFIG, RECIPE, WEIGHTS, super::state::FILE];
 
-/// Writes all files of a checkpoint or none; the weights last, so that they stand for the whole.
+/// Writes all files of a checkpoint or none. The weights come last, so that their presence means that all files are there.
 ///
 /// # Errors
 /// If the folder cannot be made or written to.
@@ -56,7 +56,7 @@ pub fn write(
     let document = |value: &Value| format!("{value:#}\n").into_bytes();
     file("tokenizer.json", companions.tokenizer_json)?;
     let mut config = tokenizer_config(companions.tokenizer_config);
-    // The base's configuration may name another end, as chat models do; documents were ended with this one.
+    // The base's configuration may name another end token, as for chat models; the documents end with this one.
     config["eos_token"] = companions.end.text.as_str().into();
     file(TOKENIZER_CONFIG, &document(&config))?;
     file(CONFIG, &document(companions.config))?;
@@ -79,20 +79,20 @@ pub fn write(
         Ok((parameter.name.as_str(), view))
     });
     let views = views.collect::<Result<Vec<_>>>()?;
-    // transformers refuses files without a format.
+    // transformers refuses files without a `format`.
     let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
     file(WEIGHTS, &serialize(views, Some(metadata)).map_err(|e| refuse(&e))?)?;
     files.commit()
 }
 
-/// Weights as they are written.
+/// The bytes of weights as they are stored.
 fn bytes_of(weights: &[f32], float: Float) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(weights.len() * float.bytes());
     float.write(weights.iter().map(|weight| f64::from(*weight)), &mut bytes);
     bytes
 }
 
-/// Weights as they are after they were written and read.
+/// The weights with the rounding of being stored and read back.
 pub fn stored(weights: &[f32], float: Float) -> Vec<f32> {
     float.read(&bytes_of(weights, float))
 }

@@ -1,5 +1,5 @@
-//! What computes losses and gradients of batches: the decoder whose gradients are written out by hand, on the threads of a
-//! CPU, or the one that candle records, on a device.
+//! Computes losses and gradients of batches: with hand-written gradients on the threads of a CPU, or with gradients that candle
+//! records, on a device.
 
 use candle_core::Device;
 use rayon::prelude::*;
@@ -14,21 +14,21 @@ use crate::model::Config;
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 
-/// Tokens of documents that a thread works on at a time: their activations stay in a processor's cache.
+/// The number of document tokens that a thread processes at a time, so that their activations stay in the CPU cache.
 pub(super) const PACK_TOKENS: usize = 1024;
 
-/// What a recorded pack may take of a device's memory, roughly.
+/// The approximate memory of a device that one recorded pack may take, in bytes.
 const RECORDED_BYTES: usize = 8 << 30;
 
-/// Tokens of a recorded pack at most.
+/// The largest number of tokens of a recorded pack.
 const MOST_TOKENS: usize = 1 << 15;
 
-/// Who computes gradients.
+/// The implementation that computes gradients.
 #[derive(Debug, Clone)]
 pub enum Gradients {
-    /// Formulas that are written out by hand, on all threads: the way for a CPU.
+    /// Hand-written formulas on all threads, for CPUs.
     ByHand,
-    /// Candle, on this device: the way for a GPU.
+    /// candle's recorded operations on this device, for GPUs.
     Autograd(Device),
 }
 
@@ -44,12 +44,12 @@ pub(super) struct BatchLoss {
     pub nats: f64,
     /// The sum of the targets' weights.
     pub weight: f64,
-    /// The gradient of `nats` by every weight.
+    /// The gradient of `nats` with respect to every weight.
     pub gradient: Vec<f32>,
 }
 
 impl Trainable {
-    /// For documents of at most `longest` tokens.
+    /// A decoder for documents of at most `longest` tokens.
     ///
     /// # Errors
     /// If the device has no room.
@@ -63,7 +63,7 @@ impl Trainable {
         })
     }
 
-    /// Where weights lie.
+    /// The layout of the weights.
     pub(super) fn layout(&self) -> &ParameterLayout {
         match self {
             Trainable::ByHand(network) => &network.layout,
@@ -71,7 +71,7 @@ impl Trainable {
         }
     }
 
-    /// The loss and its gradient over a batch.
+    /// The loss over a batch, and its gradient.
     ///
     /// # Errors
     /// If the device fails, or the job was cancelled.
@@ -95,7 +95,7 @@ impl Trainable {
                     job.check()?;
                     network.gradient(&weights, pack).map_err(candle)
                 });
-                // All gradients are held until they can be summed in order: a sum by whoever is first would differ from run to
+                // Keeps all gradients until they can be summed in order: a sum in the order of completion would differ from run to
                 // run.
                 let parts = parts.collect::<Result<Vec<_>>>()?;
                 let nats = parts.iter().map(|(nats, _)| nats).sum();
@@ -110,7 +110,7 @@ impl Trainable {
         Ok(BatchLoss { nats, weight, gradient })
     }
 
-    /// How each token of the answers of documents is predicted.
+    /// The prediction of each answer token of the documents.
     ///
     /// # Errors
     /// If the device fails, or the job was cancelled.
@@ -137,7 +137,7 @@ impl Trainable {
                     job.check()?;
                     let mut of_part =
                         network.predict(&weights, &pack(part, loss)).map_err(candle)?.into_iter();
-                    // Targets of a pack stand in the order of its documents, so counts are enough to part them again.
+                    // The targets of a pack are in the order of its documents, so counts suffice to separate them again.
                     let alone = part.iter().map(|document| pack([document], loss).targets.len());
                     predictions.extend(alone.map(|count| of_part.by_ref().take(count).collect::<Vec<_>>()));
                 }
@@ -152,7 +152,7 @@ fn weight(pack: &Pack) -> f64 {
     pack.targets.iter().map(|target| f64::from(target.weight)).sum()
 }
 
-/// Tokens of a pack whose record fits a device: what candle keeps of each operation for the way back.
+/// The number of tokens of a pack whose record fits on a device. candle keeps the results of all operations for the backward pass.
 fn recorded_tokens(config: &Config, longest: usize) -> usize {
     let heads = (config.num_attention_heads + 2 * config.num_key_value_heads) * config.head_dim;
     let scores = config.num_attention_heads.saturating_mul(longest).saturating_mul(6);
@@ -164,7 +164,7 @@ fn recorded_tokens(config: &Config, longest: usize) -> usize {
 
 /// Sums gradients, always in their order.
 fn sum(gradients: Vec<Vec<f32>>) -> Vec<f32> {
-    // Cut across weights and not across packs, so that each weight is summed in the order of the packs.
+    // Parallel over weights and not over packs, so that each weight is summed in the order of the packs.
     const CHUNK: usize = 1 << 14;
     let mut gradients = gradients.into_iter();
     let mut sum = gradients.next().unwrap_or_default();
@@ -177,7 +177,7 @@ fn sum(gradients: Vec<Vec<f32>>) -> Vec<f32> {
     sum
 }
 
-/// A refusal of candle: shapes that cannot be, or a device without room.
+/// Turns an error of candle into drift's error: impossible shapes, or a device without room.
 pub(super) fn candle(error: candle_core::Error) -> Error {
     Error::internal("training", error)
 }

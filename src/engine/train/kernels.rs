@@ -1,17 +1,17 @@
-//! Elementwise steps of a decoder on rows of `f32`, each with its derivative: candle's own RMS norm, softmax and rotary
+//! Elementwise steps of a decoder on rows of `f32`, each with its derivative, because candle's own RMS norm, softmax and rotary
 //! embedding have no backward pass.
 //!
-//! Sums run over sixteen lanes, which the compiler turns into vector instructions; their order is fixed.
+//! Sums run over sixteen lanes, which the compiler turns into vector instructions. Their order is fixed.
 
 use crate::model::{Config, rotary_tables};
 
-/// Partial sums of a reduction.
+/// The number of partial sums of a reduction.
 const LANES: usize = 16;
 
-/// `e^x`, relative error below 3e-7 (tests); arguments beyond ±87 count as ±87.
+/// `e^x` with a relative error below 3e-7 (tested); arguments beyond ±87 are clamped to ±87.
 #[inline]
 pub fn exp(x: f32) -> f32 {
-    // Adding 1.5 · 2²³ rounds to an integer, which then stands in the low bits.
+    // Adding 1.5 · 2²³ rounds to an integer, which is then in the low bits.
     const ROUND: f32 = 12_582_912.0;
     let x = if x > 87.0 { 87.0 } else { x };
     let x = if x < -87.0 { -87.0 } else { x };
@@ -65,7 +65,7 @@ pub fn add(a: &mut [f32], b: &[f32]) {
     a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
 }
 
-/// Rows scaled to unit root mean square, then by `scale`; the second result holds `1/√(mean x² + eps)` of each row.
+/// Scales rows to unit root mean square, then by `scale`. The second result is `1/√(mean x² + eps)` of each row.
 pub fn rms_norm(x: &[f32], scale: &[f32], eps: f32) -> (Vec<f32>, Vec<f32>) {
     let size = scale.len();
     let mut out = Vec::with_capacity(x.len());
@@ -78,7 +78,7 @@ pub fn rms_norm(x: &[f32], scale: &[f32], eps: f32) -> (Vec<f32>, Vec<f32>) {
     (out, inverse)
 }
 
-/// The derivative of [`rms_norm`] by `x`, added to `dx`, and by `scale`, added to `dscale`.
+/// The derivatives of [`rms_norm`]: with respect to `x`, added to `dx`, and with respect to `scale`, added to `dscale`.
 pub fn rms_norm_backward(
     dy: &[f32],
     x: &[f32],
@@ -95,7 +95,7 @@ pub fn rms_norm_backward(
             scaled[n] = dy[n] * scale[n];
             dscale[n] += dy[n] * x[n] * inverse;
         }
-        // The mean square depends on every `x` of the row, so every `dx` gets a part of all others'.
+        // The mean square depends on every `x` of the row, so every `dx` has a contribution from all others.
         let shared = dot(&scaled, x) * inverse * inverse * inverse / size as f32;
         for n in 0..size {
             dx[n] += scaled[n] * inverse - x[n] * shared;
@@ -103,7 +103,7 @@ pub fn rms_norm_backward(
     }
 }
 
-/// `silu(gate) · up` of rows `[gate | up]` of `2 * size`.
+/// `silu(gate) · up` for rows `[gate | up]` of `2 * size` numbers.
 pub fn swiglu(gate_up: &[f32], size: usize) -> Vec<f32> {
     let mut out = vec![0.0; gate_up.len() / 2];
     for (row, out) in gate_up.chunks_exact(2 * size).zip(out.chunks_exact_mut(size)) {
@@ -115,7 +115,7 @@ pub fn swiglu(gate_up: &[f32], size: usize) -> Vec<f32> {
     out
 }
 
-/// The derivative of [`swiglu`]: rows `[dgate | dup]`.
+/// The derivative of [`swiglu`], as rows `[dgate | dup]`.
 pub fn swiglu_backward(dy: &[f32], gate_up: &[f32], size: usize) -> Vec<f32> {
     let mut out = vec![0.0; gate_up.len()];
     let rows = gate_up.chunks_exact(2 * size).zip(out.chunks_exact_mut(2 * size));
@@ -132,7 +132,7 @@ pub fn swiglu_backward(dy: &[f32], gate_up: &[f32], size: usize) -> Vec<f32> {
     out
 }
 
-/// Cosines and sines of rotary embeddings, `[positions, head_dim / 2]` each.
+/// The cosines and sines of the rotary embeddings, each `[positions, head_dim / 2]`.
 pub struct Rotary {
     cos: Vec<f32>,
     sin: Vec<f32>,
@@ -140,13 +140,13 @@ pub struct Rotary {
 }
 
 impl Rotary {
-    /// For positions below `positions`, as the decoder computes them.
+    /// The tables of positions below `positions`, equal to those of the decoder.
     pub fn new(config: &Config, positions: usize) -> Self {
         let [cos, sin] = rotary_tables(config, positions);
         Rotary { cos, sin, half: config.head_dim / 2 }
     }
 
-    /// Turns one head `[first half | second half]` by its position, or back.
+    /// Rotates one head `[first half | second half]` by its position, or back.
     #[inline]
     pub fn turn(&self, head: &mut [f32], position: usize, back: bool) {
         let angles = position * self.half..(position + 1) * self.half;
@@ -161,9 +161,9 @@ impl Rotary {
     }
 }
 
-/// Softmax of `scale * scores` over the first `width` of a row; what follows becomes 0.
+/// The softmax of `scale * scores` over the first `width` numbers of a row; the others become 0.
 pub fn softmax(scores: &[f32], width: usize, scale: f32, out: &mut [f32]) {
-    // The highest score is taken off first, so that no exponential overflows; the quotient is the same.
+    // Subtracting the highest score does not change the result, and no exponential overflows.
     let top = greatest(&scores[..width]);
     for (out, score) in out[..width].iter_mut().zip(scores) {
         *out = exp((score - top) * scale);
@@ -173,7 +173,7 @@ pub fn softmax(scores: &[f32], width: usize, scale: f32, out: &mut [f32]) {
     out[width..].fill(0.0);
 }
 
-/// The derivative of [`softmax`] by the scores: `p (dp - Σ p dp) scale`.
+/// The derivative of [`softmax`] with respect to the scores: `p (dp - Σ p dp) scale`.
 pub fn softmax_backward(p: &[f32], dp: &[f32], scale: f32, out: &mut [f32]) {
     let shared = dot(p, dp);
     for ((out, p), dp) in out.iter_mut().zip(p).zip(dp) {
@@ -181,7 +181,7 @@ pub fn softmax_backward(p: &[f32], dp: &[f32], scale: f32, out: &mut [f32]) {
     }
 }
 
-/// What a row of logits says about the token that follows.
+/// The prediction of a row of logits for the token after it.
 pub struct Prediction {
     /// `-log p(target)`, in nats.
     pub nats: f32,
@@ -189,7 +189,7 @@ pub struct Prediction {
     pub right: bool,
 }
 
-/// Cross-entropy of one row of logits; `gradient` becomes its derivative by the logits, times `weight`.
+/// The cross-entropy of one row of logits; `gradient` becomes its derivative with respect to the logits, times `weight`.
 pub fn cross_entropy(logits: &[f32], target: usize, weight: f32, gradient: &mut [f32]) -> Prediction {
     let top = greatest(logits);
     for (out, logit) in gradient.iter_mut().zip(logits) {
@@ -198,7 +198,7 @@ pub fn cross_entropy(logits: &[f32], target: usize, weight: f32, gradient: &mut 
     let sum = reduce(gradient, gradient, |a, _| a);
     let share = weight / sum;
     gradient.iter_mut().for_each(|g| *g *= share);
-    // The derivative of the cross-entropy is the softmax less 1 at the target.
+    // The derivative of the cross-entropy is the softmax minus 1 at the target.
     gradient[target] -= weight;
     Prediction { nats: sum.ln() + top - logits[target], right: logits[target] >= top }
 }

@@ -1,11 +1,11 @@
-//! What training takes of a machine's memory.
+//! The memory that training needs.
 
 use crate::model::{Config, check_fits, checked_product, checked_sum, free_memory};
 use crate::parameter;
 use drift_core::error::Result;
 
-/// Refuses a network, or a batch, that memory does not hold: weights and moments, a gradient by pack of a batch, what a
-/// save writes, and the activations of the threads.
+/// Refuses a network or a batch that does not fit into memory. Counted are weights and moments, one gradient per pack of a batch,
+/// the buffers of a save, and the activations of the threads.
 ///
 /// # Errors
 /// If they do not fit.
@@ -16,7 +16,7 @@ pub(super) fn check_memory(
 ) -> Result<()> {
     const NUMBER: usize = size_of::<f32>();
     let packs = batch_tokens.div_ceil(pack_tokens);
-    // Weights, two moments, the weights of a step, and the same once more as the bytes of a save.
+    // The weights, two moments, the weights of a step, and all of these once more as the bytes of a save.
     let copies = packs.checked_add(6);
     let weights = config
         .parameters()
@@ -24,7 +24,7 @@ pub(super) fn check_memory(
         .and_then(|(parameters, copies)| parameters.checked_mul(checked_product(&[copies, NUMBER])?));
     let Config { hidden_size, intermediate_size, num_attention_heads, head_dim, num_hidden_layers, .. } =
         *config;
-    // A document longer than a pack is a pack alone, so the longer of the two counts.
+    // A document longer than a pack gets its own pack, so the longer of the two counts.
     let tokens = longest.max(pack_tokens);
     let by_token = [
         checked_product(&[num_hidden_layers, 6, hidden_size]),

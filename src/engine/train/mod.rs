@@ -1,13 +1,13 @@
 //! The trainer: Qwen3 and Llama decoders in `f32`, from random weights or from a checkpoint.
 //!
-//! [`train()`] is the way through. `start` says where it begins, `documents` makes texts to tokens, `batches` says which of
-//! them an update sees, `gradients` gives loss and gradient of a batch, `optimizer` makes the update, `new_rows` one of new
-//! tokens alone, `state` keeps training that was stopped, `export` writes what transformers reads.
+//! [`train()`] runs the whole training. `start` provides the first weights, `documents` turns texts into tokens, `batches` selects
+//! the documents of each update, `gradients` computes loss and gradient of a batch, `optimizer` makes the update, `new_rows` makes
+//! updates of new tokens only, `state` saves an interrupted training, and `export` writes the files for transformers.
 //!
-//! On the CPU gradients are written out by hand instead of recorded (`network`, `backward`): nothing is kept that the way
-//! back does not need, and attention runs document by document. On a GPU candle records them (`recorded`), which takes half
-//! the lines and on the CPU several times as long. `tests/it/train.rs` compares the first with finite differences
-//! and with candle's own, `tests/it/train_init.rs` both with each other and with transformers.
+//! On the CPU the gradients are written by hand and not recorded (`network`, `backward`): only what the backward pass needs is
+//! kept, and attention runs document by document. On a GPU candle records them (`autograd`), which takes half the lines of code,
+//! but several times as long on the CPU. `tests/it/train.rs` compares the hand-written gradients with finite differences and with
+//! candle's own; `tests/it/train_init.rs` compares both implementations with each other and with transformers.
 
 pub mod attention;
 pub mod augment;

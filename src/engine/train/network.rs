@@ -1,7 +1,7 @@
-//! Loss and gradient of a decoder over one pack of documents, written out by hand.
+//! Loss and gradient of a decoder over one pack of documents, written by hand.
 //!
-//! The formulas are those of Hugging Face's Qwen3 and Llama. Products go through candle; what lies between them is in
-//! `kernels` and `attention`, with its derivative.
+//! The formulas are those of Hugging Face's Qwen3 and Llama. candle computes the products; the steps between them and their
+//! derivatives are in `kernels` and `attention`.
 
 use std::ops::Range;
 
@@ -13,31 +13,31 @@ use super::parameters::{LayerLayout, LayerMatrices, ParameterLayout, WeightTenso
 use super::tensors::{matrix, values};
 use crate::model::Config;
 
-/// Documents laid end to end; none sees another, and positions begin anew in each.
+/// Concatenated documents. They do not attend to one another, and positions begin at 0 in each.
 #[derive(Debug, Clone, Default)]
 pub struct Pack {
-    /// Token ids.
+    /// The token ids.
     pub tokens: Vec<u32>,
     /// The rows of each document.
     pub documents: Vec<Range<usize>>,
-    /// What to predict, by row of the token before it.
+    /// The targets, in the order of the rows that predict them.
     pub targets: Vec<Target>,
 }
 
 /// A token to predict.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Target {
-    /// The row that predicts it.
+    /// The row that predicts it, which is the row of the token before it.
     pub row: usize,
-    /// Its id.
+    /// The id of the target.
     pub token: u32,
-    /// How much it counts in the loss.
+    /// The weight in the loss.
     pub weight: f32,
 }
 
 /// A decoder's shape, ready to run.
 pub struct Network {
-    /// Where weights lie.
+    /// The layout of the weights.
     pub layout: ParameterLayout,
     pub(super) heads: Heads,
     pub(super) hidden: usize,
@@ -46,24 +46,24 @@ pub struct Network {
     rotary: Rotary,
 }
 
-/// What the way back needs of a layer; matrices of `[tokens, …]`.
+/// The values of a layer that the backward pass needs; matrices of `[tokens, …]`.
 pub(super) struct Layer {
-    /// Input: `[tokens, hidden]`.
+    /// The layer's input: `[tokens, hidden]`.
     pub input: Vec<f32>,
     pub input_inverse: Vec<f32>,
-    /// Normed input.
+    /// The normed input.
     pub normed: Tensor,
-    /// Queries and keys before the norms of heads, and what these divided by; Qwen3 alone has them.
+    /// Queries and keys before the norms of heads, and the inverses of their norms; only Qwen3 has them.
     pub head_norms: Option<[(Vec<f32>, Vec<f32>); 2]>,
-    /// Queries and keys as turned, and values.
+    /// The rotated queries and keys, and the values.
     pub qkv: [Tensor; 3],
     pub probabilities: Vec<Tensor>,
-    /// What attention gives: `[tokens, heads * dim]`.
+    /// The output of attention: `[tokens, heads * dim]`.
     pub mixed: Tensor,
-    /// Between attention and MLP: `[tokens, hidden]`.
+    /// The state between attention and MLP: `[tokens, hidden]`.
     pub middle: Vec<f32>,
     pub middle_inverse: Vec<f32>,
-    /// `middle` times its inverse and the weights of the norm: `[tokens, hidden]`.
+    /// The normed state: `middle` times its inverse norm and the weights of the norm, `[tokens, hidden]`.
     pub middle_normed: Tensor,
     /// `[tokens, 2 * intermediate]`.
     pub gate_up: Tensor,
@@ -71,18 +71,18 @@ pub(super) struct Layer {
     pub activated: Tensor,
 }
 
-/// The last hidden states and what the way back needs.
+/// The last hidden states, and the values that the backward pass needs.
 pub(super) struct Forward {
     pub layers: Vec<Layer>,
     /// `[tokens, hidden]`.
     pub output: Vec<f32>,
     pub output_inverse: Vec<f32>,
-    /// `output` times its inverse and the weights of the norm: `[tokens, hidden]`.
+    /// The normed output: `output` times its inverse norm and the weights of the norm, `[tokens, hidden]`.
     pub normed: Tensor,
 }
 
 impl Network {
-    /// For documents of at most `longest` tokens.
+    /// A decoder for documents of at most `longest` tokens.
     pub fn new(config: &Config, longest: usize) -> Self {
         Network {
             layout: ParameterLayout::new(config),
@@ -101,12 +101,12 @@ impl Network {
     /// The weights of one step, as tensors.
     ///
     /// # Errors
-    /// If there are not as many as the layout says.
+    /// If their number does not match the layout.
     pub fn weights<'v>(&self, flat: &'v [f32]) -> Result<WeightTensors<'v>> {
         WeightTensors::new(&self.layout, self.hidden, flat)
     }
 
-    /// Logits of every row, `[tokens, vocabulary]`.
+    /// The logits of every row, `[tokens, vocabulary]`.
     ///
     /// # Errors
     /// If candle refuses a product.
@@ -114,7 +114,7 @@ impl Network {
         self.forward(weights, pack)?.normed.matmul(&weights.head.t()?)
     }
 
-    /// How each target is predicted.
+    /// The prediction of each target.
     ///
     /// # Errors
     /// If candle refuses a product.
@@ -123,10 +123,10 @@ impl Network {
         Ok(self.judge(&values(&logits)?, pack).0)
     }
 
-    /// Predictions of the targets, and the gradient of their weighted cross-entropy by the logits.
+    /// The predictions of the targets, and the gradient of their weighted cross-entropy with respect to the logits.
     pub(super) fn judge(&self, logits: &[f32], pack: &Pack) -> (Vec<Prediction>, Vec<f32>) {
         let vocabulary = self.layout.embedding.len() / self.hidden;
-        // Rows without a target stay 0: they are no part of the loss.
+        // Rows without a target stay 0, because they are not part of the loss.
         let mut gradient = vec![0.0; logits.len()];
         let predictions = pack.targets.iter().map(|target| {
             let row = target.row * vocabulary..(target.row + 1) * vocabulary;
@@ -164,7 +164,7 @@ impl Network {
         let head_norms = layout.head_norms.as_ref().map(|norms| {
             let (q_normed, q_inverse) = rms_norm(&q, scale(&norms[0]), self.eps);
             let (k_normed, k_inverse) = rms_norm(&k, scale(&norms[1]), self.eps);
-            // The way back needs what was normed, not only what came out.
+            // The backward pass needs the input of the norm, not only its output.
             let before = [std::mem::replace(&mut q, q_normed), std::mem::replace(&mut k, k_normed)];
             let [q_before, k_before] = before;
             [(q_before, q_inverse), (k_before, k_inverse)]
@@ -175,7 +175,7 @@ impl Network {
         let qkv = [matrix(q, wide)?, matrix(k, narrow)?, matrix(v, narrow)?];
         let (mixed, probabilities) = attend(&qkv, &pack.documents, self.heads)?;
         let mixed = matrix(mixed, wide)?;
-        // Kept beside its sum: the way back needs the input of the norm too.
+        // Kept beside its sum, because the backward pass also needs the input of the norm.
         let mut middle = input.clone();
         add(&mut middle, &values(&mixed.matmul(&matrices.output.t()?)?)?);
         let (middle_normed, middle_inverse) = rms_norm(&middle, scale(&layout.post_norm), self.eps);
@@ -201,7 +201,7 @@ impl Network {
         Ok((layer, output))
     }
 
-    /// Queries, keys and values of rows `[queries | keys | values]`.
+    /// The queries, keys and values of rows `[queries | keys | values]`.
     fn split(&self, projected: &[f32]) -> [Vec<f32>; 3] {
         let [wide, narrow] = [self.heads.queries, self.heads.kv_heads].map(|heads| heads * self.heads.dim);
         let rows = || projected.chunks_exact(wide + 2 * narrow);
@@ -209,7 +209,7 @@ impl Network {
             .map(|columns| rows().map(|row| &row[columns.clone()]).collect::<Vec<_>>().concat())
     }
 
-    /// Turns the heads of each row by its position in its document, or back.
+    /// Rotates the heads of each row by its position in its document, or back.
     pub(super) fn turn(&self, heads: &mut [f32], pack: &Pack, back: bool) {
         let width = heads.len() / pack.tokens.len();
         for document in &pack.documents {

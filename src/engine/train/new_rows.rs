@@ -1,8 +1,8 @@
-//! Rows of new tokens, trained alone before all weights are.
+//! Trains the rows of new tokens alone before all weights are trained.
 //!
-//! New rows begin as sums of old ones, and give large gradients. Until they have found their place these would pull at
-//! weights that need no change. So for the first updates everything else is held (as in Kim et al. 2024, arXiv 2402.14714,
-//! and Artetxe et al. 2020, arXiv 1910.11856), then all is trained, from a learning rate of 0 again.
+//! New rows begin as sums of old ones and have large gradients. Until they have settled, these gradients would also change weights
+//! that need no change. So in the first updates everything else is frozen (as in Kim et al. 2024, arXiv 2402.14714, and Artetxe et
+//! al. 2020, arXiv 1910.11856). Then all weights are trained, with the learning rate rising from 0 again.
 
 use std::ops::Range;
 
@@ -14,20 +14,20 @@ use super::recipe::Schedule;
 
 /// The rows of some tokens in the embedding and the LM head.
 pub(super) struct NewRows {
-    /// Their places in the flat vector.
+    /// Their ranges in the flat vector.
     places: Vec<Range<usize>>,
-    /// Where they lie in a vector that holds these rows alone, one behind the other.
+    /// Their ranges in a vector that has only these rows, one after the other.
     layout: ParameterLayout,
 }
 
 impl NewRows {
-    /// Of the tokens with these ids.
+    /// The rows of the tokens with these ids.
     pub(super) fn new(layout: &ParameterLayout, ids: &[u32]) -> Self {
         let (places, layout) = layout.rows(ids);
         NewRows { places, layout }
     }
 
-    /// One update of these rows alone; the norm of their gradient by `count`, before it was clipped.
+    /// One update of only these rows. Returns the norm of their gradient divided by `count`, before clipping.
     ///
     /// # Errors
     /// If candle refuses a product.
@@ -48,7 +48,7 @@ impl NewRows {
         self.scatter(&rows.weights, &mut all.weights);
         self.scatter(&rows.first, &mut all.first);
         self.scatter(&rows.second, &mut all.second);
-        // Every update counts one step, whatever it moves, so that the schedule goes on.
+        // Every update counts as one step, whatever it changes, so that the schedule continues.
         all.step = rows.step;
         Ok(norm)
     }

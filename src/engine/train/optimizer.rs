@@ -1,5 +1,5 @@
-//! How a gradient changes the weights: AdamW (Loshchilov and Hutter, 2019), or Muon (Jordan et al., 2024) on the matrices
-//! inside the layers and AdamW on all else; gradients are clipped (Pascanu et al., 2013).
+//! The optimizers: AdamW (Loshchilov and Hutter, 2019), or Muon (Jordan et al., 2024) for the matrices inside the layers and AdamW
+//! for everything else. Gradients are clipped (Pascanu et al., 2013).
 
 use candle_core::{Result, Tensor};
 use rayon::prelude::*;
@@ -10,39 +10,39 @@ use super::tensors::{matrix, values};
 
 const BETAS: [f32; 2] = [0.9, 0.95];
 const EPSILON: f32 = 1e-8;
-/// Values that a thread updates at a time.
+/// The number of values that a thread updates at a time.
 const CHUNK: usize = 1 << 14;
 
-/// Muon's momentum.
+/// The momentum of Muon.
 const MOMENTUM: f32 = 0.95;
-/// Coefficients of the iteration that brings all singular values near 1, and how often it is made (Jordan et al.).
+/// The coefficients of the iteration that brings all singular values near 1, and the number of iterations (Jordan et al.).
 const NEWTON_SCHULZ: ([f64; 3], usize) = ([3.4445, -4.7750, 2.0315], 5);
-/// The root mean square of AdamW's steps: Muon's are brought to it, so that both take one learning rate (Liu et al., 2025,
+/// The root mean square of AdamW's steps. Muon's steps are scaled to it, so that both use the same learning rate (Liu et al., 2025,
 /// arXiv 2502.16982).
 const STEP_SIZE: f64 = 0.2;
 
-/// Weights and their moments, flat, in the order of the layout.
+/// Weights and their moments as flat vectors, in the order of the layout.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Weighted {
-    /// Weights.
+    /// The weights.
     pub weights: Vec<f32>,
-    /// Running mean of gradients.
+    /// The running mean of the gradients.
     pub first: Vec<f32>,
-    /// Running mean of their squares; zero where Muon steps.
+    /// The running mean of their squares; zero for weights that Muon updates.
     pub second: Vec<f32>,
-    /// How many updates there were.
+    /// The number of updates so far.
     pub step: u64,
 }
 
 impl Weighted {
-    /// Before the first update.
+    /// The state before the first update.
     pub fn new(weights: Vec<f32>) -> Self {
         let zeros = || vec![0.0; weights.len()];
         Weighted { first: zeros(), second: zeros(), weights, step: 0 }
     }
 
-    /// One update along `gradient` divided by `count`; the norm of that, before it was clipped. A count of 0, of a batch without
-    /// a target, says nothing: no gradient is followed. Where the norm is not finite, nothing is changed.
+    /// One update along `gradient` divided by `count`. Returns the norm of this quotient before clipping. A count of 0, from a
+    /// batch without targets, means that no gradient is followed. If the norm is not finite, nothing is changed.
     ///
     /// # Errors
     /// If candle refuses a product.
@@ -53,16 +53,16 @@ impl Weighted {
         layout: &ParameterLayout,
         schedule: &Schedule,
     ) -> Result<f64> {
-        // Without a target the gradient is 0, and dividing by infinity leaves it so.
+        // Without a target the gradient is 0, and it stays 0 after dividing by infinity.
         let count = if count > 0.0 { count } else { f64::INFINITY };
         let norm = norm(gradient) / count;
         if !norm.is_finite() {
             return Ok(norm);
         }
-        // One factor for both: divided by the weight of the targets, and scaled down where the norm is above the clip.
+        // One factor for both: dividing by the weight of the targets, and clipping the norm.
         let factor = ((schedule.clip / norm).min(1.0) / count) as f32;
         let rate = schedule.rate(self.step);
-        // Decay is apart from the gradient, as in AdamW, so the moments do not see it.
+        // Weight decay is separate from the gradient, as in AdamW, so the moments do not contain it.
         let decay = (1.0 - rate * schedule.weight_decay) as f32;
         self.step += 1;
         let (by_muon, by_adam): (Vec<_>, Vec<_>) = layout
@@ -82,7 +82,7 @@ impl Weighted {
         let steps = steps.collect::<Result<Vec<_>>>()?;
         for (parameter, step) in by_muon.into_iter().zip(steps) {
             let (rows, columns) = (parameter.shape[0], parameter.shape[1]);
-            // An orthogonal matrix has a root mean square of 1/√max(rows, columns); this brings it to that of AdamW's steps.
+            // An orthogonal matrix has a root mean square of 1/√max(rows, columns); this scales it to that of AdamW's steps.
             let size = (rate * STEP_SIZE * (rows.max(columns) as f64).sqrt()) as f32;
             let weights = self.weights[parameter.range.clone()].iter_mut().zip(step);
             weights.for_each(|(weight, step)| *weight = *weight * decay - size * step);
@@ -91,7 +91,7 @@ impl Weighted {
     }
 
     fn adam(&mut self, parameter: &TensorLayout, gradient: &[f32], factor: f32, rate: f64, keep: f32) {
-        // Both moments begin at 0 and are too small at first; this takes that bias out (Kingma and Ba, 2015).
+        // Both moments begin at 0 and are too small at first; this corrects the bias (Kingma and Ba, 2015).
         let [mean, square] = BETAS.map(|beta| 1.0 - f64::from(beta).powf(self.step as f64));
         let step = (rate / mean) as f32;
         let root = (1.0 / square.sqrt()) as f32;
@@ -112,7 +112,7 @@ impl Weighted {
         );
     }
 
-    /// The direction of Muon's step: the momentum, one gradient ahead, with all singular values near 1.
+    /// The direction of Muon's step: the Nesterov momentum, with all singular values near 1.
     fn muon(&self, parameter: &TensorLayout, gradient: &[f32], factor: f32) -> Result<Vec<f32>> {
         let range = parameter.range.clone();
         let ahead = self.first[range.clone()].iter().zip(&gradient[range]);
@@ -123,11 +123,11 @@ impl Weighted {
     }
 }
 
-/// The nearest matrix of orthonormal rows or columns, roughly: `U Vᵀ` of `U S Vᵀ`, with singular values between 0.7 and 1.2.
+/// Approximately the nearest matrix with orthonormal rows or columns: `U Vᵀ` of `U S Vᵀ`, with singular values between 0.7 and 1.2.
 fn orthogonal(x: &Tensor) -> Result<Tensor> {
     let (rows, columns) = x.dims2()?;
     let norm = norm(&values(x)?);
-    // The iteration needs singular values of at most 1, which the Frobenius norm ensures; a matrix of zeros stays one.
+    // The iteration needs singular values of at most 1, which scaling by the Frobenius norm ensures. A matrix of zeros stays zero.
     let mut x = (x / (norm + 1e-12))?;
     if rows > columns {
         x = x.t()?.contiguous()?;
@@ -141,7 +141,7 @@ fn orthogonal(x: &Tensor) -> Result<Tensor> {
     if rows > columns { x.t() } else { Ok(x) }
 }
 
-/// `√Σ g²`, summed chunk by chunk in one order for any number of threads.
+/// `√Σ g²`, summed chunk by chunk in an order that does not depend on the number of threads.
 fn norm(gradient: &[f32]) -> f64 {
     let squares = gradient.par_chunks(CHUNK).map(|chunk| chunk.iter().map(|g| f64::from(*g).powi(2)).sum());
     squares.collect::<Vec<f64>>().iter().sum::<f64>().sqrt()

@@ -1,4 +1,4 @@
-//! Where each weight of a decoder lies in one flat vector, which gradients and the optimizer share.
+//! The layout of a decoder's weights in one flat vector, which gradients and the optimizer share.
 
 use std::ops::Range;
 
@@ -9,27 +9,27 @@ use rand_chacha::rand_core::SeedableRng;
 
 use crate::model::{Architecture, Config};
 
-/// Standard deviation of initial weights, as in GPT-2; what writes to the residual stream gets `1/√(2 layers)` of it.
+/// The standard deviation of initial weights, as in GPT-2. Matrices that write to the residual stream get `1/√(2 layers)` of it.
 const INITIAL_DEVIATION: f32 = 0.02;
 
 /// One tensor of a checkpoint.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TensorLayout {
-    /// Its name in Hugging Face checkpoints.
+    /// The name in Hugging Face checkpoints.
     pub name: String,
-    /// Its shape, row-major: `[out, in]` for products, `[size]` for norms.
+    /// The shape, row-major: `[out, in]` for products, `[size]` for norms.
     pub shape: Vec<usize>,
-    /// Where it lies in the flat vector.
+    /// The range in the flat vector.
     pub range: Range<usize>,
     initial: Initial,
 }
 
-/// How a tensor begins.
+/// The initial values of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Initial {
-    /// All ones: the scales of norms.
+    /// All ones, for the scales of norms.
     Ones,
-    /// Normal with this standard deviation.
+    /// Normally distributed with this standard deviation.
     Normal(f32),
 }
 
@@ -39,20 +39,20 @@ impl TensorLayout {
         self.decays() && self.name.contains("layers.")
     }
 
-    /// Whether weight decay pulls it to zero: matrices, not the scales of norms.
+    /// Whether weight decay applies to it: to matrices, not to the scales of norms.
     pub fn decays(&self) -> bool {
         self.shape.len() > 1
     }
 }
 
-/// Where the weights of one layer lie. `qkv` and `gate_up` are tensors of the checkpoint, one after another, read as one.
+/// The ranges of the weights of one layer. `qkv` and `gate_up` each cover several consecutive tensors of the checkpoint.
 #[derive(Debug, Clone)]
 pub struct LayerLayout {
     /// Norm before attention: `[hidden]`.
     pub input_norm: Range<usize>,
     /// Queries, keys, values: `[(heads + 2 kv heads) * head_dim, hidden]`.
     pub qkv: Range<usize>,
-    /// Norms of queries and keys: `[head_dim]` each; Qwen3 alone has them.
+    /// Norms of queries and keys, each `[head_dim]`; only Qwen3 has them.
     pub head_norms: Option<[Range<usize>; 2]>,
     /// Attention output: `[hidden, heads * head_dim]`.
     pub output: Range<usize>,
@@ -71,11 +71,11 @@ pub struct ParameterLayout {
     pub parameters: Vec<TensorLayout>,
     /// `[vocabulary, hidden]`.
     pub embedding: Range<usize>,
-    /// By layer.
+    /// The layers.
     pub layers: Vec<LayerLayout>,
     /// Norm before the LM head: `[hidden]`.
     pub norm: Range<usize>,
-    /// The LM head, `[vocabulary, hidden]`: the embedding itself where they are tied.
+    /// The LM head, `[vocabulary, hidden]`; the embedding itself if they are tied.
     pub head: Range<usize>,
 }
 
@@ -84,7 +84,8 @@ impl ParameterLayout {
     pub fn new(config: &Config) -> Self {
         let mut builder = Builder::default();
         let hidden = config.hidden_size;
-        // Each layer adds to the residual stream twice, so that its variance at the end does not grow with the layers.
+        // Each layer adds to the residual stream twice. With this factor the variance at the end does not grow with the number of
+        // layers.
         let residual = INITIAL_DEVIATION / (2.0 * config.num_hidden_layers as f32).sqrt();
         let embedding = builder.matrix("model.embed_tokens", config.vocab_size, hidden, INITIAL_DEVIATION);
         let layers = (0..config.num_hidden_layers).map(|n| builder.layer(config, n, residual)).collect();
@@ -96,7 +97,7 @@ impl ParameterLayout {
         ParameterLayout { parameters: builder.parameters, embedding, layers, norm, head }
     }
 
-    /// How many weights there are.
+    /// The number of weights.
     pub fn size(&self) -> usize {
         self.parameters.last().map_or(0, |last| last.range.end)
     }
@@ -106,7 +107,7 @@ impl ParameterLayout {
         self.parameters.iter().map(|parameter| (&*parameter.name, &*parameter.shape))
     }
 
-    /// The rows of some tokens in the embedding and the LM head: where they lie, and how they would lie alone.
+    /// The rows of some tokens in the embedding and the LM head: their ranges, and the layout of a vector of only these rows.
     pub fn rows(&self, ids: &[u32]) -> (Vec<Range<usize>>, ParameterLayout) {
         let tables = self.parameters.iter().filter(|p| [&self.embedding, &self.head].contains(&&p.range));
         let (mut places, mut builder) = (Vec::new(), Builder::default());
@@ -119,18 +120,18 @@ impl ParameterLayout {
         let ranges: Vec<Range<usize>> = builder.parameters.iter().map(|p| p.range.clone()).collect();
         let table = |at: Option<&Range<usize>>| at.cloned().unwrap_or(0..0);
         let (embedding, head) = (table(ranges.first()), table(ranges.last()));
-        // There is no norm among rows; an empty range stands for it.
+        // There are no norms among the rows; an empty range stands for each.
         let norm = builder.end..builder.end;
         (places, ParameterLayout { parameters: builder.parameters, embedding, layers: vec![], norm, head })
     }
 
-    /// Weights before the first step: a function of the seed alone.
+    /// The weights before the first step, which depend only on the seed.
     pub fn initial(&self, seed: u64) -> Vec<f32> {
         let mut values = vec![1.0; self.size()];
         for (stream, parameter) in self.parameters.iter().enumerate() {
             if let Initial::Normal(deviation) = parameter.initial {
                 let mut random = ChaCha8Rng::seed_from_u64(seed);
-                // A stream for each tensor, so that a tensor's weights do not depend on the sizes of those before it.
+                // Each tensor has its own random stream, so that its weights do not depend on the sizes of earlier tensors.
                 random.set_stream(stream as u64);
                 values[parameter.range.clone()].iter_mut().for_each(|v| *v = deviation * normal(&mut random));
             }
@@ -141,7 +142,7 @@ impl ParameterLayout {
 
 /// A standard normal draw (Box and Muller, 1958).
 pub(super) fn normal(random: &mut ChaCha8Rng) -> f32 {
-    // `1 - u` lies in (0, 1], so its logarithm is finite.
+    // `1 - u` is in (0, 1], so its logarithm is finite.
     let (u, v): (f64, f64) = (1.0 - random.random::<f64>(), random.random());
     ((-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()) as f32
 }
@@ -184,13 +185,13 @@ impl Builder {
         let gate = self.matrix(&name("mlp.gate_proj"), inner, hidden, deviation);
         let up = self.matrix(&name("mlp.up_proj"), inner, hidden, deviation);
         let down = self.matrix(&name("mlp.down_proj"), hidden, inner, residual);
-        // They were added one behind the other, so a product with all of them reads one range.
+        // They were added consecutively, so a product with all of them reads one range.
         let (qkv, gate_up) = (q.start..v.end, gate.start..up.end);
         LayerLayout { input_norm, qkv, head_norms, output, post_norm, gate_up, down }
     }
 }
 
-/// One layer's weights as tensors, for products; norms stay slices.
+/// The weights of one layer as tensors, for products. Norms stay slices.
 pub struct LayerMatrices {
     /// Queries, keys, values: `[(heads + 2 kv heads) * head_dim, hidden]`.
     pub qkv: Tensor,
@@ -204,11 +205,11 @@ pub struct LayerMatrices {
 
 /// The weights of one step.
 pub struct WeightTensors<'v> {
-    /// All of them.
+    /// All weights, flat.
     pub values: &'v [f32],
     /// The LM head, `[vocabulary, hidden]`.
     pub head: Tensor,
-    /// By layer.
+    /// The layers.
     pub layers: Vec<LayerMatrices>,
 }
 

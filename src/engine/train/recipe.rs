@@ -1,4 +1,4 @@
-//! What a model is made from: every choice that its weights depend on.
+//! The recipe of a model: every choice that its weights depend on.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,22 +18,22 @@ pub struct Shape {
     pub architecture: Architecture,
     /// Width of the residual stream.
     pub hidden: usize,
-    /// Decoder layers.
+    /// The number of decoder layers.
     pub layers: usize,
-    /// Query heads.
+    /// The number of query heads.
     pub heads: usize,
-    /// Key and value heads; divides the query heads.
+    /// The number of key and value heads; divides the number of query heads.
     pub kv_heads: usize,
-    /// Size of a head; even.
+    /// The size of a head; even.
     pub head_dim: usize,
     /// Width inside the MLP.
     pub intermediate: usize,
-    /// The longest document, in tokens; longer ones are left out.
+    /// The length of the longest document, in tokens; longer documents are left out.
     pub context: usize,
 }
 
 impl Shape {
-    /// Of a checkpoint, with documents of up to `context` tokens.
+    /// The shape of a checkpoint, for documents of up to `context` tokens.
     pub fn from_config(config: &Config, context: usize) -> Self {
         Shape {
             architecture: config.architecture,
@@ -70,7 +70,7 @@ impl Shape {
             eos_token_ids: vec![end.id],
             torch_dtype: Some("bfloat16".into()),
         };
-        // Reading is what checks.
+        // Parsing validates the values.
         serde_json::from_str(&config.to_json()).map_err(|e| {
             let [heads, kv_heads, head_dim] = [parameter::HEADS, parameter::KV_HEADS, parameter::HEAD_DIM];
             let remedy = format!("change {heads}, {kv_heads} or {head_dim}");
@@ -79,7 +79,7 @@ impl Shape {
     }
 }
 
-/// What makes a step of a gradient.
+/// The optimizer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Optimizer {
@@ -90,31 +90,32 @@ pub enum Optimizer {
     Muon,
 }
 
-/// How long and how fast to learn: a linear warm-up, then a cosine decay.
+/// The schedule of the updates: a linear warm-up of the learning rate, then a cosine decay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Schedule {
-    /// What makes a step of a gradient.
+    /// The optimizer.
     pub optimizer: Optimizer,
-    /// Updates of the weights.
+    /// The number of updates of the weights.
     pub steps: u64,
-    /// Tokens of documents in an update, at least.
+    /// The least number of document tokens in an update.
     pub batch_tokens: usize,
     /// The highest learning rate.
     pub learning_rate: f64,
-    /// Updates until it is reached.
+    /// The number of updates until the highest learning rate is reached.
     pub warmup_steps: u64,
-    /// What is left of it at the end, as a share.
+    /// The learning rate at the end, as a fraction of the highest.
     pub final_share: f64,
-    /// Decay of matrices, per unit of learning rate.
+    /// The weight decay of matrices, per unit of learning rate.
     pub weight_decay: f64,
-    /// The greatest norm of a gradient.
+    /// The largest norm of a gradient; larger ones are clipped.
     pub clip: f64,
-    /// Updates before all others on documents with more and more of their coordinates, from none: a model copies a SMILES
-    /// sooner where less stands between two atoms.
+    /// The number of first updates on documents with more and more of their coordinates, beginning with none. A model learns to
+    /// copy a SMILES sooner if there are fewer tokens between two atoms.
     pub outline_steps: u64,
     /// Whether the first pass goes from short documents to long ones.
     pub shortest_first: bool,
-    /// Updates, the first of all, of the rows of new tokens alone; the learning rate's warm-up then begins anew.
+    /// The number of updates, before all others, that train only the rows of new tokens. The warm-up of the learning rate then
+    /// starts again.
     pub new_rows_steps: u64,
 }
 
@@ -123,7 +124,7 @@ impl Schedule {
     pub fn rate(&self, step: u64) -> f64 {
         let warm = |step: u64| self.learning_rate * (step + 1) as f64 / self.warmup_steps as f64;
         if step < self.new_rows_steps {
-            // Without warm-up steps this is infinite, and the least is the learning rate.
+            // Without warm-up steps this is infinite, and the minimum below is the learning rate.
             return warm(step).min(self.learning_rate);
         }
         let (step, steps) = (step - self.new_rows_steps, self.steps.saturating_sub(self.new_rows_steps));
@@ -137,8 +138,10 @@ impl Schedule {
         self.learning_rate * (self.final_share + (1.0 - self.final_share) * cosine)
     }
 
+    /// Checks the schedule.
+    ///
     /// # Errors
-    /// If nothing would be learned, or what would be is not defined.
+    /// If nothing would be learned, or a value is not valid.
     pub fn check(&self) -> Result<()> {
         let positive = |parameter: Parameter, value: f64| {
             let fine = value.is_finite() && value > 0.0;
@@ -168,37 +171,37 @@ impl Schedule {
     }
 }
 
-/// The checkpoint that was carried on.
+/// The checkpoint from which training started.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct InitRecipe {
     /// Its config and weights.
     pub files: Vec<InputHash>,
-    /// Tokens whose rows it has not trained.
+    /// The number of tokens whose rows it has not trained.
     pub new_tokens: u64,
-    /// Whether drift trained it from random weights on: then it has not seen the molecules that are kept for tests.
+    /// Whether drift trained it from random weights. Then it has not seen the molecules that are reserved for tests.
     pub by_drift: bool,
 }
 
-/// All of it.
+/// The complete recipe.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Recipe {
-    /// The decoder.
+    /// The shape of the decoder.
     pub shape: Shape,
-    /// The updates.
+    /// The schedule of the updates.
     pub schedule: Schedule,
-    /// What counts how much.
+    /// The weights of tokens in the loss.
     pub loss: Loss,
-    /// How conformers are changed before each pass.
+    /// The random changes of conformers in each pass.
     pub augmentation: Augmentation,
-    /// How coordinates are written.
+    /// The encoding of coordinates.
     pub dialect: Encoding,
-    /// Of initial weights and of the order of documents.
+    /// The seed of the initial weights and of the order of documents.
     pub seed: u64,
-    /// The checkpoint that training started at, if it did.
+    /// The checkpoint from which training started, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub init: Option<InitRecipe>,
     /// The tokenizer's name.
     pub tokenizer: String,
-    /// Tokenizer and corpus.
+    /// The files of tokenizer and corpus.
     pub inputs: Vec<InputHash>,
 }

@@ -1,4 +1,4 @@
-//! What training came to: the file `recipe.json` of a checkpoint.
+//! The report of a training: the file `recipe.json` of a checkpoint.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,63 +6,63 @@ use super::documents::Sizes;
 use super::recipe::Recipe;
 use drift_core::job::Provenance;
 
-/// The name of the report's layout.
+/// The version of the report's format.
 pub const SCHEMA: &str = "drift.train-model/1";
 
 /// A point of the loss curve.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CurvePoint {
-    /// Updates so far.
+    /// The number of updates so far.
     pub step: u64,
-    /// Tokens of documents so far.
+    /// The number of document tokens so far.
     pub tokens: u64,
-    /// Weighted mean of the targets' cross-entropy since the point before, in nats.
+    /// The weighted mean of the targets' cross-entropy since the previous point, in nats.
     pub loss: f64,
-    /// Norm of the last gradient, before it was clipped.
+    /// The norm of the last gradient before clipping.
     pub gradient_norm: f64,
-    /// Learning rate of the last update.
+    /// The learning rate of the last update.
     pub learning_rate: f64,
 }
 
-/// How well the answers of validation documents are predicted, each token after the true ones before it.
+/// The predictions of the answers of validation documents. Each token is predicted from the true tokens before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Validation {
-    /// Updates so far.
+    /// The number of updates so far.
     pub step: u64,
-    /// Conformers.
+    /// The number of conformers.
     pub conformers: u64,
-    /// Cross-entropy by token of an answer, in nats.
+    /// The cross-entropy per token of an answer, in nats.
     pub nats_per_token: f64,
-    /// Its sum over an answer: comparable between tokenizers.
+    /// The cross-entropy per answer, in nats, which is comparable between tokenizers.
     pub nats_per_conformer: f64,
-    /// Share of COPY tokens (tags, atoms, bonds, brackets) whose most likely token is right.
+    /// The share of COPY tokens (tags, atoms, bonds, brackets) whose most likely token is right.
     pub copy_accuracy: f64,
-    /// Share of FREE tokens (in blocks) whose most likely token is right.
+    /// The share of FREE tokens (in blocks) whose most likely token is right.
     pub free_accuracy: f64,
-    /// Share of conformers whose every COPY token is.
+    /// The share of conformers for which this holds for every COPY token.
     pub copied: f64,
 }
 
-/// `recipe.json`.
+/// The content of `recipe.json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrainReport {
     /// [`SCHEMA`].
     pub schema: &'static str,
-    /// Program and inputs.
+    /// The program and its inputs.
     pub provenance: Provenance,
     /// Whether all steps were made.
     pub finished: bool,
-    /// Every choice.
+    /// The recipe.
     pub recipe: Recipe,
-    /// The end of text.
+    /// The end token.
     pub eos_token: String,
-    /// Weights, embeddings included.
+    /// The number of weights, including embeddings.
     pub parameters: u64,
-    /// What was learned, and what was left out.
+    /// The sizes of the corpus parts, and the numbers of skipped records.
     pub corpus: Sizes,
-    /// The checkpoint as stored, in bf16, over all validation conformers; none before the end.
+    /// The validation of the checkpoint as stored, in bf16, on all validation conformers; `None` before the end.
     pub stored: Option<Validation>,
-    /// On the way, over some of them.
+    /// Validations during training, on some of the conformers.
     pub validation: Vec<Validation>,
     /// The loss curve.
     pub curve: Vec<CurvePoint>,

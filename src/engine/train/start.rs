@@ -1,4 +1,4 @@
-//! Where training starts: at random weights of a shape, or at a checkpoint that is carried on.
+//! The start of a training: random weights of a shape, or a checkpoint to fine-tune.
 
 use std::path::{Path, PathBuf};
 
@@ -14,40 +14,40 @@ use drift_core::io::hash_bytes;
 use drift_core::job::InputHash;
 use drift_core::tokenizer::{Named, Tokenizer};
 
-/// Where training starts.
+/// The start of a training.
 pub enum Start {
-    /// At random weights of this shape; embeddings are tied.
+    /// Random weights of this shape, with tied embeddings.
     Random(Shape),
-    /// At the weights of a checkpoint.
+    /// The weights of a checkpoint.
     Checkpoint(Box<InitCheckpoint>),
 }
 
-/// A checkpoint that is carried on.
+/// The checkpoint to fine-tune.
 pub struct InitCheckpoint {
     /// Its folder.
     folder: PathBuf,
     /// Its shape.
     pub config: Config,
-    /// Its `config.json` as it came.
+    /// Its `config.json`, unchanged.
     written: Value,
     /// Its `generation_config.json`, if there is one.
     generation: Option<Value>,
     /// The type of its numbers.
     float: Float,
-    /// The tokenizer that the one of training must extend, or be: the checkpoint's own.
+    /// The checkpoint's own tokenizer. The tokenizer of training must be the same or an extension of it.
     pub tokenizer: Option<Tokenizer>,
-    /// The longest document, in tokens.
+    /// The length of the longest document, in tokens.
     pub context: usize,
-    /// Whose tokens are not new; the checkpoint's own tokenizer if none is given.
+    /// The tokenizer whose tokens are not new; the checkpoint's own tokenizer by default.
     pub known: Option<Tokenizer>,
 }
 
 impl InitCheckpoint {
-    /// Opens the checkpoint in `folder`: its settings, not yet its weights. The longest document is `context`, else the
-    /// model's context.
+    /// Opens the checkpoint in `folder` and reads its settings, but not its weights yet. The longest document has `context` tokens,
+    /// by default the model's context.
     ///
     /// # Errors
-    /// If its settings or headers cannot be read, or are of a model that drift does not train.
+    /// If its settings or headers cannot be read, or belong to a model that drift cannot train.
     pub fn open(folder: &Path, context: Option<usize>) -> Result<Self> {
         let config = Config::load(folder)?;
         let files = ModelFolder::new(folder);
@@ -66,10 +66,10 @@ impl InitCheckpoint {
         Ok(InitCheckpoint { folder, config, written, generation, float, tokenizer, context, known: None })
     }
 
-    /// Refuses a tokenizer that is neither the checkpoint's own nor an extension of it, or has tokens without a row.
+    /// Refuses a tokenizer that is neither the checkpoint's own nor an extension of it, or that has tokens without a row.
     ///
     /// # Errors
-    /// If it is so.
+    /// If the tokenizer is refused.
     fn check(&self, tokenizer: &Tokenizer) -> Result<()> {
         let ids = tokenizer.vocabulary();
         for own in self.tokenizer.iter().chain(&self.known) {
@@ -100,7 +100,7 @@ impl InitCheckpoint {
         Ok(())
     }
 
-    /// The ids of the tokens that the base did not have, in order.
+    /// The ids of the tokens that the base lacks, in order.
     fn new_tokens(&self, tokenizer: &Tokenizer) -> Vec<u32> {
         let Some(known) = self.known.as_ref().or(self.tokenizer.as_ref()) else { return Vec::new() };
         let known = known.vocabulary();
@@ -110,7 +110,7 @@ impl InitCheckpoint {
         ids
     }
 
-    /// The weights in the order of the layout, and the files that they and the shape are from.
+    /// The weights in the order of the layout, and the files of the weights and the config.
     fn read(&self, layout: &ParameterLayout) -> Result<(Vec<f32>, Vec<InputHash>)> {
         let (weights, mut files) = load_numbers(&self.folder, layout.tensors())?;
         files.insert(0, hash_bytes(CONFIG, self.written.to_string().as_bytes()));
@@ -119,10 +119,10 @@ impl InitCheckpoint {
 }
 
 impl Start {
-    /// Whether training with this tokenizer can start here.
+    /// Checks whether training with this tokenizer can start here.
     ///
     /// # Errors
-    /// If the checkpoint is not of this tokenizer, or rows of new tokens are to be trained alone and there are none.
+    /// If the checkpoint does not fit the tokenizer, or rows of new tokens are to be trained alone and there are none.
     pub(super) fn check(&self, tokenizer: &Tokenizer, new_rows_steps: u64) -> Result<()> {
         let place = match self {
             Start::Random(_) => "training".to_owned(),
@@ -139,7 +139,7 @@ impl Start {
         Ok(())
     }
 
-    /// The config of the decoder, whose longest document has as many tokens as the second number says.
+    /// The config of the decoder, and the length of the longest document in tokens.
     ///
     /// # Errors
     /// If no decoder has this shape.
@@ -166,10 +166,10 @@ impl Start {
         }
     }
 
-    /// The first weights, and what the recipe says of them.
+    /// The first weights, and their description for the recipe.
     ///
     /// # Errors
-    /// If the weights cannot be read, or are not those of the layout.
+    /// If the weights cannot be read, or do not match the layout.
     pub(super) fn weights(
         &self,
         layout: &ParameterLayout,
@@ -186,7 +186,7 @@ impl Start {
         }
     }
 
-    /// `config.json` of the result: that of the checkpoint but for an end of text that it did not have.
+    /// `config.json` of the result: that of the checkpoint, except for an end token that it lacks.
     pub(super) fn written_config(&self, config: &Config, end: &Named) -> Value {
         match self {
             Start::Random(_) => config.to_value(),
@@ -202,7 +202,7 @@ impl Start {
         }
     }
 
-    /// The type that weights are written in: that of the checkpoint, or bf16.
+    /// The type in which weights are written: the checkpoint's, or bf16.
     pub(super) fn float(&self) -> Float {
         match self {
             Start::Random(_) => Float::Bf16,
@@ -211,15 +211,15 @@ impl Start {
     }
 }
 
-/// Whether the recipe of a checkpoint says that drift trained it from random weights on.
+/// Whether the recipe of a checkpoint says that drift trained it from random weights.
 fn is_by_drift(folder: &Path) -> bool {
     let folder = ModelFolder::new(folder);
     let inputs: Option<Vec<InputHash>> = folder.recipe("/recipe/inputs");
-    // A recipe without `init` began at random weights; one with it is drift's own only if its checkpoint was.
+    // A recipe without `init` began with random weights. One with `init` counts only if its checkpoint was drift's own.
     inputs.is_some() && folder.recipe("/recipe/init/by_drift") != Some(false)
 }
 
-/// A config of generation whose `eos_token_id` holds this end of text; other ends that it names stay only if this is one.
+/// A generation config whose `eos_token_id` contains this end token. Other ends stay only if this one was among them.
 fn with_end(mut config: Value, end: &Named) -> Value {
     let known = match &config["eos_token_id"] {
         Value::Array(ids) => ids.contains(&end.id.into()),
@@ -231,7 +231,7 @@ fn with_end(mut config: Value, end: &Named) -> Value {
     config
 }
 
-/// The widest type of a checkpoint's tensors; what cannot be read is for those to say who read it.
+/// The widest type of a checkpoint's tensors. Unreadable headers are ignored here; reading the weights reports them.
 fn widest(folder: &ModelFolder) -> Result<Float> {
     let Some(file) = folder.weights() else { return Ok(Float::Bf16) };
     let mut widest = None;

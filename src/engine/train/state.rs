@@ -1,4 +1,4 @@
-//! Training that was stopped: `training.safetensors` holds all that going on needs.
+//! The state of an interrupted training: `training.safetensors` has everything that is needed to continue.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,31 +13,31 @@ use crate::parameter;
 use drift_core::error::{Error, Result};
 use drift_core::io::{read_to_limit, write_atomic};
 
-/// The file's name in the output folder.
+/// The file name in the output folder.
 pub const FILE: &str = "training.safetensors";
 
-/// No state is larger.
+/// The largest size of the state, in bytes.
 const MAX_BYTES: u64 = 1 << 36;
 
-/// Where training is.
+/// The state of a training.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainingState {
     /// Weights and moments.
     pub weighted: Weighted,
-    /// What happened so far.
+    /// The curves and counts so far.
     pub past: Past,
 }
 
-/// The curves so far.
+/// The curves and counts so far.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Past {
-    /// Tokens of documents seen.
+    /// The number of document tokens seen.
     pub tokens: u64,
     /// The loss curve.
     pub curve: Vec<CurvePoint>,
-    /// Validations.
+    /// The validations.
     pub validation: Vec<Validation>,
-    /// Sum of losses since the last point of the curve, and of the targets' weights.
+    /// The sums since the last point of the loss curve: of the losses, and of the targets' weights.
     pub pending: [f64; 2],
 }
 
@@ -50,7 +50,7 @@ struct Metadata {
 }
 
 impl TrainingState {
-    /// Writes the state, whole or not at all.
+    /// Writes the complete state, or nothing.
     ///
     /// # Errors
     /// If the folder cannot be written to.
@@ -75,10 +75,10 @@ impl TrainingState {
         write_atomic(&file, &serialize(views, Some(metadata)).map_err(|e| fault(&e))?)
     }
 
-    /// Reads the state of training by `recipe` of `size` weights.
+    /// Reads the state of a training with the recipe `recipe` and `size` weights.
     ///
     /// # Errors
-    /// If there is none, it is damaged, or it is of another recipe.
+    /// If there is no state, it is damaged, or it belongs to another recipe.
     pub fn load(folder: &Path, recipe: &Recipe, size: usize) -> Result<Self> {
         let file = folder.join(FILE);
         if !file.is_file() {
@@ -101,7 +101,7 @@ impl TrainingState {
         let text = text.ok_or_else(|| damaged(&"it contains no recipe"))?;
         let metadata: Metadata = serde_json::from_str(text).map_err(|e| damaged(&e))?;
         let wanted = serde_json::to_value(recipe).map_err(|e| damaged(&e))?;
-        // Compared as JSON, so that a field that only one version has is a difference too.
+        // Compared as JSON, so that a field that only one version has also counts as a difference.
         if let Some(at) = difference(&metadata.recipe, &wanted, String::new()) {
             let problem = format!("was made with another recipe: {at}");
             return Err(Error::input(
@@ -119,7 +119,7 @@ impl TrainingState {
             if tensor.dtype() != Dtype::F32 || tensor.shape() != [size] {
                 return Err(damaged(&format!("{name} has another shape")));
             }
-            // Chunks of four are four bytes.
+            // Every chunk has four bytes.
             Ok(tensor.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
         };
         let weighted = Weighted {
@@ -132,7 +132,7 @@ impl TrainingState {
     }
 }
 
-/// The first place where two JSON documents differ, and how.
+/// The first place at which two JSON documents differ, and the difference.
 fn difference(old: &serde_json::Value, new: &serde_json::Value, at: String) -> Option<String> {
     use serde_json::Value::{Array, Object};
     match (old, new) {

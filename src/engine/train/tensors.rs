@@ -1,13 +1,13 @@
-//! Rows of `f32` as candle tensors on the CPU, for products, and back.
+//! Conversions between rows of `f32` and candle tensors on the CPU, for products.
 
 use std::ops::{Deref, Range};
 
 use candle_core::{CpuStorage, Device, Result, Storage, StorageRef, Tensor};
 
-/// A matrix of rows of `columns`, without a copy.
+/// A matrix with rows of `columns` numbers, without a copy.
 ///
 /// # Errors
-/// If the rows are not whole.
+/// If the last row is incomplete.
 pub(super) fn matrix(values: Vec<f32>, columns: usize) -> Result<Tensor> {
     let rows = values.len() / columns;
     Tensor::from_vec(values, (rows, columns), &Device::Cpu)
@@ -16,7 +16,7 @@ pub(super) fn matrix(values: Vec<f32>, columns: usize) -> Result<Tensor> {
 /// A part of a matrix, without a copy.
 ///
 /// # Errors
-/// If it reaches outside.
+/// If the part exceeds the matrix.
 pub(super) fn part(matrix: &Tensor, rows: Range<usize>, columns: Range<usize>) -> Result<Tensor> {
     matrix.narrow(0, rows.start, rows.len())?.narrow(1, columns.start, columns.len())
 }
@@ -30,7 +30,7 @@ pub(super) struct Values<'t> {
 /// The values of a contiguous `f32` tensor on the CPU.
 ///
 /// # Errors
-/// If the tensor is neither.
+/// If the tensor is not contiguous, not `f32`, or not on the CPU.
 pub(super) fn values(tensor: &Tensor) -> Result<Values<'_>> {
     let (storage, layout) = tensor.storage_and_layout();
     let range = layout.contiguous_offsets().map(|(start, end)| start..end);
@@ -46,7 +46,7 @@ impl Deref for Values<'_> {
     fn deref(&self) -> &[f32] {
         match &*self.storage {
             Storage::Cpu(CpuStorage::F32(values)) => &values[self.range.clone()],
-            // `values` makes no other.
+            // `values` returns no other variant.
             _ => &[],
         }
     }

@@ -1,4 +1,4 @@
-//! The way through: a plan and a corpus in, a checkpoint and its report out.
+//! The whole training: from a plan and a corpus to a checkpoint and its report.
 
 use std::path::PathBuf;
 
@@ -26,46 +26,46 @@ use drift_core::job::{Job, Provenance, Unit};
 use drift_core::tokenizer::{Named, Tokenizer};
 use drift_data::corpus::Conformers;
 
-/// Updates between two points of the loss curve.
+/// The number of updates between two points of the loss curve.
 const POINT_STEPS: u64 = 10;
-/// Validation conformers on the way; the end has them all.
+/// The number of validation conformers during training; at the end all are used.
 const QUICK_VALIDATION: usize = 64;
 
-/// What to train.
+/// The plan of a training.
 pub struct TrainPlan {
-    /// The decoder, and its first weights.
+    /// The start: a shape with random weights, or a checkpoint.
     pub start: Start,
-    /// Who computes gradients.
+    /// The implementation that computes gradients.
     pub gradients: Gradients,
-    /// The updates.
+    /// The schedule of the updates.
     pub schedule: Schedule,
-    /// What counts how much.
+    /// The weights of tokens in the loss.
     pub loss: Loss,
-    /// How conformers are changed before each pass.
+    /// The random changes of conformers in each pass.
     pub augmentation: Augmentation,
-    /// How coordinates are written.
+    /// The encoding of coordinates.
     pub dialect: Encoding,
-    /// Of initial weights and of the order of documents.
+    /// The seed of the initial weights and of the order of documents.
     pub seed: u64,
     /// The tokenizer.
     pub tokenizer: Tokenizer,
-    /// Its JSON.
+    /// The JSON of the tokenizer.
     pub tokenizer_json: Vec<u8>,
-    /// The tokenizer_config.json beside it.
+    /// The `tokenizer_config.json` beside it.
     pub tokenizer_config: Option<Value>,
-    /// The folder of the checkpoint.
+    /// The output folder of the checkpoint.
     pub output: PathBuf,
-    /// Whether to go on from the state in that folder.
+    /// Whether to continue from the state in that folder.
     pub resume: bool,
-    /// Updates between two saves.
+    /// The number of updates between two saves.
     pub save_steps: u64,
 }
 
 /// Trains, validates, and writes a checkpoint at every save and at the end. A cancelled job saves its state first.
 ///
 /// # Errors
-/// If the plan is not sound, the corpus holds nothing to learn from, the state to resume is not of this plan, the loss
-/// is no longer a number, the output cannot be written, or the job was cancelled.
+/// If the plan is not valid, the corpus has nothing to learn from, the state to resume belongs to another plan, the loss becomes
+/// NaN or infinite, the output cannot be written, or the job was cancelled.
 pub fn train(plan: &TrainPlan, corpus: &dyn Conformers, job: &Job) -> Result<TrainReport> {
     plan.schedule.check()?;
     let end = plan.tokenizer.end_of_text(plan.tokenizer_config.as_ref())?;
@@ -74,12 +74,13 @@ pub fn train(plan: &TrainPlan, corpus: &dyn Conformers, job: &Job) -> Result<Tra
     let (config, context) = plan.start.config(&plan.tokenizer, begin.as_ref(), &end)?;
     let keep = !plan.augmentation.is_none();
     let writer = Writer { tokenizer: &plan.tokenizer, end: &end, dialect: plan.dialect, context, keep };
-    // Once before the corpus is read, for what does not depend on it, and again below when the longest document is known.
+    // Checked before the corpus is read, for everything that does not depend on it, and again below when the longest document is
+    // known.
     check_memory(&config, (plan.schedule.batch_tokens, PACK_TOKENS), 0)?;
     let layout = ParameterLayout::new(&config);
     let (weights, init) = plan.start.weights(&layout, &plan.tokenizer, plan.seed)?;
     let documents = writer.documents(corpus, job)?;
-    // Other signs and digits may take more tokens; what would take more than this is learned as it is.
+    // Other signs and digits may take more tokens. A changed document that exceeds this length is replaced by the unchanged one.
     let longest = documents.longest();
     let longest = if keep { (2 * longest + 64).min(context) } else { longest };
     check_memory(&config, (plan.schedule.batch_tokens, PACK_TOKENS), longest)?;
@@ -102,7 +103,7 @@ pub fn train(plan: &TrainPlan, corpus: &dyn Conformers, job: &Job) -> Result<Tra
     Run { plan, config, recipe, network, new_rows, documents, longest, end, begin, job }.all(weights)
 }
 
-/// One training.
+/// A training in progress.
 struct Run<'r> {
     plan: &'r TrainPlan,
     config: Config,
@@ -110,18 +111,18 @@ struct Run<'r> {
     network: Trainable,
     new_rows: NewRows,
     documents: Documents,
-    /// The most tokens of a document.
+    /// The largest number of tokens of a document.
     longest: usize,
     end: Named,
     begin: Option<Named>,
     job: &'r Job,
 }
 
-/// What an update sees.
+/// The source of an update's documents.
 enum Batch {
     /// Documents with a part of their coordinates.
     Outlines(Vec<Document>),
-    /// Documents of a pass, of which so many were drawn before.
+    /// Documents of a pass, and how many were drawn before.
     Whole { first: u64, batch: Vec<usize> },
 }
 
@@ -134,7 +135,7 @@ impl Run<'_> {
             TrainingState { weighted: Weighted::new(weights), past: Past::default() }
         };
         let outcome = self.steps(&mut state).and_then(|()| self.finish(&state));
-        // Only an interruption saves: after any other error the last save stands.
+        // Only an interruption saves the state; after any other error the last save remains.
         if matches!(outcome, Err(Error::Interrupted)) {
             state.save(&plan.output, &self.recipe)?;
             let (done, steps) = (state.weighted.step, plan.schedule.steps);
@@ -147,7 +148,7 @@ impl Run<'_> {
         outcome
     }
 
-    /// The steps that are left.
+    /// Makes the remaining steps.
     fn steps(&self, state: &mut TrainingState) -> Result<()> {
         let Schedule { steps, outline_steps, shortest_first, batch_tokens, .. } = self.plan.schedule;
         let (train, seed) = (&self.documents.train, self.plan.seed);
@@ -160,14 +161,14 @@ impl Run<'_> {
         let from = state.weighted.step;
         self.job.observer().begin("training", Some(steps), Unit::Items);
         self.job.observer().advance(from);
-        // A job that was cancelled in the middle of a save did not get that far.
+        // If the job was cancelled during a save, that save was not completed.
         let mut outcome = self.save_if_due(state);
         for (step, batch) in (0..steps).zip(first.map(Batch::Outlines).chain(then)) {
             outcome = outcome.and_then(|()| self.job.check());
             if outcome.is_err() {
                 break;
             }
-            // Batches before are drawn and passed over, since the streams behind them must be at the same place.
+            // Earlier batches are drawn and skipped, so that the random streams are at the same place.
             if step >= from {
                 outcome = self.written(batch).and_then(|batch| self.step(state, &batch)).and_then(|()| {
                     self.job.observer().advance(1);
@@ -202,7 +203,7 @@ impl Run<'_> {
         }
     }
 
-    /// The validation and the save of a step that has one, unless they were made.
+    /// Validates and saves after a step for which this is due, unless it was done already.
     fn save_if_due(&self, state: &mut TrainingState) -> Result<()> {
         let step = state.weighted.step;
         let is_made = state.past.validation.last().is_some_and(|last| last.step >= step);
@@ -218,7 +219,7 @@ impl Run<'_> {
         self.save(state)
     }
 
-    /// One update by a batch of documents.
+    /// One update with a batch of documents.
     fn step(&self, state: &mut TrainingState, batch: &[Document]) -> Result<()> {
         let BatchLoss { nats: loss, weight, gradient } =
             self.network.gradient(&state.weighted.weights, batch, self.plan.loss, self.job)?;
@@ -232,7 +233,7 @@ impl Run<'_> {
             weighted.update(&gradient, weight, self.network.layout(), schedule)
         };
         let gradient_norm = gradient_norm.map_err(candle)?;
-        // A loss that is one may have a gradient that is none; it was not followed, so that what is saved is whole.
+        // A finite loss may have a gradient that is not finite. The optimizer did not follow it, so the saved state is valid.
         if !gradient_norm.is_finite() {
             return Err(diverged("gradient", state));
         }
@@ -241,12 +242,12 @@ impl Run<'_> {
         past.pending = [past.pending[0] + loss, past.pending[1] + weight];
         if step.is_multiple_of(POINT_STEPS) || step == schedule.steps {
             let [loss, weight] = std::mem::take(&mut past.pending);
-            // The update that was just made was counted from 0.
+            // The number of the update that was just made, counted from 0.
             let learning_rate = schedule.rate(step - 1);
             past.curve.push(CurvePoint {
                 step,
                 tokens: past.tokens,
-                // Updates without a target have no loss, and JSON has no NaN.
+                // Updates without targets have no loss, and JSON cannot represent NaN.
                 loss: if weight > 0.0 { loss / weight } else { 0.0 },
                 gradient_norm,
                 learning_rate,
@@ -255,7 +256,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// How well the first `most` validation documents are predicted.
+    /// The predictions of the first `most` validation documents.
     fn validate(&self, weights: &[f32], most: usize, step: u64) -> Result<Validation> {
         let documents = &self.documents.validation[..self.documents.validation.len().min(most)];
         let answers = Loss { prompt: 0.0, copy: 1.0, fine: 1.0 };
@@ -301,15 +302,15 @@ impl Run<'_> {
         export::write(&self.plan.output, weights, self.network.layout(), &companions, report)
     }
 
-    /// The state to go on from, and the checkpoint so far.
+    /// Saves the state for resuming, and the checkpoint so far.
     fn save(&self, state: &TrainingState) -> Result<()> {
         state.save(&self.plan.output, &self.recipe)?;
         self.write(&state.weighted.weights, &self.report(&state.past, None))
     }
 
-    /// The finished checkpoint; the state is of no more use.
+    /// Writes the finished checkpoint and removes the state.
     fn finish(&self, state: &TrainingState) -> Result<TrainReport> {
-        // Judged as it is stored: rounding to bf16 is part of the checkpoint.
+        // Validated as stored, because rounding to bf16 is part of the checkpoint.
         let weights = export::stored(&state.weighted.weights, self.plan.start.float());
         let stored = self.validate(&weights, usize::MAX, state.weighted.step)?;
         let report = self.report(&state.past, Some(stored));
@@ -323,7 +324,7 @@ impl Run<'_> {
 }
 
 impl Documents {
-    /// The most tokens of a document.
+    /// The largest number of tokens of a document.
     fn longest(&self) -> usize {
         self.train
             .iter()
@@ -338,7 +339,7 @@ impl Documents {
 #[derive(Default)]
 struct Tally {
     nats: f64,
-    /// By FREE and COPY: tokens, and those predicted rightly.
+    /// For FREE and COPY tokens: how many there are, and how many are predicted correctly.
     tokens: [u64; 2],
     right: [u64; 2],
 }

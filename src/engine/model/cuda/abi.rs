@@ -1,69 +1,69 @@
-//! What the kernels are called with, byte by byte as the CUDA C declares it. Pointers are addresses of device memory.
+//! The arguments of the kernels, with the byte layout that the CUDA C declares. Pointers are addresses of device memory.
 
 use std::ops::Range;
 
 use drift_core::constraint::automaton::DeviceTable;
 use drift_core::sampling::{Noise, Sampling};
 
-/// How a row of the batch stands: `ends` of [`BatchArguments`].
+/// The reason why a row of the batch ended: a value of `ends` of [`BatchArguments`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowEnd {
-    /// The text was ended.
+    /// The text was ended by the end token.
     Eos,
-    /// It has as many tokens as it may.
+    /// The text has as many tokens as allowed.
     Length,
-    /// No token that the model has is allowed.
+    /// No token of the model's vocabulary is allowed.
     NothingAllowed,
-    /// A logit is no finite number.
+    /// A logit is not finite.
     NotFinite,
 }
 
 impl RowEnd {
-    /// What a number in `ends` says; none if the row runs, or the number is none of them.
+    /// Decodes a number of `ends`; `None` if the row is running or the number is unknown.
     pub fn from_number(number: u32) -> Option<Self> {
         let all = [RowEnd::Eos, RowEnd::Length, RowEnd::NothingAllowed, RowEnd::NotFinite];
         all.get(number.checked_sub(1)? as usize).copied()
     }
 }
 
-/// A text that is being written: `Row` of `automaton.cu`.
+/// The state of a text that is being written: `Row` of `automaton.cu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct DeviceRow {
-    /// Of its noise.
+    /// The key of the row's noise.
     pub key: [u32; 8],
-    /// In the table.
+    /// The index of the molecule in the table.
     pub molecule: u32,
-    /// Segment among those of the molecule.
+    /// The index of the current segment among the segments of the molecule.
     pub at: u32,
-    /// Place in the table.
+    /// The current place in the table.
     pub place: u32,
-    /// Tokens of its text.
+    /// The number of tokens of the row's text.
     pub count: u32,
-    /// Of these, those that the model has read.
+    /// How many of these the model has read.
     pub read: u32,
-    /// Tokens that its text may have.
+    /// The largest number of tokens that the text may have.
     pub most: u32,
-    /// Tokens of the prompt before its text: the length of the row's cache when it enters.
+    /// The number of prompt tokens before the row's text: the length of the row's cache when the row enters.
     pub base: u32,
-    /// Tokens of its text that are the prompt's.
+    /// How many tokens of the row's text belong to the prompt.
     pub prompt: u32,
 }
 
-/// What the text of a row begins with.
+/// The prompt of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowPrompt {
-    /// Tokens of the prompt that the model has read.
+    /// The number of prompt tokens that the model has read already.
     pub read: u32,
-    /// Tokens of the prompt behind these, with which the text begins: one at least.
+    /// The number of prompt tokens after these, at least one. The row's text begins with them.
     pub unread: u32,
 }
 
 impl DeviceRow {
-    /// Bit of a token in a row's text that was forced.
+    /// The bit that marks a forced token in a row's text.
     pub const FORCED: u32 = 1 << 31;
 
-    /// A row behind a prompt, to which `most` tokens may be written. `place` is where the molecule's texts begin
+    /// A row that continues a prompt with at most `most` new tokens. `place` is the place where the texts of the molecule begin
     /// ([`DeviceTable::start`]).
     pub fn new(noise: &Noise, molecule: u32, place: u32, prompt: RowPrompt, most: u32) -> Self {
         let RowPrompt { read: base, unread } = prompt;
@@ -74,27 +74,27 @@ impl DeviceRow {
     /// A row for one draw from a whole vocabulary, of the token at `position` of its text.
     pub(super) fn drawing(noise: &Noise, position: u32) -> Self {
         let row = DeviceRow::new(noise, 0, 0, RowPrompt { read: 0, unread: 1 }, 1);
-        // The device counts modulo 2³², too: its one token is that many behind the prompt's.
+        // The device also counts modulo 2³², so the row's one token gets `position` although it comes first.
         DeviceRow { prompt: 1u32.wrapping_sub(position), ..row }
     }
 
-    /// The tokens of its text that were written, of a row as it lies in device memory.
+    /// The range of written tokens in the text of a row, given the row's words in device memory.
     pub(super) fn written_in(words: &[u32]) -> Range<usize> {
-        // Behind the key, `molecule`, `at` and `place`.
+        // The key, `molecule`, `at` and `place` come before these words.
         match words {
             [.., count, _read, _most, _base, prompt] => *prompt as usize..*count as usize,
             _ => 0..0,
         }
     }
 
-    /// From its words in device memory; none if they are not as many.
+    /// A row from its words in device memory; `None` if their number is wrong.
     pub(super) fn from_words(words: &[u32]) -> Option<Self> {
         let (key, rest) = words.split_first_chunk::<8>()?;
         let [molecule, at, place, count, read, most, base, prompt] = *<&[u32; 8]>::try_from(rest).ok()?;
         Some(DeviceRow { key: *key, molecule, at, place, count, read, most, base, prompt })
     }
 
-    /// As it lies in device memory.
+    /// The words of the row in device memory.
     pub fn words(&self) -> [u32; 16] {
         let DeviceRow { key, molecule, at, place, count, read, most, base, prompt } = *self;
         let rest = [molecule, at, place, count, read, most, base, prompt];
@@ -102,31 +102,31 @@ impl DeviceRow {
     }
 }
 
-/// The slots of a row's new tokens: `Run` of `append.cu`. Without tokens the row takes no part in a step.
+/// The slots of a row's new tokens: `Run` of `append.cu`. A row with zero tokens takes no part in the step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct DeviceRun {
     /// The first slot.
     pub first: u32,
-    /// How many.
+    /// The number of slots.
     pub count: u32,
-    /// Position of the first in the row.
+    /// The position of the first token in the row.
     pub position: u32,
     /// Zero.
     pub unused: u32,
 }
 
-/// How to draw: `Sampling` of `sample.cu`.
+/// The settings of a draw: `Sampling` of `sample.cu`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C)]
 pub struct DrawArguments {
-    /// 0: always the most likely.
+    /// The temperature; 0 means greedy decoding.
     pub temperature: f64,
-    /// 1: all.
+    /// The bound of top-p; 1 keeps all tokens.
     pub top_p: f64,
-    /// Minus infinity: none.
+    /// The natural logarithm of min-p; minus infinity keeps all tokens.
     pub log_min_p: f64,
-    /// 0: all.
+    /// The k of top-k; 0 keeps all tokens.
     pub top_k: u32,
     /// Zeros.
     pub unused: [u32; 3],
@@ -145,32 +145,32 @@ impl From<&Sampling> for DrawArguments {
 }
 
 impl DrawArguments {
-    /// As it is passed.
+    /// The bytes of the kernel argument.
     pub fn bytes(&self) -> Vec<u8> {
         let numbers = [self.temperature, self.top_p, self.log_min_p].map(f64::to_le_bytes).concat();
         [numbers, words(&[self.top_k, 0, 0, 0])].concat()
     }
 }
 
-/// Addresses of a [`DeviceTable`]: `Tables` of `automaton.cu`.
+/// The addresses of the arrays of a [`DeviceTable`]: `Tables` of `automaton.cu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct TableArguments {
-    /// `offsets`, `slots`, `targets`, `exits`, `roots`, `order`, `molecules` and `tokens` of the table.
+    /// The addresses of `offsets`, `slots`, `targets`, `exits`, `roots`, `order`, `molecules` and `tokens` of the table.
     pub arrays: [u64; 8],
-    /// States of a block.
+    /// The number of states of a block.
     pub states: u32,
-    /// Slots that have logits.
+    /// The number of slots that have logits.
     pub known: u32,
     /// Zeros.
     pub unused: [u32; 4],
 }
 
 impl TableArguments {
-    /// Of a table whose arrays `upload` copies, giving their addresses.
+    /// Uploads the arrays of a table by `upload`, which returns the address of its copy.
     ///
     /// # Errors
-    /// What `upload` says.
+    /// If `upload` fails.
     pub fn new<E>(table: &DeviceTable, mut upload: impl FnMut(&[u32]) -> Result<u64, E>) -> Result<Self, E> {
         let DeviceTable { offsets, slots, targets, exits, roots, order, molecules, tokens, .. } = table;
         let mut arrays = [0; 8];
@@ -181,91 +181,91 @@ impl TableArguments {
         Ok(TableArguments { arrays, states: table.states(), known: table.known, unused: [0; 4] })
     }
 
-    /// As it is passed.
+    /// The bytes of the kernel argument.
     pub fn bytes(&self) -> Vec<u8> {
         [addresses(&self.arrays), words(&[self.states, self.known, 0, 0, 0, 0])].concat()
     }
 }
 
-/// The batch: `Batch` of `automaton.cu`.
+/// The state of the batch: `Batch` of `automaton.cu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct BatchArguments {
-    /// [`DeviceRow`]s.
+    /// The address of the [`DeviceRow`]s.
     pub rows: u64,
-    /// Tokens `[rows, stride]`, the prompt's first.
+    /// The tokens of the texts, `[rows, stride]`; the prompt's tokens come first.
     pub texts: u64,
-    /// `[rows]`: 0 while a row runs, else what [`RowEnd::from_number`] reads.
+    /// `[rows]`: 0 while a row is running, otherwise a number for [`RowEnd::from_number`].
     pub ends: u64,
-    /// `[1]`: counts rows as they end.
+    /// `[1]`: the number of rows that have ended.
     pub ended: u64,
-    /// `[5]`, 64 bits each: counts what steps come to, as [`WorkDone::from_numbers`] reads it.
+    /// `[5]`, 64 bits each: counters of the work of all steps, for [`WorkDone::from_numbers`].
     pub work: u64,
-    /// Rows.
+    /// The number of rows.
     pub count: u32,
-    /// The most tokens of a text.
+    /// The largest number of tokens of a text.
     pub stride: u32,
 }
 
 impl BatchArguments {
-    /// As it is passed.
+    /// The bytes of the kernel argument.
     pub fn bytes(&self) -> Vec<u8> {
         let BatchArguments { rows, texts, ends, ended, work, count, stride } = *self;
         [addresses(&[rows, texts, ends, ended, work]), words(&[count, stride])].concat()
     }
 }
 
-/// What the steps of a batch came to, added up: `work` of [`BatchArguments`].
+/// The total work of the steps of a batch: `work` of [`BatchArguments`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WorkDone {
-    /// Rows that read a token.
+    /// The number of passes of a row, counting each row that read tokens in a step.
     pub row_passes: u64,
-    /// Tokens that they read.
+    /// The number of tokens that they read.
     pub positions: u64,
-    /// Positions whose keys and values were read, each once for a row of a step.
+    /// The number of positions whose keys and values were read, each counted once per row and step.
     pub keys_read: u64,
-    /// Pairs of a token and a position that it looked at.
+    /// The number of pairs of a token and a position that it attended to.
     pub keys_seen: u64,
-    /// Rows whose last token was read, so that their next one was chosen.
+    /// How often the last token of a row was read, so that the next token was chosen.
     pub choices: u64,
 }
 
 impl WorkDone {
-    /// Numbers that are counted.
+    /// The number of counters.
     pub const NUMBERS: usize = 5;
 
-    /// From device memory.
+    /// The counters as they are in device memory.
     pub fn from_numbers(numbers: [u64; WorkDone::NUMBERS]) -> Self {
         let [row_passes, positions, keys_read, keys_seen, choices] = numbers;
         WorkDone { row_passes, positions, keys_read, keys_seen, choices }
     }
 }
 
-/// What a product came to: `Sums` of `sums.cu`.
+/// The result of a product: `Sums` of `sums.cu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct SumsArguments {
-    /// `[slots, columns]` in the type of the model, or `[parts, slots, columns]` in f32 where there are parts.
+    /// The address of `[slots, columns]` in the type of the model, or of `[parts, slots, columns]` in f32 if there are parts.
     pub from: u64,
-    /// Parts that are yet to be added, or 0.
+    /// The number of parts that the reader has to add, or 0.
     pub parts: u32,
-    /// Numbers from one part to the next.
+    /// The distance from one part to the next, in numbers.
     pub stride: u32,
 }
 
 impl SumsArguments {
-    /// A result that is no parts.
+    /// A result without parts.
     pub fn whole(from: u64) -> Self {
         SumsArguments { from, parts: 0, stride: 0 }
     }
 
-    /// As it is passed.
+    /// The bytes of the kernel argument.
     pub fn bytes(&self) -> Vec<u8> {
         [addresses(&[self.from]), words(&[self.parts, self.stride])].concat()
     }
 }
 
-/// What one layer attends with: `Attention` of `append.cu`.
+/// The arguments of attention in one layer: `Attention` of `append.cu`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C)]
 pub struct AttentionArguments {
@@ -273,32 +273,32 @@ pub struct AttentionArguments {
     pub qkv: SumsArguments,
     /// `[rows, kv heads, capacity, head dim]`
     pub keys: u64,
-    /// As `keys`.
+    /// `[rows, kv heads, capacity, head dim]`
     pub values: u64,
     /// `[positions, head dim / 2]`, f32
     pub cosines: u64,
-    /// As `cosines`.
+    /// `[positions, head dim / 2]`, f32
     pub sines: u64,
     /// `[head dim]`, or 0.
     pub query_norm: u64,
     /// `[head dim]`, or 0.
     pub key_norm: u64,
-    /// `[slots, queries, splits, head dim + 2]`, f32; only read and written where there is more than one split.
+    /// `[slots, queries, splits, head dim + 2]`, f32; used only if there is more than one split.
     pub parts: u64,
-    /// `[slots, kv heads]`, zero before the first launch and after each; as `parts`.
+    /// `[slots, kv heads]`, zero before the first launch and after each launch; used like `parts`.
     pub tickets: u64,
-    /// Key and value heads.
+    /// The number of key and value heads.
     pub kv_heads: u32,
-    /// Positions of the cache.
+    /// The number of positions of the cache.
     pub capacity: u32,
-    /// Positions of the rotary tables.
+    /// The number of positions of the rotary tables.
     pub positions: u32,
-    /// Of the norms.
+    /// The epsilon of the norms.
     pub epsilon: f32,
 }
 
 impl AttentionArguments {
-    /// As it is passed.
+    /// The bytes of the kernel argument.
     pub fn bytes(&self) -> Vec<u8> {
         let a = *self;
         let arrays = [a.keys, a.values, a.cosines, a.sines, a.query_norm, a.key_norm, a.parts, a.tickets];
@@ -311,7 +311,7 @@ impl AttentionArguments {
     }
 }
 
-/// An address as it is passed.
+/// The bytes of an address as a kernel argument.
 pub(super) fn argument(address: u64) -> Vec<u8> {
     address.to_le_bytes().to_vec()
 }
@@ -320,7 +320,7 @@ fn addresses(addresses: &[u64]) -> Vec<u8> {
     addresses.iter().flat_map(|address| address.to_le_bytes()).collect()
 }
 
-/// Numbers as they are passed, or lie in device memory.
+/// The bytes of numbers as kernel arguments, or in device memory.
 pub(super) fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
@@ -329,7 +329,7 @@ pub(super) fn words(words: &[u32]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// The bytes that are passed are as many as the structs of CUDA C have; the emulator compares with those.
+    /// The arguments have as many bytes as the structs. The emulator compares the structs with those of CUDA C.
     #[test]
     fn bytes_are_those_of_the_structs() {
         let batch = BatchArguments { rows: 1, texts: 2, ends: 3, ended: 4, work: 5, count: 6, stride: 7 };

@@ -1,15 +1,17 @@
-// Draws from the whole vocabulary, for logit processors that allow all of it, or all but a list.
+// Draws from the whole vocabulary, for logit processors that allow all tokens, or all except a list.
 //
-// A vocabulary is read twice: once for the best candidates of each thread, once for all that are as good as a bound that these
-// give. Those are few, and the draw is among them; it is the same. Where they are too many, it is among all.
+// A vocabulary is read twice. The first reading finds the best candidate of each thread, which gives a bound. The second lists all
+// candidates that reach the bound. These are few, and the draw is made among them, with the same result. If they are too many, the
+// draw is made among all.
 
-// The most candidates that a draw is narrowed down to.
+// The largest number of candidates to which a draw is narrowed down.
 #define LIKELY 2048
-// Where top-p alone cuts, so many of the best are tried at first.
+// If only top-p cuts, this many of the best candidates are tried first.
 #define TRIED 256
 
-// A logit that at least `rank` candidates reach, of at most as many as the block has threads: over the warps the least that comes
-// `rank / warps`-th among the best ones of a warp's threads. -inf where a warp has not so many.
+// A logit that at least `rank` candidates reach; `rank` is at most the number of threads. Each warp takes the logit at place `rank
+// / warps` among the best candidates of its threads; the result is the smallest of these logits. -inf if a warp has too few
+// candidates.
 __device__ __forceinline__ float logit_of_rank(u64 own, u32 rank) {
     u32 warps = blockDim.x / LANES, wanted = (rank + warps - 1) / warps, better = 0;
     for (u32 lane = 0; lane < LANES; lane++) better += __shfl_sync(ALL_LANES, own, lane) < own;
@@ -18,7 +20,7 @@ __device__ __forceinline__ float logit_of_rank(u64 own, u32 rank) {
     return key == ~0ull ? __uint_as_float(0xff800000u) : logit_of(key);
 }
 
-// Lists the candidates whose logit is at least `least`; whether they are few enough.
+// Lists the candidates whose logit is at least `least`. Returns whether they are few enough.
 __device__ __forceinline__ bool listed(const Candidates &all, float least, u32 *slots, Candidates *few) {
     __shared__ u32 found;
     if (threadIdx.x == 0) found = 0;
@@ -34,7 +36,7 @@ __device__ __forceinline__ bool listed(const Candidates &all, float least, u32 *
     return found <= LIKELY;
 }
 
-// As `drawn`, of ids.
+// Like `drawn`, for slots that are ids.
 __device__ __forceinline__ u32 drawn_of_many(const Candidates &all, const Sampling &sampling, const u32 *key, u64 position) {
     __shared__ u32 slots[LIKELY];
     Standing standing = standing_of(all, sampling);
@@ -46,7 +48,7 @@ __device__ __forceinline__ u32 drawn_of_many(const Candidates &all, const Sampli
     bool is_few;
     if (sampling.top_k != 0 && sampling.top_k < count) {
         is_few = sampling.top_k <= blockDim.x && listed(all, logit_of_rank(standing.own, sampling.top_k), slots, &few);
-        // What is not listed top-k cuts off.
+        // Top-k cuts off all candidates that are not listed.
         if (is_few) count = few.count;
     } else if (sampling.top_p < 1.0) {
         double unit = unit_of(count);
@@ -54,7 +56,7 @@ __device__ __forceinline__ u32 drawn_of_many(const Candidates &all, const Sampli
         is_few = TRIED <= blockDim.x && listed(all, logit_of_rank(standing.own, TRIED), slots, &few) &&
                  (double)sum_of(few, kept, unit) >= sampling.top_p * (double)sum;
     } else {
-        // What is less than this in f32 is less than the bound.
+        // Every logit below this bound in f32 is also below the exact bound.
         double least = bound_of(kept) * sampling.temperature;
         is_few = listed(all, (float)(least - 1e-6 * (fabs(least) + 1.0)), slots, &few);
     }
@@ -63,10 +65,10 @@ __device__ __forceinline__ u32 drawn_of_many(const Candidates &all, const Sampli
     return is_few ? winner_of_list(few, kept, 0, key, position) : winner_of_all(all, kept, key, position);
 }
 
-// One token for each row whose last token was read, and nothing forced behind it. The logits of `excluded` ids become -inf, which
-// no draw takes; an id of `eos` ends the text and is not written.
-// lasts [rows], NONE for rows that wait; logits [rows, stride], of `known` ids. Grid: rows. One block on a multiprocessor is enough:
-// with more ptxas spills.
+// Draws one token for each row whose last token was read; nothing is forced after it. The logits of `excluded` ids become -inf,
+// which no draw takes; an id of `eos` ends the text and is not written.
+// lasts [rows], NONE for rows that wait; logits [rows, stride], of `known` ids. Grid: rows. One block per multiprocessor is enough:
+// for more, ptxas spills registers.
 KERNEL(512, 1) choose_any(Batch batch, Sampling sampling, const u32 *lasts, float *logits, u32 stride, u32 known,
                         const u32 *excluded, u32 excluded_count, const u32 *eos, u32 eos_count) {
     begin();

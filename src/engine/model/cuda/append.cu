@@ -1,17 +1,17 @@
-// What attention begins with: norms of queries and keys (Qwen3), rotary embedding, and new keys and values written into the cache.
+// The first part of attention: norms of queries and keys (Qwen3), rotary embedding, and writing new keys and values into the cache.
 
 #define ATTEND_THREADS 128
 #define ATTEND_WARPS (ATTEND_THREADS / LANES)
-// Pairs of a head that the rotary embedding turns, all of them, and at most for each lane.
+// The number of pairs of a head that the rotary embedding rotates: of all lanes, and the largest number of one lane.
 #define HALF (HEAD_DIM / 2)
 #define PAIRS ((HALF + LANES - 1) / LANES)
 
-// New tokens of a row: `count` slots from `first` on, the first of them at `position`.
+// The new tokens of a row: `count` slots from `first` on; the first token is at `position`.
 struct Run {
     u32 first, count, position, unused;
 };
 
-// What one layer attends with. 96 bytes.
+// The arguments of attention in one layer. 96 bytes.
 struct Attention {
     Sums qkv;              // [slots, (queries + 2 · kv heads) · HEAD_DIM]
     real *keys, *values;   // [rows, kv heads, capacity, HEAD_DIM]
@@ -24,7 +24,8 @@ struct Attention {
     float epsilon;
 };
 
-// The numbers i + 32 j of the first half of a head that begins at `head`, and of the second; those that are not there are those of lane 0.
+// The numbers i + 32 j of the first and of the second half of the head at `head`, for lane i. Beyond the end of a half the first
+// number of the half is loaded.
 __device__ __forceinline__ void halves_of(const Sums &sums, u64 head, float *a, float *b) {
     float both[2 * PAIRS];
     auto place = [&](int j) {
@@ -39,14 +40,14 @@ __device__ __forceinline__ void halves_of(const Sums &sums, u64 head, float *a, 
     }
 }
 
-// A head of queries or keys, normed if there is a weight, turned to its position, scaled. A warp; lane i has the numbers i + 32 j
-// of the first half in `a`, those of the second in `b`.
+// One warp norms a head of queries or keys if there is a weight, rotates it to its position, and scales it. Lane i gets the numbers
+// i + 32 j of the first half in `a`, and those of the second half in `b`.
 __device__ __forceinline__ void turned(const Sums &sums, u64 head, const real *weight, float epsilon, const float *cosines,
                                        const float *sines, float scale, float *a, float *b) {
     u32 lane = threadIdx.x % LANES;
     float squares = 0, cosine[PAIRS], sine[PAIRS], first[PAIRS], second[PAIRS];
     halves_of(sums, head, a, b);
-    // All loads before the sum over the lanes, which waits for some of them.
+    // All loads come before the sum over the lanes, which waits for some of them.
 #pragma unroll
     for (int j = 0; j < PAIRS; j++) {
         u32 i = lane + j * LANES < HALF ? lane + j * LANES : 0;
@@ -68,13 +69,13 @@ __device__ __forceinline__ void turned(const Sums &sums, u64 head, const real *w
     }
 }
 
-// Numbers of a token in `qkv`.
+// The number of columns of a token in `qkv`.
 __device__ __forceinline__ u64 columns_of(const Attention &layer) {
     return (u64)layer.kv_heads * (GROUP + 2) * HEAD_DIM;
 }
 
-// Writes the keys and values of the first `count` tokens of a run, of those at positions `from..to`; a warp takes the `first` one and
-// every `step`-th behind it.
+// Writes the keys and values of those of the first `count` tokens of a run whose positions are in `from..to`. A warp takes token
+// `first` and every `step`-th token after it.
 __device__ __forceinline__ void append(const Attention &layer, Run run, u32 count, u32 row, u32 head, u32 from, u32 to, u32 first,
                                        u32 step) {
     u32 lane = threadIdx.x % LANES, queries = layer.kv_heads * GROUP;
@@ -100,8 +101,8 @@ __device__ __forceinline__ void append(const Attention &layer, Run run, u32 coun
     }
 }
 
-// Writes the keys and values of all new tokens, before `attend` without them. runs [rows]. Grid: (parts, kv heads, rows),
-// ATTEND_THREADS threads.
+// Writes the keys and values of all new tokens; then `attend` is launched without `appends`. runs [rows]. Grid: (parts, kv heads,
+// rows), ATTEND_THREADS threads.
 KERNEL(ATTEND_THREADS) append_all(Attention layer, const Run *runs) {
     begin();
     require(blockDim.x == ATTEND_THREADS && gridDim.y == layer.kv_heads);

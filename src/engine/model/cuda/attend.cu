@@ -1,28 +1,29 @@
-// Attention of the new tokens of each row over split keys and values.
+// Attention of the new tokens of each row, with the keys and values split into ranges of positions.
 //
-// A block takes one new token, one key and value head with its GROUP query heads, and one of `splits` equal ranges of the positions up
-// to that token. New tokens of a row lie in slots one behind the other; a block writes the new keys and values of its own range
-// and reads no other, so that no block waits for another one. What several blocks write to one place, for the tokens of one run, are
-// the same bits. Where prompts are read a token has many others before it; then another launch writes all of them. Each warp goes through
-// its share of the positions, 32 at a time: first their scores, one for each lane at last, then their weights, then their values; with
-// the running maximum and sum of an online softmax (M. Milakov and N. Gimelshein, Online normalizer calculation for softmax, 2018).
-// These are merged over warps, and, by the block that is last, over the splits.
+// A block handles one new token, one key and value head with its GROUP query heads, and one of `splits` equal ranges of the
+// positions up to that token. The new tokens of a row are in consecutive slots. A block writes the new keys and values of its own
+// range and reads only this range, so no block waits for another one. For the tokens of one run, several blocks may write to the
+// same place; they write the same bits. If prompts are read, a token has many new tokens before it, so a separate launch writes all
+// keys and values first.
+// Each warp processes its share of the positions, 32 at a time: first their scores, which end up one per lane, then their weights,
+// then their values. It keeps the running maximum and sum of an online softmax (M. Milakov and N. Gimelshein, Online normalizer
+// calculation for softmax, 2018). The results are merged over the warps, and then over the splits by the block that ends last.
 
-// Lanes that hold a part of one key or value; the lanes of its group, a power of two, since they shuffle; and how many groups a
-// warp has.
+// KEY_PARTS lanes hold the parts of one key or value. They form a group of KEY_LANES lanes, a power of two because of the shuffles;
+// KEY_GROUPS is the number of groups of a warp.
 #define KEY_PARTS (HEAD_DIM / VECTOR)
 #define KEY_LANES (KEY_PARTS > 16 ? 32 : KEY_PARTS > 8 ? 16 : KEY_PARTS > 4 ? 8 : KEY_PARTS > 2 ? 4 : KEY_PARTS)
 #define KEY_GROUPS (LANES / KEY_LANES)
-// Positions of a group whose loads are in flight together: a round. So many rounds make 32 positions of a warp.
+// UNROLL positions of a group are loaded at once, in a round. ROUNDS rounds cover 32 positions of a warp.
 #define UNROLL (KEY_LANES < 4 ? KEY_LANES : 4)
 #define ROUNDS (KEY_LANES / UNROLL)
 #define ROUND_POSITIONS (UNROLL * KEY_GROUPS)
-// The most parts that the positions of a row are split into.
+// The largest number of splits of the positions of a row.
 #define MOST_SPLITS 16
-// Below every score, and finite, so that differences are numbers.
+// Lower than every score but finite, so that differences are not NaN.
 #define LOWEST -1e30f
 
-// 16 bytes as numbers.
+// Unpacks 16 bytes into numbers.
 __device__ __forceinline__ void unpack(uint4 packed, float *x) {
     u32 words[4] = {packed.x, packed.y, packed.z, packed.w};
 #pragma unroll
@@ -36,20 +37,21 @@ __device__ __forceinline__ void unpack(uint4 packed, float *x) {
     }
 }
 
-// The part of a key or value that a lane holds. Those behind the last part read the first one again, with queries of zero.
+// The index of the part of a key or value that a lane holds. Lanes beyond the last part read the first part again; their queries
+// are zero.
 __device__ __forceinline__ u32 part_of_lane() {
     u32 lane = threadIdx.x % KEY_LANES;
     return lane < KEY_PARTS ? lane : 0;
 }
 
-// What a warp has seen, for each query head: the largest score; and of this lane Σ e^(score - largest) of its positions, and that sum of
-// all its group's weighted by its part of the values.
+// The state of a warp for each query head: the largest score; for this lane Σ e^(score - largest) over its positions; and for this
+// lane's part of the values their sum over all positions of its group, weighted by these exponentials.
 struct Seen {
     float most[GROUP], sum[GROUP], mixed[GROUP][VECTOR];
 };
 
-// The part of a key or value of this lane, at the positions of a round, `first` being its group's first one. What is not there is read
-// at the last position that is.
+// Loads this lane's part of a key or value at the positions of a round; `first` is the first position of its group. Beyond the last
+// position it loads the last one again.
 __device__ __forceinline__ void load_round(const real *from, u32 first, u32 to, uint4 *vectors) {
 #pragma unroll
     for (int u = 0; u < UNROLL; u++) {
@@ -57,8 +59,8 @@ __device__ __forceinline__ void load_round(const real *from, u32 first, u32 to, 
     }
 }
 
-// Sums each of UNROLL numbers over the lanes of a group; a lane has the sum of the number `lane / ROUNDS`. Lanes hand over what others
-// are to have, so that these are UNROLL - 1 shuffles and not as many for each number as for one.
+// Sums each of UNROLL numbers over the lanes of a group. A lane gets the sum of number `lane / ROUNDS`. Lanes pass on the numbers
+// that other lanes sum, so this takes UNROLL - 1 shuffles plus those of a single sum, and not a full sum per number.
 __device__ __forceinline__ float spread_sum(float *x) {
     u32 lane = threadIdx.x % KEY_LANES;
 #pragma unroll
@@ -76,7 +78,7 @@ __device__ __forceinline__ float spread_sum(float *x) {
     return x[0];
 }
 
-// Scores of the positions `start..to`, at most 32; a lane has that of the position of `position_of_lane`.
+// Computes the scores of the positions `start..to`, at most 32. A lane gets the score of the position `position_of_lane`.
 __device__ __forceinline__ void score(const real *keys, u32 start, u32 to, float queries[GROUP][VECTOR], float *scores) {
     u32 group = threadIdx.x % LANES / KEY_LANES, own = threadIdx.x % KEY_LANES % ROUNDS;
     for (u32 round = 0; round < ROUNDS && start + round * ROUND_POSITIONS < to; round++) {
@@ -102,13 +104,13 @@ __device__ __forceinline__ void score(const real *keys, u32 start, u32 to, float
     }
 }
 
-// The position, of the 32 from `start` on, whose score a lane has.
+// The position whose score a lane gets, among the 32 from `start` on.
 __device__ __forceinline__ u32 position_of_lane(u32 start) {
     u32 group = threadIdx.x % LANES / KEY_LANES, lane = threadIdx.x % KEY_LANES;
     return start + (lane % ROUNDS * UNROLL + lane / ROUNDS) * KEY_GROUPS + group;
 }
 
-// Adds the values of the positions `start..to`, by the weights that lanes have as they had the scores.
+// Adds the values of the positions `start..to`, weighted. The lanes hold the weights in the same places as the scores.
 __device__ __forceinline__ void mix(const real *values, u32 start, u32 to, const float *weights, Seen &seen) {
     u32 group = threadIdx.x % LANES / KEY_LANES;
     for (u32 round = 0; round < ROUNDS && start + round * ROUND_POSITIONS < to; round++) {
@@ -128,8 +130,8 @@ __device__ __forceinline__ void mix(const real *values, u32 start, u32 to, const
     }
 }
 
-// Goes through the positions `from..to` of one head by a warp; keys and values begin at this lane's part of them, `queries` is its part
-// of each query head. All lanes go round equally often, since they shuffle.
+// One warp processes the positions `from..to` of one head. `keys` and `values` point to this lane's part; `queries` is this lane's
+// part of each query head. All lanes do the same number of rounds, because they shuffle.
 __device__ __forceinline__ void look(const real *keys, const real *values, u32 from, u32 to, float queries[GROUP][VECTOR],
                                      Seen &seen) {
     for (u32 start = from; start < to; start += LANES) {
@@ -151,7 +153,7 @@ __device__ __forceinline__ void look(const real *keys, const real *values, u32 f
     }
 }
 
-// Merges what the lanes of a warp have seen; the first group has it all.
+// Merges the states of the lanes of a warp. The first group gets the result.
 __device__ __forceinline__ void merge_lanes(Seen &seen) {
 #pragma unroll
     for (int query = 0; query < GROUP; query++) {
@@ -166,19 +168,20 @@ __device__ __forceinline__ void merge_lanes(Seen &seen) {
     }
 }
 
-// Where the part of a split lies: its largest score, its sum, its weighted values.
+// The place of a split's result: its largest score, its sum, its weighted values.
 __device__ __forceinline__ u64 part_of(u32 slot, u32 queries, u32 query, u32 splits, u32 split) {
     return (((u64)slot * queries + query) * splits + split) * (HEAD_DIM + 2);
 }
 
-// By the block that is last among the splits: merges the parts of all. What other blocks wrote is read past the caches that are this
-// multiprocessor's own.
+// The block that ends last among the splits merges the results of all. It reads the results of other blocks past the L1 cache of
+// its multiprocessor.
 __device__ __forceinline__ void merge_splits(const Attention &layer, u32 slot, u32 head, u32 splits, real *out) {
     __shared__ u32 is_last;
     __shared__ float weights[GROUP][MOST_SPLITS], sums[GROUP];
     u32 *ticket = layer.tickets + (u64)slot * layer.kv_heads + head;
-    // By one thread between two barriers: what all threads wrote is before its first fence, and what they read behind its second one. A
-    // fence of each thread before the barrier would not say so of any but the first one (PTX ISA, "Release and Acquire Patterns").
+    // One thread does this between two barriers: all writes of the block come before its first fence, and all later reads after its
+    // second one. With a fence of each thread before the barrier, this would hold only for the first thread (PTX ISA, "Release and
+    // Acquire Patterns").
     __syncthreads();
     if (threadIdx.x == 0) {
         __threadfence();
@@ -210,17 +213,17 @@ __device__ __forceinline__ void merge_splits(const Attention &layer, u32 slot, u
         for (u32 split = 0; split < MOST_SPLITS; split++) total += split < splits ? weights[query][split] * mixed[split] : 0.0f;
         store(out + ((u64)slot * queries + head * GROUP) * HEAD_DIM + i, total / sums[query]);
     }
-    // Atomic, as what the other blocks did to it: their last operations are before no fence.
+    // Atomic like the accesses of the other blocks, because no fence follows their last operations.
     if (threadIdx.x == 0) atomicExch(ticket, 0u);
 }
 
-// What the warps of a block hand to one another.
+// The data that the warps of a block exchange.
 struct Exchange {
     float queries[GROUP][HEAD_DIM];
     float most[ATTEND_WARPS][GROUP], sum[ATTEND_WARPS][GROUP], mixed[ATTEND_WARPS][GROUP][HEAD_DIM];
 };
 
-// One number of a query head, joined over the warps.
+// One number of a query head, merged over the warps.
 __device__ __forceinline__ float joined_warps(const Exchange &shared, u32 query, u32 dim, float *most, float *sum) {
     float top = LOWEST, all = 0, total = 0;
 #pragma unroll
@@ -236,7 +239,7 @@ __device__ __forceinline__ float joined_warps(const Exchange &shared, u32 query,
     return total;
 }
 
-// Norms, turns and scales the query heads of a new token.
+// Norms, rotates and scales the query heads of a new token.
 __device__ __forceinline__ void prepare(const Attention &layer, Exchange &shared, u64 slot, u32 head, u64 at) {
     u64 columns = columns_of(layer);
     u32 lane = threadIdx.x % LANES;
@@ -254,7 +257,7 @@ __device__ __forceinline__ void prepare(const Attention &layer, Exchange &shared
     }
 }
 
-// Attention of one token over `from..to`, left in `shared` by warps.
+// Attention of one token over `from..to`. Each warp leaves its result in `shared`.
 __device__ __forceinline__ void attend_range(const real *keys, const real *values, u32 from, u32 to, Exchange &shared) {
     u32 lane = threadIdx.x % KEY_LANES, part = part_of_lane() * VECTOR, warp = threadIdx.x / LANES;
     bool has_part = lane < KEY_PARTS;
@@ -270,7 +273,7 @@ __device__ __forceinline__ void attend_range(const real *keys, const real *value
             seen.mixed[query][i] = 0;
         }
     }
-    // Shares are whole rounds.
+    // Each share is a whole number of rounds.
     u32 share = ((to - from + ATTEND_WARPS - 1) / ATTEND_WARPS + ROUND_POSITIONS - 1) / ROUND_POSITIONS * ROUND_POSITIONS;
     u32 first = min(from + warp * share, to), last = min(first + share, to);
     look(keys + part, values + part, first, last, queries, seen);
@@ -287,8 +290,8 @@ __device__ __forceinline__ void attend_range(const real *keys, const real *value
     }
 }
 
-// Attends: out [slots, queries · HEAD_DIM]; runs [rows]; owners [slots], the rows that slots belong to, or NONE. `appends`: whether
-// keys and values of new tokens are yet to be written. Grid: (splits, kv heads, slots), ATTEND_THREADS threads.
+// Computes attention: out [slots, queries · HEAD_DIM]; runs [rows]; owners [slots], the rows of the slots, or NONE. `appends`:
+// whether the keys and values of new tokens must still be written. Grid: (splits, kv heads, slots), ATTEND_THREADS threads.
 KERNEL(ATTEND_THREADS) attend(Attention layer, const Run *runs, const u32 *owners, real *out, u32 appends) {
     begin();
     __shared__ Exchange shared;
@@ -301,11 +304,11 @@ KERNEL(ATTEND_THREADS) attend(Attention layer, const Run *runs, const u32 *owner
     require(length <= layer.capacity && length <= layer.positions);
     u32 from = min(split * share, length), to = min(from + share, length);
     u64 start = ((u64)row * layer.kv_heads + head) * layer.capacity * HEAD_DIM;
-    // The last warps first: the first ones prepare the queries meanwhile.
+    // The last warps append first, because the first warps prepare the queries meanwhile.
     u32 appender = ATTEND_WARPS - 1 - threadIdx.x / LANES;
     if (appends) append(layer, run, new_token + 1, row, head, from, to, appender, ATTEND_WARPS);
     prepare(layer, shared, slot, head, at);
-    // Behind this, what was appended is there too.
+    // After this barrier the appended keys and values are visible too.
     __syncthreads();
     attend_range(layer.keys + start, layer.values + start, from, to, shared);
     __syncthreads();

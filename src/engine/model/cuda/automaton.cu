@@ -1,16 +1,16 @@
-// Rows of text under the automaton: what is legal, the draw, the transition, and what is forced behind it.
+// Rows of text under the automaton: the legal tokens, the draw, the transition, and the tokens that are forced after it.
 //
-// The tables are those of `constraint/automaton/device_table.rs`, which says what each holds. A *place* is a row of the edge
-// table: the states of a block first, then the nodes of all segments.
+// `constraint/automaton/device_table.rs` makes the tables and describes their contents. A *place* is a row of the edge table: first
+// the states of a block, then the nodes of all segments.
 
-// Targets of edges that leave a segment or a block.
+// Special targets of edges that leave a segment or a block.
 #define OVER 0xffffffffu
 #define NEXT 0xfffffffdu
-// No exit.
+// The block may not end here.
 #define STAYS 0xffffffffu
-// Bit of a token that was forced.
+// The bit of a forced token.
 #define FORCED 0x80000000u
-// How a row ended.
+// The state of a row: running, or the reason why it ended.
 #define RUNS 0u
 #define ENDS_EOS 1u
 #define ENDS_LENGTH 2u
@@ -20,45 +20,45 @@
 // The automata of all molecules of a run. 88 bytes: eight pointers, six numbers.
 struct Tables {
     const u32 *offsets;    // [places + 1]: the edges of a place are offsets[place]..offsets[place + 1]
-    const u32 *slots;      // [edges]: which token, ascending within a place
+    const u32 *slots;      // [edges]: the slot of the token, ascending within a place
     const u32 *targets;    // [edges]: a place, NEXT or NEXT + 1 (the next segment, by the mode of the block), or OVER
-    const u32 *exits;      // [states]: mode in which a block may end before the next token, or STAYS
+    const u32 *exits;      // [states]: the mode in which a block may end before the next token, or STAYS
     const u32 *roots;      // [segments, 2]: the place where a segment begins, by mode; OVER if it has no tokens; NONE
-    const u32 *order;      // segments of all molecules, one molecule behind the other
-    const u32 *molecules;  // [molecules + 1]: where each begins in `order`
+    const u32 *order;      // the segments of all molecules, molecule after molecule
+    const u32 *molecules;  // [molecules + 1]: the start of each molecule in `order`
     const u32 *tokens;     // [slots]: token ids
     u32 states;            // places below are states of a block
     u32 known;             // slots below have logits, and ascend with their ids
     u32 unused[4];
 };
 
-// A text that is being written. 64 bytes.
+// The state of a text that is being written. 64 bytes.
 struct Row {
-    u32 key[8];      // of its noise: seed, molecule, generation, number, 64 bits each
-    u32 molecule;    // in Tables
-    u32 at;          // segment among those of the molecule; behind the last one the text is over
+    u32 key[8];      // of the noise: seed, molecule, generation, number, 64 bits each
+    u32 molecule;    // index in Tables
+    u32 at;          // index of the segment in the molecule; past the last one the text is over
     u32 place;
     u32 count;       // tokens in `texts`
-    u32 read;        // of these, those that the model has read, or reads in this step
-    u32 most;        // tokens that `texts` may have
-    u32 base;        // position of the first token in `texts`: tokens of the prompt that were read elsewhere
-    u32 prompt;      // tokens in `texts` that are the prompt's
+    u32 read;        // how many of these the model has read, or reads in this step
+    u32 most;        // largest number of tokens in `texts`
+    u32 base;        // position of the first token in `texts`: number of prompt tokens that were read elsewhere
+    u32 prompt;      // how many tokens in `texts` belong to the prompt
 };
 
-// The position of the next token among those written, by which its noise goes.
+// The position of the next token among the written ones, which is the position of its noise.
 __device__ __forceinline__ u32 next_position(const Row &row) { return row.count - row.prompt; }
 
-// The batch. `texts[row]` begins with the prompt, or with its end: its last token at least. 48 bytes.
+// The batch. `texts[row]` begins with the prompt or with the end of the prompt, at least its last token. 48 bytes.
 struct Batch {
     Row *rows;       // [rows]
-    u32 *texts;      // [rows, stride]; a token, with FORCED if it was
-    u32 *ends;       // [rows]: RUNS or how it ended
-    u32 *ended;      // [1]: how many rows ended since it was set to zero
-    u64 *work;       // [5]: what the steps came to, as `WorkDone` of abi.rs names it
+    u32 *texts;      // [rows, stride]; tokens, with the bit FORCED if they were forced
+    u32 *ends;       // [rows]: RUNS, or the reason for the end
+    u32 *ended;      // [1]: number of rows that ended since it was set to zero
+    u64 *work;       // [5]: work of the steps: the fields of `WorkDone` in abi.rs
     u32 count, stride;
 };
 
-// Edges of a place.
+// The edges of a place.
 struct Edges {
     u32 start, end;
 };
@@ -68,7 +68,7 @@ __device__ __forceinline__ Edges edges_of(const Tables &tables, u32 place) {
     return edges;
 }
 
-// What is legal: the edges of a place, and those of the next segment where a block may end.
+// The legal tokens: the edges of a place, and, if the block may end, the edges of the next segment.
 struct Legal {
     Edges own, next;
     bool over;
@@ -92,7 +92,7 @@ __device__ __forceinline__ u32 count_legal(const Legal &legal) {
     return legal.own.end - legal.own.start + legal.next.end - legal.next.start;
 }
 
-// Which edge has a slot; the end if none has.
+// The edge of a slot; the end of the range if no edge has this slot.
 __device__ __forceinline__ u32 find(const Tables &tables, Edges edges, u32 slot) {
     u32 low = edges.start, high = edges.end;
     while (low < high) {
@@ -126,13 +126,13 @@ __device__ __forceinline__ void advance(const Tables &tables, const Legal &legal
     }
 }
 
-// By one thread: ends a row.
+// Ends a row; called by one thread.
 __device__ __forceinline__ void end_row(const Batch &batch, u32 at, u32 end) {
     batch.ends[at] = end;
     atomicAdd(batch.ended, 1u);
 }
 
-// Appends a token; whether that was the last one.
+// Appends a token. Returns whether it was the last one.
 __device__ __forceinline__ bool append_token(const Batch &batch, u32 at, Row &row, u32 token) {
     batch.texts[(u64)at * batch.stride + row.count++] = token;
     if (row.count < row.most) return false;
@@ -140,12 +140,12 @@ __device__ __forceinline__ bool append_token(const Batch &batch, u32 at, Row &ro
     return true;
 }
 
-// By one thread: appends what is forced anyway, as `Row::follow_forced_run` on the CPU.
+// Appends all tokens that are forced, like `Row::follow_forced_run` on the CPU; called by one thread.
 __device__ __forceinline__ void follow(const Tables &tables, const Batch &batch, u32 at, Row &row) {
     for (;;) {
         Legal legal = legal_of(tables, row);
         if (legal.over) {
-            // Here the end of text is forced, which is not written.
+            // Here the end token is forced, which is not written.
             end_row(batch, at, ENDS_EOS);
             return;
         }
@@ -156,8 +156,8 @@ __device__ __forceinline__ void follow(const Tables &tables, const Batch &batch,
     }
 }
 
-// Rows that enter: what is forced behind their prompts. `Row` is as the host wrote it, `ends` 0.
-// entered [count] rows. Grid: so many blocks that there is a thread for each.
+// For rows that enter: appends the tokens that are forced after their prompts. `Row` is as the host wrote it, and `ends` is 0.
+// entered [count] rows. Grid: enough blocks for one thread per row.
 KERNEL(128) enter(Tables tables, Batch batch, const u32 *entered, u32 count) {
     begin();
     u32 i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -174,7 +174,8 @@ KERNEL(128) enter(Tables tables, Batch batch, const u32 *entered, u32 count) {
     batch.rows[at] = row;
 }
 
-// One token for each row whose last token was read, and what is forced behind it: mask, draw, transition, forced run.
+// For each row whose last token was read, draws one token and appends the tokens that are forced after it: mask, draw, transition,
+// forced run.
 // lasts [rows], NONE for rows that wait; logits [rows, stride], by slot. Grid: rows.
 KERNEL(512, 1) choose(Tables tables, Batch batch, Sampling sampling, const u32 *lasts, const float *logits, u32 stride) {
     begin();
@@ -183,7 +184,7 @@ KERNEL(512, 1) choose(Tables tables, Batch batch, Sampling sampling, const u32 *
     u32 at = blockIdx.x;
     if (lasts[at] == NONE || batch.ends[at] != RUNS) return;
     Row row = batch.rows[at];
-    // Where nothing is drawn, the first thread writes the row at once.
+    // All threads must have read the row: if nothing is drawn, the first thread writes it at once.
     __syncthreads();
     Legal legal = legal_of(tables, row);
     u32 count = count_legal(legal), slot = NONE;

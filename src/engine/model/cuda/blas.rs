@@ -1,6 +1,6 @@
-//! Products by cuBLAS.
+//! Matrix products by cuBLAS.
 
-// cuBLAS is C: what it is handed by address, no type can check.
+// cuBLAS is a C library; the type system cannot check the memory behind its pointers.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -14,15 +14,15 @@ use super::gpu::Product;
 use super::without_kernels;
 use drift_core::error::Error;
 
-/// cuBLAS on one stream. Not cudarc's, which panics where it cannot end what a failed kernel left.
+/// A cuBLAS handle for one stream. It is not cudarc's type, because that panics if it cannot be destroyed after a kernel failed.
 pub(super) struct Blas(cublas_sys::cublasHandle_t);
 
 impl Blas {
     pub(super) fn new(stream: &CudaStream) -> Result<Self, CublasError> {
         let blas = Blas(cublas::create_handle()?);
-        // Sums stay f32 also where they are made in parts. TF32 is not the default, and is not asked for.
+        // Sums stay f32 even if they are computed in parts. TF32 is off by default and is not requested.
         let mode = cublas_sys::cublasMath_t::CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
-        // SAFETY: the handle is there until `blas` is dropped, and the stream outlives it.
+        // SAFETY: the handle exists until `blas` is dropped, and the stream outlives it.
         unsafe {
             cublas::set_stream(blas.0, stream.cu_stream().cast())?;
             cublas_sys::cublasSetMathMode(blas.0, mode).result()?;
@@ -30,18 +30,19 @@ impl Blas {
         Ok(blas)
     }
 
-    /// Lets it use this memory alone: it may take none while steps are recorded.
+    /// Makes cuBLAS use only this workspace, because it may not allocate memory while steps are recorded.
     pub(super) fn set_workspace(&self, address: u64, bytes: usize) -> Result<(), CublasError> {
-        // SAFETY: the memory has so many bytes, and goes after the handle.
+        // SAFETY: the memory has this number of bytes and is freed after the handle.
         unsafe { cublas_sys::cublasSetWorkspace_v2(self.0, address as *mut c_void, bytes) }.result()
     }
 
-    /// A product; `sizes` are its rows, terms and columns.
+    /// Launches a product; `sizes` are its rows, terms and columns.
     ///
-    /// cuBLAS counts by columns. What is `[a, b]` by rows is to it `[b, a]`, the transposed matrix, `b` numbers from one column to
-    /// the next. So of `out = x · w` it is asked for `outᵀ = wᵀ · xᵀ`, with m = columns, n = rows, k = terms: `outᵀ` and `xᵀ` are
-    /// what it sees there. So is `wᵀ` where the weight is `[terms, columns]`. Where it is `[columns, terms]` it already is `wᵀ`, by
-    /// rows; cuBLAS sees `w`, `terms` numbers from one column to the next, and is told to transpose.
+    /// cuBLAS stores matrices by columns. A matrix `[a, b]` stored by rows is to cuBLAS the transposed matrix `[b, a]`, with `b`
+    /// numbers from one column to the next. So for `out = x · w` we request `outᵀ = wᵀ · xᵀ` with m = columns, n = rows, k = terms;
+    /// cuBLAS sees `outᵀ` and `xᵀ` at the addresses of `out` and `x`. If the weight is stored as `[terms, columns]`, cuBLAS sees
+    /// `wᵀ` there too. If it is stored as `[columns, terms]`, cuBLAS sees `w`, with `terms` numbers from one column to the next,
+    /// and is told to transpose it.
     pub(super) fn product(
         &self,
         product: &Product,
@@ -56,8 +57,8 @@ impl Blas {
         let read = if bf16 { CUDA_R_16BF } else { CUDA_R_32F };
         let written = if wide { CUDA_R_32F } else { read };
         let (one, zero) = (1f32, 0f32);
-        // SAFETY: the arrays have these sizes and types, and the factors, which are f32 as the sums are, are read before it
-        // returns.
+        // SAFETY: the arrays have these sizes and types. The factors are f32, as the type of the sums requires, and cuBLAS reads
+        // them before it returns.
         unsafe {
             cublas::gemm_ex(
                 self.0,
@@ -86,12 +87,12 @@ impl Blas {
 
 impl Drop for Blas {
     fn drop(&mut self) {
-        // SAFETY: nothing uses the handle any more. Nobody is left to tell if it stays.
+        // SAFETY: nothing uses the handle any more. An error cannot be reported here.
         let _ = unsafe { cublas::destroy_handle(self.0) };
     }
 }
 
-/// The error of cuBLAS.
+/// Turns an error of cuBLAS into drift's error.
 pub(super) fn cublas_says(place: &str, error: CublasError, what: impl Display) -> Error {
     Error::input(place, format!("cuBLAS says {:?}{what}", error.0), without_kernels())
 }

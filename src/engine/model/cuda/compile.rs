@@ -1,10 +1,10 @@
-//! The kernels, compiled by NVRTC for a GPU and loaded into its driver. What was compiled is kept for the next time.
+//! Compiles the kernels with NVRTC for a GPU and loads them into its driver. The result is kept for the next run.
 //!
-//! The result is machine code (a cubin), not PTX: a driver older than NVRTC, of the same major version, takes it as well.
-//! Candle links NVRTC as the program is built, so where the library is missing the program does not start at all; what can be
-//! missing here is `libnvrtc-builtins`, which NVRTC opens itself.
+//! The result is machine code (a cubin) and not PTX, because a driver that is older than NVRTC but has the same major version
+//! accepts it. candle links NVRTC at build time, so if that library is missing the program does not start at all. Only
+//! `libnvrtc-builtins`, which NVRTC opens itself, can be missing here.
 
-// NVRTC and the driver are C: what they are handed by address, no type can check.
+// NVRTC and the driver are C libraries; the type system cannot check the memory behind their pointers.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, OsString};
@@ -23,16 +23,16 @@ use crate::parameter;
 use drift_core::error::{Error, Result};
 use drift_core::io::{hash_bytes, write_atomic};
 
-/// Characters of a SHA-256 in hexadecimal, which stands behind the cubin in a file that is kept.
+/// The length of a SHA-256 in hexadecimal, which follows the cubin in a kept file.
 const HASH_CHARACTERS: usize = 64;
 
-/// Of these, the ones that name the file of a compilation.
+/// How many of these characters name the file of a compilation.
 const NAME_CHARACTERS: usize = 32;
 
-/// The kernels for a model, loaded; and which they are, as [`GpuIdentity::kernels`](super::GpuIdentity) says it.
+/// Loads the kernels for a model. Also returns their identity, as in [`GpuIdentity::kernels`](super::GpuIdentity).
 ///
 /// # Errors
-/// If they cannot be compiled, or the driver does not take them.
+/// If they cannot be compiled, or the driver does not accept them.
 pub(super) fn load(context: &Arc<CudaContext>, shape: KernelShape) -> Result<(Arc<CudaModule>, String)> {
     let place = format!("cuda:{}", context.ordinal());
     let capability = told(&place, "the GPU cannot be used", context.compute_capability())?;
@@ -46,7 +46,7 @@ pub(super) fn load(context: &Arc<CudaContext>, shape: KernelShape) -> Result<(Ar
         let name = hash_bytes("", &cubin).sha256[..NAME_CHARACTERS].to_owned();
         context.load_module(Ptx::from_binary(cubin)).map(|module| (module, name))
     };
-    // What is kept and not taken is compiled anew.
+    // If the driver does not accept a kept file, the kernels are compiled again.
     let kept = file.as_deref().and_then(kept);
     if let Some(module) = kept.and_then(|cubin| loaded(cubin).ok()) {
         return Ok(module);
@@ -59,12 +59,12 @@ pub(super) fn load(context: &Arc<CudaContext>, shape: KernelShape) -> Result<(Ar
     Ok(module)
 }
 
-/// What the driver did, or the error of it. A launch that failed on the GPU is told by some later call.
+/// Turns an error of the driver into drift's error. The failure of a kernel on the GPU is reported by some later call.
 pub(super) fn told<T>(place: &str, what: impl Display, done: Result<T, DriverError>) -> Result<T> {
     told_with(place, what, done, without_kernels())
 }
 
-/// The same with another remedy.
+/// Like [`told`], with another remedy.
 pub(super) fn told_with<T>(
     place: &str,
     what: impl Display,
@@ -74,7 +74,7 @@ pub(super) fn told_with<T>(
     done.map_err(|error| Error::input(place, format!("{what}: {}", said(error)), remedy))
 }
 
-/// The name of an error of the driver, and its words.
+/// The name and description of an error of the driver.
 pub(super) fn said(error: DriverError) -> String {
     let text = |text: Result<&CStr, DriverError>| text.map(|text| text.to_string_lossy().into_owned()).ok();
     match (text(error.error_name()), text(error.error_string())) {
@@ -84,32 +84,32 @@ pub(super) fn said(error: DriverError) -> String {
     }
 }
 
-/// The option for a GPU of a compute capability. On Hopper it is `sm_90a`, as the tests compile it.
+/// The compiler option for a compute capability. On Hopper it is `sm_90a`, which the tests compile too.
 fn architecture((major, minor): (i32, i32)) -> String {
     let suffix = if (major, minor) == (9, 0) { "a" } else { "" };
     format!("--gpu-architecture=sm_{major}{minor}{suffix}")
 }
 
-/// Major and minor.
+/// The major and minor version of NVRTC.
 fn nvrtc_version() -> Result<(i32, i32)> {
     let (mut major, mut minor) = (0, 0);
-    // SAFETY: NVRTC writes a number to each.
+    // SAFETY: NVRTC writes one number to each address.
     let found = unsafe { sys::nvrtcVersion(&mut major, &mut minor) }.result();
     found.map_err(|error| Error::input("NVRTC", format!("{:?}", error.0), without_kernels()))?;
     Ok((major, minor))
 }
 
-/// The newest CUDA that the driver knows.
+/// The newest CUDA version that the driver supports.
 pub(super) fn driver_version() -> String {
     let mut version = 0;
-    // SAFETY: the driver writes a number there.
+    // SAFETY: the driver writes one number to this address.
     match unsafe { cuDriverGetVersion(&mut version) }.result() {
         Ok(()) => format!("{}.{}", version / 1000, version % 1000 / 10),
         Err(error) => said(error),
     }
 }
 
-/// The error of kernels that the driver refused.
+/// The error for kernels that the driver refused.
 fn not_taken(place: &str, nvrtc: &str, error: DriverError) -> Error {
     if error.0 == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
         let problem = format!("{place} has no room for the kernels");
@@ -125,7 +125,7 @@ fn not_taken(place: &str, nvrtc: &str, error: DriverError) -> Error {
     Error::input(place, problem, remedy)
 }
 
-/// What is compiled, how, and by which version.
+/// The source, options and compiler version of a compilation.
 #[derive(Clone, PartialEq, Eq)]
 struct Compilation {
     source: String,
@@ -138,7 +138,7 @@ impl Compilation {
         format!("NVRTC {}.{}", self.nvrtc.0, self.nvrtc.1)
     }
 
-    /// Where the result is kept, if the user has a folder for such files.
+    /// The file that keeps the result, if the user has a cache folder.
     fn file(&self, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
         let folder = folder_by(variable)?;
         let all = format!("{}\0{}\0{}", self.version(), self.options.join("\0"), self.source);
@@ -146,10 +146,10 @@ impl Compilation {
         Some(folder.join("kernels").join(format!("{}.cubin", &hash[..NAME_CHARACTERS])))
     }
 
-    /// The cubin, compiled once in this process: a self-check starts the device, and the run behind it does.
+    /// The cubin, compiled only once in this process, because both the self-check and the run after it start the device.
     fn run_once(&self) -> Result<Vec<u8>> {
         static COMPILED: Mutex<Vec<(Compilation, Vec<u8>)>> = Mutex::new(Vec::new());
-        // A thread that panicked left whole ones.
+        // If a thread panicked, the list that it left is still complete.
         let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, cubin)) = compiled.iter().find(|(known, _)| known == self) {
             return Ok(cubin.clone());
@@ -159,7 +159,7 @@ impl Compilation {
         Ok(cubin)
     }
 
-    /// The cubin.
+    /// Compiles and returns the cubin.
     fn run(&self) -> Result<Vec<u8>> {
         let source = CString::new(self.source.as_str());
         let source =
@@ -169,7 +169,7 @@ impl Compilation {
         program.cubin().map_err(|error| self.failed(error, ""))
     }
 
-    /// The error of a compiler that failed, with the first line of its log that says why.
+    /// The error for a failed compilation, with the first line of the compiler's log that contains an error.
     fn failed(&self, error: NvrtcError, log: &str) -> Error {
         let mut lines = log.lines().filter(|line| !line.trim().is_empty());
         let line = lines.clone().find(|line| line.contains("error")).or_else(|| lines.next());
@@ -178,7 +178,7 @@ impl Compilation {
             None => format!("{:?}", error.0),
         };
         let cause = match error.0 {
-            // An architecture that came later.
+            // This NVRTC does not know the architecture, which is newer.
             sys::nvrtcResult::NVRTC_ERROR_INVALID_OPTION => "install a newer libnvrtc, or ",
             sys::nvrtcResult::NVRTC_ERROR_BUILTIN_OPERATION_FAILURE => {
                 "install the libnvrtc-builtins of this version beside libnvrtc, or "
@@ -189,10 +189,10 @@ impl Compilation {
     }
 }
 
-/// A program of NVRTC.
+/// An NVRTC program.
 struct Program {
     handle: sys::nvrtcProgram,
-    /// NVRTC may look at it as long as the program is there.
+    /// Kept because NVRTC may read it as long as the program exists.
     _source: CString,
 }
 
@@ -203,27 +203,27 @@ impl Program {
     }
 
     fn compile(&self, options: &[String]) -> Result<(), NvrtcError> {
-        // SAFETY: the program is there until `self` is dropped.
+        // SAFETY: the program exists until `self` is dropped.
         unsafe { result::compile_program(self.handle, options) }
     }
 
-    /// What the compiler said; nothing if it does not tell.
+    /// The compiler's log; empty if it cannot be read.
     fn log(&self) -> String {
-        // SAFETY: the program is there until `self` is dropped.
+        // SAFETY: the program exists until `self` is dropped.
         let log = unsafe { result::get_program_log(self.handle) }.unwrap_or_default();
-        // The C type is signed on some machines.
+        // The C type `char` is signed on some machines.
         let log: Vec<u8> =
             log.iter().map(|byte| byte.to_ne_bytes()[0]).take_while(|byte| *byte != 0).collect();
         String::from_utf8_lossy(&log).into_owned()
     }
 
-    /// The machine code, once it is compiled.
+    /// The machine code, after the compilation.
     fn cubin(&self) -> Result<Vec<u8>, NvrtcError> {
         let mut bytes = 0;
-        // SAFETY: the program is there until `self` is dropped, and NVRTC writes one number.
+        // SAFETY: the program exists until `self` is dropped, and NVRTC writes one number.
         unsafe { sys::nvrtcGetCUBINSize(self.handle, &mut bytes) }.result()?;
         let mut cubin = vec![0u8; bytes];
-        // SAFETY: as above, and the room is as large as NVRTC said.
+        // SAFETY: as above, and the buffer has the size that NVRTC reported.
         unsafe { sys::nvrtcGetCUBIN(self.handle, cubin.as_mut_ptr().cast()) }.result()?;
         Ok(cubin)
     }
@@ -231,19 +231,20 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // SAFETY: nothing uses the program any more. There is nobody to tell if it stays.
+        // SAFETY: nothing uses the program any more. An error cannot be reported here.
         let _ = unsafe { result::destroy_program(self.handle) };
     }
 }
 
-/// A cubin that was kept whole. The driver is told no length, so what was cut off or changed must not get to it.
+/// The cubin of a kept file, if it is intact. The driver is not told its length, so a truncated or modified cubin must not reach
+/// it.
 fn kept(file: &Path) -> Option<Vec<u8>> {
     let mut cubin = std::fs::read(file).ok()?;
     let hash = cubin.split_off(cubin.len().checked_sub(HASH_CHARACTERS)?);
     (hash_bytes("", &cubin).sha256.as_bytes() == hash).then_some(cubin)
 }
 
-/// Keeps a cubin, with its hash behind it. Where that is not possible the next run compiles again.
+/// Keeps a cubin, followed by its hash. If that fails, the next run compiles again.
 fn keep(file: &Path, cubin: &[u8]) {
     let made = file.parent().is_some_and(|folder| std::fs::create_dir_all(folder).is_ok());
     if made {

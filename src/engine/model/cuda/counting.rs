@@ -1,4 +1,4 @@
-//! How much memory a decode step wants: asked of a device that only counts.
+//! Computes how much memory a decode step needs, with a device that only counts allocations.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -10,16 +10,16 @@ use crate::model::memory::gib;
 use crate::parameter;
 use drift_core::error::{Error, Result};
 
-/// What drivers give is a multiple of it.
+/// Drivers round allocations up to a multiple of this number of bytes.
 const GRANULE: u64 = 512;
 
-/// Of much memory at once a multiple of it.
+/// Drivers round large allocations up to a multiple of this number of bytes.
 const LARGE_GRANULE: u64 = 2 << 20;
 
-/// What is left free for graphs and what cuBLAS loads, at most, and the part of all that is free.
+/// Memory kept free for graphs and for what cuBLAS loads: the largest number of bytes, and the divisor of the free memory.
 const RESERVE: (u64, u64) = (512 << 20, 64);
 
-/// A device that has no memory and does nothing.
+/// A device without memory that does nothing but count the allocated bytes.
 pub(super) struct Counting<'c>(pub &'c Cell<u64>);
 
 impl Gpu for Counting<'_> {
@@ -73,8 +73,8 @@ impl Gpu for Counting<'_> {
     }
 }
 
-/// Refuses steps of `rows` rows that want `wanted` bytes beside a cache of `cache` bytes, which is there, where `free` are left:
-/// with the batch that would fit.
+/// Refuses steps of `rows` rows that need `wanted` bytes if they do not fit into `free` bytes, and names the batch that would fit.
+/// The `cache` bytes of the KV cache are already allocated.
 ///
 /// # Errors
 /// If they do not fit.
@@ -90,7 +90,7 @@ pub(super) fn check_steps_fit(rows: usize, cache: u64, wanted: u64, free: u64) -
         gib(cache),
         gib(free)
     );
-    // Not all of it is less for fewer rows, so this may be too few, but never too many.
+    // Part of the memory does not shrink with the number of rows, so this batch may be smaller than necessary but never too large.
     let of_row = (cache / rows.max(1) as u64).max(1);
     let remedy = match (cache + free).saturating_sub(wanted) / of_row {
         0 => "give fewer rows, or allow fewer tokens".to_owned(),

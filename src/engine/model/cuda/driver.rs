@@ -1,11 +1,11 @@
-//! A GPU by its driver, NVRTC and cuBLAS. All work goes to candle's own stream of the device, so that it is done behind what candle
-//! was told before, and before what candle is told after.
+//! A GPU, used through the driver, NVRTC and cuBLAS. All work goes to candle's own stream of the device. So it runs after
+//! everything that candle launched before, and before everything that candle launches later.
 //!
-//! The events by which cudarc keeps several streams apart are not needed on one. What is launched, copied or multiplied here goes
-//! straight to the driver and records none, so that there are none in a graph either, where events from outside are errors.
-//! Candle frees its memory on the same stream, and so behind all that was launched before.
+//! cudarc orders several streams by events, which are not needed for one stream. The launches, copies and products of this module
+//! go directly to the driver and record no events. So there are none in a graph either, where events from outside are errors.
+//! candle frees its memory on the same stream, so after everything that was launched before.
 
-// The driver and cuBLAS are C: what they are handed by address, no type can check.
+// The driver and cuBLAS are C libraries; the type system cannot check the memory behind their pointers.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -38,58 +38,59 @@ use drift_core::error::{Error, Result};
 const KERNELS: &str =
     "embed add_norm last_norm gated gather head append_all attend enter choose choose_any pack";
 
-/// Page-locked memory of the host that writes go through.
+/// The size in bytes of the page-locked host memory for writes to the GPU.
 const STAGING_BYTES: usize = 1 << 20;
 
-/// What NVIDIA recommends for cuBLAS on Hopper; older GPUs need less.
+/// The workspace that NVIDIA recommends for cuBLAS on Hopper, in bytes; older GPUs need less.
 const WORKSPACE_BYTES: usize = 32 << 20;
 
-/// What tensors' addresses are multiples of: `attend` reads so many bytes at once.
+/// Addresses of tensors must be multiples of this number of bytes, because `attend` reads vectors of this size.
 const ALIGNMENT: u64 = 16;
 
-/// No option, of those that a graph can be made with.
+/// No options for the instantiation of a graph.
 const PLAIN: CUgraphInstantiate_flags = CUgraphInstantiate_flags(0);
 
-/// A GPU by the driver, NVRTC and cuBLAS. Its parts go in this order: what uses memory before the memory.
+/// A GPU, used through the driver, NVRTC and cuBLAS. The fields are dropped in this order: users of the memory before the memory.
 pub(crate) struct Driver {
     graphs: Vec<CudaGraph>,
     blas: Blas,
     pub(super) kernels: Vec<(&'static str, CudaFunction)>,
     memory: Memory,
     staging: PinnedHostSlice<u8>,
-    /// Bytes of `staging` that the stream may not have read yet.
+    /// How many bytes of `staging` the stream may not have read yet.
     staged: usize,
-    /// Whether launches are recorded, not done.
+    /// Whether launches are currently recorded instead of executed.
     recording: bool,
-    /// Whether kernels begin before those before them are over; they wait for these themselves, once they have to.
+    /// Whether a kernel may begin before the previous one has ended. The kernels then wait themselves where they have to.
     pub(super) overlaps: bool,
-    /// Weights and what goes between kernels are bf16; else f32.
+    /// Whether weights and activations are bf16 instead of f32.
     bf16: bool,
     device: Device,
     pub(super) stream: Arc<CudaStream>,
-    /// `cuda:0`
+    /// The name, such as `cuda:0`.
     pub(super) name: String,
     identity: GpuIdentity,
 }
 
 impl Driver {
-    /// The kernels for a model, compiled and loaded on the GPU of a device of candle's.
+    /// Compiles the kernels for a model and loads them on the GPU of a candle device.
     ///
     /// # Errors
-    /// If the device is no GPU, the kernels cannot be compiled for it, or its driver does not take them.
+    /// If the device is not a GPU, the kernels cannot be compiled for it, or its driver does not accept them.
     pub(crate) fn start(device: &Device, shape: KernelShape) -> Result<Self> {
         let stream = device.as_cuda_device().map_err(failed)?.cuda_stream();
         let context = stream.context();
         let name = format!("cuda:{}", context.ordinal());
         told(&name, "the GPU cannot be used", context.bind_to_thread())?;
         let (module, compiled) = compile::load(context, shape)?;
-        // Asked for by name now: a driver that loads late does so here, which it may not while steps are recorded.
+        // Looks the kernels up now: a driver with lazy loading then loads them here. It must not load them while steps are
+        // recorded.
         let kernel = |name| module.load_function(name).map(|function| (name, function));
         let names = KERNELS.split(' ');
         let names = names.chain(super::own_products::KERNELS.map(|(_, name)| name));
         let kernels = names.map(kernel).collect();
         let kernels: Vec<(&str, CudaFunction)> = told(&name, "a kernel is missing", kernels)?;
-        // SAFETY: the bytes are written before they are read, and any bytes are numbers.
+        // SAFETY: the bytes are written before they are read, and every byte is a valid number.
         let staging = unsafe { context.alloc_pinned_with_flags(STAGING_BYTES, 0) };
         let staging = told(&name, "no page-locked memory", staging)?;
         let capability = told(&name, "the GPU cannot be used", context.compute_capability())?;
@@ -116,10 +117,10 @@ impl Driver {
         Ok(driver)
     }
 
-    /// The same whose kernels begin before those before them are over, where the GPU can that.
+    /// The same driver with kernels that begin before the previous ones have ended, if the GPU supports that.
     ///
     /// # Errors
-    /// If kernels cannot be set up for it.
+    /// If the kernels cannot be set up for it.
     pub(super) fn launching_early(mut self) -> Result<Self> {
         let capability = self.stream.context().compute_capability();
         let capability = told(&self.name, "the GPU cannot be used", capability)?;
@@ -127,12 +128,12 @@ impl Driver {
         Ok(self)
     }
 
-    /// Makes the GPU that of this thread, for the driver's calls.
+    /// Makes the GPU's context current in this thread, for calls of the driver.
     fn bind(&self) -> Result<()> {
         told(&self.name, "the GPU failed", self.stream.context().bind_to_thread())
     }
 
-    /// The same, for what cannot be recorded.
+    /// Like [`Driver::bind`], for calls that cannot be recorded.
     fn bind_outside(&self) -> Result<()> {
         if self.recording {
             return Err(Error::internal(&self.name, "only launches can be recorded"));
@@ -140,32 +141,32 @@ impl Driver {
         self.bind()
     }
 
-    /// Waits until all is done that was asked for. Not by cudarc, which may tell an error of before and not wait.
+    /// Waits until all requested work is done. Does not use cudarc's function, which may return an earlier error without waiting.
     fn wait(&mut self) -> Result<()> {
-        // SAFETY: the stream is there as long as `self`.
+        // SAFETY: the stream exists as long as `self`.
         let waited = unsafe { result::stream::synchronize(self.stream.cu_stream()) };
         told(&self.name, "work on the GPU failed", waited)?;
         self.staged = 0;
         Ok(())
     }
 
-    /// A part of what is written, at most all of the staging memory.
+    /// Writes a part that is at most as long as the staging memory.
     fn write_part(&mut self, address: u64, part: &[u8]) -> Result<()> {
         if self.staged + part.len() > STAGING_BYTES {
             self.wait()?;
         }
         let place = self.staged..self.staged + part.len();
-        // This waits for nothing: cudarc knows of no use of the memory.
+        // This does not wait, because cudarc knows of no use of the memory.
         let staging = told(&self.name, "no page-locked memory", self.staging.as_mut_slice())?;
         let staging = &mut staging[place.clone()];
         staging.copy_from_slice(part);
-        // SAFETY: the bytes stay as they are until the stream was waited for, and the address is the caller's, of `allocate`.
+        // SAFETY: the bytes do not change until the stream was waited for, and the caller's address comes from `allocate`.
         let copied = unsafe { result::memcpy_htod_async(address, staging, self.stream.cu_stream()) };
         self.staged = place.end;
         told(&self.name, "a copy to the GPU failed", copied)
     }
 
-    /// Memory for something that the driver did not give.
+    /// The error for a failed allocation of `what`.
     fn no_room(&self, what: &str, error: DriverError) -> Error {
         if error.0 != CUresult::CUDA_ERROR_OUT_OF_MEMORY {
             return Error::input(&self.name, said(error), without_kernels());
@@ -175,7 +176,7 @@ impl Driver {
         Error::parameter(parameter::BATCH, problem, "give fewer rows")
     }
 
-    /// What a call came to that records or replays a step.
+    /// Turns an error of recording or replaying a step into drift's error.
     fn recording<T>(&self, problem: &str, outcome: std::result::Result<T, DriverError>) -> Result<T> {
         match outcome {
             Err(error) if error.0 == CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
@@ -191,15 +192,16 @@ impl Gpu for Driver {
         Some(self.identity.clone())
     }
 
-    // Not from the pool of the stream, which candle takes from: memory that is there from start to end needs no order.
+    // Not from the stream's pool, from which candle allocates: this memory exists from the start to the end of the run, so no
+    // stream order is needed.
     fn allocate(&mut self, bytes: usize) -> Result<u64> {
         self.bind_outside()?;
-        // The driver gives nothing where nothing is wanted.
+        // The driver refuses allocations of zero bytes.
         let bytes = bytes.max(1);
-        // SAFETY: what is in it is set below. The driver gives multiples of 256 bytes.
+        // SAFETY: the content is set below. The driver aligns allocations to 256 bytes.
         let mut taken = unsafe { result::malloc_sync(bytes) };
         if taken == Err(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY)) {
-            // What candle has freed its pool gives back when the stream was waited for, and it is told to.
+            // candle's pool returns freed memory only after a synchronisation and on request.
             self.wait()?;
             pool::trim(self.stream.context());
             // SAFETY: as above.
@@ -207,14 +209,14 @@ impl Gpu for Driver {
         }
         let address = taken.map_err(|error| self.no_room(&gib(bytes as u64), error))?;
         self.memory.addresses.push(address);
-        // SAFETY: the memory has so many bytes.
+        // SAFETY: the memory has this number of bytes.
         let set = unsafe { result::memset_d8_async(address, 0, bytes, self.stream.cu_stream()) };
         told(&self.name, "memory cannot be set", set)?;
         Ok(address)
     }
 
-    // By page-locked memory of our own. Of copies from any other memory the driver's manual says that they may be synchronous
-    // ("API synchronization behavior"), not that they have read all of it when they return.
+    // Copies through our own page-locked memory. For all other memory the driver's manual only says that such copies may be
+    // synchronous ("API synchronization behavior"), not that they have read all of it when they return.
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<()> {
         self.bind_outside()?;
         for (part, address) in bytes.chunks(STAGING_BYTES).zip((address..).step_by(STAGING_BYTES)) {
@@ -229,7 +231,7 @@ impl Gpu for Driver {
             return Ok(Vec::new());
         }
         let mut read = vec![0; bytes];
-        // SAFETY: `read` is there until the stream was waited for, and the address is the caller's, of `allocate`.
+        // SAFETY: `read` exists until the stream was waited for, and the caller's address comes from `allocate`.
         let copied = unsafe { result::memcpy_dtoh_async(&mut read, address, self.stream.cu_stream()) };
         let waited = self.wait();
         told(&self.name, "work on the GPU failed", copied)?;
@@ -261,7 +263,8 @@ impl Gpu for Driver {
         Ok(())
     }
 
-    // Whether the arguments are as many and as long as a kernel declares, the emulator of the tests checks for all launches.
+    // The emulator of the tests checks for all launches that the number and sizes of the arguments are those that the kernel
+    // declares.
     fn launch(
         &mut self,
         kernel: &'static str,
@@ -286,8 +289,8 @@ impl Gpu for Driver {
                 launched,
             );
         }
-        // SAFETY: the driver copies the arguments before it returns. The addresses in them are of memory that goes after all that
-        // was launched, or of tensors that outlive it.
+        // SAFETY: the driver copies the arguments before it returns. The addresses in them belong to memory that is freed after all
+        // launched work, or to tensors that outlive it.
         let launched = unsafe {
             result::launch_kernel(function, grid.into(), (threads, 1, 1), 0, stream, &mut pointers)
         };
@@ -307,8 +310,8 @@ impl Gpu for Driver {
         done.map_err(|error| cublas_says(&self.name, error, what))
     }
 
-    // From here on the stream must get nothing but launches and products, of candle's neither. What cuBLAS makes ready at its
-    // first product of a kind it may not make ready now: a step has to be done before it is recorded.
+    // From here on the stream may get only launches and products, also from candle. The preparations of cuBLAS for its first
+    // product of a kind are forbidden now, so a step must run once before it is recorded.
     fn record(&mut self) -> Result<bool> {
         self.bind_outside()?;
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
@@ -318,7 +321,7 @@ impl Gpu for Driver {
     }
 
     fn recorded(&mut self) -> Result<usize> {
-        // Whatever failed before: the recording ends.
+        // The recording has to end even if something failed before.
         let bound = self.bind();
         let ended = self.stream.end_capture(PLAIN);
         self.recording = false;
@@ -341,7 +344,7 @@ impl Gpu for Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        // What fails here failed before, and was told.
+        // An error here follows from an earlier one, which was reported.
         bind_again(self.stream.context());
         if self.recording {
             let _ = self.stream.end_capture(PLAIN);
@@ -350,7 +353,7 @@ impl Drop for Driver {
     }
 }
 
-/// Memory of the GPU, freed all together.
+/// Memory of the GPU that is freed all together.
 struct Memory {
     context: Arc<CudaContext>,
     addresses: Vec<CUdeviceptr>,
@@ -360,30 +363,30 @@ impl Drop for Memory {
     fn drop(&mut self) {
         bind_again(&self.context);
         for address in self.addresses.drain(..) {
-            // SAFETY: it is the driver's, and freed once. Nobody is left to tell if it is not.
+            // SAFETY: the address comes from the driver and is freed once. An error cannot be reported here.
             let _ = unsafe { result::free_sync(address) };
         }
     }
 }
 
-/// Makes the GPU that of this thread. In place of doing so cudarc may tell an error of before, once.
+/// Makes the GPU's context current in this thread. Tries twice, because the first call of cudarc may only return an earlier error.
 fn bind_again(context: &CudaContext) {
     if context.bind_to_thread().is_err() {
         let _ = context.bind_to_thread();
     }
 }
 
-/// What to do where steps cannot be recorded.
+/// The remedy if steps cannot be recorded.
 fn without_graphs() -> String {
     format!("give {} drift-without-graphs", parameter::ENGINE)
 }
 
-/// Where the numbers of candle lie. The stream is told to wait until they are written; it is the one that wrote them.
+/// The address of numbers of candle. This makes the stream wait until they are written; it is the same stream that wrote them.
 fn start_of<T>(numbers: &CudaSlice<T>, stream: &CudaStream) -> u64 {
     numbers.device_ptr(stream).0
 }
 
-/// The bytes of an argument at an address that suits any number: those of a `Vec<u8>` may lie anywhere.
+/// The bytes of an argument as words, so that they are aligned for any number; a `Vec<u8>` may begin at any address.
 fn aligned(bytes: &[u8]) -> Vec<u64> {
     let word = |part: &[u8]| {
         let mut word = [0; 8];

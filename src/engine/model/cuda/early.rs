@@ -1,6 +1,6 @@
-//! Launches that may begin before the kernels before them are over.
+//! Launches of kernels that may begin before the previous kernels have ended.
 
-// The driver is C: what it is handed by address, no type can check.
+// The driver is a C library; the type system cannot check the memory behind its pointers.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -14,18 +14,18 @@ use candle_core::cuda::cudarc::driver::{CudaFunction, DriverError};
 use super::compile::told;
 use drift_core::error::Result;
 
-/// The least compute capability of a GPU that launches a kernel before the one before it is over.
+/// The lowest compute capability of a GPU that can launch a kernel before the previous one has ended.
 const OVERLAPS_FROM: (i32, i32) = (9, 0);
 
-/// The part of a multiprocessor's fast memory that is for sharing, in percent, where kernels overlap: 132 of 228 KB on Hopper, for blocks of
-/// `product_32` beside four of `attend`; no other part was tried. A multiprocessor has one division at a time, and changes it only when it
-/// is idle.
+/// The share of a multiprocessor's L1 cache that is reserved as shared memory if kernels overlap, in percent. It gives 132 of 228
+/// KB on Hopper, for blocks of `product_32` beside four of `attend`; no other share was tried. A multiprocessor has one division at
+/// a time, and changes it only while it is idle.
 const SHARED_PERCENT: i32 = 50;
 
-/// Sets kernels up to begin before those before them are over; whether the GPU can that.
+/// Sets kernels up to begin before the previous ones have ended. Returns whether the GPU supports that.
 ///
 /// # Errors
-/// If kernels cannot be set up for it.
+/// If the kernels cannot be set up for it.
 pub(super) fn set_up<'k>(
     gpu: &str,
     capability: (i32, i32),
@@ -40,11 +40,12 @@ pub(super) fn set_up<'k>(
     Ok(overlaps)
 }
 
-/// Launches a kernel that may begin before those before it on the stream are over (programmatic dependent launch: CUDA driver API,
-/// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`).
+/// Launches a kernel that may begin before the previous kernels on the stream have ended (programmatic dependent launch: CUDA
+/// driver API, `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`).
 ///
 /// # Safety
-/// As of [`result::launch_kernel`]; and the kernel waits for those before it, before it reads or writes what they do (`ptx.cu`).
+/// The same as for [`result::launch_kernel`]. In addition, the kernel must wait for the previous kernels before it reads or writes
+/// memory that they use (`ptx.cu`).
 pub(super) unsafe fn launch_early(
     function: CUfunction,
     [x, y, z]: [u32; 3],
@@ -69,7 +70,7 @@ pub(super) unsafe fn launch_early(
         attrs: &raw mut attribute,
         numAttrs: 1,
     };
-    // SAFETY: the driver reads settings and arguments before it returns; the rest is the caller's.
+    // SAFETY: the driver reads the settings and arguments before it returns; the caller guarantees the rest.
     unsafe { cuLaunchKernelEx(&raw const config, function, arguments.as_mut_ptr(), std::ptr::null_mut()) }
         .result()
 }

@@ -1,15 +1,14 @@
-//! Where what belongs to a device is kept for the next run: compiled kernels, and verdicts on them.
+//! The folder that keeps data about a device for later runs: compiled kernels and verdicts of the self-check.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The folder in which drift keeps what belongs to a device: `drift` in `$XDG_CACHE_HOME`, or in `~/.cache`; none where neither is
-/// known.
+/// The folder in which drift keeps data about devices: `drift` in `$XDG_CACHE_HOME` or in `~/.cache`; `None` if neither is known.
 pub fn device_folder() -> Option<PathBuf> {
     folder_by(&|name| std::env::var_os(name))
 }
 
-/// The same by other variables.
+/// Like [`device_folder`], with another source of environment variables.
 pub(super) fn folder_by(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let set = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;

@@ -1,4 +1,5 @@
-//! What the decode step asks of a device. A GPU does it by the driver, cuBLAS and graphs; in tests a program on the CPU does.
+//! The operations that the decode step needs from a device. A GPU implements them with the driver, cuBLAS and graphs; in tests a
+//! program on the CPU implements them.
 
 use std::ops::Range;
 
@@ -7,58 +8,59 @@ use serde::{Deserialize, Serialize};
 
 use drift_core::error::Result;
 
-/// What a verdict on kernels holds for: they may do otherwise on another GPU, under another driver, or compiled anew.
+/// The combination for which a verdict on kernels is valid. They may behave differently on another GPU, with another driver, or if
+/// compiled again.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct GpuIdentity {
-    /// Its name and compute capability: `NVIDIA H100 80GB HBM3, 9.0`.
+    /// The GPU's name and compute capability: `NVIDIA H100 80GB HBM3, 9.0`.
     pub gpu: String,
-    /// The newest CUDA that its driver knows, and the driver's own version where the system tells it.
+    /// The newest CUDA version that the driver supports, and the driver's own version if the system reports it.
     pub driver: String,
-    /// Which kernels: the first characters of the SHA-256 of what was compiled.
+    /// The kernels: the first characters of the SHA-256 of the machine code.
     pub kernels: String,
 }
 
-/// A device that launches the kernels of [`CUDA_SOURCES`](super::CUDA_SOURCES), compiled for one model. All work is done in the
-/// order in which it is asked for, behind what candle was told before on the same device, and before what it is told after.
-/// Memory is freed with the device.
+/// A device that launches the kernels of [`CUDA_SOURCES`](super::CUDA_SOURCES), compiled for one model. It does all work in the
+/// order of the calls. It also keeps the order with candle's work on the same device: earlier work of candle comes before, later
+/// work after. Memory is freed together with the device.
 pub trait Gpu {
-    /// Which device it is, and which kernels it has; none if nobody may rely on it the next time.
+    /// The identity of the device and its kernels; `None` if later runs cannot rely on it.
     fn identity(&self) -> Option<GpuIdentity> {
         None
     }
 
-    /// The address of new memory, all zero, aligned to 256 bytes.
+    /// Allocates memory and returns its address. The memory is all zero and aligned to 256 bytes.
     ///
     /// # Errors
-    /// If there is not enough.
+    /// If there is not enough memory.
     fn allocate(&mut self, bytes: usize) -> Result<u64>;
 
-    /// Copies `bytes` to an address; they may be changed as soon as it returns.
+    /// Copies `bytes` to an address. The caller may change `bytes` as soon as the call returns.
     ///
     /// # Errors
     /// If the device fails.
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<()>;
 
-    /// Copies from an address, when all that was asked for before is done.
+    /// Copies bytes from an address, after all work of earlier calls is done.
     ///
     /// # Errors
-    /// If the device fails, also in what was asked for before.
+    /// If the device fails, also in the work of earlier calls.
     fn read(&mut self, address: u64, bytes: usize) -> Result<Vec<u8>>;
 
-    /// Where the numbers of a tensor of candle lie. It is contiguous, on this device, and outlives it.
+    /// The address of the numbers of a candle tensor. The tensor is contiguous, is on this device, and outlives it.
     ///
     /// # Errors
-    /// If it is none of these.
+    /// If the tensor is not contiguous or not on this device, or its type or alignment does not suit the kernels.
     fn address(&mut self, tensor: &Tensor) -> Result<u64>;
 
-    /// Says that candle wrote the numbers `written` of a tensor whose address was asked for. Where kernels read what candle
-    /// writes, there is nothing to do.
+    /// Tells the device that candle wrote the numbers `written` of a tensor whose address was requested before. If kernels read
+    /// candle's memory directly, there is nothing to do.
     ///
     /// # Errors
     /// If the device fails.
     fn refresh(&mut self, tensor: &Tensor, written: Range<usize>) -> Result<()>;
 
-    /// Launches a kernel over `grid` blocks. Each argument is what it is called with, as it lies in memory.
+    /// Launches a kernel over `grid` blocks. Each argument is given as its bytes in memory.
     ///
     /// # Errors
     /// If there is no such kernel, or the launch is refused.
@@ -70,48 +72,48 @@ pub trait Gpu {
         arguments: &[Vec<u8>],
     ) -> Result<()>;
 
-    /// A product by a library.
+    /// Launches a matrix product of a library.
     ///
     /// # Errors
     /// If the launch is refused.
     fn product(&mut self, product: &Product) -> Result<()>;
 
-    /// Begins to record what is launched, in place of doing it; whether it can.
+    /// Starts to record launches instead of executing them. Returns whether the device can record.
     ///
     /// # Errors
     /// If the device fails.
     fn record(&mut self) -> Result<bool>;
 
-    /// Ends the recording, and gives it a number, from 0 on.
+    /// Ends the recording and returns its number, counted from 0.
     ///
     /// # Errors
-    /// If what was launched cannot be recorded.
+    /// If the launches cannot be recorded.
     fn recorded(&mut self) -> Result<usize>;
 
-    /// Does what was recorded.
+    /// Executes a recording.
     ///
     /// # Errors
     /// If the device fails.
     fn replay(&mut self, recording: usize) -> Result<()>;
 }
 
-/// `out = x · weight`, or `x · weightᵀ`, all by rows. Sums are f32.
+/// `out = x · weight` or `x · weightᵀ`, with all matrices stored by rows. Sums are f32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Product {
     /// `[rows, terms]`, in the type of the model.
     pub x: u64,
-    /// `[terms, columns]`, or `[columns, terms]` where `transposed`; in the type of the model.
+    /// `[terms, columns]`, or `[columns, terms]` if `transposed`; in the type of the model.
     pub weight: u64,
-    /// `[rows, columns]`, in the type of the model, or in f32 where `wide`.
+    /// `[rows, columns]`, in the type of the model, or in f32 if `wide`.
     pub out: u64,
-    /// Rows of `x`.
+    /// The number of rows of `x`.
     pub rows: usize,
-    /// Terms of a sum.
+    /// The number of terms of a sum.
     pub terms: usize,
-    /// Columns of the result.
+    /// The number of columns of the result.
     pub columns: usize,
-    /// Whether the weights of one column lie one behind the other.
+    /// Whether the weights of one column are contiguous.
     pub transposed: bool,
-    /// Whether the result is f32 whatever the model is.
+    /// Whether the result is f32 whatever the type of the model.
     pub wide: bool,
 }

@@ -1,4 +1,4 @@
-//! Which GPU, which driver, which kernels.
+//! The identity of a GPU, its driver and the compiled kernels.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use candle_core::cuda::cudarc::driver::CudaContext;
 use super::GpuIdentity;
 use super::compile::{driver_version, said};
 
-/// Where Linux's driver of NVIDIA tells its version.
+/// The file in which NVIDIA's Linux driver reports its version.
 const DRIVER_FILE: &str = "/proc/driver/nvidia/version";
 
-/// What a verdict on these kernels holds for. A name that the driver does not tell is said to be unknown, with its error: then the
-/// verdict holds for that answer alone.
+/// The combination for which a verdict on these kernels is valid. If the driver does not report a name, the identity contains the
+/// error instead, so the verdict is valid only for the same error.
 pub(super) fn identity_of(
     context: &Arc<CudaContext>,
     (major, minor): (i32, i32),

@@ -1,22 +1,22 @@
-// The parts of a layer between the products and the attention. A block for each token; sums in f32.
+// The parts of a layer between the products and attention, with one block per token. Sums are f32.
 
-// Fours of numbers of a thread whose loads are in flight together. A compiler that sees a store cannot tell that the next load is of
-// something else, and waits.
+// How many groups of four numbers a thread loads at once. After a store, the compiler cannot tell that the next load is from
+// another address, and waits.
 #define IN_FLIGHT 2
 
-// Numbers that are used together.
+// Two groups of numbers that are used together.
 struct Fours {
     Four a, b;
 };
 
-// Loads what belongs to the fours `first`, `first + step`, … below `count`, and uses it.
+// Loads the data of the groups `first`, `first + step`, … below `count`, and passes it to `use`.
 template <class Load, class Use>
 __device__ __forceinline__ void through(u32 first, u32 step, u32 count, Load load_at, Use use) {
     for (u32 start = first; start < count; start += IN_FLIGHT * step) {
         Fours loaded[IN_FLIGHT];
 #pragma unroll
         for (int j = 0; j < IN_FLIGHT; j++) {
-            // What is not there is loaded once more, and not used: no branch between the loads.
+            // Beyond the end, `start` is loaded again and not used, so that there is no branch between the loads.
             u32 i = start + j * step;
             loaded[j] = load_at(4 * (i < count ? i : start));
         }
@@ -38,15 +38,16 @@ __device__ __forceinline__ Four times(Four x, float scale, Four weights) {
     return x;
 }
 
-// A norm's second half: the numbers of a token, scaled, by its weights.
+// The second half of a norm: multiplies the numbers of a token by `scale` and by the weights.
 __device__ __forceinline__ void scaled(const real *from, const real *weight, real *to, u32 columns, float scale) {
     through(
         threadIdx.x, blockDim.x, columns / 4, [&](u32 i) { return Fours{load_four(from + i), load_four(weight + i)}; },
         [&](u32 i, const Fours &x) { store_four(to + i, times(x.a, scale, x.b)); });
 }
 
-// `to = x` of a token, whose four numbers from `i` on `at(i)` has, and `normed` the root-mean-square norm of it: x / √(Σx²/n + ε) · weight,
-// as `model/kernels.rs`. With a thread for each four numbers they stay in registers, and their weights are loaded with them.
+// Writes the numbers of a token, which `at(i)` returns four at a time, to `to`, and their RMS norm, x / √(Σx²/n + ε) · weight as in
+// `model/kernels.rs`, to `normed`. If there is a thread for each four numbers, they stay in registers, and their weights are loaded
+// with them.
 template <class At>
 __device__ __forceinline__ void keep_and_norm(At at, const real *weight, real *to, real *normed, u32 columns, float epsilon) {
     Four x, by;
@@ -59,14 +60,14 @@ __device__ __forceinline__ void keep_and_norm(At at, const real *weight, real *t
     }
     float scale = 1.0f / sqrtf(block_sum(squares) / columns + epsilon);
     if (columns > 4 * blockDim.x) {
-        // Each thread reads what it wrote itself.
+        // Each thread reads only what it wrote itself.
         scaled(to, weight, normed, columns, scale);
     } else if (4 * threadIdx.x < columns) {
         store_four(normed + 4 * threadIdx.x, times(x, scale, by));
     }
 }
 
-// The same of `hidden + added`, whose numbers of `added` begin at `start`.
+// Like `keep_and_norm`, for `hidden + added`; the token's numbers in `added` begin at `start`.
 template <int PARTS>
 __device__ __forceinline__ void add_and_norm(const real *hidden, const Sums &added, u64 start, const real *weight, real *to,
                                              real *normed, u32 columns, float epsilon) {
@@ -79,7 +80,7 @@ __device__ __forceinline__ void add_and_norm(const real *hidden, const Sums &add
     keep_and_norm(sum_at, weight, to, normed, columns, epsilon);
 }
 
-// `hidden[slot] = table[token]`, and `normed[slot]` the norm of it.
+// `hidden[slot] = table[token]`, and `normed[slot]` is its norm.
 // table [vocab, columns], tokens [slots], weight [columns]; hidden and normed [slots, columns]. Columns: a multiple of 4, as below.
 // Grid: slots.
 KERNEL(256) embed(const real *table, const u32 *tokens, const real *weight, real *hidden, real *normed, u32 vocab,
@@ -93,7 +94,7 @@ KERNEL(256) embed(const real *table, const u32 *tokens, const real *weight, real
     keep_and_norm(number_at, weight, hidden + slot * columns, normed + slot * columns, columns, epsilon);
 }
 
-// `hidden += added`, and `normed` the norm of the sum.
+// `hidden += added`, and `normed` is the norm of the sum.
 // hidden, added, normed [slots, columns], weight [columns]. Grid: slots.
 KERNEL(256) add_norm(real *hidden, Sums added, const real *weight, real *normed, u32 columns, float epsilon) {
     begin();
@@ -104,7 +105,7 @@ KERNEL(256) add_norm(real *hidden, Sums added, const real *weight, real *normed,
     BY_PARTS(added, add_and_norm, to, added, start, weight, to, normed + start, columns, epsilon);
 }
 
-// The norm of `hidden + added` for the last token of each row, before the LM head; nothing for rows that have none.
+// The norm of `hidden + added` for the last token of each row, before the LM head; rows without one are skipped.
 // hidden, added [slots, columns], weight [columns], lasts [rows] slots or NONE, normed [rows, columns]. Grid: rows.
 KERNEL(256) last_norm(const real *hidden, Sums added, const real *weight, const u32 *lasts, real *normed, u32 columns,
                       float epsilon) {
@@ -140,7 +141,7 @@ KERNEL(256) gated(Sums gate_up, real *out, u32 inner) {
     BY_PARTS(gate_up, gate_slot, gate_up, gate, out + slot * inner, inner);
 }
 
-// Rows of a matrix: the LM head of the ids that are legal somewhere. Made once, before the first step.
+// Gathers rows of a matrix: the rows of the LM head for ids that are ever legal. Runs once, before the first step.
 // table [vocab, columns], ids [count], out [count, columns]. Grid: count.
 KERNEL(1024) gather(const real *table, const u32 *ids, real *out, u32 vocab, u32 columns) {
     begin();
@@ -151,7 +152,7 @@ KERNEL(1024) gather(const real *table, const u32 *ids, real *out, u32 vocab, u32
     }
 }
 
-// The LM head for few ids, a warp for each logit: what a product in libraries is too large for.
+// The LM head for few ids, with one warp per logit, because a library's product is inefficient for them.
 // normed [rows, columns], head [count, columns], lasts [rows]; logits [rows, stride]. Grid: (parts of `count`, rows).
 KERNEL(1024) head(const real *normed, const real *head, const u32 *lasts, float *logits, u32 columns, u32 count, u32 stride) {
     begin();

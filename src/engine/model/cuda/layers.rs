@@ -1,4 +1,4 @@
-//! The layers of a step: where weights, cache and what they hand to one another lie, and what is launched.
+//! The layers of a step: the addresses of weights, cache and buffers, and the launches.
 
 use candle_core::Tensor;
 
@@ -10,31 +10,31 @@ use super::{ATTEND_THREADS, AttentionArguments, BatchArguments, SumsArguments, n
 use crate::model::{Cache, Decoder, KernelSteps, failed, rotary_tables};
 use drift_core::error::Result;
 
-/// Numbers of a thread where a block goes over those of one token, and the most threads of it.
+/// How many numbers one thread processes in kernels with a block per token, and the largest number of threads of such a block.
 const NUMBERS: usize = 4;
 const MOST_THREADS: usize = 256;
 
-/// Numbers of a thread of `gated`, in flight together, and the threads of a block.
+/// How many numbers one thread of `gated` loads at once, and the number of threads of its block.
 const GATED_NUMBERS: usize = 8;
 const GATED_THREADS: usize = 128;
 
-/// Blocks of `attend` that are wanted at least, so that every multiprocessor of an H100 (132) has several. To be measured.
+/// The desired least number of blocks of `attend`, so that every multiprocessor of an H100 (132) has several. Not measured yet.
 const ATTEND_BLOCKS: usize = 512;
 
-/// Blocks of `append_all` for a row and a head. To be measured.
+/// The number of blocks of `append_all` per row and head. Not measured yet.
 const APPEND_PARTS: u32 = 4;
 
-/// The most threads of the one block of `pack`.
+/// The largest number of threads of `pack`, which has a single block.
 const PACK_THREADS: u32 = 1024;
 
-/// The most parts that the positions of a row are split into, as in `attend.cu`. To be measured.
+/// The largest number of splits of the positions of a row, as in `attend.cu`. Not measured yet.
 const MOST_SPLITS: usize = 16;
 
-/// Where a layer lies.
+/// The addresses of a layer's weights and cache.
 struct LayerPlaces {
     attention_norm: u64,
     qkv: Matrix,
-    /// Weights of the norms of queries and keys, or zeros.
+    /// The weights of the norms of queries and keys, or zeros.
     head_norms: [u64; 2],
     output: Matrix,
     mlp_norm: u64,
@@ -44,7 +44,7 @@ struct LayerPlaces {
     values: u64,
 }
 
-/// What the kernels of a step hand to one another, by slot.
+/// The addresses of the buffers between the kernels of a step, indexed by slot.
 struct Buffers {
     tokens: u64,
     owners: u64,
@@ -65,20 +65,20 @@ struct Buffers {
     sines: u64,
 }
 
-/// Sizes, as the kernels are told them.
+/// The sizes that the kernels get.
 #[derive(Debug, Clone, Copy)]
 struct Sizes {
     rows: usize,
-    /// The most slots of a step, and of one that reads no prompts.
+    /// The largest number of slots of a step, and of a step that reads no prompts.
     most_slots: usize,
     few_slots: usize,
     vocab: usize,
     hidden: usize,
     inner: usize,
     kv_heads: usize,
-    /// Positions of a row of the cache.
+    /// The number of positions of a row of the cache.
     capacity: usize,
-    /// Positions of the rotary tables.
+    /// The number of positions of the rotary tables.
     positions: usize,
     widths: Widths,
     products: Products,
@@ -86,7 +86,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    /// How many parts the positions of a row are split into: fewer rows, more parts of each.
+    /// How many parts the positions of a row are split into: the fewer rows, the more parts per row.
     fn splits(&self, width: StepWidth) -> usize {
         let blocks = self.kv_heads * self.widths.rows(width);
         if width.reads_prompts { 1 } else { (ATTEND_BLOCKS / blocks).clamp(1, MOST_SPLITS) }
@@ -103,10 +103,10 @@ pub(super) struct Layers {
 }
 
 impl Layers {
-    /// Takes memory for steps of these widths; `steps`: who computes their products.
+    /// Allocates memory for steps of these widths. `steps` says whether drift's kernels do the products.
     ///
     /// # Errors
-    /// If the device has no room, or a weight lies elsewhere.
+    /// If the device has no room, or a weight is not on the device.
     pub(super) fn new(
         gpu: &mut dyn Gpu,
         (decoder, cache): (&Decoder, &Cache),
@@ -169,13 +169,13 @@ impl Layers {
         self.buffers.lasts
     }
 
-    /// Numbers of a hidden state.
+    /// The number of columns of a hidden state.
     pub(super) fn columns(&self) -> usize {
         self.sizes.hidden
     }
 
-    /// Lays the tokens out and lets them through all layers; the address of the normed states of the rows' last tokens,
-    /// `[rows, hidden]`.
+    /// Packs the unread tokens into slots and launches all layers. Returns the address of the normed hidden states of the rows'
+    /// last tokens, `[rows, hidden]`.
     pub(super) fn launch(&self, gpu: &mut dyn Gpu, batch: &BatchArguments, width: StepWidth) -> Result<u64> {
         let (sizes, buffers) = (self.sizes, &self.buffers);
         let slots = [width.slots as u32, 1, 1];
@@ -254,7 +254,7 @@ impl Layers {
 }
 
 impl Buffers {
-    /// As layers that are all as the first one want them.
+    /// Buffers for layers that all have the shapes of the first one.
     fn new(
         gpu: &mut dyn Gpu,
         sizes: Sizes,

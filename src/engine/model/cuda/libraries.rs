@@ -1,11 +1,11 @@
-//! Which libraries of NVIDIA's a drift with CUDA wants, and which of them this machine has. Nothing is loaded: a drift that was built
-//! with CUDA does not start where one is missing, and another one cannot use them.
+//! The NVIDIA libraries that a drift built with CUDA needs, and which of them this machine has. Nothing is loaded here: a drift
+//! that was built with CUDA does not start if a library is missing, and a drift built without CUDA cannot use them.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// Names as the loader looks for them, of CUDA 13, and the package of PyPI that has the library; the driver's is in none.
+/// The names that the loader looks for (CUDA 13), and the PyPI package of each library. The driver's library is in no package.
 const WANTED: [(&str, Option<&str>); 7] = [
     ("libcuda.so.1", None),
     ("libcudart.so.13", Some("nvidia-cuda-runtime==13.*")),
@@ -16,7 +16,7 @@ const WANTED: [(&str, Option<&str>); 7] = [
     ("libcurand.so.10", Some("nvidia-curand==10.*")),
 ];
 
-/// Where loaders look, and where CUDA's own installer puts libraries.
+/// Folders that loaders search, and the folder of CUDA's own installer.
 const FOLDERS: [&str; 6] = [
     "/lib64",
     "/usr/lib64",
@@ -29,18 +29,18 @@ const FOLDERS: [&str; 6] = [
 /// The loader's own list of libraries.
 const LOADER_CACHE: &str = "/etc/ld.so.cache";
 
-/// A library that a drift with CUDA wants.
+/// A library that a drift built with CUDA needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CudaLibrary {
-    /// The beginning of its file's name.
+    /// The beginning of the library's file name.
     pub name: String,
-    /// The folder in which it was found; none if it was not.
+    /// The folder in which the library was found; `None` if it was not found.
     pub folder: Option<String>,
-    /// The package of PyPI that has it; none of the driver's.
+    /// The PyPI package of the library; `None` for the driver's library.
     pub package: Option<String>,
 }
 
-/// All libraries that a drift with CUDA wants, and where they are.
+/// All libraries that a drift built with CUDA needs, and their folders.
 pub fn cuda_libraries() -> Vec<CudaLibrary> {
     let set = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let folders: Vec<PathBuf> =
@@ -61,7 +61,7 @@ pub fn cuda_libraries() -> Vec<CudaLibrary> {
         .collect()
 }
 
-/// The commands that bring what is missing; none if nothing is.
+/// The commands that install the missing libraries; `None` if none is missing.
 pub fn install_line(libraries: &[CudaLibrary]) -> Option<String> {
     let missing = || libraries.iter().filter(|library| library.folder.is_none());
     let mut packages: Vec<&str> = missing().filter_map(|library| library.package.as_deref()).collect();
@@ -85,7 +85,7 @@ fn has(folder: &Path, name: &str) -> bool {
     entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with(name))
 }
 
-/// The folder of a library in the loader's list, where paths stand as texts that a zero ends.
+/// The folder of a library in the loader's list, which contains paths as zero-terminated strings.
 fn listed_in(list: &[u8], name: &str) -> Option<String> {
     let paths = list.split(|byte| *byte == 0).filter_map(|text| std::str::from_utf8(text).ok());
     let mut paths = paths.filter(|text| text.starts_with('/')).filter_map(|text| text.rsplit_once('/'));

@@ -1,22 +1,23 @@
-//! What a step left in the memory of a device, for who compares it with what it should be.
+//! Reads the state that a step left in the memory of a device, for comparison with a reference.
 
 use super::{DecodeStep, DeviceRow};
 use drift_core::error::{Error, Result};
 
 impl DecodeStep<'_> {
-    /// The logits of the last step, `[rows, head rows]`; those of rows that did not choose are of earlier steps, or no numbers.
+    /// The logits of the last step, `[rows, head rows]`. For rows that did not choose a token they are from earlier steps, or
+    /// uninitialised.
     ///
     /// # Errors
-    /// If the device fails, also in a step before.
+    /// If the device fails, also in an earlier step.
     pub(crate) fn logits(&mut self) -> Result<Vec<f32>> {
         let count = self.batch.count as usize * self.head_rows();
         Ok(self.numbers(self.logits, count)?.into_iter().map(f32::from_bits).collect())
     }
 
-    /// How all rows stand.
+    /// The states of all rows.
     ///
     /// # Errors
-    /// If the device fails, also in a step before.
+    /// If the device fails, also in an earlier step.
     pub(crate) fn rows(&mut self) -> Result<Vec<DeviceRow>> {
         let size = size_of::<DeviceRow>() / 4;
         let words = self.numbers(self.batch.rows, size * self.batch.count as usize)?;
@@ -24,10 +25,11 @@ impl DecodeStep<'_> {
         rows.ok_or_else(|| Error::internal("the device", "a row of another size"))
     }
 
-    /// The first `count` tokens of a row's text, the unread end of its prompt first; [`DeviceRow::FORCED`] is set of forced ones.
+    /// The first `count` tokens of a row's text, beginning with the unread end of its prompt. Forced tokens have the bit
+    /// [`DeviceRow::FORCED`].
     ///
     /// # Errors
-    /// If the device fails, or the text has no room for so many.
+    /// If the device fails, or the text has no room for `count` tokens.
     pub(crate) fn raw_text(&mut self, slot: usize, count: usize) -> Result<Vec<u32>> {
         let stride = self.batch.stride as usize;
         if count > stride || slot >= self.batch.count as usize {

@@ -1,20 +1,21 @@
-//! The decode step in CUDA C: sources of the kernels, how they are compiled for a model, and what they are called with.
+//! The decode step in CUDA C: the sources of the kernels, their compilation for a model, and their arguments.
 //!
-//! Nothing here needs a GPU, and nothing here starts one. The kernels are compiled when a device is there; the tests compile
-//! the same text with g++, and with NVRTC for what it takes. `docs/gpu.md` says what is known of them.
+//! Nothing in this file needs or starts a GPU. The kernels are compiled when a run with a GPU begins. The tests compile the same
+//! sources with g++, and with NVRTC to check that it accepts them. `docs/gpu.md` describes the design and the measurements.
 //!
-//! A step is, with `slots` tokens over `rows` rows, all in device memory:
+//! A step reads tokens in `slots` slots for `rows` rows, all in device memory:
 //!
-//! 1. `pack` lays the unread tokens of the rows into slots;
-//! 2. `embed`; for each layer a product, `attend` (behind `append_all`, where prompts are read), a product, `add_norm`, a product,
-//!    `gated`, a product, and `add_norm` with the weight of the next layer; behind the last one `last_norm` for the rows whose last
-//!    token was read. A product of few rows is that of `product_16` or `product_32`, whose parts the kernel behind adds; of more a
-//!    library's;
-//! 3. a product with the rows of the LM head that are ever drawn, or `head`;
-//! 4. `choose`, or `choose_any`: one token for each of these rows, and what is forced behind it.
+//! 1. `pack` puts the unread tokens of the rows into slots;
+//! 2. `embed`; then for each layer a product, `attend` (after `append_all`, if prompts are read), a product, `add_norm`, a product,
+//!   `gated`, a product, and `add_norm` with the weight of the next layer; after the last layer `last_norm` for the rows whose last
+//!   token was read. Products of few rows are done by `product_16` or `product_32`, and the next kernel adds up their parts;
+//!   products of more rows are done by a library;
+//! 3. a product with the rows of the LM head that can be drawn at all, or `head`;
+//! 4. `choose` or `choose_any`: one token for each of these rows, and the tokens that are forced after it.
 //!
-//! Before the first step `gather` takes the rows of the LM head out, and `enter` follows what is forced behind the prompts of
-//! rows that enter. The unread tokens of a row that enters are its prompt; the first of a long one may be read elsewhere.
+//! Before the first step, `gather` copies the needed rows of the LM head. When rows enter, `enter` writes the tokens that are
+//! forced after their prompts. The unread tokens of a row that enters are its prompt; the beginning of a long prompt may have been
+//! read elsewhere.
 
 mod abi;
 #[cfg(feature = "cuda")]
@@ -57,10 +58,10 @@ use super::device::Device;
 use crate::parameter;
 use drift_core::error::{Error, Result};
 
-/// A GPU with the kernels for a model of this shape, in the type of the device.
+/// Starts a GPU with the kernels for a model of this shape, in the type of the device.
 ///
 /// # Errors
-/// If there are none for it, they cannot be compiled, or the device is no GPU.
+/// If there are no kernels for the shape, they cannot be compiled, or the device is not a GPU.
 #[cfg(feature = "cuda")]
 pub(crate) fn start(device: &Device, config: &Config) -> Result<Box<dyn Gpu>> {
     let shape = KernelShape::from_config(config, device.dtype() == DType::BF16)?;
@@ -72,7 +73,7 @@ pub(crate) fn start(device: &Device, config: &Config) -> Result<Box<dyn Gpu>> {
     Ok(Box::new(driver))
 }
 
-/// As with CUDA.
+/// Without CUDA there is no GPU to start.
 ///
 /// # Errors
 /// Always.
@@ -81,15 +82,15 @@ pub(crate) fn start(device: &Device, _config: &Config) -> Result<Box<dyn Gpu>> {
     Err(Error::input(device.name(), "this drift was built without CUDA", "build it with --features cuda"))
 }
 
-/// What to do where the kernels do not run.
+/// The remedy if the kernels do not run.
 pub(super) fn without_kernels() -> String {
     format!("give {} candle", parameter::ENGINE)
 }
 
-/// Bytes of a number of a type that the kernels take.
+/// The size in bytes of a number of a type that the kernels support.
 ///
 /// # Errors
-/// If it is another one.
+/// If the kernels do not support the type.
 fn number_bytes(dtype: DType) -> Result<usize> {
     match dtype {
         DType::BF16 | DType::F32 => Ok(dtype.size_in_bytes()),
@@ -100,7 +101,7 @@ fn number_bytes(dtype: DType) -> Result<usize> {
     }
 }
 
-/// The files of a program, in their order: name and text.
+/// The source files of a program in their order: name and text.
 pub const CUDA_SOURCES: &[(&str, &str)] = &[
     ("prelude.cu", include_str!("prelude.cu")),
     ("ptx.cu", include_str!("ptx.cu")),
@@ -116,17 +117,17 @@ pub const CUDA_SOURCES: &[(&str, &str)] = &[
     ("pack.cu", include_str!("pack.cu")),
 ];
 
-/// Threads of a block of `attend`.
+/// The number of threads of a block of `attend`.
 pub const ATTEND_THREADS: u32 = 128;
 
-/// What the kernels are compiled for.
+/// The model properties for which the kernels are compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KernelShape {
-    /// Weights, activations and cache in bf16; else in f32.
+    /// Whether weights, activations and cache are bf16 instead of f32.
     pub bf16: bool,
-    /// Size of a head.
+    /// The size of a head.
     pub head_dim: usize,
-    /// Query heads of a key and value head.
+    /// The number of query heads per key and value head.
     pub group: usize,
 }
 
@@ -160,12 +161,12 @@ impl KernelShape {
         ))
     }
 
-    /// The text to compile; what the compiler says names the files.
+    /// The source to compile. Messages of the compiler name the original files.
     pub fn source() -> String {
         CUDA_SOURCES.iter().map(|(name, text)| format!("#line 1 \"{name}\"\n{text}\n")).collect()
     }
 
-    /// The macros, as options of the compiler.
+    /// The macros, as compiler options.
     pub fn options(self) -> [String; 3] {
         [
             format!("-DDRIFT_BF16={}", u8::from(self.bf16)),
@@ -179,8 +180,8 @@ impl KernelShape {
 mod tests {
     use super::*;
 
-    /// Kernels may be launched before those before them are over. What these write no kernel reads before it waits; weights nobody
-    /// writes, and they alone are read by `load_once`.
+    /// Kernels may be launched before the previous ones have ended. They must not read memory that a previous kernel writes before
+    /// they wait. No kernel writes weights, and only weights are read by `load_once`.
     #[test]
     fn kernels_wait_for_those_before_them() {
         let mut kernels = 0;

@@ -1,6 +1,6 @@
-// The noise of draws, word for word that of the CPU (`sampling/draw.rs`): ChaCha8 (D. J. Bernstein, ChaCha, a variant of
-// Salsa20, 2008, with 8 rounds) as rand_chacha has it. The key is (seed, molecule, generation, number), each 64 bits; the
-// stream the position in the text; word `id` of it makes Gumbel's noise of that token.
+// The noise of draws, bit for bit the same as on the CPU (`sampling/draw.rs`): ChaCha8 (D. J. Bernstein, ChaCha, a variant of
+// Salsa20, 2008, with 8 rounds) as in rand_chacha. The key is (seed, molecule, generation, number), 64 bits each. The stream is the
+// position in the text. Word `id` of the stream gives the Gumbel noise of that token.
 
 #define WORDS 16
 
@@ -17,7 +17,7 @@ __device__ __forceinline__ void quarter_round(u32 &a, u32 &b, u32 &c, u32 &d) {
     b = rotated(b ^ c, 7);
 }
 
-// The 16 words of a block: words 16 · block to 16 · block + 15 of the stream.
+// A block of 16 words: the words 16 · block to 16 · block + 15 of the stream.
 __device__ __forceinline__ void chacha8(const u32 *key, u64 stream, u64 block, u32 *words) {
     u32 start[WORDS] = {0x61707865u, 0x3320646eu, 0x79622d32u, 0x6b206574u};
 #pragma unroll
@@ -41,11 +41,12 @@ __device__ __forceinline__ void chacha8(const u32 *key, u64 stream, u64 block, u
     for (int i = 0; i < WORDS; i++) words[i] += start[i];
 }
 
-// Gumbel's distribution, from 32 uniform bits: -ln(-ln u). Not inlined: two logarithms in f64 are long, and few draws need them.
+// A draw of the Gumbel distribution from 32 uniform bits: -ln(-ln u). Not inlined, because two logarithms in f64 are long code that
+// few draws need.
 __device__ __noinline__ double gumbel(u32 bits) {
     double uniform = ((double)bits + 0.5) / 4294967296.0;
     return -log(-log(uniform));
 }
 
-// More than any two of these numbers differ by: 33 ln 2 + ln (33 ln 2) is 26.00385.
+// More than the largest difference of two such draws: 33 ln 2 + ln (33 ln 2) is 26.00385.
 #define GUMBEL_RANGE 26.004

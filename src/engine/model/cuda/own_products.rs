@@ -1,5 +1,5 @@
-//! Products of few rows by a kernel of drift's that leaves parts to be added. On an H100 they are faster than cuBLAS' for up to 32 rows,
-//! and slower for 64 (`eval/records/2026-11-26-h100`).
+//! Products of few rows by a kernel of drift, which leaves parts that the reader adds. On an H100 these kernels are faster than
+//! cuBLAS for up to 32 rows, and slower for 64 (`eval/records/2026-11-26-h100`).
 
 use super::SumsArguments;
 use super::abi::{argument, words};
@@ -7,24 +7,24 @@ use super::gpu::Gpu;
 use super::products::{Matrix, Products};
 use drift_core::error::Result;
 
-/// Kernels by the most rows that they take.
+/// The kernels, with the largest number of rows of each.
 pub(super) const KERNELS: [(usize, &str); 2] = [(16, "product_16"), (32, "product_32")];
 
-/// The most rows of a product that a kernel computes; above it a library does.
+/// The largest number of rows for which a kernel computes a product; for more rows a library does.
 const MOST_KERNEL_ROWS: usize = KERNELS[KERNELS.len() - 1].0;
 
-/// Threads of a block of `product_16` and its like, and columns of it.
+/// The number of threads of a block of `product_16` or `product_32`, and the number of columns that it computes.
 const THREADS: u32 = 256;
 const COLUMNS: usize = 64;
 
-/// Columns of a warp: there are no parts of as many.
+/// The number of columns of a warp. A matrix must have a multiple of it.
 const TILE: usize = 16;
 
-/// Bytes of a column that lanes read together, and of what a block of threads reads of it.
+/// The number of bytes of a column that four lanes read together, and that a block of threads reads.
 const BLOCK_BYTES: usize = 64;
 const PART_BYTES: usize = 16 * BLOCK_BYTES;
 
-/// What a product is of: `Product` of `product.cu`.
+/// The arguments of a product: `Product` of `product.cu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct ProductArguments {
@@ -32,20 +32,20 @@ pub struct ProductArguments {
     pub x: u64,
     /// `[columns, terms]`
     pub weight: u64,
-    /// `[parts, rows, columns]`, f32: a part for 512 terms in bf16, 256 in f32.
+    /// `[parts, rows, columns]`, f32, with one part per 512 terms in bf16 or 256 terms in f32.
     pub out: u64,
-    /// Rows, at most as many as the kernel's name says.
+    /// The number of rows, at most the number in the kernel's name.
     pub rows: u32,
-    /// A multiple of 32 in bf16, of 16 in f32.
+    /// The number of terms: a multiple of 32 in bf16, of 16 in f32.
     pub terms: u32,
-    /// A multiple of 16.
+    /// The number of columns, a multiple of 16.
     pub columns: u32,
     /// Zero.
     pub unused: u32,
 }
 
 impl ProductArguments {
-    /// As it is passed.
+    /// The bytes of the kernel argument.
     pub fn bytes(&self) -> Vec<u8> {
         let ProductArguments { x, weight, out, rows, terms, columns, unused } = *self;
         [[x, weight, out].map(argument).concat(), words(&[rows, terms, columns, unused])].concat()
@@ -53,19 +53,20 @@ impl ProductArguments {
 }
 
 impl Products {
-    /// The parts in which a kernel leaves the sums of products with this matrix, if it computes them.
+    /// The number of parts in which a kernel leaves the products with this matrix; `None` if no kernel can compute them.
     fn parts(self, matrix: Matrix) -> Option<usize> {
         let bytes = matrix.terms * self.number_bytes;
         let fits = bytes > 0 && bytes.is_multiple_of(BLOCK_BYTES) && matrix.columns.is_multiple_of(TILE);
         (self.own && matrix.transposed && fits).then(|| bytes.div_ceil(PART_BYTES))
     }
 
-    /// Bytes of the parts of a product with this matrix, of at most `rows` rows; 0 where no kernel computes it.
+    /// The size in bytes of the parts of a product with this matrix, of at most `rows` rows; 0 if no kernel computes it.
     pub(super) fn parts_bytes(self, matrix: Matrix, rows: usize) -> usize {
         4 * self.parts(matrix).unwrap_or(0) * rows.min(MOST_KERNEL_ROWS) * matrix.columns
     }
 
-    /// `out = x · matrix` of so many rows by a kernel, and how to read it; none where a library has to.
+    /// Launches a kernel for `out = x · matrix` of `rows` rows. Returns how to read the result, or `None` if a library has to
+    /// compute it.
     ///
     /// # Errors
     /// If the launch is refused.
@@ -99,7 +100,7 @@ mod tests {
     #[test]
     fn each_part_has_terms() {
         let bf16 = Products { own: true, number_bytes: 2 };
-        // The matrices of Qwen3-0.6B, and one that ends with a shorter part.
+        // The matrices of Qwen3-0.6B, and one whose last part is shorter.
         for (terms, columns, parts) in
             [(1024, 4096, 2), (2048, 1024, 4), (1024, 6144, 2), (3072, 1024, 6), (544, 64, 2)]
         {
@@ -121,7 +122,7 @@ mod tests {
             assert_eq!(products.parts(matrix), None);
             assert_eq!(products.result_bytes(matrix, 100), 2 * 100 * matrix.columns);
         }
-        // Parts of 32 rows, or the numbers of more.
+        // The parts of 32 rows, or the results of 100 rows if that is more.
         assert_eq!(bf16.result_bytes(matrix(2048, 1024), 100), 4 * 4 * 32 * 1024);
         assert_eq!(bf16.result_bytes(matrix(1024, 6144), 512), 2 * 512 * 6144);
     }

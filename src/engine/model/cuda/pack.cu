@@ -1,15 +1,15 @@
-// Lays out a step: which tokens of which rows the model reads.
+// Lays out a step: selects the tokens of each row that the model reads.
 
-// The most rows: a block has a thread for each.
+// The largest number of rows, because the block has one thread per row.
 #define PACK_THREADS 1024
 
-// Tokens that a row has not read.
+// The number of tokens that a row has not read.
 __device__ __forceinline__ u32 unread(const Batch &batch, u32 at) {
     if (at >= batch.count || batch.ends[at] != RUNS) return 0;
     return batch.rows[at].count - batch.rows[at].read;
 }
 
-// Counts what a row reads in a step; sums do not depend on the order of rows.
+// Adds a row's work in a step to the counters. The sums do not depend on the order of rows.
 __device__ __forceinline__ void count_work(const Batch &batch, u64 position, u64 count, bool chooses) {
     atomicAdd(batch.work, 1ull);
     atomicAdd(batch.work + 1, count);
@@ -18,7 +18,7 @@ __device__ __forceinline__ void count_work(const Batch &batch, u64 position, u64
     if (chooses) atomicAdd(batch.work + 4, 1ull);
 }
 
-// The row that a slot belongs to: the last one whose slots begin there or before.
+// The row of a slot: the last row whose first slot is at or before it.
 __device__ __forceinline__ u32 owner_of(const u32 *firsts, u32 rows, u32 slot) {
     u32 low = 0, high = rows;
     while (low < high) {
@@ -32,14 +32,14 @@ __device__ __forceinline__ u32 owner_of(const u32 *firsts, u32 rows, u32 slot) {
     return low - 1;
 }
 
-// Every running row reads at least one token; prompts and forced runs take the slots that are left, rows in order. What does not fit
-// is read in later steps, and its row waits: `choose` passes over rows whose `lasts` is NONE. Slots that nobody takes hold token 0,
-// and belong to no run.
-// tokens [slots]; owners [slots]: their rows, or NONE; runs [rows]; lasts [rows]: the slot of a row's last token. One block of at
-// least as many threads as rows; at least as many slots as rows that run.
+// Every running row reads at least one token. Prompts and forced runs take the remaining slots, in the order of rows. Tokens that
+// do not fit are read in later steps, and their row waits: `choose` skips rows whose `lasts` is NONE. Unused slots hold token 0 and
+// belong to no run.
+// tokens [slots]; owners [slots]: their rows, or NONE; runs [rows]; lasts [rows]: the slot of a row's last token. One block with at
+// least as many threads as rows, and at least as many slots as running rows.
 KERNEL(PACK_THREADS) pack(Batch batch, u32 slots, u32 *tokens, u32 *owners, Run *runs, u32 *lasts) {
     begin();
-    // Of each row: its first slot, and where in its text that one's token is.
+    // For each row its first slot, and the index in its text of the token in that slot.
     __shared__ u32 firsts[PACK_THREADS], reads[PACK_THREADS];
     require_whole_warps();
     u32 at = threadIdx.x, waiting = unread(batch, at), running, longer, used;

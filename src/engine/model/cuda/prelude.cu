@@ -1,11 +1,11 @@
-// What all kernels share: the type of weights and cache, warp and block reductions, numbers in the order that is sorted by.
+// Definitions for all kernels: the type of weights and cache, warp and block reductions, and sort keys of numbers.
 //
-// No header is included, so that NVRTC needs none: bf16 is `unsigned short`. A program is this file and the others behind it
+// No header is included, so that NVRTC needs none: bf16 is `unsigned short`. A program is this file and the files after it
 // (`CUDA_SOURCES` in mod.rs), compiled for one model by three macros:
 //   DRIFT_BF16       1: weights, activations and cache are bf16; 0: f32
 //   DRIFT_HEAD_DIM   size of a head, a multiple of 8, at most 128
 //   DRIFT_GROUP      query heads of a key and value head, 1 to 8
-// Every block has a multiple of 32 threads, at most 1024. A launch that a kernel does not take traps.
+// Every block has a multiple of 32 threads, at most 1024. A kernel traps if its launch configuration is invalid.
 
 #if !defined(DRIFT_BF16) || !defined(DRIFT_HEAD_DIM) || !defined(DRIFT_GROUP)
 #error "define DRIFT_BF16, DRIFT_HEAD_DIM and DRIFT_GROUP"
@@ -30,12 +30,12 @@ typedef float real;
 #define GROUP DRIFT_GROUP
 #define LANES 32
 #define ALL_LANES 0xffffffffu
-// A kernel that is launched with at most so many threads, and, where that is said, in so many blocks on a multiprocessor.
+// A kernel with a largest number of threads per block and, optionally, a least number of resident blocks per multiprocessor.
 #define KERNEL(...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__)
-// No slot, no row, no place.
+// The index of no slot, row or place.
 #define NONE 0xffffffffu
 
-// A launch or a shape that a kernel does not take.
+// Traps if a launch or a shape is invalid for a kernel.
 __device__ __forceinline__ void require(bool holds) {
     if (!holds) __trap();
 }
@@ -44,10 +44,10 @@ __device__ __forceinline__ void require_whole_warps() {
     require(blockDim.x % LANES == 0 && blockDim.x <= 1024 && blockDim.y == 1 && blockDim.z == 1);
 }
 
-// bf16 is the upper half of f32.
+// The bits of a bf16 are the upper half of the bits of the same f32.
 __device__ __forceinline__ float of_bf16(u32 bits) { return __uint_as_float(bits << 16); }
 
-// To the nearest, ties to even, as IEEE 754 rounds; what is no number stays none.
+// Rounds to the nearest, ties to even, as in IEEE 754. NaN stays NaN.
 __device__ __forceinline__ u32 to_bf16(float x) {
     u32 bits = __float_as_uint(x);
     if ((bits & 0x7fffffffu) > 0x7f800000u) return (bits >> 16) | 0x40u;
@@ -65,10 +65,10 @@ __device__ __forceinline__ float rounded(float x) { return x; }
 #endif
 __device__ __forceinline__ void store(real *to, float x) { *to = narrowed(x); }
 
-// Numbers in 16 bytes.
+// How many numbers fit into 16 bytes.
 #define VECTOR (16 / (int)sizeof(real))
 
-// Four numbers, of 8 or 16 bytes that lie together and are aligned to as many.
+// Four consecutive numbers of 8 or 16 bytes in total, aligned to this size.
 struct Four {
     float x[4];
 };
@@ -92,7 +92,7 @@ __device__ __forceinline__ void store_four(real *to, Four x) {
 #endif
 }
 
-// Over the lanes of a warp; every lane has the result.
+// Reductions over the lanes of a warp; every lane gets the result.
 __device__ __forceinline__ float warp_sum(float x) {
     for (int step = LANES / 2; step > 0; step /= 2) x += __shfl_xor_sync(ALL_LANES, x, step);
     return x;
@@ -126,8 +126,8 @@ __device__ __forceinline__ u64 warp_prefix(u64 x) {
     return x;
 }
 
-// Over the threads of a block; every thread has the result. All threads must call, and of this one once in a kernel: nothing
-// keeps a second call from writing the parts while some thread still reads them.
+// The sum over the threads of a block; every thread gets it. All threads must call it. A kernel may call this version only once,
+// because a second call could overwrite the parts while some thread still reads them.
 __device__ __forceinline__ float block_sum(float x) {
     __shared__ float parts[LANES];
     u32 warps = blockDim.x / LANES;
@@ -139,7 +139,7 @@ __device__ __forceinline__ float block_sum(float x) {
     return sum;
 }
 
-// As often as is wanted: the last barrier keeps the parts until all have read them.
+// These versions may be called repeatedly: the last barrier protects the parts until all threads have read them.
 __device__ __forceinline__ u64 block_sum(u64 x) {
     __shared__ u64 parts[LANES];
     u32 warps = blockDim.x / LANES;
@@ -164,7 +164,7 @@ __device__ __forceinline__ u64 block_least(u64 x) {
     return least;
 }
 
-// The sum of what the threads before this one give, and of all in `whole`.
+// The sum over the threads before this one; the sum over all threads goes to `whole`.
 __device__ __forceinline__ u32 block_before(u32 x, u32 *whole) {
     __shared__ u64 parts[LANES];
     u32 warp = threadIdx.x / LANES, warps = blockDim.x / LANES;
@@ -181,13 +181,13 @@ __device__ __forceinline__ u32 block_before(u32 x, u32 *whole) {
     return (u32)(before + prefix) - x;
 }
 
-// Ascending where the number descends; as `f32::total_cmp` orders, +0 before -0.
+// A key that ascends where the number descends, in the order of `f32::total_cmp`: +0 comes before -0.
 __device__ __forceinline__ u32 descending(float x) {
     u32 bits = __float_as_uint(x);
     return (bits & 0x80000000u) ? bits : ~(bits | 0x80000000u);
 }
 
-// The same of f64.
+// The same key for f64.
 __device__ __forceinline__ u64 descending(double x) {
     u64 bits = (u64)__double_as_longlong(x);
     return (bits >> 63) ? bits : ~(bits | (1ull << 63));
@@ -195,5 +195,5 @@ __device__ __forceinline__ u64 descending(double x) {
 
 __device__ __forceinline__ bool is_finite(double x) { return x - x == 0.0; }
 
-// Infinite, without a header.
+// Infinity, defined without a header.
 #define INFINITE __longlong_as_double(0x7ff0000000000000ll)

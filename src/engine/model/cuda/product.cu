@@ -1,37 +1,39 @@
-// Products of few rows, for steps that wait for nothing else than weights.
+// Products of few rows, for steps that wait only for weights.
 //
-// A warp sums COLUMNS columns over RANGE_BLOCKS blocks of the terms, for all rows. All the weights that it needs it asks for at once, 8 KB,
-// from memory into registers, and uses them where they lie: which terms of a block are a lane's is free, as long as weights and rows
-// agree, so each lane takes 16 bytes that lie together, of both. The rows go through shared memory, since all warps of a range want them,
-// in the order in which lanes take them, four registers at once. A block of threads adds its ranges and leaves sums in f32; whoever
-// reads them adds those of all blocks (`Sums`), in one order.
+// A warp sums COLUMNS columns over RANGE_BLOCKS blocks of the terms, for all rows. It requests all weights that it needs at once, 8
+// KB, from memory into registers, and uses them there without rearranging them. A lane may take any terms of a block if it takes
+// the same terms of weights and rows, so each lane takes 16 contiguous bytes of both. The rows go through shared memory, because
+// all warps of a range need them. They are stored in the order in which lanes take them, four registers at once. A block of threads
+// adds its ranges and leaves sums in f32. The reader adds the sums of all blocks (`Sums`), in one order.
 //
-// No kernel writes weights. So they are asked for before the kernels before are over.
+// No kernel writes weights, so they are requested before the previous kernels have ended.
 
-// Terms of a block: four lanes with 16 bytes each.
+// The number of terms of a block: four lanes with 16 bytes each.
 #define BLOCK_TERMS (4 * VECTOR)
-// Blocks of a warp, and those whose rows lie in shared memory at once.
+// The number of blocks of a warp, and of those whose rows are in shared memory at once.
 #define RANGE_BLOCKS 8
 #define HALF_BLOCKS 4
-// Columns of a warp, warps with one range, and ranges, of a block of threads: 2 · 4 · 32 threads.
+// For a block of threads: columns per warp, warps that share a range, and ranges; 2 · 4 · 32 threads.
 #define COLUMNS 16
 #define COLUMN_WARPS 4
 #define RANGES 2
 #define PRODUCT_THREADS 256
-// Blocks of threads on a multiprocessor, so that there is room for them beside the kernel that is not yet over.
+// The number of resident blocks per multiprocessor, so that they fit beside the previous kernel, which has not ended yet.
 #if DRIFT_BF16
 #define RESIDENT 2
 #else
 #define RESIDENT 1
 #endif
-// Rows of a tile.
+// The number of rows of a tile.
 #define TILE_ROWS 16
 
-// 16 bytes for each lane, of so many tiles: what it takes at once, twice. Rows `lane / 4` and 8 more, of the first half of its 16 bytes, then
-// of the second. [range, block, tile, 2, lane]
+// The size of the stored rows: for each of `tiles` tiles twice 16 bytes per lane, which the lane takes at once. They come from row
+// `lane / 4` and the row 8 further: first the first half of the lane's 16 bytes of both, then the second half. [range, block, tile,
+// 2, lane]
 #define ROWS_IN_ORDER(tiles) (RANGES * HALF_BLOCKS * (tiles) * 2 * LANES)
 
-// What a product is of: x [rows, terms], weight [columns, terms], out [parts, rows, columns], a part for RANGES ranges. 40 bytes.
+// The arguments of a product: x [rows, terms], weight [columns, terms], out [parts, rows, columns], with one part per RANGES
+// ranges. 40 bytes.
 struct Product {
     const real *x, *weight;
     float *out;
@@ -50,15 +52,15 @@ __device__ __forceinline__ float dot(u32 a, u32 b, u32 c, u32 d, uint4 by) {
 }
 #endif
 
-// Adds the products of a block for a tile of rows and eight columns, whose weights lanes hold: column `lane / 4`. A lane sums, of the
-// row `lane / 4` and then of 8 more, the columns `2 * (lane % 4)` and the next.
+// Adds the products of a block for a tile of rows and eight columns. Each lane holds the weights of column `lane / 4`. A lane gets
+// the sums for the columns `2 * (lane % 4)` and the next, first of row `lane / 4` and then of the row 8 further.
 __device__ __forceinline__ void multiply(float *sums, const uint4 *tile, uint4 weights) {
     u32 lane = threadIdx.x % LANES;
 #if DRIFT_BF16
     multiply_tile(sums, tile[lane], weights.x, weights.y);
     multiply_tile(sums, tile[LANES + lane], weights.z, weights.w);
 #else
-    // f32 has no such instruction. It is there to be compared with.
+    // f32 has no such instruction. This version is only for comparison.
 #pragma unroll 1
     for (int part = 0; part < 4; part++) {
         uint4 even = from_lane(weights, lane % 4 * 8 + part), odd = from_lane(weights, lane % 4 * 8 + 4 + part);
@@ -71,13 +73,13 @@ __device__ __forceinline__ void multiply(float *sums, const uint4 *tile, uint4 w
 #endif
 }
 
-// The block and tile, of HALF_BLOCKS · TILES, of which this thread brings 16 bytes of two rows; TILES times.
+// The block and tile, among HALF_BLOCKS · TILES, of which this thread loads 16 bytes of two rows. Each thread has TILES shares.
 __device__ __forceinline__ u32 place_of(u32 share) {
     return share * COLUMN_WARPS + threadIdx.x / LANES % COLUMN_WARPS;
 }
 
-// The rows in HALF_BLOCKS blocks from the term `start` on, this thread's shares. What is behind the last row or term is that of one that is
-// there, and not used.
+// Loads this thread's shares of the rows in HALF_BLOCKS blocks from the term `start` on. Beyond the last row or term an existing
+// one is loaded and not used.
 template <int TILES>
 __device__ __forceinline__ void fetch_rows(const Product &of, u32 start, uint4 fetched[TILES][2]) {
     u32 lane = threadIdx.x % LANES;
@@ -93,7 +95,7 @@ __device__ __forceinline__ void fetch_rows(const Product &of, u32 start, uint4 f
     }
 }
 
-// Lays them out in the rows of this thread's range.
+// Stores them in shared memory, among the rows of this thread's range.
 template <int TILES>
 __device__ __forceinline__ void keep_rows(uint4 *rows, const uint4 fetched[TILES][2]) {
 #pragma unroll
@@ -105,7 +107,7 @@ __device__ __forceinline__ void keep_rows(uint4 *rows, const uint4 fetched[TILES
     }
 }
 
-// Adds what the warps of the other ranges summed, in shared memory; those of the first range have it all.
+// Adds the sums of the other ranges through shared memory. The warps of the first range get the result.
 template <int TILES>
 __device__ __forceinline__ void add_ranges(float *exchange, float sums[TILES][2][4]) {
     u32 warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
@@ -120,7 +122,7 @@ __device__ __forceinline__ void add_ranges(float *exchange, float sums[TILES][2]
     for (int i = 0; i < 8 * TILES; i++) sums[i / 8][i / 4 % 2][i % 4] += own[i * LANES];
 }
 
-// Writes what a warp summed.
+// Writes the sums of a warp.
 template <int TILES>
 __device__ __forceinline__ void keep_sums(const Product &of, u32 column, float sums[TILES][2][4]) {
     u32 lane = threadIdx.x % LANES;
@@ -139,10 +141,10 @@ __device__ __forceinline__ void product(const Product &of, uint4 *rows_in_order)
     require(of.columns % COLUMNS == 0 && of.terms % BLOCK_TERMS == 0 && of.terms > 0);
     u32 lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, range = warp / COLUMN_WARPS;
     u32 from = (blockIdx.y * RANGES + range) * (RANGE_BLOCKS * BLOCK_TERMS);
-    // The last range may be shorter, or have nothing.
+    // The last range may be shorter, or empty.
     u32 blocks = from < of.terms ? (of.terms - from) / BLOCK_TERMS : 0;
     u32 column = (blockIdx.x * COLUMN_WARPS + warp % COLUMN_WARPS) * COLUMNS;
-    // Warps behind the last columns read these again: they are wanted at the barriers.
+    // Warps beyond the last column read the last columns again, because they are needed at the barriers.
     const real *upper = of.weight + (u64)(min(column, of.columns - COLUMNS) + lane / 4) * of.terms + from + lane % 4 * VECTOR;
     const real *lower = upper + 8ull * of.terms;
     uint4 weights[RANGE_BLOCKS][2];
@@ -174,14 +176,14 @@ __device__ __forceinline__ void product(const Product &of, uint4 *rows_in_order)
                 multiply(sums[at][1], tile, weights[i][1]);
             }
         }
-        // The other half, as soon as registers of weights are free.
+        // Loads the second half as soon as registers of weights are free.
         if (i == HALF_BLOCKS / 2 - 1) fetch_rows<TILES>(of, from + HALF_BLOCKS * BLOCK_TERMS, fetched);
     }
     add_ranges<TILES>((float *)rows_in_order, sums);
     if (range == 0 && column < of.columns) keep_sums<TILES>(of, column, sums);
 }
 
-// By rows: at most 16 and 32. Grid: (parts of the columns, parts of the terms), PRODUCT_THREADS threads.
+// One kernel for at most 16 rows and one for at most 32. Grid: (parts of the columns, parts of the terms), PRODUCT_THREADS threads.
 KERNEL(PRODUCT_THREADS, RESIDENT) product_16(Product of) {
     let_others_begin();
     __shared__ uint4 rows[ROWS_IN_ORDER(1)];

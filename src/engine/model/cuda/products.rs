@@ -1,4 +1,4 @@
-//! The products of a step: of few rows by kernels (`own_products`), of more by a library.
+//! The matrix products of a step: those of few rows by kernels (`own_products`), those of more rows by a library.
 
 use super::SumsArguments;
 use super::gpu::{Gpu, Product};
@@ -7,33 +7,33 @@ use drift_core::error::Result;
 /// A matrix of a layer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Matrix {
-    /// Where it lies.
+    /// The address of the weights.
     pub address: u64,
-    /// Terms of a sum.
+    /// The number of terms of a sum.
     pub terms: usize,
-    /// Columns of a result.
+    /// The number of columns of a result.
     pub columns: usize,
-    /// Whether the weights of one column lie one behind the other.
+    /// Whether the weights of one column are contiguous.
     pub transposed: bool,
 }
 
-/// Who computes the products of a step.
+/// The way in which the products of a step are computed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Products {
-    /// Whether kernels of drift's do where they can.
+    /// Whether drift's kernels compute the products that they can.
     pub own: bool,
-    /// Bytes of a number of the model.
+    /// The size in bytes of a number of the model.
     pub number_bytes: usize,
 }
 
 impl Products {
-    /// Bytes of the result of a product with this matrix, of at most `rows` rows.
+    /// The size in bytes of the result of a product with this matrix, for any number of rows up to `rows`.
     pub(super) fn result_bytes(self, matrix: Matrix, rows: usize) -> usize {
         let whole = self.number_bytes * rows * matrix.columns;
         whole.max(self.parts_bytes(matrix, rows))
     }
 
-    /// `out = x · matrix` of so many rows; how to read it.
+    /// Launches `out = x · matrix` for `rows` rows. Returns how to read the result.
     ///
     /// # Errors
     /// If the launch is refused.

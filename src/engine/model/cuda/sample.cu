@@ -1,34 +1,34 @@
-// One draw for a row by its block: temperature, top-k, top-p, min-p and noise as `sampling/draw.rs` has them, ties included.
+// One draw for a row, by its block: temperature, top-k, top-p, min-p and noise as in `sampling/draw.rs`, including ties.
 //
-// Nothing is sorted. A candidate's key has its logit, descending, above its slot, so that keys ascend in order of rank: higher
-// logits first, then smaller ids (slots of legal ids ascend with the ids). Where top-k or top-p cut is found digit by digit (radix
-// selection). What is summed for top-p are integers, weights in units of 2^-(62 - bits of the number of candidates): integers do
-// not depend on the order in which threads add them. That is finer than the CPU's f64 for up to 2^9 candidates, and 2^-44 for
-// 2^18. Text that differs for it needs a sum that close to its bound.
+// Nothing is sorted. A candidate's key is its logit, descending, above its slot. So keys ascend in order of rank: higher logits
+// first, then smaller ids (slots of legal ids ascend with the ids). The place at which top-k or top-p cuts is found digit by digit
+// (radix selection). Top-p sums integers: weights in units of 2^-(62 - bits of the number of candidates). So the sums do not depend
+// on the order in which threads add them. The units are finer than the CPU's f64 for up to 2^9 candidates, and are 2^-44 for 2^18.
+// The text can differ from the CPU's only if a sum is that close to the bound.
 
 #define DIGITS 256
 #define SLOT_BITS 24
-// Loads of a thread that are in flight together where a whole vocabulary is read.
+// How many loads of a thread are in flight together when a whole vocabulary is read.
 #define LOADS 16
 
-// How to draw. 40 bytes.
+// The settings of a draw. 40 bytes.
 struct Sampling {
-    double temperature;    // divides logits; 0: always the most likely
-    double top_p;          // keeps the most likely until they have this share; 1: all
-    double log_min_p;      // natural logarithm of the least share of the best one's probability; -inf: none
-    u32 top_k;             // keeps so many and what is as likely as the last; 0: all
+    double temperature;    // divides the logits; 0: greedy
+    double top_p;          // keeps the most likely candidates up to this share; 1: all
+    double log_min_p;      // natural logarithm of the least probability, relative to the best; -inf: none
+    u32 top_k;             // keeps this number of the best, and ties with the last; 0: all
     u32 unused[3];
 };
 
-// What may be drawn: slots of one or two lists, or, where `first` is null, all slots below `count`.
+// The candidates of a draw: the slots of one or two lists, or all slots below `count` if `first` is null.
 struct Candidates {
     const float *logits;   // by slot
-    u32 known;             // slots from here on have no logit, and are passed over
+    u32 known;             // slots from here on have no logit and are skipped
     const u32 *first, *second;
     u32 first_count, count;
 };
 
-// What a draw came to.
+// The results of a draw that failed.
 #define DRAWN_NOTHING 0xfffffffeu
 #define DRAWN_NOT_FINITE 0xfffffffdu
 
@@ -37,7 +37,8 @@ __device__ __forceinline__ u32 slot_of(const Candidates &all, u32 i) {
     return i < all.first_count ? all.first[i] : all.second[i - all.first_count];
 }
 
-// Uses the slots and logits of all candidates, spread over the threads of a block, so many loads of each in flight together.
+// Passes the slots and logits of all candidates to `use`, spread over the threads of a block. A thread has AT_ONCE loads in flight
+// together if there are no lists.
 template <int AT_ONCE, class Use> __device__ __forceinline__ void each(const Candidates &all, Use use) {
     for (u32 i = threadIdx.x; all.first && i < all.count; i += blockDim.x) {
         u32 slot = slot_of(all, i);
@@ -60,7 +61,7 @@ template <int AT_ONCE, class Use> __device__ __forceinline__ void each(const Can
 
 __device__ __forceinline__ u64 key_of(float logit, u32 slot) { return (u64)descending(logit) << SLOT_BITS | slot; }
 
-// What is left of the candidates: logits of at least `least`, keys up to a prefix, scores of at least `floor`.
+// The bounds of the candidates that are left: logits of at least `least`, keys up to a prefix, scores of at least `floor`.
 struct Kept {
     float least;
     u64 prefix;
@@ -73,13 +74,13 @@ __device__ __forceinline__ bool is_kept(const Kept &kept, float logit, u32 slot)
            (double)logit / kept.temperature >= kept.floor;
 }
 
-// Weights of a softmax as integers of `unit`.
+// The weight of a candidate in the softmax, as an integer in units of 1 / `unit`.
 __device__ __forceinline__ u64 weight_of(const Kept &kept, float logit, double unit) {
     return (u64)(exp((double)logit / kept.temperature - kept.best) * unit);
 }
 
-// Tables of one digit. Weights are in two words: the hardware adds 32 bits in shared memory at once, 64 in a loop of tries, which is long
-// where most candidates have the same digit.
+// Tables for one digit. Weights are stored in two words, because the hardware adds 32 bits in shared memory in one operation, and
+// 64 bits in a retry loop. That loop is slow if most candidates have the same digit.
 struct Histogram {
     u32 low[DIGITS], high[DIGITS];
     u32 counts[DIGITS];
@@ -94,21 +95,21 @@ __device__ __forceinline__ void add_weight(Histogram &table, u32 digit, u64 weig
     if (high) atomicAdd(&table.high[digit], high);
 }
 
-// Of counts, where `low` are those, or of weights.
+// The count of a digit if `low` is the table of counts, otherwise its weight.
 __device__ __forceinline__ u64 weight_at(const Histogram &table, const u32 *low, u32 digit) {
     return (u64)table.high[digit] << 32 | low[digit];
 }
 
-// By the first warp: the first digit at which the weights come to `wanted`; it becomes part of the prefix.
+// Called by the first warp: finds the first digit at which the cumulative weights reach `wanted`, and appends it to the prefix.
 __device__ __forceinline__ void choose_digit(Histogram &table, const u32 *low, double wanted) {
     u32 lane = threadIdx.x % LANES, first = lane * (DIGITS / LANES);
     u64 own = 0, before = table.before, prefix = table.prefix;
     for (u32 i = 0; i < DIGITS / LANES; i++) own += weight_at(table, low, first + i);
     u64 until = warp_prefix(own);
     u32 reached = __ballot_sync(ALL_LANES, !((double)(before + until) < wanted));
-    // If rounding keeps all from it, the last digit, behind which nothing is cut.
+    // If rounding keeps every sum below `wanted`, takes the last digit, after which nothing is cut.
     u32 owner = reached ? __ffs(reached) - 1 : LANES - 1;
-    // All lanes have read what one of them writes.
+    // All lanes must have read the table, because one of them writes it below.
     __syncwarp();
     if (lane != owner) return;
     before += until - own;
@@ -121,8 +122,9 @@ __device__ __forceinline__ void choose_digit(Histogram &table, const u32 *low, d
     table.alone = table.counts[digit] == 1;
 }
 
-// The last candidate, in order of rank, before which the kept ones have weights of less than `wanted`, as a prefix of its key.
-// Between two calls stands a reduction over the block, so that all have read the first result.
+// Finds the last candidate in order of rank before which the kept candidates have a total weight of less than `wanted`. Returns a
+// prefix of its key.
+// There must be a reduction over the block between two calls, so that all threads have read the first result.
 __device__ __noinline__ void cut(const Candidates &all, const Kept &kept, double unit, double wanted, u64 *prefix,
                                     int *at) {
     __shared__ Histogram table;
@@ -146,13 +148,13 @@ __device__ __noinline__ void cut(const Candidates &all, const Kept &kept, double
     *at = shift;
 }
 
-// The logit that a key stands for.
+// The logit of a key.
 __device__ __forceinline__ float logit_of(u64 key) {
     u32 order = (u32)(key >> SLOT_BITS);
     return __uint_as_float((order & 0x80000000u) ? order : ~order & 0x7fffffffu);
 }
 
-// The logit of the candidate at which was cut: the only one with the prefix, or one of equal keys.
+// The logit of the candidate at which was cut: the only one with the prefix, or one of several with equal keys.
 __device__ __forceinline__ float logit_at(const Candidates &all, u64 prefix, int shift) {
     u64 best = ~0ull;
     each<1>(all, [&](u32 slot, float logit) {
@@ -162,12 +164,12 @@ __device__ __forceinline__ float logit_at(const Candidates &all, u64 prefix, int
     return logit_of(block_least(best));
 }
 
-// How many candidates have a logit, below bit 32, and above it how many of those are no numbers; the best one's key, and the best
-// of this thread's own.
+// Counts the candidates that have a logit (in the lower 32 bits) and those whose logit is NaN (in the upper 32 bits). Also finds
+// the key of the best candidate, and of the best one of this thread.
 __device__ __forceinline__ u64 count_of(const Candidates &all, bool signless, u64 *best, u64 *own) {
     u64 counts = 0, least = ~0ull;
     each<LOADS>(all, [&](u32 slot, float logit) {
-        // Greedy decoding holds -0 and +0 for equal, a draw does not.
+        // Greedy decoding treats -0 and +0 as equal; a draw does not.
         if (signless && logit == 0.0f) logit = 0.0f;
         counts += logit != logit ? 1ull << 32 : 1;
         u64 key = key_of(logit, slot);
@@ -178,7 +180,7 @@ __device__ __forceinline__ u64 count_of(const Candidates &all, bool signless, u6
     return block_sum(counts);
 }
 
-// The sum of what is kept, in weights of `unit`.
+// The total weight of the kept candidates, in units of 1 / `unit`.
 __device__ __noinline__ u64 sum_of(const Candidates &all, const Kept &kept, double unit) {
     u64 sum = 0;
     each<4>(all, [&](u32 slot, float logit) {
@@ -187,17 +189,17 @@ __device__ __noinline__ u64 sum_of(const Candidates &all, const Kept &kept, doub
     return block_sum(sum);
 }
 
-// All candidates.
+// Keeps all candidates.
 __device__ __forceinline__ Kept kept_all(const Sampling &sampling, float best) {
     Kept kept = {__uint_as_float(0xff800000u), ~0ull, 0, -INFINITE, (double)best / sampling.temperature, sampling.temperature};
     return kept;
 }
 
-// The unit of weights, so that `count` of them add up to less than 2^62.
+// The unit of weights, chosen so that `count` weights add up to less than 2^62.
 __device__ __forceinline__ double unit_of(u32 count) { return (double)(1ull << (62 - (32 - __clz(count)))); }
 
-// What top-k, top-p and min-p keep of `count` candidates, in this order; each sees what the one before kept. `sum` is that of the
-// candidates at which top-p begins, in their unit, or 0 if it is yet to be made.
+// Applies top-k, top-p and min-p to `count` candidates, in this order; each sees what the previous one kept. `sum` is the total
+// weight of the candidates before top-p, or 0 if it is not known yet.
 __device__ __forceinline__ Kept filtered(const Candidates &all, const Sampling &sampling, float best, u32 count, u64 sum) {
     Kept kept = kept_all(sampling, best);
     u64 prefix;
@@ -217,12 +219,12 @@ __device__ __forceinline__ Kept filtered(const Candidates &all, const Sampling &
     return kept;
 }
 
-// The larger of two sums of score and noise, the smaller slot among equals.
+// Keeps the larger of two sums of score and noise, and among equal sums the smaller slot.
 __device__ __forceinline__ void rival(const Candidates &all, const Kept &kept, u32 slot, u32 bits, double bound,
                                       u64 *most, u32 *winner) {
     float logit = all.logits[slot];
     double score = (double)logit / kept.temperature;
-    // Whoever cannot win needs no noise.
+    // A candidate that cannot win needs no noise.
     if (!is_kept(kept, logit, slot) || !(score >= bound)) return;
     u64 sum = descending(score + gumbel(bits));
     if (sum < *most || (sum == *most && slot < *winner)) {
@@ -231,20 +233,21 @@ __device__ __forceinline__ void rival(const Candidates &all, const Kept &kept, u
     }
 }
 
-// A score below which nobody wins, whatever the noise.
+// A score below which no candidate can win, whatever its noise.
 __device__ __forceinline__ double bound_of(const Kept &kept) {
     double bound = kept.best - GUMBEL_RANGE;
-    // The bound is one of rounded numbers; a little below it, nobody is lost.
+    // The scores are rounded, so the bound is lowered a little to lose no candidate.
     return bound - 1e-9 * (fabs(bound) + 1.0);
 }
 
-// Over the block: the slot with the largest sum, the smallest among equals.
+// The slot with the largest sum in the block, and among equal sums the smallest slot.
 __device__ __forceinline__ u32 winner_of_block(u64 most, u32 winner) {
     u64 best = block_least(most);
     return (u32)block_least(most == best ? (u64)winner : ~0ull);
 }
 
-// The slot with the largest sum of score and noise, of listed candidates. `tokens` are the ids of slots; null where slots are ids.
+// The slot with the largest sum of score and noise among listed candidates. `tokens` has the ids of slots; it is null if slots are
+// ids.
 __device__ __forceinline__ u32 winner_of_list(const Candidates &list, const Kept &kept, const u32 *tokens, const u32 *key,
                                               u64 position) {
     double bound = bound_of(kept);
@@ -263,7 +266,7 @@ __device__ __forceinline__ u32 winner_of_list(const Candidates &list, const Kept
     return winner_of_block(most, winner);
 }
 
-// The same of all slots, which are ids: 16 of them share a block of noise.
+// The same among all slots, which are ids: 16 of them share a block of noise.
 __device__ __forceinline__ u32 winner_of_all(const Candidates &all, const Kept &kept, const u32 *key, u64 position) {
     double bound = bound_of(kept);
     u64 most = ~0ull;
@@ -279,13 +282,13 @@ __device__ __forceinline__ u32 winner_of_all(const Candidates &all, const Kept &
     return winner_of_block(most, winner);
 }
 
-// How the candidates stand before anything is drawn.
+// The state of the candidates before the draw.
 struct Standing {
     u32 count;
-    // Of this thread, and the logit of the best one of all.
+    // The best key of this thread, and the best logit of all threads.
     u64 own;
     float best;
-    // DRAWN_NOTHING, DRAWN_NOT_FINITE, with greedy decoding the slot; else NONE.
+    // DRAWN_NOTHING, DRAWN_NOT_FINITE, or the slot in greedy decoding; otherwise NONE.
     u32 drawn;
 };
 
@@ -307,7 +310,8 @@ __device__ __forceinline__ Standing standing_of(const Candidates &all, const Sam
     return standing;
 }
 
-// The slot that is drawn of listed candidates, or DRAWN_NOTHING, DRAWN_NOT_FINITE. All threads of the block call, and have the result.
+// Draws a slot among listed candidates; returns it, or DRAWN_NOTHING or DRAWN_NOT_FINITE. All threads of the block must call, and
+// all get the result.
 __device__ __forceinline__ u32 drawn(const Candidates &all, const Sampling &sampling, const u32 *tokens, const u32 *key,
                                      u64 position) {
     Standing standing = standing_of(all, sampling);

@@ -1,5 +1,5 @@
-//! Draws from whole vocabularies on a device, where candle computes the steps and masks come from the host: logits stay where
-//! they are, and one token for each row comes back.
+//! Draws from whole vocabularies on a device. They are used when candle computes the steps and masks come from the host: the logits
+//! stay on the device, and only one token per row is copied back.
 
 use std::collections::HashMap;
 
@@ -12,10 +12,10 @@ use crate::model::failed;
 use drift_core::error::{Error, Result};
 use drift_core::sampling::{Noise, Sampling, not_finite, nothing_allowed};
 
-/// Threads of a block, which goes over the whole vocabulary.
+/// The number of threads of a block, which reads the whole vocabulary.
 const THREADS: u32 = 512;
 
-/// Words of a row's text: a first one that is not looked at, and the token behind it.
+/// The number of words of a row's text: an unused first word, and the drawn token after it.
 const STRIDE: usize = 2;
 const DRAWN_AT: usize = 1;
 
@@ -23,9 +23,9 @@ const DRAWN_AT: usize = 1;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowDraw<'r> {
     pub noise: &'r Noise,
-    /// Of the token in its text.
+    /// The position of the token in its text.
     pub position: usize,
-    /// Ids that are not allowed.
+    /// The ids that are not allowed.
     pub excluded: &'r [u32],
 }
 
@@ -35,12 +35,12 @@ pub(crate) struct VocabularySampler<'d> {
     batch: BatchArguments,
     draw: DrawArguments,
     lasts: u64,
-    /// Lists of excluded ids that were uploaded.
+    /// The lists of excluded ids that were uploaded, with their addresses.
     lists: HashMap<Vec<u32>, u64>,
 }
 
 impl<'d> VocabularySampler<'d> {
-    /// Takes memory for at most `rows` draws at once.
+    /// Allocates memory for at most `rows` draws at once.
     ///
     /// # Errors
     /// If the device has no room.
@@ -64,10 +64,10 @@ impl<'d> VocabularySampler<'d> {
         })
     }
 
-    /// One token for each row of `logits`, `[rows, vocab]` in f32 on the device, which are lost.
+    /// Draws one token for each row of `logits`, which is `[rows, vocab]` in f32 on the device. The logits are overwritten.
     ///
     /// # Errors
-    /// If a row allows nothing, a logit is no number, or the device fails.
+    /// If a row has no allowed token, a logit is not finite, or the device fails.
     pub(crate) fn draw(&mut self, logits: &Tensor, draws: &[RowDraw<'_>]) -> Result<Vec<u32>> {
         let (rows, vocab) = logits.dims2().map_err(failed)?;
         if rows != draws.len() || rows > self.batch.count as usize {
@@ -78,7 +78,7 @@ impl<'d> VocabularySampler<'d> {
         self.gpu.write(self.batch.rows, &words(&draws.iter().flat_map(state).collect::<Vec<u32>>()))?;
         self.gpu.write(self.batch.ends, &words(&vec![0; rows]))?;
         let batch = BatchArguments { count: rows as u32, ..self.batch };
-        // Rows that exclude the same are drawn together: mostly all of them.
+        // Rows with the same excluded ids are drawn together; mostly these are all rows.
         let mut done = vec![false; rows];
         while let Some(first) = done.iter().position(|done| !done) {
             let excluded = draws[first].excluded;
@@ -98,7 +98,7 @@ impl<'d> VocabularySampler<'d> {
                 stride,
                 argument(list),
                 words(&[excluded.len() as u32]),
-                // What ends a text the host knows.
+                // The host checks for the end of a text.
                 argument(0),
                 words(&[0]),
             ];
@@ -114,7 +114,7 @@ impl<'d> VocabularySampler<'d> {
         Ok(texts.chunks_exact(STRIDE).map(|text| text[DRAWN_AT]).collect())
     }
 
-    /// A list of ids on the device.
+    /// The address of a list of ids on the device; uploads it the first time.
     fn list(&mut self, ids: &[u32]) -> Result<u64> {
         if let Some(address) = self.lists.get(ids) {
             return Ok(*address);

@@ -1,4 +1,4 @@
-//! The decode step as a device does it: its memory, and what is launched in which order.
+//! The decode step on a device: its memory, and the order of its launches.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -16,28 +16,29 @@ use drift_core::constraint::automaton::DeviceTable;
 use drift_core::error::{Error, Result};
 use drift_core::sampling::Sampling;
 
-/// The most rows: `pack` is one block of threads.
+/// The largest number of rows, because `pack` is one block of threads.
 pub(crate) const MOST_ROWS: usize = 1024;
 
-/// Up to so many rows of the LM head a kernel of drift's computes the logits, above it a library.
+/// Up to this number of rows of the LM head, a kernel of drift computes the logits; for more, a library does.
 const MOST_BY_KERNEL: usize = 64;
 
-/// Threads of a block where a row has few candidates, and where it has many.
+/// The number of threads of a block for rows with few candidates, with many, and with the whole vocabulary.
 const FEW_THREADS: u32 = 64;
 const MANY_THREADS: u32 = 256;
 const WHOLE_THREADS: u32 = 512;
 
-/// How tokens are chosen.
+/// The rule by which tokens are chosen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Choosing<'t> {
-    /// Under the automata of these tables.
+    /// Among the tokens that the automata of these tables allow.
     Automaton(&'t DeviceTable),
-    /// Among all; this one ends a text.
+    /// Among all tokens; `eos` ends a text.
     Any { eos: u32 },
 }
 
 impl Choosing<'_> {
-    /// Slots of a step for each row: its last token, and under an automaton on average as many of a forced run.
+    /// The number of slots of a step per row. A row needs one for its last token; under an automaton it gets another one for forced
+    /// runs, which is enough on average.
     fn slots_of_row(self) -> usize {
         match self {
             Choosing::Automaton(_) => 2,
@@ -49,44 +50,44 @@ impl Choosing<'_> {
 /// A text that enters a row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entering<'p> {
-    /// The row.
+    /// The index of the row.
     pub slot: usize,
     pub row: DeviceRow,
-    /// The end of the prompt, which the model has not read: what the row's text begins with.
+    /// The end of the prompt, which the model has not read yet. The row's text begins with it.
     pub unread: &'p [u32],
 }
 
-/// A text that a row wrote, without the end of text.
+/// The text that a row wrote, without the end token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WrittenText {
     pub tokens: Vec<u32>,
     pub forced: Vec<bool>,
 }
 
-/// Whether steps are recorded once and then replayed.
+/// The state of the recording of steps of one width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Recording {
-    /// They are launched, kernel by kernel.
+    /// Steps are never recorded; each kernel is launched by itself.
     Never,
-    /// The next step is launched, so that libraries have made what they need.
+    /// The next step is launched kernel by kernel, so that libraries prepare what they need.
     Launched,
     /// The next step is recorded.
     Wanted,
-    /// By its number.
+    /// Steps replay the recording with this number.
     Is(usize),
 }
 
-/// The tables that `choose` follows, or the list that `choose_any` takes.
+/// The tables that `choose` follows, or the address of the list of end tokens for `choose_any`.
 enum Rules {
     Automaton(Box<TableArguments>),
     Any { eos: u64 },
 }
 
-/// The LM head as the step reads it.
+/// The rows of the LM head that a step reads.
 struct Head {
     /// `[known, hidden]`
     weight: u64,
-    /// Rows of it.
+    /// The number of these rows.
     known: usize,
 }
 
@@ -103,21 +104,21 @@ pub(crate) struct DecodeStep<'d> {
     /// `[rows, known]`, f32
     pub(super) logits: u64,
     widths: Widths,
-    /// Of steps of one width each.
+    /// The state of the recording for each width.
     recordings: HashMap<StepWidth, Recording>,
     records: bool,
-    /// Tokens of prompts that no step has read yet, at least.
+    /// A lower bound of the number of prompt tokens that no step has read yet.
     unread: usize,
-    /// Slots of all steps so far.
+    /// The sum of the slots of all steps so far.
     slots: u64,
 }
 
 impl<'d> DecodeStep<'d> {
-    /// Takes the memory for a batch of as many rows as `cache` has, whose texts have at most `longest` tokens with what is
-    /// unread of their prompts.
+    /// Allocates memory for a batch with as many rows as `cache`. The texts have at most `longest` tokens, including the unread
+    /// tokens of their prompts.
     ///
     /// # Errors
-    /// If the device has no room, or takes no batch of this size.
+    /// If the device has no room, or does not support a batch of this size.
     pub(crate) fn new(
         mut gpu: Box<dyn Gpu + 'd>,
         (decoder, cache): (&Decoder, &Cache),
@@ -133,7 +134,7 @@ impl<'d> DecodeStep<'d> {
         let widths = Widths::new(rows, choosing.slots_of_row());
         let layers = Layers::new(&mut *gpu, (decoder, cache), (widths, steps))?;
         let stride = longest;
-        // Until a text enters it takes no part.
+        // A row takes no part in steps until a text enters it.
         let ends = gpu.allocate(4 * rows)?;
         gpu.write(ends, &words(&vec![RowEnd::Eos as u32 + 1; rows]))?;
         let batch = BatchArguments {
@@ -166,11 +167,11 @@ impl<'d> DecodeStep<'d> {
         })
     }
 
-    /// Refuses a batch whose steps do not fit into the memory that is left on the decoder's device; arguments are those of
+    /// Refuses a batch whose steps do not fit into the free memory of the decoder's device. The arguments are those of
     /// [`DecodeStep::new`].
     ///
     /// # Errors
-    /// If they do not fit, with the batch that would; or if there are no steps of this size.
+    /// If the steps do not fit; the error names the batch that would. Or if there are no steps of this size.
     pub(crate) fn check_fits(
         (decoder, cache): (&Decoder, &Cache),
         longest: usize,
@@ -186,7 +187,8 @@ impl<'d> DecodeStep<'d> {
         }
     }
 
-    /// Steps of a full batch in which no row runs: libraries load what they need, graphs are made, and no text waits for it.
+    /// Runs steps of a full batch without any running row, so that libraries load what they need and graphs are recorded before the
+    /// first text.
     ///
     /// # Errors
     /// If a launch is refused, or the device fails.
@@ -200,17 +202,18 @@ impl<'d> DecodeStep<'d> {
         self.ends().map(drop)
     }
 
-    /// Tokens that all steps so far had room for.
+    /// The sum of the slots of all steps so far.
     pub(crate) fn slots(&self) -> u64 {
         self.slots
     }
 
-    /// Rows of the LM head that a step reads.
+    /// The number of rows of the LM head that a step reads.
     pub(crate) fn head_rows(&self) -> usize {
         self.head.known
     }
 
-    /// Puts texts into rows whose prompts but for what is unread are in the cache, and follows what is forced behind them.
+    /// Puts texts into rows whose prompts are in the cache except for their unread tokens. Also writes the tokens that are forced
+    /// after the prompts.
     ///
     /// # Errors
     /// If the device fails.
@@ -238,7 +241,7 @@ impl<'d> DecodeStep<'d> {
         self.gpu.launch("enter", [count.div_ceil(FEW_THREADS), 1, 1], FEW_THREADS, &arguments)
     }
 
-    /// What candle wrote into a row of the cache.
+    /// Tells the device that candle wrote into a row of the cache.
     fn refresh(&mut self, cache: &Cache, row: usize) -> Result<()> {
         for side in cache.tensors() {
             let size = side.elem_count() / cache.rows();
@@ -247,20 +250,20 @@ impl<'d> DecodeStep<'d> {
         Ok(())
     }
 
-    /// One step while at most `running` rows run: the unread tokens of the rows that fit go through the model, and rows whose
-    /// last token was read get their next, and what is forced behind it.
+    /// Launches one step while at most `running` rows are running. The model reads the unread tokens of the rows, as far as they
+    /// fit. Rows whose last token was read get their next token, and the tokens that are forced after it.
     ///
     /// # Errors
-    /// If a launch is refused. What fails later is said by the next one that reads.
+    /// If a launch is refused. Later failures are reported by the next call that reads.
     pub(crate) fn step(&mut self, running: usize) -> Result<()> {
         let width = self.widths.of(running, self.unread);
-        // At least so many it reads; forced runs may have taken other slots, and then later steps read the rest.
+        // The step reads at least this many prompt tokens, unless forced runs have taken the slots; then later steps read the rest.
         self.unread = self.unread.saturating_sub(width.slots - running);
         self.slots += width.slots as u64;
         self.step_of(width)
     }
 
-    /// A step of this width, recorded when it is the second.
+    /// Does a step of this width. The second step of a width is recorded.
     fn step_of(&mut self, width: StepWidth) -> Result<()> {
         let first = if self.records { Recording::Launched } else { Recording::Never };
         let recording = *self.recordings.entry(width).or_insert(first);
@@ -277,14 +280,14 @@ impl<'d> DecodeStep<'d> {
         Ok(())
     }
 
-    /// Records a step, and does it.
+    /// Records a step, and then executes it.
     fn record(&mut self, width: StepWidth) -> Result<Recording> {
         if !self.gpu.record()? {
             self.launch(width)?;
             return Ok(Recording::Never);
         }
         let launched = self.launch(width);
-        // The recording has to end, whatever was launched.
+        // The recording has to end even if a launch failed.
         let recorded = self.gpu.recorded();
         launched?;
         let number = recorded?;
@@ -332,7 +335,7 @@ impl<'d> DecodeStep<'d> {
             }
             Rules::Any { eos } => {
                 let head = [batch, self.draw.bytes(), argument(lasts), argument(self.logits)];
-                // No token is excluded, and one ends a text.
+                // No token is excluded, and one token ends a text.
                 let lists = [stride.clone(), stride, argument(0), words(&[0]), argument(*eos), words(&[1])];
                 self.gpu.launch(
                     "choose_any",
@@ -344,16 +347,16 @@ impl<'d> DecodeStep<'d> {
         }
     }
 
-    /// How each row stands, when all steps are done; none of rows that run.
+    /// The end of each row after all steps so far; `None` for running rows.
     ///
     /// # Errors
-    /// If the device failed in one of them.
+    /// If the device failed in one of the steps.
     pub(crate) fn ends(&mut self) -> Result<Vec<Option<RowEnd>>> {
         let ends = self.numbers(self.batch.ends, self.batch.count as usize)?;
         Ok(ends.into_iter().map(RowEnd::from_number).collect())
     }
 
-    /// What a row wrote.
+    /// The text that a row wrote.
     ///
     /// # Errors
     /// If the device fails.
@@ -367,7 +370,7 @@ impl<'d> DecodeStep<'d> {
         Ok(WrittenText { tokens: written.iter().map(|token| token & !DeviceRow::FORCED).collect(), forced })
     }
 
-    /// What all steps so far came to.
+    /// The total work of all steps so far.
     ///
     /// # Errors
     /// If the device fails.
@@ -386,7 +389,7 @@ impl<'d> DecodeStep<'d> {
     }
 }
 
-/// The rules of a run, and the rows of the LM head that it needs.
+/// The rules for choosing tokens, and the rows of the LM head that they need.
 fn rules_and_head(gpu: &mut dyn Gpu, decoder: &Decoder, choosing: Choosing<'_>) -> Result<(Rules, Head)> {
     let whole = decoder.head();
     let (vocab, hidden) = whole.dims2().map_err(failed)?;

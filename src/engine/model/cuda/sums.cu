@@ -1,13 +1,13 @@
-// What products come to, as the kernels behind them read it.
+// The results of products, as the next kernels read them.
 
-// [slots, columns] numbers of the model, or, where there are parts, [parts, slots, columns] in f32 that are yet to be added, `stride`
-// numbers from one part to the next. 16 bytes.
+// The result of a product: [slots, columns] numbers of the model; or, if there are parts, [parts, slots, columns] in f32 that must
+// still be added, with `stride` numbers from one part to the next. 16 bytes.
 struct Sums {
     const void *from;
     u32 parts, stride;
 };
 
-// The numbers at several places, all loads of a part in flight together.
+// Reads the numbers at several places; all loads of a part are in flight together.
 template <int COUNT, class Place>
 __device__ __forceinline__ void numbers_of(const Sums &sums, Place place, float *x) {
     if (sums.parts == 0) {
@@ -27,7 +27,7 @@ __device__ __forceinline__ void numbers_of(const Sums &sums, Place place, float 
     for (int j = 0; j < COUNT; j++) x[j] = rounded(x[j]);
 }
 
-// Adds PARTS parts of four numbers, whose loads are in flight together.
+// Adds PARTS parts of four numbers; their loads are in flight together.
 template <int PARTS>
 __device__ __forceinline__ void add_parts(const float *from, u32 stride, Four &sum) {
     uint4 loaded[PARTS];
@@ -45,8 +45,9 @@ __device__ __forceinline__ void add_parts(const float *from, u32 stride, Four &s
 // Any number of parts.
 #define MANY_PARTS -1
 
-// Four numbers from `at` on, a multiple of four; PARTS is how many parts there are, so that no branch stands between the loads: each
-// would wait for the one before it. As products in libraries are, their sum is rounded to what the model computes with.
+// Reads four numbers from `at` on, a multiple of four. PARTS is the number of parts at compile time, so that there are no branches
+// between the loads; a branch would make each load wait for the one before. The sum is rounded to the type of the model, as in
+// products of libraries.
 template <int PARTS>
 __device__ __forceinline__ Four four_of(const Sums &sums, u64 at) {
     if constexpr (PARTS == 0) return load_four((const real *)sums.from + at);
@@ -66,8 +67,8 @@ __device__ __forceinline__ Four four_of(const Sums &sums, u64 at) {
     return sum;
 }
 
-// `function<PARTS>(…)`: which it is, is asked once, before many numbers are loaded. Those of matrices of 1,024, 2,048 and 3,072 terms in bf16
-// are all in flight.
+// Calls `function<PARTS>(…)` for the actual number of parts. The choice is made once, before many numbers are loaded. For matrices
+// of 1,024, 2,048 and 3,072 terms in bf16 the loads of all parts are in flight together.
 #if DRIFT_BF16
 #define BY_PARTS(sums, function, ...) \
     ((sums).parts == 0       ? function<0>(__VA_ARGS__) \

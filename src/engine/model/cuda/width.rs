@@ -1,40 +1,40 @@
-//! How many tokens a step has room for. Each width is recorded once, so there are few of them: powers of two.
+//! The number of tokens for which a step has room. Each width is recorded once, so there are only a few widths: powers of two.
 
-/// The least slots of a step: a product takes as long for so few as for one.
+/// The least number of slots of a step, because a product takes as long for this many as for one.
 const LEAST_SLOTS: usize = 8;
 
-/// The most slots of a step that reads prompts, unless the rows alone want more.
+/// The largest number of slots of a step that reads prompts, unless the rows alone need more.
 const MOST_SLOTS: usize = 512;
 
-/// The tokens that a step has room for, and how it attends to them.
+/// The number of slots of a step, and how attention treats them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct StepWidth {
-    /// So many.
+    /// The number of slots.
     pub slots: usize,
-    /// Whether rows read many at once: their keys and values are then written before any is attended to.
+    /// Whether rows read many tokens at once. Then all their keys and values are written before any token attends to them.
     pub reads_prompts: bool,
 }
 
 /// The widths that the steps of a batch may have.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Widths {
-    /// Slots for each row that runs.
+    /// The number of slots per running row.
     of_row: usize,
     rows: usize,
 }
 
 impl Widths {
-    /// Of a batch of so many rows, with so many slots for each that runs.
+    /// The widths for a batch of `rows` rows with `of_row` slots per running row.
     pub(super) fn new(rows: usize, of_row: usize) -> Self {
         Widths { of_row, rows }
     }
 
-    /// The most slots of a step that reads no prompts.
+    /// The largest number of slots of a step that reads no prompts.
     pub(super) fn few(self) -> usize {
         (self.of_row * self.rows).max(LEAST_SLOTS)
     }
 
-    /// The most slots of any step.
+    /// The largest number of slots of any step.
     pub(super) fn most(self) -> usize {
         self.few().max(MOST_SLOTS)
     }
@@ -46,12 +46,13 @@ impl Widths {
         widths.map(|slots| StepWidth { slots, reads_prompts: false })
     }
 
-    /// The most rows that run in steps of a width without prompts.
+    /// The largest number of running rows in steps of a width without prompts.
     pub(super) fn rows(self, width: StepWidth) -> usize {
         (width.slots / self.of_row).clamp(1, self.rows)
     }
 
-    /// That of a step while so many rows run, and so many tokens of prompts are unread but for the last one of each.
+    /// The width of a step with `running` running rows. `unread` is the number of unread prompt tokens, without the last token of
+    /// each prompt.
     pub(super) fn of(self, running: usize, unread: usize) -> StepWidth {
         let wanted = (self.of_row * running + unread).next_power_of_two().max(LEAST_SLOTS);
         let reads_prompts = unread > 0;
