@@ -47,10 +47,8 @@ fn compare(hidden: usize, layers: usize, batch_tokens: usize, check: bool) -> an
     let weights = network.weights(&flat)?;
     let vars = recorded.weights(&flat)?;
     for limit in [1024, 4096] {
-        let packs: Vec<Pack> = packs(&batch, limit)
-            .into_iter()
-            .map(|part| pack(part, Loss { prompt: 0.0, copy: 1.0, fine: 1.0 }))
-            .collect();
+        let packs: Vec<Pack> =
+            packs(&batch, limit).into_iter().map(|part| pack(part, Loss::default())).collect();
         let tokens: usize = packs.iter().map(|pack| pack.tokens.len()).sum();
         let by_hand =
             || packs.par_iter().map(|pack| network.gradient(&weights, pack)).collect::<Result<Vec<_>, _>>();

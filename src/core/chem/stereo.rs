@@ -3,6 +3,8 @@
 //! A mark lists its neighbours in the order of the text (OpenSMILES 1.0, section 3.9). The stereo of coordinates follows RDKit's
 //! `assignChiralTypesFrom3D` and `setDoubleBondNeighbourDirections` (`Code/GraphMol/Chirality.cpp`).
 
+use std::collections::BTreeSet;
+
 use super::graph::{Bond, Chirality, Direction, Graph, Order};
 use super::polyhedra::PolyhedralMark;
 
@@ -67,6 +69,23 @@ impl StereoMarks {
             }
         }
         StereoMarks { centres, double_bonds, polyhedra, unchecked }
+    }
+
+    /// The atoms whose positions decide a mark, if atoms are placed one by one in the order of the text: the third neighbour of a
+    /// stereocentre, or the centre itself if it comes later, and the last of the four atoms around a double bond.
+    pub fn deciding_atoms(&self) -> BTreeSet<usize> {
+        let centre = |mark: &TetrahedralMark| {
+            let mut neighbours: Vec<usize> = mark.neighbours.iter().flatten().copied().collect();
+            neighbours.sort_unstable();
+            // A centre has at least three neighbours that are atoms, or its mark would have no meaning.
+            neighbours.get(2).map(|third| mark.atom.max(*third))
+        };
+        let double_bond = |mark: &DoubleBondMark| mark.atoms.into_iter().chain(mark.neighbours).max();
+        self.centres
+            .iter()
+            .filter_map(centre)
+            .chain(self.double_bonds.iter().filter_map(double_bond))
+            .collect()
     }
 
     /// Whether there is no mark to compare.

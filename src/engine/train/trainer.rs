@@ -259,7 +259,7 @@ impl Run<'_> {
     /// The predictions of the first `most` validation documents.
     fn validate(&self, weights: &[f32], most: usize, step: u64) -> Result<Validation> {
         let documents = &self.documents.validation[..self.documents.validation.len().min(most)];
-        let answers = Loss { prompt: 0.0, copy: 1.0, fine: 1.0 };
+        let answers = Loss::default();
         let predictions = self.network.predict(weights, documents, answers, self.job)?;
         let tallies = documents.iter().zip(predictions).map(|(document, predictions)| {
             let mut tally = Tally::default();
