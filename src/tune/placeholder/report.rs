@@ -13,7 +13,7 @@ use drift_core::error::{Error, Result};
 use drift_core::job::Provenance;
 use drift_data::corpus::Skipped;
 
-/// The value of `schema`.
+/// The value of [`FitReport::schema`].
 pub const SCHEMA: &str = "drift.fit/2";
 
 /// The results of `drift fit`.
