@@ -80,8 +80,8 @@ impl Run {
 /// A logit processor, with its placeholder if it needs one.
 pub(super) type Processor<'p> = (ProcessorKind, Option<&'p NamedPlaceholder>);
 
-/// Generates the texts that are not kept yet under one logit processor, for the molecules of the shard. Returns the run, the phases
-/// of each step if requested, and whether the job was cancelled.
+/// Generates the texts that are not kept yet under one logit processor, for the molecules of the shard. Returns the phases of each
+/// step if requested, and whether the job was cancelled.
 ///
 /// # Errors
 /// If the processor cannot be built for the tokenizer, the device fails, or the texts cannot be kept.
