@@ -1,4 +1,4 @@
-//! What was legal at every token of completions that are written already, as rows of a sparse matrix (CSR).
+//! The legal tokens at every position of finished completions, as rows of a sparse matrix (CSR).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use pyo3::prelude::*;
 use crate::errors::Class;
 use crate::processor::{Place, Processor, listed, skeleton_of};
 
-/// Rows as Python gets them: offsets `[tokens + 1]` and ids `[offsets.last()]`.
+/// Rows in the form for Python: offsets `[tokens + 1]` and ids `[offsets.last()]`.
 type PyRows<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i32>>);
 
-/// The legal ids at each token of one completion: those of token `t` are `ids[offsets[t]..offsets[t + 1]]`, sorted.
+/// The legal ids at each token of one completion. For token `t` they are `ids[offsets[t]..offsets[t + 1]]`, sorted.
 struct LegalRows {
     offsets: Vec<i64>,
     ids: Vec<i32>,
 }
 
-/// The first token of a completion that is not legal.
+/// The first illegal token of a completion.
 struct Illegal {
     at: usize,
     token: i64,
@@ -28,7 +28,7 @@ struct Illegal {
 }
 
 impl LegalRows {
-    /// Follows a completion. Behind its end each token may be one of `fillers`, and lists itself.
+    /// Follows a completion. After its end each token must be one of `fillers`, and only the token itself is listed.
     fn follow(
         constraint: &dyn drift::Constraint,
         completion: &[i64],
@@ -49,7 +49,7 @@ impl LegalRows {
                 match mask {
                     Mask::Forced(id) => rows.ids.push(id as i32),
                     Mask::Only(ids) => rows.ids.extend(ids.iter().map(|id| *id as i32)),
-                    // An automaton always lists what is legal.
+                    // An automaton always lists the legal tokens.
                     Mask::Any | Mask::Except(_) => {}
                 }
                 let taken = u32::try_from(token).is_ok_and(|id| place.take(constraint, id));
@@ -64,7 +64,7 @@ impl LegalRows {
 }
 
 impl Processor {
-    /// Constraints of distinct molecules, by SMILES.
+    /// The constraints of distinct molecules, by SMILES.
     fn constraints(&self, smiles: &[String]) -> PyResult<HashMap<String, Arc<dyn drift::Constraint>>> {
         let mut known: HashMap<String, Arc<dyn drift::Constraint>> = HashMap::new();
         for one in smiles {
@@ -101,8 +101,8 @@ impl Processor {
     }
 }
 
-/// The legal ids at every token of completions (ids behind the prompt, the end of text too), one of each SMILES. Behind the
-/// end `fillers` may stand.
+/// The legal ids at every token of completions, one completion per SMILES. Completions are the ids after the prompt, including the
+/// end token, after which `fillers` may follow.
 pub(crate) fn legal<'py>(
     processor: &Processor,
     py: Python<'py>,
@@ -110,7 +110,7 @@ pub(crate) fn legal<'py>(
     completions: &[PyReadonlyArray1<'_, i64>],
     fillers: &[i64],
 ) -> PyResult<Vec<PyRows<'py>>> {
-    // Copied, so that Python may do with its arrays what it likes meanwhile.
+    // Copied, so that Python may change its arrays meanwhile.
     let copied: Vec<Vec<i64>> =
         completions.iter().map(|one| one.as_array().iter().copied().collect()).collect();
     let rows = py.detach(|| processor.rows(smiles, &copied, fillers))?;

@@ -1,4 +1,4 @@
-//! Errors of drift as exceptions of `moldrift.errors`: the class by what was being done, the message drift's one line.
+//! Turns drift's errors into exceptions of `moldrift.errors`. The class depends on the operation; the message is drift's one line.
 
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -8,18 +8,18 @@ use pyo3::types::PyType;
 /// An exception class of `moldrift.errors`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Class {
-    /// Any bad input.
+    /// Any invalid input.
     Drift,
     /// A tokenizer that the automaton refuses.
     Tokenizer,
-    /// A SMILES that is none, or whose text has no tokens.
+    /// An invalid SMILES, or one whose text cannot be tokenized.
     Smiles,
-    /// A token that a mask forbade.
+    /// A token that a mask forbids.
     Forbidden,
 }
 
 impl Class {
-    /// The class itself, imported once.
+    /// The Python class, imported once.
     fn get(self, py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
         static CLASSES: [PyOnceLock<Py<PyType>>; 4] = [const { PyOnceLock::new() }; 4];
         let name = match self {
@@ -40,7 +40,7 @@ impl Class {
         })
     }
 
-    /// An error of drift as an exception of this class. An interrupted job is `KeyboardInterrupt`.
+    /// Turns an error of drift into an exception of this class. An interrupted job becomes `KeyboardInterrupt`.
     pub(crate) fn of(self) -> impl Fn(drift::Error) -> PyErr {
         move |error| match error {
             drift::Error::Interrupted | drift::Error::Stopped { .. } => {
@@ -51,7 +51,7 @@ impl Class {
     }
 }
 
-/// An error of drift as `moldrift.DriftError`, for `map_err`.
+/// Turns an error of drift into `moldrift.DriftError`, for `map_err`.
 pub(crate) fn raised(error: drift::Error) -> PyErr {
     Class::Drift.of()(error)
 }

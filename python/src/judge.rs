@@ -1,4 +1,4 @@
-//! The judge in memory: references once, then texts in batches, with NumPy arrays for what was found.
+//! The judge in memory: takes references once, then texts in batches, and returns NumPy arrays of the results.
 
 use std::path::PathBuf;
 
@@ -46,10 +46,10 @@ impl JudgeOptions {
     }
 }
 
-/// References, and how texts are judged.
+/// The references, and the settings of judging.
 #[pyclass(frozen, module = "moldrift._lib")]
 pub(crate) struct Judge {
-    /// Locked while references are added; scoring takes turns with that alone.
+    /// Locked while references are added; scoring only has to wait for that.
     judge: std::sync::RwLock<drift::Judge>,
     options: JudgeOptions,
 }
@@ -62,13 +62,13 @@ impl Judge {
         Ok(Judge { judge: std::sync::RwLock::new(judge), options })
     }
 
-    /// Adds references of a molecule that are enriched text.
+    /// Adds references of a molecule, given as enriched text.
     fn add_texts(&self, py: Python<'_>, smiles: &str, texts: Vec<String>) -> PyResult<()> {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         py.detach(|| self.write().add_texts(smiles, &texts)).map_err(raised)
     }
 
-    /// Adds references of a molecule, `[conformers, heavy atoms, 3]` in Å, atoms in the order of `written`, or of `smiles`.
+    /// Adds references of a molecule, `[conformers, heavy atoms, 3]` in Å, with atoms in the order of `written`, or of `smiles`.
     fn add_conformers(
         &self,
         py: Python<'_>,
@@ -86,7 +86,7 @@ impl Judge {
         py.detach(|| self.write().add_conformers(smiles, written, conformers)).map_err(raised)
     }
 
-    /// Adds the conformers of files and folders; of `wanted` molecules alone, if there are any.
+    /// Adds the conformers of files and folders; only those of `wanted` molecules, if any are given.
     fn add_paths(
         &self,
         py: Python<'_>,
@@ -103,7 +103,7 @@ impl Judge {
         })
     }
 
-    /// Molecules with references: skeleton and number of conformers.
+    /// The molecules with references: skeleton and number of conformers.
     fn references(&self) -> Vec<(String, usize)> {
         self.read()
             .references()
@@ -111,7 +111,7 @@ impl Judge {
             .collect()
     }
 
-    /// What texts come to; arrays by name.
+    /// Scores texts; returns arrays by name.
     fn score<'py>(
         &self,
         py: Python<'py>,
@@ -126,14 +126,14 @@ impl Judge {
         arrays(py, &scores, self.read().plan().thresholds.len())
     }
 
-    /// The thresholds of coverage, in Å, ascending.
+    /// The thresholds of coverage in Å, ascending.
     fn thresholds<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         PyArray1::from_slice(py, &self.read().plan().thresholds)
     }
 }
 
 impl Judge {
-    // What the lock holds is whole even if another thread panicked.
+    // If another thread panicked, the content of the lock is still complete.
     fn read(&self) -> std::sync::RwLockReadGuard<'_, drift::Judge> {
         self.judge.read().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
@@ -142,7 +142,7 @@ impl Judge {
         self.judge.write().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// References of files may have been written otherwise than the texts, as those of `audit`.
+    /// How references are read. As in `audit`, references in files may be written in another way than the texts.
     fn reading(&self) -> Reading {
         let encoding = self.read().plan().encoding;
         let own = if encoding.is_decimal() { encoding } else { drift::Encoding::FIXED };
@@ -151,10 +151,10 @@ impl Judge {
     }
 }
 
-/// The name of an array, and its value of a conformer.
+/// The name of an array, and the function that gives its value for a conformer.
 type Column<T> = (&'static str, fn(&ScoredConformer) -> T);
 
-/// Arrays of one value a conformer, and those of molecules.
+/// Arrays with one value per conformer, and arrays with one value per molecule.
 fn arrays<'py>(py: Python<'py>, scores: &BatchScores, thresholds: usize) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     let all = &scores.conformers;
@@ -212,7 +212,8 @@ fn arrays<'py>(py: Python<'py>, scores: &BatchScores, thresholds: usize) -> PyRe
     Ok(out)
 }
 
-/// Arrays of one value a molecule of the batch, `[molecules]` or `[molecules, thresholds]`; NaN without references or conformers.
+/// Arrays with one value per molecule of the batch, `[molecules]` or `[molecules, thresholds]`; NaN without references or
+/// conformers.
 fn groups(out: &Bound<'_, PyDict>, scores: &BatchScores, thresholds: usize) -> PyResult<()> {
     let py = out.py();
     let all = &scores.groups;

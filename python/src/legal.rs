@@ -1,4 +1,4 @@
-//! What the rows of a step may write, as places among their logits, and draws from that.
+//! The tokens that the rows of a step may write, as flat indices of their logits, and draws from them.
 
 use drift::sampling::{Candidates, Noise, Sampling, draw};
 use drift::{Error, Mask};
@@ -9,23 +9,23 @@ use pyo3::exceptions::PyValueError;
 use crate::errors::{Class, raised};
 use crate::rows::Rows;
 
-/// Places among logits `[active, vocabulary]`, counted through.
+/// Flat indices of logits `[active, vocabulary]`.
 #[derive(Default)]
 pub(crate) struct Legal {
-    /// What is legal in rows that list it.
+    /// The indices of legal tokens, in rows that list them.
     pub kept: Vec<i64>,
-    /// These rows.
+    /// The rows that list their legal tokens.
     pub rows: Vec<i64>,
-    /// What is forbidden in the others.
+    /// The indices of forbidden tokens, in the other rows.
     pub blocked: Vec<i64>,
 }
 
-/// The ids of a sorted list that a model has.
+/// The ids of a sorted list for which the model has a row.
 fn known(ids: &[u32], vocabulary: usize) -> &[u32] {
     &ids[..ids.partition_point(|id| (*id as usize) < vocabulary)]
 }
 
-/// The list of a mask that is one; a forced id is put into `one`.
+/// The list of a mask that lists its legal ids; a forced id is put into `one`. `None` for other masks.
 fn list<'a>(mask: Mask<'a>, one: &'a mut [u32; 1], vocabulary: usize) -> Option<&'a [u32]> {
     match mask {
         Mask::Forced(id) => {
@@ -42,7 +42,7 @@ fn misfit() -> pyo3::PyErr {
 }
 
 impl Rows {
-    /// The places of what is legal.
+    /// The flat indices of legal and forbidden tokens.
     pub(crate) fn legal(&self, vocabulary: usize) -> PyResult<Legal> {
         let mut legal = Legal::default();
         for (at, &row) in self.active.iter().enumerate() {
@@ -71,13 +71,14 @@ impl Rows {
         Ok(legal)
     }
 
-    /// The lists of all rows; None if one lists nothing.
+    /// The lists of all rows; `None` if a row has no list.
     pub(crate) fn lists(&self, vocabulary: usize) -> Option<Vec<Vec<u32>>> {
         let list = |row: &usize| Some(list(self.mask(*row), &mut [0], vocabulary)?.to_vec());
         self.active.iter().map(list).collect()
     }
 
-    /// All ids that some row lists, sorted, and the places of each row's among them, `[active, union]` counted through.
+    /// All ids that any row lists, sorted, and for each row the indices of its ids among them, as flat indices of `[active,
+    /// union]`. `None` if a row has no list.
     pub(crate) fn union_of_lists(&self, vocabulary: usize) -> Option<(Vec<i64>, Vec<i64>)> {
         let lists = self.lists(vocabulary)?;
         let mut union = lists.concat();
@@ -94,7 +95,7 @@ impl Rows {
         Some((union.into_iter().map(i64::from).collect(), places))
     }
 
-    /// A token for each row, from the logits that were kept and, for rows without a list, from all of theirs.
+    /// Draws a token for each row: from the kept logits, and for rows without a list from all of their logits.
     pub(crate) fn drawn(
         &self,
         vocabulary: usize,
@@ -125,7 +126,8 @@ impl Rows {
         Ok(tokens)
     }
 
-    /// A draw for a row, keyed by its prompt, its place among the prompt's rows, and how far it has come.
+    /// A draw for a row. The noise is keyed by the prompt, the row's index among the rows of the prompt, and the number of tokens
+    /// so far.
     fn draw(&self, row: usize, candidates: Candidates<'_>) -> PyResult<u32> {
         let (sampling, seed) = self.sampler.unwrap_or((Sampling::GREEDY, 0));
         let mut noise = Noise::new(seed, self.molecule(row).prompt, row % self.per_molecule());

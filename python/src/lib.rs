@@ -1,4 +1,4 @@
-//! What Python sees of drift: `moldrift._lib`.
+//! drift's interface for Python: the module `moldrift._lib`.
 
 mod completions;
 mod errors;

@@ -1,4 +1,4 @@
-//! What the functions that give reports are asked for: dicts of Python, checked, as plans of drift take them.
+//! Options of the functions that return reports: Python dicts, validated and converted for drift's plans.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use drift::parameter;
 use drift::{Job, Tokenizer};
 use pyo3::prelude::*;
 
-/// One of a few words.
+/// The value of one of a few words.
 pub(crate) fn choice<T: Copy>(name: &str, given: &str, choices: &[(&str, T)]) -> Result<T> {
     if let Some((_, value)) = choices.iter().find(|(word, _)| *word == given) {
         return Ok(*value);
@@ -27,7 +27,7 @@ pub(crate) fn encoding_named(name: &str) -> Result<Encoding> {
     name.parse().map_err(|problem: String| Error::parameter(parameter::ENCODING, problem, ""))
 }
 
-/// `fixed`, `stripped`, or `auto` for what the data says.
+/// `fixed`, `stripped`, or `auto`, for which the data decides.
 pub(crate) fn zeros_or_auto(dialect: &str) -> Result<Option<TrailingZeros>> {
     let [fixed, stripped] = [TrailingZeros::Kept, TrailingZeros::Removed];
     choice("dialect", dialect, &[("fixed", Some(fixed)), ("stripped", Some(stripped)), ("auto", None)])
@@ -38,7 +38,7 @@ pub(crate) fn zeros(dialect: &str) -> Result<TrailingZeros> {
     choice("dialect", dialect, &[("fixed", TrailingZeros::Kept), ("stripped", TrailingZeros::Removed)])
 }
 
-/// What becomes of molecules without a usable conformer.
+/// The treatment of molecules without a usable conformer.
 pub(crate) fn missing(word: &str) -> Result<Missing> {
     choice("missing", word, &Missing::ALL.map(|missing| (missing.name(), missing)))
 }
@@ -48,7 +48,7 @@ pub(crate) fn all_conformers(word: &str) -> Result<bool> {
     choice("conformers", word, &[("first", false), ("all", true)])
 }
 
-/// Thresholds of coverage, each once, ascending; none for the usual one.
+/// The thresholds of coverage, ascending and without repetitions; the default one if none are given.
 pub(crate) fn thresholds(mut given: Vec<f64>) -> Result<Vec<f64>> {
     if let Some(threshold) = given.iter().find(|threshold| !(threshold.is_finite() && **threshold > 0.0)) {
         return Err(Error::input("thresholds", format!("{threshold} is no threshold"), "give Å above 0"));
@@ -58,7 +58,7 @@ pub(crate) fn thresholds(mut given: Vec<f64>) -> Result<Vec<f64>> {
     Ok(given)
 }
 
-/// How coordinates are written; None for the usual ones.
+/// The encoding of coordinates; None for the defaults.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct BlockOptions {
@@ -89,12 +89,12 @@ impl BlockOptions {
         encoding_named(name).map(Some)
     }
 
-    /// How texts are read, and coordinates without text taken.
+    /// How texts are read, and how coordinates without text are written.
     pub(crate) fn reading(&self) -> Result<Reading> {
         Ok(self.asked()?.reading(Encoding::FIXED))
     }
 
-    /// What was asked for.
+    /// The requested encoding.
     pub(crate) fn asked(&self) -> Result<AskedEncoding> {
         Ok(AskedEncoding {
             encoding: self.encoding()?,
@@ -105,7 +105,7 @@ impl BlockOptions {
     }
 }
 
-/// How conformers are read.
+/// The options for reading conformers.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct ReadingOptions {
@@ -123,12 +123,12 @@ impl ReadingOptions {
         self.blocks.reading()
     }
 
-    /// What of an encoding was asked for.
+    /// The requested parts of an encoding.
     pub(crate) fn asked(&self) -> Result<AskedEncoding> {
         self.blocks.asked()
     }
 
-    /// Which SMILES belongs to a molecule without text.
+    /// The source of the SMILES of molecules without text.
     pub(crate) fn smiles(&self, job: &Job) -> Result<SmilesSource> {
         let words = [("keep", OpenStereo::Keep), ("skip", OpenStereo::Skip)];
         let open_stereo = choice("open_stereo", &self.open_stereo, &words)?;
@@ -142,7 +142,7 @@ impl ReadingOptions {
         })
     }
 
-    /// All of it.
+    /// All options for reading.
     pub(crate) fn options(&self, job: &Job) -> Result<ReadOptions> {
         let words =
             [("keep", Frame::Keep), ("principal", Frame::Principal), ("first-atoms", Frame::FirstAtoms)];
@@ -151,7 +151,7 @@ impl ReadingOptions {
     }
 }
 
-/// A tokenizer: its name, the bytes of its JSON and its `tokenizer_config.json`; or where it lies.
+/// A tokenizer: its name, the bytes of its JSON and its `tokenizer_config.json`; or its path.
 #[derive(FromPyObject)]
 pub(crate) enum TokenizerOption {
     Json((String, Vec<u8>, Option<String>)),
@@ -159,7 +159,7 @@ pub(crate) enum TokenizerOption {
 }
 
 impl TokenizerOption {
-    /// Puts the path of a repository in the cache of Hugging Face where its name stands.
+    /// Replaces the name of a repository by its path in the cache of Hugging Face.
     pub(crate) fn find(&mut self) -> Result<()> {
         if let TokenizerOption::Path(path) = self {
             *path = locate(path, Wanted::Tokenizer)?;
@@ -167,7 +167,7 @@ impl TokenizerOption {
         Ok(())
     }
 
-    /// Reads it.
+    /// Reads the tokenizer.
     pub(crate) fn load(&self, job: &Job) -> Result<Tokenizer> {
         match self {
             TokenizerOption::Path(path) => Ok(Tokenizer::load_for(path, job)?.0),
@@ -177,7 +177,7 @@ impl TokenizerOption {
         }
     }
 
-    /// The same with what lies beside it.
+    /// Reads the tokenizer together with the files beside it.
     pub(crate) fn base(self, job: &Job) -> Result<Base> {
         let tokenizer = match &self {
             TokenizerOption::Path(path) => return Base::load(path, job),
@@ -194,7 +194,7 @@ impl TokenizerOption {
         Ok(Base { tokenizer, json, beside })
     }
 
-    /// Where it lies, if it lies anywhere.
+    /// The path, if there is one.
     pub(crate) fn path(&self) -> Option<&PathBuf> {
         match self {
             TokenizerOption::Path(path) => Some(path),

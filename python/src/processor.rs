@@ -17,17 +17,17 @@ use crate::errors::{Class, raised};
 use crate::tables::{spelled, tables};
 use crate::tokenizer::Tokenizer;
 
-/// A logit processor of one tokenizer; makes the constraints of molecules, on any thread.
+/// A logit processor for one tokenizer. It makes the constraints of molecules, on any thread.
 #[pyclass(frozen, module = "moldrift._lib")]
 pub(crate) struct Processor {
     inner: LogitProcessor,
     pub(crate) tokenizer: Arc<drift::Tokenizer>,
     eos: u32,
-    /// The name of the encoding, as it was given.
+    /// The name of the encoding, as given.
     pub(crate) encoding: String,
 }
 
-/// The encoding of a name, or of the JSON of its definition.
+/// The encoding with a name, or from the JSON of its definition.
 pub(crate) fn dialect_named(name: &str) -> PyResult<Encoding> {
     name.parse().map_err(|problem: String| Class::Drift.exception(format!("dialect: {problem}")))
 }
@@ -48,11 +48,11 @@ pub(crate) fn skeleton_of(smiles: &str) -> PyResult<String> {
 
 #[pymethods]
 impl Processor {
-    /// `kind` is one of none, generic, qwen38, qwen39, targeted, allowlist, truncating, automaton. `eos` ends a text,
-    /// `others` are further ends and the beginning of text, which position templates block in numbers.
+    /// `kind` is one of none, generic, qwen38, qwen39, targeted, allowlist, truncating, automaton. `eos` ends a text. `others` are
+    /// further end tokens and the token at the beginning of a text, which position templates forbid in numbers.
     #[new]
     #[pyo3(signature = (tokenizer, kind, dialect, eos, others=Vec::new(), placeholder=None, conformers=1, opened=false))]
-    // One call of Python's, with its options by name.
+    // One call from Python, with options as keyword arguments.
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -80,7 +80,7 @@ impl Processor {
         Ok(Processor { inner, tokenizer, eos, encoding })
     }
 
-    /// Which processor it is.
+    /// The kind of the processor.
     #[getter]
     fn kind(&self) -> &'static str {
         self.inner.kind().name()
@@ -92,15 +92,15 @@ impl Processor {
         self.eos
     }
 
-    /// How many states the grammar of one coordinate has, and how many tokens are legal somewhere in it; None but for
-    /// the automaton.
+    /// The number of states of the grammar of one coordinate, and the number of tokens that are legal anywhere in it; None unless
+    /// this is the automaton.
     #[getter]
     fn size(&self) -> Option<(usize, usize)> {
         let automaton = self.inner.automaton()?.automaton();
         Some((automaton.size(), automaton.alphabet()))
     }
 
-    /// The constraint of one molecule, by its SMILES, whose text is kept.
+    /// The constraint of one molecule, given by its SMILES. The spelling of the SMILES is kept.
     fn constraint(&self, py: Python<'_>, smiles: &str) -> PyResult<Constraint> {
         let skeleton = skeleton_of(smiles)?;
         let made = py.detach(|| self.of_skeleton(&skeleton));
@@ -114,8 +114,8 @@ impl Processor {
         })
     }
 
-    /// The legal ids at every token of completions, one of each SMILES, as offsets `[tokens + 1]` and ids; for the automaton.
-    /// Behind the end of text `fillers` may stand.
+    /// The legal ids at every token of completions, one completion per SMILES, as offsets `[tokens + 1]` and ids; only for the
+    /// automaton. After the end token `fillers` may follow.
     #[allow(clippy::type_complexity, reason = "tuples for Python")]
     fn legal<'py>(
         &self,
@@ -128,7 +128,7 @@ impl Processor {
     }
 }
 
-/// A constraint, and the same as the automaton's own.
+/// A constraint, and the automaton behind it if there is one.
 pub(crate) type Made = (Arc<dyn drift::Constraint>, Option<Arc<MoleculeAutomaton>>);
 
 impl Processor {
@@ -143,32 +143,32 @@ impl Processor {
     }
 }
 
-/// What one molecule's text may be. It holds no row, so any number of rows may follow it.
+/// The constraint on the text of one molecule. It holds no state of a row, so any number of rows can share it.
 #[pyclass(frozen, module = "moldrift._lib")]
 pub(crate) struct Constraint {
     pub(crate) inner: Arc<dyn drift::Constraint>,
-    /// The automaton's own, for grammars and tables.
+    /// The automaton, for grammars and tables.
     molecule_automaton: Option<Arc<MoleculeAutomaton>>,
     pub(crate) tokenizer: Arc<drift::Tokenizer>,
     skeleton: String,
     pub(crate) eos: u32,
 }
 
-/// Where a text stands.
+/// The state of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     pub state: State,
-    /// Whether the end of text was written.
+    /// Whether the end token was written.
     pub over: bool,
 }
 
 impl Place {
-    /// Before the first token.
+    /// The state before the first token.
     pub(crate) fn start(constraint: &dyn drift::Constraint) -> Self {
         Place { state: constraint.start(), over: false }
     }
 
-    /// Takes a token; false, and nothing happens, if it is not allowed. Behind the end anything is.
+    /// Takes a token. Returns false and changes nothing if the token is not allowed. After the end no token is refused.
     pub(crate) fn take(&mut self, constraint: &dyn drift::Constraint, token: u32) -> bool {
         if self.over {
             return true;
@@ -185,7 +185,7 @@ impl Place {
     }
 }
 
-/// A list of ids for a message: the first few and how many there are.
+/// Describes a list of ids in a message: the first few, and their number.
 pub(crate) fn listed(mask: Mask<'_>) -> String {
     let few = |ids: &[u32]| {
         let shown: Vec<String> = ids.iter().take(8).map(u32::to_string).collect();
@@ -206,7 +206,7 @@ impl Constraint {
         self.molecule_automaton.as_deref().ok_or_else(|| Class::Drift.exception(problem))
     }
 
-    /// The place behind a prefix.
+    /// The state after a prefix.
     fn after(&self, prefix: &[u32]) -> PyResult<Place> {
         let mut place = Place::start(&*self.inner);
         for (at, &token) in prefix.iter().enumerate() {
@@ -230,7 +230,7 @@ impl Constraint {
         &self.skeleton
     }
 
-    /// What may follow a prefix: ("only", ids), ("except", ids) or ("any", []); ids are sorted.
+    /// The tokens that may follow a prefix: ("only", ids), ("except", ids) or ("any", []); ids are sorted.
     fn allowed(&self, prefix: Vec<u32>) -> PyResult<(&'static str, Vec<u32>)> {
         let place = self.after(&prefix)?;
         if place.over {
@@ -244,7 +244,7 @@ impl Constraint {
         })
     }
 
-    /// The tokens that are forced behind a prefix, the end of text too.
+    /// The tokens that are forced after a prefix, including the end token.
     fn forced_run(&self, prefix: Vec<u32>) -> PyResult<Vec<u32>> {
         let place = self.after(&prefix)?;
         let mut run = Vec::new();
@@ -254,7 +254,7 @@ impl Constraint {
         Ok(run)
     }
 
-    /// Whether a text has ended, the end of text included.
+    /// Whether a text has ended, that is, contains the end token.
     fn is_over(&self, text: Vec<u32>) -> PyResult<bool> {
         Ok(self.after(&text)?.over)
     }

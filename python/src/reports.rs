@@ -1,5 +1,5 @@
-//! The ways through drift that end in a report, for Python: options in, the JSON of the report out. What each option means
-//! stands in `moldrift/reports.py`.
+//! The functions of drift that return reports, for Python: options in, the JSON of the report out. `moldrift/reports.py` documents
+//! the options.
 
 use std::path::PathBuf;
 
@@ -25,10 +25,10 @@ use crate::options::{
 };
 use crate::work;
 
-/// How the option that names an output is called in messages.
+/// The name in messages of the option for the output.
 const OUTPUT: &str = "output";
 
-/// A report as JSON.
+/// The JSON of a report.
 fn json(report: &impl Serialize) -> Result<String> {
     serde_json::to_string(report).map_err(|e| Error::internal("the report", e))
 }
@@ -48,7 +48,7 @@ pub(crate) struct FitOptions {
     output: Option<PathBuf>,
 }
 
-/// The encodings to fit for: the one that was asked for, or those of decimals that the corpus agrees with.
+/// The encodings to fit for: the requested one, or the decimal dialects that agree with the corpus.
 fn dialects(options: &FitOptions) -> Result<DialectChoice> {
     let asked = AskedEncoding { zeros: zeros_or_auto(&options.dialect)?, ..options.reading.asked()? };
     Ok(if asked.encoding.is_some() || asked.zeros.is_some() {
@@ -58,7 +58,7 @@ fn dialects(options: &FitOptions) -> Result<DialectChoice> {
     })
 }
 
-/// The placeholder of least harm for each tokenizer.
+/// Fits the placeholder of least harm for each tokenizer.
 #[pyfunction]
 pub(crate) fn fit(py: Python<'_>, mut options: FitOptions, progress: Option<Py<PyAny>>) -> PyResult<String> {
     work::run(py, progress, |job| {
@@ -91,7 +91,7 @@ pub(crate) fn fit(py: Python<'_>, mut options: FitOptions, progress: Option<Py<P
     })
 }
 
-/// Puts the path of a repository in the cache of Hugging Face where its name stands.
+/// Replaces the name of a repository by its path in the cache of Hugging Face.
 fn find(model: &mut Option<PathBuf>, wanted: Wanted) -> Result<()> {
     if let Some(model) = model {
         *model = locate(model, wanted)?;
@@ -107,7 +107,7 @@ pub(crate) struct MineOptions {
     output: Option<PathBuf>,
 }
 
-/// Statistics of conformers, and a store.
+/// Computes statistics of conformers, and writes a store.
 #[pyfunction]
 pub(crate) fn mine(py: Python<'_>, options: MineOptions, progress: Option<Py<PyAny>>) -> PyResult<String> {
     work::run(py, progress, |job| {
@@ -130,7 +130,7 @@ pub(crate) struct EncodeOptions {
     out_of_range: String,
 }
 
-/// Training text of conformers: the report, and the lines where no file was given.
+/// Writes the training text of conformers. Returns the report, and the lines if no file was given.
 #[pyfunction]
 pub(crate) fn encode(
     py: Python<'_>,
@@ -182,7 +182,7 @@ pub(crate) struct AuditOptions {
     max_atoms: Option<usize>,
 }
 
-/// Verdicts on generated text.
+/// Judges generated text.
 #[pyfunction]
 pub(crate) fn audit(
     py: Python<'_>,
@@ -227,12 +227,12 @@ pub(crate) fn audit(
     })
 }
 
-/// Old tokens whose ids new ones take.
+/// Existing tokens whose ids new tokens take over.
 #[derive(FromPyObject)]
 enum ReuseOption {
     /// `"unused"`.
     Unused(String),
-    /// Texts and ids.
+    /// The texts and ids of the tokens.
     Named(Vec<String>),
 }
 
@@ -267,7 +267,7 @@ pub(crate) struct TokenizerOptions {
 }
 
 impl TokenizerOptions {
-    /// The one goal that was given.
+    /// The only goal that was given.
     fn goal(&self) -> Result<Goal> {
         let goals = [
             self.tokens_per_block.map(|tokens| Goal::Aim(Aim::TokensPerBlock(tokens))),
@@ -329,7 +329,7 @@ impl TokenizerOptions {
     }
 }
 
-/// A tokenizer that takes few tokens for a block, in a folder.
+/// Designs a tokenizer that needs few tokens for a block, and writes it into a folder.
 #[pyfunction]
 pub(crate) fn train_tokenizer(
     py: Python<'_>,
@@ -339,7 +339,7 @@ pub(crate) fn train_tokenizer(
     work::run(py, progress, |job| options.make(job))
 }
 
-/// The tokens of texts, and the drift of their blocks.
+/// Counts the tokens of texts, and the drift of their blocks.
 #[pyfunction]
 pub(crate) fn inspect(
     py: Python<'_>,

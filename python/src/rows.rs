@@ -1,4 +1,4 @@
-//! The rows of one call of `generate`: where each stands, what it may write next, and what it draws.
+//! The rows of one call of `generate`: their states, the tokens that they may write next, and their draws.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use crate::errors::Class;
 use crate::processor::{Constraint, Place, listed};
 use crate::sampling::Sampler;
 
-/// Ids `[rows, longest]` and how many of each row count `[rows]`.
+/// Ids `[rows, longest]`, and the number of valid ids of each row, `[rows]`.
 type Ragged<'py> = (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray1<i64>>);
 
-/// What [`Rows::places`] returns.
+/// The result of [`Rows::places`].
 type Places<'py> = (Bound<'py, PyArray1<i64>>, Option<Bound<'py, PyArray1<i64>>>, Bound<'py, PyArray1<i64>>);
 
 /// A row: a text that is being written.
 #[derive(Clone)]
 pub(crate) struct Row {
     place: Place,
-    /// All tokens behind the prompt, padding too.
+    /// All tokens after the prompt, including padding.
     pub(crate) written: Vec<i64>,
-    /// Where something other than the processor ended the text: from there on there is only padding.
+    /// The index at which something other than the processor ended the text; from there on there is only padding.
     stopped: Option<usize>,
 }
 
@@ -34,23 +34,23 @@ pub(crate) struct Row {
 pub(crate) struct Rows {
     molecules: Vec<Molecule>,
     tokenizer: Arc<drift::Tokenizer>,
-    /// What may stand behind a text that is over: ends of text and padding.
+    /// The tokens that may follow a finished text: end tokens and padding.
     fillers: Vec<i64>,
     pub(crate) rows: Vec<Row>,
-    /// The rows that logits are for, in their order: all, or those that are not over.
+    /// The rows that have logits, in their order: all rows, or only the unfinished ones.
     pub(crate) active: Vec<usize>,
     pub(crate) sampler: Option<(Sampling, u64)>,
     wants_argmax: bool,
 }
 
-/// A molecule, and the number that its draws are keyed by.
+/// A molecule, and the number that keys its draws.
 pub(crate) struct Molecule {
     constraint: Arc<dyn drift::Constraint>,
     eos: u32,
     pub(crate) prompt: usize,
 }
 
-/// A token that a mask forbade.
+/// A token that a mask forbids.
 struct Forbidden {
     at: usize,
     token: i64,
@@ -62,12 +62,12 @@ impl Row {
         Row { place: Place::start(constraint), written: Vec::new(), stopped: None }
     }
 
-    /// Whether nothing more is written.
+    /// Whether the text is finished.
     fn is_over(&self) -> bool {
         self.place.over || self.stopped.is_some()
     }
 
-    /// Takes the tokens behind those that are known.
+    /// Takes the tokens after the known ones.
     fn take(
         &mut self,
         tokens: &[i64],
@@ -94,7 +94,7 @@ impl Row {
 }
 
 impl Rows {
-    /// How many rows each molecule has.
+    /// The number of rows per molecule.
     pub(crate) fn per_molecule(&self) -> usize {
         self.rows.len() / self.molecules.len()
     }
@@ -103,7 +103,7 @@ impl Rows {
         &self.molecules[row / self.per_molecule()]
     }
 
-    /// What a row may write next.
+    /// The tokens that a row may write next.
     pub(crate) fn mask(&self, row: usize) -> Mask<'_> {
         let molecule = self.molecule(row);
         let Row { place, .. } = &self.rows[row];
@@ -113,7 +113,7 @@ impl Rows {
         }
     }
 
-    /// The row of the last step that `written` goes on from, searched among those of the same molecule; its own first.
+    /// The row of the last step that `written` continues, searched among the rows of the same molecule; the row itself comes first.
     fn parent(&self, row: usize, written: &[i64]) -> Option<usize> {
         let per = self.per_molecule();
         let first = row / per * per;
@@ -131,9 +131,9 @@ impl Rows {
         Class::Forbidden.exception(drift::error::message(&problem))
     }
 
-    /// Takes the tokens that are new since the last step.
+    /// Takes the tokens that were added since the last step.
     fn follow(&mut self, written: ArrayView2<'_, i64>) -> PyResult<()> {
-        // Columns of a longer array: its rows are slices all the same.
+        // If the array consists of columns of a longer one, its rows are still slices.
         let copied: Vec<Vec<i64>> = match written.rows().into_iter().all(|row| row.is_standard_layout()) {
             true => Vec::new(),
             false => written.rows().into_iter().map(|row| row.to_vec()).collect(),
@@ -157,7 +157,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Every row becomes its parent, or a fresh one.
+    /// Replaces every row by its parent, or by a fresh row.
     fn change_places(&mut self, parents: &[Option<usize>]) -> PyResult<()> {
         let mut rows = Vec::with_capacity(parents.len());
         for (row, parent) in parents.iter().enumerate() {
@@ -189,8 +189,8 @@ fn wrong_batch(problem: String) -> PyErr {
 
 #[pymethods]
 impl Rows {
-    /// `constraints` by prompt; `prompts` are the numbers that draws are keyed by; `fillers` are tokens that follow a
-    /// text that is over.
+    /// `constraints` are given by prompt; `prompts` are the numbers that key the draws; `fillers` are tokens that may follow a
+    /// finished text.
     #[new]
     #[pyo3(signature = (constraints, prompts, fillers, sampler=None))]
     fn new(
@@ -227,7 +227,7 @@ impl Rows {
         })
     }
 
-    /// Begins with so many rows; those of a molecule are neighbours. Returns how many each has.
+    /// Begins with `rows` rows; rows of the same molecule are adjacent. Returns the number of rows per molecule.
     fn begin(&mut self, rows: usize) -> PyResult<usize> {
         let molecules = self.molecules.len();
         if rows == 0 || !rows.is_multiple_of(molecules) {
@@ -242,7 +242,7 @@ impl Rows {
         Ok(per)
     }
 
-    /// Leaves rows that are over out of what follows; returns the places of the others among those that there were.
+    /// Drops finished rows. Returns the indices of the others among the previous rows.
     fn drop_over<'py>(&mut self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         let goes_on = |(_, row): &(usize, &usize)| !self.rows[**row].is_over();
         let places: Vec<usize> = self.active.iter().enumerate().filter(goes_on).map(|(at, _)| at).collect();
@@ -250,20 +250,20 @@ impl Rows {
         PyArray1::from_iter(py, places.into_iter().map(|at| at as i64))
     }
 
-    /// The rows that logits are for, `[active]`.
+    /// The rows that have logits, `[active]`.
     fn active<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         PyArray1::from_iter(py, self.active.iter().map(|row| *row as i64))
     }
 
-    /// Follows `written` `[rows, tokens]`, all tokens behind the prompts. Rows of a molecule may have changed places, as
-    /// beams do.
+    /// Follows `written` `[rows, tokens]`, all tokens after the prompts. Rows of a molecule may have changed places, as in beam
+    /// search.
     fn step(&mut self, written: PyReadonlyArray2<'_, i64>) -> PyResult<()> {
         let written = written.as_array();
         self.check_rows(written.nrows())?;
         self.follow(written)
     }
 
-    /// Whether each row is over, `[rows]`.
+    /// Whether each row is finished, `[rows]`.
     fn over<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<bool>> {
         PyArray1::from_iter(py, self.rows.iter().map(Row::is_over))
     }
@@ -274,7 +274,7 @@ impl Rows {
         self.wants_argmax
     }
 
-    /// Learns the most likely token of each row's unmasked logits, `[active]`.
+    /// Passes the most likely token of each row's unmasked logits, `[active]`, to the logit processor.
     fn observe(&mut self, argmax: PyReadonlyArray1<'_, i64>) {
         let per = self.per_molecule();
         for (&row, &token) in self.active.iter().zip(argmax.as_array()) {
@@ -283,16 +283,16 @@ impl Rows {
         }
     }
 
-    /// What may come next, for scores `[active, vocabulary]` as one run of numbers: places that stay as they are in rows
-    /// that list what is legal, these rows (None for all of them), and places that are forbidden in the other rows.
+    /// The tokens that may come next, as flat indices of scores `[active, vocabulary]`: the indices to keep in rows that list their
+    /// legal tokens, these rows (None if they are all rows), and the indices to block in the other rows.
     fn places<'py>(&self, py: Python<'py>, vocabulary: usize) -> PyResult<Places<'py>> {
         let legal = self.legal(vocabulary)?;
         let rows = (legal.rows.len() < self.active.len()).then(|| PyArray1::from_vec(py, legal.rows));
         Ok((PyArray1::from_vec(py, legal.kept), rows, PyArray1::from_vec(py, legal.blocked)))
     }
 
-    /// All ids that some row lists `[union]`, sorted, and places as [`Rows::places`] keeps them, for logits
-    /// `[active, union]`. None if a row lists nothing.
+    /// All ids that any row lists, `[union]`, sorted; and the indices to keep as in [`Rows::places`], but for logits `[active,
+    /// union]`. None if a row has no list.
     #[allow(clippy::type_complexity, reason = "a tuple for Python")]
     fn union<'py>(
         &self,
@@ -303,8 +303,8 @@ impl Rows {
         Some((PyArray1::from_vec(py, ids), PyArray1::from_vec(py, places)))
     }
 
-    /// The legal ids of each row, sorted, as `[active, longest list]`, with how many there are of each `[active]`; the
-    /// rest repeats the last. None if a row lists none.
+    /// The sorted legal ids of each row, `[active, longest list]`, and their numbers, `[active]`. Shorter lists are padded with
+    /// their last id. None if a row has no list.
     fn listed<'py>(&self, py: Python<'py>, vocabulary: usize) -> Option<Ragged<'py>> {
         let lists = self.lists(vocabulary)?;
         let longest = lists.iter().map(|list| list.len()).max()?;
@@ -317,8 +317,8 @@ impl Rows {
         Some((ids.to_pyarray(py), counts))
     }
 
-    /// Draws a token for each row, `[active]`; without a sampler the most likely. `kept` holds the logits of the places
-    /// that [`Rows::places`] kept, in its order; `full` the rows `[rows that list nothing, vocabulary]`.
+    /// Draws a token for each row, `[active]`; the most likely one without a sampler. `kept` has the logits at the indices that
+    /// [`Rows::places`] keeps, in its order; `full` has the rows without lists, `[rows without lists, vocabulary]`.
     #[pyo3(signature = (vocabulary, kept, full=None))]
     fn draws<'py>(
         &self,
@@ -331,9 +331,9 @@ impl Rows {
         Ok(PyArray1::from_vec(py, self.drawn(vocabulary, kept.as_slice()?, full)?))
     }
 
-    /// Takes a token for each row that is not over (`tokens` `[active]`, or none at the start) and what is forced behind
-    /// it, up to `most` tokens of a text. Returns the tokens that the model has not read, `[active, longest]`, on the
-    /// right and `pad` before them, and how many there are, `[active]`: none where the text is over.
+    /// Takes a token for each unfinished row (`tokens` `[active]`, or None at the start) and the tokens that are forced after it,
+    /// up to `most` tokens per text. Returns the tokens that the model has not read, `[active, longest]`, right-aligned with `pad`
+    /// before them, and their numbers, `[active]`, which are 0 for finished texts.
     #[pyo3(signature = (tokens, most, pad=0))]
     fn advance<'py>(
         &mut self,
@@ -362,20 +362,21 @@ impl Rows {
         Ok((ids.to_pyarray(py), counts))
     }
 
-    /// Ends a row's text where it is.
+    /// Ends a row's text at its current length.
     fn stop(&mut self, row: usize) {
         let text = &mut self.rows[row];
         text.stopped.get_or_insert(text.written.len());
     }
 
-    /// The tokens of a row, the end of text too.
+    /// The tokens of a row, including the end token.
     fn text(&self, row: usize) -> Vec<i64> {
         self.rows[row].written.clone()
     }
 }
 
 impl Rows {
-    /// A row takes a token, if one is given, and what is forced behind it. Returns what the model has to read.
+    /// A row takes a token, if one is given, and the tokens that are forced after it. Returns the tokens that the model has to
+    /// read.
     fn go_on(&mut self, row: usize, token: Option<i64>, most: usize) -> Result<Vec<i64>, Forbidden> {
         let per = self.per_molecule();
         let constraint = &*self.molecules[row / per].constraint;

@@ -1,12 +1,12 @@
-//! How tokens are drawn, for Python: drift's presets with a seed.
+//! Sampling of tokens for Python: drift's presets with a seed.
 
 use drift::sampling::{Candidates, Noise, Sampling, draw};
 use pyo3::prelude::*;
 
 use crate::errors::raised;
 
-/// A way to draw tokens whose noise is keyed by seed, prompt, generation, position and token, so that a text does not
-/// depend on the batch that it is written in.
+/// A way to draw tokens. The noise is keyed by seed, prompt, generation, position and token, so a text does not depend on its
+/// batch.
 #[pyclass(frozen, module = "moldrift._lib")]
 pub(crate) struct Sampler {
     pub(crate) sampling: Sampling,
@@ -15,7 +15,7 @@ pub(crate) struct Sampler {
 
 #[pymethods]
 impl Sampler {
-    /// Without a temperature it is always the most likely token.
+    /// Without a temperature the most likely token is always chosen.
     #[new]
     #[pyo3(signature = (temperature=None, top_k=None, top_p=None, min_p=None, seed=0))]
     fn new(
@@ -30,7 +30,7 @@ impl Sampler {
         Ok(Sampler { sampling, seed })
     }
 
-    /// Temperature, top-k, top-p and min-p of a preset: greedy, qwen3, top-p-P-tT or min-p-P-tT.
+    /// The temperature, top-k, top-p and min-p of a preset: greedy, qwen3, top-p-P-tT or min-p-P-tT.
     #[staticmethod]
     #[allow(clippy::type_complexity, reason = "a tuple for Python")]
     fn preset(name: &str) -> PyResult<(Option<f64>, Option<usize>, Option<f64>, Option<f64>)> {

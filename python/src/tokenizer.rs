@@ -1,4 +1,4 @@
-//! Tokenizers for Python: read once, shared by all processors.
+//! Tokenizers for Python, read once and shared by all processors.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use pyo3::prelude::*;
 
 use crate::errors::{Class, raised};
 
-/// A tokenizer of Hugging Face as drift reads it.
+/// A Hugging Face tokenizer as drift reads it.
 #[pyclass(frozen, module = "moldrift._lib")]
 pub(crate) struct Tokenizer {
     pub(crate) inner: Arc<drift::Tokenizer>,
-    /// The greatest id and one more.
+    /// The largest id plus one.
     size: usize,
 }
 
@@ -23,7 +23,7 @@ impl Tokenizer {
     }
 }
 
-/// What cannot be read is any bad input, what is read and is no tokenizer is refused.
+/// Files that cannot be read raise `DriftError`; files that are not a valid tokenizer are refused with their own class.
 fn refused(error: Error) -> PyErr {
     match error {
         Error::Input { .. } => Class::Tokenizer.of()(error),
@@ -33,27 +33,29 @@ fn refused(error: Error) -> PyErr {
 
 #[pymethods]
 impl Tokenizer {
-    /// Reads a tokenizer.json, plain or gzipped, the one of a model folder, or one that comes with drift by its name.
+    /// Reads a tokenizer.json (plain or gzipped), the tokenizer of a model folder, or a tokenizer that comes with drift, by its
+    /// name.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         py.detach(|| drift::Tokenizer::load(&path).map(Tokenizer::new)).map_err(refused)
     }
 
-    /// Where a tokenizer lies: a path is itself, the name of a repository is its folder in the cache of Hugging Face.
+    /// The path of a tokenizer. A path is returned unchanged; the name of a repository becomes its folder in the cache of Hugging
+    /// Face.
     #[staticmethod]
     fn locate(path: PathBuf) -> PyResult<PathBuf> {
         drift::checkpoint::locate(&path, drift::checkpoint::Wanted::Tokenizer).map_err(raised)
     }
 
-    /// The text of the tokenizer_config.json beside a tokenizer that is a file, a folder, or comes with drift.
+    /// The text of the tokenizer_config.json beside a tokenizer, which is a file, a folder, or comes with drift.
     #[staticmethod]
     fn config_beside(path: PathBuf) -> PyResult<Option<String>> {
         let config = drift::tokenizer::config_beside(&path).map_err(raised)?;
         Ok(config.map(|config| config.to_string()))
     }
 
-    /// The encoding that a tokenizer or model is for, by what drift wrote beside it: its name, or the JSON of its definition; None if
-    /// nothing says.
+    /// The encoding of a tokenizer or model, from the file that drift wrote beside it: its name, or the JSON of its definition.
+    /// None if there is no such file.
     #[staticmethod]
     fn encoding_beside(path: PathBuf) -> Option<String> {
         drift::tokenizer::encoding_beside(&path).map(|encoding| match serde_json::to_value(encoding) {
@@ -70,41 +72,42 @@ impl Tokenizer {
         py.detach(|| drift::Tokenizer::from_bytes(name, source, json).map(Tokenizer::new)).map_err(refused)
     }
 
-    /// Its name: that of its file or folder.
+    /// The name of its file or folder.
     #[getter]
     fn name(&self) -> &str {
         &self.inner.name
     }
 
-    /// The greatest id and one more.
+    /// The largest id plus one.
     #[getter]
     fn size(&self) -> usize {
         self.size
     }
 
-    /// The id of a token, added ones too; None if it is none.
+    /// The id of a token, including added tokens; None if there is no such token.
     fn id_of(&self, token: &str) -> Option<u32> {
         self.inner.inner().token_to_id(token)
     }
 
-    /// The end of text of a tokenizer_config.json (its text), else a token of a usual name; None if there is none.
+    /// The id of the end token: the one that a tokenizer_config.json (given as text) names, otherwise a token with a usual name;
+    /// None if there is none.
     #[pyo3(signature = (config=None))]
     fn likely_end(&self, config: Option<&str>) -> Option<u32> {
         let config = config.and_then(|text| serde_json::from_str(text).ok());
         self.inner.likely_end(config.as_ref()).map(|end| end.id)
     }
 
-    /// The ids of a prompt, with what stands before every text (Llama's beginning of text).
+    /// The ids of a prompt, with the tokens that begin every text (such as Llama's beginning of text).
     fn prompt_ids(&self, prompt: &str) -> PyResult<Vec<u32>> {
         self.inner.prompt_ids(prompt).map_err(raised)
     }
 
-    /// The ids of an answer behind a prompt: the canonical ones.
+    /// The canonical ids of an answer after a prompt.
     fn answer_ids(&self, answer: &str) -> PyResult<Vec<u32>> {
         self.inner.answer_ids(answer).map_err(raised)
     }
 
-    /// The text of an answer's ids, special tokens kept.
+    /// The text of an answer's ids, with special tokens.
     fn answer_text(&self, ids: Vec<u32>) -> PyResult<String> {
         self.inner.answer_text(&ids).map_err(raised)
     }

@@ -1,5 +1,5 @@
-//! Long work for Python: in a thread of its own, without the interpreter's lock, while the calling thread looks for signals
-//! and hands on progress.
+//! Long work for Python. It runs in a thread of its own, without the interpreter's lock, while the calling thread checks for
+//! signals and reports progress.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,11 +11,11 @@ use pyo3::prelude::*;
 
 use crate::errors::raised;
 
-/// How long the calling thread sleeps between two looks for signals.
+/// How long the calling thread sleeps between two checks for signals.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Does `work` and gives what it gives. A signal whose handler raises, as that of Ctrl-C does, cancels the job, and so does a
-/// `progress` that raises; the exception is that one, once the job has cleaned up.
+/// Runs `work` and returns its result. A signal whose handler raises an exception, such as Ctrl-C, cancels the job; so does an
+/// exception from `progress`. After the job has cleaned up, that exception is raised.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
@@ -49,7 +49,7 @@ pub(crate) fn run<T: Send>(
     }
 }
 
-/// Wakes the calling thread when the work is over, however it ends.
+/// Wakes the calling thread when the work ends, in whatever way.
 struct Wake<'d> {
     done: &'d AtomicBool,
     caller: thread::Thread,
@@ -62,7 +62,7 @@ impl Drop for Wake<'_> {
     }
 }
 
-/// How far the work is.
+/// The progress of the work.
 #[derive(Clone, PartialEq)]
 struct Phase {
     name: String,
@@ -71,12 +71,12 @@ struct Phase {
     unit: Unit,
 }
 
-/// The newest phase, and what Python was told last.
+/// The current phase, and the last progress that was reported to Python.
 #[derive(Default)]
 struct Seen(Mutex<(Option<Phase>, Option<Phase>)>);
 
 impl Seen {
-    /// Calls `progress(phase, done, total, unit)` if there is news.
+    /// Calls `progress(phase, done, total, unit)` if there is something new.
     fn tell(&self, py: Python<'_>, progress: Option<&Py<PyAny>>) -> PyResult<()> {
         let Some(progress) = progress else { return Ok(()) };
         let news = self.0.lock().ok().and_then(|mut seen| {

@@ -14,11 +14,12 @@ use drift_core::text::skeleton::smiles;
 use drift_data::corpus::{AtomOrder, Conformer, Conformers, Skipped};
 
 impl Molecules {
-    /// Gives the molecules their reference conformers: those of the same text, and those of the same molecule in another order of
-    /// atoms, put into the order of the prompt where their coordinates have the prompt's stereo. All others are counted.
+    /// Assigns reference conformers to the molecules: conformers of the same text, and conformers of the same molecule with another
+    /// order of atoms. The latter are put into the order of the prompt if their coordinates have the prompt's stereo. All others
+    /// are counted.
     ///
     /// # Errors
-    /// As [`Conformers::read`], or if no conformer is one of a molecule that is asked for.
+    /// As for [`Conformers::read`], or if no conformer belongs to a requested molecule.
     pub fn with_references(mut self, corpus: &dyn Conformers, name: &str, job: &Job) -> Result<Self> {
         let encoding = corpus.reading().encoding;
         let mut matcher = Matcher::new(&self);
@@ -75,7 +76,7 @@ impl Molecules {
     }
 }
 
-/// Why no reference conformer can be used.
+/// The error if no reference conformer can be used.
 fn none_usable(name: &str, counts: &ReferenceCounts, conformers: u64, first: Option<&str>) -> Error {
     let place = format!("{} {name}", parameter::REFERENCES);
     if counts.without_order == conformers {
@@ -95,27 +96,28 @@ fn none_usable(name: &str, counts: &ReferenceCounts, conformers: u64, first: Opt
     Error::input(place, problem, format!("give the conformers of the molecules of {}", parameter::SMILES))
 }
 
-/// What a reference conformer is to the prompts.
+/// The relation of a reference conformer to the prompts.
 enum Found {
-    /// Prompts that it is of, by place, with coordinates in their order, and whether that is another one than its own.
+    /// The prompts of the same molecule, by index, with the coordinates in the prompt's order of atoms, and whether this order
+    /// differs from the conformer's own.
     Prompts(Vec<(usize, Vec<[Fixed; 3]>, bool)>),
-    /// The same graph as a prompt; its coordinates are another stereoisomer, as is said.
+    /// A prompt has the same graph, but the coordinates are another stereoisomer, for the reason given.
     OtherStereo(String),
     NotAskedFor,
 }
 
-/// Finds the prompts of conformers.
+/// Finds the prompts that conformers belong to.
 struct Matcher {
-    /// Prompts by skeleton.
+    /// The prompts by skeleton.
     exact: HashMap<String, Vec<usize>>,
-    /// Prompts by what their graphs have in common, stereo aside.
+    /// The prompts by a hash of the graph without stereo.
     graphs: HashMap<u64, Vec<usize>>,
     smiles: Vec<String>,
-    /// By skeleton of a conformer: the prompts of the same graph, each with the orders of atoms; only those that are others.
+    /// For the skeleton of a conformer: the prompts with the same graph but another skeleton, each with the orders of atoms.
     known: HashMap<Arc<str>, Vec<Candidate>>,
 }
 
-/// A prompt that a skeleton may be, in another order of atoms.
+/// A prompt that may be the same molecule as a skeleton, in another order of atoms.
 struct Candidate {
     prompt: usize,
     molecule: SmilesMolecule,
@@ -136,7 +138,7 @@ impl Matcher {
     }
 
     fn find(&mut self, conformer: &Conformer, encoding: Encoding) -> Found {
-        // The same text has its atoms in the same order, so nothing has to be paired.
+        // The same text has its atoms in the same order, so no atoms have to be matched.
         if let Some(prompts) = self.exact.get(&*conformer.skeleton) {
             let own = |prompt: &usize| (*prompt, conformer.coordinates.clone(), false);
             return Found::Prompts(prompts.iter().map(own).collect());
@@ -153,7 +155,7 @@ impl Matcher {
         let (mut prompts, mut mismatch) = (Vec::new(), String::new());
         for candidate in candidates {
             match candidate.molecule.order(&candidate.pairing, &points) {
-                // Stereo that the prompt leaves open is no difference.
+                // Stereo that the prompt leaves open counts as equal.
                 Ok((order, _)) => {
                     let coordinates =
                         order.iter().map(|atom| conformer.coordinates.get(*atom as usize).copied());
@@ -166,7 +168,7 @@ impl Matcher {
         if prompts.is_empty() { Found::OtherStereo(mismatch) } else { Found::Prompts(prompts) }
     }
 
-    /// The prompts that a skeleton may be, in another order of atoms.
+    /// The prompts that may be the same molecule as a skeleton, in another order of atoms.
     fn candidates(&self, skeleton: &str) -> Vec<Candidate> {
         let own = smiles(skeleton);
         let prompts = graph_key(&own).ok().and_then(|graph| self.graphs.get(&graph));
@@ -212,7 +214,7 @@ mod tests {
 
     #[test]
     fn the_other_hand_is_no_reference() {
-        // Four neighbours of a carbon at the corners of a tetrahedron; F, Cl and Br seen from the carbon of the ring.
+        // The four neighbours of a carbon at the corners of a tetrahedron: F, Cl and Br as seen from the carbon of the ring.
         let text =
             "[C]<-0.9,-0.9,-0.9>[C]<0.0,0.0,0.0>([F]<1.0,1.0,-1.0>)([Cl]<1.0,-1.0,1.0>)[Br]<-1.0,1.0,1.0>\n";
         let used = |smiles: &str| {

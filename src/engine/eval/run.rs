@@ -1,4 +1,4 @@
-//! Generating under one logit processor.
+//! Generation under one logit processor.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -29,42 +29,42 @@ use drift_core::text::{CONFORMER_CLOSE, skeleton, tagged};
 use drift_core::tokenizer::Tokenizer;
 use drift_tune::design::advice;
 
-/// The widest block: a negative number of two digits before the point on each axis.
+/// The widest block: on each axis a negative number with two digits before the point.
 const WIDEST: &str = "-10.0001,-10.0001,-10.0001";
 
-/// A run that is over.
+/// A finished run.
 pub(super) struct Run {
     pub processor: ProcessorKind,
-    /// Its label.
+    /// The label of its placeholder.
     pub placeholder: Option<String>,
-    /// By class of block, if it has classes.
+    /// The placeholder of each class of block, if there are classes.
     pub classes: Vec<ClassPlaceholder>,
     pub generated: Generated,
     pub judged: Vec<Judged>,
     pub templates_seconds: f64,
-    /// CPU seconds of generating; none on a GPU, or where the system doesn't tell.
+    /// The CPU seconds of generation; `None` on a GPU, or if the system does not report them.
     pub cpu_seconds: Option<f64>,
-    /// The most memory that the process held; none where the system doesn't tell.
+    /// The peak memory of the process in bytes; `None` if the system does not report it.
     pub peak_memory_bytes: Option<u64>,
 }
 
 impl Run {
-    /// The wall time, in seconds, templates included.
+    /// The wall time in seconds, including templates.
     pub(super) fn total_seconds(&self) -> f64 {
         self.generated.timing.total() + self.templates_seconds
     }
 
-    /// The wall time, in seconds, templates included, the start of a device left out.
+    /// The wall time in seconds, including templates but without the start of a device.
     pub(super) fn generating_seconds(&self) -> f64 {
         self.total_seconds() - self.generated.timing.start
     }
 
-    /// Texts per second of wall time, templates included, the start of a device left out.
+    /// The texts per second of wall time, including templates but without the start of a device.
     pub(super) fn conformers_per_second(&self) -> f64 {
         self.judged.len() as f64 / self.generating_seconds().max(f64::MIN_POSITIVE)
     }
 
-    /// The time of each batch: by the CPU where that is known of all.
+    /// The time of each batch: CPU time if it is known for all batches, otherwise wall time.
     pub(super) fn pace(&self) -> BatchTimes {
         let batches = &self.generated.batches;
         match batches.iter().map(|batch| batch.cpu).collect::<Option<Vec<f64>>>() {
@@ -77,11 +77,11 @@ impl Run {
     }
 }
 
-/// A logit processor, with its placeholder if it takes one.
+/// A logit processor, with its placeholder if it needs one.
 pub(super) type Processor<'p> = (ProcessorKind, Option<&'p NamedPlaceholder>);
 
-/// Generates under one logit processor what is not kept yet, for the molecules of the shard; the phases of each step, if asked
-/// for, and whether the job was cancelled.
+/// Generates the texts that are not kept yet under one logit processor, for the molecules of the shard. Returns the phases of each
+/// step if requested, and whether the job was cancelled.
 ///
 /// # Errors
 /// If the processor cannot be built for the tokenizer, the device fails, or the texts cannot be kept.
@@ -130,7 +130,7 @@ pub(super) fn generate(
     Ok((generated.spans, generated.interrupted))
 }
 
-/// How the device of a run is checked: what is found in a folder of the run's own.
+/// The settings of the self-check of a device. Evidence of a failed check goes to a folder for this run.
 fn self_check(plan: &EvalPlan, checkpoint: &Checkpoint, (processor, named): Processor<'_>) -> SelfChecking {
     let label = label(processor, named.map(|named| &*named.label));
     let name: String = format!("{}-{label}", checkpoint.name)
@@ -141,7 +141,7 @@ fn self_check(plan: &EvalPlan, checkpoint: &Checkpoint, (processor, named): Proc
     SelfChecking { evidence, ..plan.self_check.clone() }
 }
 
-/// A logit processor for a model.
+/// Makes a logit processor for a model.
 ///
 /// # Errors
 /// If it cannot be built for the tokenizer.
@@ -152,7 +152,7 @@ pub(super) fn logit_processor(
     let Checkpoint { tokenizer, dialect, specials, spelling, .. } = checkpoint;
     let placeholder = named.map(|named| &named.placeholder);
     let made = advice::logit_processor(processor, tokenizer, *dialect, placeholder, specials.clone())?;
-    // Without a logit processor no text is forced, so that any spelling may be asked for.
+    // Without a logit processor no text is forced, so any spelling is possible.
     Ok(match spelling.filter(|_| made.kind() != ProcessorKind::None) {
         Some(trained) => made.spelled_as(trained),
         None => made,
@@ -162,7 +162,7 @@ pub(super) fn logit_processor(
 /// Judges all texts of a run.
 ///
 /// # Errors
-/// If a token is none of the tokenizer.
+/// If a token does not belong to the tokenizer.
 pub(super) fn judge(
     plan: &EvalPlan,
     checkpoint: &Checkpoint,
@@ -193,8 +193,8 @@ pub(super) fn judge(
     })
 }
 
-/// Tokens that close a number, where whether a block was cut off shows in nothing but what the model would have written:
-/// under position templates in the stripped dialect.
+/// The tokens that close a number, if only the model's preferred token there shows whether a block was truncated: under position
+/// templates in the stripped dialect.
 fn closing(processor: ProcessorKind, checkpoint: &Checkpoint) -> Arc<[u32]> {
     if !processor.takes_placeholder() || checkpoint.dialect.is_fixed() {
         return Arc::default();
@@ -202,7 +202,7 @@ fn closing(processor: ProcessorKind, checkpoint: &Checkpoint) -> Arc<[u32]> {
     Vocabulary::from_tokenizer(&checkpoint.tokenizer).ids(|token| token.starts_with([',', '>'])).into()
 }
 
-/// Texts wait for one another where they have closed a block.
+/// Texts wait for one another when they have closed a block.
 fn resampling(draws: usize, tokenizer: &Tokenizer) -> Resampling {
     Resampling {
         draws,
@@ -210,7 +210,7 @@ fn resampling(draws: usize, tokenizer: &Tokenizer) -> Resampling {
     }
 }
 
-/// A molecule that lacks texts.
+/// A molecule with missing texts.
 struct Lacking<'m> {
     number: usize,
     molecule: &'m PromptMolecule,
@@ -218,7 +218,7 @@ struct Lacking<'m> {
     done: Arc<[usize]>,
 }
 
-/// The molecules of the shard that lack texts.
+/// The molecules of the shard with missing texts.
 fn lacking<'m>(
     plan: &EvalPlan,
     molecules: &'m [PromptMolecule],
@@ -239,7 +239,7 @@ fn lacking<'m>(
     molecules.iter().enumerate().filter_map(of).collect()
 }
 
-/// The inside of a slot that takes as many tokens as any.
+/// The inside of a slot with as many tokens as any slot can have.
 fn widest(encoding: Encoding) -> String {
     if encoding.is_decimal() {
         return WIDEST.to_owned();
@@ -249,7 +249,7 @@ fn widest(encoding: Encoding) -> String {
     out
 }
 
-/// The prompts of molecules, with the room that their texts may take.
+/// The prompts of molecules, with the lengths that their texts may need.
 fn prompts_of(
     plan: &EvalPlan,
     checkpoint: &Checkpoint,

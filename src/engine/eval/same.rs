@@ -1,4 +1,4 @@
-//! Texts of another run of the same order, of another device or version, set beside those of this one.
+//! Compares the texts of this run with those of another run on another device or version.
 
 use super::answers;
 use super::checkpoint::Checkpoint;
@@ -11,11 +11,11 @@ use crate::generate::GeneratedText;
 use drift_core::constraint::LogitProcessor;
 use drift_core::error::Result;
 
-/// So many differences are looked into; the others are only counted.
+/// Only this many differences are examined in detail; the others are only counted.
 const LOOKED_INTO: usize = 100;
 
 impl SameTexts {
-    /// Beside the texts of `other`.
+    /// An empty comparison with the texts of `other`.
     pub(super) fn beside(other: &OtherTexts) -> Self {
         SameTexts { file: other.file.clone(), ..SameTexts::default() }
     }
@@ -53,7 +53,7 @@ impl SameTexts {
     }
 }
 
-/// Where a text parts from another.
+/// The first difference between a text and the other text.
 fn difference(
     plan: &EvalPlan,
     checkpoint: &mut Checkpoint,
@@ -64,12 +64,12 @@ fn difference(
     let texts = token_texts(&checkpoint.tokenizer, &sample.tokens);
     let (tokens, place) = parting(&texts, (&judged.text, judged.of_prompt), theirs);
     let written = theirs.get(judged.of_prompt..).unwrap_or_default();
-    // A text that this tokenizer does not take is compared by characters alone.
+    // If this tokenizer cannot encode the other text, the texts are compared only by characters.
     let their_ids = checkpoint.tokenizer.ids(written).unwrap_or_default();
     let their_texts = token_texts(&checkpoint.tokenizer, &their_ids);
     let (tokens, place) = longer_token(&texts, (tokens, place), &their_texts, judged.of_prompt);
     let rest = theirs.get(place..).unwrap_or_default();
-    // What stood before a later conformer of a text is not here: texts were cut apart.
+    // For a later conformer of a text the preceding text is not available, because texts were cut apart.
     let is_first = judged.generation.is_multiple_of(plan.form.conformers.max(1));
     let lead = match is_first {
         true => lead(plan, checkpoint, subject, processor, &sample.tokens[..tokens])?,
@@ -87,8 +87,8 @@ fn difference(
     })
 }
 
-/// How many tokens stand before the first in which a text differs from another, and the byte of the other where that one
-/// begins. The text begins with so many bytes that are the prompt's, and may lack junk that the tokens hold.
+/// The number of tokens before the first token in which a text differs from another, and the byte of the other text at which that
+/// token begins. The first bytes of the text belong to the prompt, and the text may lack junk that the tokens contain.
 fn parting(tokens: &[String], (text, of_prompt): (&str, usize), theirs: &str) -> (usize, usize) {
     let common = text.bytes().zip(theirs.bytes()).take_while(|(a, b)| a == b).count();
     let mut wanted = text.as_bytes()[..common].iter().skip(of_prompt).peekable();
@@ -99,7 +99,7 @@ fn parting(tokens: &[String], (text, of_prompt): (&str, usize), theirs: &str) ->
             if wanted.next_if(|next| **next == byte).is_some() {
                 place += 1;
             } else if wanted.peek().is_none() {
-                // All that both have has come, so this token is the one that differs.
+                // The common part ends here, so this is the token that differs.
                 return (number, begin);
             }
         }
@@ -107,8 +107,8 @@ fn parting(tokens: &[String], (text, of_prompt): (&str, usize), theirs: &str) ->
     (tokens.len(), place)
 }
 
-/// The place where texts part, or, if the other text has a token over it that begins before it, the place of that token: `,-` parts from
-/// `,` and `0` where it begins, not behind the comma.
+/// The place at which the texts differ. If a token of the other text covers this place and begins before it, this is the beginning
+/// of that token: `,-` differs from `,` and `0` where it begins, not after the comma.
 fn longer_token(
     tokens: &[String],
     (number, place): (usize, usize),
@@ -122,7 +122,7 @@ fn longer_token(
         (end > place).then_some(begin)
     });
     let mut begins = place;
-    // Tokens of this text that all of the other has, from the last one on.
+    // The tokens of this text that the other text contains completely, from the last one on.
     for before in (0..number).rev() {
         if over.is_none_or(|over| over >= begins) {
             break;
@@ -135,7 +135,7 @@ fn longer_token(
     (number, place)
 }
 
-/// By how much the best of the logits that are allowed after `written` leads the second.
+/// By how much the best of the allowed logits after `written` exceeds the second best.
 fn lead(
     plan: &EvalPlan,
     checkpoint: &mut Checkpoint,
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(at((&text, 0), "[C]<1.7"), (2, "1.7".to_owned()));
         assert_eq!(at((&text, 0), &format!("{text}[O]")), (9, "[O]".to_owned()));
         assert_eq!(at((&text, 0), "[C]<"), (2, String::new()));
-        // A token of the other begins before they part.
+        // A token of the other text begins before the difference.
         let longer = |theirs: &[&str]| {
             let whole: String = theirs.concat();
             let theirs: Vec<String> = theirs.iter().map(|token| (*token).to_owned()).collect();
@@ -177,10 +177,10 @@ mod tests {
         };
         assert_eq!(longer(&["[C]", "<", "1.5", ",-", "2"]), (3, 7));
         assert_eq!(longer(&["[C]", "<", "1.5,-", "2"]), (2, 4));
-        // None of its tokens begins where one of this text does.
+        // No token of the other text begins where one of this text does.
         assert_eq!(longer(&["[C", "]<1.", "5,-"]), (4, 8));
         assert_eq!(longer(&["[C]", "<", "1.5", ",", "7"]), (4, 8));
-        // The prompt's tag is none of the tokens, and junk was taken off.
+        // The prompt's tag is not one of the tokens, and junk was removed.
         let opened = format!("[CONFORMER]{text}");
         assert_eq!(at((&opened, 11), "[CONFORMER][C]<1.5,2.26,3>"), (4, "2.26,3>".to_owned()));
         let stripped = opened.replace('x', "");

@@ -1,18 +1,19 @@
-//! How fast runs are beside one another, from one measure, with an interval over batches.
+//! The speed ratio of two runs, from the same measure, with an interval over batches.
 
 use super::record::{SpeedMeasure, SpeedRatio};
 use drift_data::stats::interval::{Interval, student_quantile};
 
-/// Seconds of batches, all of as many texts.
+/// The seconds of batches with equal numbers of texts.
 pub(super) struct BatchTimes {
     pub measure: SpeedMeasure,
     pub seconds: Vec<f64>,
 }
 
-/// How many times as fast `run` was as `other`, over the batches of both; none if they have none in common, or other measures.
+/// The factor by which `run` was faster than `other`, over the batches that both have; `None` if they have no batch in common, or
+/// were measured differently.
 ///
-/// A batch of one run is paired with that of the other at the same place: both begin with the longest molecules. The interval is
-/// that of the logarithm of the ratio, by its linear part, Student's t over batches.
+/// The n-th batches of both runs are paired, because both runs begin with the longest molecules. The interval is Student's t over
+/// batches for the logarithm of the ratio, linearised.
 pub(super) fn ratio(run: &BatchTimes, other: &BatchTimes, level: f64) -> Option<SpeedRatio> {
     let pairs: Vec<(f64, f64)> = run
         .seconds
@@ -29,7 +30,7 @@ pub(super) fn ratio(run: &BatchTimes, other: &BatchTimes, level: f64) -> Option<
     let ratio = others / own;
     let squares: f64 = pairs.iter().map(|(a, b)| (b / others - a / own).powi(2)).sum();
     let interval = student_quantile(level, pairs.len() as u64 - 1).map(|quantile| {
-        // On the logarithm, so that the interval never reaches 0 and that of the inverse ratio is its inverse.
+        // On the logarithmic scale, so that the interval never reaches 0, and the interval of the inverse ratio is its inverse.
         let half = quantile * (squares / (n - 1.0) / n).sqrt();
         Interval { low: ratio * (-half).exp(), high: ratio * half.exp() }
     });
@@ -46,7 +47,7 @@ mod tests {
 
     #[test]
     fn a_ratio_with_its_interval() {
-        // Batches become shorter, the ratio stays.
+        // The batches become shorter, but the ratio stays.
         let (a, b) = (times(&[4.0, 2.0, 1.0]), times(&[8.0, 4.0, 2.0]));
         let found = ratio(&a, &b, 0.95).unwrap();
         assert_eq!((found.ratio, found.batches), (2.0, 3));

@@ -1,4 +1,4 @@
-//! What texts are generated for and judged by.
+//! The molecules of an evaluation with the data that their texts are judged by.
 
 use std::sync::Arc;
 
@@ -12,36 +12,37 @@ use drift_data::audit::chemistry::Chemistry;
 use drift_data::audit::geometry::Topology;
 use drift_data::audit::{Reference, in_angstrom};
 
-/// A molecule with what its texts are judged by.
+/// A molecule with the data that its texts are judged by.
 pub(super) struct Subject {
     pub molecule: PromptMolecule,
-    /// The first subject whose texts are measured together with its own: itself, unless it is pooled.
+    /// The index of the first subject of its pool, whose texts are measured together with its own; its own index if it is not
+    /// pooled.
     pub group: usize,
-    /// None without reference conformers.
+    /// The reference conformers; `None` if there are none.
     pub reference: Option<Reference>,
-    /// What the texts of a pool are measured by; none of a molecule that stands for itself.
+    /// The data that the texts of the pool are measured by; `None` if the molecule is not pooled.
     pub pool: Option<Arc<SubjectPool>>,
-    /// None of a molecule that RDKit would refuse.
+    /// The data of chemistry checks; `None` for a molecule that RDKit would refuse.
     pub chemistry: Option<Chemistry>,
 }
 
-/// What the texts of a pool are measured by.
+/// The data that the texts of a pool are measured by.
 pub(super) struct SubjectPool {
     pub molecule: Arc<PromptPool>,
-    /// None without reference conformers.
+    /// The reference conformers; `None` if there are none.
     pub reference: Option<Reference>,
 }
 
 impl Subject {
-    /// Those of all molecules, in their order.
+    /// The subjects of all molecules, in their order.
     ///
     /// # Errors
-    /// If a molecule that has conformers has no bonds that can be read.
+    /// If a molecule with conformers has no bonds that can be read.
     pub(super) fn all(molecules: &[PromptMolecule]) -> Result<Vec<Self>> {
         let mut subjects: Vec<Subject> = molecules.par_iter().map(Subject::new).collect::<Result<_>>()?;
         let mut group = 0;
         for (at, molecule) in molecules.iter().enumerate() {
-            // Isomers of a pool stand side by side.
+            // The isomers of a pool are adjacent.
             if at == 0 || !molecule.is_pooled_with(&molecules[at - 1]) {
                 group = at;
                 subjects[at].pool = SubjectPool::of(molecule)?.map(Arc::new);
@@ -59,7 +60,7 @@ impl Subject {
         Ok(Subject { molecule: molecule.clone(), group: 0, reference, pool: None, chemistry })
     }
 
-    /// What its texts are measured by, those of its pool if it is pooled: the SMILES, the skeleton and the references.
+    /// The data that its texts are measured by, or those of its pool: the SMILES, the skeleton and the references.
     pub(super) fn measured_as(&self) -> (&str, &str, Option<&Reference>) {
         match &self.pool {
             Some(pool) => (&pool.molecule.smiles, &pool.molecule.skeleton, pool.reference.as_ref()),
@@ -76,7 +77,7 @@ impl SubjectPool {
     }
 }
 
-/// Conformers as references; none without any.
+/// Conformers as references; `None` if there are none.
 fn reference(
     (smiles, skeleton): (&str, &str),
     conformers: &[Vec<[Fixed; 3]>],

@@ -1,4 +1,4 @@
-//! From judged texts to the figures of a run.
+//! Computes the figures of a run from its judged texts.
 
 use super::checkpoint::Checkpoint;
 use super::chemistry::chemistry;
@@ -28,7 +28,7 @@ pub(super) fn run_report(
         passed.add(texts.iter().filter(|judged| judged.passed()).count() as i64, texts.len() as u64);
     }
     let mut counts = SampleCounts::new(checkpoint.dialect);
-    // A run says how many even if there is no block.
+    // Runs report this count even if there is no block.
     counts.truncated_blocks.get_or_insert(0);
     let mut drift = DriftHistogram::default();
     for judged in &run.judged {
@@ -101,13 +101,13 @@ fn cost(plan: &EvalPlan, checkpoint: &Checkpoint, run: &Run) -> Cost {
     }
 }
 
-/// What the run had to move at least, and how near it came.
+/// The least memory traffic of the run, and the share of the bandwidth that the run reached.
 fn floor(plan: &EvalPlan, checkpoint: &Checkpoint, run: &Run) -> Option<Roofline> {
     let Generated { counts, timing, .. } = &run.generated;
     let traffic = Traffic::new(&checkpoint.config, plan.device.bytes_per_number(), counts)?;
-    // The start of a device moves none of these bytes.
+    // The start of a device is excluded, because it moves none of these bytes.
     let elapsed = (timing.total() - timing.start).max(f64::MIN_POSITIVE);
-    // A rate that the run itself surpassed is not that of the device: something held the measurement up.
+    // If the run itself was faster than the measured bandwidth, something slowed the measurement down, so it is not used.
     let bytes_per_second = checkpoint.bytes_per_second.filter(|rate| traffic.bytes / elapsed <= *rate);
     let floor_seconds = bytes_per_second.map(|rate| traffic.bytes / rate);
     let floor_share = floor_seconds.map(|seconds| seconds / elapsed);

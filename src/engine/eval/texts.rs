@@ -1,4 +1,4 @@
-//! Generated texts as lines, and how far those of one run are those of another.
+//! Generated texts as lines of a file, and the comparison of the texts of two runs.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use drift_core::error::{Error, Result};
 use drift_core::io::{self, BoundedLines};
 use drift_core::job::Job;
 
-/// The longest line of texts that is read, in bytes.
+/// The longest line that is read, in bytes.
 const MAX_LINE_BYTES: usize = 16 << 20;
 
 /// One generated text.
@@ -18,22 +18,22 @@ const MAX_LINE_BYTES: usize = 16 << 20;
 pub struct TextRecord {
     /// The prompt's SMILES.
     pub smiles: String,
-    /// The SMILES that pools it with other isomers, if there is one; `drift audit --pool` reads it.
+    /// The SMILES that pools this molecule with other isomers, if any; `drift audit --pool` reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub geom_smiles: Option<String>,
-    /// Which of the molecule's texts.
+    /// The index of the text among those of the molecule.
     pub generation: usize,
     /// The logit processor.
     pub lp: ProcessorKind,
-    /// Its placeholder.
+    /// The name of its placeholder.
     pub placeholder: Option<String>,
     /// The model's name.
     pub model: String,
-    /// What was written after the prompt, special tokens kept, the end of text dropped.
+    /// The text after the prompt, with special tokens but without the end token.
     pub text: String,
 }
 
-/// What a text is known by: model, logit processor, placeholder, SMILES, generation.
+/// The key of a text: model, logit processor, placeholder, SMILES, generation.
 pub(super) type Key = (String, ProcessorKind, Option<String>, String, usize);
 
 /// The texts of another run.
@@ -44,10 +44,10 @@ pub struct OtherTexts {
 }
 
 impl OtherTexts {
-    /// Reads what `drift eval --texts` wrote.
+    /// Reads a file that `drift eval --texts` wrote.
     ///
     /// # Errors
-    /// If a line is none of it.
+    /// If a line has another format.
     pub fn read(path: &Path, job: &Job) -> Result<Self> {
         let mut lines = BoundedLines::new(io::open(path, job).reader, MAX_LINE_BYTES);
         let mut texts = HashMap::new();
@@ -66,22 +66,22 @@ impl OtherTexts {
     }
 }
 
-/// How far the texts of this run are those of another.
+/// The agreement of the texts of this run with those of another.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SameTexts {
-    /// The file of the others.
+    /// The file of the other texts.
     pub file: String,
-    /// Texts of this run that have another.
+    /// The number of texts of this run that the file contains too.
     pub compared: u64,
-    /// Those that are the same, byte for byte.
+    /// How many of these are equal byte for byte.
     pub equal: u64,
-    /// Texts of this run that the file lacks.
+    /// The number of texts of this run that the file lacks.
     pub missing: u64,
-    /// The first of those that differ.
+    /// The first differences.
     pub differences: Vec<TextDifference>,
 }
 
-/// Where a text first differs.
+/// The first difference between two texts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TextDifference {
     /// The model's name.
@@ -90,15 +90,15 @@ pub struct TextDifference {
     pub lp: ProcessorKind,
     /// The prompt's SMILES.
     pub smiles: String,
-    /// Which of its texts.
+    /// The index of the text among those of the molecule.
     pub generation: usize,
-    /// Tokens that both have before.
+    /// The number of tokens that both texts have before the difference.
     pub tokens: usize,
-    /// The token of this run there; empty where its text ends.
+    /// The token of this run at the difference; empty if its text ends there.
     pub ours: String,
-    /// How the other goes on.
+    /// The continuation of the other text.
     pub theirs: String,
-    /// By how much the best logit of those that were allowed there led the second, by this run's device. A small one tells that
-    /// sums were added in another order; none if there is no second, or the model is not drift's to ask.
+    /// By how much the best of the allowed logits exceeds the second best there, on this run's device. A small lead indicates that
+    /// sums were added in another order. `None` if there is no second logit, or drift does not run the model.
     pub lead: Option<f32>,
 }

@@ -1,27 +1,27 @@
-//! A text that shows what chemistry a run lacks.
+//! A text that shows which chemistry rules a run violates.
 
 use serde::{Deserialize, Serialize};
 
 use drift_data::audit::chemistry::ChemistryFinding;
 use drift_data::audit::geometry::Conformation;
 
-/// A text that passes and breaks many rules, with what a picture of it needs.
+/// A valid text that violates many rules, with the data for a picture of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorstText {
     /// The prompt's SMILES.
     pub smiles: String,
-    /// Which of the molecule's texts.
+    /// The index of the text among those of the molecule.
     pub generation: usize,
-    /// The rules that it breaks.
+    /// The rules that it violates.
     pub findings: Vec<ChemistryFinding>,
     /// The element of each atom.
     pub elements: Vec<String>,
-    /// Bonds of the SMILES, by atoms from 0.
+    /// The bonds of the SMILES as pairs of atoms, counted from 0.
     pub bonds: Vec<[usize; 2]>,
-    /// Where the atoms lie, in Å; laid onto the reference, if there is one.
+    /// The positions of the atoms in Å, superposed onto the reference, if there is one.
     pub points: Conformation,
-    /// The reference conformer that is nearest with each atom onto itself, in Å.
+    /// The nearest reference conformer with each atom mapped to itself, in Å.
     pub reference: Option<Conformation>,
-    /// How far that is, in Å: the RMSD with each atom onto itself.
+    /// The RMSD to this reference with each atom mapped to itself, in Å.
     pub rmsd_angstrom: Option<f64>,
 }

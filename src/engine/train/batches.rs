@@ -8,7 +8,7 @@ use super::documents::Document;
 
 /// The offset of the random streams of orders, different from those of initial weights.
 const STREAM: u64 = 1 << 32;
-/// The offset of another series of random streams.
+/// The offset of the random streams that thin documents.
 const THINNED: u64 = 1 << 33;
 
 /// Passes over the documents, each in its own order, cut into batches. A batch may extend into the next pass.

@@ -16,7 +16,7 @@ pub(super) fn check_memory(
 ) -> Result<()> {
     const NUMBER: usize = size_of::<f32>();
     let packs = batch_tokens.div_ceil(pack_tokens);
-    // The weights, two moments, the weights of a step, and all of these once more as the bytes of a save.
+    // The weights and two moments, and as much again for the weights of a step or the bytes of a save.
     let copies = packs.checked_add(6);
     let weights = config
         .parameters()

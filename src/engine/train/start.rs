@@ -231,7 +231,8 @@ fn with_end(mut config: Value, end: &Named) -> Value {
     config
 }
 
-/// The widest type of a checkpoint's tensors. Unreadable headers are ignored here; reading the weights reports them.
+/// The widest type of a checkpoint's tensors. Missing files and other number types are skipped here; reading the weights reports
+/// them.
 fn widest(folder: &ModelFolder) -> Result<Float> {
     let Some(file) = folder.weights() else { return Ok(Float::Bf16) };
     let mut widest = None;

@@ -1,4 +1,4 @@
-//! What to fit.
+//! The plan of a fit.
 
 use std::collections::BTreeSet;
 
@@ -9,38 +9,38 @@ use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
 use drift_core::tokenizer::Tokenizer;
 
-/// Which dialects to fit for.
+/// The dialects to fit for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DialectChoice {
-    /// The corpus's own; both where it agrees with both or with neither.
+    /// The corpus's own dialect; both if the corpus agrees with both or with neither.
     Auto,
-    /// This one.
+    /// Only this dialect.
     Only(Encoding),
 }
 
-/// What to fit.
+/// The plan of a fit.
 pub struct FitPlan {
-    /// For each of these.
+    /// The tokenizers to fit for.
     pub tokenizers: Vec<Tokenizer>,
-    /// In these dialects.
+    /// The dialects to fit for.
     pub dialects: DialectChoice,
-    /// Judged beside the users' own, and chosen from like them; three numbers each.
+    /// Further candidates, three numbers each. They are judged and may be chosen like the users' own placeholders.
     pub candidates: Vec<String>,
-    /// What harm means.
+    /// The definition of harm.
     pub objective: Objective,
     /// The seed of the search and of the samples.
     pub seed: u64,
-    /// Whether to try placeholders per class of block.
+    /// Whether to fit placeholders per class of block too.
     pub classes: bool,
 }
 
 impl FitPlan {
-    /// Refuses tokenizers that results could not be told apart by, and an objective that is none.
+    /// Refuses tokenizers whose results could not be distinguished, and an invalid objective.
     ///
     /// # Errors
-    /// If two have the same name, the tolerance is no length, or a weight is not 0 or more.
+    /// If two tokenizers have the same name, the tolerance is not a length, or a weight is negative or not a number.
     pub fn check(&self) -> Result<()> {
-        // Results are written to a file for each name, so a second one would overwrite the first.
+        // Results are written to a file named after the tokenizer, so a second one with the same name would overwrite the first.
         let mut names = BTreeSet::new();
         if let Some(twice) = self.tokenizers.iter().find(|tokenizer| !names.insert(tokenizer.name.as_str())) {
             let problem = format!("two tokenizers are named {}", twice.name);
@@ -49,11 +49,12 @@ impl FitPlan {
         self.objective.check()
     }
 
-    /// The users' placeholders, with the separator of the dialect, then the plan's own, once each; with where they stand.
+    /// The users' placeholders with the separator of the dialect, then the plan's own candidates, without repetitions, each with
+    /// its source.
     pub(super) fn candidates_of(&self, dialect: Encoding) -> Vec<(String, &'static str)> {
         let in_dialect = |text: &str| text.replace(',', dialect.separator());
         let mut list: Vec<(String, &'static str)> = if dialect.is_decimal() {
-            // The users' own are decimals, which are no slots of this encoding; its zeros stand in for them.
+            // The users' placeholders are decimals, which are not slots of this encoding. The encoding's zeros are used instead.
             USERS_PLACEHOLDERS.iter().map(|(text, source)| (in_dialect(text), *source)).collect()
         } else {
             vec![(Space(dialect).text(&Space(dialect).start()), "zeros")]

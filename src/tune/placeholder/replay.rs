@@ -1,44 +1,44 @@
-//! Replay: what a position template does to a model that wants to write the real block.
+//! Replay: the effect of a position template on a model that wants to write the real block.
 //!
-//! The first F tokens of the block survive. If F < T, digits are lost (*truncation*); if F > T, F - T slots are left
-//! over (*junk slots*). What survives is parsed as three numbers `-?digits[.[digits]]`.
+//! The first F tokens of the block survive. If F < T, digits are lost (*truncation*); if F > T, F - T slots are left over (*junk
+//! slots*). The surviving text is parsed as three numbers `-?digits[.[digits]]`.
 
 use drift_core::encoding::{Encoding, Fixed, Precision};
 use drift_core::tokenizer::BlockTokens;
 
-/// The most cuts of a block that leave three numbers but not all of it: z has at most eleven characters.
+/// The largest number of cuts of a block that leave three numbers but not the whole block, because z has at most eleven characters.
 const MAX_CUTS: usize = 12;
 
-/// What is left of one block at every F.
+/// The remains of one block for every F.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockReplay {
-    /// T.
+    /// T, the number of tokens of the block.
     pub tokens: u8,
     /// The smallest F that leaves three numbers; T if only the whole block does.
     pub parsable_from: u8,
-    /// The decimals of its numbers, which errors are in units of.
+    /// The number of decimals, which sets the unit of the errors.
     pub precision: Precision,
-    /// `errors[F - parsable_from]`: how far z is off, in units of its last decimal, for `parsable_from` ≤ F < T. Only z can be: a cut
-    /// before it leaves no third number.
+    /// `errors[F - parsable_from]`: the error of z in units of its last decimal, for `parsable_from` ≤ F < T. Only z can have an
+    /// error: a cut before it leaves no third number.
     pub errors: [u32; MAX_CUTS],
 }
 
 impl BlockReplay {
-    /// The error of z, in units of its last decimal, if F tokens survive; `None` if that is unparsable.
+    /// The error of z in units of its last decimal if F tokens survive; `None` if the result cannot be parsed.
     pub fn error(&self, survive: u8) -> Option<u32> {
         let cut = survive.checked_sub(self.parsable_from)?;
         if survive >= self.tokens { Some(0) } else { Some(self.errors[usize::from(cut)]) }
     }
 
-    /// The square of that error, in squares of that unit; 0 if what survives is unparsable.
+    /// The square of that error, in squares of that unit; 0 if the result cannot be parsed.
     pub fn squared_error(&self, survive: u8) -> u64 {
         let error = u64::from(self.error(survive).unwrap_or(0));
         error.saturating_mul(error)
     }
 }
 
-/// Replays one block: `inside` is its text between the brackets, in `dialect`; `z` is its third value in units of the last
-/// decimal (of bins, the index); `tokens` are those that the block takes in its whole text.
+/// Replays one block. `inside` is its text between the brackets, in `dialect`; `z` is its third value in units of the last decimal
+/// (for bins, the index); `tokens` are the tokens of the block in its whole text.
 pub fn replay(inside: &[u8], z: Fixed, tokens: &BlockTokens, dialect: Encoding) -> BlockReplay {
     let z_start = last_number(inside, dialect);
     let mut out = BlockReplay {
@@ -49,33 +49,33 @@ pub fn replay(inside: &[u8], z: Fixed, tokens: &BlockTokens, dialect: Encoding) 
     };
     let mut found = [0u32; MAX_CUTS];
     let mut count = 0;
-    // From the longest cut to the shortest: once z is gone, it is gone for every shorter cut, so the first failure ends the
-    // walk.
+    // From the longest cut to the shortest. A cut that removes z is followed only by cuts that remove it too, so the first failure
+    // ends the loop.
     for survive in (1..tokens.free).rev() {
         let end = usize::from(tokens.ends[usize::from(survive) - 1]);
         let Some(left) = inside.get(z_start..end).and_then(|text| dialect.left_over(text)) else { break };
-        // The table holds all cuts of a legal z. Were there more, those F would count as unparsable, which overstates harm.
+        // The array has room for all cuts of a legal z. Further cuts would count as unparsable, which overstates harm.
         let Some(slot) = found.get_mut(count) else { break };
         *slot = distance(left, z, dialect);
         count += 1;
         out.parsable_from = survive;
     }
-    // They were found from the longest cut down, and [`BlockReplay::error`] looks up from the shortest.
+    // They were found from the longest cut down, but [`BlockReplay::error`] looks them up from the shortest.
     found[..count].reverse();
     out.errors[..count].copy_from_slice(&found[..count]);
     out
 }
 
-/// Where the last number of a slot begins.
+/// The byte at which the last number of a slot begins.
 fn last_number(inside: &[u8], encoding: Encoding) -> usize {
     match encoding.separator().as_bytes() {
-        // Without separators nothing is left of a number that is cut; a single number is the first.
+        // Without separators a cut number leaves nothing to read. A single number begins at the start of the slot.
         [] => 0,
         separator => memchr::memmem::rfind(inside, separator).map_or(0, |at| at + separator.len()),
     }
 }
 
-/// How far two values of z are apart, in units of the last decimal; of bins, what they stand for.
+/// The distance of two values of z in units of the last decimal; for bins, the distance of the values that they represent.
 fn distance(left: Fixed, z: Fixed, encoding: Encoding) -> u32 {
     if encoding.is_decimal() {
         return left.abs_diff(z);
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn losing_digits_of_z_is_an_error_and_losing_z_is_unparsable() {
         let inside = b"0.5,1,-2.9876";
-        // One token a character, but `,-` together.
+        // Each character is one token, except that `,-` is one.
         let replayed =
             replay(inside, -29_876, &tokens(&[1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13]), Encoding::STRIPPED);
         assert_eq!((replayed.tokens, replayed.parsable_from), (12, 7));

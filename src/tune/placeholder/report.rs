@@ -13,31 +13,31 @@ use drift_core::error::{Error, Result};
 use drift_core::job::Provenance;
 use drift_data::corpus::Skipped;
 
-/// The schema of [`FitReport`].
+/// The value of [`FitReport::schema`].
 pub const SCHEMA: &str = "drift.fit/2";
 
-/// What `drift fit` found.
+/// The results of `drift fit`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FitReport {
     /// [`SCHEMA`].
     pub schema: String,
-    /// What made it, from what.
+    /// The program and its inputs.
     pub provenance: Provenance,
-    /// What was replayed.
+    /// The corpus that was replayed.
     pub corpus: CorpusReport,
-    /// What harm means.
+    /// The definition of harm.
     pub objective: Objective,
-    /// One per tokenizer and dialect.
+    /// One result per tokenizer and dialect.
     pub results: Vec<FitResult>,
-    /// Tokenizers that no position template can be used with, by dialect.
+    /// The tokenizers for which position templates cannot be used, by dialect.
     pub refused: Vec<Refused>,
 }
 
 impl FitReport {
-    /// Refuses a report without a single result.
+    /// Refuses a report without any result.
     ///
     /// # Errors
-    /// If all tokenizers were refused: why the first was.
+    /// If all tokenizers were refused. The error gives the reason for the first.
     pub fn refuse_if_empty(&self) -> Result<()> {
         let ([], Some(refused)) = (self.results.as_slice(), self.refused.first()) else { return Ok(()) };
         let problem = format!("no placeholder fits: {}", refused.why());
@@ -45,36 +45,36 @@ impl FitReport {
     }
 }
 
-/// A tokenizer that no position template can be used with.
+/// A tokenizer for which position templates cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
     /// The tokenizer's name.
     pub tokenizer: String,
-    /// SHA-256 of its file.
+    /// The SHA-256 of its file.
     pub tokenizer_sha256: String,
     /// The dialect.
     pub dialect: Encoding,
-    /// Tokens that hold characters of a block and of the text around it; the first ones.
+    /// The first of the tokens that contain characters of a block and of the text around it.
     pub tokens: Vec<String>,
-    /// How many there are.
+    /// The number of such tokens.
     pub token_count: u64,
-    /// Blocks of the corpus in which the proof was made: those of its first conformers.
+    /// The number of blocks of the corpus with which this was proved; they are those of its first conformers.
     #[serde(default)]
     pub looked_at_blocks: u64,
-    /// With how many of them one template can agree at most, whatever its placeholder: all others would get a digit or a sign that is not
-    /// theirs.
+    /// The largest number of these blocks that one template can agree with, whatever its placeholder. All others would get a wrong
+    /// digit or sign.
     #[serde(default)]
     pub agreeing_blocks: u64,
-    /// Why that rules templates out, in a clause.
+    /// The reason why this rules templates out, as a clause.
     pub reason: String,
-    /// What to use instead.
+    /// The logit processor to use instead.
     pub instead: String,
 }
 
 impl Refused {
-    /// The tokens that rule templates out, and why, in a clause.
+    /// The tokens that rule templates out, and the reason, as a clause.
     pub fn why(&self) -> String {
-        // An error is one line of at most 500 characters, so three tokens stand for all.
+        // An error is one line of at most 500 characters, so at most three tokens are shown.
         let shown: Vec<String> =
             self.tokens.iter().take(3).map(|token| format!("`{}`", token.escape_debug())).collect();
         let others = match self.token_count.saturating_sub(shown.len() as u64) {
@@ -99,15 +99,15 @@ impl Refused {
 /// The corpus of a fit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CorpusReport {
-    /// Conformers read.
+    /// The number of conformers that were read.
     pub conformers: u64,
-    /// Blocks, one per heavy atom.
+    /// The number of blocks, one per heavy atom.
     pub blocks: u64,
-    /// Conformers from formats without text, counted as chains of bare atoms.
+    /// The number of conformers from formats without text, counted as chains of bare atoms.
     pub in_file_order: u64,
-    /// Records that could not be read.
+    /// The number of records that could not be read.
     pub skipped: u64,
-    /// The first of them.
+    /// The first of these records, with the reasons.
     pub skipped_records: Vec<Skipped>,
 }
 
@@ -116,124 +116,126 @@ pub struct CorpusReport {
 pub struct FitResult {
     /// The tokenizer's name.
     pub tokenizer: String,
-    /// SHA-256 of its file.
+    /// The SHA-256 of its file.
     pub tokenizer_sha256: String,
     /// The dialect.
     pub dialect: Encoding,
-    /// Conformers replayed.
+    /// The number of replayed conformers.
     pub conformers: u64,
-    /// Blocks replayed.
+    /// The number of replayed blocks.
     pub blocks: u64,
     /// The placeholder of least harm, without brackets.
     pub placeholder: String,
-    /// Its FREE tokens.
+    /// The number of its FREE tokens.
     pub free_tokens: u32,
-    /// That nothing better exists; none if a condition of the proof does not hold.
+    /// The proof that nothing better exists; `None` if a condition of the proof does not hold.
     pub certificate: Option<Certificate>,
-    /// The FREE tokens that every slot takes, whatever its numbers, where all take as many: then there is no drift. Proved.
+    /// The number of FREE tokens of every slot, whatever its numbers, if it is the same for all slots. Then there is no drift. This
+    /// is proved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constant_tokens: Option<u32>,
     /// Whether it is proved that no placeholder does less harm in replay, by the order and tolerance of the objective.
     pub proved: bool,
-    /// What the certificate says, over which data, in which order, with which tolerance; or why there is none.
+    /// The statement of the certificate: over which data, in which order, with which tolerance. Or the reason why there is none.
     pub statement: String,
-    /// What the proof rests on.
+    /// The conditions of the proof.
     pub conditions: Conditions,
-    /// 95 % intervals of what the chosen placeholder does, by molecule.
+    /// The 95 % confidence intervals of the chosen placeholder's effects, computed over molecules.
     pub intervals: Intervals,
     /// The placeholder to use if every lost digit counts.
     pub without_tolerance: Alternative,
-    /// The users' placeholders, the ones asked for, and the chosen one, least harm first.
+    /// The users' placeholders, the requested ones and the chosen one, least harm first.
     pub candidates: Vec<CandidateReport>,
-    /// Placeholders of which none is better in all of: unparsable blocks, RMSD, junk slots, truncated blocks; by FREE
-    /// tokens.
+    /// The placeholders that no other placeholder beats in all of: unparsable blocks, RMSD, junk slots, truncated blocks. Sorted by
+    /// FREE tokens.
     pub front: Vec<CandidateReport>,
-    /// Blocks by T.
+    /// The number of blocks for each T.
     pub token_distribution: Vec<TokenCount>,
-    /// Blocks that no template leaves readable: they are not of the range of an extended tokenizer, and share a token with a bracket.
+    /// The number of blocks that no template can write: they are outside the range of an extended tokenizer and share a token with
+    /// a bracket.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub crossed_blocks: u64,
     /// Whether all conditions hold, so that every count is exact.
     pub exact: bool,
-    /// How blocks were counted.
+    /// The method by which blocks were counted.
     pub counted_by: String,
-    /// How the search went.
+    /// The course of the search.
     pub search: SearchReport,
-    /// Conformers of the sample that intervals come from, and classes of block: a seeded sample of the whole corpus.
+    /// The number of conformers in the seeded sample of the whole corpus that gives the intervals and the classes of block.
     pub class_conformers: u64,
-    /// Placeholders per class of block; empty if they were not tried.
+    /// The placeholders per class of block; empty if they were not fitted.
     pub classes: Vec<PartitionReport>,
 }
 
-/// A number of tokens and the blocks that take it.
+/// A number of tokens, with the number of blocks that have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenCount {
     /// T.
     pub tokens: u32,
-    /// How many blocks.
+    /// The number of blocks.
     pub blocks: u64,
 }
 
-/// What one placeholder does.
+/// The effects of one placeholder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CandidateReport {
-    /// Without brackets.
+    /// The placeholder, without brackets.
     pub placeholder: String,
-    /// Where it stands, for the users' own.
+    /// The source of the placeholder, for the users' own.
     pub source: String,
-    /// F.
+    /// F, the number of its FREE tokens.
     pub free_tokens: u32,
-    /// In replay.
+    /// The effects in replay.
     #[serde(flatten)]
     pub measures: Measures,
 }
 
-/// What the proof rests on, as far as it is looked at and not proved once for all tokenizers.
+/// The conditions of the proof that are tested, and not proved once for all tokenizers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conditions {
-    /// Atoms of the corpus behind which blocks were encoded: no COPY token holds a character of a block, and each block
-    /// takes the same tokens behind all of them.
+    /// The number of atoms of the corpus after which blocks were encoded. No COPY token may contain a character of a block, and
+    /// each block must have the same tokens after all of these atoms.
     pub atoms: u64,
-    /// Templates, of a seeded sample of the corpus's skeletons, whose FREE tokens were compared with the encoder's.
+    /// The number of templates, for a seeded sample of the corpus's skeletons, whose FREE tokens were compared with the encoder's.
     pub templates: u64,
-    /// The first that does not hold; none if all do.
+    /// The first condition that does not hold; `None` if all do.
     pub broken: Option<String>,
 }
 
-/// The placeholder to use if harm is something else.
+/// The placeholder for another definition of harm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Alternative {
-    /// Without brackets.
+    /// The placeholder, without brackets.
     pub placeholder: String,
-    /// F.
+    /// F, the number of its FREE tokens.
     pub free_tokens: u32,
-    /// That nothing better exists; none if a condition of the proof does not hold.
+    /// The proof that nothing better exists; `None` if a condition of the proof does not hold.
     pub certificate: Option<Certificate>,
 }
 
-/// The search for one placeholder, by argmin, which knows nothing of the construction.
+/// The search for one placeholder with argmin, which does not use the construction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SearchReport {
-    /// Seed and steps.
+    /// The seed and the number of steps.
     #[serde(flatten)]
     pub settings: SearchSettings,
-    /// Strings that there are: three numbers of the dialect.
+    /// The number of strings of three numbers in the dialect.
     pub strings: f64,
-    /// Strings judged.
+    /// The number of strings that were judged.
     pub evaluations: u64,
-    /// How many of them until nothing less harmful came.
+    /// The number of judged strings until the least harmful one was found.
     pub evaluations_to_best: u64,
-    /// The best of them.
+    /// The best string.
     pub placeholder: String,
-    /// `[u, r, j]` of it.
+    /// The objective `[u, r, j]` of the best string.
     pub objective: [f64; 3],
     /// Whether argmin reached the bound by itself.
     pub reached_bound: bool,
-    /// Whether it found something no worse than what was constructed.
+    /// Whether argmin found a placeholder that is no worse than the constructed one.
     pub reached_chosen: bool,
 }
 
-/// For serde, which hands on a reference.
+/// serde passes a reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(count: &u64) -> bool {
     *count == 0

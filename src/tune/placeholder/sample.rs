@@ -1,12 +1,13 @@
-//! Samples of a whole corpus: seeded, the same for any number of threads, in one pass.
+//! Seeded samples of a whole corpus, drawn in one pass and independent of the number of threads.
 //!
-//! Every item has a random key of seed and item; a sample of k are those of the k smallest keys, wherever they stand.
+//! Every item has a random key that depends on the seed and the item. A sample of size k consists of the items with the k smallest
+//! keys, wherever they are in the corpus.
 
 use std::collections::BTreeMap;
 
 use drift_core::io;
 
-/// The items of the smallest keys so far. Items of one key are the same.
+/// The items with the smallest keys so far. Items with equal keys are the same.
 #[derive(Debug, Clone)]
 pub(crate) struct Reservoir<T> {
     capacity: usize,
@@ -14,43 +15,43 @@ pub(crate) struct Reservoir<T> {
 }
 
 impl<T> Reservoir<T> {
-    /// Room for `capacity` items.
+    /// A sample with room for `capacity` items.
     pub(crate) fn new(capacity: usize) -> Self {
         Reservoir { capacity, kept: BTreeMap::new() }
     }
 
-    /// Whether an item of this key would be kept.
+    /// Whether an item with this key would be kept.
     pub(crate) fn takes(&self, key: u64) -> bool {
         self.kept.len() < self.capacity || self.kept.last_key_value().is_some_and(|(last, _)| key < *last)
     }
 
-    /// Offers an item; the same one twice is kept once.
+    /// Offers an item; repetitions of an item are kept once.
     pub(crate) fn offer(&mut self, key: u64, item: T) {
         if self.takes(key) {
             self.kept.insert(key, item);
             if self.kept.len() > self.capacity {
-                // Removing the largest keeps the k smallest, so what is kept does not depend on the order in which items come.
+                // Removing the largest key keeps the k smallest, so the result does not depend on the order of the items.
                 self.kept.pop_last();
             }
         }
     }
 
-    /// The largest key that is kept: every item up to it was taken.
+    /// The largest kept key. Every item with a key up to this one was kept.
     pub(super) fn limit(&self) -> u64 {
         self.kept.last_key_value().map_or(0, |(key, _)| *key)
     }
 
-    /// The items, by their keys.
+    /// The items, sorted by their keys.
     pub(crate) fn into_items(self) -> Vec<T> {
         self.kept.into_values().collect()
     }
 }
 
-/// The key of the item at a place: SplitMix64 (G. Steele et al., OOPSLA 2014), one to one for a seed.
+/// The key of the item at a place: SplitMix64 (G. Steele et al., OOPSLA 2014), which is one-to-one for a fixed seed.
 pub(crate) fn key_of_place(seed: u64, place: u64) -> u64 {
     let mut z =
-        // The golden ratio's step of SplitMix64; the seed is spread by an odd factor, so that neighbouring seeds do not give
-        // neighbouring streams.
+        // SplitMix64 adds multiples of the golden ratio. The seed is multiplied by an odd factor, so that neighbouring seeds do not
+        // give neighbouring streams.
         place.wrapping_add(seed.wrapping_mul(0xd134_2543_de82_ef95)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

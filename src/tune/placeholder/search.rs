@@ -1,4 +1,4 @@
-//! The search for placeholders: argmin's simulated annealing over digit strings, one per class of block.
+//! The search for placeholders: simulated annealing with argmin over digit strings, one string per class of block.
 
 use std::cell::RefCell;
 
@@ -17,32 +17,32 @@ use drift_core::error::{Error, Result};
 /// A placeholder for each class of block.
 pub type Assignment = Vec<Numbers>;
 
-/// How long to search.
+/// The length of the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SearchSettings {
     /// The seed of the random numbers.
     pub seed: u64,
-    /// Annealing steps.
+    /// The number of annealing steps.
     pub iterations: u64,
 }
 
 /// The best assignment that the search visited.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// A placeholder per class.
+    /// The placeholder of each class.
     pub assignment: Assignment,
-    /// What it does.
+    /// Its effects in replay.
     pub damage: ReplayTotals,
-    /// How many assignments were judged.
+    /// The number of assignments that were judged.
     pub evaluations: u64,
-    /// How many of them until nothing less harmful came.
+    /// The number of judged assignments until the least harmful one was found.
     pub evaluations_to_best: u64,
 }
 
-/// Anneals from the plain placeholder in every one of `classes` classes, judging by `evaluate`.
+/// Anneals from the plain placeholder in each of `classes` classes; `evaluate` judges assignments.
 ///
 /// # Errors
-/// Of `evaluate`, or if argmin refuses its settings (it does not for a positive number of iterations).
+/// If `evaluate` fails, or argmin refuses its settings (which does not happen for a positive number of iterations).
 pub fn search(
     space: Space,
     classes: usize,
@@ -64,8 +64,8 @@ pub fn search(
             evaluations_to_best: 0,
         }),
     };
-    // A junk slot per block costs 0.1 (`Objective::scalar`), a character 1e-4. At 1.0 a few junk slots more pass freely; after
-    // 2,000 steps the temperature is 4e-5, where only gains do.
+    // A junk slot per block costs 0.1 (`Objective::scalar`), a character 1e-4. At the initial temperature of 1.0, a few more junk
+    // slots are accepted freely. After 2,000 steps the temperature is 4e-5, and only improvements are accepted.
     let SearchSettings { seed, iterations } = settings;
     let cooling = Cooling { temperature: 1.0, factor: 0.995, iterations, seed };
     match anneal(problem, start, cooling) {
@@ -79,7 +79,7 @@ struct Problem<'a, E> {
     objective: &'a Objective,
     evaluate: &'a E,
     random: RefCell<ChaCha8Rng>,
-    /// The best by the exact order; argmin itself only sees a sum.
+    /// The best assignment by the exact order; argmin itself only sees a scalar.
     best: RefCell<Found>,
 }
 
@@ -92,7 +92,8 @@ impl<E: Fn(&[Numbers]) -> Result<ReplayTotals>> CostFunction for Problem<'_, E> 
         let mut best = self.best.borrow_mut();
         best.evaluations += 1;
         let better = self.objective.compare(&damage, &best.damage);
-        // Ties by length are no progress in harm, so they do not count as steps to the best.
+        // Among equally harmful assignments a shorter one is not an improvement in harm, so it does not count as a step to the
+        // best.
         if better.is_lt() {
             best.evaluations_to_best = best.evaluations;
         }
@@ -100,7 +101,7 @@ impl<E: Fn(&[Numbers]) -> Result<ReplayTotals>> CostFunction for Problem<'_, E> 
             best.assignment.clone_from(assignment);
             best.damage = damage;
         }
-        // A little per character draws ties to short placeholders.
+        // A small cost per character favours short placeholders among ties.
         let characters: usize = assignment.iter().map(|numbers| self.space.text(numbers).len()).sum();
         Ok(self.objective.scalar(&damage) + characters as f64 * 1e-4 / assignment.len() as f64)
     }
@@ -111,7 +112,7 @@ impl<E: Fn(&[Numbers]) -> Result<ReplayTotals>> Anneal for Problem<'_, E> {
     type Output = Assignment;
     type Float = f64;
 
-    /// Changes one feature of one number of one class's placeholder.
+    /// Changes one feature of one number of the placeholder of one class.
     fn anneal(&self, assignment: &Assignment, _extent: f64) -> std::result::Result<Assignment, ArgminError> {
         let mut random = self.random.borrow_mut();
         let mut next = assignment.clone();
@@ -121,7 +122,7 @@ impl<E: Fn(&[Numbers]) -> Result<ReplayTotals>> Anneal for Problem<'_, E> {
     }
 }
 
-/// The order of ties over classes: fewest characters in all, then smallest bytes.
+/// The order of ties over classes: the fewest characters in total, then the smallest bytes.
 fn compare_ties(space: Space, a: &[Numbers], b: &[Numbers]) -> std::cmp::Ordering {
     let all = |placeholders: &[Numbers]| {
         placeholders.iter().map(|numbers| space.text(numbers)).collect::<Vec<_>>().join("\n")

@@ -1,7 +1,7 @@
-//! All slots of an encoding as sequences of tokens: the tokenizer's own, as an automaton whose paths are counted.
+//! All slots of an encoding as token sequences of the tokenizer: an automaton whose paths are counted.
 //!
-//! The automaton is the one that the logit processor of [`drift_core::constraint`] follows: the product of the encoding's strings with the
-//! tokenizer ([`SlotProduct`]), and, where the tokenizer cuts slots out of the text, their language of tokens ([`Isolation`]).
+//! It is the automaton that the logit processor of [`drift_core::constraint`] follows: the product of the encoding's strings with
+//! the tokenizer ([`SlotProduct`]), or, if the tokenizer cuts slots out of the text, their language of tokens ([`Isolation`]).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,31 +12,31 @@ use drift_core::tokenizer::{Isolation, SlotProduct, Tokenizer};
 
 use super::attainable::{Spellings, keep};
 
-/// The slots of an encoding in tokens, for two ranges of integer parts.
+/// The token sequences of the slots of an encoding, for two ranges of integer parts.
 pub(super) struct SlotTokens {
     encoding: Encoding,
     states: Languages<u32>,
-    /// Where slots begin, for each range.
+    /// The start states of slots, for each range.
     starts: [Vec<Start>; 2],
-    /// The texts of tokens.
+    /// The texts of the tokens.
     texts: HashMap<u32, TokenText>,
 }
 
 /// The text of a token.
 struct TokenText {
     text: String,
-    /// Nothing in it opens or closes a slot, so it lies strictly inside.
+    /// Whether the token is strictly inside the slot: no character of it opens or closes the slot.
     is_inside: bool,
 }
 
-/// Where slots begin, and what was written before.
+/// A start state of slots, and the characters of the slot that were written before it.
 struct Start {
     state: StateId,
     written: String,
 }
 
 impl SlotTokens {
-    /// The slots whose integer parts are below each of two bounds, in Å; of numbers without integer parts all are in both.
+    /// The slots whose integer parts are below each of two bounds, in Å. Numbers without integer parts are in both ranges.
     ///
     /// # Errors
     /// If the tokenizer cannot encode the characters of a slot.
@@ -48,7 +48,7 @@ impl SlotTokens {
     ) -> Result<Self> {
         let mut states = Languages::default();
         let opened = format!("[C]{}", encoding.open());
-        // A sign may be one token with what opens the slot, and is then written before it begins.
+        // A sign may be in one token with the opening of the slot; then it is written before the start state.
         let signed = format!("{opened}-");
         let merges = !tokenizer.ids(&signed)?.starts_with(&tokenizer.ids(&opened)?);
         let language = |below: u32| {
@@ -90,11 +90,11 @@ impl SlotTokens {
         Ok(SlotTokens { encoding, states, starts, texts })
     }
 
-    /// The smallest spelling of each number of FREE tokens and length, without what opens and closes slots, for each range.
+    /// For each range, the smallest spelling for each number of FREE tokens and length, without the opening and closing characters.
     pub(super) fn spellings(&self) -> [Spellings; 2] {
         let starts = self.starts.iter().flatten();
         let mut order: Vec<StateId> = starts.flat_map(|start| self.states.reachable(start.state)).collect();
-        // A state is made after those that it leads to, so its number is larger.
+        // A state is made after the states that it leads to, so its number is larger.
         order.sort_unstable();
         order.dedup();
         let mut ways: BTreeMap<StateId, Spellings> = BTreeMap::new();
@@ -129,7 +129,7 @@ impl SlotTokens {
         })
     }
 
-    /// Whether one path of the larger range spells this inside of a slot, and no other, and has so many FREE tokens.
+    /// Whether exactly one path of the larger range spells `inside`, and has `tokens` FREE tokens.
     pub(super) fn takes(&self, inside: &str, tokens: u16) -> bool {
         let whole = format!("{}{inside}{}", self.encoding.open(), self.encoding.close());
         let mut found = Vec::new();
@@ -140,7 +140,7 @@ impl SlotTokens {
         found == [tokens]
     }
 
-    /// Adds the FREE tokens of all paths from a state that spell `rest`, but for what closes the slot.
+    /// Adds the number of FREE tokens of each path from a state that spells `rest`, without the closing of the slot.
     fn paths(&self, state: StateId, rest: &str, tokens: u16, found: &mut Vec<u16>) {
         let node = self.states.node(state);
         if node.end.is_some() && (rest.is_empty() || rest == self.encoding.close()) {

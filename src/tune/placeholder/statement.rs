@@ -1,4 +1,5 @@
-//! What a certificate says, in words: over what data, in which order, with which tolerance, and what replay does not see.
+//! The statement of a certificate in words: over which data, in which order, with which tolerance, and the effects that replay does
+//! not see.
 
 use super::attainable::Attainable;
 use super::certificate::Certificate;
@@ -6,7 +7,7 @@ use super::counts::ReplayCounts;
 use super::objective::Objective;
 use super::report::Conditions;
 
-/// What was proved of the chosen placeholder, or why nothing was.
+/// The statement that was proved about the chosen placeholder, or the reason why nothing was proved.
 pub(super) fn statement(
     counts: &ReplayCounts,
     objective: &Objective,
@@ -27,7 +28,7 @@ pub(super) fn statement(
             "No number of FREE tokens, so no placeholder at all, does less harm {data}, by {order}. {unseen}"
         );
     };
-    // A candidate need not be of the dialect, so it is named beside the strings that were counted.
+    // A candidate need not be of the dialect, so it is named in addition to the strings that were counted.
     let who = if attainable.proved {
         "No three numbers of the dialect, and no candidate, do less harm"
     } else {

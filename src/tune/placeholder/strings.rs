@@ -1,14 +1,14 @@
-//! Which numbers of FREE tokens a placeholder can come to, with the best placeholder for each.
+//! The numbers of FREE tokens that placeholders can have, with the best placeholder for each number.
 //!
-//! Where counting tables are proved ([`drift_core::tokenizer::tables`]), a block falls apart into digit runs, points, commas
-//! and signs, and its tokens are the sum of theirs. So only the tokens and the length of a number matter: all numbers are
-//! sorted by them, each kept once in its smallest spelling, and all sums of three are gone through. No string comes to a
-//! number that is not among them.
+//! If counting tables are proved ([`drift_core::tokenizer::tables`]), a block is split into digit runs, points, commas and signs,
+//! and its number of tokens is the sum over these parts. So only the number of tokens and the length of a number matter. For each
+//! combination the smallest spelling is kept, and all sums of three numbers are enumerated. No string has a number of tokens that
+//! is not among them.
 //!
-//! Any other tokenizer and any other encoding is read off the tokenizer's own language of slots: the paths of an automaton
-//! over tokens are all slots, and their lengths are all numbers of tokens ([`super::slot_tokens`]). That holds for tables too and gives
-//! the same placeholders, but asks the encoder for each pair of tokens that may meet: 2 s for a vocabulary with all numbers of
-//! three digits, where the tables take 10 ms.
+//! For any other tokenizer and any other encoding, the numbers are read off the tokenizer's own language of slots: the paths of an
+//! automaton over tokens are all slots, and their lengths are all numbers of tokens ([`super::slot_tokens`]). This also works with
+//! tables and gives the same placeholders, but it asks the encoder for each pair of tokens that may be adjacent. For a vocabulary
+//! with all numbers of three digits this takes 2 s, and the tables take 10 ms.
 
 use std::collections::BTreeMap;
 
@@ -22,10 +22,10 @@ use super::slot_tokens::SlotTokens;
 use drift_core::error::{Error, Result};
 use drift_core::tokenizer::{Counter, Isolation, Method};
 
-/// Random placeholders whose tokens must be those of their path.
+/// The number of random placeholders whose tokens are compared with those of their path.
 const TRIED: usize = 4_000;
 
-/// Goes through all placeholders of a space.
+/// Enumerates all placeholders of a space.
 ///
 /// # Errors
 /// If the tokenizer cannot encode a placeholder.
@@ -45,7 +45,7 @@ fn of_paths(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
     };
     let tokens = SlotTokens::new(tokenizer, encoding, isolation.as_ref(), [USUAL, INTEGERS].map(u32::from))?;
     let [usual, all] = tokens.spellings();
-    // Usual integer parts come first, since `fill` keeps what is there.
+    // Usual integer parts come first, because `fill` does not replace entries.
     let mut found = best(usual);
     fill(&mut found, best(all));
     if let Some(why) = misfit(counter, &found)? {
@@ -58,8 +58,8 @@ fn of_paths(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
         let why = format!("`{}` does not take the tokens of its path", texts[place]);
         return probed(counter, space, why);
     }
-    // Bins, integers and codes take the tokens of their neighbours alone or are matched as a whole. An expression that cuts decimals
-    // could look further, and Unigram models have no such rule.
+    // The tokens of bins, integers and codes depend only on their neighbours, or they are matched as a whole. An expression that
+    // cuts decimals could look further, and Unigram models have no such rule.
     let proved = !encoding.is_decimal();
     let tried = if proved {
         String::new()
@@ -72,11 +72,11 @@ fn of_paths(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
     Ok(Attainable { best: found, complete: Ok(complete), proved })
 }
 
-/// What random strings of every shape come to: not all there is.
+/// The numbers of tokens of random strings of every shape, which need not be all numbers that exist.
 fn probed(counter: &Counter<'_>, space: Space, why: impl Into<String>) -> Result<Attainable> {
     let mut found = BTreeMap::new();
-    // Usual integer parts first: `fill` keeps what is there, so larger ones only serve numbers of tokens that usual ones do not
-    // come to.
+    // Usual integer parts come first. Because `fill` does not replace entries, larger ones are only used for numbers of tokens that
+    // usual ones do not have.
     for below in [USUAL, INTEGERS] {
         let texts = random_texts(space, below);
         let mut drawn = Spellings::new();
@@ -88,36 +88,36 @@ fn probed(counter: &Counter<'_>, space: Space, why: impl Into<String>) -> Result
     Ok(Attainable { best: found, complete: Err(why.into()), proved: false })
 }
 
-/// Placeholders whose integer parts are below a bound; every shape is among them.
+/// Random placeholders whose integer parts are below a bound; every shape is among them.
 fn random_texts(space: Space, below: u16) -> Vec<String> {
     let mut random = ChaCha8Rng::seed_from_u64(below.into());
     let smaller = |number: Number| Number { integer: number.integer % below, ..number };
     (0..TRIED).map(|_| space.text(&space.random(&mut random).map(smaller))).collect()
 }
 
-/// The FREE tokens of placeholders.
+/// The number of FREE tokens of each placeholder.
 fn counted(counter: &Counter<'_>, texts: &[String]) -> Result<Vec<u8>> {
     texts.par_iter().map(|text| free_tokens(counter, text)).collect()
 }
 
 fn of_tables(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
-    // Everything is measured as a difference from one short block, so that what stands around the numbers cancels.
+    // Every number is measured as a difference from one short block, so that the tokens around the numbers cancel.
     let zeros = i32::from(free_tokens(counter, "0,0,0")?);
     let more = |text: &str| Ok::<i32, Error>(i32::from(free_tokens(counter, text)?) - zeros);
     let fractions = fractions(space, &more)?;
-    // Two signs: the one of x stands behind `<`, those of y and z behind a comma, with which they can be one token.
+    // Two kinds of signs: the sign of x follows `<`, those of y and z follow a comma, with which they can form one token.
     let signs = [more("-0,0,0")? as u16, more("0,-0,0")? as u16];
     let (mut integers, mut found) = (Spellings::new(), BTreeMap::new());
-    // Usual integers come first, since `fill` keeps what is there. The second round holds both kinds, for sums of mixed
+    // Usual integers come first, because `fill` does not replace entries. The second round contains both kinds, for sums of mixed
     // numbers.
     for range in [0..USUAL, USUAL..INTEGERS] {
         for integer in range {
-            // One `0` is one token, or there would be no tables.
+            // One `0` is one token; otherwise there would be no tables.
             keep(&mut integers, 1 + more(&format!("{integer},0,0"))? as u16, integer.to_string());
         }
         fill(&mut found, best(sums(&joined(&integers, &fractions), signs)));
     }
-    // Both counts come from the same tables, so a disagreement is a fault of drift and not of the input.
+    // Both counts come from the same tables, so a disagreement is a bug in drift and not an error in the input.
     if let Some(problem) = misfit(counter, &found)? {
         return Err(Error::input(&counter.tokenizer().name, problem, "report this as a bug"));
     }
@@ -126,7 +126,7 @@ fn of_tables(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
     Ok(Attainable { best: found, complete: Ok(all.to_owned()), proved: true })
 }
 
-/// All sums of three numbers, each with or without a sign, which takes `signs` tokens more on x and on y and z.
+/// All sums of three numbers, each with or without a sign. `signs` are the additional tokens of a sign on x, and on y and z.
 fn sums(unsigned: &Spellings, signs: [u16; 2]) -> Spellings {
     let [first, later] = signs.map(|sign_tokens| {
         let mut all = unsigned.clone();
@@ -135,20 +135,20 @@ fn sums(unsigned: &Spellings, signs: [u16; 2]) -> Spellings {
         }
         all
     });
-    // A comma alone is one token, as a digit is; a sign that merges with it is counted in `signs`.
+    // A comma alone is one token, as a digit is. `signs` accounts for a sign that merges with the comma.
     let comma = Spellings::from([((1, 1), ",".to_owned())]);
     let next = joined(&comma, &later);
     joined(&joined(&first, &next), &next)
 }
 
-/// What may stand behind an integer part, with the tokens of its point and digits.
+/// The strings that may follow an integer part, with the numbers of tokens of point and digits.
 fn fractions(space: Space, more: &impl Fn(&str) -> Result<i32>) -> Result<Spellings> {
     let mut out = Spellings::new();
     for decimals in space.decimals() {
         for fraction in space.fractions(decimals) {
             let number = Number { negative: false, integer: 0, decimals, fraction };
             let text = number_text(number);
-            // The `0` is cut off, for the short block has one in its place already.
+            // The `0` is cut off, because the short block already has one in its place.
             keep(&mut out, more(&format!("{text},0,0"))? as u16, text[1..].to_owned());
         }
     }
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn paths_say_what_tables_say() {
-        // Signs that merge with what opens a block or stands before it, spaces before texts, and a Unigram model.
+        // Signs that merge with the opening of a block or the text before it, spaces before texts, and a Unigram model.
         let fixtures =
             ["border-bracket-minus", "border-open-minus", "mistral-v3-like", "unigram-digits-like"];
         let paths = fixtures.map(|name| format!("tests/fixtures/tokenizers/{name}/tokenizer.json.gz"));

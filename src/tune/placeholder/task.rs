@@ -1,4 +1,4 @@
-//! One tokenizer in one dialect: its replay of the corpus, and what follows from it.
+//! The work for one tokenizer in one dialect: the replay of the corpus, and its results.
 
 use rayon::prelude::*;
 
@@ -25,34 +25,34 @@ use drift_core::text::{self, skeleton};
 use drift_core::tokenizer::{BlockTokens, Counter, Method, Tokenizer};
 use drift_data::corpus::Conformer;
 
-/// Conformers replayed by one piece of work.
+/// The number of conformers that one piece of work replays.
 const CHUNK: usize = 256;
 
-/// Annealing steps for one placeholder, and for one per class.
+/// The annealing steps for a single placeholder, and for one per class.
 const STEPS: [u64; 2] = [4_000, 2_000];
 
-/// One tokenizer in one dialect.
+/// The work for one tokenizer in one dialect.
 pub(super) struct Task<'t> {
     counter: Counter<'t>,
     dialect: Encoding,
     attainable: Attainable,
-    /// Candidates first, then what was constructed.
+    /// The candidates, followed by the constructed placeholders.
     choices: Vec<Choice>,
     counts: ReplayCounts,
     sample: Vec<Sampled>,
-    /// An atom that changes the tokens of the block behind it.
+    /// An atom that changes the tokens of the block after it, if any.
     depends_on: Option<Box<str>>,
-    /// Candidates whose templates would force a digit or a sign.
+    /// The candidates whose templates would force a digit or a sign.
     forcing: Vec<Choice>,
-    /// Whether blocks may cross their brackets that are not of the range of an extended tokenizer.
+    /// Whether blocks outside the range of an extended tokenizer may cross their brackets.
     some_cross: bool,
-    /// Blocks that do.
+    /// The number of such blocks.
     crossed: u64,
-    /// Tokens of the corpus that cross a bracket.
+    /// The tokens of the corpus that cross a bracket.
     crossing: Crossing,
 }
 
-/// What a part of the corpus says.
+/// The results of a part of the corpus.
 #[derive(Default)]
 struct Part {
     counts: ReplayCounts,
@@ -62,7 +62,7 @@ struct Part {
 }
 
 impl<'t> Task<'t> {
-    /// Looks at a tokenizer; a refusal if its tokens cross the brackets of blocks.
+    /// Examines a tokenizer. Returns a refusal if its tokens cross the brackets of blocks.
     ///
     /// # Errors
     /// If the tokenizer cannot encode the corpus's atoms or a candidate.
@@ -74,8 +74,8 @@ impl<'t> Task<'t> {
     ) -> Result<std::result::Result<Self, Refused>> {
         tokenizer.writes(dialect, first_pass.skeletons.iter().map(|skeleton| &**skeleton))?;
         let borders = borders(tokenizer, &first_pass.atoms, dialect)?;
-        // An extended tokenizer may cross brackets in blocks out of its range alone; small blocks are in every range, so there
-        // it may not.
+        // Only in blocks outside its range may an extended tokenizer cross brackets. Small blocks are in every range, so there it
+        // must not.
         let some_cross = !borders.crossing.is_empty();
         if some_cross && borders.in_small_blocks {
             return Ok(Err(refused(tokenizer, dialect, &borders.crossing, &first_pass.first)?));
@@ -94,7 +94,7 @@ impl<'t> Task<'t> {
             free,
         }));
         let (choices, forcing) = match some_cross {
-            // Without a crossing token no template can force part of a block, so no candidate is encoded once more.
+            // Without a crossing token no template can force part of a block, so no candidate has to be encoded again.
             true => apart(tokenizer, choices, dialect)?,
             false => (choices, Vec::new()),
         };
@@ -120,7 +120,7 @@ impl<'t> Task<'t> {
         Ok(Ok(task))
     }
 
-    /// Replays conformers, the first of which stands at `place` in the corpus; returns the number of blocks.
+    /// Replays conformers, the first of which is at `place` in the corpus. Returns the number of blocks.
     ///
     /// # Errors
     /// If the tokenizer cannot encode one.
@@ -131,7 +131,7 @@ impl<'t> Task<'t> {
             .enumerate()
             .map(|(chunk, conformers)| self.part(conformers, place + (chunk * CHUNK) as u64, sample))
             .collect::<Result<_>>()?;
-        // Parts come back in the order of the corpus, so the sample has one order for any number of threads.
+        // Parts are returned in the order of the corpus, so the order of the sample does not depend on the number of threads.
         for part in parts {
             self.counts.merge(&part.counts);
             self.sample.extend(part.sample);
@@ -156,7 +156,7 @@ impl<'t> Task<'t> {
         Ok(part)
     }
 
-    /// The replay of each block of a conformer, counted in its whole text; `text` and `tokens` are reused.
+    /// The replay of each block of a conformer, counted in its whole text; `text` and `tokens` are reused buffers.
     fn blocks(
         &self,
         conformer: &Conformer,
@@ -172,7 +172,7 @@ impl<'t> Task<'t> {
         let mut crossed = Vec::new();
         match self.counter.method() {
             Method::Tables { .. } => self.counter.tokens(text, tokens)?,
-            // Without tables nothing is known of a token but what the encoder says of each text.
+            // Without tables the encoder is the only source of token counts.
             Method::Encode { .. } => {
                 let found = inside(self.counter.tokenizer(), text, self.dialect)?;
                 tokens.extend(found.blocks);
@@ -192,7 +192,7 @@ impl<'t> Task<'t> {
             .collect())
     }
 
-    /// Chooses, proves and reports; or refuses the tokenizer after all.
+    /// Chooses a placeholder, proves the choice and reports it; or refuses the tokenizer after all.
     ///
     /// # Errors
     /// If the tokenizer cannot encode a placeholder.
@@ -215,7 +215,7 @@ impl<'t> Task<'t> {
         let certificate = |objective: &Objective, choice: &Choice| {
             let damage = |free| self.counts.damage(free);
             let certificate = Certificate::of_one(objective, &damage(choice.free), damage, &self.attainable);
-            // A broken condition takes the certificate away, not the result: the choice is still the least harm that was found.
+            // A broken condition invalidates only the certificate: the choice is still the least harmful that was found.
             conditions.broken.is_none().then_some(certificate)
         };
         let (certified, strict) = (certificate(objective, chosen), certificate(&strict, alternative));
@@ -256,11 +256,11 @@ impl<'t> Task<'t> {
         }))
     }
 
-    /// The tokens that cross brackets, of templates and of the corpus, if they are more than those of few blocks out of an extended
-    /// tokenizer's range.
+    /// The tokens of templates and of the corpus that cross brackets, if there are more than those of a few blocks outside an
+    /// extended tokenizer's range.
     fn too_many_cross(&self, mut crossing: Crossing, conditions: &mut Conditions) -> Option<Crossing> {
-        // A few blocks out of an extended tokenizer's range are reported as lost; more would make the figures those of another
-        // corpus.
+        // A few blocks outside an extended tokenizer's range are reported as lost. If there were more, the figures would describe
+        // another corpus.
         let few = self.some_cross && self.crossed as f64 <= MOST_CROSSED * self.counts.blocks as f64;
         if few && !crossing.is_empty() && conditions.broken.is_none() {
             conditions.broken = Some("a template forces a digit or a sign in some skeleton".to_owned());
@@ -273,17 +273,17 @@ impl<'t> Task<'t> {
         self.counts.distribution().into_iter().map(|(tokens, blocks)| TokenCount { tokens, blocks }).collect()
     }
 
-    /// The choice of least harm, ties by [`tie_key`].
+    /// The choice of least harm; ties are broken by [`tie_key`].
     fn choose(&self, objective: &Objective) -> &Choice {
         let order = |a: &&Choice, b: &&Choice| {
             let (one, other) = (self.counts.damage(a.free), self.counts.damage(b.free));
             objective.compare(&one, &other).then_with(|| a.tie_key().cmp(&b.tie_key()))
         };
-        // The users' own are always there.
+        // The users' placeholders are always among the choices.
         self.choices.iter().min_by(order).unwrap_or(&self.choices[0])
     }
 
-    /// The best choice by ties of each number of FREE tokens, best first.
+    /// For each number of FREE tokens the choice that wins ties, best first.
     fn best_by_tokens(&self) -> Vec<&Choice> {
         let mut best: Vec<&Choice> = Vec::new();
         let mut sorted: Vec<&Choice> = self.choices.iter().collect();
@@ -331,8 +331,8 @@ impl<'t> Task<'t> {
         list.into_iter().map(|choice| self.candidate(choice)).chain(forcing).collect()
     }
 
-    /// Whether F holds in whole texts, by the reference: every placeholder that the report names, in the sampled
-    /// skeletons. Also the tokens of these templates that cross a bracket.
+    /// Checks F in whole texts with the reference encoder, for every placeholder that the report names, in the sampled skeletons.
+    /// Also collects the tokens of these templates that cross a bracket.
     fn conditions(
         &self,
         candidates: &[CandidateReport],
@@ -392,7 +392,7 @@ impl<'t> Task<'t> {
             evaluations_to_best: found.evaluations_to_best,
             placeholder: space.text(&found.assignment[0]),
             objective: objective.harm(&found.damage).parts(),
-            // The search reached the bound if it is no worse than every F, also those that no string comes to.
+            // The search reached the bound if its result is no worse than that of every F, even of one that no string has.
             reached_bound: (0..super::counts::OPTIONS as u8).all(reached),
             reached_chosen: reached(chosen.free),
         })

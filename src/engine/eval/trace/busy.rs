@@ -1,25 +1,26 @@
-//! When devices and threads are busy: unions of intervals that come in any order, and the gaps between them.
+//! The busy times of devices and threads: unions of intervals that arrive in any order, and the gaps between them.
 //!
-//! New intervals gather until there are half as many as joined ones, then both are merged: n intervals take O(n log n) however they
-//! are ordered, and those that come in order are joined at once. If a trace has more gaps than fit, the shortest are closed: the
-//! resolution says up to which length, and the closed time how much that makes the busy time too long at most.
+//! New intervals are collected until there are half as many as joined ones; then both are merged. So n intervals take O(n log n) in
+//! any order, and intervals that arrive in order are joined at once. If a trace has more gaps than fit, the shortest gaps are
+//! closed. The resolution is the length up to which gaps were closed, and the closed time is an upper bound of the error of the
+//! busy time.
 
-/// The most intervals that are kept once they are joined, 16 bytes each.
+/// The largest number of joined intervals that are kept, 16 bytes each.
 const MAX_INTERVALS: usize = 8 << 20;
 
-/// As many new intervals as this always gather first.
+/// At least this many new intervals are collected before they are joined.
 const MIN_FRESH: usize = 1 << 16;
 
-/// The first resolution, in nanoseconds; each further one is twice as coarse.
+/// The first resolution in nanoseconds; each next one is twice as coarse.
 const FIRST_RESOLUTION: i64 = 100;
 
-/// Gaps are told apart by length: up to these nanoseconds, exclusive, and the rest.
+/// The limits of the length classes of gaps, in nanoseconds, exclusive; longer gaps form the last class.
 pub(super) const GAP_LIMITS: [i64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 
-/// Begin and end, in nanoseconds.
+/// The begin and end of an interval, in nanoseconds.
 type Interval = (i64, i64);
 
-/// Unions of intervals by key: a device or a thread.
+/// Unions of intervals, one per key. A key is a device or a thread.
 pub(super) struct Busy {
     unions: Vec<Union>,
     fresh: usize,
@@ -31,30 +32,30 @@ pub(super) struct Busy {
 
 #[derive(Default)]
 struct Union {
-    /// In order, without overlap; no gap is as short as the resolution.
+    /// Joined intervals, in order and without overlap; all gaps are longer than the resolution.
     joined: Vec<Interval>,
-    /// As they came.
+    /// New intervals, in the order of arrival.
     fresh: Vec<Interval>,
 }
 
-/// What was found, by key.
+/// The results, by key.
 pub(super) struct Measured {
-    /// None for keys that have no interval.
+    /// The busy times of each key; `None` for keys without intervals.
     pub of: Vec<Option<Occupied>>,
-    /// Gaps up to so many nanoseconds count as busy; 0 if none do.
+    /// Gaps up to this many nanoseconds count as busy; 0 if no gap was closed.
     pub resolution: i64,
-    /// Their nanoseconds together, at most.
+    /// An upper bound of the total length of the closed gaps, in nanoseconds.
     pub closed: i64,
 }
 
-/// How a key's time went by, in nanoseconds.
+/// The busy time and the gaps of a key, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Occupied {
-    /// From the first begin to the last end.
+    /// The time from the first begin to the last end.
     pub span: i64,
-    /// Of the span, in at least one interval.
+    /// The part of the span that is in at least one interval.
     pub busy: i64,
-    /// Number and time of gaps, by [`GAP_LIMITS`].
+    /// The number and total time of gaps in each length class of [`GAP_LIMITS`].
     pub gaps: [(u64, i64); GAP_LIMITS.len() + 1],
     pub longest_gap: i64,
 }
@@ -70,14 +71,14 @@ impl Busy {
         Busy { unions: Vec::new(), fresh: 0, joined: 0, resolution: 0, closed: 0, most }
     }
 
-    /// Adds an interval, `start` to `end`, to the union of a key.
+    /// Adds an interval from `start` to `end` to the union of a key.
     pub(super) fn add(&mut self, key: u32, start: i64, end: i64) {
         let key = key as usize;
         if self.unions.len() <= key {
             self.unions.resize_with(key + 1, Union::default);
         }
         let fresh = &mut self.unions[key].fresh;
-        // Operators lie inside one another, and their events mostly come in order.
+        // Operators are nested, and their events mostly arrive in order.
         if let Some(last) = fresh.last_mut()
             && (last.0..=last.1).contains(&start)
         {
@@ -86,13 +87,13 @@ impl Busy {
         }
         fresh.push((start, end));
         self.fresh += 1;
-        // Half as many as are joined, so that the cost of a join is spread over the intervals that caused it.
+        // Half as many as are joined, so that the cost of joining is spread over the new intervals.
         if self.fresh > MIN_FRESH.min(self.most).max(self.joined / 2) {
             self.join();
         }
     }
 
-    /// Joins what is new, and closes gaps until there is room.
+    /// Joins the new intervals, and closes gaps until there is room.
     fn join(&mut self) {
         for union in &mut self.unions {
             self.closed += union.join(self.resolution);
@@ -102,7 +103,7 @@ impl Busy {
         if self.joined <= self.most {
             return;
         }
-        // With room for more, so that this is rare; at least one interval of each key stays.
+        // Leaves room for more, so that this is rare. At least one interval per key remains.
         while self.joined > (self.most / 2).max(self.unions.len()) {
             self.resolution = self.resolution.saturating_mul(2).max(FIRST_RESOLUTION);
             for union in &mut self.unions {
@@ -112,7 +113,7 @@ impl Busy {
         }
     }
 
-    /// What all intervals come to.
+    /// The results over all intervals.
     pub(super) fn measure(mut self) -> Measured {
         self.join();
         let of = self.unions.iter().map(|union| occupied(&union.joined)).collect();
@@ -121,14 +122,14 @@ impl Busy {
 }
 
 impl Union {
-    /// Merges what is new into what is joined. The time of the gaps that the resolution closed.
+    /// Merges the new intervals into the joined ones. Returns the time of the gaps that the resolution closed.
     fn join(&mut self, resolution: i64) -> i64 {
         if self.fresh.is_empty() {
             return 0;
         }
         let mut fresh = std::mem::take(&mut self.fresh);
         fresh.sort_unstable();
-        // What ends before the first new one begins stays as it is.
+        // Intervals that end before the first new one begins stay unchanged.
         let from = self.joined.partition_point(|interval| interval.1 < fresh[0].0);
         let rest = self.joined.split_off(from);
         let (mut rest, mut fresh) = (rest.into_iter().peekable(), fresh.into_iter().peekable());
@@ -143,7 +144,7 @@ impl Union {
         closed
     }
 
-    /// Closes gaps up to a new resolution; their time.
+    /// Closes gaps up to a new resolution. Returns their time.
     fn close(&mut self, resolution: i64) -> i64 {
         let mut joined = Vec::new();
         let closed = self.joined.iter().map(|interval| append(&mut joined, *interval, resolution)).sum();
@@ -152,7 +153,7 @@ impl Union {
     }
 }
 
-/// Appends an interval that begins no earlier than the last; the time of the gap, if that was closed.
+/// Appends an interval that does not begin before the last one. Returns the time of the gap if it was closed, otherwise 0.
 fn append(joined: &mut Vec<Interval>, next: Interval, resolution: i64) -> i64 {
     match joined.last_mut() {
         Some(last) if next.0 - last.1 <= resolution => {
@@ -194,7 +195,7 @@ mod tests {
         (measured.of.first().copied().flatten(), measured.resolution, measured.closed)
     }
 
-    /// Every nanosecond by itself.
+    /// A reference that checks every nanosecond by itself.
     fn naive(intervals: &[Interval]) -> Option<Occupied> {
         let first = intervals.iter().map(|interval| interval.0).min()?;
         let last = intervals.iter().map(|interval| interval.1).max()?;
@@ -202,7 +203,7 @@ mod tests {
         let mut occupied = Occupied { span: last - first, ..Occupied::default() };
         let mut gap = 0;
         for at in first..=last {
-            // Intervals without length end a gap, too.
+            // Intervals of zero length end a gap too.
             if at == last || is_busy(at) || intervals.iter().any(|interval| interval.0 == at) {
                 if gap > 0 {
                     let (count, time) = &mut occupied.gaps[0];

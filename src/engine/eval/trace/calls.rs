@@ -1,27 +1,27 @@
-//! What a call of a runtime or an operator does, told from its name.
+//! Classifies runtime calls and operators by their names.
 
 use super::kernels;
 
-/// Calls of a runtime or a driver that tables count.
+/// Calls of a runtime or a driver that the tables count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Call {
     KernelLaunch,
-    /// The launch of a graph, which holds any number of kernels.
+    /// The launch of a graph, which contains any number of kernels.
     GraphLaunch,
-    /// Waits until a device is done.
+    /// Waiting for a device.
     DeviceWait,
-    /// Waits until a stream is done.
+    /// Waiting for a stream.
     StreamWait,
-    /// Waits for an event of a stream.
+    /// Waiting for an event of a stream.
     EventWait,
     Memcpy,
     Memset,
-    /// Memory of a device, taken and given back: both may wait for the device.
+    /// Allocating or freeing device memory, which may wait for the device.
     Allocation,
 }
 
 impl Call {
-    /// By its name, of CUDA's runtime and driver, HIP and others; none of calls that no table counts.
+    /// The kind of a call from its name in CUDA's runtime and driver, HIP and others; `None` for calls that no table counts.
     pub(super) fn from_name(name: &str) -> Option<Self> {
         let name = name.to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
@@ -41,17 +41,17 @@ impl Call {
     }
 }
 
-/// Whether an operator computes attention. It may hold others that do: `aten::scaled_dot_product_attention` holds
-/// `aten::_scaled_dot_product_flash_attention`, and that `aten::_flash_attention_forward`.
+/// Whether an operator computes attention. Such operators can be nested: `aten::scaled_dot_product_attention` contains
+/// `aten::_scaled_dot_product_flash_attention`, and this contains `aten::_flash_attention_forward`.
 pub(super) fn is_attention(operator: &str) -> bool {
     let name = operator.to_ascii_lowercase();
     kernels::is_attention(&name) && !["choice", "mask", "backward"].iter().any(|word| name.contains(word))
 }
 
-/// What the profiler's steps are called together; their names hold their numbers.
+/// The common name of the profiler's steps, whose own names contain their numbers.
 pub(super) const STEP: &str = "ProfilerStep";
 
-/// The name of an annotation, without the number of a step: `ProfilerStep#17` is [`STEP`].
+/// The name of an annotation without the number of a step: `ProfilerStep#17` becomes [`STEP`].
 pub(super) fn phase(name: &str) -> &str {
     match name.split_once('#') {
         Some((STEP, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => STEP,

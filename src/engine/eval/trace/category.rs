@@ -1,9 +1,9 @@
-//! The categories of torch.profiler's events (`cat`), of all its versions.
+//! The categories of torch.profiler's events (`cat`) in all its versions.
 
-/// What the events of a category are, as far as the tables ask.
+/// The kind of events of a category, as far as the tables distinguish them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Category {
-    /// What a thread of the CPU computes: `aten::…`. Operators hold operators.
+    /// Operators on a CPU thread: `aten::…`. They are nested.
     Operator,
     /// Calls of CUDA, HIP and other runtimes and drivers, on a thread of the CPU.
     Runtime,
@@ -11,22 +11,22 @@ pub(super) enum Category {
     Kernel,
     /// Copies by a device.
     Memcpy,
-    /// Memory that a device sets.
+    /// Setting memory on a device.
     Memset,
-    /// What `record_function` names on a thread of the CPU, and the profiler's steps.
+    /// Annotations by `record_function` on a CPU thread, and the profiler's steps.
     Annotation,
-    /// What `record_function` names, as its work went on a stream of a device.
+    /// Annotations by `record_function`, with the time of their work on a stream of a device.
     DeviceAnnotation,
-    /// The span of the whole recording, and what recording cost.
+    /// The span of the whole recording, and the overhead of recording.
     Recording,
-    /// Of a profiler, but in no table.
+    /// Other events of a profiler, which are in no table.
     Other,
-    /// Of no profiler that is known here.
+    /// Events that no known profiler wrote.
     Foreign,
 }
 
 impl Category {
-    /// By its name; the names with capitals are those before PyTorch 1.12.
+    /// The category with this name; names with capitals are from before PyTorch 1.12.
     pub(super) fn from_name(name: &str) -> Self {
         match name {
             "cpu_op" | "Operator" => Category::Operator,
@@ -87,7 +87,7 @@ mod tests {
             ("gpu_memcpy", Category::Memcpy),
             ("cuda_driver", Category::Runtime),
             ("gpu_user_annotation", Category::DeviceAnnotation),
-            // It waits for a device and stands on its row, but is no work.
+            // It waits for a device and has the device's row, but is not work of the device.
             ("cuda_sync", Category::Other),
             ("Trace", Category::Recording),
             ("automaton", Category::Foreign),

@@ -1,16 +1,16 @@
-//! Which events of a trace count.
+//! The numbers of events in a trace.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// How many events of a trace count.
+/// The numbers of used and unused events in a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
 pub struct TraceEvents {
-    /// Events with a begin and an end, which all figures are made of.
+    /// Events with a begin and an end, from which all figures are computed.
     pub timed: u64,
-    /// Names of rows, flows, counters and marks, which have no duration.
+    /// Events without a duration: names of rows, flows, counters and marks.
     pub untimed: u64,
-    /// Events that say nothing that can be used, by what is wrong with them.
+    /// Unusable events, by the reason.
     pub left_out: BTreeMap<&'static str, u64>,
 }

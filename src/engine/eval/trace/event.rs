@@ -1,4 +1,4 @@
-//! One event as it is written, into buffers that are used again for the next.
+//! Parses one event into buffers that are reused for the next.
 
 use std::fmt::Write;
 
@@ -6,13 +6,13 @@ use serde::de::{IgnoredAny, MapAccess};
 
 use drift_core::io::{Folded, JsonFold, JsonPart};
 
-/// The farthest time from 0, in nanoseconds, 146 years: the difference of two fits into 64 bits.
+/// The largest absolute time in nanoseconds, 146 years, so that the difference of two times fits into 64 bits.
 pub(super) const LAST: i64 = 4_600_000_000_000_000_000;
 
-/// The fields of an event that count; empty where the event has none.
+/// The fields of an event that are used; empty if the event lacks them.
 #[derive(Default)]
 pub(super) struct Event {
-    /// `ph`: what kind of event it is.
+    /// `ph`: the kind of the event.
     pub phase: String,
     /// `cat`.
     pub category: String,
@@ -29,32 +29,33 @@ pub(super) struct Event {
     pub duration: Micros,
 }
 
-/// A time or a duration, written in microseconds.
+/// A time or a duration in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) enum Micros {
-    /// There is none.
+    /// The field is missing.
     #[default]
     Missing,
-    /// It is no number, or none that is finite.
+    /// The value is not a number, or not finite.
     Unclear,
     Known(f64),
 }
 
 impl Micros {
-    /// Whole nanoseconds; an error says what is wrong with a time that is missing, no number, or out of range.
+    /// The time in whole nanoseconds. The error is a reason: the time is missing, not a number, or out of range.
     pub(super) fn nanoseconds(self) -> Result<i64, &'static str> {
         match self {
             Micros::Missing => Err("without a time"),
             Micros::Unclear => Err("with a time that is not a number"),
             Micros::Known(micros) if micros.abs() > LAST as f64 / 1e3 => Err("with a time out of range"),
-            // Whole microseconds first: since 1970 they are so many that their product has no room for nanoseconds.
+            // Whole microseconds are converted first: since 1970 there are so many that their product in f64 could not represent
+            // nanoseconds.
             Micros::Known(micros) => Ok(micros as i64 * 1_000 + (micros.fract() * 1e3).round() as i64),
         }
     }
 }
 
 impl Event {
-    /// Forgets the event before.
+    /// Clears the previous event.
     pub(super) fn clear(&mut self) {
         let Event { phase, category, name, process, thread, device, start, duration } = self;
         for text in [phase, category, name, process, thread, device] {
@@ -64,7 +65,7 @@ impl Event {
     }
 }
 
-/// Whether it is an object at all.
+/// The returned flag says whether the value is an object.
 impl<'de> JsonFold<'de> for &mut Event {
     type Value = bool;
 
@@ -93,7 +94,7 @@ impl<'de> JsonFold<'de> for &mut Event {
 /// The fields of an event, by [`Name`].
 const EVENT: [&str; 8] = ["ph", "cat", "name", "pid", "tid", "ts", "dur", "args"];
 
-/// Where a field's name stands in a list.
+/// Finds the index of a field's name in a list.
 struct Name(&'static [&'static str]);
 
 impl<'de> JsonFold<'de> for Name {
@@ -105,7 +106,7 @@ impl<'de> JsonFold<'de> for Name {
     }
 }
 
-/// Writes any value into a buffer.
+/// Writes any value as text into a buffer.
 struct Text<'b>(&'b mut String);
 
 impl<'de> JsonFold<'de> for Text<'_> {
@@ -128,7 +129,7 @@ impl<'de> JsonFold<'de> for Text<'_> {
     }
 }
 
-/// Reads a time; some writers put numbers into quotes.
+/// Parses a time; some writers put numbers in quotes.
 struct Time;
 
 impl<'de> JsonFold<'de> for Time {
@@ -146,7 +147,7 @@ impl<'de> JsonFold<'de> for Time {
     }
 }
 
-/// Reads the device out of `args`.
+/// Reads the device from `args`.
 struct Arguments<'b>(&'b mut String);
 
 impl<'de> JsonFold<'de> for Arguments<'_> {

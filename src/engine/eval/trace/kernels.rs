@@ -1,11 +1,11 @@
-//! What a kernel computes, told from its name.
+//! Classifies kernels by their names.
 
 use super::kinds::DeviceKind;
 
-/// Of a kernel. What a generic kernel does stands among its template arguments, what others do in the function's own name; so
-/// generic ones are told first, and only from few words inside the brackets.
+/// The kind of a kernel. The work of a generic kernel is named in its template arguments, that of others in the function's own
+/// name. So generic kernels are recognised first, and by only a few words in their template arguments.
 pub(super) fn kind(name: &str) -> DeviceKind {
-    // The namespace fbgemm_gpu holds kernels that are no products.
+    // The namespace fbgemm_gpu contains kernels that are not matrix products.
     let whole = name.to_ascii_lowercase().replace("fbgemm", "").replace("(anonymous namespace)::", "");
     let function = function(&whole);
     let has = |words: &[&str]| words.iter().any(|word| function.contains(word));
@@ -16,7 +16,7 @@ pub(super) fn kind(name: &str) -> DeviceKind {
     if is_attention(function) || has(&["cutlass"]) && is_attention(&whole) {
         return DeviceKind::Attention;
     }
-    // Its partial sums are added by a kernel of that name.
+    // A kernel with this name adds the partial sums of a product.
     if has(&["splitk"]) {
         return DeviceKind::Gemm;
     }
@@ -28,7 +28,7 @@ pub(super) fn kind(name: &str) -> DeviceKind {
             return kind;
         }
     }
-    // Both stand in the arguments of kernels whose function is called `kernel` or `Kernel`.
+    // Both words are in the template arguments of kernels whose function is called `kernel` or `Kernel`.
     if has(&["cutlass"]) && holds(&["fprop", "dgrad", "wgrad", "implicitgemm", "::conv::"]) {
         return DeviceKind::Convolution;
     }
@@ -38,7 +38,7 @@ pub(super) fn kind(name: &str) -> DeviceKind {
     AFTER_GEMM.iter().find(|(_, words)| has(words)).map_or(DeviceKind::OtherKernel, |(kind, _)| *kind)
 }
 
-/// Words of functions, in the order in which they are tried; before products of matrices.
+/// Words in function names, in the order in which they are tried, before matrix products.
 const BY_FUNCTION: [(DeviceKind, &[&str]); 3] = [
     (DeviceKind::Softmax, &["softmax"]),
     (
@@ -92,7 +92,7 @@ const GEMM: &[&str] = &[
     "_bmm_",
 ];
 
-/// As [`BY_FUNCTION`], after products of matrices.
+/// Like [`BY_FUNCTION`], tried after matrix products.
 const AFTER_GEMM: [(DeviceKind, &[&str]); 4] = [
     (
         DeviceKind::Sorting,
@@ -131,13 +131,13 @@ const AFTER_GEMM: [(DeviceKind, &[&str]); 4] = [
     ),
 ];
 
-/// The path of a function without what it returns, its template arguments and its parameters.
+/// The path of a function without its return type, template arguments and parameters.
 fn function(name: &str) -> &str {
     let name = name.strip_prefix("void ").unwrap_or(name);
     &name[..name.find(['<', '(']).unwrap_or(name.len())]
 }
 
-/// Kernels that PyTorch, its compiler and FlashInfer use for many things.
+/// Recognises kernels that PyTorch, its compiler and FlashInfer use for many purposes.
 fn generic(function: &str, whole: &str) -> Option<DeviceKind> {
     let has = |words: &[&str]| words.iter().any(|word| function.contains(word));
     let is_collective = ["nccl", "rccl", "cross_device_reduce", "allreduce", "all_reduce", "allgather"];
@@ -158,18 +158,18 @@ fn generic(function: &str, whole: &str) -> Option<DeviceKind> {
     })
 }
 
-/// Whether a name in small letters is one of attention: flash, memory-efficient, cuDNN's, paged.
+/// Whether a lower-case name is that of an attention kernel: flash, memory-efficient, cuDNN's, paged.
 pub(super) fn is_attention(name: &str) -> bool {
     ["flash", "fmha", "attention", "attn", "sdpa", "mha_fwd", "mha_bwd"]
         .iter()
         .any(|word| name.contains(word))
 }
 
-/// Whose attention a kernel is, in tables.
+/// The family of an attention kernel, as shown in tables.
 pub(super) fn attention_family(name: &str) -> &'static str {
     let name = name.to_ascii_lowercase();
     match () {
-        // Its names hold `flash` too.
+        // Its names also contain `flash`.
         () if name.contains("cudnn") => "cuDNN attention kernels",
         () if name.contains("flash") => "flash attention kernels",
         () if name.contains("fmha_cutlass") || name.contains("memeff") => {
@@ -183,7 +183,7 @@ pub(super) fn attention_family(name: &str) -> &'static str {
 mod tests {
     use super::*;
 
-    /// Names as they stand in traces of PyTorch 1.12 to 2.9, shortened where they go on.
+    /// Names from traces of PyTorch 1.12 to 2.9, shortened at the end.
     const KERNELS: [(&str, DeviceKind); 52] = [
         ("volta_sgemm_128x32_nt", DeviceKind::Gemm),
         ("ampere_bf16_s16816gemm_bf16_64x64_ldg8_f2f_stages_64x5_tn", DeviceKind::Gemm),

@@ -1,12 +1,12 @@
-//! What an event of a device does.
+//! The kinds of device events.
 
-/// What an event of a device does.
+/// The kind of a device event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum DeviceKind {
-    /// Products of matrices and vectors: cuBLAS, CUTLASS, nvjet.
+    /// Matrix and vector products: cuBLAS, CUTLASS, nvjet.
     Gemm,
     Attention,
-    /// `direct_copy_kernel_cuda`: other layouts and other types of numbers.
+    /// `direct_copy_kernel_cuda`: changes of layout or number type.
     ElementwiseCopy,
     /// `CatArrayBatchedCopy`.
     Concatenation,
@@ -14,16 +14,16 @@ pub(super) enum DeviceKind {
     Reduction,
     Softmax,
     Norm,
-    /// Gathers, scatters, embeddings, masks to indices.
+    /// Gathers, scatters, embeddings, and masks to indices.
     Indexing,
     /// Sorts, top-k, prefix sums and draws.
     Sorting,
     Random,
     Convolution,
     Communication,
-    /// Kernels that a compiler made of several operators.
+    /// Kernels that a compiler generated from several operators.
     Fused,
-    /// A kernel that no rule knows.
+    /// A kernel that matches no rule.
     OtherKernel,
     HostToDevice,
     DeviceToHost,
@@ -33,7 +33,7 @@ pub(super) enum DeviceKind {
 }
 
 impl DeviceKind {
-    /// All of them, in the order in which they are shown.
+    /// All kinds, in the order of display.
     pub(super) const ALL: [DeviceKind; 20] = [
         DeviceKind::Gemm,
         DeviceKind::Attention,
@@ -57,7 +57,7 @@ impl DeviceKind {
         DeviceKind::Memset,
     ];
 
-    /// Its name in tables.
+    /// The name in tables.
     pub(super) fn name(self) -> &'static str {
         match self {
             DeviceKind::Gemm => "GEMM",
@@ -83,7 +83,7 @@ impl DeviceKind {
         }
     }
 
-    /// Of a copy: `Memcpy DtoH (Device -> Pinned)`; HIP writes `CopyHostToDevice`.
+    /// The kind of a copy, from a name such as `Memcpy DtoH (Device -> Pinned)`; HIP writes `CopyHostToDevice`.
     pub(super) fn of_memcpy(name: &str) -> Self {
         let has = |words: [&str; 2]| words.iter().any(|word| name.contains(word));
         match () {

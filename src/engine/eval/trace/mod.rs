@@ -1,12 +1,12 @@
-//! Chrome traces, as torch.profiler writes them, summed while they are read, and set side by side in eight tables.
+//! Chrome traces in the format of torch.profiler, summed while they are read, and compared in eight tables.
 //!
-//! `event` reads one event, `read` gathers them, `names` sums them by category and name, `rows` numbers threads and devices.
-//! What a category is says `category`, what a kernel computes `kernels`, of which `kinds` there are, and what a call or an operator does `calls`. `busy` joins
-//! intervals and finds the gaps between them, `nesting` finds what lies inside what. `summary` is what is left of a trace,
-//! `side` makes the rows of one trace of it, and `tables` sets two of them side by side.
+//! `event` parses one event, `read` collects events, `names` sums them by category and name, and `rows` numbers threads and
+//! devices. `category` classifies categories; `kernels` classifies kernels into `kinds`; `calls` classifies calls and operators.
+//! `busy` joins intervals and finds the gaps between them; `nesting` computes nested spans. `summary` holds the sums of a trace,
+//! `side` makes the table rows of one trace, and `tables` compares two traces.
 //!
-//! Times are whole nanoseconds. No memory grows with the length of a trace: names, intervals and spans have limits, and what
-//! happens at a limit is said in a note of the table.
+//! Times are whole nanoseconds. The memory does not grow with the length of a trace: names, intervals and spans have limits. If a
+//! limit is reached, a note of the table says so.
 
 mod busy;
 mod calls;

@@ -1,4 +1,4 @@
-//! Time and number of the events of each category and name.
+//! The time and number of the events of each category and name.
 
 use std::collections::HashMap;
 
@@ -12,23 +12,23 @@ pub(super) struct Names {
     entries: Vec<Entry>,
 }
 
-/// A category, and its names by their places among the entries.
+/// A category, and the indices of its names among the entries.
 struct Known {
     category: Category,
     names: HashMap<String, usize>,
 }
 
-/// What is kept of a name.
+/// The data of a name.
 pub(super) struct Entry {
     pub category: Category,
     pub name: String,
-    /// Nanoseconds of its events together, each with what lies inside it.
+    /// The total nanoseconds of its events, each including nested events.
     pub nanoseconds: u128,
     pub events: u64,
 }
 
 impl Names {
-    /// Counts an event; the place of its name, and its category.
+    /// Counts an event. Returns the index of its name, and its category.
     pub(super) fn add<E: serde::de::Error>(
         &mut self,
         [category, name]: [&str; 2],
@@ -40,14 +40,14 @@ impl Names {
             let known = Known { category: Category::from_name(category), names: HashMap::new() };
             self.categories.insert(category.to_owned(), known);
         }
-        // It was put there if it was not there.
+        // Inserted above if it was missing.
         let Some(known) = self.categories.get_mut(category) else {
             return Err(E::custom("a category was lost"));
         };
         let place = match known.names.get(name) {
             Some(place) => *place,
             None => {
-                // The name is kept twice: as a key, and in its entry.
+                // The name is stored twice: as a key, and in its entry.
                 kept.add(&[name, name])?;
                 known.names.insert(name.to_owned(), self.entries.len());
                 let category = known.category;
@@ -61,12 +61,12 @@ impl Names {
         Ok((place, known.category))
     }
 
-    /// All names, in the order in which they came.
+    /// All names, in the order of their first events.
     pub(super) fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The category that a name's place belongs to, as the file writes it.
+    /// The category of each name, by the name's index, as written in the file.
     pub(super) fn written_categories(&self) -> HashMap<usize, &str> {
         let mut written = HashMap::new();
         for (category, known) in &self.categories {
@@ -75,7 +75,7 @@ impl Names {
         written
     }
 
-    /// Figures of each category, in order: of each name seconds and events, most seconds first.
+    /// The figures of each category, in order: seconds and events of each name, most seconds first.
     pub(super) fn figures(&self) -> Vec<(String, Figures)> {
         let mut categories: Vec<(&String, &Known)> = self.categories.iter().collect();
         // Hash maps have no order, and the report must be the same in every run.

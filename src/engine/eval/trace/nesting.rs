@@ -1,12 +1,12 @@
-//! Spans that lie inside one another on a thread, such as annotations: what is theirs alone, and which lie in no other.
+//! Nested spans of a thread, such as annotations: their own time, and which spans are outermost.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The most spans that are kept, 24 bytes each, twice while they are sorted.
+/// The largest number of spans that are kept, 24 bytes each, and twice this memory while they are sorted.
 const MAX_SPANS: usize = 4 << 20;
 
-/// Spans, gathered in any order.
+/// Spans, collected in any order.
 pub(super) struct Nesting {
     spans: Vec<Span>,
     most: usize,
@@ -21,26 +21,26 @@ struct Span {
     end: i64,
 }
 
-/// What was found.
+/// The times of nested spans.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Nested {
-    /// By name.
+    /// The times of each name.
     pub of: BTreeMap<u32, SpanTime>,
-    /// The rows that have any.
+    /// The rows that have spans.
     pub rows: BTreeSet<u32>,
-    /// Spans that lie in no other of their row.
+    /// The number of spans that are not inside another one of their row.
     pub outermost: u64,
-    /// Nanoseconds that any span covers, rows added up.
+    /// The nanoseconds covered by at least one span, summed over rows.
     pub covered: i128,
 }
 
-/// Of the spans of a name, in nanoseconds, rows added up.
+/// The times of the spans of a name in nanoseconds, summed over rows.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct SpanTime {
     pub calls: u64,
-    /// With what lies inside; a span inside one of the same name adds nothing.
+    /// The time including nested spans; a span inside one of the same name adds nothing.
     pub total: i128,
-    /// Without what lies inside.
+    /// The time without nested spans.
     pub own: i128,
 }
 
@@ -55,10 +55,10 @@ impl Nesting {
         Nesting { spans: Vec::new(), most, is_lost: false }
     }
 
-    /// Adds a span of a name to a row; one too many loses them all.
+    /// Adds a span of a name to a row. If there are too many, all spans are dropped.
     pub(super) fn add(&mut self, row: u32, name: u32, start: i64, end: i64) {
         if self.spans.len() >= self.most {
-            // A part of the spans would give wrong times of what holds them, so none are kept.
+            // With only a part of the spans, the own times of outer spans would be wrong, so none are kept.
             self.is_lost = true;
             self.spans = Vec::new();
         }
@@ -67,15 +67,15 @@ impl Nesting {
         }
     }
 
-    /// What lies inside what; none if there were too many.
+    /// Computes the nesting; `None` if there were too many spans.
     ///
-    /// At every moment a row's time belongs to the span that began last and is not over. Spans that overlap without lying inside
-    /// one another are so counted once, too.
+    /// At each moment, the time of a row belongs to the span that began last and has not ended. So spans that overlap without being
+    /// nested are also counted only once.
     pub(super) fn measure(mut self) -> Option<Nested> {
         if self.is_lost {
             return None;
         }
-        // Of two that begin together the longer one holds the other; of equal ones the first in the file does.
+        // Of two spans that begin together the longer one is the outer one; of equal spans, the first in the file.
         self.spans.sort_by_key(|span| (span.row, span.start, Reverse(span.end)));
         let mut nested = Nested::default();
         for row in self.spans.chunk_by(|a, b| a.row == b.row) {
@@ -86,7 +86,7 @@ impl Nesting {
     }
 }
 
-/// `row` in order.
+/// Computes the times of a row; `row` is sorted.
 fn measure_row(row: &[Span], nested: &mut Nested) {
     let mut open = Open { stack: Vec::new(), now: i64::MIN };
     let mut ends: HashMap<u32, i64> = HashMap::new();
@@ -97,7 +97,7 @@ fn measure_row(row: &[Span], nested: &mut Nested) {
         let end = ends.entry(span.name).or_insert(i64::MIN);
         let time = nested.of.entry(span.name).or_default();
         time.calls += 1;
-        // Only what lies behind the last end of the same name, so that recursion is not counted twice.
+        // Only the time after the last end of the same name, so that recursion is not counted twice.
         time.total += i128::from((span.end - span.start.max(*end)).max(0));
         *end = span.end.max(*end);
         if span.end > last_end {
@@ -109,14 +109,14 @@ fn measure_row(row: &[Span], nested: &mut Nested) {
     open.advance(i64::MAX, nested);
 }
 
-/// Spans of a row that are not over, those that began last at the end.
+/// The spans of a row that have not ended, the last to begin at the end.
 struct Open {
     stack: Vec<(u32, i64)>,
     now: i64,
 }
 
 impl Open {
-    /// Gives the time until `to` to whom it belongs.
+    /// Assigns the time until `to` to the spans that own it.
     fn advance(&mut self, to: i64, nested: &mut Nested) {
         while let Some((name, end)) = self.stack.last() {
             let until = to.min(*end);
@@ -151,7 +151,8 @@ mod tests {
 
     #[test]
     fn what_lies_inside_is_not_the_outer_ones_own() {
-        // A step with a forward pass, in that another one of the same name, and a mask; the file has them in another order.
+        // A step that contains a forward pass, with another of the same name inside it, and a mask; the file has them in another
+        // order.
         let found = nested(&[(0, 2, 60, 80), (0, 1, 10, 50), (0, 1, 20, 30), (0, 0, 0, 100), (1, 1, 0, 7)]);
         assert_eq!(time(&found, 0), (1, 100, 40));
         assert_eq!(time(&found, 1), (3, 47, 47));
@@ -175,7 +176,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against every nanosecond by itself, also for spans that overlap as they like.
+        /// Compares with a check of every nanosecond, also for spans that overlap arbitrarily.
         #[test]
         fn every_moment_belongs_to_one(
             spans in prop::collection::vec((0..3_u32, 0..4_u32, 0..60_i64, 0..25_i64), 0..30)
@@ -187,7 +188,7 @@ mod tests {
             let moments = (0..3).flat_map(|row| (0..90).map(move |at| (row, at)));
             for (row, at) in moments {
                 let here = || spans.iter().filter(|span| span.0 == row && (span.2..span.3).contains(&at));
-                // The one that began last; of those the shortest; of those the last in the file.
+                // The span that began last; of these the shortest; of these the last in the file.
                 let last = here().max_by_key(|span| (span.2, Reverse(span.3)));
                 if let Some(span) = last {
                     own[span.1 as usize] += 1;

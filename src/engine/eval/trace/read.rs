@@ -1,4 +1,4 @@
-//! The events of a trace, gathered as they are read.
+//! Collects the events of a trace while they are read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,40 +15,40 @@ use super::rows::Rows;
 use crate::eval::figure::Kept;
 use drift_core::io::{Folded, JsonFold, JsonPart};
 
-/// What is kept of the events of a trace: complete ones (`X`) and pairs of begin and end (`B`, `E`).
+/// The collected data of a trace, from complete events (`X`) and from pairs of begin and end (`B`, `E`).
 #[derive(Default)]
 pub(in crate::eval) struct Trace {
     pub(super) names: Names,
     pub(super) events: TraceEvents,
-    /// From the first begin to the last end, in nanoseconds, of all but what is said of the recording itself.
+    /// The first begin and the last end in nanoseconds, of all events except those about the recording itself.
     pub(super) span: Option<(i64, i64)>,
     /// Threads and streams.
     rows: Rows,
-    /// From the first begin to the last end on each thread.
+    /// The first begin and the last end on each thread.
     pub(super) threads: BTreeMap<u32, (i64, i64)>,
     pub(super) streams: BTreeSet<u32>,
     devices: Rows,
     pub(super) device_names: Vec<String>,
-    /// By device.
+    /// The busy times by device.
     pub(super) busy: Busy,
-    /// By thread: when it was in an operator.
+    /// The times in operators, by thread.
     pub(super) operators: Busy,
     pub(super) attention: Nesting,
     pub(super) annotations: Nesting,
     pub(super) device_annotations: Nesting,
-    /// What no profiler wrote.
+    /// The events that no profiler wrote.
     pub(super) foreign: Nesting,
-    /// By process and thread: what is not over.
+    /// The events that have begun and not ended, by process and thread.
     begun: BTreeMap<[String; 2], Vec<Begun>>,
     kept: Kept,
 }
 
-/// What has begun.
+/// An event that has begun.
 struct Begun {
     category: String,
     name: String,
     device: String,
-    /// In nanoseconds.
+    /// The begin in nanoseconds.
     start: i64,
 }
 
@@ -121,7 +121,7 @@ impl Trace {
         self.timed([&begun.category, &begun.name], row, &begun.device, (begun.start, end))
     }
 
-    /// Counts what has a begin and an end.
+    /// Counts an event that has a begin and an end.
     fn timed<E: serde::de::Error>(
         &mut self,
         names: [&str; 2],
@@ -141,11 +141,11 @@ impl Trace {
             widen(self.span.get_or_insert((start, end)), start, end);
         }
         let id = self.rows.id(row, &mut self.kept)?;
-        // Names are counted against their bytes: there are fewer than 2^32.
+        // Names are limited by their total bytes, so there are fewer than 2^32.
         let place = name as u32;
         match category {
             Category::Kernel | Category::Memcpy | Category::Memset => {
-                // Where `args` names no device, the process of its row is one.
+                // If `args` names no device, the process of the row is the device.
                 let device = if device.is_empty() { row[0] } else { device };
                 let key = self.devices.id([device, ""], &mut self.kept)?;
                 if key as usize == self.device_names.len() {
@@ -175,7 +175,7 @@ impl Trace {
         Ok(Ok(()))
     }
 
-    /// What has begun and never ended is left out, too.
+    /// Counts events that began and never ended as unusable too.
     fn close(&mut self) {
         let unfinished = self.begun.values().map(|begun| begun.len() as u64).sum();
         self.begun.clear();
@@ -183,10 +183,10 @@ impl Trace {
     }
 }
 
-/// Nothing, or what is wrong with an event; an error ends the reading.
+/// Nothing, or the reason why an event is unusable; an outer error ends the reading.
 type Added<E> = Result<Result<(), &'static str>, E>;
 
-/// Events without a category have one of their own.
+/// The category of an event; events without one get a category of their own.
 fn category(event: &Event) -> &str {
     if event.category.is_empty() { "events" } else { &event.category }
 }
@@ -195,7 +195,7 @@ fn widen(span: &mut (i64, i64), start: i64, end: i64) {
     *span = (span.0.min(start), span.1.max(end));
 }
 
-/// Reads a list of events; nothing of anything else.
+/// Reads a list of events; reads nothing from any other value.
 pub(in crate::eval) struct Events;
 
 impl<'de> JsonFold<'de> for Events {

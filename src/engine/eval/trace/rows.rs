@@ -1,15 +1,15 @@
-//! Rows of a trace, by number: threads of processes, and streams of devices.
+//! The numbers of the rows of a trace: threads of processes, and streams of devices.
 
 use std::collections::HashMap;
 
 use crate::eval::figure::Kept;
 
-/// Pairs of texts, numbered in the order in which they come.
+/// Pairs of texts, numbered in the order of their first appearance.
 #[derive(Default)]
 pub(super) struct Rows {
     ids: HashMap<String, HashMap<String, u32>>,
     count: u32,
-    /// The row of the event before, which mostly is that of the next.
+    /// The row of the previous event, which is mostly also the row of the next.
     last: Option<([String; 2], u32)>,
 }
 
@@ -30,7 +30,7 @@ impl Rows {
         let id = match known {
             Some(id) => *id,
             None => {
-                // What intervals take for themselves is counted as a text, generously.
+                // The memory of a row's intervals counts as a text, generously estimated.
                 kept.add(&[process, thread, "and what is kept of the row beside its texts, in any table"])?;
                 self.ids.entry(process.to_owned()).or_default().insert(thread.to_owned(), self.count);
                 self.count += 1;

@@ -1,4 +1,4 @@
-//! The rows of the tables, of one trace.
+//! The rows of the tables for one trace.
 
 use super::busy::{GAP_LIMITS, Occupied};
 use super::calls::{Call, is_attention};
@@ -6,14 +6,14 @@ use super::category::Category;
 use super::kinds::DeviceKind;
 use super::summary::{OPERATORS, Sum, Summary, all};
 
-/// A row of one trace: its name, and what is measured.
+/// A row for one trace: its name and its values.
 pub(super) struct SideRow {
     pub name: String,
-    /// Names with their units; none where the trace does not say.
+    /// The names of the values, which include units, and the values; `None` if the trace does not have the data.
     pub values: Vec<(&'static str, Option<f64>)>,
 }
 
-/// Tables, in order.
+/// The keys and titles of the tables, in order.
 pub(super) const TABLES: [(&str, &str); 8] = [
     ("run", "Run"),
     ("kernel_launches", "Kernel launches"),
@@ -25,7 +25,7 @@ pub(super) const TABLES: [(&str, &str); 8] = [
     ("phases", "Phases"),
 ];
 
-/// The rows of one trace for each of [`TABLES`]. `qualified` says whether phases carry their categories.
+/// The rows of one trace for each of [`TABLES`]. `qualified` says whether the names of phases include their categories.
 pub(super) fn rows(summary: &Summary, qualified: bool) -> [Vec<SideRow>; TABLES.len()] {
     [
         run(summary),
@@ -47,12 +47,12 @@ fn seconds(nanoseconds: i128) -> f64 {
     nanoseconds as f64 / 1e9
 }
 
-/// `part` of `whole`, both in the same unit; none of nothing.
+/// The share of `part` in `whole`, both in the same unit; `None` if `whole` is zero.
 fn share(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
-/// Number, seconds, mean, share: of something that the trace can say, or of nothing that it can say.
+/// A row of number, seconds, mean and share; the values are `None` if the trace cannot have such events.
 fn timed(name: impl Into<String>, counted: &'static str, sum: Option<Sum>, whole_seconds: f64) -> SideRow {
     let of = |value: fn(Sum) -> f64| sum.map(value);
     let mean = |sum: Sum| (sum.events > 0).then(|| sum.nanoseconds as f64 / 1e3 / sum.events as f64);
@@ -156,7 +156,7 @@ fn copies(summary: &Summary) -> Vec<SideRow> {
     rows
 }
 
-/// An operator's calls with what lies inside them.
+/// A row of an operator's calls, including nested events.
 fn operator(summary: &Summary, name: &str, wall: f64) -> SideRow {
     let sum = summary.operators.get(name).copied().unwrap_or_default();
     timed(name, "calls", summary.has(&[Category::Operator]).then_some(sum), wall)
@@ -194,7 +194,7 @@ fn device_idle(summary: &Summary) -> Vec<SideRow> {
     if known.len() > 1 {
         for (name, occupied) in &known {
             let prefix = format!("device {name}: ");
-            // Span, busy and idle alone: the gaps of every device would drown the table.
+            // Only span, busy and idle time: the gaps of every device would make the table too long.
             rows.extend(of_device(&prefix, Some(*occupied), summary).into_iter().take(3));
         }
     }
@@ -211,7 +211,7 @@ fn added(mut a: Occupied, b: Occupied) -> Occupied {
     a
 }
 
-/// Span, busy and idle time, and gaps by length.
+/// Rows of span, busy time, idle time, and gaps by length.
 fn of_device(prefix: &str, occupied: Option<Occupied>, summary: &Summary) -> Vec<SideRow> {
     let time = |value: fn(&Occupied) -> i64| occupied.as_ref().map(|o| seconds(value(o).into()));
     let span = time(|o| o.span).unwrap_or_default();
@@ -244,7 +244,7 @@ fn of_device(prefix: &str, occupied: Option<Occupied>, summary: &Summary) -> Vec
     }
     rows.push(part("longest gap", None, time(|o| o.longest_gap)));
     let whole = all(summary.kinds.values()).seconds();
-    // What all events took less the time in which any ran: more than 0 where streams run at once.
+    // The total time of all events minus the time in which any ran; above 0 if streams run at the same time.
     let overlapping = time(|o| o.busy).map(|busy| (whole - busy).max(0.0));
     rows.push(part("at once with other work of the device", None, overlapping));
     rows
@@ -262,7 +262,7 @@ fn phases(summary: &Summary, qualified: bool) -> Vec<SideRow> {
         ]
     };
     let mut phases: Vec<_> = summary.phases.iter().collect();
-    // Most time first; of equal ones by name, in which order they are already.
+    // Most time first. Phases of equal time stay sorted by name.
     phases.sort_by_key(|(_, phase)| std::cmp::Reverse((phase.own.unwrap_or(phase.total), phase.total)));
     let mut rows: Vec<SideRow> = phases
         .into_iter()

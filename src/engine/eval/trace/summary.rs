@@ -1,4 +1,4 @@
-//! What is left of a trace once it is read: sums for the tables.
+//! The sums of a trace that the tables need.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use super::nesting::Nested;
 use super::read::Trace;
 use crate::eval::figure::Figures;
 
-/// Number and nanoseconds of events.
+/// The number and total nanoseconds of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Sum {
     pub events: u64,
@@ -26,53 +26,53 @@ impl Sum {
     }
 }
 
-/// What an annotation takes; nanoseconds.
+/// The times of an annotation in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Phase {
     pub calls: u64,
-    /// With what lies inside.
+    /// The time including nested annotations.
     pub total: i128,
-    /// Without; none if there were too many to tell them apart.
+    /// The time without nested annotations; `None` if there were too many to separate them.
     pub own: Option<i128>,
-    /// As it went on the device; none if it has no annotation there.
+    /// The time on the device; `None` if the annotation does not appear there.
     pub device: Option<i128>,
 }
 
-/// A trace, summed.
+/// The sums of a trace.
 pub(in crate::eval) struct Summary {
     pub(in crate::eval) events: TraceEvents,
-    /// By category, as the file writes it: seconds and events of each name.
+    /// The seconds and events of each name, by category as written in the file.
     pub(in crate::eval) figures: Vec<(String, Figures)>,
-    /// From the first begin to the last end, in nanoseconds.
+    /// The time from the first begin to the last end, in nanoseconds.
     pub(super) span: i64,
     pub(super) threads: u64,
     pub(super) streams: u64,
-    /// By category.
+    /// The sums by category.
     pub(super) categories: BTreeMap<Category, Sum>,
     pub(super) calls: BTreeMap<Call, Sum>,
-    /// The calls that launch, by name.
+    /// The launching calls, by name.
     pub(super) launches: BTreeMap<String, Sum>,
     pub(super) operators: BTreeMap<String, Sum>,
-    /// Nanoseconds in operators, threads added up.
+    /// The nanoseconds in operators, summed over threads.
     pub(super) in_operators: i128,
-    /// Number and nanoseconds of the outermost operators of attention; none if there were too many to tell.
+    /// The number and nanoseconds of the outermost attention operators; `None` if there were too many to tell.
     pub(super) attention: Option<(u64, i128)>,
     pub(super) kinds: BTreeMap<DeviceKind, Sum>,
     pub(super) attention_kernels: BTreeMap<&'static str, Sum>,
-    /// Kernels that no rule knows, most time first, a few.
+    /// The names of a few kernels that match no rule, most time first.
     pub(super) other_kernels: Vec<String>,
     pub(super) devices: Measured,
     pub(super) device_names: Vec<String>,
-    /// The profiler's steps.
+    /// The sum of the profiler's steps.
     pub(super) steps: Sum,
-    /// By category, empty for annotations, and name.
+    /// The phases by category (empty for annotations) and name.
     pub(super) phases: BTreeMap<(String, String), Phase>,
-    /// Nanoseconds of the threads that have phases, from their first event to their last; and of these those in no phase. None
-    /// if there were too many phases to tell.
+    /// The nanoseconds of the threads that have phases, from their first event to their last, and how many of these are outside all
+    /// phases. `None` if there were too many phases to tell.
     pub(super) phase_time: Option<(i128, i128)>,
 }
 
-/// Operators whose sums tables show.
+/// The operators whose sums the tables show.
 pub(super) const OPERATORS: [&str; 10] = [
     "aten::cat",
     "aten::stack",
@@ -86,7 +86,7 @@ pub(super) const OPERATORS: [&str; 10] = [
     "aten::nonzero",
 ];
 
-/// As many names of kernels that no rule knows are told.
+/// The number of names of unknown kernels that are shown.
 const OTHER_KERNELS: usize = 3;
 
 impl Sum {
@@ -96,7 +96,7 @@ impl Sum {
     }
 }
 
-/// All of some sums.
+/// The total of some sums.
 pub(super) fn all<'s>(sums: impl IntoIterator<Item = &'s Sum>) -> Sum {
     sums.into_iter().fold(Sum::default(), |a, b| Sum {
         events: a.events + b.events,
@@ -105,7 +105,7 @@ pub(super) fn all<'s>(sums: impl IntoIterator<Item = &'s Sum>) -> Sum {
 }
 
 impl Summary {
-    /// Makes the sums.
+    /// Computes the sums.
     pub(in crate::eval) fn of(trace: Trace) -> Self {
         let attention = trace.attention.measure().map(|nested| (nested.outermost, nested.covered));
         let in_operators = trace.operators.measure();
@@ -140,7 +140,7 @@ impl Summary {
         }
         other.sort_by(|a, b| b.nanoseconds.cmp(&a.nanoseconds).then_with(|| a.name.cmp(&b.name)));
         summary.other_kernels = other.iter().take(OTHER_KERNELS).map(|entry| entry.name.clone()).collect();
-        // What no profiler wrote counts as phases where there is no profiler, as in drift's own traces.
+        // In traces without a profiler, such as drift's own, the events of no profiler count as phases.
         let is_profiled = summary.categories.keys().any(|category| *category != Category::Foreign);
         let phases = if is_profiled { trace.annotations } else { trace.foreign };
         let written = trace.names.written_categories();
@@ -153,7 +153,7 @@ impl Summary {
         summary
     }
 
-    /// Counts a name to all that it belongs to.
+    /// Adds a name to all sums that it belongs to.
     fn count(&mut self, entry: &Entry) {
         self.categories.entry(entry.category).or_default().add(entry);
         match entry.category {
@@ -191,7 +191,7 @@ impl Summary {
         threads: &BTreeMap<u32, (i64, i64)>,
     ) {
         let Some(nested) = nested else {
-            // Too many to tell which lies in which: their sums are left.
+            // Too many to determine the nesting, so only their sums remain.
             let wanted = if names.is_profiled { Category::Annotation } else { Category::Foreign };
             for (place, entry) in
                 names.entries.iter().enumerate().filter(|(_, entry)| entry.category == wanted)
@@ -213,7 +213,7 @@ impl Summary {
         self.phase_time = Some((time, time - nested.covered));
     }
 
-    /// The categories of its phases that are no annotations.
+    /// The categories of its phases that are not annotations.
     pub(super) fn phase_categories(&self) -> BTreeSet<&str> {
         self.phases
             .keys()
@@ -222,7 +222,7 @@ impl Summary {
             .collect()
     }
 
-    /// Of one kind of event; none if the trace has no event of any of the kinds given.
+    /// Whether the trace has any event of the given categories.
     pub(super) fn has(&self, categories: &[Category]) -> bool {
         categories.iter().any(|category| self.categories.contains_key(category))
     }
@@ -233,7 +233,7 @@ impl Summary {
     }
 }
 
-/// What phases are called.
+/// The names of phases.
 struct PhaseNames<'t> {
     entries: &'t [Entry],
     written: std::collections::HashMap<usize, &'t str>,
@@ -241,7 +241,7 @@ struct PhaseNames<'t> {
 }
 
 impl PhaseNames<'_> {
-    /// Category, empty for annotations, and name.
+    /// The category (empty for annotations) and the name of a phase.
     fn key(&self, place: u32) -> (String, String) {
         let place = place as usize;
         let category =

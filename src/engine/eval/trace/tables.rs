@@ -1,4 +1,4 @@
-//! The tables of two traces.
+//! The tables that compare two traces.
 
 use std::collections::HashMap;
 
@@ -8,33 +8,33 @@ use super::side::{SideRow, TABLES, rows};
 use super::summary::Summary;
 use crate::eval::figure::Figure;
 
-/// One of the eight tables of two traces.
+/// One of the eight tables that compare two traces.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TraceTable {
-    /// What programs know it by: `run`, `kernel_launches`, `device_time`, `attention_calls`, `copies_and_concatenations`,
+    /// The key for programs: `run`, `kernel_launches`, `device_time`, `attention_calls`, `copies_and_concatenations`,
     /// `synchronisation`, `device_idle` or `phases`.
     pub key: &'static str,
-    /// What people know it by.
+    /// The title for people.
     pub title: &'static str,
     /// Its rows.
     pub rows: Vec<TraceRow>,
-    /// What has to be known to read it, one line each.
+    /// Notes for reading the table, one line each.
     pub notes: Vec<String>,
 }
 
-/// A row of such a table.
+/// A row of a table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TraceRow {
-    /// What it is of.
+    /// The name of the row.
     pub name: String,
-    /// What was measured, by name: `calls`, `events`, `gaps` and `count` are numbers, `calls_per_second` is over the wall span,
-    /// `share` is a fraction from 0 to 1, other names end in their unit. None where a trace does not say.
+    /// The values by name. `calls`, `events`, `gaps` and `count` are numbers, `calls_per_second` refers to the wall time, `share`
+    /// is a fraction from 0 to 1, and all other names end in their unit. `None` if a trace does not have the data.
     pub figures: Vec<Figure>,
 }
 
 /// The tables, in order.
 pub(in crate::eval) fn tables(summaries: &[Summary; 2], files: &[String; 2]) -> Vec<TraceTable> {
-    // A trace with several runs needs their names; then the other one's phases need them, too.
+    // If a trace has several runs, phases need the names of the runs; then the other trace's phases need them too.
     let qualified = summaries.iter().any(|summary| summary.phase_categories().len() > 1);
     let [a, b] = summaries.each_ref().map(|summary| rows(summary, qualified));
     let merged = a.into_iter().zip(b).map(|(a, b)| merge(a, b));
@@ -47,7 +47,7 @@ pub(in crate::eval) fn tables(summaries: &[Summary; 2], files: &[String; 2]) -> 
     TABLES.into_iter().zip(merged).map(table).collect()
 }
 
-/// Rows by name, in the order of the first; what the second alone has stands behind what it stands behind there.
+/// Merges rows by name, in the order of `a`. A row that only `b` has comes after the row that it follows in `b`.
 fn merge(a: Vec<SideRow>, b: Vec<SideRow>) -> Vec<TraceRow> {
     let mut rows: Vec<(String, [Option<SideRow>; 2])> =
         a.into_iter().map(|row| (row.name.clone(), [Some(row), None])).collect();
@@ -64,7 +64,7 @@ fn merge(a: Vec<SideRow>, b: Vec<SideRow>) -> Vec<TraceRow> {
             None => added.push((behind, row)),
         }
     }
-    // From the end, so that places before stay what they are.
+    // From the end, so that earlier places stay valid.
     for (place, row) in added.into_iter().rev() {
         rows.insert(place, (row.name.clone(), [None, Some(row)]));
     }
@@ -80,7 +80,7 @@ fn figures(sides: &[Option<SideRow>; 2]) -> Vec<Figure> {
     names.into_iter().flatten().map(figure).collect()
 }
 
-/// What has to be known to read a table.
+/// The notes of a table.
 fn notes(key: &str, summaries: &[Summary; 2], files: &[String; 2]) -> Vec<String> {
     let mut notes: Vec<String> = fixed_note(key).map(str::to_owned).into_iter().collect();
     if key == "run" {
@@ -104,7 +104,7 @@ fn notes(key: &str, summaries: &[Summary; 2], files: &[String; 2]) -> Vec<String
     notes
 }
 
-/// What is said of a table whatever is in it.
+/// The note of a table that does not depend on its content.
 fn fixed_note(key: &str) -> Option<&'static str> {
     Some(match key {
         "kernel_launches" => {

@@ -7,9 +7,9 @@
 //!
 //! 1. `pack` puts the unread tokens of the rows into slots;
 //! 2. `embed`; then for each layer a product, `attend` (after `append_all`, if prompts are read), a product, `add_norm`, a product,
-//!   `gated`, a product, and `add_norm` with the weight of the next layer; after the last layer `last_norm` for the rows whose last
-//!   token was read. Products of few rows are done by `product_16` or `product_32`, and the next kernel adds up their parts;
-//!   products of more rows are done by a library;
+//!    `gated`, a product, and `add_norm` with the weight of the next layer; after the last layer `last_norm` for the rows whose last
+//!    token was read. Products of few rows are done by `product_16` or `product_32`, and the next kernel adds up their parts;
+//!    products of more rows are done by a library;
 //! 3. a product with the rows of the LM head that can be drawn at all, or `head`;
 //! 4. `choose` or `choose_any`: one token for each of these rows, and the tokens that are forced after it.
 //!
