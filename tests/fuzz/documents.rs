@@ -304,7 +304,7 @@ fn recipe() -> Recipe {
             shortest_first: false,
             new_rows_steps: 0,
         },
-        loss: Loss { prompt: 0.0, copy: 1.0, fine: 1.0 },
+        loss: Loss::default(),
         augmentation: Augmentation::default(),
         dialect: Encoding::FIXED,
         seed: 0,

@@ -332,13 +332,13 @@ fn documents_are_prompt_answer_and_end() {
     assert_eq!((document.tokens[0], document.tokens.last()), (begin.id, Some(&end.id)));
     assert_eq!(document.kinds.len(), document.tokens.len() - document.prompt);
     // Without weight for the prompt, the first target is the answer's first token.
-    let packed = pack([document], Loss { prompt: 0.0, copy: 2.0, fine: 1.0 });
+    let packed = pack([document], Loss { copy: 2.0, ..Loss::default() });
     assert_eq!(packed.targets[0].row, document.prompt - 1);
     assert_eq!(packed.targets.len(), document.kinds.len());
     let heavy = packed.targets.iter().filter(|target| target.weight == 2.0).count();
     assert_eq!(heavy, document.kinds.iter().filter(|kind| **kind == TokenKind::Copy).count());
     assert_eq!(
-        pack([document], Loss { prompt: 1.0, copy: 1.0, fine: 1.0 }).targets.len(),
+        pack([document], Loss { prompt: 1.0, ..Loss::default() }).targets.len(),
         document.tokens.len() - 1
     );
 }
@@ -364,7 +364,7 @@ fn fine_tokens_begin_at_the_third_decimal() {
                 let token = tokenizer.decode(&[*token]).unwrap();
                 text += &if *kind == TokenKind::Fine { format!("({token})") } else { token };
             }
-            let loss = Loss { prompt: 0.0, copy: 2.0, fine: 0.25 };
+            let loss = Loss { copy: 2.0, fine: 0.25, ..Loss::default() };
             let fine = document.kinds.iter().filter(|kind| **kind == TokenKind::Fine).count();
             let light = pack([&document], loss).targets.iter().filter(|target| target.weight == 0.25).count();
             assert!(fine > 0 && light == fine);
@@ -373,6 +373,39 @@ fn fine_tokens_begin_at_the_third_decimal() {
         files.read(&Job::default(), emit).unwrap();
         let block = text.split(['<', '>']).nth(1).unwrap();
         assert_eq!(block, expected, "{name}: {text}");
+    }
+}
+
+#[test]
+fn stereo_tokens_are_those_of_the_atoms_that_decide_a_mark() {
+    let folder = Folder::new();
+    // The third neighbour decides, and the fourth follows; no mark, no such token.
+    let centre = "[N]<0.0000,0.0000,0.0000>[C@]<1.4500,0.0000,0.0000>([F]<1.9000,1.2000,0.0000>)([C]<2.0000,-0.7000,1.2000>)[O]<2.0000,-0.6000,-1.2000>\n";
+    folder.file("marked.txt", centre);
+    folder.file("plain.txt", centre.replace("C@", "C"));
+    for (file, encoding, expected) in [
+        ("marked.txt", "fixed", "2.00,-0.70,1.20"),
+        ("marked.txt", "binned-v2:-13,13,0.104", "144118136"),
+        ("plain.txt", "fixed", ""),
+    ] {
+        let files = Files { inputs: vec![folder.path().join(file)], options: ReadOptions::default() };
+        let tokenizer = Tokenizer::load("qwen-like".as_ref()).unwrap();
+        let end = tokenizer.end_of_text(config_beside("qwen-like".as_ref()).unwrap().as_ref()).unwrap();
+        let encoding: Encoding = encoding.parse().unwrap();
+        let mut text = String::new();
+        let emit = &mut |batch: drift::corpus::Batch| {
+            let document = Document::new(&batch.conformers[0], &tokenizer, &end, encoding).unwrap();
+            let answer = document.tokens[document.prompt..].iter().zip(&document.kinds);
+            let stereo: Vec<u32> =
+                answer.filter(|(_, kind)| **kind == TokenKind::Stereo).map(|(token, _)| *token).collect();
+            text = tokenizer.decode(&stereo).unwrap();
+            let loss = Loss { stereo: 4.0, ..Loss::default() };
+            let heavy = pack([&document], loss).targets.iter().filter(|target| target.weight == 4.0).count();
+            assert_eq!(heavy, stereo.len());
+            Ok(())
+        };
+        files.read(&Job::default(), emit).unwrap();
+        assert_eq!(text, expected, "{file}, {encoding}");
     }
 }
 
@@ -493,7 +526,7 @@ pub(crate) fn plan(architecture: Architecture, steps: u64, output: std::path::Pa
             shortest_first: true,
             new_rows_steps: 0,
         },
-        loss: Loss { prompt: 0.0, copy: 1.0, fine: 1.0 },
+        loss: Loss::default(),
         augmentation: Augmentation::default(),
         dialect: Encoding::FIXED,
         seed: 7,
@@ -753,7 +786,7 @@ fn updates_leave_numbers() {
 #[test]
 fn a_gradient_that_is_no_number_ends_training_before_it_is_saved() {
     let (corpus, out) = (small_corpus(), Folder::new());
-    let heavy = Loss { prompt: 0.0, copy: 3e38, fine: 3e38 };
+    let heavy = Loss { copy: 3e38, fine: 3e38, ..Loss::default() };
     let plan = TrainPlan { loss: heavy, ..plan(Architecture::Qwen3, 4, out.path()) };
     let error = train(&plan, &corpus.files(), &Job::default()).unwrap_err().to_string();
     assert!(error.contains("the gradient is not a number after 0 steps"), "{error}");

@@ -238,7 +238,7 @@ fn first_loss(plan: &TrainPlan, network: &Network, flat: &[f32]) -> f64 {
     let documents = writer.documents(&small_corpus().files(), &Job::default()).unwrap().train;
     let Schedule { batch_tokens, outline_steps, .. } = plan.schedule;
     let batch = thinned(&documents, batch_tokens, outline_steps, plan.seed).next().unwrap();
-    let pack = pack(&batch, Loss { prompt: 0.0, copy: 1.0, fine: 1.0 });
+    let pack = pack(&batch, Loss::default());
     let (loss, _) = network.gradient(&network.weights(flat).unwrap(), &pack).unwrap();
     loss / pack.targets.iter().map(|target| f64::from(target.weight)).sum::<f64>()
 }

@@ -1,7 +1,7 @@
 //! Stereo marks of a SMILES, and the stereo of coordinates.
 //!
 //! A mark lists its neighbours in the order of the text (OpenSMILES 1.0, section 3.9). The stereo of coordinates follows RDKit's
-//! `assignChiralTypesFrom3D` and `setDoubleBondNeighbourDirections` (`Code/GraphMol/Chirality.cpp`).
+//! `assignChiralTypesFrom3D` and `setDoubleBondNeighborDirections` (`Code/GraphMol/Chirality.cpp`).
 
 use std::collections::BTreeSet;
 
@@ -294,6 +294,19 @@ mod tests {
 
     fn marks(smiles: &str) -> StereoMarks {
         StereoMarks::from_graph(&Graph::parse(smiles).unwrap())
+    }
+
+    #[test]
+    fn the_atom_that_decides_a_mark_is_the_first_without_which_it_is_open() {
+        let deciding = |smiles| marks(smiles).deciding_atoms().into_iter().collect::<Vec<_>>();
+        assert_eq!(deciding("N[C@@H](C)O"), [3]);
+        // The fourth neighbour follows from the first three.
+        assert_eq!(deciding("N[C@](F)(C)O"), [3]);
+        // A centre that is written behind all of its neighbours but one, through rings.
+        assert_eq!(deciding("F1.Cl2.N3.[C@]123O"), [3]);
+        assert_eq!(deciding("N[C@@]1(C)OCC1"), [3]);
+        assert_eq!(deciding("F/C=C/C[C@H](O)N"), [3, 6]);
+        assert!(deciding("CCO").is_empty());
     }
 
     #[test]

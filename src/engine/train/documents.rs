@@ -27,13 +27,17 @@ pub struct Loss {
     /// The weight of tokens of blocks that begin at the third decimal or after it.
     pub fine: f32,
     /// The weight of the other tokens of blocks whose atoms decide a stereo mark ([`StereoMarks::deciding_atoms`]).
-    #[serde(default = "one")]
+    // Left out at 1, so that a training that began before there was this weight can be resumed.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
     pub stereo: f32,
 }
 
-/// The weight of recipes from before there was one.
 fn one() -> f32 {
     1.0
+}
+
+fn is_one(weight: &f32) -> bool {
+    *weight == one()
 }
 
 impl Default for Loss {

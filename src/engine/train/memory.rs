@@ -16,7 +16,8 @@ pub(super) fn check_memory(
 ) -> Result<()> {
     const NUMBER: usize = size_of::<f32>();
     let packs = batch_tokens.div_ceil(pack_tokens);
-    // The weights and two moments, and as much again for the weights of a step or the bytes of a save.
+    // The weights and two moments, and as much again for the weights of a step or the file of a save; and one gradient per pack, or at
+    // a save the bytes of one of the three.
     let copies = packs.checked_add(6);
     let weights = config
         .parameters()

@@ -1,9 +1,10 @@
 //! The state of an interrupted training: `training.safetensors` has everything that is needed to continue.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
-use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
+use safetensors::tensor::{Dtype, SafeTensors, View, serialize};
 use serde::{Deserialize, Serialize};
 
 use super::optimizer::Weighted;
@@ -49,6 +50,30 @@ struct Metadata {
     past: Past,
 }
 
+/// A vector of `f32` whose bytes are made when they are written, so that a save holds those of one vector at a time beside the file.
+struct Vector<'v> {
+    values: &'v [f32],
+    shape: [usize; 1],
+}
+
+impl View for Vector<'_> {
+    fn dtype(&self) -> Dtype {
+        Dtype::F32
+    }
+
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        self.values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>().into()
+    }
+
+    fn data_len(&self) -> usize {
+        size_of_val(self.values)
+    }
+}
+
 impl TrainingState {
     /// Writes the complete state, or nothing.
     ///
@@ -65,14 +90,10 @@ impl TrainingState {
         };
         let metadata = serde_json::to_string(&metadata).map_err(|e| fault(&e))?;
         let Weighted { weights, first, second, .. } = &self.weighted;
-        let bytes = [("weights", weights), ("first", first), ("second", second)]
-            .map(|(name, values)| (name, values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>()));
-        let views = bytes.iter().map(|(name, bytes)| {
-            Ok((*name, TensorView::new(Dtype::F32, vec![weights.len()], bytes).map_err(|e| fault(&e))?))
-        });
-        let views = views.collect::<Result<Vec<_>>>()?;
+        let tensors = [("weights", weights), ("first", first), ("second", second)]
+            .map(|(name, values)| (name, Vector { values, shape: [values.len()] }));
         let metadata = HashMap::from([("drift".to_owned(), metadata)]);
-        write_atomic(&file, &serialize(views, Some(metadata)).map_err(|e| fault(&e))?)
+        write_atomic(&file, &serialize(tensors, Some(metadata)).map_err(|e| fault(&e))?)
     }
 
     /// Reads the state of a training with the recipe `recipe` and `size` weights.
