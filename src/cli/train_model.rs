@@ -132,10 +132,6 @@ struct ScheduleArgs {
     /// The loss weight of digits from the third decimal on, which are nearly random; other digits have weight 1
     #[arg(long, default_value_t = 1.0)]
     fine_weight: f32,
-    /// The loss weight of the coordinates of atoms that decide a stereo mark: the third neighbour of a stereocentre, the last atom
-    /// around a double bond
-    #[arg(long, default_value_t = 1.0)]
-    stereo_weight: f32,
     /// Turn each conformer by 180° about a random coordinate axis, or not at all, each time it is used
     #[arg(long)]
     turn: bool,
@@ -285,17 +281,12 @@ fn start(args: &Args, job: &Job) -> anyhow::Result<Start> {
 
 /// The loss weight of each kind of token.
 fn loss(args: &ScheduleArgs) -> anyhow::Result<Loss> {
-    let loss = Loss {
-        prompt: args.prompt_weight,
-        copy: args.copy_weight,
-        fine: args.fine_weight,
-        stereo: args.stereo_weight,
-    };
+    let loss = Loss { prompt: args.prompt_weight, copy: args.copy_weight, fine: args.fine_weight };
     let fine = |weight: f32| weight.is_finite() && weight >= 0.0;
-    if [loss.prompt, loss.fine, loss.stereo, loss.copy].into_iter().all(fine) && loss.copy > 0.0 {
+    if fine(loss.prompt) && fine(loss.fine) && fine(loss.copy) && loss.copy > 0.0 {
         return Ok(loss);
     }
-    let flags = "--prompt-weight, --copy-weight, --fine-weight, --stereo-weight";
+    let flags = "--prompt-weight, --copy-weight, --fine-weight";
     let problem = "a loss weight is negative or not a number";
     Err(Error::input(flags, problem, "give 0 or more, and for COPY tokens more than 0").into())
 }

@@ -377,39 +377,6 @@ fn fine_tokens_begin_at_the_third_decimal() {
 }
 
 #[test]
-fn stereo_tokens_are_those_of_the_atoms_that_decide_a_mark() {
-    let folder = Folder::new();
-    // The third neighbour decides, and the fourth follows; no mark, no such token.
-    let centre = "[N]<0.0000,0.0000,0.0000>[C@]<1.4500,0.0000,0.0000>([F]<1.9000,1.2000,0.0000>)([C]<2.0000,-0.7000,1.2000>)[O]<2.0000,-0.6000,-1.2000>\n";
-    folder.file("marked.txt", centre);
-    folder.file("plain.txt", centre.replace("C@", "C"));
-    for (file, encoding, expected) in [
-        ("marked.txt", "fixed", "2.00,-0.70,1.20"),
-        ("marked.txt", "binned-v2:-13,13,0.104", "144118136"),
-        ("plain.txt", "fixed", ""),
-    ] {
-        let files = Files { inputs: vec![folder.path().join(file)], options: ReadOptions::default() };
-        let tokenizer = Tokenizer::load("qwen-like".as_ref()).unwrap();
-        let end = tokenizer.end_of_text(config_beside("qwen-like".as_ref()).unwrap().as_ref()).unwrap();
-        let encoding: Encoding = encoding.parse().unwrap();
-        let mut text = String::new();
-        let emit = &mut |batch: drift::corpus::Batch| {
-            let document = Document::new(&batch.conformers[0], &tokenizer, &end, encoding).unwrap();
-            let answer = document.tokens[document.prompt..].iter().zip(&document.kinds);
-            let stereo: Vec<u32> =
-                answer.filter(|(_, kind)| **kind == TokenKind::Stereo).map(|(token, _)| *token).collect();
-            text = tokenizer.decode(&stereo).unwrap();
-            let loss = Loss { stereo: 4.0, ..Loss::default() };
-            let heavy = pack([&document], loss).targets.iter().filter(|target| target.weight == 4.0).count();
-            assert_eq!(heavy, stereo.len());
-            Ok(())
-        };
-        files.read(&Job::default(), emit).unwrap();
-        assert_eq!(text, expected, "{file}, {encoding}");
-    }
-}
-
-#[test]
 fn augmented_conformers_are_the_same_molecule_in_another_pose() {
     let mut conformers = vec![];
     let corpus = small_corpus();

@@ -3,8 +3,6 @@
 //! A mark lists its neighbours in the order of the text (OpenSMILES 1.0, section 3.9). The stereo of coordinates follows RDKit's
 //! `assignChiralTypesFrom3D` and `setDoubleBondNeighborDirections` (`Code/GraphMol/Chirality.cpp`).
 
-use std::collections::BTreeSet;
-
 use super::graph::{Bond, Chirality, Direction, Graph, Order};
 use super::polyhedra::PolyhedralMark;
 
@@ -69,23 +67,6 @@ impl StereoMarks {
             }
         }
         StereoMarks { centres, double_bonds, polyhedra, unchecked }
-    }
-
-    /// The atoms whose positions decide a mark, if atoms are placed one by one in the order of the text: the third neighbour of a
-    /// stereocentre, or the centre itself if it comes later, and the last of the four atoms around a double bond.
-    pub fn deciding_atoms(&self) -> BTreeSet<usize> {
-        let centre = |mark: &TetrahedralMark| {
-            let mut neighbours: Vec<usize> = mark.neighbours.iter().flatten().copied().collect();
-            neighbours.sort_unstable();
-            // A centre has at least three neighbours that are atoms, or its mark would have no meaning.
-            neighbours.get(2).map(|third| mark.atom.max(*third))
-        };
-        let double_bond = |mark: &DoubleBondMark| mark.atoms.into_iter().chain(mark.neighbours).max();
-        self.centres
-            .iter()
-            .filter_map(centre)
-            .chain(self.double_bonds.iter().filter_map(double_bond))
-            .collect()
     }
 
     /// Whether there is no mark to compare.
@@ -294,19 +275,6 @@ mod tests {
 
     fn marks(smiles: &str) -> StereoMarks {
         StereoMarks::from_graph(&Graph::parse(smiles).unwrap())
-    }
-
-    #[test]
-    fn the_atom_that_decides_a_mark_is_the_first_without_which_it_is_open() {
-        let deciding = |smiles| marks(smiles).deciding_atoms().into_iter().collect::<Vec<_>>();
-        assert_eq!(deciding("N[C@@H](C)O"), [3]);
-        // The fourth neighbour follows from the first three.
-        assert_eq!(deciding("N[C@](F)(C)O"), [3]);
-        // A centre that is written behind all of its neighbours but one, through rings.
-        assert_eq!(deciding("F1.Cl2.N3.[C@]123O"), [3]);
-        assert_eq!(deciding("N[C@@]1(C)OCC1"), [3]);
-        assert_eq!(deciding("F/C=C/C[C@H](O)N"), [3, 6]);
-        assert!(deciding("CCO").is_empty());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Texts to learn, as tokens of prompt and answer.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 use rand::Rng;
 use rayon::prelude::*;
@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::network::{Pack, Target};
 use crate::parameter;
-use drift_core::chem::Graph;
-use drift_core::chem::stereo::StereoMarks;
-use drift_core::encoding::{Encoding, Slots};
+use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_core::text::{self, SMILES_CLOSE, SMILES_OPEN, skeleton};
@@ -26,24 +24,12 @@ pub struct Loss {
     pub copy: f32,
     /// The weight of tokens of blocks that begin at the third decimal or after it.
     pub fine: f32,
-    /// The weight of the other tokens of blocks whose atoms decide a stereo mark ([`StereoMarks::deciding_atoms`]).
-    // Left out at 1, so that a training that began before there was this weight can be resumed.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
-    pub stereo: f32,
-}
-
-fn one() -> f32 {
-    1.0
-}
-
-fn is_one(weight: &f32) -> bool {
-    *weight == one()
 }
 
 impl Default for Loss {
     /// All tokens of the answer count alike, and those of the prompt not at all.
     fn default() -> Self {
-        Loss { prompt: 0.0, copy: 1.0, fine: 1.0, stereo: 1.0 }
+        Loss { prompt: 0.0, copy: 1.0, fine: 1.0 }
     }
 }
 
@@ -57,35 +43,10 @@ pub enum TokenKind {
     /// A token of a block that begins with the third decimal or a later one. Thermal motion moves atoms by hundredths of an Å, so
     /// these digits are nearly random. They are nearly half of all tokens.
     Fine,
-    /// Another token of a block whose atom decides a stereo mark. A mirrored position there is one wrong token of dozens, and
-    /// makes another molecule.
-    Stereo,
 }
 
 impl TokenKind {
-    /// The kinds of the tokens of an answer, and of the end token.
-    fn of_answer(written: &[Token], answer: &str, skeleton: &str, encoding: Encoding) -> Vec<Self> {
-        let deciding = match encoding.slots() {
-            Slots::Atoms => deciding_atoms(skeleton),
-            // Slots behind every symbol are codes, and say nothing of a position.
-            Slots::Symbols => BTreeSet::new(),
-        };
-        let mut kinds = Vec::with_capacity(written.len() + 1);
-        let (mut atoms, mut before) = (0, TokenKind::Copy);
-        for token in written {
-            let mut kind = TokenKind::of(token, answer);
-            atoms += usize::from(before == TokenKind::Copy && kind != TokenKind::Copy);
-            before = kind;
-            if kind == TokenKind::Free && deciding.contains(&(atoms - 1)) {
-                kind = TokenKind::Stereo;
-            }
-            kinds.push(kind);
-        }
-        kinds.push(TokenKind::Copy);
-        kinds
-    }
-
-    /// The kind of a token of an answer, whatever its atom.
+    /// The kind of a token of an answer.
     fn of(token: &Token, answer: &str) -> Self {
         if token.class == TokenRole::Copy {
             return TokenKind::Copy;
@@ -110,13 +71,6 @@ pub struct Document {
     pub kinds: Vec<TokenKind>,
 }
 
-/// The atoms of a skeleton that decide a stereo mark; none if its SMILES cannot be parsed, since then nothing is known of its marks.
-fn deciding_atoms(skeleton: &str) -> BTreeSet<usize> {
-    Graph::parse(&skeleton::smiles(skeleton))
-        .map(|graph| StereoMarks::from_graph(&graph).deciding_atoms())
-        .unwrap_or_default()
-}
-
 /// The prompt of a molecule.
 pub fn prompt(smiles: &str) -> String {
     format!("{SMILES_OPEN}{smiles}{SMILES_CLOSE}")
@@ -132,7 +86,8 @@ impl Document {
         let prompt = tokens.len();
         let answer = text::tagged(&text::write(&conformer.skeleton, &conformer.coordinates, dialect));
         let written = tokenizer.answer_tokens_of(&answer, dialect)?;
-        let kinds = TokenKind::of_answer(&written, &answer, &conformer.skeleton, dialect);
+        let kinds =
+            written.iter().map(|token| TokenKind::of(token, &answer)).chain([TokenKind::Copy]).collect();
         tokens.extend(written.iter().map(|token| token.id).chain([end.id]));
         Ok(Document { tokens, prompt, kinds })
     }
@@ -168,7 +123,6 @@ impl Document {
             Some(TokenKind::Copy) => loss.copy,
             Some(TokenKind::Free) => 1.0,
             Some(TokenKind::Fine) => loss.fine,
-            Some(TokenKind::Stereo) => loss.stereo,
         }
     }
 }
