@@ -36,10 +36,10 @@ pub(super) struct Args {
     dialect: DialectOrAuto,
     #[command(flatten)]
     blocks: EncodingArgs,
-    /// Conformers in each answer, one after another: [CONFORMER]…[/CONFORMER][CONFORMER]…[/CONFORMER]
+    /// Conformers in each answer, one after another: `[CONFORMER]…[/CONFORMER][CONFORMER]…[/CONFORMER]`
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     conformers: u16,
-    /// The prompt ends with [CONFORMER], and the answer begins after it
+    /// The prompt ends with `[CONFORMER]`, and the answer begins after it
     #[arg(long)]
     opened: bool,
     /// The token that ends a text, such as `[/CONFORMER]`; by default the one that the files beside the tokenizer name

@@ -127,7 +127,7 @@ impl<'t> Counter<'t> {
     /// Appends the FREE tokens of each block of `text` to `out`, with their ends.
     ///
     /// # Errors
-    /// If the tokenizer cannot encode the text, or a block has more than [`MAX_BLOCK_TOKENS`].
+    /// If the tokenizer cannot encode the text, or a block has more than [`MAX_BLOCK_TOKENS`](crate::tokenizer::MAX_BLOCK_TOKENS).
     pub fn tokens(&self, text: &str, out: &mut Vec<BlockTokens>) -> Result<()> {
         let before = out.len();
         if let Some(tables) = &self.tables

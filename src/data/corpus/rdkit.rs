@@ -80,7 +80,7 @@ pub struct RdkitAtom {
     /// The mass number of a labelled isotope, 0 without a label.
     pub isotope: u32,
     /// RDKit's `ChiralType`: 0 unspecified, 1 clockwise (`@@`), 2 counterclockwise (`@`), others as in RDKit. The sense refers to
-    /// the order of the atom's bonds in [`Molecule::bonds`].
+    /// the order of the atom's bonds in [`RdkitMolecule::bonds`].
     pub chiral_tag: u8,
     /// The number of hydrogens on the atom that are not atoms of the graph.
     pub explicit_hydrogens: u8,

@@ -273,7 +273,7 @@ impl<'t> Task<'t> {
         self.counts.distribution().into_iter().map(|(tokens, blocks)| TokenCount { tokens, blocks }).collect()
     }
 
-    /// The choice of least harm; ties are broken by [`tie_key`].
+    /// The choice of least harm; ties are broken by [`Choice::tie_key`].
     fn choose(&self, objective: &Objective) -> &Choice {
         let order = |a: &&Choice, b: &&Choice| {
             let (one, other) = (self.counts.damage(a.free), self.counts.damage(b.free));

@@ -7,7 +7,7 @@
 //! - [`SlotProduct`] builds the token language of slots, once per tokenizer and encoding, from the encoding's automaton over bytes
 //!   and the encoder. [`Isolation`] builds that of slots which the tokenizer cuts out of the text.
 //! - [`segment`] holds the text between two blocks, with the brackets and signs that merge with it (`>[`, `]<-`): once per distinct
-//!   text, shared by all molecules. [`follow`] combines blocks and segments for one molecule.
+//!   text, shared by all molecules. `molecule` combines blocks and segments for one molecule.
 //! - `table` exports both as plain tables, `device_table` those of many molecules for a device.
 //! - [`verify`] compares the automaton with the encoder, both ways, before a tokenizer is accepted.
 //!

@@ -6,7 +6,7 @@
 //!
 //! - `rules` turns a [`MoleculeTable`](super::automaton::MoleculeTable) into rules: one for each state of the block, shared by all
 //!   blocks, and one for each distinct text between blocks.
-//! - `write` prints them. [`drift_data::export`] goes from SMILES to lines of grammars.
+//! - `write` prints them. `drift_data::export` goes from SMILES to lines of grammars.
 
 mod rules;
 mod write;
