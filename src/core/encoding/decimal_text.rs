@@ -108,7 +108,7 @@ pub enum NumberError {
     /// Not an integer with the required digits.
     #[error("{}", digits_in_words(*.width))]
     NotDigits {
-        /// The required number of digits, with leading zeros; 0 if there is no fixed width.
+        /// The least number of digits, with leading zeros; 0 if leading zeros are not allowed.
         width: u8,
     },
     /// Outside the range that the encoding writes, in its own units.
@@ -131,7 +131,7 @@ fn digits_in_words(width: u8) -> String {
     }
 }
 
-/// The largest number in words: `99,999.9999`.
+/// The largest number as a text, `99,999.9999`.
 fn largest(precision: Precision) -> String {
     let nines = |count: usize| "9".repeat(count);
     let digits = precision.integer_digits();
@@ -256,7 +256,7 @@ pub fn truncate_f64(x: f64, precision: Precision) -> Result<Fixed, NumberError> 
     if scaled.abs() > f64::from(precision.max_fixed()) {
         return Err(NumberError::OutOfRange(precision));
     }
-    // Below 10⁹, adjacent doubles differ by 10⁻⁷, which is far less than this margin.
+    // Below 10⁹, adjacent doubles differ by at most about 10⁻⁷, which is far less than this margin.
     if (scaled - scaled.round()).abs() > 1e-4 {
         return Ok(scaled.trunc() as Fixed);
     }

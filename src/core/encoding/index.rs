@@ -12,9 +12,9 @@ use super::decimal_text::NumberError;
 pub struct Bins {
     /// In Å, ascending.
     edges: Box<[f64]>,
-    /// Coordinates below it are in the first tail, in Å; for fitted bins it is the bound `L` of the file.
+    /// In Å: coordinates below it are in the first tail. For fitted bins, it is the bound `L` of the file.
     low: f64,
-    /// Only for fitted bins: coordinates above it are in the last tail, in Å. The bound itself belongs to the last bin.
+    /// In Å, only for fitted bins: coordinates above it are in the last tail. The bound itself belongs to the last bin.
     high: Option<f64>,
     /// The coordinate that each index is read as, in Å.
     middles: Box<[f64]>,

@@ -24,8 +24,8 @@
 //! within their range into pieces that depend only on signs, points and numbers of digits. The model is asked for the tokens of
 //! every text of each piece. All other slots are tokenised by the base tokenizer, which is of the first kind.
 //!
-//! One assumption is checked and not proved: that the pre-tokenizer, a regular expression, treats a part inside a text as it treats
-//! the part alone. The check uses random texts, both ways.
+//! One assumption is not proved, but checked on random texts, both ways: that the pre-tokenizer, a regular expression, treats a part
+//! inside a text as it treats the part alone.
 
 mod device_table;
 mod learn;
@@ -316,8 +316,8 @@ impl Default for AnswerForm {
     }
 }
 
-/// Markers at the ends of a segment's key. It begins with the answer's start (with or without the opening tag) or a slot, and ends
-/// with a slot or the answer's end.
+/// Markers at the ends of a segment's key. A key begins with the answer's start (before or behind the opening tag) or with a slot. It
+/// ends with a slot or with the answer's end.
 const BEGIN: char = '^';
 const OPENED: char = '*';
 const BEHIND_SLOT: char = '>';
@@ -358,7 +358,7 @@ impl AutomatonProcessor {
     /// The constraint of one molecule.
     ///
     /// # Errors
-    /// If the text is not a skeleton, or one of its texts has no known tokenisation.
+    /// If `skeleton` is not a skeleton, or one of its texts has no known tokenisation.
     pub fn molecule(&self, skeleton: &str) -> Result<MoleculeAutomaton> {
         let skeleton = placed(skeleton, self.automaton.encoding.slots());
         let pieces: Vec<&str> = skeleton.split("<>").collect();

@@ -47,9 +47,9 @@ pub(super) fn rules(table: &MoleculeTable) -> Rules {
 }
 
 /// Works around a fault of XGrammar (up to 0.2.8), which would confuse molecules. It caches the masks of rules across grammars by a
-/// hash that ignores token ids, so rules of the same shape look equal to it. It does not hash a rule that refers to rules in more
-/// than a simple loop, nor a rule that refers to such a rule. So every rule without references gets two more alternatives, which
-/// derive no text.
+/// hash that ignores token ids, so rules of the same shape look equal to it. It does not hash a rule that refers to rules which refer
+/// to each other in more than a simple loop, nor a rule that refers to such a rule. So every rule without references gets two more
+/// alternatives, which refer to such rules and derive no text.
 fn uncached(mut rules: Rules) -> Rules {
     let nothing = [0, 1].map(Head::Nothing);
     for ways in rules.values_mut() {
