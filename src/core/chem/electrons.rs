@@ -24,7 +24,7 @@ impl Molecule {
         bonds.sum::<i32>() + self.hydrogens[atom] as i32
     }
 
-    /// The number of neighbours by bonds that count towards the valence, hydrogens included.
+    /// The number of bonds that count towards the valence, bonds to hydrogens included.
     pub(super) fn degree(&self, atom: usize) -> i32 {
         let bonds = self.neighbours[atom].iter().filter(|bond| self.valence(**bond, atom) > 0);
         bonds.count() as i32 + self.hydrogens[atom] as i32

@@ -1,6 +1,6 @@
 //! Limits on the size of a molecule, checked on its text before anything is built from it.
 //!
-//! The time and memory of canonical forms grow with the square of the number of atoms, and chains of atoms grow a call stack.
+//! The time and memory of canonical forms grow with the square of the number of atoms, and their call stack grows with the atoms too.
 //! Generated text may contain any number of atoms; the molecules that it is compared with are far below the limit.
 
 use super::graph::SmilesProblem;

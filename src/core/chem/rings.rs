@@ -45,7 +45,7 @@ impl Molecule {
     /// By bond, whether it is aromatic. In molecules whose rings cannot be perceived, the bonds written as aromatic.
     pub fn aromatic_bonds(&self) -> Vec<bool> {
         let is_written = || self.bonds.iter().map(|bond| bond.order == Order::Aromatic).collect();
-        // A molecule without double bonds has no aromatic ones.
+        // Without a double bond, no ring is perceived as aromatic.
         if !self.bonds.iter().any(|bond| bond.order == Order::Double) {
             return is_written();
         }

@@ -264,7 +264,7 @@ fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
-/// Positive if `b` and `c` appear counterclockwise from the end of `a`, in the order `a`, `b`, `c`.
+/// Positive if the turn from `b` to `c` is counterclockwise as seen from the end of `a`.
 fn triple(a: [f64; 3], b: [f64; 3], c: [f64; 3]) -> f64 {
     dot(a, cross(b, c))
 }

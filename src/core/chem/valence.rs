@@ -245,7 +245,7 @@ fn isoelectronic(atom: &Atom) -> u8 {
     (i32::from(atom.element) - atom.charge).clamp(0, 118) as u8
 }
 
-/// Anions of P, S, As and Se may have more bonds than the isoelectronic element, which takes at most one.
+/// Whether an atom is an anion of P, S, As or Se that may have more bonds than the isoelectronic element, which takes one or none.
 fn is_hypervalent_anion(atom: &Atom) -> bool {
     let like = isoelectronic(atom);
     like > 16 && matches!(atom.element, 15 | 16) || like > 34 && matches!(atom.element, 33 | 34)

@@ -5,8 +5,8 @@
 //! text cannot contain never occurs in it and can be ignored. In every text that is counted by tables or generated, a `<` opens a
 //! block: only digits, points, commas and signs stand between it and the next `>`. Tokens with other characters behind a `<`
 //! (`<h1>`, `<unused7>`, `<0x0A>`) are therefore ignored, and so are added tokens that no text contains (`[control_135]`,
-//! `>>TITLE<<`: [`crate::text::holds`]). Of all other tokens, only the pairs of ASCII characters that they join matter: GPT-2's `
-//! 155` joins no relevant pair.
+//! `>>TITLE<<`: [`crate::text::holds`]). Of all other tokens, only the pairs of ASCII characters that they join matter: ` 155` of
+//! GPT-2 joins no relevant pair.
 //!
 //! Byte-level vocabularies write printable ASCII as itself and everything else as other letters; SentencePiece vocabularies write a
 //! space as `▁`. So a pair of ASCII characters in a token is the same pair in the text, provided that the normalizer leaves ASCII

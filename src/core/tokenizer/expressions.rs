@@ -11,7 +11,6 @@
 //! alternative and once for each character of the longest run. The expressions of tokenizers that drift extended look ahead and
 //! have no unlimited repetition, so they step back at most once for each path through them, at each position. Nearly all texts are
 //! far below the limit by these bounds, and are not matched a second time.
-//! which are nearly all, are not matched twice.
 
 use std::sync::OnceLock;
 
@@ -45,7 +44,7 @@ const SURE: usize = 500_000;
 /// Bounds on the backtracking steps of an expression.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct StepsBack {
-    /// At each position: steps for each character of the longest run of white space, plus two.
+    /// At each position: steps for each character of the longest run of white space, and for two characters more.
     of_run: usize,
     /// At each position: steps that do not depend on the text.
     fixed: usize,
@@ -55,7 +54,7 @@ struct StepsBack {
     longer: usize,
 }
 
-/// Paths through an expression beyond this number are not counted.
+/// The largest number of paths through an expression that are counted. With more of them, no bound is known.
 const MOST_WAYS: usize = 10_000;
 
 /// One pre-tokenizer of a sequence.
