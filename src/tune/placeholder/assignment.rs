@@ -1,8 +1,8 @@
 //! Finds the best placeholder for each class of blocks, by exhaustive branch and bound over numbers of FREE tokens.
 //!
-//! Given F for every class, `u = Σ unparsable / blocks` and `j = Σ junk / blocks`, and `r` follows from the mean over conformers of
-//! `sqrt(Σ_class error² / atoms)`. Each of them increases with each class's own contribution. So a partial assignment in which the
-//! remaining classes have their least u and j, and no error, is a lower bound for every completion.
+//! If F is given for every class, then `u = Σ unparsable / blocks`, `j = Σ junk / blocks`, and `r` follows from the mean over
+//! conformers of `sqrt(Σ_class error² / atoms)`. Each of them increases with each class's own contribution. So a partial assignment
+//! in which the remaining classes have their least u and j, and no error, is a lower bound for every completion.
 
 use super::counts::{OPTIONS, ReplayTotals, add_errors, precision_of, rmsd_pico};
 use super::objective::Objective;

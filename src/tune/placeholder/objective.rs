@@ -62,7 +62,7 @@ impl Objective {
     /// Refuses invalid parameters.
     ///
     /// # Errors
-    /// If the tolerance is not a non-negative length, or a weight is not 0 or more.
+    /// If the tolerance or a weight is negative or not finite.
     pub fn check(&self) -> Result<()> {
         let is_amount = |value: f64| value.is_finite() && value >= 0.0;
         if !is_amount(self.tolerance_angstrom()) {

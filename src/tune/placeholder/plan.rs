@@ -38,7 +38,7 @@ impl FitPlan {
     /// Refuses tokenizers whose results could not be distinguished, and an invalid objective.
     ///
     /// # Errors
-    /// If two tokenizers have the same name, the tolerance is not a length, or a weight is negative or not a number.
+    /// If two tokenizers have the same name, or the tolerance or a weight is negative or not finite.
     pub fn check(&self) -> Result<()> {
         // Results are written to a file named after the tokenizer, so a second one with the same name would overwrite the first.
         let mut names = BTreeSet::new();

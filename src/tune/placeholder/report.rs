@@ -151,8 +151,8 @@ pub struct FitResult {
     pub front: Vec<CandidateReport>,
     /// The number of blocks for each T.
     pub token_distribution: Vec<TokenCount>,
-    /// The number of blocks that no template can write: they are outside the range of an extended tokenizer and share a token with
-    /// a bracket.
+    /// The number of blocks that no template leaves readable: they are outside the range of an extended tokenizer and share a token
+    /// with a bracket.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub crossed_blocks: u64,
     /// Whether all conditions hold, so that every count is exact.

@@ -44,8 +44,8 @@ pub struct MethodRow {
     pub coverage: Option<f64>,
     /// The largest difference between the numbers of tokens of two blocks in the range, if it is known for every block.
     pub spread: Option<u64>,
-    /// The least number of new tokens with which any tokenizer can encode every block of the range in at most as many tokens as
-    /// this one. `None` if the tokens of every block are not known.
+    /// A lower bound: no tokenizer can do with fewer new tokens if every block of the range takes at most as many tokens as with
+    /// this one. `None` if the number of tokens is not known for every block.
     pub lower_bound: Option<u64>,
     /// `new_tokens` minus `lower_bound`.
     pub gap: Option<u64>,

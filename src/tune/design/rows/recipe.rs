@@ -189,7 +189,7 @@ pub(in crate::design) fn composed(
             row.iter_mut().zip(&old[id]).for_each(|(sum, value)| *sum += weight * f64::from(*value));
         }
         let length = norm(row.iter().copied());
-        // Rows that cancel out have no direction to rescale, and a vector has only single numbers.
+        // Not rescaled: rows that cancel out have no direction, and the rows of a vector are single numbers.
         let scale = if length > 0.0 && !table.is_vector { target / length } else { 1.0 };
         table.float.write(row.iter().map(|value| value * scale), &mut bytes);
         norms += length * scale;

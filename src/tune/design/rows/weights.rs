@@ -164,8 +164,7 @@ impl Model {
     /// Finds the tables of a model: a folder, its index of shards, or one safetensors file.
     ///
     /// # Errors
-    /// If the embedding is missing, a file is damaged, or a table is missing, not of floats, or of another shape than the
-    /// embedding.
+    /// If there are no weights, a file is damaged, or a table is missing, not of floats, or of another shape than the embedding.
     pub fn open(path: &Path) -> Result<Self> {
         let file = located(path)?;
         let config = config(&ModelFolder::around(path))?;

@@ -46,7 +46,8 @@ pub fn shape(grammar: Grammar, numbers: &[SpelledNumber; 3]) -> u64 {
     })
 }
 
-/// The steps from number to number of y and z. They are primes; the first one that does not divide the count of numbers is used.
+/// The steps from number to number of y and z: two primes, and 1. The first prime that does not divide the count of numbers is used,
+/// or else 1.
 const STEPS: [[u64; 3]; 2] = [[7_919, 7_907, 1], [104_729, 104_723, 1]];
 
 /// The block in which number `index` is x, and two other numbers are y and z. Over all indices, every number occurs at least once

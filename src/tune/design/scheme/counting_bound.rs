@@ -109,7 +109,7 @@ pub struct Proved {
     pub fewest: usize,
     /// The largest number of tokens of any block.
     pub most: usize,
-    /// A lower bound: no tokenizer of this kind needs fewer new tokens if no block takes more than `most` tokens.
+    /// A lower bound: no tokenizer of this kind can do with fewer new tokens if no block takes more than `most` tokens.
     pub lower_bound: u64,
 }
 
