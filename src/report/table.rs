@@ -221,7 +221,7 @@ impl Table {
     }
 }
 
-/// Removes control characters, which could move the cursor, from names and other input. Line breaks stay, since tables use them.
+/// Escapes control characters in names and other input, since they could move the cursor. Line breaks stay, since tables use them.
 fn lines_shown(text: &str) -> String {
     text.split('\n').map(one_line).collect::<Vec<_>>().join("\n")
 }

@@ -4,7 +4,7 @@ use super::graph::{Atom, Bond, BondsOfAtom, Graph, Order};
 use super::valences::valences;
 
 impl Graph {
-    /// The graph without the hydrogen atoms that a count can replace: those with a single bond, to an element other than hydrogen,
+    /// The graph without the hydrogen atoms that a count can replace: those with only one bond, to an element other than hydrogen,
     /// that have no mass number or charge, fix no double bond's stereo, and are not a vertex of a coordination polyhedron.
     pub fn without_hydrogens(&self) -> Graph {
         let removed = self.needless_hydrogens();

@@ -148,9 +148,9 @@ pub fn atoms(skeleton: &str) -> impl Iterator<Item = &str> {
 /// How a skeleton spells hydrogens that need not be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spelling {
-    /// The number of heteroatoms without hydrogens, `[O]`, `[N]`.
+    /// The number of heteroatoms whose brackets have no hydrogens, `[O]`, `[N]`.
     pub bare: usize,
-    /// The number of heteroatoms with needless hydrogens, `[OH]`, `[NH2]`.
+    /// The number of atoms B, C, N, O, P and S with needless hydrogens, `[OH]`, `[NH2]`.
     pub with_hydrogens: usize,
 }
 

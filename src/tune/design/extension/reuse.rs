@@ -50,8 +50,8 @@ pub(in crate::design) struct Pruned {
 /// Removes at most `count` tokens from a base, none of which is in `kept`.
 ///
 /// # Errors
-/// If a named token does not exist, is an added token or not made by merges, or is part of a merge that stays; or if the corpus
-/// cannot be read.
+/// If a named token does not exist, is an added token or not made by merges, is part of a merge that stays, or is in `kept`; or if
+/// the corpus cannot be read.
 pub(in crate::design) fn prune(
     (base, base_json): (&Tokenizer, &Value),
     reuse: &Reuse,
