@@ -10,7 +10,7 @@ pub struct BlockVerdict {
     pub junk_strict: bool,
     /// It contains a letter, `a` to `z` or `A` to `Z`.
     pub junk_letters: bool,
-    /// It is not three floats by the users' definition, which does not accept `0.`.
+    /// It is not three floats by 3DMolGen's definition, which does not accept `0.`.
     pub junk_by_3dmolgen: bool,
     /// A number is missing or lacks digits. `None` in the stripped dialect, where fewer decimals may be intended: only an observer of
     /// the generation can tell, with [`goes_on`].
