@@ -160,7 +160,7 @@ class Automaton:
             lock (GIL) is released meanwhile.
 
         Raises:
-            InvalidSmiles: if a text is not a SMILES.
+            InvalidSmiles: if one of ``smiles`` is not a SMILES.
             ForbiddenToken: if a token was not legal in its place: the answer is for another molecule, tokenizer or
                 encoding, or is not tokenised as the tokenizer does it. The message names the token and its place.
             DriftError: if there is not one completion for each SMILES.
@@ -221,7 +221,7 @@ class Automaton:
             first_prompt: the number of the first molecule, which keys its noise.
 
         Raises:
-            InvalidSmiles: if a text is not a SMILES.
+            InvalidSmiles: if one of ``smiles`` is not a SMILES.
         """
         from moldrift.logits_processor import AutomatonLogitsProcessor
 

@@ -43,7 +43,7 @@ def export_grammar(
         ``{"smiles": …, "skeleton": …, "grammar": …}`` for each molecule, in their order.
 
     Raises:
-        InvalidSmiles: if a text is not a SMILES; nothing is written then.
+        InvalidSmiles: if one of ``smiles`` is not a SMILES; nothing is written then.
         TokenizerRefused: if the automaton cannot be exact for this tokenizer.
     """
     automaton = tokenizer if isinstance(tokenizer, Automaton) else None

@@ -223,8 +223,8 @@ class Judge:
         The texts of one SMILES form a group, for which duplicates, coverage and matching are computed.
 
         Raises:
-            DriftError: if the numbers of SMILES and texts differ, a text is not a SMILES, or the reward needs references
-                and a molecule has none.
+            DriftError: if the numbers of SMILES and texts differ, one of ``smiles`` is not a SMILES, or the reward needs
+                references and a molecule has none.
         """
         given = [texts] if isinstance(texts, str) else list(texts)
         prompts = [smiles] * len(given) if isinstance(smiles, str) else list(smiles)

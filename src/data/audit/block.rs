@@ -10,14 +10,14 @@ pub struct BlockVerdict {
     pub junk_strict: bool,
     /// It contains a letter, `a` to `z` or `A` to `Z`.
     pub junk_letters: bool,
-    /// It is not three floats by the users' definition, which does not accept `0.`.
+    /// It is not three floats by 3DMolGen's definition, which does not accept `0.`.
     pub junk_by_3dmolgen: bool,
-    /// In the fixed dialect: a number is missing or lacks decimals. `None` in the stripped dialect, where fewer decimals may be
-    /// intended: only an observer of the generation can tell, with [`goes_on`].
+    /// A number is missing or lacks digits. `None` in the stripped dialect, where fewer decimals may be intended: only an observer of
+    /// the generation can tell, with [`goes_on`].
     pub truncated: Option<bool>,
     /// A number has more decimals than the dialect allows, or, in the stripped dialect, trailing zeros.
     pub invented: bool,
-    /// In the fixed dialect, the number of missing decimals over the three numbers.
+    /// The number of missing digits over all numbers: of decimal numbers the missing decimals. 0 in the stripped dialect.
     pub lost_digits: u32,
     /// The number of decimals beyond the dialect's last one and, in the stripped dialect, of trailing zeros before it.
     pub invented_digits: u32,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::block::BlockVerdict;
 
-/// The number of examples of each kind of fault in a report.
+/// The largest number of examples of each kind of fault in a report.
 pub(super) const EXAMPLES: usize = 5;
 
 /// A faulty block.

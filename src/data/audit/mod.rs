@@ -2,7 +2,7 @@
 //! opens files.
 //!
 //! - [`judge_block`] judges the text between `<` and `>`, [`judge`] a whole answer against its prompt, and [`judge_as_3dmolgen`]
-//!   does so by the users' own rules. [`SampleCounts`] sums results over samples, [`DriftHistogram`] sums drift.
+//!   does so by 3DMolGen's own rules. [`SampleCounts`] sums results over samples, [`DriftHistogram`] sums drift.
 //! - [`DialectCounts`] distinguishes the dialects.
 //! - [`marks`] locates the flaws of an answer, [`readable`] reads its blocks without them.
 //! - [`geometry`] compares conformers of one molecule: bond lengths, RMSD after alignment, coverage. [`References`] does so over

@@ -20,7 +20,8 @@ pub(super) struct Turn {
     pub sharpness: f64,
 }
 
-/// If the derivative divided by the cube is below this, the largest eigenvalue is nearly double, and Newton's method is inaccurate.
+/// If the derivative divided by the cube of the eigenvalue is below this, the largest eigenvalue is nearly double, and Newton's
+/// method is inaccurate.
 const DOUBLE: f64 = 1e-5;
 
 /// The largest sum over all rotations.

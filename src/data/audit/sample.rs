@@ -87,7 +87,7 @@ pub fn judge(sample: &TextSample<'_>) -> TextVerdict {
     let theirs = with_commas(sample.answer, (body, answer), sample.dialect);
     let by_3dmolgen = judge_as_3dmolgen(sample.prompt, &theirs, sample.max_atoms);
     let malformed = blocks.iter().any(|block| block.junk_strict) || !is_skeleton(&skeleton);
-    // The first that applies counts. A text passes only if it also passes by the users' rules.
+    // The first that applies counts. A text passes only if it also passes by 3DMolGen's rules.
     let outcome = if !sample.ended || by_3dmolgen == Outcome::NoEos {
         Outcome::NoEos
     } else if malformed || by_3dmolgen == Outcome::ParseFailure {

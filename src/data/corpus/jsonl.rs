@@ -105,7 +105,7 @@ impl<'de> Deserialize<'de> for Row<'de> {
     }
 }
 
-/// Whether a string may be enriched text of some encoding: it has a closing bracket followed by `<` or a digit.
+/// Whether a string may be enriched text of some encoding: it contains `]<`, or its first `]` is followed by a digit.
 fn may_be_enriched(text: &str) -> bool {
     memmem::find(text.as_bytes(), b"]<").is_some()
         || memmem::find(text.as_bytes(), b"]")

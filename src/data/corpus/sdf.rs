@@ -2,8 +2,8 @@
 //!
 //! The format is described in "CTfile Formats" (BIOVIA, 2020). A molecule's atoms, bonds and data items are read; charges,
 //! isotopes, radicals and valences are interpreted as RDKit does. Its name is the data item `canonical_smiles`, `smiles` or
-//! `SMILES`, else the title. The numbers of atoms and bonds must equal the announced ones, and the mol block must end with `M
-//! END`.
+//! `SMILES`, else the title. The numbers of atoms and bonds must equal the announced ones, and the mol block must end with
+//! `M  END`.
 
 mod lines;
 mod table;

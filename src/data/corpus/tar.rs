@@ -245,8 +245,7 @@ fn own_name(block: &[u8; BLOCK]) -> Vec<u8> {
     if prefix.is_empty() { name } else { [prefix, name].join(&b'/') }
 }
 
-/// Reads name and size from a pax header, a sequence of `len key=value
-/// `.
+/// Reads name and size from a pax header, a sequence of `len key=value\n`.
 fn pax(bytes: &[u8], said: &mut Said) -> io::Result<()> {
     let broken = || invalid("a broken pax header");
     let mut rest = bytes;

@@ -21,7 +21,7 @@ pub(super) struct Plane {
 ///
 /// Aromatic rings of five and six atoms are treated as in PoseBusters, except that a ring of six that shares atoms with a ring of
 /// five counts too. Double bonds in PoseBusters are those between carbons with two further heavy neighbours each; here one further
-/// heavy neighbour can be enough. PoseBusters has no rule for the planes around single atoms.
+/// heavy neighbour each is enough. PoseBusters has no rule for the planes around single atoms.
 pub(super) fn planes(molecule: &Molecule) -> Vec<Plane> {
     let mut planes = Vec::new();
     for (ring, bonds) in molecule.shape.rings.iter().zip(&molecule.ring_bonds) {
@@ -67,8 +67,8 @@ fn is_trigonal_carbon(molecule: &Molecule, atom: usize) -> bool {
     molecule.atom(atom).element == 6 && bonds == 3 && molecule.hybridisation(atom) == Hybridisation::Sp2
 }
 
-/// The atoms of a double bond between carbons outside of aromatic rings and their heavy neighbours, if these are more than three
-/// atoms.
+/// The atoms of a double bond between carbons outside of aromatic rings, with their heavy neighbours. `None` if a carbon has no
+/// further heavy neighbour, or if these are only three atoms.
 fn double_bond(molecule: &Molecule, bond: usize) -> Option<Vec<usize>> {
     let ends = molecule.ends(bond);
     let is_end = |atom: &usize| is_trigonal_carbon(molecule, *atom) && !molecule.is_aromatic(*atom);

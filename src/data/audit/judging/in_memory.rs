@@ -108,7 +108,7 @@ impl Judge {
     /// use, if that is not `smiles`.
     ///
     /// # Errors
-    /// If a text is not a SMILES, `written` is another molecule, the number of atoms differs, or a coordinate is not finite.
+    /// If `smiles` or `written` is not a SMILES, `written` is another molecule, the number of atoms differs, or a coordinate is not finite.
     pub fn add_conformers(
         &mut self,
         smiles: &str,
@@ -178,8 +178,8 @@ impl Judge {
     /// Judges texts; `smiles[i]` is the prompt of `texts[i]`. It uses all cores, and the result does not depend on their number.
     ///
     /// # Errors
-    /// If the numbers of SMILES and texts differ, a text is not a SMILES, the reward needs references and a molecule has none, or
-    /// the job was cancelled.
+    /// If the numbers of SMILES and texts differ, an entry of `smiles` is not a SMILES, the reward needs references and a molecule
+    /// has none, or the job was cancelled.
     pub fn score(&self, smiles: &[&str], texts: &[&str], job: &Job) -> Result<BatchScores> {
         if smiles.len() != texts.len() {
             let problem = format!("{} SMILES and {} texts", smiles.len(), texts.len());

@@ -10,9 +10,10 @@
 //! | `line` | `[all texts]` | the line of `--verdicts` that a text has, from 0 |
 //! | `rmsd` | `[all pairs]` | molecule by molecule `[texts, references]`, in Å; NaN for a text without a conformer to compare |
 //!
-//! `.pickle`: the result of 3DMolGen's `compute_rmsd_matrix`, `{smiles: {"n_true": int, "n_model": int, "rmsd": [n_true,
-//! n_model]}}`. Each row is a reference, each column a text that has a conformer; molecules without such a text are left out. The
-//! file uses protocol 5 and calls only `numpy.ndarray(shape, dtype, buffer)`, so any NumPy can read it.
+//! `.pickle`: the result of 3DMolGen's `compute_rmsd_matrix`,
+//! `{smiles: {"n_true": int, "n_model": int, "rmsd": [n_true, n_model]}}`. Each row is a reference, each column a text that has a
+//! conformer; molecules without such a text are left out. The file uses protocol 5 and calls only
+//! `numpy.ndarray(shape, dtype, buffer)`, so any NumPy can read it.
 
 use std::borrow::Cow;
 use std::path::Path;

@@ -16,7 +16,8 @@ pub enum RewardPart {
     ValidGeometry,
     /// 1 for a conformer that breaks no chemistry rule.
     Valid,
-    /// The share of stereocentres and double bonds that agree with the prompt's marks; 1 if it marks none.
+    /// The share of stereocentres and double bonds that agree with the prompt's marks; 1 if it marks none, and 0
+    /// if the chemistry was not checked.
     Stereo,
     /// `exp(-e / 0.05)`, where e is the bond-length error against the references, in Å.
     Bonds,
@@ -29,7 +30,7 @@ pub enum RewardPart {
     /// The share of references that only this conformer of its group covers, averaged over thresholds: the recall that the group
     /// would lose without it.
     NewCoverage,
-    /// 1 for a conformer that is not a duplicate of an earlier one in its group.
+    /// 1 for a conformer whose chemistry was checked and that is not a duplicate of an earlier one in its group.
     Unique,
 }
 

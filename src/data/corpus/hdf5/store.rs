@@ -74,8 +74,8 @@ struct Reader<'a> {
     molecules: Molecules<'a>,
 }
 
-/// Refuses a store in another encoding than requested, unless its values may be converted: decimals may be truncated, or the
-/// requested encoding of texts is that of the store.
+/// Refuses a store in another encoding than requested, unless its values may be converted: decimals may be truncated, or other
+/// coordinates may be rewritten, if no encoding of texts was requested or it is that of the store.
 fn check_encoding(container: &Container<'_>, own: Encoding, reading: Reading) -> Result<()> {
     let asked = reading.encoding;
     if let (true, true) = (own.is_decimal(), asked.is_decimal()) {

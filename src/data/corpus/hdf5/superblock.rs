@@ -129,12 +129,12 @@ fn check_sizes(offsets: u8, lengths: u8) -> Checked<()> {
     if (offsets, lengths) == (8, 8) { Ok(()) } else { bad("addresses that do not have 8 bytes") }
 }
 
-/// Addresses must count from the superblock; in old files base may be 0, the beginning of the file.
+/// Refuses a base address other than the superblock's offset or 0. With either, addresses count from the superblock.
 fn finish(superblock: Superblock, base: u64) -> Checked<Superblock> {
     if base == superblock.start {
         return Ok(superblock);
     }
-    // A user block that was inserted later shifts all addresses.
+    // The base stays 0 if a user block was put in front later: this shifts the superblock and all addresses alike.
     if base == 0 { Ok(superblock) } else { bad("addresses that do not count from the superblock") }
 }
 

@@ -11,10 +11,10 @@
 //! | `/molecules/skeleton` | u8 `[bytes]` | skeletons `[C]<>[C]<>=[O]<>`, likewise |
 //! | `/molecules/skeleton_offset` | u64 `[molecules + 1]` | likewise |
 //!
-//! All datasets are chunked, with shuffle and deflate. The root attributes are strings: `schema` = `drift.corpus/1`, `unit` = `1e-4
-//! angstrom` (or `of the encoding`, with the encoding as JSON in `encoding`), `provenance` (JSON: program, version, git revision,
-//! inputs by name, size and SHA-256) and `skipped` (the number of skipped records). The store contains no date and no thread count,
-//! so the same input always gives the same bytes.
+//! All datasets are chunked, with shuffle and deflate. The root attributes are strings: `schema` = `drift.corpus/1`,
+//! `unit` = `1e-4 angstrom` (or `of the encoding`, with the encoding as JSON in `encoding`), `provenance` (JSON: program, version,
+//! git revision, inputs by name, size and SHA-256) and `skipped` (the number of skipped records). The store contains no date and no
+//! thread count, so the same input always gives the same bytes.
 //!
 //! Conformers with the same name and skeleton share a molecule row as long as they come within [`RECENT_MOLECULES`] molecules of
 //! each other (and [`RECENT_BYTES`] of text). A molecule that comes back later gets a new row. Only these recent molecules, the
