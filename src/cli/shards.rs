@@ -14,9 +14,9 @@ use drift_data::shard::files::{FilesDone, FilesShard};
 /// The option for one shard of the work of a verb that reads files.
 #[derive(Debug, clap::Args)]
 pub(super) struct ShardArgs {
-    /// Run only shard I of N, which has whole files with about one N-th of the bytes, and keep the result in the folder of -o. `drift
-    /// merge` then writes what a single run would have written. `slurm` takes I and N from the Slurm array task. The same command
-    /// continues a shard that was stopped
+    /// Run only shard I of N, which has whole files with about one N-th of the bytes, and keep the result in the folder of -o.
+    /// `drift merge` then writes what a single run would have written. `slurm` takes I and N from the Slurm array task. The same
+    /// command continues a shard that was stopped
     #[arg(long, value_name = "I/N", value_parser = shard, requires = "output")]
     pub shard: Option<Shard>,
 }

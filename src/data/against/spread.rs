@@ -1,9 +1,9 @@
 //! Three lengths of a conformer that do not depend on its pose or its atom order: the spread of its atoms along the principal axes.
 //!
 //! Let the rows of X be the atoms x₁ … xₙ relative to their centre. The lengths are the singular values of X / √n. The singular
-//! values of two matrices differ by no more than the matrices do (L. Mirsky, Quart. J. Math. 11 (1960) 50, theorem 5): `Σ (σᵢ(X) -
-//! σᵢ(Y))² ≤ ‖X - Y‖²`. Rotating Y and reordering its rows changes no singular value, so the distance of two spreads is at most the
-//! least RMSD.
+//! values of two matrices differ by no more than the matrices do (L. Mirsky, Quart. J. Math. 11 (1960) 50, theorem 5):
+//! `Σ (σᵢ(X) - σᵢ(Y))² ≤ ‖X - Y‖²`. Rotating Y and reordering its rows changes no singular value, so the distance of two spreads
+//! is at most the least RMSD.
 
 use crate::corpus::eigen::{Rounding, diagonalise};
 

@@ -43,8 +43,8 @@ pub fn normal_quantile(level: f64) -> f64 {
 
 /// The two-sided quantile of Student's t distribution with `freedom` degrees of freedom; `None` if `freedom` is 0.
 ///
-/// Above 1,000 degrees of freedom, the inverse of the incomplete beta function loses digits. There the result is the expansion `z +
-/// (z³ + z)/4ν + (5z⁵ + 16z³ + 3z)/96ν²` of Abramowitz and Stegun, 26.7.5, which is accurate to 10⁻⁸.
+/// Above 1,000 degrees of freedom, the inverse of the incomplete beta function loses digits. There the result is the expansion
+/// `z + (z³ + z)/4ν + (5z⁵ + 16z³ + 3z)/96ν²` of Abramowitz and Stegun, 26.7.5, which is accurate to 10⁻⁸.
 pub fn student_quantile(level: f64, freedom: u64) -> Option<f64> {
     if freedom > 1000 {
         let (z, v) = (normal_quantile(level), freedom as f64);

@@ -65,8 +65,8 @@ pub(super) fn check_form(tokenizer: &Tokenizer, form: AnswerForm) -> Result<()> 
     Ok(())
 }
 
-/// Splits texts of several conformers after each closing tag. Conformer `p` of generation `g` becomes generation `g · conformers +
-/// p`. If a text has fewer conformers, empty texts follow, which fail. The last part contains any excess.
+/// Splits texts of several conformers after each closing tag. Conformer `p` of generation `g` becomes generation
+/// `g · conformers + p`. If a text has fewer conformers, empty texts follow, which fail. The last part contains any excess.
 pub(super) fn apart(
     tokenizer: &Tokenizer,
     form: AnswerForm,
