@@ -67,8 +67,8 @@ fn strips(documents: &[Range<usize>], heads: Heads) -> Vec<Strip> {
     strips
 }
 
-/// `softmax(q kᵀ / √dim) v` by head, and the probabilities of each strip for the backward pass. Queries and output are `[tokens,
-/// heads * dim]`, keys and values `[tokens, kv_heads * dim]`.
+/// `softmax(q kᵀ / √dim) v` by head, and the probabilities of each strip for the backward pass. Queries and output are
+/// `[tokens, heads * dim]`, keys and values `[tokens, kv_heads * dim]`.
 ///
 /// # Errors
 /// If shapes disagree.

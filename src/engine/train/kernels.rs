@@ -181,7 +181,7 @@ pub fn softmax_backward(p: &[f32], dp: &[f32], scale: f32, out: &mut [f32]) {
     }
 }
 
-/// The prediction of a row of logits for the token after it.
+/// How well a row of logits predicts the token after it.
 pub struct Prediction {
     /// `-log p(target)`, in nats.
     pub nats: f32,
