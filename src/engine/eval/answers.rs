@@ -65,8 +65,8 @@ pub(super) fn check_form(tokenizer: &Tokenizer, form: AnswerForm) -> Result<()> 
     Ok(())
 }
 
-/// Splits texts of several conformers after each closing tag. Conformer `p` of generation `g` becomes generation `g · conformers +
-/// p`. If a text has fewer conformers, empty texts follow, which fail. The last part contains any excess.
+/// Splits texts of several conformers after each closing tag. Conformer `p` of generation `g` becomes generation
+/// `g · conformers + p`. If a text has fewer conformers, empty texts follow, which fail. The last part contains any excess.
 pub(super) fn apart(
     tokenizer: &Tokenizer,
     form: AnswerForm,
@@ -115,7 +115,7 @@ fn parts(sample: &GeneratedText, conformers: usize, close: u32) -> Vec<Generated
     (0..conformers).map(part).collect()
 }
 
-/// The opening tag, if the prompt contains it for this conformer; otherwise empty.
+/// The opening tag, if the prompt contains it for this conformer and something was written after it; otherwise empty.
 pub(super) fn tag_of_prompt(written: &str, form: AnswerForm, generation: usize) -> &'static str {
     let opened = form.opened && generation.is_multiple_of(form.conformers.max(1));
     if opened && !written.is_empty() { CONFORMER_OPEN } else { "" }

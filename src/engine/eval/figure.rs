@@ -17,8 +17,8 @@ pub(super) type Figures = Vec<(String, f64)>;
 /// One figure in both files.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
-    /// The name: for records the field's name with dots between levels, for categories of events `name: seconds` and `name:
-    /// events`, and in a table of traces the measured quantity with its unit.
+    /// The name: for records the field's name with dots between levels, for categories of events `name: seconds` and
+    /// `name: events`, and in a table of traces the measured quantity with its unit.
     pub name: String,
     /// The values in the first and the second file; `None` if a file lacks the figure.
     pub values: [Option<f64>; 2],
