@@ -77,8 +77,8 @@ impl Rows {
         self.active.iter().map(list).collect()
     }
 
-    /// All ids that any row lists, sorted, and for each row the indices of its ids among them, as flat indices of `[active,
-    /// union]`. `None` if a row has no list.
+    /// All ids that any row lists, sorted, and for each row the indices of its ids among them, as flat indices of
+    /// `[active, union]`. `None` if a row has no list.
     pub(crate) fn union_of_lists(&self, vocabulary: usize) -> Option<(Vec<i64>, Vec<i64>)> {
         let lists = self.lists(vocabulary)?;
         let mut union = lists.concat();

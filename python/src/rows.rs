@@ -291,8 +291,8 @@ impl Rows {
         Ok((PyArray1::from_vec(py, legal.kept), rows, PyArray1::from_vec(py, legal.blocked)))
     }
 
-    /// All ids that any row lists, `[union]`, sorted; and the indices to keep as in [`Rows::places`], but for logits `[active,
-    /// union]`. None if a row has no list.
+    /// All ids that any row lists, `[union]`, sorted; and the indices to keep as in [`Rows::places`], but for logits
+    /// `[active, union]`. None if a row has no list.
     #[allow(clippy::type_complexity, reason = "a tuple for Python")]
     fn union<'py>(
         &self,

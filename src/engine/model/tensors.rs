@@ -162,8 +162,8 @@ pub(super) fn attention_of_tensors(
     }
 }
 
-/// Writes `part` (`[1, cells, kv heads, dim]`) into the cache. Returns the part of the cache that the pass attends to: `[rows, kv
-/// heads, length, dim]`.
+/// Writes `part` (`[1, cells, kv heads, dim]`) into the cache. Returns the part of the cache that the pass attends to:
+/// `[rows, kv heads, length, dim]`.
 fn append(side: &Tensor, part: &Tensor, kv_heads: usize, pass: &PassTensors) -> Result<Tensor> {
     let dim = part.dim(3)?;
     let part = part.reshape((pass.rows, pass.width, kv_heads, dim))?.transpose(1, 2)?.contiguous()?;
