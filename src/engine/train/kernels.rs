@@ -163,7 +163,7 @@ impl Rotary {
 
 /// The softmax of `scale * scores` over the first `width` numbers of a row; the others become 0.
 pub fn softmax(scores: &[f32], width: usize, scale: f32, out: &mut [f32]) {
-    // Subtracting the highest score does not change the result, and no exponential overflows.
+    // The highest score is subtracted so that no exponential overflows; the result is the same.
     let top = greatest(&scores[..width]);
     for (out, score) in out[..width].iter_mut().zip(scores) {
         *out = exp((score - top) * scale);
