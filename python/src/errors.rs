@@ -12,7 +12,7 @@ pub(crate) enum Class {
     Drift,
     /// A tokenizer that the automaton refuses.
     Tokenizer,
-    /// An invalid SMILES, or one whose text cannot be tokenized.
+    /// A text that is not a SMILES, or a SMILES without atoms.
     Smiles,
     /// A token that a mask forbids.
     Forbidden,

@@ -48,7 +48,7 @@ pub(crate) fn all_conformers(word: &str) -> Result<bool> {
     choice("conformers", word, &[("first", false), ("all", true)])
 }
 
-/// The thresholds of coverage, ascending and without repetitions; the default one if none are given.
+/// The thresholds of coverage, ascending and without repetitions. An empty list stands for the default.
 pub(crate) fn thresholds(mut given: Vec<f64>) -> Result<Vec<f64>> {
     if let Some(threshold) = given.iter().find(|threshold| !(threshold.is_finite() && **threshold > 0.0)) {
         return Err(Error::input("thresholds", format!("{threshold} is no threshold"), "give Å above 0"));

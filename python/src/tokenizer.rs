@@ -55,7 +55,7 @@ impl Tokenizer {
     }
 
     /// The encoding of a tokenizer or model, from the file that drift wrote beside it: its name, or the JSON of its definition.
-    /// None if there is no such file.
+    /// None if no such file states one.
     #[staticmethod]
     fn encoding_beside(path: PathBuf) -> Option<String> {
         drift::tokenizer::encoding_beside(&path).map(|encoding| match serde_json::to_value(encoding) {

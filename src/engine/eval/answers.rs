@@ -115,7 +115,7 @@ fn parts(sample: &GeneratedText, conformers: usize, close: u32) -> Vec<Generated
     (0..conformers).map(part).collect()
 }
 
-/// The opening tag, if the prompt contains it for this conformer; otherwise empty.
+/// The opening tag, if the prompt contains it for this conformer and something was written after it; otherwise empty.
 pub(super) fn tag_of_prompt(written: &str, form: AnswerForm, generation: usize) -> &'static str {
     let opened = form.opened && generation.is_multiple_of(form.conformers.max(1));
     if opened && !written.is_empty() { CONFORMER_OPEN } else { "" }

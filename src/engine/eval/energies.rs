@@ -35,7 +35,7 @@ impl Answered {
         Ok(())
     }
 
-    /// The report on all runs, compared with the references of each molecule.
+    /// The report on all runs, compared with the references of each molecule; `None` if the job was cancelled.
     ///
     /// # Errors
     /// The errors of [`Energies::of`].

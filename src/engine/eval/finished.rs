@@ -145,7 +145,7 @@ impl Spent {
     pub(super) fn add(&mut self, more: Spent) {
         let nothing = Spent::default();
         if *self == nothing || more == nothing {
-            // An empty total has no CPU seconds that could be missing.
+            // A part without any work has no CPU seconds that could be missing.
             if *self == nothing {
                 *self = more;
             }

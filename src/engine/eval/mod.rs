@@ -1,6 +1,6 @@
 //! Evaluation: generates texts with each logit processor, and measures them.
 //!
-//! [`evaluate()`] is the complete procedure. `checkpoint` loads a model, and `dialect` determines how it writes numbers.
+//! [`evaluate()`] runs the whole evaluation. `checkpoint` loads a model, and `dialect` determines how it writes numbers.
 //! [`molecules`], `prompt_pools`, `reference_set` and `subject` select the molecules. `run` generates with one logit processor,
 //! whose templates contain `placeholders`. `judged` judges the texts, `measured` measures their geometry, `chemistry` checks
 //! their chemistry, `energies` requests their energies, and `by_text` writes a line for each text. `likelihood` scores the

@@ -187,7 +187,7 @@ impl Unseen {
     }
 }
 
-/// How it is known how a model writes its numbers.
+/// The evidence for the way in which a model writes its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DialectEvidence {

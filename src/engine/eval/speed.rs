@@ -9,8 +9,8 @@ pub(super) struct BatchTimes {
     pub seconds: Vec<f64>,
 }
 
-/// The factor by which `run` was faster than `other`, over the batches that both have; `None` if they have no batch in common, or
-/// were measured differently.
+/// How many times as fast `run` was as `other`, over the batches that both have; `None` if they have no batch in common, or were
+/// measured differently.
 ///
 /// The n-th batches of both runs are paired, because both runs begin with the longest molecules. The interval is Student's t over
 /// batches for the logarithm of the ratio, linearised.

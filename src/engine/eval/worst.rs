@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use drift_data::audit::chemistry::ChemistryFinding;
 use drift_data::audit::geometry::Conformation;
 
-/// A valid text that violates many rules, with the data for a picture of it.
+/// A text that passes but violates many rules of chemistry, with the data for a picture of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorstText {
     /// The prompt's SMILES.

@@ -108,7 +108,7 @@ pub struct Traffic {
 
 impl Traffic {
     /// The traffic of a model of this shape, given the bytes per number of its matrices and of its cache. `None` if
-    /// [`WorkCounts::positions`] is zero, because candle-transformers does not count positions.
+    /// [`WorkCounts::positions`] is 0: then no token went through the layers, or the engine did not count them.
     pub fn new(config: &Config, (of_weights, of_cache): (usize, usize), counts: &WorkCounts) -> Option<Self> {
         if counts.positions == 0 {
             return None;

@@ -102,7 +102,7 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Runs until no text is waiting. Returns whether the job was cancelled before.
+    /// Runs until all texts are finished. Returns whether the job was cancelled before.
     fn all(
         &mut self,
         mut device: Option<&mut OnDevice<'_>>,

@@ -212,8 +212,7 @@ impl<'p> Row<'p> {
         self.options.watched.binary_search(&token).is_ok()
     }
 
-    /// The watched places, each with the number of tokens from it to the end of the text, which tells where its logits come.
-    /// Empties the list.
+    /// Takes the list of watched places, each with how many tokens before the last pending one its logits come.
     pub(super) fn asked(&mut self) -> Vec<(usize, usize)> {
         let written = self.written();
         std::mem::take(&mut self.asked).into_iter().map(|place| (place, written - place)).collect()

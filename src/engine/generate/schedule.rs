@@ -37,8 +37,8 @@ impl Lacking {
     }
 }
 
-/// All missing generations, those of the longest prompts' texts first. Generations of one prompt are adjacent, so that they share
-/// its keys and values. They are counted and not listed, because a molecule may have any number of them.
+/// All missing generations, first those of the prompts with the longest expected texts. Generations of one prompt are adjacent, so
+/// that they share its keys and values. They are numbered and not listed, because a molecule may have any number of them.
 #[derive(Debug, Clone)]
 pub(super) struct Waiting {
     /// The prompts with missing generations, in reverse order: the last one starts first.

@@ -109,7 +109,7 @@ pub(super) fn rotate(head: &mut [f32], cos: &[f32], sin: &[f32]) {
 /// The softmax of scores, in place.
 #[inline(always)]
 pub(super) fn softmax(scores: &mut [f32]) {
-    // Subtracting the maximum does not change the result, and no exponential overflows.
+    // The maximum is subtracted so that no exponential overflows; the result is the same.
     let max = maximum(scores);
     for score in scores.iter_mut() {
         *score = exp(*score - max);

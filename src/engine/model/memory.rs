@@ -110,7 +110,7 @@ mod tests {
     fn weights_are_counted() {
         let config = Config::synthetic(Synthetic::Qwen3Small);
         let parameters = config.parameters().unwrap();
-        // About 0.6 billion, as in its name, counted in whole hundreds of millions.
+        // 596 million, which its name rounds to 0.6 billion.
         assert_eq!(parameters / 100_000_000, 5);
         let endless = i32::MAX as usize;
         let config =

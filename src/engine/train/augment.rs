@@ -24,7 +24,7 @@ pub struct Augmentation {
     /// 0.0000 far too often.
     pub noise_angstrom: f64,
     /// The frame of the conformers. The frame of the first atoms is computed again after adding noise, so that it holds exactly in
-    /// every text. The principal axes are kept, because a little noise hardly rotates them.
+    /// every text, if the encoding can write 0 Å. The principal axes are kept, because a little noise hardly rotates them.
     pub frame: Frame,
 }
 

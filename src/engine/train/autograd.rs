@@ -236,7 +236,7 @@ impl Autograd {
         Ok((loss, flat))
     }
 
-    /// The prediction of each target of a pack.
+    /// How well each target of a pack is predicted.
     ///
     /// # Errors
     /// If the device fails, or has no room.

@@ -41,7 +41,7 @@ pub enum TokenKind {
     /// A token of a block.
     Free,
     /// A token of a block that begins with the third decimal or a later one. Thermal motion moves atoms by hundredths of an Å, so
-    /// these digits are nearly random. They are nearly half of all tokens.
+    /// these digits are nearly random. They are nearly half of all digits.
     Fine,
 }
 
@@ -198,7 +198,7 @@ pub struct Writer<'t> {
     pub end: &'t Named,
     /// The encoding of coordinates.
     pub dialect: Encoding,
-    /// The length of the longest document, in tokens.
+    /// The largest length of a document, in tokens; longer documents are left out.
     pub context: usize,
     /// Whether the conformers of training documents are kept.
     pub keep: bool,

@@ -110,7 +110,7 @@ impl Trainable {
         Ok(BatchLoss { nats, weight, gradient })
     }
 
-    /// The prediction of each answer token of the documents.
+    /// How well each answer token of the documents is predicted.
     ///
     /// # Errors
     /// If the device fails, or the job was cancelled.

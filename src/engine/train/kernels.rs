@@ -163,7 +163,7 @@ impl Rotary {
 
 /// The softmax of `scale * scores` over the first `width` numbers of a row; the others become 0.
 pub fn softmax(scores: &[f32], width: usize, scale: f32, out: &mut [f32]) {
-    // Subtracting the highest score does not change the result, and no exponential overflows.
+    // The highest score is subtracted so that no exponential overflows; the result is the same.
     let top = greatest(&scores[..width]);
     for (out, score) in out[..width].iter_mut().zip(scores) {
         *out = exp((score - top) * scale);
@@ -181,7 +181,7 @@ pub fn softmax_backward(p: &[f32], dp: &[f32], scale: f32, out: &mut [f32]) {
     }
 }
 
-/// The prediction of a row of logits for the token after it.
+/// How well a row of logits predicts the token after it.
 pub struct Prediction {
     /// `-log p(target)`, in nats.
     pub nats: f32,

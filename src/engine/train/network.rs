@@ -114,7 +114,7 @@ impl Network {
         self.forward(weights, pack)?.normed.matmul(&weights.head.t()?)
     }
 
-    /// The prediction of each target.
+    /// How well each target is predicted.
     ///
     /// # Errors
     /// If candle refuses a product.

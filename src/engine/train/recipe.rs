@@ -28,7 +28,7 @@ pub struct Shape {
     pub head_dim: usize,
     /// Width inside the MLP.
     pub intermediate: usize,
-    /// The length of the longest document, in tokens; longer documents are left out.
+    /// The largest length of a document, in tokens; longer documents are left out.
     pub context: usize,
 }
 
@@ -109,8 +109,8 @@ pub struct Schedule {
     pub weight_decay: f64,
     /// The largest norm of a gradient; larger ones are clipped.
     pub clip: f64,
-    /// The number of first updates on documents with more and more of their coordinates, beginning with none. A model learns to
-    /// copy a SMILES sooner if there are fewer tokens between two atoms.
+    /// The number of updates, before all others, on documents that keep more and more of their coordinates, beginning with none. A
+    /// model learns to copy a SMILES sooner if there are fewer tokens between two atoms.
     pub outline_steps: u64,
     /// Whether the first pass goes from short documents to long ones.
     pub shortest_first: bool,

@@ -24,7 +24,7 @@ pub struct CurvePoint {
     pub learning_rate: f64,
 }
 
-/// The predictions of the answers of validation documents. Each token is predicted from the true tokens before it.
+/// How well the answers of validation documents are predicted. Each token is predicted from the true tokens before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Validation {
     /// The number of updates so far.
@@ -60,7 +60,7 @@ pub struct TrainReport {
     pub parameters: u64,
     /// The sizes of the corpus parts, and the numbers of skipped records.
     pub corpus: Sizes,
-    /// The validation of the checkpoint as stored, in bf16, on all validation conformers; `None` before the end.
+    /// The validation of the checkpoint as stored, rounded to its number type, on all validation conformers; `None` before the end.
     pub stored: Option<Validation>,
     /// Validations during training, on some of the conformers.
     pub validation: Vec<Validation>,

@@ -36,15 +36,15 @@ pub struct InitCheckpoint {
     float: Float,
     /// The checkpoint's own tokenizer. The tokenizer of training must be the same or an extension of it.
     pub tokenizer: Option<Tokenizer>,
-    /// The length of the longest document, in tokens.
+    /// The largest length of a document, in tokens.
     pub context: usize,
     /// The tokenizer whose tokens are not new; the checkpoint's own tokenizer by default.
     pub known: Option<Tokenizer>,
 }
 
 impl InitCheckpoint {
-    /// Opens the checkpoint in `folder` and reads its settings, but not its weights yet. The longest document has `context` tokens,
-    /// by default the model's context.
+    /// Opens the checkpoint in `folder` and reads its settings, but not its weights yet. Documents have at most `context` tokens, by
+    /// default as many as the model's context.
     ///
     /// # Errors
     /// If its settings or headers cannot be read, or belong to a model that drift cannot train.
@@ -139,7 +139,7 @@ impl Start {
         Ok(())
     }
 
-    /// The config of the decoder, and the length of the longest document in tokens.
+    /// The config of the decoder, and the largest length of a document in tokens.
     ///
     /// # Errors
     /// If no decoder has this shape.
@@ -219,7 +219,7 @@ fn is_by_drift(folder: &Path) -> bool {
     inputs.is_some() && folder.recipe("/recipe/init/by_drift") != Some(false)
 }
 
-/// A generation config whose `eos_token_id` contains this end token. Other ends stay only if this one was among them.
+/// A config whose `eos_token_id` contains this end token. The other end tokens of `config` stay only if this one is among them.
 fn with_end(mut config: Value, end: &Named) -> Value {
     let known = match &config["eos_token_id"] {
         Value::Array(ids) => ids.contains(&end.id.into()),

@@ -161,7 +161,7 @@ impl Run<'_> {
         let from = state.weighted.step;
         self.job.observer().begin("training", Some(steps), Unit::Items);
         self.job.observer().advance(from);
-        // If the job was cancelled during a save, that save was not completed.
+        // A job that was cancelled during a due validation or save did not complete it, so it is made now.
         let mut outcome = self.save_if_due(state);
         for (step, batch) in (0..steps).zip(first.map(Batch::Outlines).chain(then)) {
             outcome = outcome.and_then(|()| self.job.check());
@@ -233,7 +233,7 @@ impl Run<'_> {
             weighted.update(&gradient, weight, self.network.layout(), schedule)
         };
         let gradient_norm = gradient_norm.map_err(candle)?;
-        // A finite loss may have a gradient that is not finite. The optimizer did not follow it, so the saved state is valid.
+        // A finite loss may have a gradient that is not finite. The optimizer has not applied it, so the saved state is valid.
         if !gradient_norm.is_finite() {
             return Err(diverged("gradient", state));
         }
@@ -256,7 +256,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The predictions of the first `most` validation documents.
+    /// Measures how well the first `most` validation documents are predicted.
     fn validate(&self, weights: &[f32], most: usize, step: u64) -> Result<Validation> {
         let documents = &self.documents.validation[..self.documents.validation.len().min(most)];
         let answers = Loss::default();
@@ -310,7 +310,7 @@ impl Run<'_> {
 
     /// Writes the finished checkpoint and removes the state.
     fn finish(&self, state: &TrainingState) -> Result<TrainReport> {
-        // Validated as stored, because rounding to bf16 is part of the checkpoint.
+        // Validated as stored, because rounding to the type of the checkpoint is part of it.
         let weights = export::stored(&state.weighted.weights, self.plan.start.float());
         let stored = self.validate(&weights, usize::MAX, state.weighted.step)?;
         let report = self.report(&state.past, Some(stored));

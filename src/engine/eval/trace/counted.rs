@@ -1,4 +1,4 @@
-//! The numbers of events in a trace.
+//! How many events of a trace are used, and how many are not.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The numbers of the rows of a trace: threads of processes, and streams of devices.
+//! Numbers the rows of a trace: threads of processes, and streams of devices.
 
 use std::collections::HashMap;
 

@@ -10,8 +10,8 @@
 #define TRIED 256
 
 // A logit that at least `rank` candidates reach; `rank` is at most the number of threads. Each warp takes the logit at place
-// `rank / warps` among the best candidates of its threads; the result is the smallest of these logits. -inf if a warp has too few
-// candidates.
+// `rank / warps`, rounded up, among the best candidates of its threads; the result is the smallest of these logits. -inf if a warp
+// has too few candidates.
 __device__ __forceinline__ float logit_of_rank(u64 own, u32 rank) {
     u32 warps = blockDim.x / LANES, wanted = (rank + warps - 1) / warps, better = 0;
     for (u32 lane = 0; lane < LANES; lane++) better += __shfl_sync(ALL_LANES, own, lane) < own;

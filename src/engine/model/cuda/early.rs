@@ -17,9 +17,9 @@ use drift_core::error::Result;
 /// The lowest compute capability of a GPU that can launch a kernel before the previous one has ended.
 const OVERLAPS_FROM: (i32, i32) = (9, 0);
 
-/// The share of a multiprocessor's L1 cache that is reserved as shared memory if kernels overlap, in percent. It gives 132 of 228
-/// KB on Hopper, for blocks of `product_32` beside four of `attend`; no other share was tried. A multiprocessor has one division at
-/// a time, and changes it only while it is idle.
+/// The share of a multiprocessor's fast memory that kernels ask for as shared memory if they overlap, in percent; the rest is L1
+/// cache. It gives 132 of 228 KB on Hopper, for blocks of `product_32` beside four of `attend`; no other share was tried. A
+/// multiprocessor has one division at a time, and changes it only while it is idle.
 const SHARED_PERCENT: i32 = 50;
 
 /// Sets kernels up to begin before the previous ones have ended. Returns whether the GPU supports that.

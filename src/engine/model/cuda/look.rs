@@ -4,8 +4,8 @@ use super::{DecodeStep, DeviceRow};
 use drift_core::error::{Error, Result};
 
 impl DecodeStep<'_> {
-    /// The logits of the last step, `[rows, head rows]`. For rows that did not choose a token they are from earlier steps, or
-    /// uninitialised.
+    /// The logits of the last step, `[rows, head rows]`. For rows that did not choose a token they are from earlier steps, or have no
+    /// meaning.
     ///
     /// # Errors
     /// If the device fails, also in an earlier step.

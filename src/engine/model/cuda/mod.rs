@@ -1,6 +1,6 @@
 //! The decode step in CUDA C: the sources of the kernels, their compilation for a model, and their arguments.
 //!
-//! Nothing in this file needs or starts a GPU. The kernels are compiled when a run with a GPU begins. The tests compile the same
+//! The sources need no GPU to be built and tested: the kernels are compiled only when a GPU is started. The tests compile the same
 //! sources with g++, and with NVRTC to check that it accepts them. `docs/gpu.md` describes the design and the measurements.
 //!
 //! A step reads tokens in `slots` slots for `rows` rows, all in device memory:

@@ -17,7 +17,7 @@ const MOST_KERNEL_ROWS: usize = KERNELS[KERNELS.len() - 1].0;
 const THREADS: u32 = 256;
 const COLUMNS: usize = 64;
 
-/// The number of columns of a warp. A matrix must have a multiple of it.
+/// The number of columns of a warp. The columns of a matrix must be a multiple of it.
 const TILE: usize = 16;
 
 /// The number of bytes of a column that four lanes read together, and that a block of threads reads.

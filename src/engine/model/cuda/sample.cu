@@ -14,7 +14,7 @@
 // The settings of a draw. 40 bytes.
 struct Sampling {
     double temperature;    // divides the logits; 0: greedy
-    double top_p;          // keeps the most likely candidates up to this share; 1: all
+    double top_p;          // keeps the most likely candidates until they have this share; 1: all
     double log_min_p;      // natural logarithm of the least probability, relative to the best; -inf: none
     u32 top_k;             // keeps this number of the best, and ties with the last; 0: all
     u32 unused[3];
@@ -195,7 +195,7 @@ __device__ __forceinline__ Kept kept_all(const Sampling &sampling, float best) {
     return kept;
 }
 
-// The unit of weights, chosen so that `count` weights add up to less than 2^62.
+// The `unit` of weights, a factor with which `count` weights add up to less than 2^62.
 __device__ __forceinline__ double unit_of(u32 count) { return (double)(1ull << (62 - (32 - __clz(count)))); }
 
 // Applies top-k, top-p and min-p to `count` candidates, in this order; each sees what the previous one kept. `sum` is the total
