@@ -51,12 +51,16 @@ fn of_paths(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
     if let Some(why) = misfit(counter, &found)? {
         return probed(counter, space, why);
     }
-    let texts = [USUAL, INTEGERS].map(|below| random_texts(space, below)).concat();
+    let texts = random_texts(space).concat();
     let counts = counted(counter, &texts)?;
     let differs = |(text, count): (&String, &u8)| !tokens.takes(text, u16::from(*count));
     if let Some(place) = texts.par_iter().zip(&counts).position_first(differs) {
         let why = format!("`{}` does not take the tokens of its path", texts[place]);
-        return probed(counter, space, why);
+        let mut known = probed(counter, space, why)?;
+        // The counter agreed with the shortest strings of the paths, so they are known although the paths are not exact.
+        fill(&mut found, known.best);
+        known.best = found;
+        return Ok(known);
     }
     // The tokens of bins, integers and codes depend only on their neighbours, or they are matched as a whole. An expression that
     // cuts decimals could look further, and Unigram models have no such rule.
@@ -77,8 +81,7 @@ fn probed(counter: &Counter<'_>, space: Space, why: impl Into<String>) -> Result
     let mut found = BTreeMap::new();
     // Usual integer parts come first. Because `fill` does not replace entries, larger ones are only used for numbers of tokens that
     // usual ones do not have.
-    for below in [USUAL, INTEGERS] {
-        let texts = random_texts(space, below);
+    for texts in random_texts(space) {
         let mut drawn = Spellings::new();
         for (tokens, text) in counted(counter, &texts)?.into_iter().zip(texts) {
             keep(&mut drawn, tokens.into(), text);
@@ -88,11 +91,13 @@ fn probed(counter: &Counter<'_>, space: Space, why: impl Into<String>) -> Result
     Ok(Attainable { best: found, complete: Err(why.into()), proved: false })
 }
 
-/// Random placeholders whose integer parts are below a bound; every shape is among them.
-fn random_texts(space: Space, below: u16) -> Vec<String> {
-    let mut random = ChaCha8Rng::seed_from_u64(below.into());
-    let smaller = |number: Number| Number { integer: number.integer % below, ..number };
-    (0..TRIED).map(|_| space.text(&space.random(&mut random).map(smaller))).collect()
+/// Random placeholders of every shape, with integer parts below [`USUAL`], then below [`INTEGERS`].
+fn random_texts(space: Space) -> [Vec<String>; 2] {
+    let mut random = ChaCha8Rng::seed_from_u64(0);
+    [USUAL, INTEGERS].map(|below| {
+        let smaller = |number: Number| Number { integer: number.integer % below, ..number };
+        (0..TRIED).map(|_| space.text(&space.random(&mut random).map(smaller))).collect()
+    })
 }
 
 /// The number of FREE tokens of each placeholder.
@@ -181,6 +186,22 @@ mod tests {
                 assert_eq!(paths.best, tables.best, "{path}, {encoding}");
                 assert!(paths.complete.is_ok() && !paths.proved && tables.proved);
             }
+        }
+    }
+
+    #[test]
+    fn shortest_strings_of_paths_are_known_where_paths_are_not_exact() {
+        // A Unigram model that may cut `111` in two ways.
+        let tokenizer = load("tests/fixtures/tokenizers/unigram-like/tokenizer.json.gz");
+        let counter = Counter::for_dialect(&tokenizer, Encoding::FIXED, std::iter::empty()).unwrap();
+        let found = attainable(&counter, Space(Encoding::FIXED)).unwrap();
+        assert!(found.complete.unwrap_err().ends_with("does not take the tokens of its path"));
+        assert_eq!(
+            found.best.iter().next().map(|(tokens, text)| (*tokens, &**text)),
+            Some((11, "0.0000,0.0000,0.0000"))
+        );
+        for (tokens, text) in &found.best {
+            assert_eq!(free_tokens(&counter, text).unwrap(), *tokens, "{text}");
         }
     }
 
