@@ -36,6 +36,10 @@ MASKS = [
         r'"([a-z_]*per_second|[a-z_]*seconds|peak_memory_bytes|floor_share|speed|speed_ratio|ts|dur)": ?(' + NUMBER + "|null)",
         r'"\1": #',
     ),
+    (r'"batch_seconds": ?\[[^\]]*\]', '"batch_seconds": [#]'),
+    (r'"speed": ?\{[^}]*\}', '"speed": {#}'),
+    # The last column of the short table of `eval`: tokens a second, padded to its width.
+    (r"(?m)^(\S.* % .*?) +[0-9][0-9,]*$", r"\1 #"),
     # Advice in words.
     (NUMBER + r" times as (fast|long|slow)", r"# times as \1"),
     (r"is fastest: " + NUMBER, "is fastest: #"),
