@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Trains the reference checkpoints again, as eval/README.md lists them: bash eval/train.sh OUT [NAME…]
-# About 55 core minutes each, small-bins 2 hours 30 minutes. What is finished in OUT is not made again, and what was stopped goes on. All but `llama-like` make their
-# corpus first, in about 40 core minutes (corpora/requirements.txt); QM9_TEST is a CSV of molecules to leave out, GeoMol's
-# data/QM9/test_smiles.csv.
+# About 55 core minutes each, small-bins 2 hours 30 minutes. What is finished in OUT is not made again, and what was stopped goes on.
+# All but `llama-like` make their corpus first, in about 40 core minutes (corpora/requirements.txt); QM9_TEST is a CSV of molecules to
+# leave out, GeoMol's data/QM9/test_smiles.csv.
 set -euo pipefail
 out=$(realpath -m "${1:?usage: eval/train.sh OUT [NAME...]}")
 shift

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-// `tokenizers` allocates for each piece of a text, which takes the C library's allocator longer than all else together.
+// `tokenizers` allocates for each piece of a text. With the C library's allocator that is four tenths of the time of `train-tokenizer`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -95,11 +95,7 @@ fn every_verb_takes_names() {
     let name = "Own/qwen-like";
     folder.file("one.txt", format!("{TEXT}\n"));
     folder.file("smiles.txt", "C\n");
-    let good = |words: &[&str]| {
-        let ran = run(&folder, words);
-        assert_eq!(ran.code, Some(0), "{words:?}: {}", ran.stderr);
-        ran
-    };
+    let good = |words: &[&str]| run(&folder, words).done();
     let fit = ["fit", "--corpus", "one.txt", "--tokenizer", name, "--no-classes", "--json", "-q"];
     assert_eq!(good(&fit).json()["results"][0]["tokenizer"], "qwen-like");
     good(&["export-grammar", "--tokenizer", name, "C", "-q"]);
@@ -118,11 +114,7 @@ fn what_is_extended_is_taken_by_name() {
     let folder = cache();
     let name = "Own/qwen-like";
     folder.file("one.txt", format!("{TEXT}\n"));
-    let good = |words: &[&str]| {
-        let ran = run(&folder, words);
-        assert_eq!(ran.code, Some(0), "{words:?}: {}", ran.stderr);
-        ran
-    };
+    let good = |words: &[&str]| run(&folder, words).done();
     let train =
         ["train-tokenizer", "--base", name, "--model", name, "--range", "1", "--tokens-per-block", "11"];
     good(&[&train[..], &["--corpus", "one.txt", "-o", "extended", "-q"]].concat());

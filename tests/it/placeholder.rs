@@ -474,11 +474,8 @@ fn no_random_string_is_better(
 
 /// How many strings: a few, or as many as the environment asks for.
 fn strings() -> u64 {
-    std::env::var("DRIFT_RANDOM_STRINGS").ok().and_then(|n| n.parse().ok()).unwrap_or(if cfg!(all_tests) {
-        600
-    } else {
-        300
-    })
+    let usual = if cfg!(all_tests) { 600 } else { 300 };
+    std::env::var("DRIFT_RANDOM_STRINGS").ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
 }
 
 #[test]

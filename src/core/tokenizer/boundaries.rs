@@ -280,7 +280,7 @@ impl Scores {
 
 /// A token with its white space as in the text. Byte-level vocabularies write white space as letters, SentencePiece vocabularies as
 /// `▁`.
-fn with_white_space(token: &str) -> String {
+pub fn with_white_space(token: &str) -> String {
     token.replace(['\u{120}', '\u{2581}'], " ").replace('\u{10a}', "\n")
 }
 

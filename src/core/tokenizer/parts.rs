@@ -48,11 +48,6 @@ impl Tokenizer {
         self.inner().get_vocab(true)
     }
 
-    /// The text that a token of the vocabulary spells. Byte-level and SentencePiece vocabularies write a space as a special letter.
-    pub fn spelled(token: String) -> String {
-        if token.is_ascii() { token } else { token.replace(['\u{120}', '\u{2581}'], " ") }
-    }
-
     /// The id of a token by its text, added tokens included.
     pub fn vocabulary_id(&self, text: &str) -> Option<u32> {
         self.inner().token_to_id(text)

@@ -16,6 +16,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 
+use super::boundaries::with_white_space;
 use super::load::Tokenizer;
 use crate::encoding::language::{Languages, Node, StateId};
 use crate::encoding::{Dfa, DfaState};
@@ -72,7 +73,7 @@ impl<'a> SlotProduct<'a> {
         let mut candidates: Vec<(u32, String)> = tokenizer
             .vocabulary()
             .into_iter()
-            .map(|(text, id)| (id, Tokenizer::spelled(text)))
+            .map(|(text, id)| (id, with_white_space(&text)))
             .filter(|(_, text)| may_stand(text))
             .collect();
         // The numbers of states must not depend on the order of a hash map.

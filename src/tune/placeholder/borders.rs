@@ -72,7 +72,7 @@ const POSITIONS: [[f64; 3]; 4] = [
 const SMALL: [[f64; 3]; 2] = [[0.1234567, 0.5678912, 0.01234567], [-0.1234567, -0.5678912, -0.01234567]];
 
 /// The insides of slots of decimals at these positions, as writers write them.
-fn written<const N: usize>(encoding: Encoding, positions: &[[f64; 3]; N]) -> Vec<String> {
+fn written(encoding: Encoding, positions: &[[f64; 3]]) -> Vec<String> {
     let slot = |position: &[f64; 3]| {
         let mut inside = String::new();
         encoding.write_numbers(&encoding.quantize(*position).ok()?, &mut inside);

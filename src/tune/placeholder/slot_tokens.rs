@@ -1,23 +1,24 @@
 //! All slots of an encoding as token sequences of the tokenizer: an automaton whose paths are counted.
 //!
 //! It is the automaton that the logit processor of [`drift_core::constraint`] follows: the product of the encoding's strings with
-//! the tokenizer ([`SlotProduct`]), or, if the tokenizer cuts slots out of the text, their language of tokens ([`Isolation`]).
+//! the tokenizer ([`SlotProduct`]), and, if the tokenizer cuts slots out of the text, their language of tokens ([`Isolation`]).
 
 use std::collections::{BTreeMap, HashMap};
 
 use drift_core::encoding::language::{Languages, StateId};
 use drift_core::encoding::{Dfa, Encoding, IntegersBelow};
 use drift_core::error::Result;
+use drift_core::tokenizer::boundaries::with_white_space;
 use drift_core::tokenizer::{Isolation, SlotProduct, Tokenizer};
 
 use super::attainable::{Spellings, keep};
 
-/// The token sequences of the slots of an encoding, for two ranges of integer parts.
+/// The token sequences of the slots of an encoding, for ranges of integer parts.
 pub(super) struct SlotTokens {
     encoding: Encoding,
     states: Languages<u32>,
     /// The start states of slots, for each range.
-    starts: [Vec<Start>; 2],
+    starts: Vec<Vec<Start>>,
     /// The texts of the tokens.
     texts: HashMap<u32, TokenText>,
 }
@@ -36,7 +37,8 @@ struct Start {
 }
 
 impl SlotTokens {
-    /// The slots whose integer parts are below each of two bounds, in Å. Numbers without integer parts are in both ranges.
+    /// The slots whose integer parts are below each of these bounds, in Å and ascending. Numbers without integer parts are in every
+    /// range.
     ///
     /// # Errors
     /// If the tokenizer cannot encode the characters of a slot.
@@ -44,38 +46,37 @@ impl SlotTokens {
         tokenizer: &Tokenizer,
         encoding: Encoding,
         isolation: Option<&Isolation>,
-        below: [u32; 2],
+        below: &[u16],
     ) -> Result<Self> {
         let mut states = Languages::default();
         let opened = format!("[C]{}", encoding.open());
         // A sign may be in one token with the opening of the slot; then it is written before the start state.
         let signed = format!("{opened}-");
         let merges = !tokenizer.ids(&signed)?.starts_with(&tokenizer.ids(&opened)?);
-        let language = |below: u32| {
+        let language = |below: &u16| {
             let without = |languages: &mut _| isolation.and_then(|isolation| isolation.language(languages));
-            encoding.inner_dfa(IntegersBelow(below), without)
+            encoding.inner_dfa(IntegersBelow((*below).into()), without)
         };
+        let dfas: Vec<Option<Dfa>> = below.iter().map(language).collect();
         let isolated = isolation.and_then(|isolation| isolation.states(&mut states, tokenizer, ()));
-        // The larger range has all characters of the smaller one.
-        let largest = language(below[1]);
-        let alphabet = largest.as_ref().map(Dfa::alphabet).unwrap_or_default();
+        // The largest range has all characters of the others.
+        let alphabet = dfas.iter().flatten().last().map(Dfa::alphabet).unwrap_or_default();
         let mut products = Vec::new();
         for (written, before) in [("", &opened), ("-", &signed)].into_iter().take(1 + usize::from(merges)) {
             products.push((written, SlotProduct::new(tokenizer, &alphabet, before)?));
         }
-        let mut starts = [Vec::new(), Vec::new()];
-        for (starts, below) in starts.iter_mut().zip(below) {
-            let Some(dfa) = language(below) else { continue };
-            for (written, product) in &mut products {
-                let dfa = if written.is_empty() { dfa.clone() } else { dfa.clone().without_first(b'-') };
-                let state = product.start(&dfa, &mut states, ())?;
-                starts.extend(
-                    state.map(|state| Start { state, written: format!("{}{written}", encoding.open()) }),
-                );
+        let mut starts = Vec::with_capacity(dfas.len());
+        for dfa in dfas {
+            let mut of_range = Vec::from_iter(isolated.map(|state| Start { state, written: String::new() }));
+            if let Some(dfa) = dfa {
+                for (written, product) in &mut products {
+                    let dfa = if written.is_empty() { dfa.clone() } else { dfa.clone().without_first(b'-') };
+                    let written = format!("{}{written}", encoding.open());
+                    let state = product.start(&dfa, &mut states, ())?;
+                    of_range.extend(state.map(|state| Start { state, written }));
+                }
             }
-        }
-        for starts in &mut starts {
-            starts.extend(isolated.map(|state| Start { state, written: String::new() }));
+            starts.push(of_range);
         }
         let is_border = |text: &str| {
             [encoding.open(), encoding.close()]
@@ -83,7 +84,7 @@ impl SlotTokens {
                 .any(|border| !border.is_empty() && text.contains(border))
         };
         let text = |(text, id): (String, u32)| {
-            let text = Tokenizer::spelled(text);
+            let text = with_white_space(&text);
             (id, TokenText { is_inside: !is_border(&text), text })
         };
         let texts = tokenizer.vocabulary().into_iter().map(text).collect();
@@ -91,7 +92,7 @@ impl SlotTokens {
     }
 
     /// For each range, the smallest spelling for each number of FREE tokens and length, without the opening and closing characters.
-    pub(super) fn spellings(&self) -> [Spellings; 2] {
+    pub(super) fn spellings(&self) -> Vec<Spellings> {
         let starts = self.starts.iter().flatten();
         let mut order: Vec<StateId> = starts.flat_map(|start| self.states.reachable(start.state)).collect();
         // A state is made after the states that it leads to, so its number is larger.
@@ -112,7 +113,7 @@ impl SlotTokens {
             }
             ways.insert(id, all);
         }
-        self.starts.each_ref().map(|starts| {
+        let of_range = |starts: &Vec<Start>| {
             let mut all = Spellings::new();
             for start in starts {
                 for ((tokens, _), text) in &ways[&start.state] {
@@ -126,14 +127,15 @@ impl SlotTokens {
                 }
             }
             all
-        })
+        };
+        self.starts.iter().map(of_range).collect()
     }
 
-    /// Whether exactly one path of the larger range spells `inside`, and has `tokens` FREE tokens.
+    /// Whether exactly one path of the largest range spells `inside`, and has `tokens` FREE tokens.
     pub(super) fn takes(&self, inside: &str, tokens: u16) -> bool {
         let whole = format!("{}{inside}{}", self.encoding.open(), self.encoding.close());
         let mut found = Vec::new();
-        for start in &self.starts[1] {
+        for start in self.starts.last().into_iter().flatten() {
             let Some(rest) = whole.strip_prefix(&start.written) else { continue };
             self.paths(start.state, rest, 0, &mut found);
         }

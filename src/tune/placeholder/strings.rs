@@ -39,24 +39,26 @@ pub fn attainable(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
 /// Reads the numbers of tokens off the paths of all slots, and compares random slots with the counter.
 fn of_paths(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
     let (tokenizer, encoding) = (counter.tokenizer(), space.0);
+    let drawn = drawn(counter, space)?;
     let isolation = match Isolation::learn(tokenizer, encoding)? {
         Ok(isolation) => isolation,
-        Err(why) => return probed(counter, space, why),
+        Err(why) => return Ok(probed(drawn, why)),
     };
-    let tokens = SlotTokens::new(tokenizer, encoding, isolation.as_ref(), [USUAL, INTEGERS].map(u32::from))?;
-    let [usual, all] = tokens.spellings();
-    // Usual integer parts come first, because `fill` does not replace entries.
-    let mut found = best(usual);
-    fill(&mut found, best(all));
-    if let Some(why) = misfit(counter, &found)? {
-        return probed(counter, space, why);
+    // Usual integer parts come first, because `fill` does not replace entries. Only decimals have integer parts.
+    let below: &[u16] = if encoding.is_decimal() { &[USUAL, INTEGERS] } else { &[USUAL] };
+    let paths = SlotTokens::new(tokenizer, encoding, isolation.as_ref(), below)?;
+    let mut found = BTreeMap::new();
+    for spellings in paths.spellings() {
+        fill(&mut found, best(spellings));
     }
-    let texts = random_texts(space).concat();
-    let counts = counted(counter, &texts)?;
-    let differs = |(text, count): (&String, &u8)| !tokens.takes(text, u16::from(*count));
-    if let Some(place) = texts.par_iter().zip(&counts).position_first(differs) {
-        let why = format!("`{}` does not take the tokens of its path", texts[place]);
-        let mut known = probed(counter, space, why)?;
+    if let Some(why) = misfit(counter, &found)? {
+        return Ok(probed(drawn, why));
+    }
+    let all = drawn.concat();
+    let differs = |(text, tokens): &&(String, u8)| !paths.takes(text, u16::from(*tokens));
+    if let Some((text, _)) = all.par_iter().find_first(differs) {
+        let why = format!("`{text}` does not take the tokens of its path");
+        let mut known = probed(drawn, why);
         // The counter agreed with the shortest strings of the paths, so they are known although the paths are not exact.
         fill(&mut found, known.best);
         known.best = found;
@@ -65,11 +67,8 @@ fn of_paths(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
     // The tokens of bins, integers and codes depend only on their neighbours, or they are matched as a whole. An expression that
     // cuts decimals could look further, and Unigram models have no such rule.
     let proved = !encoding.is_decimal();
-    let tried = if proved {
-        String::new()
-    } else {
-        format!(" (tried on {} random strings, not proved)", texts.len())
-    };
+    let tried =
+        if proved { String::new() } else { format!(" (tried on {} random strings, not proved)", all.len()) };
     let complete = format!(
         "the tokenizer's own sequences of tokens for all slots are an automaton{tried}, whose paths were counted"
     );
@@ -77,32 +76,30 @@ fn of_paths(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
 }
 
 /// The numbers of tokens of random strings of every shape, which need not be all numbers that exist.
-fn probed(counter: &Counter<'_>, space: Space, why: impl Into<String>) -> Result<Attainable> {
+fn probed(drawn: [Vec<(String, u8)>; 2], why: String) -> Attainable {
     let mut found = BTreeMap::new();
     // Usual integer parts come first. Because `fill` does not replace entries, larger ones are only used for numbers of tokens that
     // usual ones do not have.
-    for texts in random_texts(space) {
-        let mut drawn = Spellings::new();
-        for (tokens, text) in counted(counter, &texts)?.into_iter().zip(texts) {
-            keep(&mut drawn, tokens.into(), text);
+    for texts in drawn {
+        let mut spellings = Spellings::new();
+        for (text, tokens) in texts {
+            keep(&mut spellings, tokens.into(), text);
         }
-        fill(&mut found, best(drawn));
+        fill(&mut found, best(spellings));
     }
-    Ok(Attainable { best: found, complete: Err(why.into()), proved: false })
+    Attainable { best: found, complete: Err(why), proved: false }
 }
 
-/// Random placeholders of every shape, with integer parts below [`USUAL`], then below [`INTEGERS`].
-fn random_texts(space: Space) -> [Vec<String>; 2] {
+/// Random placeholders of every shape and their numbers of FREE tokens; integer parts are below [`USUAL`], then below [`INTEGERS`].
+fn drawn(counter: &Counter<'_>, space: Space) -> Result<[Vec<(String, u8)>; 2]> {
     let mut random = ChaCha8Rng::seed_from_u64(0);
-    [USUAL, INTEGERS].map(|below| {
+    let texts = [USUAL, INTEGERS].map(|below| {
         let smaller = |number: Number| Number { integer: number.integer % below, ..number };
-        (0..TRIED).map(|_| space.text(&space.random(&mut random).map(smaller))).collect()
-    })
-}
-
-/// The number of FREE tokens of each placeholder.
-fn counted(counter: &Counter<'_>, texts: &[String]) -> Result<Vec<u8>> {
-    texts.par_iter().map(|text| free_tokens(counter, text)).collect()
+        (0..TRIED).map(|_| space.text(&space.random(&mut random).map(smaller))).collect::<Vec<_>>()
+    });
+    let count = |text: String| free_tokens(counter, &text).map(|tokens| (text, tokens));
+    let [usual, all] = texts.map(|texts| texts.into_par_iter().map(count).collect::<Result<_>>());
+    Ok([usual?, all?])
 }
 
 fn of_tables(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
@@ -187,6 +184,14 @@ mod tests {
                 assert!(paths.complete.is_ok() && !paths.proved && tables.proved);
             }
         }
+    }
+
+    #[test]
+    fn bins_that_are_tokens_take_as_many_in_every_slot() {
+        let (tokenizer, encoding) =
+            (load("eval/small-bins/tokenizer.json"), "binned-v2:-9.525,9.525,0.05".parse().unwrap());
+        let counter = Counter::for_dialect(&tokenizer, encoding, std::iter::empty()).unwrap();
+        assert_eq!(attainable(&counter, Space(encoding)).unwrap().constant(), Some(3));
     }
 
     #[test]
