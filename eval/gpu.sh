@@ -17,8 +17,8 @@
 #   again      the same texts three times over
 #   sanitizer  compute-sanitizer over short runs: accesses out of bounds, races, barriers, memory that was never written
 # What fails is told, kept in OUT/failed.txt, and does not end the rest; the last exit code is then 1. LIMIT says after how many seconds
-# nothing more is begun, and what runs is ended. SAMPLES, GENERATIONS, COMPARED, BATCHES, SHAPES, MODELS, TOKENS and TOOLS make it shorter;
-# CPU_TEXTS names a folder of an earlier run whose texts of the CPU are taken; DEVICE=cpu tries the script itself.
+# nothing more is begun, and what runs is ended. SAMPLES, GENERATIONS, COMPARED, BATCHES, ENGINES, SHAPES, MODELS, TOKENS and TOOLS make it
+# shorter; CPU_TEXTS names a folder of an earlier run whose texts of the CPU are taken; DEVICE=cpu tries the script itself.
 set -uo pipefail
 drift=$(realpath "${1:?usage: eval/gpu.sh DRIFT OUT}")
 mkdir -p "${2:?usage: eval/gpu.sh DRIFT OUT}"
@@ -36,7 +36,7 @@ rm -f "$out/failed.txt"
 # Compiled kernels are kept at home, and Python's lines are wanted when they are printed.
 export HOME=${HOME:-/root} PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 PATH=$PATH:/usr/local/cuda/bin:$(printf '%s:' /opt/nvidia/nsight-compute/*/)
-engines='drift drift-without-graphs drift-cublas candle'
+engines=${ENGINES:-drift drift-without-graphs drift-cublas candle}
 # The CPU has no graphs.
 [ "$device" != cpu ] || engines='drift candle'
 

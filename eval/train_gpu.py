@@ -1,0 +1,474 @@
+#!/usr/bin/env python3
+"""Trains a checkpoint that writes bins with PyTorch, on a GPU: some hundred times the tokens that `drift train-model` takes on a core.
+
+    train_gpu.py prepare CORPUS.jsonl.gz TOKENIZER_FOLDER -o DATA.npz                 bins, on any machine (RDKit, tokenizers)
+    train_gpu.py documents TEXTS.jsonl TOKENIZER_FOLDER -o DATA.npz                   texts of any encoding, as `drift encode` writes them
+    train_gpu.py train DATA.npz CHECKPOINT_FOLDER --steps 20000 -o OUT                on the GPU (torch, transformers)
+
+After `prepare` the texts are those of `drift train-model --encoding binned-v2:-9.525,9.525,0.05 --frame first-atoms`, but each conformer
+is also written in other orders of its atoms, so that each atom and each stereocentre is now among the first and now among the last.
+`prepare` writes the SMILES of each molecule in so many orders as tokens with empty slots. `train` fills the slots on the GPU: it draws a
+conformer and an order, adds noise, turns the conformer into the frame of its first atoms, and rounds to bins. The last part of the
+training has the orders of canonical SMILES alone. After `documents` the texts are those of the file, unchanged. Molecules are split as
+drift splits them; only the part for training is trained on.
+
+CHECKPOINT_FOLDER gives the architecture (`config.json`) and, with `--init`, the weights to begin with. The optimizer is drift's: Muon for
+the matrices of layers, AdamW for the rest. OUT/model.safetensors is in bf16; `drift train-model --init OUT` goes on from there.
+"""
+
+import argparse
+import gzip
+import hashlib
+import json
+import math
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+LOW, STEP, BINS = -9.525, 0.05, 382  # binned-v2:-9.525,9.525,0.05; the first and the last bin are tails
+ATOMS = 9
+SEED = 20261126
+# As drift's corpora are split by SHA-256.
+TEST, VALIDATION = 100, 30
+LEAST_SINE = 0.1
+BETAS, EPSILON, MOMENTUM = (0.9, 0.95), 1e-8, 0.95
+NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315), 5
+STEP_SIZE = 0.2
+
+
+def part(smiles):
+    number = int.from_bytes(hashlib.sha256(smiles.encode()).digest()[:8], "big") % 1000
+    return "test" if number < TEST else "validation" if number < TEST + VALIDATION else "train"
+
+
+def orders_of(mol, smiles, count, draw):
+    """The SMILES in so many orders of its atoms, the given one first: `[(text, order)]`, with each atom's place in the given one."""
+    from rdkit import Chem
+
+    found = [(smiles, list(range(mol.GetNumAtoms())))]
+    for _ in range(count - 1):
+        numbers = draw.permutation(mol.GetNumAtoms())
+        turned = Chem.RenumberAtoms(mol, [int(n) for n in numbers])
+        text = Chem.MolToSmiles(turned, canonical=False)
+        written = json.loads(turned.GetProp("_smilesAtomOutputOrder").replace(",]", "]"))
+        found.append((text, [int(numbers[at]) for at in written]))
+    return found
+
+
+def prepare(arguments):
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "corpora"))
+    import build
+    import small
+    from rdkit import Chem, RDLogger
+    from tokenizers import Tokenizer
+
+    RDLogger.DisableLog("rdApp.*")
+    tokenizer = Tokenizer.from_file(str(arguments.tokenizer / "tokenizer.json"))
+    names = json.loads((arguments.tokenizer / "tokenizer_config.json").read_text())
+    end, zero = tokenizer.token_to_id(names["eos_token"]), tokenizer.token_to_id("000")
+    molecules = {}
+    with gzip.open(arguments.corpus, "rt") as lines:
+        for row in map(json.loads, lines):
+            blocks = build.BLOCK.findall(row["embedded_smiles"])
+            points = [[float(v) for v in block.strip("<>").split(",")] for block in blocks]
+            molecules.setdefault(row["canonical_smiles"], []).append(points)
+    templates, orders, slots, prompts, unmirrored, parts, atoms = [], [], [], [], [], [], []
+    for number, smiles in enumerate(molecules):
+        mol = Chem.MolFromSmiles(smiles)
+        draw = np.random.default_rng([SEED, number])
+        texts = orders_of(mol, smiles, arguments.orders, draw)
+        zeros = np.zeros((mol.GetNumAtoms(), 3))
+        bare = [build.BLOCK.sub("000000000;", build.enriched(text, zeros)) for text, _ in texts]
+        for text, inside in zip(texts, bare, strict=True):
+            prompt = tokenizer.encode(f"[SMILES]{text[0]}[/SMILES]").ids
+            answer = tokenizer.encode(f"[CONFORMER]{inside}[/CONFORMER]").ids
+            places = [len(prompt) + at for at, token in enumerate(answer) if token == zero]
+            assert len(places) == 3 * mol.GetNumAtoms(), (text, answer)
+            templates.append([*prompt, *answer, end])
+            prompts.append(len(prompt))
+            orders.append(text[1] + [0] * (ATOMS - len(text[1])))
+            slots.append(places[::3] + [0] * (ATOMS - len(text[1])))
+        unmirrored.append(small.mirrored(smiles) is None)
+        parts.append(["train", "validation", "test"].index(part(smiles)))
+        atoms.append(mol.GetNumAtoms())
+        if number % 5000 == 0:
+            print(f"{number} of {len(molecules)} molecules", file=sys.stderr, flush=True)
+    tokens = np.full((len(templates), max(map(len, templates))), end, np.uint16)
+    for row, template in zip(tokens, templates, strict=True):
+        row[: len(template)] = template
+    conformers = [(number, points) for number, all_of in enumerate(molecules.values()) for points in all_of]
+    positions = np.zeros((len(conformers), ATOMS, 3), np.float32)
+    for row, (_, points) in zip(positions, conformers, strict=True):
+        row[: len(points)] = points
+    np.savez(
+        arguments.output,
+        tokens=tokens,
+        lengths=np.array([len(t) for t in templates], np.uint8),
+        prompts=np.array(prompts, np.uint8),
+        orders=np.array(orders, np.uint8),
+        slots=np.array(slots, np.uint8),
+        per_molecule=arguments.orders,
+        unmirrored=np.array(unmirrored),
+        parts=np.array(parts, np.uint8),
+        atoms=np.array(atoms, np.uint8),
+        positions=positions,
+        molecules=np.array([number for number, _ in conformers], np.int32),
+        bins=np.array([tokenizer.token_to_id(f"{bin:03}") for bin in range(BINS)], np.int32),
+        corpus=np.array(hashlib.sha256(arguments.corpus.read_bytes()).hexdigest()),
+    )
+    lengths = np.array([len(t) for t in templates])
+    print(f"{len(molecules)} molecules, {len(conformers)} conformers, {lengths.mean():.1f} tokens a text, {lengths.max()} at most")
+
+
+def documents(arguments):
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(arguments.tokenizer / "tokenizer.json"))
+    names = json.loads((arguments.tokenizer / "tokenizer_config.json").read_text())
+    end = tokenizer.token_to_id(names["eos_token"])
+    with arguments.texts.open() as lines:
+        rows = [json.loads(line) for line in lines]
+    prompts = [e.ids for e in tokenizer.encode_batch([f"[SMILES]{row['canonical_smiles']}[/SMILES]" for row in rows])]
+    answers = [e.ids for e in tokenizer.encode_batch([f"[CONFORMER]{row['embedded_smiles']}[/CONFORMER]" for row in rows])]
+    lengths = np.array([len(p) + len(a) + 1 for p, a in zip(prompts, answers, strict=True)])
+    parts = np.array([["train", "validation", "test"].index(part(row["canonical_smiles"])) for row in rows])
+    np.savez(
+        arguments.output,
+        tokens=np.array([token for p, a in zip(prompts, answers, strict=True) for token in (*p, *a, end)], np.uint16),
+        lengths=lengths.astype(np.uint16),
+        prompts=np.array([len(p) for p in prompts], np.uint16),
+        parts=parts.astype(np.uint8),
+        corpus=np.array(hashlib.sha256(arguments.texts.read_bytes()).hexdigest()),
+    )
+    print(f"{len(rows)} texts, {lengths.mean():.1f} tokens a text, {lengths.max()} at most")
+
+
+class Documents:
+    """Texts in the memory of the device."""
+
+    def __init__(self, arrays, device):
+        import torch
+
+        def tensor(name, dtype):
+            return torch.from_numpy(arrays[name].astype(dtype)).to(device)
+
+        self.device, self.corpus = device, str(arrays["corpus"])
+        self.tokens = tensor("tokens", np.int16)
+        self.lengths, self.prompts, parts = tensor("lengths", np.int64), tensor("prompts", np.int64), tensor("parts", np.int64)
+        self.starts = self.lengths.cumsum(0) - self.lengths
+        self.length = -(-int(self.lengths.max()) // 8) * 8
+        self.train, self.validation = (parts == 0).nonzero()[:, 0], (parts == 1).nonzero()[:, 0]
+
+    def written(self, texts):
+        """Tokens `[batch, length]` and weights of the tokens, of these texts as they are."""
+        import torch
+
+        place = torch.arange(self.length, device=self.device)
+        exists = place < self.lengths[texts, None]
+        # What is behind the end is never a target, and no token looks at it.
+        tokens = self.tokens[(self.starts[texts, None] + place).clamp(max=len(self.tokens) - 1)].long()
+        return tokens, exists & (place >= self.prompts[texts, None])
+
+    def drawn(self, batch, _share, _noise):
+        import torch
+
+        return self.written(self.train[torch.randint(len(self.train), (batch,), device=self.device)])
+
+
+class Templates:
+    """Templates and conformers in the memory of the device; makes batches there."""
+
+    def __init__(self, arrays, device):
+        import torch
+
+        self.device, self.per_molecule, self.corpus = device, int(arrays["per_molecule"]), str(arrays["corpus"])
+
+        def tensor(name, dtype):
+            return torch.from_numpy(arrays[name].astype(dtype)).to(device)
+
+        self.tokens = tensor("tokens", np.int16)
+        self.length = -(-self.tokens.shape[1] // 8) * 8
+        self.lengths, self.prompts = tensor("lengths", np.int32), tensor("prompts", np.int32)
+        self.orders, self.slots = tensor("orders", np.int64), tensor("slots", np.int64)
+        self.unmirrored, self.atoms = tensor("unmirrored", bool), tensor("atoms", np.int64)
+        self.positions, self.molecules, self.bins = tensor("positions", np.float32), tensor("molecules", np.int64), tensor("bins", np.int64)
+        parts = tensor("parts", np.int64)[self.molecules]
+        self.train, self.validation = (parts == 0).nonzero()[:, 0], (parts == 1).nonzero()[:, 0]
+        self.end = int(self.tokens[0, int(self.lengths[0]) - 1])
+
+    def filled(self, conformers, number, noise, flips):
+        """Documents of these conformers, each in the order of this number: tokens `[batch, length]` and weights of the tokens."""
+        import torch
+
+        molecule = self.molecules[conformers]
+        template = molecule * self.per_molecule + number
+        order = self.orders[template]
+        exists = torch.arange(ATOMS, device=self.device) < self.atoms[molecule, None]
+        xyz = self.positions[conformers].gather(1, order[..., None].expand(-1, -1, 3))
+        # The mirror image of a molecule that has no enantiomer is a conformer of the same molecule.
+        xyz[..., 2] *= torch.where(self.unmirrored[molecule] & flips, -1.0, 1.0)[:, None]
+        xyz = self.frame(xyz + noise, exists)
+        bins = (1 + ((xyz - LOW) / STEP).floor().long()).clamp(0, BINS - 1)
+        tokens = torch.full((len(conformers), self.length + 1), self.end, device=self.device)
+        tokens[:, : self.tokens.shape[1]] = self.tokens[template].long()
+        # Slots of atoms that do not exist go to a column that is cut off.
+        at = torch.where(exists, self.slots[template], self.length)
+        for axis in range(3):
+            tokens.scatter_(1, torch.where(exists, at + axis, self.length), self.bins[bins[..., axis]])
+        place = torch.arange(self.length, device=self.device)
+        weights = (place >= self.prompts[template, None]) & (place < self.lengths[template, None])
+        return tokens[:, : self.length], weights
+
+    @staticmethod
+    def frame(xyz, exists):
+        """drift's `first_atoms`: `[batch, atoms, 3]`."""
+        import torch
+
+        xyz = xyz - xyz[:, :1]
+        x = torch.nn.functional.normalize(xyz[:, 1], dim=-1)
+        off = xyz - (xyz @ x[..., None]) * x[:, None]
+        usable = exists & (off.square().sum(-1) > LEAST_SINE**2 * xyz.square().sum(-1))
+        usable[:, :2] = False
+        third = usable.int().argmax(1)
+        # On a line, any axis across it: the coordinate axis that is farthest from it.
+        farthest = torch.nn.functional.one_hot(x.abs().argmin(1), 3).to(x)
+        across = torch.linalg.cross(x, farthest)
+        rows = torch.arange(len(xyz), device=xyz.device)
+        y = torch.nn.functional.normalize(torch.where(usable.any(1)[:, None], off[rows, third], across), dim=-1)
+        turned = xyz @ torch.stack([x, y, torch.linalg.cross(x, y)], -1)
+        turned[:, 1, 1:] = 0
+        turned[rows, torch.where(usable.any(1), third, 1), 2] = 0
+        return turned
+
+    def written(self, conformers):
+        """The documents of these conformers as drift writes them."""
+        import torch
+
+        still = torch.zeros(len(conformers), ATOMS, 3, device=self.device)
+        return self.filled(conformers, torch.zeros_like(conformers), still, torch.zeros_like(conformers, dtype=torch.bool))
+
+    def drawn(self, batch, share, noise):
+        """A batch for training; the share of canonical orders is at least `share`."""
+        import torch
+
+        conformers = self.train[torch.randint(len(self.train), (batch,), device=self.device)]
+        number = torch.randint(self.per_molecule, (batch,), device=self.device)
+        number = torch.where(torch.rand(batch, device=self.device) < share, 0, number)
+        shake = noise * torch.randn(batch, ATOMS, 3, device=self.device)
+        return self.filled(conformers, number, shake, torch.rand(batch, device=self.device) < 0.5)
+
+
+class Optimizer:
+    """Muon for the matrices of layers, those of one shape at once; AdamW for the rest."""
+
+    def __init__(self, model):
+        import torch
+
+        self.shapes, self.rest = {}, []
+        for name, parameter in model.named_parameters():
+            if parameter.ndim == 2 and "embed" not in name and "lm_head" not in name:
+                rows, columns = parameter.shape
+                self.shapes.setdefault((min(rows, columns), max(rows, columns)), []).append(parameter)
+            else:
+                self.rest.append(parameter)
+        # `[matrices, rows, columns]`, with rows ≤ columns.
+        self.momentum = {
+            shape: torch.zeros(len(some), *shape, device=some[0].device) for shape, some in self.shapes.items()
+        }
+        self.means = [torch.zeros_like(p) for p in self.rest]
+        self.squares = [torch.zeros_like(p) for p in self.rest]
+        self.steps = 0
+
+    @staticmethod
+    def orthogonal(x):
+        x = x.bfloat16()
+        x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-12)
+        (a, b, c), times = NEWTON_SCHULZ
+        for _ in range(times):
+            square = x @ x.mT
+            x = a * x + (b * square + c * square @ square) @ x
+        return x.float()
+
+    def step(self, rate, decay, clip):
+        import torch
+
+        self.steps += 1
+        some = [p for group in self.shapes.values() for p in group]
+        norm = torch.nn.utils.clip_grad_norm_([*some, *self.rest], clip)
+        keep = 1 - rate * decay
+        with torch.no_grad():
+            for shape, group in self.shapes.items():
+                gradient = torch.stack([p.grad.T if p.shape[0] > p.shape[1] else p.grad for p in group])
+                momentum = self.momentum[shape].lerp_(gradient, 1 - MOMENTUM)
+                steps = self.orthogonal(momentum.lerp(gradient, 1 - MOMENTUM))
+                steps *= -rate * STEP_SIZE * math.sqrt(max(shape))
+                torch._foreach_mul_(group, keep)
+                torch._foreach_add_(group, [s.T if p.shape[0] > p.shape[1] else s for p, s in zip(group, steps, strict=True)])
+            gradients = [p.grad for p in self.rest]
+            torch._foreach_lerp_(self.means, gradients, 1 - BETAS[0])
+            torch._foreach_mul_(self.squares, BETAS[1])
+            torch._foreach_addcmul_(self.squares, gradients, gradients, 1 - BETAS[1])
+            roots = torch._foreach_sqrt(self.squares)
+            torch._foreach_div_(roots, math.sqrt(1 - BETAS[1] ** self.steps))
+            torch._foreach_add_(roots, EPSILON)
+            torch._foreach_mul_([p for p in self.rest if p.ndim == 2], keep)
+            torch._foreach_addcdiv_(self.rest, self.means, roots, -rate / (1 - BETAS[0] ** self.steps))
+        for parameter in [*some, *self.rest]:
+            parameter.grad = None
+        return norm
+
+    def state(self):
+        return {"momentum": self.momentum, "means": self.means, "squares": self.squares, "steps": self.steps}
+
+    def load(self, state):
+        self.__dict__.update(state)
+
+
+def train(arguments):
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    began = time.monotonic()
+    device = torch.device(arguments.device)
+    torch.manual_seed(arguments.seed)
+    torch.set_float32_matmul_precision("high")
+    arrays = np.load(arguments.data)
+    data = (Templates if "slots" in arrays else Documents)(arrays, device)
+    config = AutoConfig.from_pretrained(arguments.checkpoint)
+    config.use_cache = False
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    if arguments.init:
+        model = AutoModelForCausalLM.from_pretrained(arguments.checkpoint, dtype=torch.float32)
+    model.to(device).train()
+    mean_length = float(data.lengths.float().mean())
+    batch = arguments.batch or round(arguments.batch_tokens / mean_length)
+    optimizer, done, curve = Optimizer(model), 0, []
+    state = arguments.output / "training.pt"
+    if state.exists():
+        saved = torch.load(state, map_location=device)
+        model.load_state_dict(saved["model"])
+        optimizer.load(saved["optimizer"])
+        done, curve = saved["done"], saved["curve"]
+        torch.manual_seed(arguments.seed + done)
+
+    def loss_of(tokens, weights):
+        with torch.autocast(device.type, torch.bfloat16):
+            logits = model(input_ids=tokens[:, :-1]).logits
+        nats = torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), tokens[:, 1:].flatten(), reduction="none")
+        return (nats * weights[:, 1:].flatten()).sum()
+
+    compiled = loss_of if arguments.eager else torch.compile(loss_of, dynamic=False)
+
+    @torch.no_grad()
+    def validation():
+        """Nats of a validation conformer in the order of its canonical SMILES."""
+        total = 0.0
+        some = data.validation[: len(data.validation) // batch * batch] if len(data.validation) >= batch else data.validation
+        for conformers in some.split(batch):
+            total += float(loss_of(*data.written(conformers)))
+        return total / len(some)
+
+    def save(finished):
+        arguments.output.mkdir(parents=True, exist_ok=True)
+        for name in ["config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"]:
+            if (arguments.checkpoint / name).exists() and arguments.checkpoint.resolve() != arguments.output.resolve():
+                shutil.copy(arguments.checkpoint / name, arguments.output)
+        from safetensors.torch import save_file
+
+        weights = {name: p.detach().to("cpu", torch.bfloat16).contiguous() for name, p in model.named_parameters()}
+        save_file(weights, arguments.output / "model.safetensors", {"format": "pt"})
+        torch.save({"model": model.state_dict(), "optimizer": optimizer.state(), "done": done, "curve": curve}, state)
+        about = {
+            "schema": "drift.train-gpu/1", "finished": finished, "corpus_sha256": data.corpus, "torch": torch.__version__,
+            "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu", "updates": done, "seconds": round(time.monotonic() - began, 1),
+            "texts": done * batch, "tokens": round(done * batch * mean_length),
+            "options": {k: str(v) if isinstance(v, Path) else v for k, v in vars(arguments).items() if k != "run"}, "curve": curve,
+        }
+        (arguments.output / "train-gpu.json").write_text(json.dumps(about, indent=1) + "\n")
+
+    first, losses = done, []
+    started = time.monotonic()
+    while done < arguments.steps:
+        # By time, too: what is given for it is given once.
+        spent = (time.monotonic() - began) / arguments.seconds
+        progress = max(done / arguments.steps, spent)
+        if progress >= 1:
+            break
+        falling = min(1.0, (1 - progress) / arguments.falling)
+        rate = arguments.learning_rate * min(1.0, (done + 1) / arguments.warmup) * max(falling, 0.002)
+        share = arguments.canonical if progress < 1 - arguments.falling / 2 else 1.0
+        tokens, weights = data.drawn(batch, share, arguments.noise)
+        try:
+            loss = compiled(tokens, weights)
+            (loss / weights[:, 1:].sum()).backward()
+        except Exception as problem:
+            # A machine without a C compiler, say.
+            if compiled is loss_of or done > first:
+                raise
+            print(f"not compiled: {problem}", file=sys.stderr, flush=True)
+            compiled = loss_of
+            continue
+        optimizer.step(rate, arguments.weight_decay, arguments.clip)
+        losses.append((loss / batch).detach())
+        done += 1
+        if done == first + 1:
+            started = time.monotonic()
+        if done % arguments.every == 0:
+            nats = float(torch.stack(losses).mean())
+            losses.clear()
+            speed = (done - first - 1) * batch / (time.monotonic() - started)
+            curve.append({"updates": done, "nats": round(nats, 3), "rate": rate, "canonical": share, "seconds": round(time.monotonic() - began, 1)})
+            if done % (10 * arguments.every) == 0:
+                curve[-1]["validation"] = round(validation(), 3)
+            print(json.dumps(curve[-1]), f"{speed:.0f} texts/s", flush=True)
+            if not math.isfinite(nats):
+                raise SystemExit("the loss is not finite")
+    curve.append({"updates": done, "validation": round(validation(), 3), "seconds": round(time.monotonic() - began, 1)})
+    print(json.dumps(curve[-1]), flush=True)
+    save(True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(required=True)
+    prepared = verbs.add_parser("prepare")
+    prepared.add_argument("corpus", type=Path)
+    prepared.add_argument("tokenizer", type=Path)
+    prepared.add_argument("--orders", type=int, default=8, help="orders of atoms of each molecule, its own among them")
+    prepared.add_argument("-o", "--output", type=Path, required=True)
+    prepared.set_defaults(run=prepare)
+    written = verbs.add_parser("documents")
+    written.add_argument("texts", type=Path)
+    written.add_argument("tokenizer", type=Path)
+    written.add_argument("-o", "--output", type=Path, required=True)
+    written.set_defaults(run=documents)
+    trained = verbs.add_parser("train")
+    trained.add_argument("data", type=Path)
+    trained.add_argument("checkpoint", type=Path)
+    trained.add_argument("-o", "--output", type=Path, required=True)
+    trained.add_argument("--init", action="store_true", help="begins with the weights of the checkpoint")
+    trained.add_argument("--steps", type=int, default=20_000)
+    trained.add_argument("--seconds", type=float, default=math.inf, help="ends in any case after so many, the learning rate with it")
+    trained.add_argument("--batch", type=int, help="texts of an update, instead of its tokens")
+    trained.add_argument("--batch-tokens", type=int, default=80_000, help="tokens of an update, without padding")
+    trained.add_argument("--learning-rate", type=float, default=4e-3)
+    trained.add_argument("--warmup", type=int, default=200)
+    trained.add_argument("--falling", type=float, default=0.5, help="the last share of the training, in which the learning rate falls")
+    trained.add_argument("--weight-decay", type=float, default=0.1)
+    trained.add_argument("--clip", type=float, default=1.0)
+    trained.add_argument("--noise", type=float, default=0.002, help="Å")
+    trained.add_argument("--canonical", type=float, default=0.3, help="the share of canonical orders at first")
+    trained.add_argument("--every", type=int, default=100, help="updates between two lines of the curve")
+    trained.add_argument("--seed", type=int, default=0)
+    trained.add_argument("--device", default="cuda")
+    trained.add_argument("--eager", action="store_true", help="does not compile the model")
+    trained.set_defaults(run=train)
+    arguments = parser.parse_args()
+    arguments.run(arguments)
+
+
+if __name__ == "__main__":
+    main()
