@@ -130,11 +130,11 @@ def documents(arguments):
     names = json.loads((arguments.tokenizer / "tokenizer_config.json").read_text())
     end = tokenizer.token_to_id(names["eos_token"])
     with arguments.texts.open() as lines:
-        rows = [json.loads(line) for line in lines]
-    prompts = [e.ids for e in tokenizer.encode_batch([f"[SMILES]{row['canonical_smiles']}[/SMILES]" for row in rows])]
-    answers = [e.ids for e in tokenizer.encode_batch([f"[CONFORMER]{row['embedded_smiles']}[/CONFORMER]" for row in rows])]
+        rows = [(row.get("canonical_smiles") or row["smiles"], row["embedded_smiles"]) for row in map(json.loads, lines)]
+    prompts = [e.ids for e in tokenizer.encode_batch([f"[SMILES]{smiles}[/SMILES]" for smiles, _ in rows])]
+    answers = [e.ids for e in tokenizer.encode_batch([f"[CONFORMER]{text}[/CONFORMER]" for _, text in rows])]
     lengths = np.array([len(p) + len(a) + 1 for p, a in zip(prompts, answers, strict=True)])
-    parts = np.array([["train", "validation", "test"].index(part(row["canonical_smiles"])) for row in rows])
+    parts = np.array([["train", "validation", "test"].index(part(smiles)) for smiles, _ in rows])
     np.savez(
         arguments.output,
         tokens=np.array([token for p, a in zip(prompts, answers, strict=True) for token in (*p, *a, end)], np.uint16),
@@ -149,7 +149,7 @@ def documents(arguments):
 class Documents:
     """Texts in the memory of the device."""
 
-    def __init__(self, arrays, device):
+    def __init__(self, arrays, device, longest):
         import torch
 
         def tensor(name, dtype):
@@ -159,7 +159,8 @@ class Documents:
         self.tokens = tensor("tokens", np.int16)
         self.lengths, self.prompts, parts = tensor("lengths", np.int64), tensor("prompts", np.int64), tensor("parts", np.int64)
         self.starts = self.lengths.cumsum(0) - self.lengths
-        self.length = -(-int(self.lengths.max()) // 8) * 8
+        self.length = -(-min(int(self.lengths.max()), longest) // 8) * 8
+        parts = torch.where(self.lengths <= longest, parts, -1)
         self.train, self.validation = (parts == 0).nonzero()[:, 0], (parts == 1).nonzero()[:, 0]
 
     def written(self, texts):
@@ -181,7 +182,7 @@ class Documents:
 class Templates:
     """Templates and conformers in the memory of the device; makes batches there."""
 
-    def __init__(self, arrays, device):
+    def __init__(self, arrays, device, longest):
         import torch
 
         self.device, self.per_molecule, self.corpus = device, int(arrays["per_molecule"]), str(arrays["corpus"])
@@ -189,13 +190,18 @@ class Templates:
         def tensor(name, dtype):
             return torch.from_numpy(arrays[name].astype(dtype)).to(device)
 
-        self.tokens = tensor("tokens", np.int16)
+        self.tokens = tensor("tokens", np.int16)[:, :longest]
         self.length = -(-self.tokens.shape[1] // 8) * 8
-        self.lengths, self.prompts = tensor("lengths", np.int32), tensor("prompts", np.int32)
+        self.lengths, self.prompts = tensor("lengths", np.int64), tensor("prompts", np.int32)
         self.orders, self.slots = tensor("orders", np.int64), tensor("slots", np.int64)
         self.unmirrored, self.atoms = tensor("unmirrored", bool), tensor("atoms", np.int64)
         self.positions, self.molecules, self.bins = tensor("positions", np.float32), tensor("molecules", np.int64), tensor("bins", np.int64)
+        # Instead of an order whose text is too long, that of the canonical SMILES; molecules of which that is too long are left out.
+        template = torch.arange(len(self.lengths), device=device)
+        own = template - template % self.per_molecule
+        self.template = torch.where(self.lengths <= longest, template, own)
         parts = tensor("parts", np.int64)[self.molecules]
+        parts = torch.where(self.lengths[self.molecules * self.per_molecule] <= longest, parts, -1)
         self.train, self.validation = (parts == 0).nonzero()[:, 0], (parts == 1).nonzero()[:, 0]
         self.end = int(self.tokens[0, int(self.lengths[0]) - 1])
 
@@ -204,7 +210,7 @@ class Templates:
         import torch
 
         molecule = self.molecules[conformers]
-        template = molecule * self.per_molecule + number
+        template = self.template[molecule * self.per_molecule + number]
         order = self.orders[template]
         exists = torch.arange(ATOMS, device=self.device) < self.atoms[molecule, None]
         xyz = self.positions[conformers].gather(1, order[..., None].expand(-1, -1, 3))
@@ -336,7 +342,7 @@ def train(arguments):
     torch.manual_seed(arguments.seed)
     torch.set_float32_matmul_precision("high")
     arrays = np.load(arguments.data)
-    data = (Templates if "slots" in arrays else Documents)(arrays, device)
+    data = (Templates if "slots" in arrays else Documents)(arrays, device, arguments.longest)
     config = AutoConfig.from_pretrained(arguments.checkpoint)
     config.use_cache = False
     model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
@@ -371,7 +377,7 @@ def train(arguments):
             total += float(loss_of(*data.written(conformers)))
         return total / len(some)
 
-    def save(finished):
+    def save():
         arguments.output.mkdir(parents=True, exist_ok=True)
         for name in ["config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"]:
             if (arguments.checkpoint / name).exists() and arguments.checkpoint.resolve() != arguments.output.resolve():
@@ -380,9 +386,10 @@ def train(arguments):
 
         weights = {name: p.detach().to("cpu", torch.bfloat16).contiguous() for name, p in model.named_parameters()}
         save_file(weights, arguments.output / "model.safetensors", {"format": "pt"})
-        torch.save({"model": model.state_dict(), "optimizer": optimizer.state(), "done": done, "curve": curve}, state)
+        if not arguments.no_state:
+            torch.save({"model": model.state_dict(), "optimizer": optimizer.state(), "done": done, "curve": curve}, state)
         about = {
-            "schema": "drift.train-gpu/1", "finished": finished, "corpus_sha256": data.corpus, "torch": torch.__version__,
+            "schema": "drift.train-gpu/1", "corpus_sha256": data.corpus, "torch": torch.__version__,
             "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu", "updates": done, "seconds": round(time.monotonic() - began, 1),
             "texts": done * batch, "tokens": round(done * batch * mean_length),
             "options": {k: str(v) if isinstance(v, Path) else v for k, v in vars(arguments).items() if k != "run"}, "curve": curve,
@@ -428,7 +435,7 @@ def train(arguments):
                 raise SystemExit("the loss is not finite")
     curve.append({"updates": done, "validation": round(validation(), 3), "seconds": round(time.monotonic() - began, 1)})
     print(json.dumps(curve[-1]), flush=True)
-    save(True)
+    save()
 
 
 def main():
@@ -454,6 +461,7 @@ def main():
     trained.add_argument("--seconds", type=float, default=math.inf, help="ends in any case after so many, the learning rate with it")
     trained.add_argument("--batch", type=int, help="texts of an update, instead of its tokens")
     trained.add_argument("--batch-tokens", type=int, default=80_000, help="tokens of an update, without padding")
+    trained.add_argument("--longest", type=int, default=10_000, help="tokens of a text; longer ones are left out")
     trained.add_argument("--learning-rate", type=float, default=4e-3)
     trained.add_argument("--warmup", type=int, default=200)
     trained.add_argument("--falling", type=float, default=0.5, help="the last share of the training, in which the learning rate falls")
@@ -464,6 +472,7 @@ def main():
     trained.add_argument("--every", type=int, default=100, help="updates between two lines of the curve")
     trained.add_argument("--seed", type=int, default=0)
     trained.add_argument("--device", default="cuda")
+    trained.add_argument("--no-state", action="store_true", help="keeps nothing to go on from")
     trained.add_argument("--eager", action="store_true", help="does not compile the model")
     trained.set_defaults(run=train)
     arguments = parser.parse_args()
