@@ -39,11 +39,11 @@
 //!
 //! ```
 //! use drift::corpus::Texts;
-//! use drift::{DialectChoice, FitPlan, Job, Objective, Tokenizer, fit};
+//! use drift::{EncodingChoice, FitPlan, Job, Objective, Tokenizer, fit};
 //!
 //! let plan = FitPlan {
 //!     tokenizers: vec![Tokenizer::load("qwen-like".as_ref())?],
-//!     dialects: DialectChoice::Auto,
+//!     encodings: EncodingChoice::Auto,
 //!     candidates: vec!["1.23,-4.56,7.89".to_owned()],
 //!     objective: Objective::Lexicographic { tolerance_angstrom: 1e-3 },
 //!     seed: 0,
@@ -141,4 +141,4 @@ pub use drift_core::tokenizer::Tokenizer;
 pub use drift_data::audit::{AuditPlan, AuditReport, Judge, audit};
 pub use drift_data::corpus::{Conformer, Conformers, Embedded, Files};
 pub use drift_data::mine::{MinePlan, MineReport, mine};
-pub use drift_tune::placeholder::{DialectChoice, FitPlan, FitReport, Objective, fit};
+pub use drift_tune::placeholder::{EncodingChoice, FitPlan, FitReport, Objective, fit};

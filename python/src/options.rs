@@ -28,14 +28,14 @@ pub(crate) fn encoding_named(name: &str) -> Result<Encoding> {
 }
 
 /// `fixed`, `stripped`, or `auto`, for which the data decides.
-pub(crate) fn zeros_or_auto(dialect: &str) -> Result<Option<TrailingZeros>> {
+pub(crate) fn zeros_or_auto(given: &str) -> Result<Option<TrailingZeros>> {
     let [fixed, stripped] = [TrailingZeros::Kept, TrailingZeros::Removed];
-    choice("dialect", dialect, &[("fixed", Some(fixed)), ("stripped", Some(stripped)), ("auto", None)])
+    choice("dialect", given, &[("fixed", Some(fixed)), ("stripped", Some(stripped)), ("auto", None)])
 }
 
 /// `fixed` or `stripped`.
-pub(crate) fn zeros(dialect: &str) -> Result<TrailingZeros> {
-    choice("dialect", dialect, &[("fixed", TrailingZeros::Kept), ("stripped", TrailingZeros::Removed)])
+pub(crate) fn zeros(given: &str) -> Result<TrailingZeros> {
+    choice("dialect", given, &[("fixed", TrailingZeros::Kept), ("stripped", TrailingZeros::Removed)])
 }
 
 /// The treatment of molecules without a usable conformer.

@@ -28,7 +28,7 @@ pub(crate) struct Processor {
 }
 
 /// The encoding with a name, or from the JSON of its definition.
-pub(crate) fn dialect_named(name: &str) -> PyResult<Encoding> {
+fn encoding_of(name: &str) -> PyResult<Encoding> {
     name.parse().map_err(|problem: String| Class::Drift.exception(format!("dialect: {problem}")))
 }
 
@@ -66,18 +66,17 @@ impl Processor {
         opened: bool,
     ) -> PyResult<Self> {
         let kind: ProcessorKind = kind.parse().map_err(raised)?;
-        let encoding = dialect.to_owned();
-        let dialect = dialect_named(dialect)?;
+        let encoding = encoding_of(dialect)?;
         let placeholder = placeholder.map(Placeholder::new).transpose().map_err(raised)?;
         let tokenizer = tokenizer.inner.clone();
         let specials = Specials { eos, others };
-        let made = py.detach(|| logit_processor(kind, &tokenizer, dialect, placeholder.as_ref(), specials));
+        let made = py.detach(|| logit_processor(kind, &tokenizer, encoding, placeholder.as_ref(), specials));
         let inner = made.map_err(|error| match error {
             Error::Input { .. } => Class::Tokenizer.of()(error),
             error => raised(error),
         })?;
         let inner = inner.answering(AnswerForm { conformers, opened });
-        Ok(Processor { inner, tokenizer, eos, encoding })
+        Ok(Processor { inner, tokenizer, eos, encoding: dialect.to_owned() })
     }
 
     /// The kind of the processor.

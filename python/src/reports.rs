@@ -15,7 +15,7 @@ use drift::io::{AtomicFile, OutputSet, Outputs};
 use drift::parameter;
 use drift::report::folders::{TOKENIZER_FILES, fit_files, refuse_over, write_fit, write_tokenizer};
 use drift::tokenizer::Inspector;
-use drift::{DialectChoice, FitPlan, Job, MinePlan, Objective, Tokenizer};
+use drift::{EncodingChoice, FitPlan, Job, MinePlan, Objective, Tokenizer};
 use pyo3::prelude::*;
 use serde::Serialize;
 
@@ -48,13 +48,13 @@ pub(crate) struct FitOptions {
     output: Option<PathBuf>,
 }
 
-/// The encodings to fit for: the requested one, or the decimal dialects that agree with the corpus.
-fn dialects(options: &FitOptions) -> Result<DialectChoice> {
+/// The encodings to fit for: the requested one, or those of decimals that agree with the corpus.
+fn encodings(options: &FitOptions) -> Result<EncodingChoice> {
     let asked = AskedEncoding { zeros: zeros_or_auto(&options.dialect)?, ..options.reading.asked()? };
     Ok(if asked.encoding.is_some() || asked.zeros.is_some() {
-        DialectChoice::Only(asked.over(Encoding::FIXED))
+        EncodingChoice::Only(asked.over(Encoding::FIXED))
     } else {
-        DialectChoice::Auto
+        EncodingChoice::Auto
     })
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn fit(py: Python<'_>, mut options: FitOptions, progress: Option<Py<P
         };
         let plan = FitPlan {
             tokenizers,
-            dialects: dialects(&options)?,
+            encodings: encodings(&options)?,
             candidates: options.candidates,
             objective: Objective::new(options.tolerance, options.weights),
             seed: options.seed,

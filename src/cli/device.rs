@@ -101,7 +101,7 @@ fn plan(args: &Args, device: Device) -> anyhow::Result<DevicePlan> {
         tokenizer: None,
         processors: vec![ProcessorKind::Automaton, ProcessorKind::None],
         placeholders: Vec::new(),
-        dialect: Default::default(),
+        encoding: Default::default(),
         generations: Generations::Each(1),
         thresholds: Vec::new(),
         batch: args.batch as usize,

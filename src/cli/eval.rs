@@ -253,7 +253,7 @@ fn plan(args: &Args, open: impl Fn(&str) -> Result<Device, Error>, job: &Job) ->
         tokenizer: args.tokenizer.clone(),
         processors: processors(&args.lp),
         placeholders: placeholders(args, job)?,
-        dialect: args.blocks.asked(args.dialect.map(Into::into)),
+        encoding: args.blocks.asked(args.dialect.map(Into::into)),
         generations: args.generations.at_least(args.resample.map_or(1, |draws| draws as usize)),
         thresholds: thresholds(&args.threshold),
         missing: args.missing,

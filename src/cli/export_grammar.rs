@@ -127,7 +127,7 @@ fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
         })?),
         None => end_beside(&args.tokenizer, &tokenizer)?,
     };
-    let (tokenizer, dialect) = (Arc::new(tokenizer), asked.over(recipe.unwrap_or(Encoding::FIXED)));
+    let (tokenizer, encoding) = (Arc::new(tokenizer), asked.over(recipe.unwrap_or(Encoding::FIXED)));
     let format = args.format.into();
     if format == GrammarFormat::Json && eos.is_none() {
         let remedy =
@@ -136,9 +136,9 @@ fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
     }
     let form = AnswerForm { conformers: args.conformers.into(), opened: args.opened };
     Ok(ExportPlan {
-        processor: advice::automaton(&tokenizer, dialect, eos.unwrap_or(NO_END))?.answering(form),
+        processor: advice::automaton(&tokenizer, encoding, eos.unwrap_or(NO_END))?.answering(form),
         tokenizer,
-        dialect,
+        encoding,
         source: match (args.smiles, args.molecule) {
             (Some(file), _) => ExportSource::File(file),
             (None, molecule) => ExportSource::Smiles(molecule.unwrap_or_default()),
@@ -151,12 +151,12 @@ fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
 fn tell(report: &ExportReport, output: &Output) {
     super::skipped::tell(report.skipped, &report.skipped_records, output);
     let [least, most] = report.line_bytes.map(thousands);
-    let range = if report.dialect.is_decimal() { ", numbers below 100 Å" } else { "" };
+    let range = if report.encoding.is_decimal() { ", numbers below 100 Å" } else { "" };
     output.note(&format!(
         "{} as {}, {least} to {most} bytes each, {} skipped; dialect {}{range}",
         counted(report.molecules, "grammar"),
         report.format,
         thousands(report.skipped),
-        report.dialect.name()
+        report.encoding.name()
     ));
 }

@@ -17,7 +17,7 @@ use drift_core::job::Job;
 use drift_core::tokenizer::Tokenizer;
 use drift_data::corpus::ReadOptions;
 use drift_tune::design::advice::complete;
-use drift_tune::placeholder::{DialectChoice, FitPlan, FitReport, FitResult, Objective, fit};
+use drift_tune::placeholder::{EncodingChoice, FitPlan, FitReport, FitResult, Objective, fit};
 
 /// The command line of `drift fit`.
 #[derive(Debug, clap::Args)]
@@ -107,7 +107,7 @@ fn plan(args: &Args, job: &Job) -> anyhow::Result<FitPlan> {
     let weights = args.weights.as_deref().map(|weights| [weights[0], weights[1], weights[2]]);
     Ok(FitPlan {
         tokenizers,
-        dialects: dialects(args),
+        encodings: encodings(args),
         candidates: args.candidate.clone(),
         objective: Objective::new(args.tolerance, weights),
         seed: args.seed,
@@ -115,13 +115,13 @@ fn plan(args: &Args, job: &Job) -> anyhow::Result<FitPlan> {
     })
 }
 
-/// The encodings to fit for: the one that was asked for, or the decimal dialects that fit the corpus.
-fn dialects(args: &Args) -> DialectChoice {
+/// The encodings to fit for: the one that was asked for, or those of decimals that fit the corpus.
+fn encodings(args: &Args) -> EncodingChoice {
     let asked = args.blocks.asked(args.dialect.asked());
     if asked.encoding.is_some() || asked.zeros.is_some() {
-        DialectChoice::Only(asked.over(Encoding::FIXED))
+        EncodingChoice::Only(asked.over(Encoding::FIXED))
     } else {
-        DialectChoice::Auto
+        EncodingChoice::Auto
     }
 }
 

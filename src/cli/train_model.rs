@@ -242,7 +242,7 @@ fn plan(args: Args, job: &Job) -> anyhow::Result<TrainPlan> {
         schedule,
         loss,
         augmentation,
-        dialect: args.blocks.asked(Some(args.dialect.into())).over(Encoding::FIXED),
+        encoding: args.blocks.asked(Some(args.dialect.into())).over(Encoding::FIXED),
         seed: args.seed,
         tokenizer,
         tokenizer_json,

@@ -1,4 +1,4 @@
-//! Arguments that several verbs take: dialects, encodings, frames, SMILES, `-` for stdout. Also the names of the library's parameters
+//! Arguments that several verbs take: encodings, frames, SMILES, `-` for stdout. Also the names of the library's parameters
 //! on the command line.
 
 use std::path::{Path, PathBuf};
@@ -25,8 +25,8 @@ pub(super) enum DialectArg {
 }
 
 impl From<DialectArg> for TrailingZeros {
-    fn from(dialect: DialectArg) -> Self {
-        match dialect {
+    fn from(asked: DialectArg) -> Self {
+        match asked {
             DialectArg::Fixed => TrailingZeros::Kept,
             DialectArg::Stripped => TrailingZeros::Removed,
         }
@@ -42,7 +42,7 @@ pub(super) enum DialectOrAuto {
 }
 
 impl DialectOrAuto {
-    /// The dialect that was asked for.
+    /// Whether trailing zeros are kept or removed; `None` where the data decide.
     pub(super) fn asked(self) -> Option<TrailingZeros> {
         match self {
             DialectOrAuto::Fixed => Some(TrailingZeros::Kept),

@@ -25,7 +25,7 @@ pub struct ExportPlan {
     /// The model's tokenizer.
     pub tokenizer: Arc<Tokenizer>,
     /// How numbers are written.
-    pub dialect: Encoding,
+    pub encoding: Encoding,
     /// The molecules.
     pub source: ExportSource,
     /// The format of the grammars.
@@ -70,7 +70,8 @@ pub struct ExportReport {
     /// The name of the tokenizer.
     pub tokenizer: String,
     /// How numbers are written.
-    pub dialect: Encoding,
+    #[serde(rename = "dialect")]
+    pub encoding: Encoding,
     /// The number of molecules, one line each.
     pub molecules: u64,
     /// The sizes of the shortest and the longest line, in bytes.
@@ -134,7 +135,7 @@ fn report(plan: &ExportPlan) -> ExportReport {
     ExportReport {
         format: plan.format,
         tokenizer: plan.tokenizer.name.clone(),
-        dialect: plan.dialect,
+        encoding: plan.encoding,
         molecules: 0,
         // Initial values such that any line is both shorter and longer.
         line_bytes: [u64::MAX, 0],

@@ -10,7 +10,7 @@ use drift_data::stats::bootstrap::Mean;
 
 /// One row per file and logit processor.
 pub fn audit_table(report: &AuditReport) -> Table {
-    let mut table = Table::new(format!("Generated text, {} dialect", report.dialect.name()))
+    let mut table = Table::new(format!("Generated text, {} dialect", report.encoding.name()))
         .code("file")
         .code("processor")
         .number("samples")
@@ -42,7 +42,7 @@ pub fn audit_table(report: &AuditReport) -> Table {
         let without = thousands(total.counts.without_prompt);
         table.note(format!("{without} samples have no prompt: their molecular graph was not compared"));
     }
-    if report.dialect.is_stripped() {
+    if report.encoding.is_stripped() {
         table.note("lost digits do not show in the stripped dialect");
     }
     table

@@ -35,7 +35,7 @@ fn head(card: &mut String, report: &DesignReport) -> std::fmt::Result {
         thousands(report.new_tokens),
         if report.range_angstrom.is_some() { "`<x,y,z>` " } else { "" },
         report.tokens_per_block,
-        if report.dialect.open().is_empty() { "" } else { ", brackets included" }
+        if report.encoding.open().is_empty() { "" } else { ", brackets included" }
     )?;
     let last = report
         .vocabulary
@@ -70,17 +70,17 @@ fn which_blocks(report: &DesignReport) -> String {
     match report.range_angstrom {
         Some(range) => format!(
             "three numbers of {}, each below {} Å in magnitude",
-            decimals(report.dialect, report.fewest_decimals),
+            decimals(report.encoding, report.fewest_decimals),
             range.angstrom()
         ),
-        None => format!("those of the encoding `{}`", report.dialect),
+        None => format!("those of the encoding `{}`", report.encoding),
     }
 }
 
 /// The number of decimals of the numbers in a changed block, in words.
-fn decimals(dialect: Encoding, fewest: u64) -> String {
-    let (precision, words) = (dialect.precision(), in_words(dialect.precision()));
-    match (dialect.is_stripped(), fewest) {
+fn decimals(encoding: Encoding, fewest: u64) -> String {
+    let (precision, words) = (encoding.precision(), in_words(encoding.precision()));
+    match (encoding.is_stripped(), fewest) {
         (false, _) => format!("exactly {words}"),
         (true, 0) => format!("at most {words}, without trailing zeros"),
         (true, _) => format!("{fewest} to {precision} decimals, without trailing zeros"),
@@ -105,7 +105,7 @@ fn processor(report: &DesignReport) -> String {
                      over the text"
                 );
             }
-            let number = match (report.dialect.is_stripped(), report.fewest_decimals) {
+            let number = match (report.encoding.is_stripped(), report.fewest_decimals) {
                 (false, decimals) => format!("0.{}", "0".repeat(decimals as usize)),
                 (true, 0) => "0".to_owned(),
                 (true, fewest) => format!("0.{}1", "0".repeat(fewest as usize - 1)),
@@ -300,7 +300,7 @@ fn provenance(card: &mut String, report: &DesignReport) -> std::fmt::Result {
 
 /// The flags that select the blocks that change.
 fn asked_blocks(report: &DesignReport) -> String {
-    let (encoding, precision) = (report.dialect, report.dialect.precision());
+    let (encoding, precision) = (report.encoding, report.encoding.precision());
     let range = report.range_angstrom.map(|range| format!("--range {}", range.angstrom()));
     // The flags for decimals can only describe blocks in brackets with commas; others need `--encoding`.
     let named = match encoding.is_decimal_blocks() && encoding.separator() == "," {

@@ -14,7 +14,7 @@ pub fn design_page(report: &DesignReport) -> Page {
         "{} new tokens on top of {}: every block of the {}{} takes {} tokens.",
         thousands(report.new_tokens),
         report.base,
-        encoding_name(report.dialect),
+        encoding_name(report.encoding),
         report.range_angstrom.map_or(String::new(), |range| format!(" below {} Å", range.angstrom())),
         report.tokens_per_block,
     );

@@ -24,9 +24,9 @@ pub fn facts(report: &DesignReport) -> Table {
         "{}, {}, {}{}{}",
         report.base,
         report.kind.name(),
-        encoding_name(report.dialect),
+        encoding_name(report.encoding),
         report.range_angstrom.map_or(String::new(), |range| format!(", below {} Å", range.angstrom())),
-        match (report.dialect.is_stripped(), report.fewest_decimals) {
+        match (report.encoding.is_stripped(), report.fewest_decimals) {
             (false, _) | (_, 0) => String::new(),
             (_, 1) => ", 1 decimal or more".to_owned(),
             (_, fewest) => format!(", {fewest} decimals or more"),
@@ -112,7 +112,7 @@ pub fn front_table(report: &DesignReport) -> Table {
     }
     for point in &report.front.designs {
         let cells = [
-            design_name(report.dialect, point),
+            design_name(report.encoding, point),
             range(point.range_angstrom),
             thousands(point.tokens_per_block),
             thousands(point.new_tokens),
@@ -137,8 +137,8 @@ fn range(range: Option<Range>) -> String {
     range.map_or_else(|| "all".to_owned(), |range| range.angstrom().to_string())
 }
 
-fn design_name(dialect: Encoding, point: &DesignPoint) -> String {
-    match (dialect.is_stripped(), point.fewest_decimals) {
+fn design_name(encoding: Encoding, point: &DesignPoint) -> String {
+    match (encoding.is_stripped(), point.fewest_decimals) {
         (false, _) | (_, 0) => point.kind.name().to_owned(),
         (_, fewest) => format!("{}, {fewest} or more decimals", point.kind.name()),
     }

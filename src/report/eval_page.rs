@@ -196,7 +196,7 @@ fn examples_section(section: &mut Section, report: &EvalReport) {
 
 fn method(section: &mut Section, report: &EvalReport) {
     let protocol = &report.protocol;
-    let precision = report.runs.first().map_or(Precision::FOUR, |run| run.dialect.precision());
+    let precision = report.runs.first().map_or(Precision::FOUR, |run| run.encoding.precision());
     let decimals = precision.in_words();
     section.list([
         "A text passes if it has the prompt's molecular graph, stereo ignored, and every block is three numbers.".to_owned(),

@@ -24,9 +24,10 @@ pub fn fit_page(report: &FitReport) -> Page {
         });
     }
     for result in results {
-        page = page.section(&format!("{}, {}", result.tokenizer, encoding_name(result.dialect)), |section| {
-            result_section(section, result, objective);
-        });
+        page =
+            page.section(&format!("{}, {}", result.tokenizer, encoding_name(result.encoding)), |section| {
+                result_section(section, result, objective);
+            });
     }
     page.section("Method", |section| method(section, report)).section("Provenance", |section| {
         section.provenance(&report.provenance);
@@ -115,7 +116,7 @@ pub fn front_plot(result: &FitResult) -> String {
         strong: candidate.placeholder == result.placeholder,
     };
     scatter(&Scatter {
-        title: format!("Front of placeholders, {}, {}", result.tokenizer, encoding_name(result.dialect)),
+        title: format!("Front of placeholders, {}, {}", result.tokenizer, encoding_name(result.encoding)),
         x_label: "junk slots per block".to_owned(),
         y_label: "blocks truncated, %".to_owned(),
         points: result.front.iter().map(point).collect(),
@@ -128,7 +129,7 @@ pub fn distribution_plot(result: &FitResult) -> String {
         title: format!(
             "Tokens per block in context, {}, {}",
             result.tokenizer,
-            encoding_name(result.dialect)
+            encoding_name(result.encoding)
         ),
         x_label: "FREE tokens of a real block in context".to_owned(),
         y_label: "share of blocks".to_owned(),
@@ -176,7 +177,7 @@ fn chart(
         values: values(candidate),
     };
     bars(&BarChart {
-        title: format!("{title}, {}, {}", result.tokenizer, encoding_name(result.dialect)),
+        title: format!("{title}, {}, {}", result.tokenizer, encoding_name(result.encoding)),
         x_label: x_label.to_owned(),
         series: series.iter().map(|name| (*name).to_owned()).collect(),
         bars: result.candidates.iter().map(bar).collect(),
@@ -221,7 +222,7 @@ mod tests {
         let refused = Refused {
             tokenizer: "fused".to_owned(),
             tokenizer_sha256: String::new(),
-            dialect: Encoding::FIXED,
+            encoding: Encoding::FIXED,
             tokens: vec!["<-0.".to_owned()],
             token_count: 1,
             looked_at_blocks: 0,

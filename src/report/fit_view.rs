@@ -16,7 +16,7 @@ pub fn chosen(result: &FitResult) -> Option<&CandidateReport> {
 
 /// One line: which placeholder to use, whether it is proved, and what it does. Placeholders are in backticks.
 pub fn lead(result: &FitResult) -> String {
-    let begin = format!("{}, {}", result.tokenizer, result.dialect);
+    let begin = format!("{}, {}", result.tokenizer, result.encoding);
     if let Some(tokens) = result.constant_tokens {
         return format!(
             "{begin}: no drift, every block takes {tokens} FREE tokens (proved); use `{}`.",
@@ -61,7 +61,7 @@ pub fn refusal(refused: &Refused) -> String {
     format!(
         "{}, {}: no placeholder works, because {}; use {}.",
         refused.tokenizer,
-        refused.dialect,
+        refused.encoding,
         refused.why(),
         refused.instead
     )
@@ -89,7 +89,7 @@ pub fn short_table(result: &FitResult) -> Table {
 
 /// The candidates with all figures, the chosen one in bold.
 pub fn table(result: &FitResult) -> Table {
-    let table = Table::new(format!("{}, {}", result.tokenizer, encoding_name(result.dialect)))
+    let table = Table::new(format!("{}, {}", result.tokenizer, encoding_name(result.encoding)))
         .code("placeholder")
         .number("FREE\ntokens")
         .number("blocks with\njunk slots")
@@ -186,7 +186,7 @@ fn cells(candidate: &CandidateReport) -> Vec<String> {
 
 /// The gain of a different placeholder for each class of blocks.
 pub fn classes_table(result: &FitResult, objective: &Objective) -> Table {
-    let mut table = Table::new(format!("{}, {}, per class", result.tokenizer, result.dialect.name()))
+    let mut table = Table::new(format!("{}, {}, per class", result.tokenizer, result.encoding.name()))
         .text("classes by")
         .number("classes")
         .text("what differs")
@@ -295,7 +295,7 @@ pub(super) mod tests {
         FitResult {
             tokenizer: "qwen3-custom".to_owned(),
             tokenizer_sha256: String::new(),
-            dialect: Encoding::FIXED,
+            encoding: Encoding::FIXED,
             conformers: 800,
             blocks: 19_123,
             placeholder: "0.0000,0.0000,0.0000".to_owned(),

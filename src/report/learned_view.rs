@@ -11,8 +11,8 @@ use drift_tune::design::report::learned::{LearnedReport, Promises, Way};
 pub fn learned_table(report: &LearnedReport, terminal: Terminal) -> String {
     let name = report.base.as_deref().unwrap_or("from nothing");
     let range = report.range_angstrom.angstrom();
-    let (kind, dialect) = (report.kind.name(), report.dialect.name());
-    let mut table = Table::new(format!("{name}, {kind}, {dialect} dialect, below {range} Å"));
+    let (kind, encoding) = (report.kind.name(), report.encoding.name());
+    let mut table = Table::new(format!("{name}, {kind}, {encoding} dialect, below {range} Å"));
     table = table.text("").number("");
     let mut row = |name: &str, value: String| {
         table.row([name.to_owned(), value]);

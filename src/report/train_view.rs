@@ -13,7 +13,7 @@ pub fn train_table(report: &TrainReport, terminal: Terminal) -> String {
         shape.layers,
         shape.hidden,
         report.recipe.tokenizer,
-        report.recipe.dialect.name()
+        report.recipe.encoding.name()
     );
     let mut table = Table::new(title).text("").number("");
     let mut row = |name: &str, value: String| {

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use drift::corpus::{AtomOrder, Batch, Conformer, Conformers, Embedded, Emit, ReadSummary};
 use drift::encoding::{Encoding, Written};
 use drift::job::Job;
-use drift::placeholder::{DialectChoice, FitPlan, Objective, fit};
+use drift::placeholder::{EncodingChoice, FitPlan, Objective, fit};
 use drift::text::{tagged, write};
 use drift::tokenizer::{Counter, Tokenizer};
 use rand::{Rng, SeedableRng};
@@ -33,13 +33,13 @@ fn main() {
     let given =
         arguments.iter().position(|a| a == "--blocks").and_then(|at| arguments.get(at + 1)?.parse().ok());
     for tokenizer in tokenizers() {
-        for dialect in Encoding::ALL {
-            let texts = texts(dialect);
+        for encoding in Encoding::ALL {
+            let texts = texts(encoding);
             let counter = Counter::new(&tokenizer, []).expect("the tokenizer encodes the format");
             check(&tokenizer, &counter, &texts);
             if !check_only {
                 for threads in [1, 2] {
-                    compare(&tokenizer, &counter, dialect, &texts, threads);
+                    compare(&tokenizer, &counter, encoding, &texts, threads);
                 }
             }
         }
@@ -72,7 +72,7 @@ fn check(tokenizer: &Tokenizer, counter: &Counter, texts: &[String]) {
 }
 
 /// One line: blocks per second of both, and the ratio.
-fn compare(tokenizer: &Tokenizer, counter: &Counter, dialect: Encoding, texts: &[String], threads: usize) {
+fn compare(tokenizer: &Tokenizer, counter: &Counter, encoding: Encoding, texts: &[String], threads: usize) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a thread pool");
     let blocks: usize = texts.iter().map(|text| text.matches('<').count()).sum();
     let peer_texts: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -98,7 +98,7 @@ fn compare(tokenizer: &Tokenizer, counter: &Counter, dialect: Encoding, texts: &
     println!(
         "{:<16} {:<9} {threads} thread(s): encode_batch {:>9.0} blocks/s, drift {:>11.0} blocks/s, ratio {ratio:.0} {}",
         tokenizer.name,
-        dialect.name(),
+        encoding.name(),
         rate(peer),
         rate(ours),
         if ratio >= BAR { "(bar 300: met)" } else { "(bar 300: MISSED)" }
@@ -120,7 +120,7 @@ fn best_of(runs: usize, mut work: impl FnMut() -> usize) -> Duration {
 fn growth(blocks: u64) {
     let plan = FitPlan {
         tokenizers: vec![Tokenizer::load(Path::new("qwen-like")).expect("embedded")],
-        dialects: DialectChoice::Only(Encoding::FIXED),
+        encodings: EncodingChoice::Only(Encoding::FIXED),
         candidates: Vec::new(),
         objective: Objective::default(),
         seed: 0,
@@ -196,9 +196,9 @@ fn generate(patterns: &[(std::sync::Arc<str>, std::sync::Arc<str>)], seed: u64) 
 }
 
 /// The embedded corpus as tagged texts.
-fn texts(dialect: Encoding) -> Vec<String> {
+fn texts(encoding: Encoding) -> Vec<String> {
     let mut texts = Vec::new();
-    let text = |c: &Conformer| tagged(&write(&c.skeleton, &c.coordinates, dialect));
+    let text = |c: &Conformer| tagged(&write(&c.skeleton, &c.coordinates, encoding));
     Embedded::default()
         .read(&Job::default(), &mut |batch| {
             texts.extend(batch.conformers.iter().map(text));

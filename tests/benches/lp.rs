@@ -39,9 +39,9 @@ fn main() {
     let check_only = std::env::args().any(|argument| argument == "--check");
     let tokenizer = tokenizer();
     let skeletons = skeletons();
-    for dialect in Encoding::ALL {
+    for encoding in Encoding::ALL {
         for kind in ProcessorKind::ALL.into_iter().filter(|kind| *kind != ProcessorKind::None) {
-            let processor = processor(kind, &tokenizer, dialect);
+            let processor = processor(kind, &tokenizer, encoding);
             check(&processor, &skeletons);
         }
     }
@@ -53,16 +53,16 @@ fn main() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread pool");
     let softmax = pool.install(softmax);
     println!("softmax over [{BATCH}, {VOCABULARY}]: {:.2} ms", softmax.as_secs_f64() * 1e3);
-    for dialect in Encoding::ALL {
+    for encoding in Encoding::ALL {
         for kind in ProcessorKind::ALL.into_iter().filter(|kind| *kind != ProcessorKind::None) {
-            let processor = processor(kind, &tokenizer, dialect);
+            let processor = processor(kind, &tokenizer, encoding);
             let step = step(&processor, &skeletons);
             let share = step.as_secs_f64() / softmax.as_secs_f64();
             let bar = if kind == ProcessorKind::Automaton { AUTOMATON_BAR } else { POSITION_BAR };
             println!(
                 "{:<10} {:<8} {:>8.2} us a step, share of a softmax {share:.5} (bar {bar}: {}), template {:.4} ms",
                 kind.name(),
-                dialect.name(),
+                encoding.name(),
                 step.as_secs_f64() * 1e6,
                 if share <= bar { "met" } else { "MISSED" },
                 template(&processor, &skeletons)
@@ -72,9 +72,9 @@ fn main() {
     println!("bar of the automaton's template: {TEMPLATE_BAR} ms");
 }
 
-fn processor(kind: ProcessorKind, tokenizer: &Tokenizer, dialect: Encoding) -> LogitProcessor {
+fn processor(kind: ProcessorKind, tokenizer: &Tokenizer, encoding: Encoding) -> LogitProcessor {
     let placeholder = Placeholder::new("0.0000,0.0000,0.0000").expect("three numbers");
-    LogitProcessor::new(kind, tokenizer.clone(), dialect, Some(&placeholder), 0).expect("an exact tokenizer")
+    LogitProcessor::new(kind, tokenizer.clone(), encoding, Some(&placeholder), 0).expect("an exact tokenizer")
 }
 
 /// Applied masks leave what the masks allow, or the bench ends here.

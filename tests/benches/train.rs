@@ -107,7 +107,7 @@ fn setting(hidden: usize, layers: usize) -> anyhow::Result<(Config, Vec<Document
     let writer = Writer {
         tokenizer: &tokenizer,
         end: &end,
-        dialect: Encoding::FIXED,
+        encoding: Encoding::FIXED,
         context: shape.context,
         keep: false,
     };

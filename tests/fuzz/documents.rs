@@ -191,10 +191,10 @@ fn audit_case(random: &mut ChaCha8Rng, seeds: &[Vec<u8>]) -> Vec<u8> {
 }
 
 fn check_audit(scene: &Scene, _: &[u8]) -> Verdict {
-    let plan = |dialect| AuditPlan {
+    let plan = |encoding| AuditPlan {
         max_atoms: drift::chem::AtomLimit::default(),
         files: vec![PathBuf::from(scene.file)],
-        dialect,
+        encoding,
         recipe: None,
         like: Encoding::FIXED,
         tokenizer: None,
@@ -219,7 +219,7 @@ fn check_audit(scene: &Scene, _: &[u8]) -> Verdict {
         check_line(&format!("{}: {}: {}", record.file, record.record, record.reason))
             .map_err(|what| format!("skipped record: {what}"))?;
     }
-    // Where nothing tells the dialect, that is refused.
+    // Where nothing tells the encoding, that is refused.
     verdict(scene, drift::audit(&plan(None), &Job::default()))?;
     Ok(Outcome::Accepted)
 }
@@ -306,7 +306,7 @@ fn recipe() -> Recipe {
         },
         loss: Loss::default(),
         augmentation: Augmentation::default(),
-        dialect: Encoding::FIXED,
+        encoding: Encoding::FIXED,
         seed: 0,
         init: None,
         tokenizer: "small".to_owned(),

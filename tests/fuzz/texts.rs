@@ -55,12 +55,12 @@ fn check_enriched(_: &Scene, bytes: &[u8]) -> Verdict {
     let text = String::from_utf8_lossy(bytes);
     let mut outcome = Outcome::Refused;
     for text in text.lines() {
-        for dialect in Encoding::ALL {
+        for encoding in Encoding::ALL {
             let _ = (
-                marks(text, dialect),
-                readable(text, dialect),
-                strip_junk(text, dialect),
-                judge_block(text, dialect),
+                marks(text, encoding),
+                readable(text, encoding),
+                strip_junk(text, encoding),
+                judge_block(text, encoding),
             );
         }
         let _ = Encoding::FIXED.parse_numbers(text.as_bytes(), false);

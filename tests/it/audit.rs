@@ -5,7 +5,7 @@ use std::io::Write;
 use drift::audit::align::aligned_rmsd;
 use drift::audit::geometry::{Topology, coverage};
 use drift::audit::{
-    DialectCounts, DriftHistogram, Outcome, SampleCounts, TextSample, in_angstrom, judge, split,
+    DriftHistogram, EncodingCounts, Outcome, SampleCounts, TextSample, in_angstrom, judge, split,
 };
 use drift::chem::AtomLimit;
 use drift::corpus::{Conformer, Conformers, Embedded};
@@ -182,7 +182,7 @@ fn faulty_blocks_are_those_at_fault_in_every_encoding() {
 }
 
 #[test]
-fn the_dialect_is_told_by_evidence_or_asked_for() {
+fn the_encoding_is_told_by_evidence_or_asked_for() {
     let folder = Folder::new();
     // Blocks as a fixed model writes them under a template that clips z: the second begins with what was cut off.
     let clipped = decoded(["1.2345,-0.5111,0.1", "234,1.2345,-0.5"]);
@@ -317,7 +317,7 @@ fn plain_texts_need_no_tags() {
     let report = folder.drift(&["audit", "--json", "--dialect", "stripped", "plain.txt"]).good().json();
     let total = &report["total"];
     assert_eq!((&total["samples"], &total["without_prompt"]), (&json!(2), &json!(1)));
-    // The first line's trailing zeros are not of this dialect.
+    // The first line's trailing zeros are not of this encoding.
     assert_eq!((&total["invented_blocks"], &total["invented_digits"]), (&json!(2), &json!(1 + 3 + 3 + 3)));
     assert_eq!((&total["truncated_blocks"], &total["lost_digits"]), (&Value::Null, &Value::Null));
     assert_eq!(report["skipped_records"][0]["reason"], "contains no enriched text");
@@ -394,18 +394,18 @@ fn embedded() -> Vec<Conformer> {
 #[test]
 fn true_texts_are_without_fault() {
     let tokenizer = Tokenizer::load(std::path::Path::new("llama-like")).unwrap();
-    for dialect in Encoding::ALL {
-        let mut counts = SampleCounts::new(dialect);
+    for encoding in Encoding::ALL {
+        let mut counts = SampleCounts::new(encoding);
         let mut drift = DriftHistogram::default();
         let mut texts = Vec::new();
         for conformer in embedded() {
-            let answer = tagged(&write(&conformer.skeleton, &conformer.coordinates, dialect));
+            let answer = tagged(&write(&conformer.skeleton, &conformer.coordinates, encoding));
             let prompt = skeleton::smiles(&conformer.skeleton);
             let judged = judge(&TextSample {
                 prompt: Some(&prompt),
                 answer: &answer,
                 ended: true,
-                dialect,
+                encoding,
                 max_atoms: AtomLimit::default(),
             });
             assert_eq!(
@@ -423,12 +423,12 @@ fn true_texts_are_without_fault() {
             passed: counts.samples,
             passed_by_3dmolgen: counts.samples,
             blocks: counts.blocks,
-            ..SampleCounts::new(dialect)
+            ..SampleCounts::new(encoding)
         };
         assert_eq!(counts, clean);
         assert_eq!(drift.0.values().sum::<u64>(), counts.blocks);
         let blocks = texts.iter().flat_map(|text| block_ranges(text).into_iter().map(|range| &text[range]));
-        assert_eq!(DialectCounts::from_blocks(blocks, dialect).dialect(dialect), Some(dialect));
+        assert_eq!(EncodingCounts::from_blocks(blocks, encoding).encoding(encoding), Some(encoding));
     }
 }
 

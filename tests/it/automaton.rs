@@ -128,29 +128,29 @@ fn accepted(constraint: &dyn Constraint, ids: &[u32]) -> usize {
 
 /// The grammar again, character by character: with four decimals fixed `-?(0|[1-9]\d?)\.\d{4}`, stripped
 /// `-?(0|[1-9]\d?)(\.\d{0,3}[1-9])?`.
-fn is_number(text: &str, dialect: Encoding) -> bool {
+fn is_number(text: &str, encoding: Encoding) -> bool {
     let text = text.strip_prefix('-').unwrap_or(text);
     let (integer, decimals) = text.split_once('.').unwrap_or((text, ""));
     let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
     let integer_holds =
         digits(integer) && (integer.len() == 1 || (integer.len() == 2 && !integer.starts_with('0')));
-    let decimals_hold = match dialect.zeros() {
-        Some(TrailingZeros::Kept) => decimals.len() == dialect.decimals(),
+    let decimals_hold = match encoding.zeros() {
+        Some(TrailingZeros::Kept) => decimals.len() == encoding.decimals(),
         Some(TrailingZeros::Removed) if text.contains('.') => {
-            (1..=dialect.decimals()).contains(&decimals.len()) && !decimals.ends_with('0')
+            (1..=encoding.decimals()).contains(&decimals.len()) && !decimals.ends_with('0')
         }
         _ => true,
     };
     integer_holds && digits(decimals) && decimals_hold
 }
 
-fn is_legal(text: &str, skeleton: &str, dialect: Encoding) -> bool {
+fn is_legal(text: &str, skeleton: &str, encoding: Encoding) -> bool {
     let mut rest = text.strip_prefix("[CONFORMER]").unwrap().strip_suffix("[/CONFORMER]").unwrap();
     let mut emptied = String::new();
     while let Some((before, after)) = rest.split_once('<') {
         let (inside, behind) = after.split_once('>').unwrap();
-        let numbers: Vec<&str> = inside.split(dialect.separator()).collect();
-        if numbers.len() != 3 || !numbers.iter().all(|number| is_number(number, dialect)) {
+        let numbers: Vec<&str> = inside.split(encoding.separator()).collect();
+        if numbers.len() != 3 || !numbers.iter().all(|number| is_number(number, encoding)) {
             return false;
         }
         emptied.push_str(before);
@@ -192,9 +192,9 @@ fn constraint_of(processor: &LogitProcessor, skeleton: &str) -> Option<Arc<dyn C
 
 /// Both ways between automaton and encoder: a random answer of a skeleton in the encoder's tokens, and a random walk. How
 /// many skeletons were refused.
-pub(crate) fn check(tokenizer: &Tokenizer, dialect: Encoding, rounds: u64) -> u64 {
+pub(crate) fn check(tokenizer: &Tokenizer, encoding: Encoding, rounds: u64) -> u64 {
     let processor =
-        LogitProcessor::new(ProcessorKind::Automaton, tokenizer.clone(), dialect, None, EOS).unwrap();
+        LogitProcessor::new(ProcessorKind::Automaton, tokenizer.clone(), encoding, None, EOS).unwrap();
     let refused = (0..rounds).into_par_iter().filter(|&seed| {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let skeleton = &SKELETONS[random.random_range(0..SKELETONS.len())];
@@ -202,14 +202,14 @@ pub(crate) fn check(tokenizer: &Tokenizer, dialect: Encoding, rounds: u64) -> u6
         let prompt = format!("[SMILES]{}[/SMILES]", smiles(skeleton));
         let blocks = skeleton.matches("<>").count();
         let coordinates: Vec<[Fixed; 3]> =
-            (0..blocks).map(|_| std::array::from_fn(|_| number(dialect.precision(), &mut random))).collect();
-        let text = tagged(&write(skeleton, &coordinates, dialect));
+            (0..blocks).map(|_| std::array::from_fn(|_| number(encoding.precision(), &mut random))).collect();
+        let text = tagged(&write(skeleton, &coordinates, encoding));
         let ids = encoded_behind(tokenizer, &prompt, &text);
         assert_eq!(accepted(&*constraint, &ids), ids.len() + 1, "{}: {text}", tokenizer.name);
 
         let walked = walk(&*constraint, &mut random);
-        let text = decoded(tokenizer, &walked, dialect.separator());
-        assert!(is_legal(&text, skeleton, dialect), "{}: {text}", tokenizer.name);
+        let text = decoded(tokenizer, &walked, encoding.separator());
+        assert!(is_legal(&text, skeleton, encoding), "{}: {text}", tokenizer.name);
         assert_eq!(encoded_behind(tokenizer, &prompt, &text), walked, "{}: {text}", tokenizer.name);
         false
     });
@@ -222,8 +222,8 @@ fn the_closing_tag_may_be_what_ends_a_text() {
     let mut checked = 0;
     for tokenizer in tokenizers() {
         let Some(eos) = tokenizer.vocabulary_id("[/CONFORMER]") else { continue };
-        for dialect in Encoding::ALL {
-            let made = LogitProcessor::new(ProcessorKind::Automaton, tokenizer.clone(), dialect, None, eos);
+        for encoding in Encoding::ALL {
+            let made = LogitProcessor::new(ProcessorKind::Automaton, tokenizer.clone(), encoding, None, eos);
             let Ok(processor) = made else { continue };
             for (seed, skeleton) in (0..).zip(SKELETONS.iter().step_by(SKELETONS.len() / 6)) {
                 let Some(constraint) = constraint_of(&processor, skeleton) else { continue };
@@ -231,9 +231,9 @@ fn the_closing_tag_may_be_what_ends_a_text() {
                 let prompt = format!("[SMILES]{}[/SMILES]", smiles(skeleton));
                 let blocks = skeleton.matches("<>").count();
                 let coordinates: Vec<[Fixed; 3]> = (0..blocks)
-                    .map(|_| std::array::from_fn(|_| number(dialect.precision(), &mut random)))
+                    .map(|_| std::array::from_fn(|_| number(encoding.precision(), &mut random)))
                     .collect();
-                let text = tagged(&write(skeleton, &coordinates, dialect));
+                let text = tagged(&write(skeleton, &coordinates, encoding));
                 let ids = encoded_behind(&tokenizer, &prompt, &text);
                 let mut state = constraint.start();
                 for id in &ids[..ids.len() - 1] {
@@ -251,9 +251,9 @@ fn the_closing_tag_may_be_what_ends_a_text() {
 }
 
 /// Texts of real conformers are followed. How many, and how many skeletons were refused.
-fn check_texts(tokenizer: &Tokenizer, dialect: Encoding, texts: &[String]) -> (usize, usize) {
+fn check_texts(tokenizer: &Tokenizer, encoding: Encoding, texts: &[String]) -> (usize, usize) {
     let processor =
-        LogitProcessor::new(ProcessorKind::Automaton, tokenizer.clone(), dialect, None, EOS).unwrap();
+        LogitProcessor::new(ProcessorKind::Automaton, tokenizer.clone(), encoding, None, EOS).unwrap();
     let refused = texts.par_iter().filter(|text| {
         let skeleton = drift::text::parse(text, Reading::default()).unwrap().skeleton;
         let Some(constraint) = constraint_of(&processor, &skeleton) else { return true };
@@ -279,16 +279,17 @@ fn texts_of_the_shared_tokenizers_are_followed_and_canonical() {
 fn check_both_ways(tokenizers: Vec<Tokenizer>) {
     let shared = if whole() { more() } else { None };
     for tokenizer in tokenizers.into_iter().filter(|tokenizer| is_asked_for(&tokenizer.name)) {
-        for (dialect, field) in Encoding::ALL.into_iter().zip(["embedded_smiles", "embedded_smiles_stripped"])
+        for (encoding, field) in
+            Encoding::ALL.into_iter().zip(["embedded_smiles", "embedded_smiles_stripped"])
         {
             let rounds = if whole() { 10_000 } else { 40 };
-            let refused = check(&tokenizer, dialect, rounds);
+            let refused = check(&tokenizer, encoding, rounds);
             let texts = shared.as_ref().map(|shared| shared_texts(shared, field)).unwrap_or_default();
-            let (followed, refused_texts) = check_texts(&tokenizer, dialect, &texts);
+            let (followed, refused_texts) = check_texts(&tokenizer, encoding, &texts);
             eprintln!(
                 "{}, {}: {rounds} random texts both ways ({refused} refused), {followed} real ones ({refused_texts} refused)",
                 tokenizer.name,
-                dialect.name()
+                encoding.name()
             );
             let is_unigram = tokenizer.name.starts_with("unigram");
             assert!(is_unigram || refused == 0 && refused_texts == 0, "{}", tokenizer.name);
@@ -302,25 +303,25 @@ fn other_decimals_and_separators_are_followed_too() {
     list.push(fixture_tokenizer("gpt2-like"));
     for tokenizer in list {
         for decimals in [1, 2, 3, 5] {
-            for dialect in Encoding::both(Precision::new(decimals).unwrap()) {
-                assert_eq!(check(&tokenizer, dialect, 20), 0, "{}, {}", tokenizer.name, dialect.name());
+            for encoding in Encoding::both(Precision::new(decimals).unwrap()) {
+                assert_eq!(check(&tokenizer, encoding, 20), 0, "{}, {}", tokenizer.name, encoding.name());
             }
         }
         // GPT-2 merges a space with the digits behind it: no proof, and refused.
         let spaced = !tokenizer.name.starts_with("gpt2");
-        for dialect in Encoding::both(Precision::new(3).unwrap()).into_iter().filter(|_| spaced) {
-            let dialect = dialect.with_spaces(true);
-            assert_eq!(check(&tokenizer, dialect, 20), 0, "{}, {}", tokenizer.name, dialect.name());
+        for encoding in Encoding::both(Precision::new(3).unwrap()).into_iter().filter(|_| spaced) {
+            let encoding = encoding.with_spaces(true);
+            assert_eq!(check(&tokenizer, encoding, 20), 0, "{}, {}", tokenizer.name, encoding.name());
         }
     }
 }
 
 #[test]
 fn the_grammar_has_few_states_and_few_legal_tokens() {
-    let size = |name: &str, dialect| {
+    let size = |name: &str, encoding| {
         let tokenizer = Tokenizer::load(Path::new(name)).unwrap();
         let processor =
-            LogitProcessor::new(ProcessorKind::Automaton, tokenizer.clone(), dialect, None, EOS).unwrap();
+            LogitProcessor::new(ProcessorKind::Automaton, tokenizer.clone(), encoding, None, EOS).unwrap();
         let automaton = processor.automaton().unwrap().automaton();
         (automaton.size(), automaton.alphabet())
     };
@@ -333,7 +334,7 @@ fn the_grammar_has_few_states_and_few_legal_tokens() {
     assert_eq!(size("llama-like", Encoding::STRIPPED), (19, 1_113));
     // Digits merge by content: a state for what is left of a run.
     let fixture_size =
-        |name: &str, dialect| size(fixture("tokenizers").join(name).to_str().unwrap(), dialect);
+        |name: &str, encoding| size(fixture("tokenizers").join(name).to_str().unwrap(), encoding);
     assert_eq!(fixture_size("gpt2-like", Encoding::FIXED), (604, 1_207));
     assert_eq!(fixture_size("gpt2-like", Encoding::STRIPPED), (598, 1_244));
     assert_eq!(fixture_size("o200k-like", Encoding::FIXED), (16, 1_104));

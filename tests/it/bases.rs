@@ -13,7 +13,7 @@ use drift::design::extension::texts::PLAIN;
 use drift::design::{Aim, ExtensionPlan, MergesPlan, Range, SchemeKind, Trained, train, train_merges};
 use drift::encoding::Encoding;
 use drift::job::Job;
-use drift::placeholder::{DialectChoice, FitPlan, Objective, fit};
+use drift::placeholder::{EncodingChoice, FitPlan, Objective, fit};
 use drift::text::{self};
 use drift::tokenizer::Tokenizer;
 use rayon::prelude::*;
@@ -28,11 +28,11 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
 }
 
 /// Numbers below 2 Å, every number run in one context.
-fn plan(base: &str, kind: SchemeKind, dialect: Encoding, tokens: usize) -> ExtensionPlan {
+fn plan(base: &str, kind: SchemeKind, encoding: Encoding, tokens: usize) -> ExtensionPlan {
     let (base, json) = Tokenizer::load_with_json(&fixture(base)).unwrap();
     let base_json = serde_json::from_slice(&json).unwrap();
     let (range, aim) = (Range::new(2).unwrap(), Aim::TokensPerBlock(tokens));
-    ExtensionPlan { range, contexts: 1, ..ExtensionPlan::new((base, base_json), kind, dialect, aim) }
+    ExtensionPlan { range, contexts: 1, ..ExtensionPlan::new((base, base_json), kind, encoding, aim) }
 }
 
 fn run(plan: &ExtensionPlan) -> Trained {
@@ -61,13 +61,13 @@ fn ids(tokenizer: &HfTokenizer, text: &str) -> Vec<u32> {
 }
 
 /// Tagged texts of the embedded corpus with every coordinate brought below 2 Å.
-fn texts(dialect: Encoding) -> Vec<String> {
+fn texts(encoding: Encoding) -> Vec<String> {
     let mut texts = Vec::new();
     Embedded::default()
         .read(&Job::default(), &mut |batch| {
             for conformer in batch.conformers.iter().step_by(40) {
                 let near: Vec<_> = conformer.coordinates.iter().map(|c| c.map(|x| x % 20_000)).collect();
-                texts.push(text::tagged(&text::write(&conformer.skeleton, &near, dialect)));
+                texts.push(text::tagged(&text::write(&conformer.skeleton, &near, encoding)));
             }
             Ok(())
         })
@@ -106,7 +106,7 @@ fn check(plan: &ExtensionPlan, trained: &Trained) {
     let new = after.get_vocab(true);
     assert!(old.iter().all(|(text, id)| new[text] == *id));
     assert_eq!(new.len(), old.len() + trained.new_tokens.new_tokens.len());
-    let texts = texts(plan.dialect);
+    let texts = texts(plan.encoding);
     let inside = |block: &str| {
         let decimals = |n: &str| n.split_once('.').map_or(0, |(_, d)| d.len() as u64);
         block.split(',').all(|n| decimals(n) >= trained.report.fewest_decimals)
@@ -156,7 +156,7 @@ fn block_tokens_where<'t>(
     Vec::new()
 }
 
-/// Bases, kinds, dialects, tokens a block; new tokens; whether the same is asked of the result.
+/// Bases, kinds, encodings, tokens a block; new tokens; whether the same is asked of the result.
 const CASES: [(&str, SchemeKind, Encoding, usize, u64, bool); 6] = [
     ("gpt2-like", SchemeKind::Fused, Encoding::FIXED, 9, 54, true),
     ("gpt2-like", SchemeKind::Separate, Encoding::STRIPPED, 11, 10, false),
@@ -169,8 +169,8 @@ const CASES: [(&str, SchemeKind, Encoding, usize, u64, bool); 6] = [
 #[test]
 #[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn every_kind_of_base_is_extended_with_constant_blocks() {
-    for (name, kind, dialect, tokens, new, twice) in CASES {
-        let plan = plan(name, kind, dialect, tokens);
+    for (name, kind, encoding, tokens, new, twice) in CASES {
+        let plan = plan(name, kind, encoding, tokens);
         let trained = run(&plan);
         let report = &trained.report;
         check(&plan, &trained);
@@ -186,7 +186,7 @@ fn every_kind_of_base_is_extended_with_constant_blocks() {
             vocabulary.insert(token["content"].as_str().unwrap().to_owned(), token["id"].clone());
         }
         assert_eq!(undone["model"]["vocab"], Value::Object(vocabulary), "{name}");
-        assert!(strip_extension(&plan.base_json, plan.dialect).is_none());
+        assert!(strip_extension(&plan.base_json, plan.encoding).is_none());
         if twice {
             // The same request of the result changes nothing.
             let source = drift::io::hash_bytes("tokenizer.json", &trained.tokenizer_json);
@@ -369,10 +369,10 @@ fn added_tokens_are_no_pieces_however_many_there_are() {
 fn separate_extensions_take_templates_on_a_base_that_joins_a_sign_with_a_bracket() {
     let base = plan("border-open-minus", SchemeKind::Separate, Encoding::FIXED, 11);
     let plan = ExtensionPlan { range: Range::new(15).unwrap(), ..base };
-    let refused = |tokenizer: Tokenizer, dialect| {
+    let refused = |tokenizer: Tokenizer, encoding| {
         let plan = FitPlan {
             tokenizers: vec![tokenizer],
-            dialects: DialectChoice::Only(dialect),
+            encodings: EncodingChoice::Only(encoding),
             candidates: Vec::new(),
             objective: Objective::default(),
             seed: 0,
@@ -546,16 +546,16 @@ fn what_cannot_be_extended_is_refused_with_the_reason() {
 #[test]
 #[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn automata_of_extended_tokenizers_are_proved() {
-    for (name, kind, dialect, tokens) in [
+    for (name, kind, encoding, tokens) in [
         ("gpt2-like", SchemeKind::Separate, Encoding::STRIPPED, 11),
         ("llama-2-like", SchemeKind::Fused, Encoding::FIXED, 9),
         ("gemma-like", SchemeKind::Fused, Encoding::STRIPPED, 9),
         ("mistral-v3-like", SchemeKind::Separate, Encoding::FIXED, 11),
     ] {
-        let trained = run(&plan(name, kind, dialect, tokens));
+        let trained = run(&plan(name, kind, encoding, tokens));
         let source = drift::io::hash_bytes("tokenizer.json", &trained.tokenizer_json);
         let tokenizer = Tokenizer::from_bytes(name, source, &trained.tokenizer_json).unwrap();
-        let refused = crate::automaton::check(&tokenizer, dialect, 20);
+        let refused = crate::automaton::check(&tokenizer, encoding, 20);
         assert_eq!(refused, 0, "{name}");
     }
 }

@@ -130,9 +130,9 @@ fn results(arguments: &[&str], folder: &Folder) -> Value {
 fn a_store_is_as_good_as_what_it_was_made_from() {
     let folder = folder();
     folder.drift(&["mine", "many.jsonl", "-o", "many.h5"]).good();
-    for dialect in ["fixed", "stripped"] {
+    for encoding in ["fixed", "stripped"] {
         let fit = |corpus: &str| {
-            results(&["fit", "--corpus", corpus, "--dialect", dialect, "--no-classes", "--json"], &folder)
+            results(&["fit", "--corpus", corpus, "--dialect", encoding, "--no-classes", "--json"], &folder)
         };
         assert_eq!(fit("many.jsonl"), fit("many.h5"));
     }
@@ -222,7 +222,7 @@ fn fit_as_json() {
 }
 
 #[test]
-fn fit_reads_the_dialect_off_the_corpus() {
+fn fit_reads_the_encoding_off_the_corpus() {
     let folder = folder();
     folder.file("stripped.jsonl", r#"{"embedded_smiles": "[C]<1.5,2,-0.25>[O]<0,0,1>"}"#);
     folder.file("either.jsonl", r#"{"embedded_smiles": "[C]<1.5001,2.0002,-0.2503>"}"#);
@@ -233,8 +233,8 @@ fn fit_reads_the_dialect_off_the_corpus() {
     ] {
         let arguments = ["fit", "--corpus", corpus, "--tokenizer", "qwen-like", "--no-classes", "--json"];
         let report = folder.drift(&arguments).good().json();
-        let dialects: Vec<_> = report["results"].as_array().unwrap().iter().map(|r| &r["dialect"]).collect();
-        assert_eq!(dialects, expected, "{corpus}");
+        let encodings: Vec<_> = report["results"].as_array().unwrap().iter().map(|r| &r["dialect"]).collect();
+        assert_eq!(encodings, expected, "{corpus}");
     }
 }
 

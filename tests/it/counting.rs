@@ -57,7 +57,7 @@ fn equals_tokenizers_on_all_shared_conformers() {
     assert!(blocks > 800_000);
 }
 
-/// Embedded texts in both dialects, tagged by the caller.
+/// Embedded texts, fixed and stripped, tagged by the caller.
 pub(crate) fn embedded_texts(limit: usize) -> Vec<String> {
     let mut texts = Vec::new();
     Embedded::default()

@@ -311,7 +311,7 @@ fn jobs(count: usize, molecules: usize, seed: u64) -> Vec<Job> {
 /// Compares `count` texts under each preset. How many tokens were drawn, and how many texts ended in which way.
 fn compare(
     tokenizer: impl Into<Arc<Tokenizer>>,
-    (dialect, eos): (Encoding, u32),
+    (encoding, eos): (Encoding, u32),
     count: usize,
     orders: &[u32],
 ) -> Option<(usize, [usize; 2])> {
@@ -319,10 +319,10 @@ fn compare(
     let tokenizer: Arc<Tokenizer> = tokenizer.into();
     let name = tokenizer.name.clone();
     let vocab = tokenizer.vocabulary().into_values().max().unwrap() as usize + 1;
-    let processor = LogitProcessor::new(ProcessorKind::Automaton, tokenizer, dialect, None, eos).unwrap();
+    let processor = LogitProcessor::new(ProcessorKind::Automaton, tokenizer, encoding, None, eos).unwrap();
     let processor: &AutomatonProcessor = processor.automaton().unwrap();
     let small = SKELETONS.iter().filter(|skeleton| skeleton.matches("<>").count() <= 8);
-    let placed = |skeleton: &String| drift::text::skeleton::placed(skeleton, dialect.slots()).into_owned();
+    let placed = |skeleton: &String| drift::text::skeleton::placed(skeleton, encoding.slots()).into_owned();
     let follows: Vec<MoleculeAutomaton> =
         small.take(40).map(|skeleton| processor.molecule(&placed(skeleton)).unwrap()).collect();
     let table = DeviceTable::new(&follows.iter().collect::<Vec<_>>(), vocab, false).unwrap();
@@ -384,18 +384,18 @@ fn texts_are_those_of_the_cpu() {
         .map(|name| Tokenizer::load(Path::new(name)).unwrap())
         .collect();
     tokenizers.extend(["gpt2-like", "mistral-v3-like"].map(fixture_tokenizer));
-    let dialects = Encoding::ALL.into_iter().cycle();
-    let both: Vec<_> = tokenizers.into_iter().zip(dialects).collect();
+    let encodings = Encoding::ALL.into_iter().cycle();
+    let both: Vec<_> = tokenizers.into_iter().zip(encodings).collect();
     let texts = if cfg!(all_tests) { 40 } else { 20 };
-    both.into_par_iter().for_each(|(tokenizer, dialect)| {
+    both.into_par_iter().for_each(|(tokenizer, encoding)| {
         let name = tokenizer.name.clone();
         let began = std::time::Instant::now();
-        if let Some((drawn, [eos, length])) = compare(tokenizer, (dialect, EOS), texts, &ORDERS) {
+        if let Some((drawn, [eos, length])) = compare(tokenizer, (encoding, EOS), texts, &ORDERS) {
             assert!(eos > 0 && length > 0);
             let seconds = began.elapsed().as_secs_f64();
             eprintln!(
                 "{name}, {}: {} texts, {drawn} draws, {length} cut off, {seconds:.1} s",
-                dialect.name(),
+                encoding.name(),
                 eos + length
             );
         }

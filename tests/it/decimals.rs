@@ -13,14 +13,14 @@ fn three() -> Reading {
     Reading::new("fixed-3".parse().unwrap()).cutting(true)
 }
 
-/// The first conformers of the embedded corpus as a file of texts in a dialect.
-fn corpus(folder: &Folder, name: &str, dialect: Encoding) {
+/// The first conformers of the embedded corpus as a file of texts in an encoding.
+fn corpus(folder: &Folder, name: &str, encoding: Encoding) {
     let mut rows = Vec::new();
-    let reading = Reading { cut: true, ..Reading::new(dialect) };
+    let reading = Reading { cut: true, ..Reading::new(encoding) };
     Embedded { reading, ..Embedded::default() }
         .read(&Job::default(), &mut |batch| {
             rows.extend(batch.conformers.iter().map(|conformer| {
-                let text = write(&conformer.skeleton, &conformer.coordinates, dialect);
+                let text = write(&conformer.skeleton, &conformer.coordinates, encoding);
                 json!({"canonical_smiles": &*conformer.molecule, "embedded_smiles": text}).to_string()
             }));
             Ok(())
@@ -120,7 +120,7 @@ fn generated(folder: &Folder, name: &str, blocks: &[&str]) -> (Value, Vec<String
     let others = ["--lp", "automaton,allowlist", "--texts", "texts.jsonl", "--json", "-q"];
     let report = folder.drift(&[&eval[..], &others].concat()).good().json();
     for run in report["runs"].as_array().unwrap() {
-        assert_eq!(run["dialect"], recipe["recipe"]["dialect"], "eval takes the dialect from the recipe");
+        assert_eq!(run["dialect"], recipe["recipe"]["dialect"], "eval takes the encoding from the recipe");
         let flaws = ["graph_mismatch", "parse_failures", "no_eos", "junk_blocks_strict", "invented_blocks"];
         if run["lp"] == "automaton" {
             assert_eq!(run["passed"], run["samples"]);
@@ -148,8 +148,8 @@ fn generated(folder: &Folder, name: &str, blocks: &[&str]) -> (Value, Vec<String
 #[test]
 fn a_model_of_three_decimals_writes_three() {
     let folder = Folder::new();
-    let (dialect, blocks) = generated(&folder, "three", &["--decimals", "3"]);
-    assert_eq!(dialect, "fixed-3");
+    let (encoding, blocks) = generated(&folder, "three", &["--decimals", "3"]);
+    assert_eq!(encoding, "fixed-3");
     assert!(!blocks.is_empty());
     for block in blocks {
         let numbers: Vec<&str> = block.split(',').collect();
@@ -161,9 +161,9 @@ fn a_model_of_three_decimals_writes_three() {
 #[test]
 fn a_model_of_spaces_writes_spaces() {
     let folder = Folder::new();
-    let (dialect, blocks) =
+    let (encoding, blocks) =
         generated(&folder, "spaces", &["--decimals", "2", "--separator", "space", "--dialect", "stripped"]);
-    assert_eq!(dialect, "stripped-2-spaces");
+    assert_eq!(encoding, "stripped-2-spaces");
     assert!(!blocks.is_empty());
     for block in blocks {
         assert!(drift::encoding::is_three_numbers(&block, " "), "{block}");

@@ -7,7 +7,7 @@ use drift::corpus::{Conformers, Embedded, Files, ReadOptions};
 use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, Trained, train};
 use drift::encoding::{Encoding, Reading, TrailingZeros};
 use drift::job::Job;
-use drift::placeholder::{DialectChoice, FitPlan, Objective, fit};
+use drift::placeholder::{EncodingChoice, FitPlan, Objective, fit};
 use drift::report::card::model_card;
 use drift::report::design_page::design_page;
 use drift::text::{self, skeleton};
@@ -43,12 +43,12 @@ fn refused(plan: &ExtensionPlan) -> String {
     }
 }
 
-fn embedded_texts(dialect: Encoding) -> Vec<(String, usize)> {
+fn embedded_texts(encoding: Encoding) -> Vec<(String, usize)> {
     let mut texts = Vec::new();
     Embedded::default()
         .read(&Job::default(), &mut |batch| {
             for conformer in batch.conformers.iter().step_by(10) {
-                let text = text::write(&conformer.skeleton, &conformer.coordinates, dialect);
+                let text = text::write(&conformer.skeleton, &conformer.coordinates, encoding);
                 texts.push((text::tagged(&text), conformer.coordinates.len()));
             }
             Ok(())
@@ -177,7 +177,7 @@ fn embedded_tokenizers_are_extended_with_constant_blocks() {
 
 #[test]
 #[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
-fn blocks_of_the_stripped_dialect_take_as_many_tokens_whatever_their_decimals() {
+fn blocks_of_the_stripped_encoding_take_as_many_tokens_whatever_their_decimals() {
     let texts = embedded_texts(Encoding::STRIPPED);
     let cases = [
         ("qwen-like", SchemeKind::Fused, 9, 1, 259),
@@ -186,7 +186,7 @@ fn blocks_of_the_stripped_dialect_take_as_many_tokens_whatever_their_decimals() 
     ];
     for (name, kind, tokens, fewest, new) in cases {
         let plan = ExtensionPlan {
-            dialect: Encoding::STRIPPED,
+            encoding: Encoding::STRIPPED,
             ..plan(Path::new(name), kind, Aim::TokensPerBlock(tokens))
         };
         let trained = run(&plan);
@@ -227,7 +227,7 @@ fn fit_finds_no_drift_in_the_separate_kind() {
     assert!(trained.report.vocabulary.coverage == 1.0 && trained.report.free_tokens_per_block == 9);
     let fitted = FitPlan {
         tokenizers: vec![extended(&trained).0],
-        dialects: DialectChoice::Only(Encoding::FIXED),
+        encodings: EncodingChoice::Only(Encoding::FIXED),
         candidates: Vec::new(),
         objective: Objective::default(),
         seed: 0,
@@ -335,7 +335,7 @@ fn stripped_blocks_of_three_decimals_are_constant_too() {
     let reading = Reading::new("fixed-3".parse().unwrap()).cutting(true);
     let corpus = Embedded { reading, ..Embedded::default() };
     let plan = ExtensionPlan {
-        dialect: reading.written(TrailingZeros::Removed),
+        encoding: reading.written(TrailingZeros::Removed),
         fewest_decimals: Some(1),
         ..plan(Path::new("qwen-like"), SchemeKind::Fused, Aim::TokensPerBlock(9))
     };
@@ -367,7 +367,7 @@ fn what_cannot_be_made_is_refused() {
     let message = refused(&fused(Aim::TokensPerBlock(23)));
     assert!(message.contains("give 3 to 22"), "{message}");
     let stripped = |kind, tokens| ExtensionPlan {
-        dialect: Encoding::STRIPPED,
+        encoding: Encoding::STRIPPED,
         ..plan(Path::new("qwen-like"), kind, Aim::TokensPerBlock(tokens))
     };
     // The integer 0 is one character, so that one number at least would be one token.
@@ -430,7 +430,7 @@ fn what_cannot_be_made_is_refused() {
 }
 
 #[test]
-fn a_corpus_in_the_stripped_dialect_is_refused() {
+fn a_corpus_in_the_stripped_encoding_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("stripped.jsonl");
     std::fs::write(&path, "{\"embedded_smiles\": \"[C]<0.5,1.25,-2>[O]<1,0.1234,3.1>\"}\n").unwrap();

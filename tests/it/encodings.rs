@@ -123,8 +123,8 @@ fn an_encoding_that_is_named_cuts_decimals_as_the_option_does() {
             let words: Vec<&str> = verb.split(' ').chain(more.split(' ')).chain(["--json", "-q"]).collect();
             folder.drift(&words).done().json()[field].clone()
         };
-        let dialect = if verb.starts_with("fit") { " --dialect fixed" } else { "" };
-        assert_eq!(said("--encoding fixed-2"), said(&format!("--decimals 2{dialect}")));
+        let zeros = if verb.starts_with("fit") { " --dialect fixed" } else { "" };
+        assert_eq!(said("--encoding fixed-2"), said(&format!("--decimals 2{zeros}")));
     }
 }
 

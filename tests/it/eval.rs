@@ -142,19 +142,19 @@ fn a_fitted_file_gives_each_class_of_block_its_placeholder() {
     let folder = Folder::new();
     let fitted = Path::new(env!("CARGO_MANIFEST_DIR")).join("placeholders/qwen-like.json");
     let fitted: Value = serde_json::from_slice(&std::fs::read(fitted).unwrap()).unwrap();
-    let run = |file: &str, dialect: &str| {
+    let run = |file: &str, encoding: &str| {
         let arguments =
             ["eval", "--samples", "3", "--generations", "2", "--preset", "greedy", "--lp", "allowlist"];
-        let more = ["--dialect", dialect, "--placeholder", file, "--json", "--texts", "texts.jsonl"];
+        let more = ["--dialect", encoding, "--placeholder", file, "--json", "--texts", "texts.jsonl"];
         folder.drift(&[&arguments[..], &more].concat())
     };
     folder.file("fit/qwen-like.json", fitted.to_string());
     let report = run("fit/qwen-like.json", "stripped").good().json();
     let classed = &report["runs"][0];
     assert_eq!(classed["placeholder"], "by atom index of qwen-like.json");
-    let result = |dialect: &str| {
+    let result = |encoding: &str| {
         let results = fitted["results"].as_array().unwrap().iter().enumerate();
-        results.filter(|(_, result)| result["dialect"] == dialect).map(|(at, _)| at).next().unwrap()
+        results.filter(|(_, result)| result["dialect"] == encoding).map(|(at, _)| at).next().unwrap()
     };
     let (fixed, stripped) = (result("fixed"), result("stripped"));
     let partitions = fitted["results"][stripped]["classes"].as_array().unwrap();
@@ -179,7 +179,7 @@ fn a_fitted_file_gives_each_class_of_block_its_placeholder() {
     assert_eq!(blocks.len(), 6);
     assert!(blocks.iter().all(|lengths| lengths[0] < 12 && lengths[1..].iter().all(|length| *length > 12)));
 
-    // In the fixed dialect classes gain nothing, so there is one placeholder for all.
+    // In the fixed encoding classes gain nothing, so there is one placeholder for all.
     let report = run("fit/qwen-like.json", "fixed").good().json();
     assert_eq!(report["runs"][0]["placeholder"], fitted["results"][fixed]["placeholder"]);
     assert!(report["runs"][0].get("placeholder_classes").is_none());
@@ -465,7 +465,7 @@ fn a_skeleton_that_the_model_never_saw_is_not_forced() {
 }
 
 #[test]
-fn the_dialect_of_clipped_texts_is_told() {
+fn the_encoding_of_clipped_texts_is_told() {
     let folder = Folder::new();
     let arguments = [
         "eval",

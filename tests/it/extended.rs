@@ -64,11 +64,11 @@ fn they_are_what_the_program_makes() {
 }
 
 /// The embedded corpus' conformers as text, in tags.
-fn conformers(dialect: Encoding) -> Vec<String> {
+fn conformers(encoding: Encoding) -> Vec<String> {
     let mut texts = Vec::new();
     let mut emit = |batch: drift::corpus::Batch| {
         let write =
-            |c: &drift::corpus::Conformer| text::tagged(&text::write(&c.skeleton, &c.coordinates, dialect));
+            |c: &drift::corpus::Conformer| text::tagged(&text::write(&c.skeleton, &c.coordinates, encoding));
         texts.extend(batch.conformers.iter().map(write));
         Ok(())
     };
@@ -76,7 +76,7 @@ fn conformers(dialect: Encoding) -> Vec<String> {
     texts
 }
 
-/// Whether a text between brackets is a block of any dialect: three numbers, each with up to four decimals.
+/// Whether a text between brackets is a block of decimals, fixed or stripped: three numbers, each with up to four decimals.
 fn is_block(inside: &str) -> bool {
     let number = |number: &str| {
         let number = number.strip_prefix('-').unwrap_or(number);

@@ -119,7 +119,7 @@ fn shards_of_encoded_text_merge_to_one_file() {
     }
 }
 
-/// Files of texts, of which the third has none of the evidence for a dialect.
+/// Files of texts, of which the third has none of the evidence for an encoding.
 fn texts(folder: &Folder) -> Vec<String> {
     (0..5)
         .map(|file| {
@@ -156,9 +156,9 @@ fn shards_of_an_audit_merge_to_one_record() {
     assert_eq!((&record["total"]["samples"], &record["skipped"]), (&json!(150), &json!(7)));
     assert!(record["total"]["geometry"]["conformers"].as_u64().unwrap() > 20, "{record}");
     for of in [1, 2, 5] {
-        // A file that does not tell its dialect needs others beside it, or to be told.
-        let dialect = if of == 5 { &["--dialect", "fixed"][..] } else { &[] };
-        let command = [&command[..], dialect].concat();
+        // A file that does not tell its encoding needs others beside it, or to be told.
+        let told = if of == 5 { &["--dialect", "fixed"][..] } else { &[] };
+        let command = [&command[..], told].concat();
         let shards = shards(&folder, &command, &format!("{of}of"), of);
         let shown = merged(&folder, &shards, &["-o", "merged.json"]);
         let mut merged: Value = serde_json::from_slice(&folder.read("merged.json")).unwrap();

@@ -241,13 +241,13 @@ fn compare(processor: &AutomatonProcessor, name: &str, eos: u32, rounds: u64) ->
 fn tables_and_grammars_allow_what_the_automaton_allows() {
     let rounds = if whole() { 1_000 } else { 12 };
     for tokenizer in tokenizers() {
-        for dialect in [Encoding::FIXED, Encoding::STRIPPED] {
-            let Ok(processor) = AutomatonProcessor::new(Arc::new(tokenizer.clone()), dialect, EOS) else {
+        for encoding in [Encoding::FIXED, Encoding::STRIPPED] {
+            let Ok(processor) = AutomatonProcessor::new(Arc::new(tokenizer.clone()), encoding, EOS) else {
                 continue;
             };
             let masks = compare(&processor, &tokenizer.name, EOS, rounds);
             assert!(masks > 20 * rounds as usize);
-            eprintln!("{}, {}: {masks} states compared", tokenizer.name, dialect.name());
+            eprintln!("{}, {}: {masks} states compared", tokenizer.name, encoding.name());
         }
     }
 }
@@ -258,8 +258,8 @@ fn and_so_where_the_closing_tag_ends_the_text() {
     let mut compared = 0;
     for tokenizer in tokenizers() {
         let Some(eos) = tokenizer.vocabulary_id("[/CONFORMER]") else { continue };
-        for dialect in [Encoding::FIXED, Encoding::STRIPPED] {
-            let Ok(processor) = AutomatonProcessor::new(Arc::new(tokenizer.clone()), dialect, eos) else {
+        for encoding in [Encoding::FIXED, Encoding::STRIPPED] {
+            let Ok(processor) = AutomatonProcessor::new(Arc::new(tokenizer.clone()), encoding, eos) else {
                 continue;
             };
             assert!(compare(&processor, &tokenizer.name, eos, 6) > 0, "{}", tokenizer.name);
@@ -273,8 +273,8 @@ fn and_so_where_the_closing_tag_ends_the_text() {
 #[cfg_attr(not(has_shared), ignore = "needs ../shared")]
 fn and_so_for_real_tokenizers() {
     for tokenizer in shared_tokenizers() {
-        for dialect in [Encoding::FIXED, Encoding::STRIPPED] {
-            let processor = AutomatonProcessor::new(Arc::new(tokenizer.clone()), dialect, EOS).unwrap();
+        for encoding in [Encoding::FIXED, Encoding::STRIPPED] {
+            let processor = AutomatonProcessor::new(Arc::new(tokenizer.clone()), encoding, EOS).unwrap();
             compare(&processor, &tokenizer.name, EOS, if whole() { 1_000 } else { 6 });
         }
     }

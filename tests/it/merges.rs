@@ -326,7 +326,7 @@ fn the_learning_command_writes_and_refuses() {
     refused(&["--vocab-size", "500", "--corpus", stripped], "stripped dialect");
     refused(&["--merges", "50", "--base", "qwen-like", "--corpus", stripped], "stripped dialect");
     refused(&["--base", "qwen-like", "--merges", "3", "--budget", "3"], "cannot be used with");
-    // Learning is of the fixed dialect, on bases that were not extended.
+    // Learning is of the fixed encoding, on bases that were not extended.
     let fixed = "learns in the fixed dialect alone";
     refused(&["--merges", "50", "--base", "qwen-like", "--dialect", "stripped"], fixed);
     refused(&["--merges", "50", "--base", "qwen-like", "--fewest-decimals", "1"], fixed);

@@ -5,7 +5,7 @@ use std::path::Path;
 use drift::corpus::{Conformers, Embedded, Files, ReadOptions};
 use drift::encoding::{Encoding, Fixed, Precision, Reading};
 use drift::job::Job;
-use drift::placeholder::{DialectChoice, FitPlan, FitReport, FitResult, Objective, Space, fit};
+use drift::placeholder::{EncodingChoice, FitPlan, FitReport, FitResult, Objective, Space, fit};
 use drift::tokenizer::Tokenizer;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -16,10 +16,10 @@ use tokenizers::Tokenizer as HfTokenizer;
 use crate::counting::fixture_tokenizer as fixture;
 use crate::support::{SHARED_TOKENIZERS, drift as run, shared, shared_texts};
 
-fn plan(tokenizers: Vec<Tokenizer>, dialect: Encoding, classes: bool) -> FitPlan {
+fn plan(tokenizers: Vec<Tokenizer>, encoding: Encoding, classes: bool) -> FitPlan {
     FitPlan {
         tokenizers,
-        dialects: DialectChoice::Only(dialect),
+        encodings: EncodingChoice::Only(encoding),
         candidates: Vec::new(),
         objective: Objective::default(),
         seed: 0,
@@ -38,9 +38,9 @@ fn corpus_of(folder: &Path, texts: &[String]) -> Files {
     Files { inputs: vec![path], options: ReadOptions::default() }
 }
 
-/// The same, read as a dialect is written.
-fn corpus_in(dialect: Encoding, folder: &Path, texts: &[String]) -> Files {
-    let options = ReadOptions { reading: Reading::new(dialect), ..ReadOptions::default() };
+/// The same, read as an encoding is written.
+fn corpus_in(encoding: Encoding, folder: &Path, texts: &[String]) -> Files {
+    let options = ReadOptions { reading: Reading::new(encoding), ..ReadOptions::default() };
     Files { options, ..corpus_of(folder, texts) }
 }
 
@@ -147,7 +147,7 @@ fn assert_equals_reference(tokenizer: &HfTokenizer, texts: &[String], result: &F
         let expected = reference(tokenizer, texts, &candidate.placeholder);
         let measured = &candidate.measures;
         let close = |name: &str, a: f64, b: f64| {
-            let place = format!("{} {:?} {}", result.tokenizer, result.dialect, candidate.placeholder);
+            let place = format!("{} {:?} {}", result.tokenizer, result.encoding, candidate.placeholder);
             assert!((a - b).abs() < 1e-9, "{place}: {name}: {a} is not {b}");
         };
         close("blocks", result.blocks as f64, expected.blocks);
@@ -165,21 +165,21 @@ fn assert_equals_reference(tokenizer: &HfTokenizer, texts: &[String], result: &F
     }
 }
 
-/// The texts of the embedded corpus in a dialect; decimals beyond the fourth are drawn.
-fn embedded_texts(dialect: Encoding, limit: usize) -> Vec<String> {
+/// The texts of the embedded corpus in an encoding; decimals beyond the fourth are drawn.
+fn embedded_texts(encoding: Encoding, limit: usize) -> Vec<String> {
     let mut texts = Vec::new();
     let mut random = ChaCha8Rng::seed_from_u64(9);
-    let own = dialect.precision().min(Precision::FOUR);
+    let own = encoding.precision().min(Precision::FOUR);
     Embedded { reading: Reading::new(Encoding::FIXED.with_precision(own)), ..Embedded::default() }
         .read(&Job::default(), &mut |batch| {
             for conformer in batch.conformers.iter().take(limit) {
                 let mut longer = |value: Fixed| {
-                    let more = dialect.precision().convert(1, own);
+                    let more = encoding.precision().convert(1, own);
                     value * more + value.signum() * random.random_range(0..more)
                 };
                 let coordinates: Vec<[Fixed; 3]> =
                     conformer.coordinates.iter().map(|block| block.map(&mut longer)).collect();
-                texts.push(drift::text::write(&conformer.skeleton, &coordinates, dialect));
+                texts.push(drift::text::write(&conformer.skeleton, &coordinates, encoding));
             }
             Ok(())
         })
@@ -191,11 +191,11 @@ fn embedded_texts(dialect: Encoding, limit: usize) -> Vec<String> {
 #[test]
 fn equals_the_reference_on_the_embedded_corpus() {
     let folder = tempfile::tempdir().unwrap();
-    for dialect in Encoding::ALL {
-        let texts = embedded_texts(dialect, 120);
-        let corpus = corpus_in(dialect, folder.path(), &texts);
+    for encoding in Encoding::ALL {
+        let texts = embedded_texts(encoding, 120);
+        let corpus = corpus_in(encoding, folder.path(), &texts);
         let report =
-            fit(&plan(Tokenizer::embedded().unwrap(), dialect, false), &corpus, &Job::default()).unwrap();
+            fit(&plan(Tokenizer::embedded().unwrap(), encoding, false), &corpus, &Job::default()).unwrap();
         for (result, tokenizer) in report.results.iter().zip(Tokenizer::embedded().unwrap()) {
             assert_equals_reference(tokenizer.inner(), &texts, result);
         }
@@ -207,25 +207,25 @@ fn so_it_does_with_other_decimals_and_spaces() {
     let folder = tempfile::tempdir().unwrap();
     let decimals = if cfg!(all_tests) { &[1, 2, 3, 5][..] } else { &[2, 5] };
     let precisions = decimals.iter().map(|decimals| Precision::new(*decimals).unwrap());
-    for dialect in precisions.flat_map(Encoding::both) {
-        let texts = embedded_texts(dialect, 40);
+    for encoding in precisions.flat_map(Encoding::both) {
+        let texts = embedded_texts(encoding, 40);
         let mut tokenizers = Tokenizer::embedded().unwrap();
         tokenizers.push(fixture("gpt2-like"));
         for tokenizer in tokenizers {
             let hf = tokenizer.inner().clone();
-            let result = no_random_string_is_better(tokenizer, dialect, &texts, strings() / 10);
-            assert!(result.proved && result.dialect == dialect, "{} {dialect:?}", result.tokenizer);
+            let result = no_random_string_is_better(tokenizer, encoding, &texts, strings() / 10);
+            assert!(result.proved && result.encoding == encoding, "{} {encoding:?}", result.tokenizer);
             assert_equals_reference(&hf, &texts, &result);
         }
         // The separator decides which tokens there are, not what a cut does.
-        let spaced = dialect.with_spaces(true);
+        let spaced = encoding.with_spaces(true);
         let texts = embedded_texts(spaced, 10);
         let corpus = corpus_in(spaced, folder.path(), &texts);
         let mut plan = plan(Tokenizer::embedded().unwrap(), spaced, false);
         plan.candidates = vec!["0.000 0.000 0.000".to_owned()];
         let report = fit(&plan, &corpus, &Job::default()).unwrap();
         for (result, tokenizer) in report.results.iter().zip(&plan.tokenizers) {
-            assert_eq!(result.dialect, spaced);
+            assert_eq!(result.encoding, spaced);
             let placeholder = &result.placeholder;
             assert!(drift::encoding::is_three_numbers(placeholder, " "), "{placeholder}");
             let free = free_ends(tokenizer.inner(), &format!("[C]<{placeholder}>[C]<{placeholder}>"));
@@ -237,7 +237,7 @@ fn so_it_does_with_other_decimals_and_spaces() {
 #[test]
 fn every_certificate_of_the_embedded_default_closes() {
     let mut plan = plan(Tokenizer::embedded().unwrap(), Encoding::FIXED, true);
-    plan.dialects = DialectChoice::Auto;
+    plan.encodings = EncodingChoice::Auto;
     let report = fit(&plan, &Embedded::default(), &Job::default()).unwrap();
     assert_eq!(report.results.len(), 4);
     assert_certified(&report);
@@ -245,7 +245,7 @@ fn every_certificate_of_the_embedded_default_closes() {
 
 fn assert_certified(report: &FitReport) {
     for result in &report.results {
-        let place = format!("{} {:?}", result.tokenizer, result.dialect);
+        let place = format!("{} {:?}", result.tokenizer, result.encoding);
         assert!(result.exact && result.proved, "{place}: {}", result.statement);
         for certificate in [&result.certificate, &result.without_tolerance.certificate] {
             let certificate = certificate.as_ref().unwrap();
@@ -263,15 +263,15 @@ fn assert_certified(report: &FitReport) {
 #[test]
 fn argmin_reaches_what_was_constructed_from_many_seeds() {
     let folder = tempfile::tempdir().unwrap();
-    for dialect in Encoding::ALL {
-        let corpus = corpus_of(folder.path(), &embedded_texts(dialect, 40));
+    for encoding in Encoding::ALL {
+        let corpus = corpus_of(folder.path(), &embedded_texts(encoding, 40));
         for seed in 0..if cfg!(all_tests) { 20 } else { 6 } {
-            let mut plan = plan(Tokenizer::embedded().unwrap(), dialect, seed < 3);
+            let mut plan = plan(Tokenizer::embedded().unwrap(), encoding, seed < 3);
             plan.seed = seed;
             let report = fit(&plan, &corpus, &Job::default()).unwrap();
             for result in &report.results {
                 let search = &result.search;
-                let place = format!("{} {dialect:?} seed {seed}: {search:?}", result.tokenizer);
+                let place = format!("{} {encoding:?} seed {seed}: {search:?}", result.tokenizer);
                 assert!(search.reached_chosen && search.reached_bound, "{place}");
                 assert!(search.evaluations_to_best < search.evaluations && search.strings > 1e13, "{place}");
                 for partition in &result.classes {
@@ -301,7 +301,7 @@ fn the_design_table_comes_out_and_equals_the_reference() {
         ("llama-3.2-chem", fixed, "0.0000,0.0000,0.0000", 0.0, 0.0, 0.5, 0.0, Some(0.0004)),
         ("llama-3.2-chem", fixed, "0.000,0.000,0.000", 0.0, 0.0, 1.0, 0.5, None),
     ];
-    for (name, field, dialect) in [
+    for (name, field, encoding) in [
         ("qwen3-custom", fixed, Encoding::FIXED),
         ("qwen3-custom", stripped, Encoding::STRIPPED),
         ("llama-3.2-chem", fixed, Encoding::FIXED),
@@ -310,7 +310,7 @@ fn the_design_table_comes_out_and_equals_the_reference() {
         let corpus = corpus_of(folder.path(), &texts);
         let tokenizer = Tokenizer::load(&shared.join("tokenizers").join(name)).unwrap();
         let hf = tokenizer.inner().clone();
-        let report = fit(&plan(vec![tokenizer], dialect, false), &corpus, &Job::default()).unwrap();
+        let report = fit(&plan(vec![tokenizer], encoding, false), &corpus, &Job::default()).unwrap();
         let result = &report.results[0];
         assert_equals_reference(&hf, &texts, result);
         for row in table.iter().filter(|row| row.0 == name && row.1 == field) {
@@ -332,9 +332,9 @@ fn every_certificate_of_the_shared_tokenizers_closes() {
     let shared = shared();
     let folder = tempfile::tempdir().unwrap();
     let corpus = corpus_of(folder.path(), &eight_hundred(&shared, "embedded_smiles"));
-    for dialect in Encoding::ALL {
+    for encoding in Encoding::ALL {
         let load = |name: &&str| Tokenizer::load(&shared.join("tokenizers").join(name)).unwrap();
-        let plan = plan(SHARED_TOKENIZERS.iter().map(load).collect(), dialect, true);
+        let plan = plan(SHARED_TOKENIZERS.iter().map(load).collect(), encoding, true);
         assert_certified(&fit(&plan, &corpus, &Job::default()).unwrap());
     }
 }
@@ -357,7 +357,7 @@ fn alike(a: &Value, b: &Value) -> bool {
 #[test]
 fn committed_placeholders_are_what_fit_finds() {
     let mut plan = plan(Tokenizer::embedded().unwrap(), Encoding::FIXED, true);
-    plan.dialects = DialectChoice::Auto;
+    plan.encodings = EncodingChoice::Auto;
     let report = fit(&plan, &Embedded::default(), &Job::default()).unwrap();
     for name in ["qwen-like", "llama-like"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("placeholders/{name}.json"));
@@ -433,17 +433,17 @@ fn reference_harms(tokenizer: &HfTokenizer, texts: &[String], tolerance: f64) ->
 /// tokenises and replays both.
 fn no_random_string_is_better(
     tokenizer: Tokenizer,
-    dialect: Encoding,
+    encoding: Encoding,
     texts: &[String],
     strings: u64,
 ) -> FitResult {
     let folder = tempfile::tempdir().unwrap();
     let hf = tokenizer.inner().clone();
-    let mut plan = plan(vec![tokenizer], dialect, false);
+    let mut plan = plan(vec![tokenizer], encoding, false);
     plan.candidates = vec!["-1.2937,-4.8361,-9.5174".to_owned(), "12.3456,-0.0001,7".to_owned()];
-    let report = fit(&plan, &corpus_in(dialect, folder.path(), texts), &Job::default()).unwrap();
+    let report = fit(&plan, &corpus_in(encoding, folder.path(), texts), &Job::default()).unwrap();
     let result = &report.results[0];
-    let place = format!("{} {dialect:?}", result.tokenizer);
+    let place = format!("{} {encoding:?}", result.tokenizer);
     assert!(result.exact, "{place}: {}", result.statement);
     let places = &texts[..2];
     let rules = [(1e-3, &result.placeholder), (0.0, &result.without_tolerance.placeholder)].map(
@@ -466,7 +466,7 @@ fn no_random_string_is_better(
     }
     (0..strings).into_par_iter().for_each(|seed| {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let string = Space(dialect).text(&Space(dialect).random(&mut random));
+        let string = Space(encoding).text(&Space(encoding).random(&mut random));
         no_better(&string, reference_free(&hf, places, &string));
     });
     result.clone()
@@ -480,16 +480,16 @@ fn strings() -> u64 {
 
 #[test]
 fn no_random_string_beats_the_chosen_placeholder() {
-    for dialect in Encoding::ALL {
-        let texts = embedded_texts(dialect, 60);
+    for encoding in Encoding::ALL {
+        let texts = embedded_texts(encoding, 60);
         let mut tokenizers = Tokenizer::embedded().unwrap();
         tokenizers.extend(TEMPLATE_FIXTURES.map(fixture));
         for name in ["qwen-like-separate", "llama-like-separate"] {
             tokenizers.push(Tokenizer::load(Path::new(name)).unwrap());
         }
         for tokenizer in tokenizers {
-            let result = no_random_string_is_better(tokenizer, dialect, &texts, strings());
-            assert!(result.proved, "{} {dialect:?}: {}", result.tokenizer, result.statement);
+            let result = no_random_string_is_better(tokenizer, encoding, &texts, strings());
+            assert!(result.proved, "{} {encoding:?}: {}", result.tokenizer, result.statement);
         }
     }
 }
@@ -498,19 +498,19 @@ fn no_random_string_beats_the_chosen_placeholder() {
 #[cfg_attr(not(has_shared), ignore = "needs ../shared or DRIFT_SHARED")]
 fn no_random_string_beats_the_chosen_placeholder_of_a_shared_tokenizer() {
     let shared = shared();
-    for (dialect, field) in
+    for (encoding, field) in
         [(Encoding::FIXED, "embedded_smiles"), (Encoding::STRIPPED, "embedded_smiles_stripped")]
     {
         let texts: Vec<String> = eight_hundred(&shared, field).into_iter().step_by(16).collect();
         for name in SHARED_TOKENIZERS {
             let tokenizer = Tokenizer::load(&shared.join("tokenizers").join(name)).unwrap();
-            let result = no_random_string_is_better(tokenizer, dialect, &texts, strings() / 4);
-            assert!(result.proved, "{} {dialect:?}: {}", result.tokenizer, result.statement);
+            let result = no_random_string_is_better(tokenizer, encoding, &texts, strings() / 4);
+            assert!(result.proved, "{} {encoding:?}: {}", result.tokenizer, result.statement);
         }
     }
 }
 
-/// A candidate outside the dialect's space, or with digits that no shape stands for, is chosen where it is best.
+/// A candidate outside the encoding's space, or with digits that no shape stands for, is chosen where it is best.
 #[test]
 fn the_choice_ranges_over_candidates_too() {
     let folder = tempfile::tempdir().unwrap();
@@ -556,20 +556,21 @@ fn tokenizers_whose_tokens_cross_a_bracket_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let corpus = corpus_of(folder.path(), &embedded_texts(Encoding::FIXED, 20));
     let load = |name: &str| Tokenizer::load(Path::new(name)).unwrap();
-    for (tokenizer, dialect, tokens) in [
+    for (tokenizer, encoding, tokens) in [
         (load("qwen-like-fused"), Encoding::FIXED, &["<-0.", "<0."][..]),
         (load("llama-like-fused"), Encoding::FIXED, &["<-0."]),
-        // One of three fixed-dialect numbers in nine is such a block in the stripped dialect too.
+        // One of three fixed numbers in nine is such a block in the stripped encoding too.
         (load("qwen-like-fused"), Encoding::STRIPPED, &["<-0."]),
         (fixture("border-bracket-minus"), Encoding::FIXED, &["]<-"]),
         (fixture("border-open-minus"), Encoding::STRIPPED, &["<-"]),
     ] {
         let name = tokenizer.name.clone();
         let report =
-            fit(&plan(vec![load("qwen-like"), tokenizer], dialect, false), &corpus, &Job::default()).unwrap();
+            fit(&plan(vec![load("qwen-like"), tokenizer], encoding, false), &corpus, &Job::default())
+                .unwrap();
         assert_eq!(report.results.len(), 1, "{name}");
         let refused = &report.refused[0];
-        assert_eq!((&refused.tokenizer, refused.dialect), (&name, dialect));
+        assert_eq!((&refused.tokenizer, refused.encoding), (&name, encoding));
         for token in tokens {
             assert!(refused.tokens.iter().any(|known| known == token), "{name}: {:?}", refused.tokens);
         }
@@ -585,18 +586,18 @@ fn tokenizers_whose_tokens_cross_a_bracket_are_refused() {
 #[test]
 fn ties_go_to_what_users_have_and_the_tolerance_is_shown() {
     let folder = tempfile::tempdir().unwrap();
-    for dialect in Encoding::ALL {
-        let corpus = corpus_of(folder.path(), &embedded_texts(dialect, 200));
+    for encoding in Encoding::ALL {
+        let corpus = corpus_of(folder.path(), &embedded_texts(encoding, 200));
         let report =
-            fit(&plan(Tokenizer::embedded().unwrap(), dialect, true), &corpus, &Job::default()).unwrap();
+            fit(&plan(Tokenizer::embedded().unwrap(), encoding, true), &corpus, &Job::default()).unwrap();
         for result in &report.results {
-            assert_eq!(result.placeholder, "0.0000,0.0000,0.0000", "{} {dialect:?}", result.tokenizer);
+            assert_eq!(result.placeholder, "0.0000,0.0000,0.0000", "{} {encoding:?}", result.tokenizer);
             let classes = result.classes.iter().flat_map(|partition| &partition.classes);
             assert!(classes.into_iter().all(|class| class.placeholder != "-0.0001,0.0001,0.001"));
             // Half of the blocks lose a digit; without a tolerance that is harm.
             let strict = result.front.iter().find(|c| c.free_tokens == result.without_tolerance.free_tokens);
             let [chosen, strict] = [result.free_tokens, strict.unwrap().free_tokens];
-            assert!(strict > chosen, "{} {dialect:?}: {strict} {chosen}", result.tokenizer);
+            assert!(strict > chosen, "{} {encoding:?}: {strict} {chosen}", result.tokenizer);
             assert!(result.front.iter().any(|candidate| candidate.free_tokens == chosen));
             for (index, one) in result.front.iter().enumerate() {
                 let figures = |c: &drift::placeholder::CandidateReport| {

@@ -155,22 +155,22 @@ fn pair(seed: u64) -> (Arc<dyn Constraint>, Slow, Tokenizer, ChaCha8Rng, Encodin
     let numbers = ["0", "-0", "0.0", "1.23", "-4.567", "0.0000", "-12.3456", "7"];
     let mut number = || numbers[random.random_range(0..numbers.len())];
     let text = format!("{},{},{}", number(), number(), number());
-    let dialect = Encoding::ALL[random.random_range(0..2)];
+    let encoding = Encoding::ALL[random.random_range(0..2)];
     let specials = Specials { eos: 0, others: vec![random.random_range(0..500)] };
     let placeholder = Placeholder::new(&text).unwrap();
     let processor =
-        LogitProcessor::new(kind, tokenizer.clone(), dialect, Some(&placeholder), specials.clone()).unwrap();
+        LogitProcessor::new(kind, tokenizer.clone(), encoding, Some(&placeholder), specials.clone()).unwrap();
     let constraint = processor.constraint(SKELETON).unwrap();
     let filled = format!("[CONFORMER]{}[/CONFORMER]", SKELETON.replace("<>", &format!("<{text}>")));
     let slow = Slow::new(&tokenizer, kind, lookahead, &filled, &specials);
-    (constraint, slow, tokenizer, random, dialect)
+    (constraint, slow, tokenizer, random, encoding)
 }
 
 /// Whether a block's text so far is a complete coordinate, by the words of the proposal.
-fn complete(block: &str, dialect: Encoding, argmax: &str) -> bool {
+fn complete(block: &str, encoding: Encoding, argmax: &str) -> bool {
     let numbers: Vec<&str> = block.split(',').collect();
     let [_, _, z] = numbers[..] else { return false };
-    match dialect.zeros() {
+    match encoding.zeros() {
         Some(TrailingZeros::Kept) => z
             .split_once('.')
             .is_some_and(|(_, decimals)| decimals.bytes().filter(u8::is_ascii_digit).count() >= 4),
@@ -186,7 +186,7 @@ proptest! {
 
     #[test]
     fn every_position_is_masked_as_described(seed: u64) {
-        let (constraint, slow, _tokenizer, mut random, dialect) = pair(seed);
+        let (constraint, slow, _tokenizer, mut random, encoding) = pair(seed);
         let mut state = constraint.start();
         let (mut at, mut block) = (0, String::new());
         for _ in 0..150 {
@@ -197,7 +197,7 @@ proptest! {
             if constraint.wants_argmax() {
                 constraint.observe(&mut state, argmax as u32);
             }
-            if slow.kind == ProcessorKind::Truncating && slow.is_free(at) && complete(&block, dialect, &slow.strings[argmax]) {
+            if slow.kind == ProcessorKind::Truncating && slow.is_free(at) && complete(&block, encoding, &slow.strings[argmax]) {
                 while slow.is_free(at) {
                     at += 1;
                 }
@@ -241,12 +241,17 @@ proptest! {
 fn complete_coordinates_end_their_block() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
     let placeholder = Placeholder::new("-10.0000,-10.0000,-10.0000").unwrap();
-    for (dialect, block) in [(Encoding::FIXED, "1.2345,0.0000,9.8765"), (Encoding::STRIPPED, "1.2,0,9.8")] {
-        let processor =
-            LogitProcessor::new(ProcessorKind::Truncating, tokenizer.clone(), dialect, Some(&placeholder), 0)
-                .unwrap();
+    for (encoding, block) in [(Encoding::FIXED, "1.2345,0.0000,9.8765"), (Encoding::STRIPPED, "1.2,0,9.8")] {
+        let processor = LogitProcessor::new(
+            ProcessorKind::Truncating,
+            tokenizer.clone(),
+            encoding,
+            Some(&placeholder),
+            0,
+        )
+        .unwrap();
         let constraint = processor.constraint("[C]<>[O]<>").unwrap();
-        assert_eq!(constraint.wants_argmax(), dialect.is_stripped());
+        assert_eq!(constraint.wants_argmax(), encoding.is_stripped());
         let text = format!("[CONFORMER][C]<{block}>[O]<{block}>[/CONFORMER]");
         let ids = tokenizer.ids(&text).unwrap();
         let mut state = constraint.start();
@@ -265,7 +270,7 @@ fn complete_coordinates_end_their_block() {
             out.push(taken);
             constraint.advance(&mut state, taken);
         }
-        assert_eq!(tokenizer.decode(&out).unwrap(), text, "{dialect:?}");
+        assert_eq!(tokenizer.decode(&out).unwrap(), text, "{encoding:?}");
         assert!(constraint.is_over(&state, 0));
     }
 }

@@ -81,12 +81,12 @@ mod text {
 
         #[test]
         fn writing_and_parsing_are_inverse((skeleton, coordinates) in enriched()) {
-            for dialect in Encoding::ALL {
-                let text = write(&skeleton, &coordinates, dialect);
+            for encoding in Encoding::ALL {
+                let text = write(&skeleton, &coordinates, encoding);
                 let parsed = parse(&text).map_err(|e| TestCaseError::fail(format!("{text}: {e}")))?;
                 prop_assert_eq!((&parsed.skeleton, &parsed.coordinates), (&skeleton, &coordinates));
                 let agrees =
-                    if dialect.is_fixed() { parsed.written.fixed } else { parsed.written.stripped };
+                    if encoding.is_fixed() { parsed.written.fixed } else { parsed.written.stripped };
                 prop_assert!(agrees, "{text}");
             }
         }
@@ -99,16 +99,16 @@ mod text {
             let within = |value: &Fixed| value % (precision.max_fixed() + 1);
             let coordinates: Vec<[Fixed; 3]> =
                 coordinates.iter().map(|block| block.each_ref().map(within)).collect();
-            for dialect in Encoding::both(precision) {
-                let dialect = dialect.with_spaces(spaces);
-                let text = write(&skeleton, &coordinates, dialect);
-                let parsed = drift::text::parse(&text, Reading::new(dialect));
+            for encoding in Encoding::both(precision) {
+                let encoding = encoding.with_spaces(spaces);
+                let text = write(&skeleton, &coordinates, encoding);
+                let parsed = drift::text::parse(&text, Reading::new(encoding));
                 let parsed = parsed.map_err(|e| TestCaseError::fail(format!("{text}: {e}")))?;
                 prop_assert_eq!((&parsed.skeleton, &parsed.coordinates), (&skeleton, &coordinates));
-                prop_assert!(parsed.written.agrees_with(dialect), "{text}");
+                prop_assert!(parsed.written.agrees_with(encoding), "{text}");
                 // Cut to fewer decimals is what a writer of fewer decimals writes.
                 let fewer = Precision::new(decimals - decimals / 2).unwrap();
-                let reading = Reading::new(dialect.with_precision(fewer)).cutting(true);
+                let reading = Reading::new(encoding.with_precision(fewer)).cutting(true);
                 let cut = drift::text::parse(&text, reading).unwrap();
                 let expected: Vec<[Fixed; 3]> =
                     coordinates.iter().map(|block| block.map(|value| fewer.convert(value, precision))).collect();
@@ -120,8 +120,8 @@ mod text {
         fn whatever_parses_is_written_back(text in nearly()) {
             match parse(&text) {
                 Ok(parsed) => {
-                    for dialect in Encoding::ALL {
-                        let again = write(&parsed.skeleton, &parsed.coordinates, dialect);
+                    for encoding in Encoding::ALL {
+                        let again = write(&parsed.skeleton, &parsed.coordinates, encoding);
                         let reparsed = parse(&again).map_err(|e| TestCaseError::fail(format!("{again}: {e}")))?;
                         prop_assert_eq!((&reparsed.skeleton, &reparsed.coordinates),
                             (&parsed.skeleton, &parsed.coordinates));

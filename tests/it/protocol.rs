@@ -1,4 +1,4 @@
-//! `drift eval`: which molecules and references it takes, how many texts it writes, what tells the dialect.
+//! `drift eval`: which molecules and references it takes, how many texts it writes, what tells the encoding.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -31,8 +31,8 @@ fn conformers(molecules: usize) -> Vec<Conformer> {
     found
 }
 
-fn text(conformers: &[Conformer], dialect: Encoding) -> String {
-    let line = |one: &Conformer| write(&one.skeleton, &one.coordinates, dialect) + "\n";
+fn text(conformers: &[Conformer], encoding: Encoding) -> String {
+    let line = |one: &Conformer| write(&one.skeleton, &one.coordinates, encoding) + "\n";
     conformers.iter().map(line).collect()
 }
 
@@ -193,7 +193,7 @@ fn foreign(folder: &Folder) {
 }
 
 #[test]
-fn the_dialect_of_a_foreign_checkpoint_comes_from_evidence() {
+fn the_encoding_of_a_foreign_checkpoint_comes_from_evidence() {
     let folder = Folder::new();
     foreign(&folder);
     let found = conformers(8);
@@ -219,7 +219,7 @@ fn the_dialect_of_a_foreign_checkpoint_comes_from_evidence() {
 }
 
 #[test]
-fn a_model_that_tells_nothing_is_not_run_in_a_dialect_by_guess() {
+fn a_model_that_tells_nothing_is_not_run_in_an_encoding_by_guess() {
     let folder = Folder::new();
     let shape =
         "--hidden 32 --layers 1 --heads 2 --kv-heads 1 --head-dim 16 --intermediate 48 --context 1024";

@@ -280,7 +280,7 @@ fn a_folder_of_mixed_content() {
             ("/summary.csv".to_owned(), "file", "unknown content"),
         ]
     );
-    // Numbers of four decimals and of fewer: no dialect agrees with all of them.
+    // Numbers of four decimals and of fewer: neither the fixed nor the stripped encoding agrees with all of them.
     assert_eq!(summary.written, Written { fixed: false, stripped: false });
 }
 

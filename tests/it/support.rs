@@ -172,7 +172,7 @@ pub(crate) fn python_with(modules: &str) -> String {
 pub(crate) const SHARED_TOKENIZERS: [&str; 6] =
     ["qwen3", "qwen3-custom", "llama-3.2", "llama-3.2-chem", "cl100k", "mistral-v1"];
 
-/// Every shared text in a dialect, `embedded_smiles` or `embedded_smiles_stripped`, without tags.
+/// Every shared text in an encoding, `embedded_smiles` or `embedded_smiles_stripped`, without tags.
 pub(crate) fn shared_texts(shared: &Path, field: &str) -> Vec<String> {
     let mut texts = Vec::new();
     for file in ["geom_conformers.jsonl", "xtb_moses_aq.jsonl.gz", "etkdg_drugs_test.jsonl.gz"] {

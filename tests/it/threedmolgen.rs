@@ -44,7 +44,7 @@ fn judged(one: &Edited) -> TextVerdict {
         prompt: Some(&one.prompt),
         answer: &one.text,
         ended: true,
-        dialect: Encoding::FIXED,
+        encoding: Encoding::FIXED,
         max_atoms: AtomLimit::default(),
     })
 }
@@ -181,7 +181,7 @@ fn verdicts_that_need_no_python() {
             prompt: Some("CO"),
             answer: &text,
             ended: true,
-            dialect: Encoding::FIXED,
+            encoding: Encoding::FIXED,
             max_atoms: AtomLimit::default(),
         });
         assert_eq!((name(judged.by_3dmolgen), name(judged.outcome)), (theirs, ours), "{text}");

@@ -495,7 +495,7 @@ pub(crate) fn plan(architecture: Architecture, steps: u64, output: std::path::Pa
         },
         loss: Loss::default(),
         augmentation: Augmentation::default(),
-        dialect: Encoding::FIXED,
+        encoding: Encoding::FIXED,
         seed: 7,
         tokenizer,
         tokenizer_json,
@@ -533,7 +533,7 @@ fn texts_that_noise_makes_too_long_are_learned_without_it() {
     let trained = |context: usize, noise_angstrom: f64| {
         let mut plan = plan(Architecture::Qwen3, 4, out.path());
         shape(&mut plan).context = context;
-        plan.dialect = Encoding::STRIPPED;
+        plan.encoding = Encoding::STRIPPED;
         plan.schedule.outline_steps = 0;
         plan.augmentation.noise_angstrom = noise_angstrom;
         let report = train(&plan, &files, &Job::default()).unwrap();

@@ -234,7 +234,7 @@ fn a_checkpoint_that_learns_nothing_is_written_as_it_came() {
 fn first_loss(plan: &TrainPlan, network: &Network, flat: &[f32]) -> f64 {
     let end = plan.tokenizer.end_of_text(plan.tokenizer_config.as_ref()).unwrap();
     let writer =
-        Writer { tokenizer: &plan.tokenizer, end: &end, dialect: plan.dialect, context: 256, keep: false };
+        Writer { tokenizer: &plan.tokenizer, end: &end, encoding: plan.encoding, context: 256, keep: false };
     let documents = writer.documents(&small_corpus().files(), &Job::default()).unwrap().train;
     let Schedule { batch_tokens, outline_steps, .. } = plan.schedule;
     let batch = thinned(&documents, batch_tokens, outline_steps, plan.seed).next().unwrap();

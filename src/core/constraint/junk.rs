@@ -2,16 +2,16 @@
 
 use crate::encoding::{Encoding, scan_prefix};
 
-/// Cuts each number of each block to the form of the dialect: its longest prefix that is a number, without excess decimals, and in
-/// the stripped dialect without trailing zeros. Nothing is added, so a number with too few decimals keeps them. A block is left
+/// Cuts each number of each block to the form of the encoding: its longest prefix that is a number, without excess decimals, and in
+/// the stripped encoding without trailing zeros. Nothing is added, so a number with too few decimals keeps them. A block is left
 /// unchanged if its first three numbers cannot be determined. So is a block of bins or codes in which a number lacks a digit,
 /// because fewer digits mean another bin.
-pub fn strip_junk(text: &str, dialect: Encoding) -> String {
+pub fn strip_junk(text: &str, encoding: Encoding) -> String {
     let mut out = String::with_capacity(text.len());
     let mut copied = 0;
-    let separator = dialect.separator();
-    for block in dialect.slot_ranges(text) {
-        if let Some(numbers) = cut_block(&text[block.clone()], dialect) {
+    let separator = encoding.separator();
+    for block in encoding.slot_ranges(text) {
+        if let Some(numbers) = cut_block(&text[block.clone()], encoding) {
             out.push_str(&text[copied..block.start]);
             out.push_str(&numbers.join(separator));
             copied = block.end;
@@ -21,33 +21,33 @@ pub fn strip_junk(text: &str, dialect: Encoding) -> String {
     out
 }
 
-fn cut_block(inside: &str, dialect: Encoding) -> Option<Vec<&str>> {
-    let separator = dialect.separator();
-    if separator.is_empty() && dialect.numbers() > 1 {
+fn cut_block(inside: &str, encoding: Encoding) -> Option<Vec<&str>> {
+    let separator = encoding.separator();
+    if separator.is_empty() && encoding.numbers() > 1 {
         // Such a slot ends behind its last digit, so nothing is cut.
         return None;
     }
-    let mut parts = inside.split(separator).map(|part| cut_number(part, dialect));
-    let numbers: Vec<&str> = (0..dialect.numbers()).map(|_| parts.next()?).collect::<Option<_>>()?;
-    let whole = |number: &&str| dialect.number().parse(number.as_bytes(), 0, false).is_ok();
-    (dialect.is_decimal() || numbers.iter().all(whole)).then_some(numbers)
+    let mut parts = inside.split(separator).map(|part| cut_number(part, encoding));
+    let numbers: Vec<&str> = (0..encoding.numbers()).map(|_| parts.next()?).collect::<Option<_>>()?;
+    let whole = |number: &&str| encoding.number().parse(number.as_bytes(), 0, false).is_ok();
+    (encoding.is_decimal() || numbers.iter().all(whole)).then_some(numbers)
 }
 
-/// The longest prefix of `text` that is a number of the dialect, except that decimals may be missing.
-fn cut_number(text: &str, dialect: Encoding) -> Option<&str> {
+/// The longest prefix of `text` that is a number of the encoding, except that decimals may be missing.
+fn cut_number(text: &str, encoding: Encoding) -> Option<&str> {
     let prefix = scan_prefix(text.as_bytes());
     if !prefix.has_digits() {
         return None;
     }
-    if !dialect.is_decimal() {
+    if !encoding.is_decimal() {
         // Digits beyond a number's width are junk too.
         let digits = prefix.integer(text.as_bytes()).len();
-        let beyond = if dialect.width() > 0 { digits.saturating_sub(dialect.width()) } else { 0 };
+        let beyond = if encoding.width() > 0 { digits.saturating_sub(encoding.width()) } else { 0 };
         return Some(&text[..usize::from(prefix.negative) + digits - beyond]);
     }
-    let decimals = prefix.decimals.min(dialect.decimals());
+    let decimals = prefix.decimals.min(encoding.decimals());
     let number = &text[..prefix.length - (prefix.decimals - decimals)];
-    Some(match (prefix.point, dialect.is_stripped()) {
+    Some(match (prefix.point, encoding.is_stripped()) {
         (true, true) => number.trim_end_matches('0').trim_end_matches('.'),
         // A point needs a decimal behind it.
         (true, false) if decimals == 0 => &number[..number.len() - 1],

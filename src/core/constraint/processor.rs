@@ -115,12 +115,12 @@ impl From<u32> for Specials {
     }
 }
 
-/// A logit processor for one tokenizer, dialect and placeholder. It makes the constraints of molecules, on any thread. It owns all
+/// A logit processor for one tokenizer, encoding and placeholder. It makes the constraints of molecules, on any thread. It owns all
 /// its data, including the tokenizer, so it has no lifetime.
 pub struct LogitProcessor {
     kind: ProcessorKind,
     tokenizer: Arc<Tokenizer>,
-    dialect: Encoding,
+    encoding: Encoding,
     eos: u32,
     spelling: Option<Spelling>,
     form: AnswerForm,
@@ -144,7 +144,7 @@ impl LogitProcessor {
     pub fn new(
         kind: ProcessorKind,
         tokenizer: impl Into<Arc<Tokenizer>>,
-        dialect: Encoding,
+        encoding: Encoding,
         placeholder: Option<&Placeholder>,
         specials: impl Into<Specials>,
     ) -> Result<Self> {
@@ -155,12 +155,12 @@ impl LogitProcessor {
             let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
             let given =
                 placeholder.ok_or_else(|| Error::parameter(parameter::PLACEHOLDER, problem, remedy))?;
-            given.check(dialect)?;
+            given.check(encoding)?;
             Ok::<_, Error>(given.clone())
         };
         let way = match (kind, FreeSets::new(kind, &tokenizer, &specials)?) {
             (ProcessorKind::Automaton, _) => {
-                Way::Automaton(Box::new(AutomatonProcessor::new(tokenizer.clone(), dialect, specials.eos)?))
+                Way::Automaton(Box::new(AutomatonProcessor::new(tokenizer.clone(), encoding, specials.eos)?))
             }
             // Besides the automaton, only `none` has no sets.
             (_, None) => Way::None,
@@ -171,7 +171,7 @@ impl LogitProcessor {
             (_, Some(sets)) => Way::Position(Arc::new(sets), placeholder()?),
         };
         let (eos, form) = (specials.eos, AnswerForm::default());
-        Ok(LogitProcessor { kind, tokenizer, dialect, eos, spelling: None, form, way })
+        Ok(LogitProcessor { kind, tokenizer, encoding, eos, spelling: None, form, way })
     }
 
     /// This processor for answers with several conformers, or behind a prompt that opens the first one.
@@ -217,7 +217,7 @@ impl LogitProcessor {
         }
         let eos = self.eos;
         let template = |sets: &FreeSets, placeholder| {
-            let answer = (self.dialect, self.form);
+            let answer = (self.encoding, self.form);
             let template = Template::new(&self.tokenizer, placeholder, sets.lookahead, skeleton, answer);
             template.map(|template| template.ending_in(eos))
         };
@@ -231,7 +231,7 @@ impl LogitProcessor {
                 template: template(sets, placeholder)?,
                 sets: sets.clone(),
                 numbers: numbers.clone(),
-                dialect: self.dialect,
+                encoding: self.encoding,
                 eos,
             }),
             Way::Automaton(processor) => Arc::new(processor.molecule(skeleton)?),

@@ -1,7 +1,7 @@
 //! The truncating processor, which the users proposed but did not build. It works like the allowlist, but once a coordinate is
 //! complete, the text behind the block is forced at once, without filling the remaining slots with junk.
 //!
-//! In the fixed dialect, a coordinate is complete when the third number has all its decimals. In the stripped dialect, it is
+//! In the fixed encoding, a coordinate is complete when the third number has all its decimals. In the stripped encoding, it is
 //! complete when the third number has a digit and the model's most likely unmasked token does not continue a number. A block that
 //! is incomplete when its slots run out is cut off, as in every position template.
 
@@ -37,8 +37,8 @@ impl Progress {
     }
 
     /// Whether the coordinate is complete.
-    fn is_complete(self, dialect: Encoding) -> bool {
-        self.block.is_whole(dialect) && (dialect.is_fixed() || self.stops)
+    fn is_complete(self, encoding: Encoding) -> bool {
+        self.block.is_whole(encoding) && (encoding.is_fixed() || self.stops)
     }
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Truncating {
     pub(super) template: Template,
     pub(super) sets: Arc<FreeSets>,
     pub(super) numbers: Arc<NumberTokens>,
-    pub(super) dialect: Encoding,
+    pub(super) encoding: Encoding,
     pub(super) eos: u32,
 }
 
@@ -56,7 +56,7 @@ impl Truncating {
     fn position(&self, state: &State) -> usize {
         let at = state.at as usize;
         let free = matches!(self.template.slots.get(at), Some(Slot::Free { .. }));
-        if free && Progress::of(state).is_complete(self.dialect) { self.template.next_copy(at) } else { at }
+        if free && Progress::of(state).is_complete(self.encoding) { self.template.next_copy(at) } else { at }
     }
 }
 
@@ -79,7 +79,7 @@ impl Constraint for Truncating {
         // A block begins anew behind a COPY token, and `stops` is valid for one position only.
         if let Some(Slot::Free { .. }) = self.template.slots.get(at) {
             progress.block = Progress::of(state).block;
-            progress.block.write(self.numbers.text(token), self.dialect.separator());
+            progress.block.write(self.numbers.text(token), self.encoding.separator());
         }
         *state = State { at: at as u32 + 1, inner: progress.packed() };
     }
@@ -90,7 +90,7 @@ impl Constraint for Truncating {
 
     fn wants_argmax(&self) -> bool {
         // The number of decimals shows when a fixed number is complete. For a stripped number, only the model knows.
-        self.dialect.is_stripped()
+        self.encoding.is_stripped()
     }
 
     fn observe(&self, state: &mut State, argmax: u32) {

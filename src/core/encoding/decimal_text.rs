@@ -144,7 +144,7 @@ fn largest(precision: Precision) -> String {
 pub struct ParsedNumber {
     /// The value in units of the last decimal.
     pub value: Fixed,
-    /// The dialects that its spelling agrees with.
+    /// Which encodings its spelling agrees with, fixed or stripped.
     pub written: Written,
 }
 
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_both_dialects() {
+    fn writes_fixed_and_stripped_numbers() {
         let parse =
             |text: &str| ParsedNumber::parse(text.as_bytes(), Precision::FOUR, false).map(|n| n.value);
         let spell = |v, zeros| {

@@ -35,40 +35,39 @@ pub struct Counter<'t> {
 
 impl<'t> Counter<'t> {
     /// Learns tables from the tokenizer and checks them on whole texts. The texts are `skeletons` (a sample of the corpus) and
-    /// built-in skeletons with every left context, filled with random coordinates, in both dialects. If a table cannot be proved or
+    /// built-in skeletons with every left context, filled with random coordinates, fixed and stripped. If a table cannot be proved or
     /// a check fails, the counter encodes every text.
     ///
     /// # Errors
     /// If the tokenizer cannot encode the format's characters.
     pub fn new<'s>(tokenizer: &'t Tokenizer, skeletons: impl IntoIterator<Item = &'s str>) -> Result<Self> {
-        Counter::for_dialect(tokenizer, Encoding::FIXED, skeletons)
+        Counter::for_encoding(tokenizer, Encoding::FIXED, skeletons)
     }
 
-    /// A counter for blocks in a dialect. Tables exist only for decimals in brackets with commas; for other slots the counter
+    /// A counter for blocks in an encoding. Tables exist only for decimals in brackets with commas; for other slots the counter
     /// encodes every text.
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn for_dialect<'s>(
+    pub fn for_encoding<'s>(
         tokenizer: &'t Tokenizer,
-        dialect: Encoding,
+        encoding: Encoding,
         skeletons: impl IntoIterator<Item = &'s str>,
     ) -> Result<Self> {
-        let encoding = dialect;
         let encode =
             |reason| Counter { tokenizer, encoding, tables: None, method: Method::Encode { reason } };
-        if !dialect.is_bracketed() || dialect.separator() != "," {
+        if !encoding.is_bracketed() || encoding.separator() != "," {
             return Ok(encode("tables cover only blocks in brackets with commas".into()));
         }
-        if !dialect.is_decimal() {
+        if !encoding.is_decimal() {
             return Ok(encode("tables cover only decimals".into()));
         }
-        let tables = match Tables::learn(tokenizer, dialect.precision())? {
+        let tables = match Tables::learn(tokenizer, encoding.precision())? {
             Ok(tables) => tables,
             Err(reason) => return Ok(encode(reason)),
         };
         let skeletons = BUILT_IN_SKELETONS.iter().copied().chain(skeletons);
-        Ok(match verify(tokenizer, &tables, dialect.precision(), skeletons)? {
+        Ok(match verify(tokenizer, &tables, encoding.precision(), skeletons)? {
             Ok(verified_blocks) => Counter {
                 tokenizer,
                 encoding,
@@ -175,8 +174,8 @@ fn verify<'s>(
             let count = skeleton.matches("<>").count();
             let coordinates: Vec<[Fixed; 3]> =
                 (0..count).map(|_| random_block(precision, &mut random)).collect();
-            for dialect in Encoding::both(precision) {
-                let text = text::tagged(&text::write(skeleton, &coordinates, dialect));
+            for encoding in Encoding::both(precision) {
+                let text = text::tagged(&text::write(skeleton, &coordinates, encoding));
                 let expected: Option<Vec<BlockTokens>> =
                     tokenizer.free_ends(&text)?.iter().map(|ends| block_tokens(ends)).collect();
                 found.clear();

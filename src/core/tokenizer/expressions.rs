@@ -378,7 +378,7 @@ mod tests {
         }
     }
 
-    /// Expressions of tokenizers that drift extended: fused, separate, of the stripped dialect.
+    /// Expressions of tokenizers that drift extended: fused, separate, of the stripped encoding.
     const EXTENDED: [&str; 6] = [
         r"\A<-?[0-9]\.[0-9]{2}>\z|[\(\)]|([!<>,.\-])\1*",
         r"\G(?!\z)(?:<(?=(?:0x0A>|unused1>|a)\z)|[0-9](?=(?:[0-9]|[0-9]\.)\z)|a(?=b))",

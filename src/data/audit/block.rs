@@ -12,14 +12,14 @@ pub struct BlockVerdict {
     pub junk_letters: bool,
     /// It is not three floats by 3DMolGen's definition, which does not accept `0.`.
     pub junk_by_3dmolgen: bool,
-    /// A number is missing or lacks digits. `None` in the stripped dialect, where fewer decimals may be intended: only an observer of
-    /// the generation can tell, with [`goes_on`].
+    /// A number is missing or lacks digits. `None` in the stripped encoding, where fewer decimals may be intended: only an observer
+    /// of the generation can tell, with [`goes_on`].
     pub truncated: Option<bool>,
-    /// A number has more decimals than the dialect allows, or, in the stripped dialect, trailing zeros.
+    /// A number has more decimals than the encoding allows, or, in the stripped encoding, trailing zeros.
     pub invented: bool,
-    /// The number of missing digits over all numbers: of decimal numbers the missing decimals. 0 in the stripped dialect.
+    /// The number of missing digits over all numbers: of decimal numbers the missing decimals. 0 in the stripped encoding.
     pub lost_digits: u32,
-    /// The number of decimals beyond the dialect's last one and, in the stripped dialect, of trailing zeros before it.
+    /// The number of decimals beyond the encoding's last one and, in the stripped encoding, of trailing zeros before it.
     pub invented_digits: u32,
 }
 
@@ -29,12 +29,12 @@ pub(super) fn led(part: &str) -> &str {
 }
 
 /// Judges a block.
-pub fn judge_block(inside: &str, dialect: Encoding) -> BlockVerdict {
-    if !dialect.is_decimal() {
-        return judge_digits(inside, dialect);
+pub fn judge_block(inside: &str, encoding: Encoding) -> BlockVerdict {
+    if !encoding.is_decimal() {
+        return judge_digits(inside, encoding);
     }
-    let decimals = dialect.decimals();
-    let texts = || inside.split(dialect.separator());
+    let decimals = encoding.decimals();
+    let texts = || inside.split(encoding.separator());
     let parts: Vec<NumberPrefix> = texts().map(|part| scan_prefix(part.as_bytes())).collect();
     // Digits are counted behind leading junk; junk itself is judged on the unchanged part.
     let numbers: Vec<NumberPrefix> = texts().map(|part| scan_prefix(led(part).as_bytes())).collect();
@@ -47,14 +47,14 @@ pub fn judge_block(inside: &str, dialect: Encoding) -> BlockVerdict {
     let present = numbers.iter().filter(|part| part.has_digits());
     for part in present.clone() {
         verdict.invented_digits += part.decimals.saturating_sub(decimals) as u32;
-        if dialect.is_stripped() {
-            // Only the zeros among the dialect's decimals; those beyond are counted already.
+        if encoding.is_stripped() {
+            // Only the zeros among the encoding's decimals; those beyond are counted already.
             let kept = part.decimals.min(decimals);
             verdict.invented_digits += part.trailing_zeros.saturating_sub(part.decimals - kept) as u32;
         }
     }
     verdict.invented = verdict.invented_digits > 0;
-    if dialect.is_fixed() {
+    if encoding.is_fixed() {
         // A missing number lacks all its decimals.
         let numbers: Vec<usize> = present.map(|part| part.decimals).take(3).collect();
         let lost = numbers.iter().map(|found| decimals.saturating_sub(*found)).sum::<usize>()
@@ -91,9 +91,9 @@ fn judge_digits(inside: &str, encoding: Encoding) -> BlockVerdict {
 }
 
 /// Whether a model that would write `next` behind `written`, the beginning of a block, would continue the block: with decimals up
-/// to the dialect's last one, or with a missing number. Junk and excess decimals do not count.
-pub fn goes_on(written: &str, next: &str, dialect: Encoding) -> bool {
-    let separator = dialect.separator();
+/// to the encoding's last one, or with a missing number. Junk and excess decimals do not count.
+pub fn goes_on(written: &str, next: &str, encoding: Encoding) -> bool {
+    let separator = encoding.separator();
     let numbers = written.split(separator).count();
     let last = written.rsplit(separator).next().unwrap_or_default();
     let part = scan_prefix(last.as_bytes());
@@ -102,7 +102,7 @@ pub fn goes_on(written: &str, next: &str, dialect: Encoding) -> bool {
     }
     let mut characters = next.chars();
     match characters.next() {
-        Some('0'..='9') => part.decimals < dialect.decimals(),
+        Some('0'..='9') => part.decimals < encoding.decimals(),
         // `.,` would end the number at its point, so it does not continue it.
         Some('.') => part.has_digits() && !part.point && characters.next().is_none_or(|c| c.is_ascii_digit()),
         Some(other) if separator.starts_with(other) => part.has_digits() && numbers < 3,
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fixed_dialect() {
+    fn the_fixed_encoding() {
         assert_eq!(fixed("1.2345,-0.0000,-12.3456"), (false, false, false, false, 0, 0));
         assert_eq!(fixed("1.2345,0.0000,0.9587abra"), (true, true, false, false, 0, 0));
         assert_eq!(fixed("1.2345,0.0000,0.33 \u{ff08}C"), (true, true, true, false, 2, 0));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stripped_dialect() {
+    fn the_stripped_encoding() {
         let stripped = |block| {
             let v = judge_block(block, Encoding::STRIPPED);
             assert_eq!((v.truncated, v.lost_digits), (None, 0));

@@ -48,24 +48,24 @@ pub struct SampleCounts {
     /// Blocks that are not three floats by 3DMolGen's definition, which does not accept `0.`.
     #[serde(default)]
     pub junk_blocks_strict_by_3dmolgen: u64,
-    /// Blocks with missing digits. In the stripped dialect a text does not show them. There it is `None` in `audit`; in `eval` it
+    /// Blocks with missing digits. In the stripped encoding a text does not show them. There it is `None` in `audit`; in `eval` it
     /// is the number of blocks that the logit processor closed although the unmasked model would most likely have continued
     /// ([`super::goes_on`]). So it is 0 for processors that force nothing, such as `none`, or only what the format dictates, such
     /// as `automaton`.
     pub truncated_blocks: Option<u64>,
     /// Blocks with digits that the format does not allow.
     pub invented_blocks: u64,
-    /// The number of missing digits; `None` in the stripped dialect, where the intended number of digits is unknown.
+    /// The number of missing digits; `None` in the stripped encoding, where the intended number of digits is unknown.
     pub lost_digits: Option<u64>,
     /// The number of digits that the format does not allow.
     pub invented_digits: u64,
 }
 
 impl SampleCounts {
-    /// Empty counts for a dialect.
-    pub fn new(dialect: Encoding) -> Self {
+    /// Empty counts for an encoding.
+    pub fn new(encoding: Encoding) -> Self {
         // A text can show missing digits only if every number must have all its digits.
-        let shown = (dialect.is_fixed()).then_some(0);
+        let shown = (encoding.is_fixed()).then_some(0);
         SampleCounts {
             samples: 0,
             passed: 0,
@@ -123,7 +123,7 @@ impl SampleCounts {
         }
     }
 
-    /// Adds other counts of the same dialect.
+    /// Adds other counts of the same encoding.
     pub fn merge(&mut self, other: &SampleCounts) {
         self.samples += other.samples;
         self.passed += other.passed;

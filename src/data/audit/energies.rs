@@ -148,7 +148,7 @@ pub struct TextEnergy {
 /// Requests the energies of the texts of a file; empty without a program.
 pub(super) fn of_file(
     plan: &AuditPlan,
-    dialect: Encoding,
+    encoding: Encoding,
     file: &FileRecords,
     job: &Job,
 ) -> Result<Vec<AnsweredText>> {
@@ -161,13 +161,13 @@ pub(super) fn of_file(
             prompt: Some(prompt),
             answer: &record.text,
             ended: true,
-            dialect,
+            encoding,
             max_atoms: plan.max_atoms,
         });
         // Prompts were parsed when they were read.
         let Ok(key) = skeleton::from_smiles(prompt) else { continue };
         let answer = split(&record.text).answer;
-        let Some(points) = usable_points(answer, &judged, &key, dialect, plan.max_atoms) else { continue };
+        let Some(points) = usable_points(answer, &judged, &key, encoding, plan.max_atoms) else { continue };
         // The checker provides the elements, one for each point.
         let Some(checker) = checkers.of(&key).filter(|checker| checker.atoms() == points.len()) else {
             continue;

@@ -42,7 +42,8 @@ pub struct FileReport {
 /// The results for the samples of one row of the report.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Group {
-    dialect: Encoding,
+    #[serde(rename = "dialect")]
+    encoding: Encoding,
     lp: Option<String>,
     pub counts: SampleCounts,
     pub drift: Option<DriftHistogram>,
@@ -92,11 +93,11 @@ impl Checkers {
 }
 
 impl Group {
-    pub(super) fn new(lp: Option<&str>, has_tokenizer: bool, dialect: Encoding) -> Self {
+    pub(super) fn new(lp: Option<&str>, has_tokenizer: bool, encoding: Encoding) -> Self {
         Group {
-            dialect,
+            encoding,
             lp: lp.map(str::to_owned),
-            counts: SampleCounts::new(dialect),
+            counts: SampleCounts::new(encoding),
             drift: has_tokenizer.then(DriftHistogram::default),
             generated: BTreeMap::new(),
             pools: BTreeMap::new(),
@@ -115,7 +116,7 @@ impl Group {
         // Prompts were parsed when they were read.
         let Ok(key) = skeleton::from_smiles(sample.prompt) else { return (None, None) };
         let limit = sample.max_atoms;
-        let points = usable_points(sample.answer, sample.judged, &key, self.dialect, limit);
+        let points = usable_points(sample.answer, sample.judged, &key, self.encoding, limit);
         let found = points.as_ref().and_then(|points| checkers.of(&key)?.check(points));
         let key: Box<str> = key.into();
         // A text that does not pass counts for its molecule too.
@@ -124,7 +125,8 @@ impl Group {
             return (found, None);
         }
         let points = points.or_else(|| {
-            let is_read = sample.as_3dmolgen && self.dialect.is_decimal() && self.dialect.separator() == ",";
+            let is_read =
+                sample.as_3dmolgen && self.encoding.is_decimal() && self.encoding.separator() == ",";
             points_by_3dmolgen(sample.answer, sample.judged, &key, limit).filter(|_| is_read)
         });
         let (under, points) = match sample.pool.map(skeleton::from_smiles) {

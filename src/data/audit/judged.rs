@@ -80,39 +80,39 @@ pub(super) struct JudgedText {
 /// If the tokenizer cannot encode a text, or the job was cancelled.
 pub(super) fn judge_files(
     plan: &AuditPlan,
-    dialect: Encoding,
+    encoding: Encoding,
     files: Vec<FileRecords>,
     job: &Job,
 ) -> Result<Vec<JudgedFile>> {
     let samples = files.iter().map(|file| file.records.len() as u64).sum();
     job.observer().begin("judging", Some(samples), Unit::Items);
-    let judged = files.into_iter().map(|file| judge_file(plan, dialect, file, job)).collect();
+    let judged = files.into_iter().map(|file| judge_file(plan, encoding, file, job)).collect();
     job.observer().end();
     judged
 }
 
-fn judge_file(plan: &AuditPlan, dialect: Encoding, file: FileRecords, job: &Job) -> Result<JudgedFile> {
+fn judge_file(plan: &AuditPlan, encoding: Encoding, file: FileRecords, job: &Job) -> Result<JudgedFile> {
     let name = &*file.input.name;
     let parts: Vec<Part> = file
         .records
         .par_chunks(CHUNK)
         .map(|chunk| {
             job.check()?;
-            let part = judge_records(plan, dialect, name, chunk)?;
+            let part = judge_records(plan, encoding, name, chunk)?;
             job.observer().advance(chunk.len() as u64);
             Ok(part)
         })
         .collect::<Result<_>>()?;
     // Parts are merged in file order, so chunks and threads do not change the result.
     let mut groups: BTreeMap<Option<String>, Group> = BTreeMap::new();
-    let (mut listed, mut examples) = ((SampleCounts::new(dialect), 0), Vec::new());
+    let (mut listed, mut examples) = ((SampleCounts::new(encoding), 0), Vec::new());
     for part in &parts {
         listed.0.merge(&part.listed.0);
         listed.1 += part.listed.1;
         for (lp, found) in &part.by_lp {
             groups
                 .entry(lp.clone())
-                .or_insert_with(|| Group::new(lp.as_deref(), plan.tokenizer.is_some(), dialect))
+                .or_insert_with(|| Group::new(lp.as_deref(), plan.tokenizer.is_some(), encoding))
                 .merge(found);
         }
         part.examples.iter().for_each(|example| keep(&mut examples, example.clone()));
@@ -126,7 +126,7 @@ fn judge_file(plan: &AuditPlan, dialect: Encoding, file: FileRecords, job: &Job)
         examples,
         listed,
         bias: bias(&file),
-        energies: energies::of_file(plan, dialect, &file, job)?,
+        energies: energies::of_file(plan, encoding, &file, job)?,
         texts,
         prompts,
         head: file.head,
@@ -145,22 +145,22 @@ struct Part {
     texts: Vec<JudgedText>,
 }
 
-fn judge_records(plan: &AuditPlan, dialect: Encoding, file: &str, records: &[Record]) -> Result<Part> {
-    let listed = (SampleCounts::new(dialect), 0);
+fn judge_records(plan: &AuditPlan, encoding: Encoding, file: &str, records: &[Record]) -> Result<Part> {
+    let listed = (SampleCounts::new(encoding), 0);
     let mut part = Part { by_lp: BTreeMap::new(), listed, examples: Vec::new(), texts: Vec::new() };
     let mut checkers = Checkers::default();
     for record in records {
         if plan.all_conformers && record.text.matches(CONFORMER_OPEN).count() > 1 {
             if record.listed.is_some() {
                 // The program that wrote the report counted texts, whatever conformers they contain.
-                part.list(record, &judge(&sample(plan, dialect, record, &record.text)));
+                part.list(record, &judge(&sample(plan, encoding, record, &record.text)));
             }
             for (place, text) in conformers_in(&record.text).iter().enumerate() {
-                part.judge(plan, dialect, &mut checkers, Piece { file, record, text, place })?;
+                part.judge(plan, encoding, &mut checkers, Piece { file, record, text, place })?;
             }
         } else {
             let whole = Piece { file, record, text: &record.text, place: 0 };
-            let judged = part.judge(plan, dialect, &mut checkers, whole)?;
+            let judged = part.judge(plan, encoding, &mut checkers, whole)?;
             part.list(record, &judged);
         }
     }
@@ -168,9 +168,9 @@ fn judge_records(plan: &AuditPlan, dialect: Encoding, file: &str, records: &[Rec
 }
 
 /// The text of a record, or one of its conformers, as a sample to judge.
-fn sample<'r>(plan: &AuditPlan, dialect: Encoding, record: &'r Record, text: &'r str) -> TextSample<'r> {
+fn sample<'r>(plan: &AuditPlan, encoding: Encoding, record: &'r Record, text: &'r str) -> TextSample<'r> {
     let (prompt, max_atoms) = (record.prompt.as_deref(), plan.max_atoms);
-    TextSample { prompt, answer: text, ended: true, dialect, max_atoms }
+    TextSample { prompt, answer: text, ended: true, encoding, max_atoms }
 }
 
 /// One conformer of a record's text.
@@ -194,22 +194,22 @@ impl Part {
     fn judge(
         &mut self,
         plan: &AuditPlan,
-        dialect: Encoding,
+        encoding: Encoding,
         checkers: &mut Checkers,
         Piece { file, record, text, place }: Piece<'_>,
     ) -> Result<TextVerdict> {
         let Record { place: record_place, prompt, lp, .. } = record;
         let answer = split(text);
         let max_atoms = plan.max_atoms;
-        let judged = judge(&sample(plan, dialect, record, text));
+        let judged = judge(&sample(plan, encoding, record, text));
         let group = self
             .by_lp
             .entry(lp.clone())
-            .or_insert_with(|| Group::new(lp.as_deref(), plan.tokenizer.is_some(), dialect));
+            .or_insert_with(|| Group::new(lp.as_deref(), plan.tokenizer.is_some(), encoding));
         group.counts.add(&judged, prompt.is_some());
         if let (Some(tokenizer), Some(drift)) = (&plan.tokenizer, &mut group.drift) {
-            let template = fill(&judged.skeleton, &plan.placeholder, dialect);
-            drift.add((tokenizer, dialect), answer.answer, &template, |_| true)?;
+            let template = fill(&judged.skeleton, &plan.placeholder, encoding);
+            drift.add((tokenizer, encoding), answer.answer, &template, |_| true)?;
         }
         let pool = record.pool.as_deref().filter(|_| plan.pool);
         let (mut chemistry, mut compared) = (None, None);
@@ -224,7 +224,7 @@ impl Part {
             };
             (chemistry, compared) = group.take_conformer(checkers, prompted, plan.keeps_conformers());
         }
-        self.keep_faults(&judged, (answer.answer, dialect), file, record_place);
+        self.keep_faults(&judged, (answer.answer, encoding), file, record_place);
         if plan.by_text {
             self.texts.push(JudgedText {
                 record: record_place.clone(),
@@ -236,7 +236,7 @@ impl Part {
                 compared,
                 pool: pool.map(str::to_owned),
                 verdict: ConformerVerdict::new(
-                    (text, dialect),
+                    (text, encoding),
                     &judged,
                     prompt.as_deref(),
                     chemistry.as_ref(),
@@ -250,14 +250,14 @@ impl Part {
     fn keep_faults(
         &mut self,
         judged: &TextVerdict,
-        (answer, dialect): (&str, Encoding),
+        (answer, encoding): (&str, Encoding),
         file: &str,
         record: &str,
     ) {
         if judged.blocks.iter().all(|verdict| BlockFault::worst(verdict).is_none()) {
             return;
         }
-        for (verdict, block) in judged.blocks.iter().zip(judged_blocks(answer, dialect)) {
+        for (verdict, block) in judged.blocks.iter().zip(judged_blocks(answer, encoding)) {
             if let Some(fault) = BlockFault::worst(verdict) {
                 let (file, record) = (file.to_owned(), record.to_owned());
                 keep(&mut self.examples, FaultyBlock { file, record, block, fault });

@@ -28,20 +28,20 @@ pub struct Mark {
 }
 
 /// The flaws of an answer's blocks, in text order. Ranges may touch or contain each other.
-pub fn marks(answer: &str, dialect: Encoding) -> Vec<Mark> {
+pub fn marks(answer: &str, encoding: Encoding) -> Vec<Mark> {
     let mut marks = Vec::new();
-    if !dialect.is_decimal() {
+    if !encoding.is_decimal() {
         // Fixed-width numbers are either complete or junk.
         let junk =
-            |range: &Range<usize>| dialect.parse_numbers(answer[range.clone()].as_bytes(), false).is_err();
-        let blocks = dialect.slot_ranges(answer).into_iter().filter(junk);
+            |range: &Range<usize>| encoding.parse_numbers(answer[range.clone()].as_bytes(), false).is_err();
+        let blocks = encoding.slot_ranges(answer).into_iter().filter(junk);
         return blocks.map(|range| Mark { flaw: MarkKind::Junk, range }).collect();
     }
-    let between = dialect.separator().len();
-    for block in dialect.slot_ranges(answer) {
+    let between = encoding.separator().len();
+    for block in encoding.slot_ranges(answer) {
         let mut at = block.start;
         let mut numbers = 0;
-        for text in answer[block.clone()].split(dialect.separator()) {
+        for text in answer[block.clone()].split(encoding.separator()) {
             let end = at + text.len();
             numbers += 1;
             if numbers > 3 {
@@ -53,29 +53,29 @@ pub fn marks(answer: &str, dialect: Encoding) -> Vec<Mark> {
                 if start > at {
                     marks.push(Mark { flaw: MarkKind::Junk, range: at..start });
                 }
-                number_marks(&number, start..end, dialect, &mut marks);
+                number_marks(&number, start..end, encoding, &mut marks);
             }
             at = end + between;
         }
-        if numbers < 3 && dialect.is_fixed() {
+        if numbers < 3 && encoding.is_fixed() {
             marks.push(Mark { flaw: MarkKind::Lost, range: block });
         }
     }
     marks
 }
 
-fn number_marks(part: &NumberPrefix, range: Range<usize>, dialect: Encoding, marks: &mut Vec<Mark>) {
+fn number_marks(part: &NumberPrefix, range: Range<usize>, encoding: Encoding, marks: &mut Vec<Mark>) {
     let mut mark = |flaw, range: Range<usize>| marks.push(Mark { flaw, range });
     let end = range.end - part.rest;
     if !part.has_digits() {
         mark(MarkKind::Junk, range);
         return;
     }
-    if part.decimals < dialect.decimals() && dialect.is_fixed() {
+    if part.decimals < encoding.decimals() && encoding.is_fixed() {
         mark(MarkKind::Lost, range.start..end);
     }
-    let beyond = part.decimals.saturating_sub(dialect.decimals());
-    let zeros = if dialect.is_stripped() { part.trailing_zeros } else { 0 };
+    let beyond = part.decimals.saturating_sub(encoding.decimals());
+    let zeros = if encoding.is_stripped() { part.trailing_zeros } else { 0 };
     // Both are counted from the end, so the longer one contains the shorter one.
     let invented = beyond.max(zeros);
     if invented > 0 {
@@ -86,32 +86,32 @@ fn number_marks(part: &NumberPrefix, range: Range<usize>, dialect: Encoding, mar
     }
 }
 
-/// The values of each block without junk, truncated to the dialect's decimals, in units of the last one; `None` for a block that
+/// The values of each block without junk, truncated to the encoding's decimals, in units of the last one; `None` for a block that
 /// lacks a number.
-pub fn readable(answer: &str, dialect: Encoding) -> Vec<Option<[Fixed; 3]>> {
-    if !dialect.is_decimal() {
-        let values = |range: Range<usize>| dialect.parse_numbers(answer[range].as_bytes(), false).ok();
-        return dialect.slot_ranges(answer).into_iter().map(|range| Some(values(range)?.0)).collect();
+pub fn readable(answer: &str, encoding: Encoding) -> Vec<Option<[Fixed; 3]>> {
+    if !encoding.is_decimal() {
+        let values = |range: Range<usize>| encoding.parse_numbers(answer[range].as_bytes(), false).ok();
+        return encoding.slot_ranges(answer).into_iter().map(|range| Some(values(range)?.0)).collect();
     }
     let number = |text: &str| {
         let text = led(text);
         let part = scan_prefix(text.as_bytes());
         let number = text[..text.len() - part.rest].trim_end_matches('.');
-        if part.has_digits() { truncate_decimal(number, dialect.precision()).ok() } else { None }
+        if part.has_digits() { truncate_decimal(number, encoding.precision()).ok() } else { None }
     };
     let block = |range: Range<usize>| {
-        let mut numbers = answer[range].split(dialect.separator()).map(number);
+        let mut numbers = answer[range].split(encoding.separator()).map(number);
         Some([numbers.next()??, numbers.next()??, numbers.next()??])
     };
-    dialect.slot_ranges(answer).into_iter().map(block).collect()
+    encoding.slot_ranges(answer).into_iter().map(block).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn shown(answer: &str, dialect: Encoding) -> Vec<(MarkKind, &str)> {
-        marks(answer, dialect).into_iter().map(|mark| (mark.flaw, &answer[mark.range])).collect()
+    fn shown(answer: &str, encoding: Encoding) -> Vec<(MarkKind, &str)> {
+        marks(answer, encoding).into_iter().map(|mark| (mark.flaw, &answer[mark.range])).collect()
     }
 
     #[test]

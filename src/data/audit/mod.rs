@@ -3,7 +3,7 @@
 //!
 //! - [`judge_block`] judges the text between `<` and `>`, [`judge`] a whole answer against its prompt, and [`judge_as_3dmolgen`]
 //!   does so by 3DMolGen's own rules. [`SampleCounts`] sums results over samples, [`DriftHistogram`] sums drift.
-//! - [`DialectCounts`] distinguishes the dialects.
+//! - [`EncodingCounts`] distinguishes fixed from stripped texts.
 //! - [`marks`] locates the flaws of an answer, [`readable`] reads its blocks without them.
 //! - [`geometry`] compares conformers of one molecule: bond lengths, RMSD after alignment, coverage. [`References`] does so over
 //!   molecules.
@@ -18,8 +18,8 @@ mod by_text;
 pub mod chemistry;
 mod counts;
 pub mod coverage;
-mod dialect;
 mod document;
+mod encoding;
 mod energies;
 pub mod geometry;
 mod group;
@@ -47,7 +47,7 @@ pub use block_faults::{BlockFault, FaultyBlock};
 pub use by_text::Audited;
 pub use counts::{DriftHistogram, SampleCounts};
 pub use coverage::Missing;
-pub use dialect::DialectCounts;
+pub use encoding::EncodingCounts;
 pub use energies::{
     AnsweredText, ENERGY_SCHEMA, EnergyFigures, EnergyReport, EnergyText, StrainFigures, TextEnergy,
     energy_report,
@@ -62,7 +62,7 @@ pub use marks::{Mark, MarkKind, marks, readable};
 pub use outcome::Outcome;
 pub use plan::AuditPlan;
 pub use references::{GeometryReport, MoleculeGeometry, Reference, References};
-pub use report::{AuditReport, DialectFrom, SCHEMA};
+pub use report::{AuditReport, EncodingFrom, SCHEMA};
 pub use request::AuditRequest;
 pub use run::{audit, audit_texts};
 pub use sample::{Split, TextSample, TextVerdict, coordinates, in_angstrom, judge, split};

@@ -13,10 +13,10 @@ pub struct AuditPlan {
     /// Files of generated text.
     pub files: Vec<PathBuf>,
     /// The encoding of the texts; if not given, it is determined from the recipe, the texts or the references.
-    pub dialect: Option<Encoding>,
+    pub encoding: Option<Encoding>,
     /// The encoding that the model was trained on, if its recipe states it.
     pub recipe: Option<Encoding>,
-    /// The decimals and separator for determining the dialect from texts.
+    /// The decimals and separator for determining the encoding from texts.
     pub like: Encoding,
     /// The tokenizer for counting drift.
     pub tokenizer: Option<Tokenizer>,

@@ -23,9 +23,11 @@ pub struct AuditReport {
     /// The program and the inputs of the report.
     pub provenance: Provenance,
     /// The encoding by which texts were judged.
-    pub dialect: Encoding,
-    /// How the dialect was determined.
-    pub dialect_from: DialectFrom,
+    #[serde(rename = "dialect")]
+    pub encoding: Encoding,
+    /// How the encoding was determined.
+    #[serde(rename = "dialect_from")]
+    pub encoding_from: EncodingFrom,
     /// The tokenizer for counting drift.
     pub tokenizer: Option<String>,
     /// The placeholder against which drift is counted; `None` without a tokenizer.
@@ -59,15 +61,15 @@ pub struct AuditReport {
     pub skipped_records: Vec<Skipped>,
 }
 
-/// The source of the dialect.
+/// The source of the encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum DialectFrom {
+pub enum EncodingFrom {
     /// The user.
     Given,
     /// The recipe of the model.
     Recipe,
-    /// Blocks that are possible in only one dialect.
+    /// Blocks that are possible in only one encoding.
     Texts,
     /// The reference conformers, if the texts are not conclusive.
     References,

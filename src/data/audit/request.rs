@@ -21,7 +21,7 @@ pub struct AuditRequest {
     pub zeros: Option<TrailingZeros>,
     /// Decimals and separator, if they are not the default.
     pub blocks: AskedEncoding,
-    /// The folder of the model that wrote the texts; its recipe may state the dialect.
+    /// The folder of the model that wrote the texts; its recipe may state the encoding.
     pub model: Option<PathBuf>,
     /// The tokenizer for counting drift.
     pub tokenizer: Option<Tokenizer>,
@@ -60,7 +60,7 @@ impl AuditRequest {
         let folders = [&self.model, &self.tokenizer_path];
         let said = |folder: &PathBuf| ModelFolder::new(folder).recipe("/recipe/dialect");
         let recipe: Option<Encoding> = folders.into_iter().flatten().find_map(said);
-        // Trailing zeros are left to `dialect`, where the texts may decide.
+        // Trailing zeros are left to `encoding`, where the texts may decide.
         let asked = AskedEncoding { zeros: None, ..self.blocks };
         let like = asked.over(recipe.unwrap_or(Encoding::FIXED));
         let placeholder = as_written(&self.placeholder, like);
@@ -74,7 +74,7 @@ impl AuditRequest {
         })?;
         Ok(AuditPlan {
             files: self.files,
-            dialect: asked.encoding.or(self.zeros.map(|zeros| like.with_zeros(zeros))),
+            encoding: asked.encoding.or(self.zeros.map(|zeros| like.with_zeros(zeros))),
             recipe: recipe.map(|recipe| asked.over(recipe)),
             like,
             tokenizer: self.tokenizer,

@@ -7,14 +7,14 @@ use std::path::PathBuf;
 use super::block_faults::{EXAMPLES, keep};
 use super::by_text::{Audited, TextsOfFile};
 use super::chemistry::ChemistryReport;
-use super::dialect::DialectCounts;
+use super::encoding::EncodingCounts;
 use super::energies::{EnergyReport, energy_report};
 use super::group::Group;
 use super::judged::{JudgedFile, judge_files};
 use super::plan::AuditPlan;
 use super::read::{self, FileRecords, Record};
 use super::references::{GeometryReport, Measured, References};
-use super::report::{AuditReport, DialectFrom, SCHEMA};
+use super::report::{AuditReport, EncodingFrom, SCHEMA};
 use super::sample::split;
 use super::smoke::{TheirReport, foreign_prompts, their_report};
 use crate::corpus::{Conformers, Files, ReadOptions, ReadSummary, SKIPPED_LISTED};
@@ -26,7 +26,7 @@ use drift_core::job::{InputHash, Job, Provenance, Unit};
 /// Reads and judges the texts of a plan.
 ///
 /// # Errors
-/// If a file cannot be read or contains no text, the dialect cannot be determined, the tokenizer cannot encode a text, the
+/// If a file cannot be read or contains no text, the encoding cannot be determined, the tokenizer cannot encode a text, the
 /// references contain none of the molecules, or the job was cancelled.
 pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
     Ok(audit_texts(plan, job)?.report)
@@ -38,19 +38,19 @@ pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
 /// As [`audit`].
 pub fn audit_texts(plan: &AuditPlan, job: &Job) -> Result<Audited> {
     let files = read_files(&plan.files, job)?;
-    let (dialect, from) = dialect(plan, evidence(plan, &files), job)?;
-    let judged = judge_files(plan, dialect, files, job)?;
-    report(plan, (dialect, from), judged, job)
+    let (encoding, from) = encoding(plan, evidence(plan, &files), job)?;
+    let judged = judge_files(plan, encoding, files, job)?;
+    report(plan, (encoding, from), judged, job)
 }
 
-/// The report on files, in order. All must have been judged in the given dialect.
+/// The report on files, in order. All must have been judged in the given encoding.
 pub(super) fn report(
     plan: &AuditPlan,
-    (dialect, dialect_from): (Encoding, DialectFrom),
+    (encoding, encoding_from): (Encoding, EncodingFrom),
     files: Vec<JudgedFile>,
     job: &Job,
 ) -> Result<Audited> {
-    let mut total = Group::new(None, plan.tokenizer.is_some(), dialect);
+    let mut total = Group::new(None, plan.tokenizer.is_some(), encoding);
     let (mut examples, mut theirs, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
     let (mut skipped, mut skipped_records) = (0, Vec::new());
     for file in &files {
@@ -87,8 +87,8 @@ pub(super) fn report(
     let report = AuditReport {
         schema: SCHEMA,
         provenance: Provenance::from_inputs(inputs),
-        dialect,
-        dialect_from,
+        encoding,
+        encoding_from,
         tokenizer: plan.tokenizer.as_ref().map(|tokenizer| tokenizer.name.clone()),
         placeholder: plan.tokenizer.as_ref().map(|_| plan.placeholder.clone()),
         files: reports.collect(),
@@ -181,57 +181,61 @@ pub(super) fn read_files(paths: &[PathBuf], job: &Job) -> Result<Vec<FileRecords
     Ok(files)
 }
 
-/// The evidence of the texts for their dialect, if it is needed.
-pub(super) fn evidence(plan: &AuditPlan, files: &[FileRecords]) -> DialectCounts {
-    if plan.dialect.or(plan.recipe).is_some() {
-        return DialectCounts::default();
+/// The evidence of the texts for their encoding, if it is needed.
+pub(super) fn evidence(plan: &AuditPlan, files: &[FileRecords]) -> EncodingCounts {
+    if plan.encoding.or(plan.recipe).is_some() {
+        return EncodingCounts::default();
     }
     let evidence = |record: &Record| {
         let answer = split(&record.text).answer;
-        DialectCounts::from_blocks(
+        EncodingCounts::from_blocks(
             plan.like.slot_ranges(answer).into_iter().map(|range| &answer[range]),
             plan.like,
         )
     };
     let records = files.iter().flat_map(|file| &file.records);
-    records.map(evidence).fold(DialectCounts::default(), DialectCounts::join)
+    records.map(evidence).fold(EncodingCounts::default(), EncodingCounts::join)
 }
 
-/// The dialect of a run, given the evidence of its texts. If it cannot be determined, this is an error, not a guess.
-pub(super) fn dialect(plan: &AuditPlan, found: DialectCounts, job: &Job) -> Result<(Encoding, DialectFrom)> {
-    if let Some(dialect) = plan.dialect {
-        return Ok((dialect, DialectFrom::Given));
+/// The encoding of a run, given the evidence of its texts. If it cannot be determined, this is an error, not a guess.
+pub(super) fn encoding(
+    plan: &AuditPlan,
+    found: EncodingCounts,
+    job: &Job,
+) -> Result<(Encoding, EncodingFrom)> {
+    if let Some(encoding) = plan.encoding {
+        return Ok((encoding, EncodingFrom::Given));
     }
-    if let Some(dialect) = plan.recipe {
-        return Ok((dialect, DialectFrom::Recipe));
+    if let Some(encoding) = plan.recipe {
+        return Ok((encoding, EncodingFrom::Recipe));
     }
-    if let Some(dialect) = found.dialect(plan.like) {
-        return Ok((dialect, DialectFrom::Texts));
+    if let Some(encoding) = found.encoding(plan.like) {
+        return Ok((encoding, EncodingFrom::Texts));
     }
     if !plan.references.is_empty()
-        && let Some(dialect) = references_dialect(plan, job)?
+        && let Some(encoding) = references_encoding(plan, job)?
     {
-        return Ok((dialect, DialectFrom::References));
+        return Ok((encoding, EncodingFrom::References));
     }
     let problem = match found {
-        DialectCounts { fixed: 0, stripped: 0 } => {
+        EncodingCounts { fixed: 0, stripped: 0 } => {
             "the texts do not tell fixed from stripped: no whole block is of one \
              dialect alone"
                 .to_owned()
         }
-        DialectCounts { fixed, stripped } => {
+        EncodingCounts { fixed, stripped } => {
             format!("the texts tell both dialects: {fixed} blocks are fixed alone, {stripped} stripped alone")
         }
     };
-    let dialect = parameter::DIALECT;
+    let option = parameter::DIALECT;
     let remedy = format!(
-        "give {dialect} fixed or {dialect} stripped, as the model was trained; files of both, one after the other"
+        "give {option} fixed or {option} stripped, as the model was trained; files of both, one after the other"
     );
-    Err(Error::input(format!("{dialect} auto"), problem, remedy))
+    Err(Error::input(format!("{option} auto"), problem, remedy))
 }
 
-/// The dialect in which the references are written; `None` if both fit, or neither.
-fn references_dialect(plan: &AuditPlan, job: &Job) -> Result<Option<Encoding>> {
+/// The encoding in which the references are written; `None` if both fit, or neither.
+fn references_encoding(plan: &AuditPlan, job: &Job) -> Result<Option<Encoding>> {
     let mut written = Written::ANY;
     corpus(plan).read(job, &mut |batch| {
         written = batch.conformers.iter().fold(written, |written, conformer| written.join(conformer.written));

@@ -22,7 +22,7 @@ pub struct TextSample<'a> {
     /// Whether generation ended by itself.
     pub ended: bool,
     /// The encoding in which numbers should be written.
-    pub dialect: Encoding,
+    pub encoding: Encoding,
     /// The size limit for molecules that are compared. A larger one equals no other molecule.
     pub max_atoms: AtomLimit,
 }
@@ -72,9 +72,9 @@ pub fn split(text: &str) -> Split<'_> {
 /// Judges a sample.
 pub fn judge(sample: &TextSample<'_>) -> TextVerdict {
     let body = split(sample.answer).answer;
-    let answer = &*bracketed(body, sample.dialect);
+    let answer = &*bracketed(body, sample.encoding);
     let ranges = block_ranges(answer);
-    let written = sample.dialect.bracketed();
+    let written = sample.encoding.bracketed();
     let blocks: Vec<BlockVerdict> =
         ranges.iter().map(|range| judge_block(&answer[range.clone()], written)).collect();
     let mut skeleton = String::with_capacity(answer.len() / 3);
@@ -84,7 +84,7 @@ pub fn judge(sample: &TextSample<'_>) -> TextVerdict {
         copied = range.end;
     }
     skeleton.push_str(&answer[copied..]);
-    let theirs = with_commas(sample.answer, (body, answer), sample.dialect);
+    let theirs = with_commas(sample.answer, (body, answer), sample.encoding);
     let by_3dmolgen = judge_as_3dmolgen(sample.prompt, &theirs, sample.max_atoms);
     let malformed = blocks.iter().any(|block| block.junk_strict) || !is_skeleton(&skeleton);
     // The first that applies counts. A text passes only if it also passes by 3DMolGen's rules.
@@ -101,13 +101,13 @@ pub fn judge(sample: &TextSample<'_>) -> TextVerdict {
 }
 
 /// The contents of the blocks that [`judge`] judges, in order, with the encoding's own separators.
-pub(super) fn judged_blocks(answer: &str, dialect: Encoding) -> Vec<String> {
+pub(super) fn judged_blocks(answer: &str, encoding: Encoding) -> Vec<String> {
     // Located in the bracketed form: in the original form, slots behind symbols and junk would be counted differently.
-    let answer = &*bracketed(answer, dialect);
-    let own = |block: &str| match (dialect.is_bracketed(), dialect.numbers()) {
+    let answer = &*bracketed(answer, encoding);
+    let own = |block: &str| match (encoding.is_bracketed(), encoding.numbers()) {
         (true, _) => block.to_owned(),
         (false, 1) => block.strip_suffix(",0,0").unwrap_or(block).to_owned(),
-        (false, _) => block.replace(',', dialect.separator()),
+        (false, _) => block.replace(',', encoding.separator()),
     };
     block_ranges(answer).into_iter().map(|range| own(&answer[range])).collect()
 }
@@ -122,21 +122,21 @@ fn bracketed(answer: &str, encoding: Encoding) -> Cow<'_, str> {
 
 /// An answer in 3DMolGen's form: with commas in its blocks, whatever the encoding's separator. The text between its tags is also
 /// [`bracketed`].
-fn with_commas<'a>(answer: &'a str, (body, bracketed): (&str, &str), dialect: Encoding) -> Cow<'a, str> {
-    if !dialect.is_bracketed() {
+fn with_commas<'a>(answer: &'a str, (body, bracketed): (&str, &str), encoding: Encoding) -> Cow<'a, str> {
+    if !encoding.is_bracketed() {
         // Only the text between the tags is rewritten.
         let Some((before, behind)) = answer.split_once(body) else { return Cow::Borrowed(answer) };
         // White space that closes the last slot does not belong to the text behind it.
-        let closes = dialect.close().trim_end().is_empty();
+        let closes = encoding.close().trim_end().is_empty();
         let behind = if closes { behind.trim_start() } else { behind };
         return Cow::Owned([before, bracketed, behind].concat());
     }
-    if dialect.separator() == "," {
+    if encoding.separator() == "," {
         return Cow::Borrowed(answer);
     }
     let mut out = answer.to_owned();
     for range in block_ranges(answer) {
-        let inside = answer[range.clone()].replace(dialect.separator(), ",");
+        let inside = answer[range.clone()].replace(encoding.separator(), ",");
         out.replace_range(range, &inside);
     }
     Cow::Owned(out)
@@ -165,14 +165,14 @@ fn is_asked_for(prompt: Option<&str>, skeleton: &str, limit: AtomLimit) -> bool 
 /// The coordinates of an answer that passes, in Å. Numbers are read as by [`judge`]: `0.` is 0.
 ///
 /// `None` if some block is not three numbers of the encoding, or the numbers are codes.
-pub fn coordinates(answer: &str, dialect: Encoding) -> Option<Vec<[f64; 3]>> {
+pub fn coordinates(answer: &str, encoding: Encoding) -> Option<Vec<[f64; 3]>> {
     let answer = split(answer).answer;
-    if !dialect.is_decimal() {
-        let parsed = parse(answer, Reading::new(dialect)).ok()?;
-        return parsed.coordinates.iter().map(|values| dialect.angstrom(values)).collect();
+    if !encoding.is_decimal() {
+        let parsed = parse(answer, Reading::new(encoding)).ok()?;
+        return parsed.coordinates.iter().map(|values| encoding.angstrom(values)).collect();
     }
-    let answer = &*bracketed(answer, dialect);
-    let separator = dialect.bracketed().separator();
+    let answer = &*bracketed(answer, encoding);
+    let separator = encoding.bracketed().separator();
     let mut all = Vec::new();
     for range in block_ranges(answer) {
         let inside = &answer[range];
@@ -200,7 +200,7 @@ mod tests {
             prompt: Some(prompt),
             answer,
             ended,
-            dialect: Encoding::FIXED,
+            encoding: Encoding::FIXED,
             max_atoms: AtomLimit::default(),
         })
         .outcome

@@ -5,10 +5,10 @@ use std::io::Read;
 use serde::{Deserialize, Serialize};
 
 use super::by_text::Audited;
-use super::dialect::DialectCounts;
+use super::encoding::EncodingCounts;
 use super::judged::{JudgedFile, judge_files};
 use super::plan::AuditPlan;
-use super::run::{dialect, evidence, read_files, report};
+use super::run::{encoding, evidence, read_files, report};
 use crate::parameter;
 use crate::shard::files::{FilesDone, FilesShard, FilesSummary, MergedFiles, check_part};
 use drift_core::encoding::Encoding;
@@ -19,14 +19,15 @@ use drift_core::job::Job;
 /// The first line of a part's output. Each further line is a judged file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
-    evidence: DialectCounts,
-    dialect: Encoding,
+    evidence: EncodingCounts,
+    #[serde(rename = "dialect")]
+    encoding: Encoding,
 }
 
 /// Judges the files of a shard.
 ///
 /// # Errors
-/// As [`audit`](super::audit()). If the dialect is not given, each part must determine it from its own texts.
+/// As [`audit`](super::audit()). If the encoding is not given, each part must determine it from its own texts.
 pub fn audit_shard(plan: &AuditPlan, shard: &mut FilesShard, job: &Job) -> Result<FilesDone> {
     if let Some(folder) = plan.files.iter().find(|path| path.is_dir()) {
         return Err(Error::input(folder.display(), "is a folder", "give the files in it"));
@@ -34,7 +35,7 @@ pub fn audit_shard(plan: &AuditPlan, shard: &mut FilesShard, job: &Job) -> Resul
     shard.run("jsonl", job, &mut |_, files, path| {
         let read = read_files(&plan.files[files], job)?;
         let evidence = evidence(plan, &read);
-        let (dialect, _) = dialect(plan, evidence, job)?;
+        let (encoding, _) = encoding(plan, evidence, job)?;
         let mut came = FilesSummary {
             records: read.iter().map(|file| file.records.len() as u64).sum(),
             ..FilesSummary::default()
@@ -45,8 +46,8 @@ pub fn audit_shard(plan: &AuditPlan, shard: &mut FilesShard, job: &Job) -> Resul
             file.put(&line.map_err(|e| Error::internal("a judged file", e))?)?;
             file.put(b"\n")
         };
-        put(serde_json::to_vec(&Head { evidence, dialect }))?;
-        for judged in judge_files(plan, dialect, read, job)? {
+        put(serde_json::to_vec(&Head { evidence, encoding }))?;
+        for judged in judge_files(plan, encoding, read, job)? {
             put(serde_json::to_vec(&judged))?;
         }
         Ok((came, file))
@@ -56,8 +57,8 @@ pub fn audit_shard(plan: &AuditPlan, shard: &mut FilesShard, job: &Job) -> Resul
 /// The audit over the files of all shards.
 ///
 /// # Errors
-/// If the output of a part is not what its shard wrote, or a part was judged in another dialect than all texts together imply; also
-/// the errors of [`audit`](super::audit()).
+/// If the output of a part is not what its shard wrote, or a part was judged in another encoding than all texts together imply;
+/// also the errors of [`audit`](super::audit()).
 pub fn merge_audited(plan: &AuditPlan, shards: &MergedFiles, job: &Job) -> Result<Audited> {
     let (mut heads, mut files) = (Vec::new(), Vec::new());
     for (path, part) in &shards.parts {
@@ -73,14 +74,14 @@ pub fn merge_audited(plan: &AuditPlan, shards: &MergedFiles, job: &Job) -> Resul
             files.push(serde_json::from_slice::<JudgedFile>(line).map_err(damaged)?);
         }
     }
-    let found = heads.iter().map(|head| head.evidence).fold(DialectCounts::default(), DialectCounts::join);
-    let (dialect, from) = dialect(plan, found, job)?;
-    // Blocks were counted by the dialect of their own part, which cannot be undone.
-    if heads.iter().any(|head| head.dialect != dialect) {
+    let found = heads.iter().map(|head| head.evidence).fold(EncodingCounts::default(), EncodingCounts::join);
+    let (encoding, from) = encoding(plan, found, job)?;
+    // Blocks were counted by the encoding of their own part, which cannot be undone.
+    if heads.iter().any(|head| head.encoding != encoding) {
         let problem = "some texts are in another dialect than most";
         let parameter = parameter::DIALECT;
         let remedy = format!("make the shards again with {parameter} fixed or {parameter} stripped");
         return Err(Error::input("the shards", problem, remedy));
     }
-    report(plan, (dialect, from), files, job)
+    report(plan, (encoding, from), files, job)
 }

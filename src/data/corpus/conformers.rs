@@ -138,7 +138,7 @@ const SMALL_TRAIN_SHA256: &str = "f6f5d67778fdfb75113a6480f386731298d0ca61f89956
 
 /// The conformers of an embedded corpus.
 ///
-/// Its coordinates are valid in both dialects. They have four decimals; for fewer they are truncated.
+/// Its coordinates are valid in the fixed and the stripped encoding. They have four decimals; for fewer they are truncated.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Embedded {
     /// The corpus.
@@ -175,7 +175,7 @@ impl Conformers for Embedded {
         let options = ReadOptions { frame: self.frame, reading, ..ReadOptions::default() };
         let mut summary = read_from(jsonl::read, source, &options, job, emit)?;
         summary.inputs.push(self.corpus.source());
-        // Its texts are in one dialect, but the coordinates are valid in both.
+        // Its texts are in one encoding, but the coordinates are valid in both.
         summary.written = Written::ANY;
         Ok(summary)
     }

@@ -74,7 +74,7 @@ pub struct Conformer {
     pub coordinates: Vec<[Fixed; 3]>,
     /// The source of the atom order.
     pub order: AtomOrder,
-    /// Which dialects the text agreed with; both for formats without text.
+    /// Which decimals the text agreed with, fixed or stripped; both for formats without text.
     pub written: Written,
     /// The name that the file gives the conformer, if names were requested.
     pub id: Option<Arc<str>>,

@@ -24,7 +24,7 @@ pub struct ReadSummary {
     pub skipped_records: Vec<Skipped>,
     /// The files, in reading order.
     pub inputs: Vec<InputHash>,
-    /// The dialects that all texts agreed with; both if no file contained text.
+    /// Which decimals all texts agreed with, fixed or stripped; both if no file contained text.
     pub written: Written,
     /// The number of conformers whose atoms are in file order, not in the order of a SMILES.
     pub in_file_order: u64,

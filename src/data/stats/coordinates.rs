@@ -175,7 +175,7 @@ impl Group {
                 self.axes[axis].add(value);
                 let features = &mut features[axis];
                 features[Feature::Negative as usize] += u64::from(value < 0);
-                // The stripped dialect removes trailing zeros.
+                // The stripped encoding removes trailing zeros.
                 features[Feature::Shortened as usize] += u64::from(value % 10 == 0);
                 features[Feature::TenOrMore as usize] += u64::from(self.axes[axis].reaches(value, 10));
                 features[Feature::FifteenOrMore as usize] += u64::from(self.axes[axis].reaches(value, 15));
@@ -264,7 +264,7 @@ impl Axis {
         self.histogram.merge(&other.histogram);
     }
 
-    /// The number of characters that the stripped dialect saves: one per trailing zero, and the point if no decimal remains.
+    /// The number of characters that the stripped encoding saves: one per trailing zero, and the point if no decimal remains.
     pub(super) fn stripped_characters(&self) -> u64 {
         let all = self.precision.decimals();
         let saved = |zeros: usize| (zeros + usize::from(zeros == all)) as u64;

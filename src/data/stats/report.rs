@@ -45,9 +45,9 @@ pub struct GroupReport {
     pub blocks: u64,
     /// The distribution of heavy atoms per conformer.
     pub heavy_atoms: HeavyAtoms,
-    /// The coordinates that the stripped dialect writes with fewer characters than the fixed one.
+    /// The coordinates that the stripped encoding writes with fewer characters than the fixed one.
     pub shortened: Share,
-    /// The mean number of characters per block that the stripped dialect saves; null without blocks.
+    /// The mean number of characters per block that the stripped encoding saves; null without blocks.
     pub stripped_characters_per_block: Option<f64>,
     /// The axes x, y and z.
     pub axes: [AxisReport; 3],
@@ -117,7 +117,7 @@ pub struct AxisReport {
     pub first_digit: [u64; 10],
     /// The number of coordinates by number of trailing zeros, from none to all decimals.
     pub trailing_zeros: Vec<u64>,
-    /// The coordinates that the stripped dialect shortens.
+    /// The coordinates that the stripped encoding shortens.
     pub shortened: Share,
     /// The coordinates of 10 Å or more in magnitude.
     pub ten_or_more: Share,

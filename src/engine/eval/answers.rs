@@ -36,7 +36,7 @@ pub(super) fn examples(plan: &EvalPlan, checkpoint: &Checkpoint) -> Result<Strin
 
 /// A worked example: a molecule with its conformers in the model's frame, followed by a line break.
 fn worked(example: &PromptMolecule, checkpoint: &Checkpoint) -> Result<String> {
-    let encoding = checkpoint.dialect;
+    let encoding = checkpoint.encoding;
     let skeleton = drift_core::text::skeleton::placed(&example.skeleton, encoding.slots());
     let mut out = train::prompt(&example.smiles);
     for conformer in &example.conformers {

@@ -38,7 +38,7 @@ impl TextFigures {
             let mut distances = MoleculeDistances::new(group.measured_as().0.to_owned(), references);
             for (text, duplicate_of) in texts.iter().zip(same) {
                 let subject = &subjects[text.subject];
-                let mut verdict = verdict(subject, text, checkpoint.dialect);
+                let mut verdict = verdict(subject, text, checkpoint.encoding);
                 let place = measured.and_then(|one| Some((one, one.place(text)?)));
                 if let Some((measured, at)) = place {
                     verdict.set_distances(&measured.deviations.rmsd[at], measured.deviations.bond_errors[at]);
@@ -68,10 +68,10 @@ impl TextFigures {
     }
 }
 
-fn verdict(subject: &Subject, text: &Judged, dialect: Encoding) -> ConformerVerdict {
+fn verdict(subject: &Subject, text: &Judged, encoding: Encoding) -> ConformerVerdict {
     let chemistry = text.points.as_ref().and_then(|points| subject.chemistry.as_ref()?.check(points));
     let prompt = Some(&*subject.molecule.smiles);
-    ConformerVerdict::new((&text.text, dialect), &text.verdict, prompt, chemistry.as_ref())
+    ConformerVerdict::new((&text.text, encoding), &text.verdict, prompt, chemistry.as_ref())
 }
 
 /// For each text, the line of the molecule's first text with the same conformer, if any. `first` is the line of the molecule's

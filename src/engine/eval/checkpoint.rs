@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::finished::KeptModel;
 use super::plan::{EvalPlan, ModelChoice};
-use super::record::DialectEvidence;
+use super::record::EncodingEvidence;
 use crate::generate::Engine;
 use crate::model::{Config, Decoder, Synthetic, end_of_text};
 use crate::parameter;
@@ -44,10 +44,10 @@ pub(super) struct Checkpoint {
     engine: Option<Engine>,
     /// The tokens that end a text, and those that never occur in one.
     pub specials: Specials,
-    /// How coordinates are written. Without `dialect_from`, only the decimals and the separator are known.
-    pub dialect: Encoding,
-    /// How the dialect was determined.
-    pub dialect_from: Option<DialectEvidence>,
+    /// How coordinates are written. Without `encoding_from`, only the decimals and the separator are known.
+    pub encoding: Encoding,
+    /// How the encoding was determined.
+    pub encoding_from: Option<EncodingEvidence>,
     /// The frame in which the model writes coordinates, according to its recipe. Conformers in prompts are rotated into it.
     pub frame: Frame,
     /// The SHA-256 of each input that drift trained it on, if a recipe lists them.
@@ -110,8 +110,8 @@ impl Checkpoint {
     pub(super) fn kept(&self) -> KeptModel {
         KeptModel {
             name: self.name.clone(),
-            dialect: self.dialect,
-            dialect_from: self.dialect_from,
+            encoding: self.encoding,
+            encoding_from: self.encoding_from,
             tokenizer: self.tokenizer.source.clone(),
             files: self.engine.as_ref().map_or(&[][..], |engine| engine.decoder().files()).to_vec(),
         }
@@ -136,10 +136,10 @@ impl Checkpoint {
         };
         config.check_vocabulary(&tokenizer)?;
         let recipe: Option<Encoding> = ModelFolder::new(folder).recipe("/recipe/dialect");
-        let dialect = plan.dialect.over(recipe.unwrap_or(Encoding::FIXED));
-        let said = plan.dialect.zeros.is_some() || plan.dialect.encoding.is_some();
-        let given = said.then_some(DialectEvidence::Given);
-        let dialect_from = given.or(recipe.map(|_| DialectEvidence::Recipe));
+        let asked = plan.encoding;
+        let encoding = asked.over(recipe.unwrap_or(Encoding::FIXED));
+        let given = (asked.zeros.is_some() || asked.encoding.is_some()).then_some(EncodingEvidence::Given);
+        let encoding_from = given.or(recipe.map(|_| EncodingEvidence::Recipe));
         let mut inputs = vec![tokenizer.source.clone()];
         let files = engine.as_ref().map_or(&[][..], |engine| engine.decoder().files());
         inputs.extend_from_slice(kept.map_or(files, |kept| &kept.files));
@@ -151,8 +151,8 @@ impl Checkpoint {
             specials,
             tokenizer,
             engine,
-            dialect,
-            dialect_from,
+            encoding,
+            encoding_from,
             frame: ModelFolder::new(folder).recipe("/recipe/augmentation/frame").unwrap_or_default(),
             trained_on: recipe_inputs(folder),
             spelling,
@@ -174,7 +174,7 @@ impl Checkpoint {
         let config = Config::synthetic(shape);
         let ends = ends(plan, &path, &config, &tokenizer)?;
         config.check_vocabulary(&tokenizer)?;
-        let specials = specials(ends, &config);
+        let (specials, asked) = (specials(ends, &config), plan.encoding);
         let engine = match kept {
             Some(_) => None,
             None => Some(Decoder::random(config.clone(), plan.seed, &plan.device)?.into()),
@@ -185,11 +185,11 @@ impl Checkpoint {
             inputs: vec![tokenizer.source.clone()],
             tokenizer: tokenizer.into(),
             engine,
-            dialect: plan.dialect.over(Encoding::FIXED),
-            dialect_from: Some(if plan.dialect.zeros.is_some() || plan.dialect.encoding.is_some() {
-                DialectEvidence::Given
+            encoding: asked.over(Encoding::FIXED),
+            encoding_from: Some(if asked.zeros.is_some() || asked.encoding.is_some() {
+                EncodingEvidence::Given
             } else {
-                DialectEvidence::Default
+                EncodingEvidence::Default
             }),
             frame: Frame::Keep,
             trained_on: None,

@@ -6,8 +6,8 @@ use super::advice::{advice, self_checks, speed_advice};
 use super::by_text::TextFigures;
 use super::checkpoint::Checkpoint;
 use super::chemistry::of_references;
-use super::dialect::settle;
 use super::differences::label;
+use super::encoding::settle;
 use super::energies::{Answered, unless_cancelled};
 use super::judged::Judged;
 use super::kept::Kept;
@@ -189,7 +189,7 @@ fn generated(
     kept: &mut Kept,
     job: &Job,
 ) -> Result<Begun> {
-    // Shards are judged in the dialect in which their texts were written; it is not determined again.
+    // Shards are judged in the encoding in which their texts were written; it is not determined again.
     let known = kept.model(model).filter(|_| kept.is_over()).cloned();
     let mut checkpoint = Checkpoint::load(&plan.models[model], plan, known.as_ref(), job)?;
     checkpoint.spelling = checkpoint.spelling.or(molecules.spelling);
@@ -199,7 +199,7 @@ fn generated(
                 let problem = "is not the tokenizer that texts were written with";
                 return Err(Error::input(&checkpoint.tokenizer.source.name, problem, "give that one"));
             }
-            (checkpoint.dialect, checkpoint.dialect_from) = (known.dialect, known.dialect_from);
+            (checkpoint.encoding, checkpoint.encoding_from) = (known.encoding, known.encoding_from);
         }
         None => {
             settle(plan, &mut checkpoint, molecules, job)?;

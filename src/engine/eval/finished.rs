@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::record::{DialectEvidence, Environment};
+use super::record::{EncodingEvidence, Environment};
 use crate::generate::{BatchSeconds, End, GeneratedText, Resampled, SelfCheck, Timing, WorkCounts};
 use drift_core::encoding::Encoding;
 use drift_core::job::InputHash;
@@ -60,9 +60,11 @@ pub struct KeptModel {
     /// Its name.
     pub name: String,
     /// How it writes numbers.
-    pub dialect: Encoding,
-    /// How the dialect was determined.
-    pub dialect_from: Option<DialectEvidence>,
+    #[serde(rename = "dialect")]
+    pub encoding: Encoding,
+    /// How the encoding was determined.
+    #[serde(rename = "dialect_from")]
+    pub encoding_from: Option<EncodingEvidence>,
     /// Its tokenizer.
     pub tokenizer: InputHash,
     /// The files of its weights.

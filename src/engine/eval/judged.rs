@@ -98,29 +98,29 @@ fn judged(
     let of_prompt = tag_of_prompt(&written, form, sample.generation).len();
     let written = with_tags(written, form, (sample.generation, closed));
     // The marks are those of the text as written: text that is stripped below was generated nevertheless.
-    let written_marks = audit::marks(&written, checkpoint.dialect);
+    let written_marks = audit::marks(&written, checkpoint.encoding);
     let flawed = written_marks.iter().any(|mark| mark.flaw != MarkKind::Lost);
     // Most texts have no flaw, so their tokens need not be decoded.
     let tokens = if flawed { token_texts(&checkpoint.tokenizer, &sample.tokens) } else { Vec::new() };
     let wasted_tokens = wasted(&tokens, of_prompt, &written_marks);
-    let text = if strips_junk { strip_junk(&written, checkpoint.dialect) } else { written };
+    let text = if strips_junk { strip_junk(&written, checkpoint.encoding) } else { written };
     let prompt = Some(&*subject.molecule.smiles);
-    let (ended, dialect) = (sample.end == End::Eos, checkpoint.dialect);
-    let mut verdict = audit::judge(&audit::TextSample { prompt, answer: &text, ended, dialect, max_atoms });
-    if dialect.is_stripped() {
-        let cut = cut_off(&checkpoint.tokenizer, sample, dialect);
+    let (ended, encoding) = (sample.end == End::Eos, checkpoint.encoding);
+    let mut verdict = audit::judge(&audit::TextSample { prompt, answer: &text, ended, encoding, max_atoms });
+    if encoding.is_stripped() {
+        let cut = cut_off(&checkpoint.tokenizer, sample, encoding);
         for (at, block) in verdict.blocks.iter_mut().enumerate() {
             block.truncated = Some(cut.contains(&at));
         }
     }
     let copied = verdict.skeleton == subject.molecule.skeleton;
     let skeleton = &subject.molecule.skeleton;
-    let points = audit::usable_points(audit::split(&text).answer, &verdict, skeleton, dialect, max_atoms);
+    let points = audit::usable_points(audit::split(&text).answer, &verdict, skeleton, encoding, max_atoms);
     let pooled_points = subject
         .pool
         .as_ref()
         .and_then(|pool| audit::reordered(points.clone()?, skeleton, &pool.molecule.skeleton, max_atoms));
-    let marks = audit::marks(&text, dialect);
+    let marks = audit::marks(&text, encoding);
     let mut drift = DriftHistogram::default();
     if let Some(placeholder) = placeholder.filter(|_| copied) {
         add_drift(checkpoint, placeholder, &text, &verdict.skeleton, &mut drift)?;
@@ -150,28 +150,28 @@ fn add_drift(
     skeleton: &str,
     drift: &mut DriftHistogram,
 ) -> Result<()> {
-    let blocks = audit::readable(text, checkpoint.dialect);
+    let blocks = audit::readable(text, checkpoint.encoding);
     let coordinates: Vec<_> = blocks.iter().map(|block| block.unwrap_or_default()).collect();
-    let mended = write(&placed(skeleton, checkpoint.dialect.slots()), &coordinates, checkpoint.dialect);
-    let template = placeholder.fill(skeleton, checkpoint.dialect);
-    drift.add((&checkpoint.tokenizer, checkpoint.dialect), &mended, &template, |block| {
+    let mended = write(&placed(skeleton, checkpoint.encoding.slots()), &coordinates, checkpoint.encoding);
+    let template = placeholder.fill(skeleton, checkpoint.encoding);
+    drift.add((&checkpoint.tokenizer, checkpoint.encoding), &mended, &template, |block| {
         blocks.get(block).is_some_and(Option::is_some)
     })
 }
 
 /// The blocks that were closed by force although the model would have continued the number.
-fn cut_off(tokenizer: &Tokenizer, sample: &GeneratedText, dialect: Encoding) -> BTreeSet<usize> {
+fn cut_off(tokenizer: &Tokenizer, sample: &GeneratedText, encoding: Encoding) -> BTreeSet<usize> {
     if sample.preferred.is_empty() {
         return BTreeSet::new();
     }
     let texts = token_texts(tokenizer, &sample.tokens);
     let text = texts.concat();
-    let blocks = dialect.slot_ranges(&text);
+    let blocks = encoding.slot_ranges(&text);
     let is_cut = |(place, token): &(usize, u32)| {
         let at = texts[..*place].iter().map(String::len).sum::<usize>();
         let block = blocks.iter().position(|block| block.start <= at && at <= block.end)?;
         let next = tokenizer.decode(&[*token]).unwrap_or_default();
-        audit::goes_on(&text[blocks[block].start..at], &next, dialect).then_some(block)
+        audit::goes_on(&text[blocks[block].start..at], &next, encoding).then_some(block)
     };
     sample.preferred.iter().filter_map(is_cut).collect()
 }

@@ -62,7 +62,7 @@ pub(super) fn score(
 fn texts(checkpoint: &Checkpoint, molecule: &PromptMolecule) -> Result<Vec<Text>> {
     let tokenizer = &checkpoint.tokenizer;
     let text = |conformer: &Vec<[Fixed; 3]>| {
-        let own = checkpoint.dialect;
+        let own = checkpoint.encoding;
         let encodings = (molecule.encoding, own);
         let written =
             rewritten(&molecule.skeleton, conformer, checkpoint.frame, encodings).map_err(|problem| {

@@ -1,6 +1,6 @@
 //! Evaluation: generates texts with each logit processor, and measures them.
 //!
-//! [`evaluate()`] runs the whole evaluation. `checkpoint` loads a model, and `dialect` determines how it writes numbers.
+//! [`evaluate()`] runs the whole evaluation. `checkpoint` loads a model, and `encoding` determines how it writes numbers.
 //! [`molecules`], `prompt_pools`, `reference_set` and `subject` select the molecules. `run` generates with one logit processor,
 //! whose templates contain `placeholders`. `judged` judges the texts, `measured` measures their geometry, `chemistry` checks
 //! their chemistry, `energies` requests their energies, and `by_text` writes a line for each text. `likelihood` scores the
@@ -15,8 +15,8 @@ mod chemistry;
 pub mod compare;
 mod cost;
 pub mod device;
-mod dialect;
 mod differences;
+mod encoding;
 mod energies;
 mod environment;
 mod evaluate;

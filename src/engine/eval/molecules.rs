@@ -54,7 +54,7 @@ pub struct Molecules {
     pub part: Option<EvalPart>,
     /// The files of the corpus from which they are; empty for SMILES.
     pub corpus: Vec<InputHash>,
-    /// The dialects that the texts of their conformers agree with; both if there are no texts.
+    /// Which decimals the texts of their conformers agree with, fixed or stripped; both if there are no texts.
     pub written: Written,
     /// The counts of reference conformers.
     pub references: ReferenceCounts,

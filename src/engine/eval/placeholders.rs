@@ -10,7 +10,7 @@ use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_data::corpus::Embedded;
 use drift_tune::placeholder::{
-    DialectChoice, FitPlan, FitReport, FittedClasses, FittedFile, Objective, fit, takes_templates,
+    EncodingChoice, FitPlan, FitReport, FittedClasses, FittedFile, Objective, fit, takes_templates,
 };
 
 /// A placeholder with its name in reports.
@@ -34,7 +34,7 @@ impl NamedPlaceholder {
 
     /// The placeholder in a file for the tokenizer of a checkpoint: one per class of blocks if that is an improvement.
     fn of_file(file: &FittedFile, checkpoint: &Checkpoint) -> Result<Self> {
-        let fitted = file.of(&checkpoint.tokenizer, checkpoint.dialect)?;
+        let fitted = file.of(&checkpoint.tokenizer, checkpoint.encoding)?;
         let in_file = |error: Error| Error::input(file.place(), error, "");
         let Some(FittedClasses { partition, placeholders }) = &fitted.classes else {
             return NamedPlaceholder::of_text(&fitted.placeholder).map_err(in_file);
@@ -63,7 +63,7 @@ pub(super) fn placeholders(
     if !plan.processors.iter().any(|processor| processor.takes_placeholder()) {
         return Ok(all);
     }
-    let text = |text: &str| NamedPlaceholder::of_text(&as_written(text, checkpoint.dialect));
+    let text = |text: &str| NamedPlaceholder::of_text(&as_written(text, checkpoint.encoding));
     for choice in &plan.placeholders {
         let named = match choice {
             PlaceholderChoice::Text(own) => vec![text(own)?],
@@ -96,7 +96,7 @@ fn add(all: &mut Vec<NamedPlaceholder>, named: NamedPlaceholder) -> Result<()> {
 
 /// The default placeholders: the one that users have, and the best possible one. No tokenizer is refused for lack of one.
 fn usual(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<Vec<String>> {
-    let encoding = checkpoint.dialect;
+    let encoding = checkpoint.encoding;
     if !takes_templates(&checkpoint.tokenizer, encoding)? {
         return Ok(Vec::new());
     }
@@ -111,13 +111,13 @@ fn usual(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<Vec<String>> {
 fn fit_of(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<FitReport> {
     let plan = FitPlan {
         tokenizers: vec![(*checkpoint.tokenizer).clone()],
-        dialects: DialectChoice::Only(checkpoint.dialect),
+        encodings: EncodingChoice::Only(checkpoint.encoding),
         candidates: Vec::new(),
         objective: Objective::default(),
         seed,
         classes: false,
     };
-    fit(&plan, &Embedded { reading: Reading::new(checkpoint.dialect), ..Embedded::default() }, job)
+    fit(&plan, &Embedded { reading: Reading::new(checkpoint.encoding), ..Embedded::default() }, job)
 }
 
 fn fitted(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<String> {

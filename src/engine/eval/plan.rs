@@ -31,7 +31,7 @@ pub struct EvalPlan {
     pub placeholders: Vec<PlaceholderChoice>,
     /// How blocks are written. Where the user does not state it, it is taken from the model's recipe, or else from the given
     /// conformers and the model's own text.
-    pub dialect: AskedEncoding,
+    pub encoding: AskedEncoding,
     /// The number of texts for each molecule.
     pub generations: Generations,
     /// The coverage thresholds in Å, ascending.

@@ -190,7 +190,7 @@ impl Unseen {
 /// The evidence for the way in which a model writes its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum DialectEvidence {
+pub enum EncodingEvidence {
     /// The user stated it.
     Given,
     /// The model's recipe states it.
@@ -201,7 +201,7 @@ pub enum DialectEvidence {
     OwnText,
     /// The conformers and the model's own text both show it.
     Both,
-    /// It is the default: random weights are run in the fixed dialect.
+    /// It is the default: random weights are run in the fixed encoding.
     Default,
 }
 
@@ -227,10 +227,11 @@ pub struct RunReport {
     /// The number of rows of a batch.
     pub batch: usize,
     /// How coordinates are written.
-    pub dialect: Encoding,
-    /// How the dialect was determined; null in records from before this was recorded.
-    #[serde(default)]
-    pub dialect_from: Option<DialectEvidence>,
+    #[serde(rename = "dialect")]
+    pub encoding: Encoding,
+    /// How the encoding was determined; null in records from before this was recorded.
+    #[serde(default, rename = "dialect_from")]
+    pub encoding_from: Option<EncodingEvidence>,
     /// Whether the molecules are known to be new to the model.
     #[serde(default)]
     pub unseen: Unseen,

@@ -149,9 +149,9 @@ pub(super) fn logit_processor(
     checkpoint: &Checkpoint,
     (processor, named): Processor<'_>,
 ) -> Result<LogitProcessor> {
-    let Checkpoint { tokenizer, dialect, specials, spelling, .. } = checkpoint;
+    let Checkpoint { tokenizer, encoding, specials, spelling, .. } = checkpoint;
     let placeholder = named.map(|named| &named.placeholder);
-    let made = advice::logit_processor(processor, tokenizer, *dialect, placeholder, specials.clone())?;
+    let made = advice::logit_processor(processor, tokenizer, *encoding, placeholder, specials.clone())?;
     // Without a logit processor no text is forced, so any spelling is possible.
     Ok(match spelling.filter(|_| made.kind() != ProcessorKind::None) {
         Some(trained) => made.spelled_as(trained),
@@ -194,9 +194,9 @@ pub(super) fn judge(
 }
 
 /// The tokens that close a number, if only the model's preferred token there shows whether a block was truncated: under position
-/// templates in the stripped dialect.
+/// templates in the stripped encoding.
 fn closing(processor: ProcessorKind, checkpoint: &Checkpoint) -> Arc<[u32]> {
-    if !processor.takes_placeholder() || checkpoint.dialect.is_fixed() {
+    if !processor.takes_placeholder() || checkpoint.encoding.is_fixed() {
         return Arc::default();
     }
     Vocabulary::from_tokenizer(&checkpoint.tokenizer).ids(|token| token.starts_with([',', '>'])).into()
@@ -256,7 +256,7 @@ fn prompts_of(
     lacking: &[Lacking<'_>],
     constraints: &[Arc<dyn Constraint>],
 ) -> Result<Vec<Prompt>> {
-    let (tokenizer, encoding) = (&checkpoint.tokenizer, checkpoint.dialect);
+    let (tokenizer, encoding) = (&checkpoint.tokenizer, checkpoint.encoding);
     let examples = examples(plan, checkpoint)?;
     let prompt = |(lacking, constraint): (&Lacking<'_>, &Arc<dyn Constraint>)| {
         let PromptMolecule { smiles, skeleton, .. } = lacking.molecule;

@@ -27,7 +27,7 @@ pub(super) fn run_report(
     for texts in run.judged.chunk_by(|a, b| a.group == b.group) {
         passed.add(texts.iter().filter(|judged| judged.passed()).count() as i64, texts.len() as u64);
     }
-    let mut counts = SampleCounts::new(checkpoint.dialect);
+    let mut counts = SampleCounts::new(checkpoint.encoding);
     // Runs report this count even if there is no block.
     counts.truncated_blocks.get_or_insert(0);
     let mut drift = DriftHistogram::default();
@@ -49,8 +49,8 @@ pub(super) fn run_report(
         device: plan.device.name().to_owned(),
         dtype: plan.device.type_name().to_owned(),
         batch: plan.batch,
-        dialect: checkpoint.dialect,
-        dialect_from: checkpoint.dialect_from,
+        encoding: checkpoint.encoding,
+        encoding_from: checkpoint.encoding_from,
         unseen: Unseen::default(),
         outcome: counts,
         passed_interval: passed.share_interval(LEVEL),

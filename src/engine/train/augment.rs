@@ -35,16 +35,16 @@ impl Augmentation {
     }
 
     /// The changed conformer for draw number `draw` of a training.
-    pub fn apply(&self, conformer: &Conformer, dialect: Encoding, seed: u64, draw: u64) -> Conformer {
+    pub fn apply(&self, conformer: &Conformer, encoding: Encoding, seed: u64, draw: u64) -> Conformer {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         random.set_stream(STREAM + draw);
         let turn: usize = if self.turned { random.random_range(0..4) } else { 0 };
         // The sign of axis `turn - 1` stays; the other two change.
         let signs = [1, 2, 3].map(|axis| if turn == 0 || turn == axis { 1 } else { -1 });
-        if !dialect.is_decimal() || self.frame == Frame::FirstAtoms {
-            return self.requantized(conformer, dialect, signs, &mut random);
+        if !encoding.is_decimal() || self.frame == Frame::FirstAtoms {
+            return self.requantized(conformer, encoding, signs, &mut random);
         }
-        let precision = dialect.precision();
+        let precision = encoding.precision();
         let noise = self.noise_angstrom * f64::from(precision.units_per_angstrom());
         let most = precision.max_fixed();
         let mut changed = conformer.clone();

@@ -81,11 +81,16 @@ impl Document {
     ///
     /// # Errors
     /// If the tokenizer cannot encode it.
-    pub fn new(conformer: &Conformer, tokenizer: &Tokenizer, end: &Named, dialect: Encoding) -> Result<Self> {
+    pub fn new(
+        conformer: &Conformer,
+        tokenizer: &Tokenizer,
+        end: &Named,
+        encoding: Encoding,
+    ) -> Result<Self> {
         let mut tokens = tokenizer.prompt_ids(&prompt(&skeleton::smiles(&conformer.skeleton)))?;
         let prompt = tokens.len();
-        let answer = text::tagged(&text::write(&conformer.skeleton, &conformer.coordinates, dialect));
-        let written = tokenizer.answer_tokens_of(&answer, dialect)?;
+        let answer = text::tagged(&text::write(&conformer.skeleton, &conformer.coordinates, encoding));
+        let written = tokenizer.answer_tokens_of(&answer, encoding)?;
         let kinds =
             written.iter().map(|token| TokenKind::of(token, &answer)).chain([TokenKind::Copy]).collect();
         tokens.extend(written.iter().map(|token| token.id).chain([end.id]));
@@ -197,7 +202,7 @@ pub struct Writer<'t> {
     /// The end token of the tokenizer.
     pub end: &'t Named,
     /// The encoding of coordinates.
-    pub dialect: Encoding,
+    pub encoding: Encoding,
     /// The largest length of a document, in tokens; longer documents are left out.
     pub context: usize,
     /// Whether the conformers of training documents are kept.
@@ -224,7 +229,7 @@ impl Writer<'_> {
                 .par_iter()
                 .map(|conformer| {
                     let with_smiles = conformer.order == AtomOrder::Smiles;
-                    let document = || Document::new(conformer, self.tokenizer, self.end, self.dialect);
+                    let document = || Document::new(conformer, self.tokenizer, self.end, self.encoding);
                     with_smiles.then(|| Ok((Part::from_conformer(conformer), document()?))).transpose()
                 })
                 .collect::<Result<_>>()?;

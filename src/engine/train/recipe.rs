@@ -194,7 +194,8 @@ pub struct Recipe {
     /// The random changes of conformers in each pass.
     pub augmentation: Augmentation,
     /// The encoding of coordinates.
-    pub dialect: Encoding,
+    #[serde(rename = "dialect")]
+    pub encoding: Encoding,
     /// The seed of the initial weights and of the order of documents.
     pub seed: u64,
     /// The checkpoint from which training started, if any.

@@ -44,7 +44,7 @@ pub struct TrainPlan {
     /// The random changes of conformers in each pass.
     pub augmentation: Augmentation,
     /// The encoding of coordinates.
-    pub dialect: Encoding,
+    pub encoding: Encoding,
     /// The seed of the initial weights and of the order of documents.
     pub seed: u64,
     /// The tokenizer.
@@ -73,7 +73,7 @@ pub fn train(plan: &TrainPlan, corpus: &dyn Conformers, job: &Job) -> Result<Tra
     plan.start.check(&plan.tokenizer, plan.schedule.new_rows_steps)?;
     let (config, context) = plan.start.config(&plan.tokenizer, begin.as_ref(), &end)?;
     let keep = !plan.augmentation.is_none();
-    let writer = Writer { tokenizer: &plan.tokenizer, end: &end, dialect: plan.dialect, context, keep };
+    let writer = Writer { tokenizer: &plan.tokenizer, end: &end, encoding: plan.encoding, context, keep };
     // Checked before the corpus is read, for everything that does not depend on it, and again below when the longest document is
     // known.
     check_memory(&config, (plan.schedule.batch_tokens, PACK_TOKENS), 0)?;
@@ -92,7 +92,7 @@ pub fn train(plan: &TrainPlan, corpus: &dyn Conformers, job: &Job) -> Result<Tra
         schedule: plan.schedule,
         loss: plan.loss,
         augmentation: plan.augmentation,
-        dialect: plan.dialect,
+        encoding: plan.encoding,
         seed: plan.seed,
         init,
         tokenizer: plan.tokenizer.name.clone(),
@@ -194,8 +194,8 @@ impl Run<'_> {
                 .into_par_iter()
                 .map(|(draw, n)| {
                     let conformer =
-                        plan.augmentation.apply(&documents.conformers[n], plan.dialect, plan.seed, draw);
-                    let document = Document::new(&conformer, &plan.tokenizer, end, plan.dialect)?;
+                        plan.augmentation.apply(&documents.conformers[n], plan.encoding, plan.seed, draw);
+                    let document = Document::new(&conformer, &plan.tokenizer, end, plan.encoding)?;
                     let fits = document.tokens.len() <= self.longest;
                     Ok(if fits { document } else { documents.train[n].clone() })
                 })

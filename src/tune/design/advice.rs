@@ -70,7 +70,7 @@ pub fn complete(report: &mut FitReport, tokenizers: &[Tokenizer]) {
     for refused in &mut report.refused {
         let known = tokenizers.iter().find(|tokenizer| tokenizer.name == refused.tokenizer);
         if let Some(tokenizer) = known {
-            refused.instead = instead_of_templates(tokenizer, refused.dialect);
+            refused.instead = instead_of_templates(tokenizer, refused.encoding);
         }
     }
 }

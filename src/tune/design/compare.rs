@@ -97,7 +97,7 @@ pub fn compare_with_design(
 /// Extends the base by `plan.tokens` tokens with every method, and measures all results on the corpus.
 ///
 /// # Errors
-/// If the base cannot be extended, the corpus cannot be read or is written in another dialect, or the job was cancelled.
+/// If the base cannot be extended, the corpus cannot be read or is written in another encoding, or the job was cancelled.
 pub fn compare(
     plan: MergesPlan<'_>,
     designed: Option<Designed<'_>>,
@@ -106,7 +106,7 @@ pub fn compare(
 ) -> Result<MethodComparison> {
     never_extended(plan.base_json, &plan.base.name)?;
     learns_apart(plan.base_json, &plan.base.name, parameter::COMPARE)?;
-    let sample = LearningSample::read(corpus, plan.grammar().dialect(), job)?;
+    let sample = LearningSample::read(corpus, plan.grammar().encoding(), job)?;
     let mut entries = Vec::new();
     if let Some(designed) = designed {
         let tokens = designed.tokens_per_block as usize;
@@ -128,8 +128,8 @@ pub fn compare(
         proved: Some(merged.proved),
         from_nothing: false,
     });
-    let dialect = plan.grammar().dialect();
-    let texts: Vec<String> = sample.conformers.par_iter().map(|c| conformer_text(c, dialect)).collect();
+    let encoding = plan.grammar().encoding();
+    let texts: Vec<String> = sample.conformers.par_iter().map(|c| conformer_text(c, encoding)).collect();
 
     let tags = [text::CONFORMER_OPEN, text::CONFORMER_CLOSE];
     entries.push(plain(BYTES + tags.len() + plan.tokens as usize, &tags, &texts)?);
@@ -148,7 +148,7 @@ fn continued(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> Result
             job.check()?;
             let mut counts: HashMap<String, u64> = HashMap::new();
             for conformer in part {
-                for piece in base.pre_tokens(&conformer_text(conformer, plan.grammar().dialect()))? {
+                for piece in base.pre_tokens(&conformer_text(conformer, plan.grammar().encoding()))? {
                     *counts.entry(piece).or_default() += 1;
                 }
             }
@@ -173,7 +173,7 @@ fn in_whole_blocks(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> 
     let inside = |numbers: &&[Fixed; 3]| Filled::from_numbers(numbers, plan.grammar()).is_some();
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for numbers in sample.numbers().filter(inside).take(WHOLE_BLOCKS) {
-        let text = text::write("[C]<>", &[*numbers], plan.grammar().dialect());
+        let text = text::write("[C]<>", &[*numbers], plan.grammar().encoding());
         *counts.entry(text["[C]".len()..].to_owned()).or_default() += 1;
     }
     let joinable = Joinable::of(base, base_json);
@@ -328,8 +328,8 @@ pub(in crate::design) fn compare_scratch(
         proved: Some(proved),
         from_nothing: true,
     };
-    let dialect = made.scheme.grammar.dialect();
-    let texts: Vec<String> = sample.conformers.par_iter().map(|c| whole_text(c, dialect)).collect();
+    let encoding = made.scheme.grammar.encoding();
+    let texts: Vec<String> = sample.conformers.par_iter().map(|c| whole_text(c, encoding)).collect();
     // As many tokens as were made, not as were requested: a small corpus may not have enough merges.
     let plain = plain(LEAST + made.new_tokens.len(), &SPECIAL, &texts)?;
     let rows = rows((None, made.scheme.grammar), &[plain, entry], corpus, job)?;

@@ -27,14 +27,14 @@ const MOST_TOKENS: usize = 13;
 /// If the job was cancelled.
 pub fn designs<V: BaseTokens>(
     range: Range,
-    (dialect, fewest_decimals): (Encoding, Option<usize>),
+    (encoding, fewest_decimals): (Encoding, Option<usize>),
     vocabulary: &V,
     reach: &Reach,
     written: (SchemeKind, usize),
     job: &Job,
 ) -> Result<Vec<DesignPoint>> {
     let (beside, fewest) =
-        if dialect.is_decimal() { (&RANGES[..], FEWEST_OF_DECIMALS) } else { (&[][..], 1) };
+        if encoding.is_decimal() { (&RANGES[..], FEWEST_OF_DECIMALS) } else { (&[][..], 1) };
     let mut ranges: Vec<u32> = beside.iter().copied().chain([range.angstrom()]).collect();
     ranges.sort_unstable();
     ranges.dedup();
@@ -42,7 +42,7 @@ pub fn designs<V: BaseTokens>(
     for kind in [SchemeKind::Separate, SchemeKind::Fused] {
         for &angstrom in &ranges {
             let here = Range::new(angstrom)?;
-            let space = DesignSpaces::new(kind, here, (dialect, fewest_decimals), vocabulary)?;
+            let space = DesignSpaces::new(kind, here, (encoding, fewest_decimals), vocabulary)?;
             let mut least = u64::MAX;
             for tokens in (fewest..=MOST_TOKENS).filter(|tokens| space.tokens().contains(tokens)) {
                 job.check()?;

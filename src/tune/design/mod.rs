@@ -16,7 +16,7 @@
 //!    ([`extension::extend`] and [`extension::check`] refuse bases where one could).
 //! 2. The base's own pre-tokenizers leave a text that is exactly one block unchanged, and treat all other texts as before.
 //! 3. The last expression cuts a block by its slots. The positions of the cuts depend only on the shape of the spelling: for each
-//!    of the three numbers the sign, one or two integer digits and, in the stripped dialect, the number of decimals. With four
+//!    of the three numbers the sign, one or two integer digits and, in the stripped encoding, the number of decimals. With four
 //!    decimals there are at most 8,000 shapes. All of them are tried.
 //! 4. Each piece is then looked up in the vocabulary on its own. So the pieces of one number do not depend on the other two
 //!    numbers, and it is enough to try every number in every position, instead of every block.

@@ -116,7 +116,7 @@ impl TokenizerRequest {
     /// Refuses options that cannot be combined.
     ///
     /// # Errors
-    /// If merges are to be learned, or methods compared, for blocks other than those of the fixed dialect between `<` and `>` with
+    /// If merges are to be learned, or methods compared, for blocks other than those of the fixed encoding between `<` and `>` with
     /// commas.
     pub fn check(&self) -> Result<()> {
         let (option, does) = match self.goal {
@@ -184,13 +184,13 @@ impl TokenizerRequest {
 
     fn plan(&self, aim: Aim, base: Tokenizer, base_json: Value) -> ExtensionPlan {
         let TokenizerRequest { kind, range, fewest_decimals, seed, .. } = *self;
-        let (dialect, reuse) = (self.reading.encoding, self.reuse.clone());
+        let (encoding, reuse) = (self.reading.encoding, self.reuse.clone());
         ExtensionPlan {
             range,
             fewest_decimals,
             reuse,
             seed,
-            ..ExtensionPlan::new((base, base_json), kind, dialect, aim)
+            ..ExtensionPlan::new((base, base_json), kind, encoding, aim)
         }
     }
 

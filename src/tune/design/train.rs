@@ -39,9 +39,9 @@ use drift_data::corpus::Conformers;
 ///
 /// # Errors
 /// If the base cannot be extended or was extended in another way, the goal cannot be reached, a check fails, the corpus cannot be
-/// read or is written in another dialect, or the job was cancelled.
+/// read or is written in another encoding, or the job was cancelled.
 pub fn train(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> {
-    let Some(before) = strip_extension(&plan.base_json, plan.dialect) else {
+    let Some(before) = strip_extension(&plan.base_json, plan.encoding) else {
         return extended(plan, corpus, job);
     };
     let bytes = serde_json::to_vec(&before).map_err(|e| Error::internal(&plan.base.name, e))?;
@@ -64,10 +64,10 @@ pub fn train(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result
 fn extended(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> {
     let ExtensionPlan { base, base_json, kind, range, .. } = plan;
     // Refuses what cannot be extended or measured before doing any work.
-    extendable((base, base_json), plan.dialect, *range)?;
-    read_as(plan.dialect, corpus)?;
+    extendable((base, base_json), plan.encoding, *range)?;
+    read_as(plan.encoding, corpus)?;
     let known = BaseVocabulary::of(base, Alphabet::from_json(base_json));
-    let spaces = DesignSpaces::new(*kind, *range, (plan.dialect, plan.fewest_decimals), &known)?;
+    let spaces = DesignSpaces::new(*kind, *range, (plan.encoding, plan.fewest_decimals), &known)?;
     let Optimum { scheme, .. } = reach(plan, &spaces, &known)?;
     job.check()?;
     let annealed = spaces.search(scheme.tokens_per_block(), plan.seed)?;
@@ -77,7 +77,7 @@ fn extended(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<
     let pruned = plan.reuse.as_ref().map(|reuse| {
         let kept: HashSet<&str> = pieces.iter().map(String::as_str).collect();
         // Old tokens that are themselves pieces of blocks must stay.
-        prune((base, base_json), reuse, (new.len(), &kept), (corpus, plan.dialect), job)
+        prune((base, base_json), reuse, (new.len(), &kept), (corpus, plan.encoding), job)
     });
     let pruned = pruned.transpose()?;
     let none = BTreeMap::new();
@@ -206,9 +206,9 @@ impl Design {
         let measured = Measured::from_corpus(&[&tokenizer, base], scheme.grammar, corpus, job)?;
         let (total, base_total) = (measured.total(0), measured.total(1));
         let (lower_bound, lower_bound_by) = spaces.lower_bound(tokens, known.texts());
-        let dialect = (plan.dialect, plan.fewest_decimals);
+        let blocks = (plan.encoding, plan.fewest_decimals);
         let front = ParetoFront {
-            designs: designs(*range, dialect, known, &measured.reach, (*kind, tokens), job)?,
+            designs: designs(*range, blocks, known, &measured.reach, (*kind, tokens), job)?,
             tokenizers: vec![
                 TokenizerPoint::new(&base.name, 0, &base_total.inside),
                 TokenizerPoint::new(&tokenizer.name, new_tokens, &total.inside),
@@ -221,7 +221,7 @@ impl Design {
             provenance: Provenance::from_inputs(inputs),
             base: base.name.clone(),
             kind: *kind,
-            dialect: plan.dialect,
+            encoding: plan.encoding,
             range_angstrom: scheme.grammar.decimal_range(),
             fewest_decimals: scheme.grammar.fewest_decimals() as u64,
             tokens_per_block: tokens as u64,
@@ -268,7 +268,7 @@ fn reach(
                 "no scheme with at most {MAX_NEW_TOKENS} new tokens has {tokens} tokens a block; at least {bound} \
                  would be needed"
             );
-            if plan.dialect.is_decimal() {
+            if plan.encoding.is_decimal() {
                 return Error::parameter(
                     parameter::TOKENS_PER_BLOCK,
                     problem,

@@ -19,13 +19,13 @@ use drift_data::corpus::Conformers;
 ///
 /// # Errors
 /// If the base cannot be extended, so few new tokens save nothing, a check fails, the corpus cannot be read or is written in
-/// another dialect, or the job was cancelled.
+/// another encoding, or the job was cancelled.
 pub fn train_merges(
     plan: MergesPlan<'_>,
     corpus: &dyn Conformers,
     job: &Job,
 ) -> Result<Trained<LearnedReport>> {
-    let sample = LearningSample::read(corpus, plan.grammar().dialect(), job)?;
+    let sample = LearningSample::read(corpus, plan.grammar().encoding(), job)?;
     let MergesPlan { base, base_json, .. } = plan;
     let merged = merge(plan, &sample, job)?;
     let measured = Measured::from_corpus(&[&merged.tokenizer, base], merged.scheme.grammar, corpus, job)?;
@@ -66,7 +66,7 @@ fn report(
         way: Way::Merges,
         base: Some(base.name.clone()),
         kind,
-        dialect: merged.scheme.grammar.dialect(),
+        encoding: merged.scheme.grammar.encoding(),
         range_angstrom: range,
         new_tokens,
         merges: merged.merges,

@@ -32,14 +32,14 @@ pub fn scratch_config() -> Value {
 /// Trains a tokenizer, checks it, and measures it.
 ///
 /// # Errors
-/// If the vocabulary is too small, a check fails, the corpus cannot be read or is written in another dialect, or the job was
+/// If the vocabulary is too small, a check fails, the corpus cannot be read or is written in another encoding, or the job was
 /// cancelled.
 pub fn train_scratch(
     plan: ScratchPlan,
     corpus: &dyn Conformers,
     job: &Job,
 ) -> Result<Trained<LearnedReport>> {
-    let sample = LearningSample::read(corpus, plan.grammar().dialect(), job)?;
+    let sample = LearningSample::read(corpus, plan.grammar().encoding(), job)?;
     let made = scratch(plan, &sample, job)?;
     let pieces = made.pieces()?;
     let promises = promises(&made, &pieces, plan.contexts, &sample, job)?;
@@ -110,7 +110,7 @@ fn report(
         way: Way::VocabSize,
         base: None,
         kind: plan.kind,
-        dialect: made.scheme.grammar.dialect(),
+        encoding: made.scheme.grammar.encoding(),
         range_angstrom: plan.range,
         new_tokens,
         merges: new_tokens,

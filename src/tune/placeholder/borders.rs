@@ -110,9 +110,10 @@ fn probes_of_values(encoding: Encoding) -> Vec<String> {
 ///
 /// # Errors
 /// If the tokenizer cannot encode an atom.
-pub fn borders(tokenizer: &Tokenizer, atoms: &BTreeSet<Box<str>>, dialect: Encoding) -> Result<Borders> {
-    let probes = if dialect.is_decimal() { written(dialect, &POSITIONS) } else { probes_of_values(dialect) };
-    let slot = |atom: &str, probe: &str| skeleton::fill(&format!("{atom}<>"), probe, dialect);
+pub fn borders(tokenizer: &Tokenizer, atoms: &BTreeSet<Box<str>>, encoding: Encoding) -> Result<Borders> {
+    let probes =
+        if encoding.is_decimal() { written(encoding, &POSITIONS) } else { probes_of_values(encoding) };
+    let slot = |atom: &str, probe: &str| skeleton::fill(&format!("{atom}<>"), probe, encoding);
     // Slots at both ends, so that each example has an atom and a slot on both sides, as in a text.
     let text = |atom: &str| -> String {
         let blocks: String = probes.iter().map(|probe| slot(atom, probe)).collect();
@@ -120,18 +121,18 @@ pub fn borders(tokenizer: &Tokenizer, atoms: &BTreeSet<Box<str>>, dialect: Encod
     };
     let free = |found: &Inside| found.blocks.iter().map(|block| block.free).collect::<Vec<_>>();
     // Placeholders are counted after the atom `[C]` ([`super::free_tokens`]), so F is correct wherever a block agrees with it.
-    let usual = inside(tokenizer, &text("[C]"), dialect)?;
+    let usual = inside(tokenizer, &text("[C]"), encoding)?;
     let atoms: Vec<&Box<str>> = atoms.iter().collect();
     let looked: Vec<Inside> =
-        atoms.par_iter().map(|atom| inside(tokenizer, &text(atom), dialect)).collect::<Result<_>>()?;
+        atoms.par_iter().map(|atom| inside(tokenizer, &text(atom), encoding)).collect::<Result<_>>()?;
     let depends_on = atoms.iter().zip(&looked).find(|(_, found)| free(found) != free(&usual));
     let depends_on = depends_on.map(|(atom, _)| (*atom).clone());
     let mut crossing = usual.crossing;
     looked.into_iter().for_each(|found| crossing.extend(found.crossing));
-    let small = if dialect.is_decimal() { written(dialect, &SMALL) } else { Vec::new() };
+    let small = if encoding.is_decimal() { written(encoding, &SMALL) } else { Vec::new() };
     let crosses = |atom: &str| {
         let text = |inside: &String| format!("{}{}", slot(atom, inside), slot("[C]", inside));
-        let look = |inside| Ok(!self::inside(tokenizer, &text(inside), dialect)?.crossing.is_empty());
+        let look = |inside| Ok(!self::inside(tokenizer, &text(inside), encoding)?.crossing.is_empty());
         small.iter().map(look).collect::<Result<Vec<bool>>>()
     };
     // Encodings that are not decimal have no small blocks to examine, so any crossing counts.

@@ -144,7 +144,7 @@ pub struct ClassReport {
 
 /// The possible choices, and how they are judged.
 pub(super) struct ClassPlan<'a> {
-    /// The strings of the dialect, which the search explores.
+    /// The strings of the encoding, which the search explores.
     pub space: Space,
     /// Numbers of FREE tokens with their placeholders, best first in the order of ties.
     pub choices: &'a [(u8, String)],

@@ -58,7 +58,7 @@ pub struct ReplayTotals {
     pub rmsd_pico: u128,
 }
 
-/// The harm of a candidate as shares (0 to 1) and means, comparable between dialects and corpora of different sizes.
+/// The harm of a candidate as shares (0 to 1) and means, comparable between encodings and corpora of different sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Measures {
     /// The share of blocks with junk slots (T < F).

@@ -1,4 +1,4 @@
-//! The first pass over a corpus: finds its atoms and its dialect, and whether it fits into memory.
+//! The first pass over a corpus: finds its atoms and its encoding, and whether it fits into memory.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

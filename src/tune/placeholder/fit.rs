@@ -1,7 +1,7 @@
 //! The complete procedure: takes a corpus and tokenizers, and returns a report.
 
 use super::first_pass::FirstPass;
-use super::plan::{DialectChoice, FitPlan};
+use super::plan::{EncodingChoice, FitPlan};
 use super::report::{CorpusReport, FitReport, SCHEMA};
 use super::task::Task;
 use crate::parameter;
@@ -10,7 +10,7 @@ use drift_core::error::{Error, Result};
 use drift_core::job::{InputHash, Job, Provenance, Unit};
 use drift_data::corpus::Conformers;
 
-/// Fits a placeholder for every tokenizer and dialect of the plan.
+/// Fits a placeholder for every tokenizer and encoding of the plan.
 ///
 /// # Errors
 /// The errors of [`FitPlan::check`], or if the corpus cannot be read, a tokenizer cannot encode it, a candidate is not the content
@@ -20,7 +20,7 @@ pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitRepo
     let reading = corpus.reading();
     let three_numbers = |text: &String| {
         let encoding = reading.encoding;
-        // Decimals may be in another dialect than the corpus: users' placeholders have three decimals, or trailing zeros.
+        // Decimals may be in another encoding than the corpus: users' placeholders have three decimals, or trailing zeros.
         match encoding.is_decimal() {
             true => is_three_numbers(text, encoding.separator()),
             false => encoding.parse_numbers(text.as_bytes(), false).is_ok(),
@@ -38,10 +38,10 @@ pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitRepo
     let mut refused = Vec::new();
     let mut tasks = Vec::new();
     for tokenizer in &plan.tokenizers {
-        for dialect in dialects(plan.dialects, reading, &first_pass) {
+        for encoding in encodings(plan.encodings, reading, &first_pass) {
             // Creating a task counts thousands of strings, so cancellation is checked in between.
             job.check()?;
-            match Task::new(plan, tokenizer, dialect, &first_pass)? {
+            match Task::new(plan, tokenizer, encoding, &first_pass)? {
                 Ok(task) => tasks.push(task),
                 Err(why) => refused.push(why),
             }
@@ -80,7 +80,7 @@ pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitRepo
 
 /// The second pass over the corpus.
 fn replay(tasks: &mut [Task<'_>], first_pass: &FirstPass, corpus: &dyn Conformers, job: &Job) -> Result<()> {
-    // Progress counts a block once per tokenizer and dialect, since each combination replays all blocks.
+    // Progress counts a block once per tokenizer and encoding, since each combination replays all blocks.
     job.observer().begin("replaying", Some(first_pass.blocks * tasks.len() as u64), Unit::Items);
     let mut place = 0;
     let outcome = first_pass.again(corpus, job, &mut |conformers| {
@@ -96,13 +96,13 @@ fn replay(tasks: &mut [Task<'_>], first_pass: &FirstPass, corpus: &dyn Conformer
     outcome
 }
 
-fn dialects(choice: DialectChoice, reading: Reading, first_pass: &FirstPass) -> Vec<Encoding> {
+fn encodings(choice: EncodingChoice, reading: Reading, first_pass: &FirstPass) -> Vec<Encoding> {
     let both = [TrailingZeros::Kept, TrailingZeros::Removed].map(|zeros| reading.written(zeros));
     match (choice, first_pass.summary.written.fixed, first_pass.summary.written.stripped) {
-        (DialectChoice::Only(encoding), ..) => vec![encoding],
-        (DialectChoice::Auto, true, false) => vec![both[0]],
-        (DialectChoice::Auto, false, true) => vec![both[1]],
-        // A corpus that agrees with both dialects, or with neither, does not show on which one the model was trained.
-        (DialectChoice::Auto, ..) => both.to_vec(),
+        (EncodingChoice::Only(encoding), ..) => vec![encoding],
+        (EncodingChoice::Auto, true, false) => vec![both[0]],
+        (EncodingChoice::Auto, false, true) => vec![both[1]],
+        // A corpus that agrees with both encodings, or with neither, does not show on which one the model was trained.
+        (EncodingChoice::Auto, ..) => both.to_vec(),
     }
 }

@@ -1,4 +1,4 @@
-//! Reads the results of `drift fit`: the placeholder for each tokenizer and dialect, and those for each class.
+//! Reads the results of `drift fit`: the placeholder for each tokenizer and encoding, and those for each class.
 
 use std::path::Path;
 
@@ -26,12 +26,12 @@ pub struct FittedFile {
     results: Vec<Fitted>,
 }
 
-/// What was fitted for one tokenizer and dialect.
+/// What was fitted for one tokenizer and encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fitted {
     tokenizer: String,
     tokenizer_sha256: String,
-    dialect: Encoding,
+    encoding: Encoding,
     /// The placeholder with the least harm for all blocks, without brackets.
     pub placeholder: String,
     /// The partition with the least harm among those with significant gain; `None` if there is no such partition.
@@ -79,7 +79,7 @@ impl FittedFile {
             classes: best_partition(&report.objective, &result.classes).map(FittedClasses::of),
             tokenizer: result.tokenizer,
             tokenizer_sha256: result.tokenizer_sha256,
-            dialect: result.dialect,
+            encoding: result.encoding,
             placeholder: result.placeholder,
         };
         Ok(FittedFile {
@@ -93,18 +93,18 @@ impl FittedFile {
     ///
     /// # Errors
     /// If nothing was fitted for it.
-    pub fn of(&self, tokenizer: &Tokenizer, dialect: Encoding) -> Result<&Fitted> {
-        let own = || self.results.iter().filter(|result| result.dialect == dialect);
+    pub fn of(&self, tokenizer: &Tokenizer, encoding: Encoding) -> Result<&Fitted> {
+        let own = || self.results.iter().filter(|result| result.encoding == encoding);
         let by_hash = own().find(|result| result.tokenizer_sha256 == tokenizer.source.sha256);
         // The hash is exact. The name is for a tokenizer that was saved again with different bytes.
         by_hash.or_else(|| own().find(|result| result.tokenizer == tokenizer.name)).ok_or_else(|| {
             let held =
-                self.results.iter().map(|result| format!("{}, {}", result.tokenizer, result.dialect.name()));
+                self.results.iter().map(|result| format!("{}, {}", result.tokenizer, result.encoding.name()));
             let held: Vec<String> = held.collect();
             let problem = format!(
                 "contains no placeholder for {}, {} dialect, but for {}",
                 tokenizer.name,
-                dialect.name(),
+                encoding.name(),
                 if held.is_empty() { "none".to_owned() } else { held.join("; ") }
             );
             Error::input(&self.place, problem, "run `drift fit` with this tokenizer and dialect")

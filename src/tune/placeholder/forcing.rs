@@ -81,17 +81,17 @@ pub(super) fn lost(blocks: u64) -> String {
 /// If the tokenizer cannot encode a conformer.
 pub(super) fn refused(
     tokenizer: &Tokenizer,
-    dialect: Encoding,
+    encoding: Encoding,
     crossing: &Crossing,
     conformers: &[Conformer],
 ) -> Result<Refused> {
     // Tokens that open a block come first, since they contain the sign.
     let (open, close): (Vec<&String>, Vec<&String>) = crossing.iter().partition(|token| token.contains('<'));
-    let (blocks, agreeing) = agreeing(tokenizer, dialect, conformers)?;
+    let (blocks, agreeing) = agreeing(tokenizer, encoding, conformers)?;
     Ok(Refused {
         tokenizer: tokenizer.name.clone(),
         tokenizer_sha256: tokenizer.source.sha256.clone(),
-        dialect,
+        encoding,
         tokens: open.into_iter().chain(close).take(LISTED).cloned().collect(),
         token_count: crossing.len() as u64,
         looked_at_blocks: blocks,

@@ -1,4 +1,4 @@
-//! The possible placeholders: three numbers of a dialect, digit by digit.
+//! The possible placeholders: three numbers of an encoding, digit by digit.
 
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
@@ -45,7 +45,7 @@ impl Number {
 /// The numbers of a placeholder.
 pub type Numbers = [Number; 3];
 
-/// All strings of three numbers that a writer of a dialect could write: with four decimals, fixed
+/// All strings of three numbers that a writer of an encoding could write: with four decimals, fixed
 /// `-?(0|[1-9]\d{0,3})\.\d{4}`; stripped `-?(0|[1-9]\d{0,3})(\.\d{0,3}[1-9])?`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space(pub Encoding);
@@ -102,7 +102,7 @@ impl Space {
                 self.of_value(axis, if (low..=high).contains(&0) { low.unsigned_abs() } else { 0 })
             });
         }
-        // The smallest fraction: 1 in the stripped dialect, which removes a trailing zero.
+        // The smallest fraction: 1 in the stripped encoding, which removes a trailing zero.
         let fraction = u32::from(self.0.is_stripped());
         [Number { negative: false, integer: 0, decimals: self.0.decimals() as u8, fraction }; 3]
     }
@@ -153,7 +153,7 @@ impl Space {
         }
         let place = random.random_range(0..u32::from(number.decimals));
         let unit = 10u32.pow(place);
-        // The last digit of the stripped dialect is not zero.
+        // The last digit of the stripped encoding is not zero.
         let lowest = u32::from(place == 0 && self.0.is_stripped());
         let old = number.fraction / unit % 10;
         number.fraction - old * unit + random.random_range(lowest..10) * unit
@@ -204,19 +204,19 @@ mod tests {
     use rand::SeedableRng;
 
     #[test]
-    fn every_string_of_the_space_is_a_block_of_its_dialect() {
+    fn every_string_of_the_space_is_a_block_of_its_encoding() {
         let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(1);
         // Six decimals leave three digits before the point, and placeholders may have four.
-        let dialects = (1..=5).filter_map(Precision::new).flat_map(Encoding::both);
-        for dialect in dialects.flat_map(|d| [d, d.with_spaces(true)]) {
-            let space = Space(dialect);
+        let encodings = (1..=5).filter_map(Precision::new).flat_map(Encoding::both);
+        for encoding in encodings.flat_map(|e| [e, e.with_spaces(true)]) {
+            let space = Space(encoding);
             let mut numbers = space.start();
             for _ in 0..2_000 {
                 for numbers in [numbers, space.random(&mut random)] {
                     let text = space.text(&numbers);
-                    let (_, written) = dialect.parse_numbers(text.as_bytes(), false).unwrap();
-                    assert!(written.agrees_with(dialect), "{text}");
-                    assert!(is_three_numbers(&text, dialect.separator()), "{text}");
+                    let (_, written) = encoding.parse_numbers(text.as_bytes(), false).unwrap();
+                    assert!(written.agrees_with(encoding), "{text}");
+                    assert!(is_three_numbers(&text, encoding.separator()), "{text}");
                 }
                 numbers = space.vary(&numbers, &mut random);
             }

@@ -42,7 +42,7 @@ pub use front::front;
 pub use grammar::{Number, Numbers, Space, USERS_PLACEHOLDERS, number_text, text, tie_key};
 pub use intervals::Intervals;
 pub use objective::{Harm, Objective};
-pub use plan::{DialectChoice, FitPlan};
+pub use plan::{EncodingChoice, FitPlan};
 pub use replay::{BlockReplay, replay};
 pub use report::{
     Alternative, CandidateReport, Conditions, CorpusReport, FitReport, FitResult, Refused, SCHEMA,

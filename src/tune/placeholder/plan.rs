@@ -9,12 +9,12 @@ use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
 use drift_core::tokenizer::Tokenizer;
 
-/// The dialects to fit for.
+/// The encodings to fit for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DialectChoice {
-    /// The corpus's own dialect; both if the corpus agrees with both or with neither.
+pub enum EncodingChoice {
+    /// The decimals of the corpus, fixed or stripped; both if the corpus agrees with both or with neither.
     Auto,
-    /// Only this dialect.
+    /// Only this encoding.
     Only(Encoding),
 }
 
@@ -22,8 +22,8 @@ pub enum DialectChoice {
 pub struct FitPlan {
     /// The tokenizers to fit for.
     pub tokenizers: Vec<Tokenizer>,
-    /// The dialects to fit for.
-    pub dialects: DialectChoice,
+    /// The encodings to fit for.
+    pub encodings: EncodingChoice,
     /// Further candidates, three numbers each. They are judged and may be chosen like the users' own placeholders.
     pub candidates: Vec<String>,
     /// The definition of harm.
@@ -49,15 +49,15 @@ impl FitPlan {
         self.objective.check()
     }
 
-    /// The users' placeholders with the separator of the dialect, then the plan's own candidates, without repetitions, each with
+    /// The users' placeholders with the separator of the encoding, then the plan's own candidates, without repetitions, each with
     /// its source.
-    pub(super) fn candidates_of(&self, dialect: Encoding) -> Vec<(String, &'static str)> {
-        let in_dialect = |text: &str| text.replace(',', dialect.separator());
-        let mut list: Vec<(String, &'static str)> = if dialect.is_decimal() {
+    pub(super) fn candidates_of(&self, encoding: Encoding) -> Vec<(String, &'static str)> {
+        let in_encoding = |text: &str| text.replace(',', encoding.separator());
+        let mut list: Vec<(String, &'static str)> = if encoding.is_decimal() {
             // The users' placeholders are decimals, which are not slots of this encoding. The encoding's zeros are used instead.
-            USERS_PLACEHOLDERS.iter().map(|(text, source)| (in_dialect(text), *source)).collect()
+            USERS_PLACEHOLDERS.iter().map(|(text, source)| (in_encoding(text), *source)).collect()
         } else {
-            vec![(Space(dialect).text(&Space(dialect).start()), "zeros")]
+            vec![(Space(encoding).text(&Space(encoding).start()), "zeros")]
         };
         for candidate in &self.candidates {
             if !list.iter().any(|(text, _)| text == candidate) {

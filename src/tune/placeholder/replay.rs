@@ -37,14 +37,14 @@ impl BlockReplay {
     }
 }
 
-/// Replays one block. `inside` is its text between the brackets, in `dialect`; `z` is its third value in units of the last decimal
+/// Replays one block. `inside` is its text between the brackets, in `encoding`; `z` is its third value in units of the last decimal
 /// (for bins, the index); `tokens` are the tokens of the block in its whole text.
-pub fn replay(inside: &[u8], z: Fixed, tokens: &BlockTokens, dialect: Encoding) -> BlockReplay {
-    let z_start = last_number(inside, dialect);
+pub fn replay(inside: &[u8], z: Fixed, tokens: &BlockTokens, encoding: Encoding) -> BlockReplay {
+    let z_start = last_number(inside, encoding);
     let mut out = BlockReplay {
         tokens: tokens.free,
         parsable_from: tokens.free,
-        precision: dialect.precision(),
+        precision: encoding.precision(),
         errors: [0; MAX_CUTS],
     };
     let mut found = [0u32; MAX_CUTS];
@@ -53,10 +53,10 @@ pub fn replay(inside: &[u8], z: Fixed, tokens: &BlockTokens, dialect: Encoding) 
     // ends the loop.
     for survive in (1..tokens.free).rev() {
         let end = usize::from(tokens.ends[usize::from(survive) - 1]);
-        let Some(left) = inside.get(z_start..end).and_then(|text| dialect.left_over(text)) else { break };
+        let Some(left) = inside.get(z_start..end).and_then(|text| encoding.left_over(text)) else { break };
         // The array has room for all cuts of a legal z. Further cuts would count as unparsable, which overstates harm.
         let Some(slot) = found.get_mut(count) else { break };
-        *slot = distance(left, z, dialect);
+        *slot = distance(left, z, encoding);
         count += 1;
         out.parsable_from = survive;
     }

@@ -27,9 +27,9 @@ pub struct FitReport {
     pub corpus: CorpusReport,
     /// The definition of harm.
     pub objective: Objective,
-    /// One result per tokenizer and dialect.
+    /// One result per tokenizer and encoding.
     pub results: Vec<FitResult>,
-    /// The tokenizers for which position templates cannot be used, by dialect.
+    /// The tokenizers for which position templates cannot be used, by encoding.
     pub refused: Vec<Refused>,
 }
 
@@ -52,8 +52,9 @@ pub struct Refused {
     pub tokenizer: String,
     /// The SHA-256 of its file.
     pub tokenizer_sha256: String,
-    /// The dialect.
-    pub dialect: Encoding,
+    /// The encoding.
+    #[serde(rename = "dialect")]
+    pub encoding: Encoding,
     /// The first of the tokens that contain characters of a block and of the text around it.
     pub tokens: Vec<String>,
     /// The number of such tokens.
@@ -111,15 +112,16 @@ pub struct CorpusReport {
     pub skipped_records: Vec<Skipped>,
 }
 
-/// The result for one tokenizer and dialect.
+/// The result for one tokenizer and encoding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FitResult {
     /// The tokenizer's name.
     pub tokenizer: String,
     /// The SHA-256 of its file.
     pub tokenizer_sha256: String,
-    /// The dialect.
-    pub dialect: Encoding,
+    /// The encoding.
+    #[serde(rename = "dialect")]
+    pub encoding: Encoding,
     /// The number of replayed conformers.
     pub conformers: u64,
     /// The number of replayed blocks.
@@ -219,7 +221,7 @@ pub struct SearchReport {
     /// The seed and the number of steps.
     #[serde(flatten)]
     pub settings: SearchSettings,
-    /// The number of strings of three numbers in the dialect.
+    /// The number of strings of three numbers in the encoding.
     pub strings: f64,
     /// The number of strings that were judged.
     pub evaluations: u64,

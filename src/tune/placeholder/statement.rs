@@ -28,7 +28,7 @@ pub(super) fn statement(
             "No number of FREE tokens, so no placeholder at all, does less harm {data}, by {order}. {unseen}"
         );
     };
-    // A candidate need not be of the dialect, so it is named in addition to the strings that were counted.
+    // A candidate need not be of the encoding, so it is named in addition to the strings that were counted.
     let who = if attainable.proved {
         "No three numbers of the dialect, and no candidate, do less harm"
     } else {

@@ -176,7 +176,7 @@ mod tests {
         for path in paths.iter().map(String::as_str).chain(["tokenizers/qwen-like/tokenizer.json"]) {
             let tokenizer = load(path);
             for encoding in Encoding::ALL {
-                let counter = Counter::for_dialect(&tokenizer, encoding, std::iter::empty()).unwrap();
+                let counter = Counter::for_encoding(&tokenizer, encoding, std::iter::empty()).unwrap();
                 assert!(matches!(counter.method(), Method::Tables { .. }), "{path}");
                 let space = Space(encoding);
                 let [tables, paths] = [of_tables, of_paths].map(|of| of(&counter, space).unwrap());
@@ -190,7 +190,7 @@ mod tests {
     fn bins_that_are_tokens_take_as_many_in_every_slot() {
         let (tokenizer, encoding) =
             (load("eval/small-bins/tokenizer.json"), "binned-v2:-9.525,9.525,0.05".parse().unwrap());
-        let counter = Counter::for_dialect(&tokenizer, encoding, std::iter::empty()).unwrap();
+        let counter = Counter::for_encoding(&tokenizer, encoding, std::iter::empty()).unwrap();
         assert_eq!(attainable(&counter, Space(encoding)).unwrap().constant(), Some(3));
     }
 
@@ -198,7 +198,7 @@ mod tests {
     fn shortest_strings_of_paths_are_known_where_paths_are_not_exact() {
         // A Unigram model that may cut `111` in two ways.
         let tokenizer = load("tests/fixtures/tokenizers/unigram-like/tokenizer.json.gz");
-        let counter = Counter::for_dialect(&tokenizer, Encoding::FIXED, std::iter::empty()).unwrap();
+        let counter = Counter::for_encoding(&tokenizer, Encoding::FIXED, std::iter::empty()).unwrap();
         let found = attainable(&counter, Space(Encoding::FIXED)).unwrap();
         assert!(found.complete.unwrap_err().ends_with("does not take the tokens of its path"));
         assert_eq!(
@@ -214,7 +214,7 @@ mod tests {
     fn blocks_of_an_extended_tokenizer_are_read_off_with_those_out_of_its_range() {
         for (name, most) in [("qwen-like-fused", 30), ("qwen-like-separate", 30)] {
             let tokenizer = load(&format!("tokenizers/{name}/tokenizer.json"));
-            let counter = Counter::for_dialect(&tokenizer, Encoding::FIXED, std::iter::empty()).unwrap();
+            let counter = Counter::for_encoding(&tokenizer, Encoding::FIXED, std::iter::empty()).unwrap();
             let found = attainable(&counter, Space(Encoding::FIXED)).unwrap();
             assert!(found.complete.unwrap().contains("random strings, not proved"), "{name}");
             let (least, text) = found.best.iter().next().unwrap();

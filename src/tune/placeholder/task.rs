@@ -1,4 +1,4 @@
-//! The work for one tokenizer in one dialect: the replay of the corpus, and its results.
+//! The work for one tokenizer in one encoding: the replay of the corpus, and its results.
 
 use rayon::prelude::*;
 
@@ -31,10 +31,10 @@ const CHUNK: usize = 256;
 /// The annealing steps for a single placeholder, and for one per class.
 const STEPS: [u64; 2] = [4_000, 2_000];
 
-/// The work for one tokenizer in one dialect.
+/// The work for one tokenizer in one encoding.
 pub(super) struct Task<'t> {
     counter: Counter<'t>,
-    dialect: Encoding,
+    encoding: Encoding,
     attainable: Attainable,
     /// The candidates, followed by the constructed placeholders.
     choices: Vec<Choice>,
@@ -69,21 +69,21 @@ impl<'t> Task<'t> {
     pub(super) fn new(
         plan: &FitPlan,
         tokenizer: &'t Tokenizer,
-        dialect: Encoding,
+        encoding: Encoding,
         first_pass: &FirstPass,
     ) -> Result<std::result::Result<Self, Refused>> {
-        tokenizer.writes(dialect, first_pass.skeletons.iter().map(|skeleton| &**skeleton))?;
-        let borders = borders(tokenizer, &first_pass.atoms, dialect)?;
+        tokenizer.writes(encoding, first_pass.skeletons.iter().map(|skeleton| &**skeleton))?;
+        let borders = borders(tokenizer, &first_pass.atoms, encoding)?;
         // Only in blocks outside its range may an extended tokenizer cross brackets. Small blocks are in every range, so there it
         // must not.
         let some_cross = !borders.crossing.is_empty();
         if some_cross && borders.in_small_blocks {
-            return Ok(Err(refused(tokenizer, dialect, &borders.crossing, &first_pass.first)?));
+            return Ok(Err(refused(tokenizer, encoding, &borders.crossing, &first_pass.first)?));
         }
-        let counter = Counter::for_dialect(tokenizer, dialect, first_pass.skeletons.iter().map(|s| &**s))?;
-        let strings = attainable(&counter, Space(dialect))?;
+        let counter = Counter::for_encoding(tokenizer, encoding, first_pass.skeletons.iter().map(|s| &**s))?;
+        let strings = attainable(&counter, Space(encoding))?;
         let mut choices = Vec::new();
-        for (placeholder, source) in plan.candidates_of(dialect) {
+        for (placeholder, source) in plan.candidates_of(encoding) {
             let free = free_tokens(&counter, &placeholder)?;
             choices.push(Choice { placeholder, source: Some(source), free });
         }
@@ -95,18 +95,18 @@ impl<'t> Task<'t> {
         }));
         let (choices, forcing) = match some_cross {
             // Without a crossing token no template can force part of a block, so no candidate has to be encoded again.
-            true => apart(tokenizer, choices, dialect)?,
+            true => apart(tokenizer, choices, encoding)?,
             false => (choices, Vec::new()),
         };
         if choices.is_empty() {
-            return Ok(Err(refused(tokenizer, dialect, &borders.crossing, &first_pass.first)?));
+            return Ok(Err(refused(tokenizer, encoding, &borders.crossing, &first_pass.first)?));
         }
         let (counts, sample, crossing) = (ReplayCounts::default(), Vec::new(), Crossing::new());
         let depends_on = borders.depends_on;
         let (attainable, crossed) = (strings, 0);
         let task = Task {
             counter,
-            dialect,
+            encoding,
             attainable,
             choices,
             counts,
@@ -167,26 +167,26 @@ impl<'t> Task<'t> {
         text.clear();
         tokens.clear();
         text.push_str(text::CONFORMER_OPEN);
-        text::append(&conformer.skeleton, &conformer.coordinates, self.dialect, text);
+        text::append(&conformer.skeleton, &conformer.coordinates, self.encoding, text);
         text.push_str(text::CONFORMER_CLOSE);
         let mut crossed = Vec::new();
         match self.counter.method() {
             Method::Tables { .. } => self.counter.tokens(text, tokens)?,
             // Without tables the encoder is the only source of token counts.
             Method::Encode { .. } => {
-                let found = inside(self.counter.tokenizer(), text, self.dialect)?;
+                let found = inside(self.counter.tokenizer(), text, self.encoding)?;
                 tokens.extend(found.blocks);
                 part.crossing.extend(found.crossing);
                 part.crossed += found.crossed.iter().filter(|crossed| **crossed).count() as u64;
                 crossed = found.crossed;
             }
         }
-        let blocks = self.dialect.slot_ranges(text).into_iter().zip(&*tokens).zip(&conformer.coordinates);
+        let blocks = self.encoding.slot_ranges(text).into_iter().zip(&*tokens).zip(&conformer.coordinates);
         Ok(blocks
             .enumerate()
             .map(|(at, ((range, tokens), values))| {
-                let last = values[self.dialect.numbers() - 1];
-                let whole = replay(&text.as_bytes()[range], last, tokens, self.dialect);
+                let last = values[self.encoding.numbers() - 1];
+                let whole = replay(&text.as_bytes()[range], last, tokens, self.encoding);
                 if crossed.get(at) == Some(&true) { whole.lost() } else { whole }
             })
             .collect())
@@ -210,7 +210,7 @@ impl<'t> Task<'t> {
         let candidates = self.candidates(objective, chosen);
         let (mut conditions, crossing) = self.conditions(&candidates, alternative, &front, first_pass)?;
         if let Some(crossing) = self.too_many_cross(crossing, &mut conditions) {
-            return Ok(Err(refused(tokenizer, self.dialect, &crossing, &first_pass.first)?));
+            return Ok(Err(refused(tokenizer, self.encoding, &crossing, &first_pass.first)?));
         }
         let certificate = |objective: &Objective, choice: &Choice| {
             let damage = |free| self.counts.damage(free);
@@ -222,7 +222,7 @@ impl<'t> Task<'t> {
         Ok(Ok(FitResult {
             tokenizer: tokenizer.name.clone(),
             tokenizer_sha256: tokenizer.source.sha256.clone(),
-            dialect: self.dialect,
+            encoding: self.encoding,
             conformers: self.counts.conformers,
             blocks: self.counts.blocks,
             placeholder: chosen.placeholder.clone(),
@@ -359,8 +359,8 @@ impl<'t> Task<'t> {
             .map(|(placeholder, free, skeleton)| {
                 let found = inside(
                     self.counter.tokenizer(),
-                    &text::tagged(&skeleton::fill(skeleton, placeholder, self.dialect)),
-                    self.dialect,
+                    &text::tagged(&skeleton::fill(skeleton, placeholder, self.encoding)),
+                    self.encoding,
                 )?;
                 Ok((found.blocks.iter().all(|block| u32::from(block.free) == *free), found.crossing))
             })
@@ -380,7 +380,7 @@ impl<'t> Task<'t> {
 
     fn search(&self, objective: &Objective, seed: u64, chosen: &Choice) -> Result<SearchReport> {
         let settings = SearchSettings { seed, iterations: STEPS[0] };
-        let space = Space(self.dialect);
+        let space = Space(self.encoding);
         let found = search(space, 1, objective, settings, |placeholders| {
             Ok(self.counts.damage(self.free_tokens(&placeholders[0])?))
         })?;
@@ -399,7 +399,7 @@ impl<'t> Task<'t> {
     }
 
     fn free_tokens(&self, numbers: &Numbers) -> Result<u8> {
-        free_tokens(&self.counter, &Space(self.dialect).text(numbers))
+        free_tokens(&self.counter, &Space(self.encoding).text(numbers))
     }
 
     fn classes(&self, objective: &Objective, seed: u64) -> Result<Vec<super::PartitionReport>> {
@@ -409,7 +409,7 @@ impl<'t> Task<'t> {
             .map(|choice| (choice.free, choice.placeholder.clone()))
             .collect();
         let plan = ClassPlan {
-            space: Space(self.dialect),
+            space: Space(self.encoding),
             choices: &choices,
             free_tokens: &|numbers| self.free_tokens(numbers),
             objective,

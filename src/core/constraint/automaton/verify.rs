@@ -111,7 +111,7 @@ fn values(encoding: Encoding, random: &mut ChaCha8Rng) -> [Fixed; 3] {
         }
         let limit =
             encoding.precision().units_per_angstrom() * [1, 10, 15, 100][random.random_range(0..4)] - 1;
-        // A multiple of the step ends in zeros, which the stripped dialect removes.
+        // A multiple of the step ends in zeros, which the stripped encoding removes.
         let step = [1, 1, 1, 10, 100, 1_000, 10_000][random.random_range(0..7)];
         random.random_range(-limit..=limit) / step * step
     })

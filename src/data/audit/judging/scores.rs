@@ -125,13 +125,13 @@ fn of_text(
     judged
         .map(|(place, piece)| {
             let prompt = Some(&*molecule.smiles);
-            let (dialect, max_atoms) = (plan.encoding, plan.max_atoms);
+            let (encoding, max_atoms) = (plan.encoding, plan.max_atoms);
             let ended = split(&piece).ended;
-            let judged = judge(&TextSample { prompt, answer: &piece, ended, dialect, max_atoms });
+            let judged = judge(&TextSample { prompt, answer: &piece, ended, encoding, max_atoms });
             let answer = split(&piece).answer;
-            let points = usable_points(answer, &judged, &molecule.skeleton, dialect, max_atoms);
+            let points = usable_points(answer, &judged, &molecule.skeleton, encoding, max_atoms);
             let chemistry = points.as_ref().and_then(|points| molecule.chemistry()?.check(points));
-            let verdict = ConformerVerdict::new((&piece, dialect), &judged, prompt, chemistry.as_ref());
+            let verdict = ConformerVerdict::new((&piece, encoding), &judged, prompt, chemistry.as_ref());
             let blocks = (!judged.blocks.is_empty(), answer.contains('.'));
             let references = molecule.conformers.len();
             let scored = ScoredConformer {

@@ -12,7 +12,7 @@ const QUOTED: usize = 60;
 
 /// The reason why a tagged text does not pass; empty if it does.
 pub(in crate::audit) fn why(
-    (text, dialect): (&str, Encoding),
+    (text, encoding): (&str, Encoding),
     verdict: &TextVerdict,
     prompt: Option<&str>,
 ) -> String {
@@ -25,9 +25,9 @@ pub(in crate::audit) fn why(
         Outcome::NoEos => "no end".to_owned(),
         Outcome::ParseFailure => match verdict.blocks.iter().position(|block| block.junk_strict) {
             Some(at) => {
-                let blocks = judged_blocks(split(text).answer, dialect);
+                let blocks = judged_blocks(split(text).answer, encoding);
                 let block = blocks.get(at).map_or("", |block| &**block);
-                let numbers = if dialect.numbers() == 1 { "a number" } else { "three numbers" };
+                let numbers = if encoding.numbers() == 1 { "a number" } else { "three numbers" };
                 format!("parse failure: block {} is not {numbers}: {}", at + 1, quoted(block))
             }
             None => {

@@ -73,7 +73,7 @@ const SMILES_ORDER: u8 = 1;
 const WRITTEN_FIXED: u8 = 2;
 const WRITTEN_STRIPPED: u8 = 4;
 
-/// Bit 0: the atoms are in SMILES order. Bit 1: the text agreed with the fixed dialect. Bit 2: it agreed with the stripped dialect.
+/// Bit 0: the atoms are in SMILES order. Bit 1: the text agreed with the fixed encoding. Bit 2: with the stripped encoding.
 pub(crate) fn flags(order: AtomOrder, written: Written) -> u8 {
     let mut bits = 0;
     if order == AtomOrder::Smiles {

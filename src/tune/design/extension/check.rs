@@ -34,7 +34,7 @@ pub struct Guarantees {
     pub shapes: u64,
     /// The number of bytes of blocks that were decoded to themselves.
     pub decoded_bytes: u64,
-    /// The number of texts with something that is not a block of the range or dialect; all were encoded as by the base.
+    /// The number of texts with something that is not a block of the range or encoding; all were encoded as by the base.
     pub fallbacks: u64,
     /// The number of texts without blocks; all were encoded and decoded as by the base.
     pub plain_texts: u64,

@@ -34,7 +34,7 @@ impl Checker<'_> {
     pub(super) fn up_to_a_block<'c>(&self, text: &'c str) -> Cow<'c, str> {
         // The tag that opens an answer also ends with `]`, but is not an atom.
         let behind_atom = text.ends_with(']') && !text.ends_with(CONFORMER_OPEN);
-        if self.scheme.grammar.dialect().open().is_empty() && !behind_atom {
+        if self.scheme.grammar.encoding().open().is_empty() && !behind_atom {
             return format!("{text}[C]").into();
         }
         text.into()

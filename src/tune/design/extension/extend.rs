@@ -61,7 +61,7 @@ pub fn extend_guarded(
                 && token["content"].as_str().is_some_and(|own| may_touch_a_block(own, scheme.grammar))
         });
         // If numbers of the encoding are added tokens, the tokenizer already writes slots as tokens.
-        let number = scheme.grammar.dialect().number().parse(content.as_bytes(), 0, false).is_ok();
+        let number = scheme.grammar.encoding().number().parse(content.as_bytes(), 0, false).is_ok();
         return Err(match (number, special) {
             (true, true) => {
                 let problem = format!(
@@ -165,10 +165,10 @@ pub fn as_read(base: &Tokenizer, mut json: Value) -> Value {
 /// lies inside a block, overlaps its beginning, or overlaps its end. If blocks have no opening character, a block begins after a
 /// `]`. A token that no text of a molecule contains (`>>TITLE<<`) cannot.
 fn may_touch_a_block(content: &str, grammar: Grammar) -> bool {
-    if !may_hold(content, grammar.dialect()) {
+    if !may_hold(content, grammar.encoding()) {
         return false;
     }
-    let (characters, encoding) = (grammar.characters(), grammar.dialect());
+    let (characters, encoding) = (grammar.characters(), grammar.encoding());
     let own = |text: &str| text.chars().all(|c| characters.contains(c));
     let (open, close) = (encoding.open(), encoding.close());
     let inside = |text: &str| own(text.trim_start_matches(open).trim_end_matches(close));

@@ -11,7 +11,7 @@ impl Checker<'_> {
     /// Checks that anything that is not a block of the range is encoded as by the base; returns the number of texts tried.
     pub(super) fn fallbacks(&self, new_tokens: &[(u32, String)]) -> Result<u64> {
         let grammar = self.scheme.grammar;
-        let encoding = grammar.dialect();
+        let encoding = grammar.encoding();
         let (open, separator, close) = (encoding.open(), encoding.separator(), encoding.close());
         let right = right(grammar);
         let mut texts: Vec<String> = Vec::new();
@@ -58,9 +58,9 @@ impl Checker<'_> {
 
 /// The numbers of a valid block of a grammar.
 fn right(grammar: Grammar) -> Vec<String> {
-    if !grammar.dialect().is_decimal() {
-        let of = |axis: usize| grammar.dialect().number().limits(axis).1 / [1, 2, 3][axis];
-        return (0..grammar.dialect().numbers()).map(|axis| spelled(grammar, of(axis))).collect();
+    if !grammar.encoding().is_decimal() {
+        let of = |axis: usize| grammar.encoding().number().limits(axis).1 / [1, 2, 3][axis];
+        return (0..grammar.encoding().numbers()).map(|axis| spelled(grammar, of(axis))).collect();
     }
     let decimals = grammar.decimals();
     let [x, y] = if grammar.is_stripped() {
@@ -74,21 +74,21 @@ fn right(grammar: Grammar) -> Vec<String> {
 /// A value as written by the encoding.
 fn spelled(grammar: Grammar, value: Fixed) -> String {
     let mut text = String::new();
-    grammar.dialect().number().write(value, &mut text);
+    grammar.encoding().number().write(value, &mut text);
     text
 }
 
 /// Texts that are not numbers of an encoding without decimals: outside its range, with other digits, or not numbers at all.
 fn wrong_whole(grammar: Grammar) -> Vec<String> {
-    let number = grammar.dialect().number();
-    let last = (0..grammar.dialect().numbers()).map(|axis| number.limits(axis).1).max().unwrap_or(0);
+    let number = grammar.encoding().number();
+    let last = (0..grammar.encoding().numbers()).map(|axis| number.limits(axis).1).max().unwrap_or(0);
     let good = spelled(grammar, last);
     let mut wrong = vec![spelled(grammar, last + 1), spelled(grammar, last.saturating_mul(10))];
     wrong.extend(["0", "+", " ", "--"].map(|before| format!("{before}{good}")));
     // Encodings whose numbers have leading zeros need all of their digits. Non-ASCII digits are not digits.
     wrong.extend([good[1..].to_owned(), format!("{good}.0"), "١".repeat(good.len())]);
     wrong.extend(["-", "", "1x"].map(String::from));
-    if !grammar.dialect().is_signed() {
+    if !grammar.encoding().is_signed() {
         wrong.push(format!("-{good}"));
     }
     wrong
@@ -96,7 +96,7 @@ fn wrong_whole(grammar: Grammar) -> Vec<String> {
 
 /// Texts that are not numbers of a grammar: outside its range, with other decimals, or not numbers at all.
 fn wrong(grammar: Grammar) -> Vec<String> {
-    if !grammar.dialect().is_decimal() {
+    if !grammar.encoding().is_decimal() {
         return wrong_whole(grammar);
     }
     let (outside, decimals) = (grammar.range.angstrom(), grammar.decimals());

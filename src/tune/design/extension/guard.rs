@@ -110,7 +110,7 @@ fn merges_digits(text: &str, characters: &str) -> bool {
 
 /// The characters with which blocks are written.
 pub(in crate::design) fn written_with(grammar: Grammar) -> String {
-    let encoding = grammar.dialect();
+    let encoding = grammar.encoding();
     [encoding.open(), encoding.close(), &grammar.characters()].concat()
 }
 

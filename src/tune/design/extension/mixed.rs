@@ -114,7 +114,7 @@ const ATOMS: [&str; 30] = [
 const LINKS: [&str; 18] =
     ["", "", "", "", "=", "#", "(", ")", "1", "2", "%12", "/", "\\", "-", ":", ".", "(=", ")("];
 
-/// Texts that resemble blocks, but are not blocks in any dialect.
+/// Texts that resemble blocks, but are no blocks, neither fixed nor stripped.
 const NEAR: [&str; 26] = [
     "<1.0,2>",
     "<a,b,c>",

@@ -69,7 +69,7 @@ impl Checker<'_> {
         job: &Job,
     ) -> Result<NumbersRun> {
         let grammar = self.scheme.grammar;
-        // Numbers with few decimals are rare, so in the stripped dialect every shape of block is run in addition.
+        // Numbers with few decimals are rare, so in the stripped encoding every shape of block is run in addition.
         let shapes = shapes_of_blocks(grammar);
         let blocks = grammar.numbers() + if grammar.is_stripped() { shapes } else { 0 };
         let chunks = blocks.div_ceil(CHUNK);

@@ -26,9 +26,10 @@ pub struct ExtensionPlan {
     pub base_json: Value,
     /// Which tokens are allowed.
     pub kind: SchemeKind,
-    /// The dialect whose blocks get new tokens.
-    pub dialect: Encoding,
-    /// The smallest number of decimals of a number in these blocks, in the stripped dialect; `None` for as few as the tokens allow.
+    /// The encoding whose blocks get new tokens.
+    pub encoding: Encoding,
+    /// The smallest number of decimals of a number in these blocks, in the stripped encoding; `None` for as few as the tokens
+    /// allow.
     pub fewest_decimals: Option<usize>,
     /// The range of coordinates whose blocks get new tokens.
     pub range: Range,
@@ -45,12 +46,17 @@ pub struct ExtensionPlan {
 
 impl ExtensionPlan {
     /// A plan for numbers below 15 Å, with as many of their decimals as the tokens allow, checked in all contexts.
-    pub fn new((base, base_json): (Tokenizer, Value), kind: SchemeKind, dialect: Encoding, aim: Aim) -> Self {
+    pub fn new(
+        (base, base_json): (Tokenizer, Value),
+        kind: SchemeKind,
+        encoding: Encoding,
+        aim: Aim,
+    ) -> Self {
         ExtensionPlan {
             base,
             base_json,
             kind,
-            dialect,
+            encoding,
             fewest_decimals: None,
             range: Range::USUAL,
             aim,

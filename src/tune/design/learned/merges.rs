@@ -70,7 +70,7 @@ impl<'p> MergesPlan<'p> {
     /// A plan with the settings of a designed extension, for `tokens` new tokens.
     pub fn new(plan: &'p ExtensionPlan, tokens: u64) -> Self {
         let ExtensionPlan { base, base_json, kind, range, contexts, .. } = plan;
-        let precision = plan.dialect.precision();
+        let precision = plan.encoding.precision();
         MergesPlan { base, base_json, kind: *kind, range: *range, precision, tokens, contexts: *contexts }
     }
 }

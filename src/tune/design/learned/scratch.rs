@@ -204,7 +204,7 @@ impl Scratch {
         let corpus = sample
             .conformers
             .par_iter()
-            .map(|c| text::tagged(&conformer_text(c, self.scheme.grammar.dialect())));
+            .map(|c| text::tagged(&conformer_text(c, self.scheme.grammar.encoding())));
         let all = corpus.chain(PLAIN.par_iter().map(|text| (*text).to_owned()));
         all.map(|text| {
             job.check()?;

@@ -79,10 +79,10 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Encodes every text in the grammar's dialect with every tokenizer.
+    /// Encodes every text in the grammar's encoding with every tokenizer.
     ///
     /// # Errors
-    /// If a text cannot be encoded, the corpus cannot be read or is written in another dialect, or the job was cancelled.
+    /// If a text cannot be encoded, the corpus cannot be read or is written in another encoding, or the job was cancelled.
     pub fn from_corpus(
         tokenizers: &[&Tokenizer],
         grammar: Grammar,
@@ -109,8 +109,8 @@ impl Measured {
             blocks.for_each(|numbers| reach.add(numbers));
             Ok(())
         })?;
-        // Known only after the last record, since any record may reveal the dialect.
-        written_in(grammar.dialect(), summary.written)?;
+        // Known only after the last record, since any record may reveal the encoding.
+        written_in(grammar.encoding(), summary.written)?;
         Ok(Measured { tallies, seen, reach, skipped: summary.skipped, inputs: summary.inputs })
     }
 
@@ -199,7 +199,7 @@ fn measure(
     grammar: Grammar,
     conformer: &Conformer,
 ) -> Result<(usize, CorpusTally, Vec<u32>)> {
-    let text = text::write(&conformer.skeleton, &conformer.coordinates, grammar.dialect());
+    let text = text::write(&conformer.skeleton, &conformer.coordinates, grammar.encoding());
     let text = text::tagged(&text);
     let found = tokenizer.tokens(&text)?;
     let mut tally = CorpusTally {
@@ -208,8 +208,8 @@ fn measure(
         tokens: found.len() as u64,
         ..CorpusTally::EMPTY
     };
-    for (block, numbers) in grammar.dialect().slot_ranges(&text).iter().zip(&conformer.coordinates) {
-        let tokens = tokens_of_block(&found, block, grammar.dialect()) as usize;
+    for (block, numbers) in grammar.encoding().slot_ranges(&text).iter().zip(&conformer.coordinates) {
+        let tokens = tokens_of_block(&found, block, grammar.encoding()) as usize;
         tally.all.count(tokens);
         if numbers.iter().all(|number| grammar.holds(*number)) {
             tally.covered += 1;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Blocks with more tokens are counted as having this many. A block of the fixed dialect has at most 36 bytes.
+/// Blocks with more tokens are counted as having this many. A block of the fixed encoding has at most 36 bytes.
 const MOST: usize = 63;
 
 /// Counts of blocks by the number of tokens that overlap them, including the brackets.

@@ -42,7 +42,7 @@ impl Reach {
             // Such an encoding writes all blocks, those outside its range as tails.
             return 1.0;
         }
-        // The fixed dialect also writes trailing zeros.
+        // The fixed encoding also writes trailing zeros.
         let fewest = if grammar.is_stripped() { grammar.fewest_decimals() } else { 0 };
         let sum = |rows: &[[u64; MOST_DECIMALS + 1]], from: usize| -> u64 {
             rows.iter().flat_map(|row| &row[from..]).sum()

@@ -26,12 +26,12 @@ pub struct LearningSample {
 }
 
 impl LearningSample {
-    /// Reads a corpus once, in the given dialect.
+    /// Reads a corpus once, in the given encoding.
     ///
     /// # Errors
-    /// If the corpus cannot be read, contains no conformer, or is written in another dialect.
-    pub fn read(corpus: &dyn Conformers, dialect: Encoding, job: &Job) -> Result<Self> {
-        read_as(dialect, corpus)?;
+    /// If the corpus cannot be read, contains no conformer, or is written in another encoding.
+    pub fn read(corpus: &dyn Conformers, encoding: Encoding, job: &Job) -> Result<Self> {
+        read_as(encoding, corpus)?;
         let mut sample =
             LearningSample { conformers: Vec::new(), blocks: 0, left_out: 0, inputs: Vec::new() };
         let summary = corpus.read(job, &mut |batch| {
@@ -46,7 +46,7 @@ impl LearningSample {
             }
             Ok(())
         })?;
-        written_in(dialect, summary.written)?;
+        written_in(encoding, summary.written)?;
         sample.inputs = summary.inputs;
         Ok(sample)
     }
@@ -70,17 +70,17 @@ impl LearningSample {
 ///
 /// # Errors
 /// If they differ.
-pub fn read_as(dialect: Encoding, corpus: &dyn Conformers) -> Result<()> {
+pub fn read_as(encoding: Encoding, corpus: &dyn Conformers) -> Result<()> {
     let reading = corpus.reading();
-    if !dialect.is_decimal() || !reading.encoding.is_decimal() {
-        if reading.encoding == dialect {
+    if !encoding.is_decimal() || !reading.encoding.is_decimal() {
+        if reading.encoding == encoding {
             return Ok(());
         }
-        let problem = format!("is read as {}, not {dialect}", reading.encoding);
+        let problem = format!("is read as {}, not {encoding}", reading.encoding);
         let remedy = "read it in the encoding of the blocks that change";
         return Err(Error::parameter(parameter::CORPUS, problem, remedy));
     }
-    let (read, own) = (reading.precision(), dialect.precision());
+    let (read, own) = (reading.precision(), encoding.precision());
     if read == own {
         return Ok(());
     }
@@ -88,35 +88,33 @@ pub fn read_as(dialect: Encoding, corpus: &dyn Conformers) -> Result<()> {
     Err(Error::parameter(parameter::CORPUS, problem, "read it with the decimals of the blocks that change"))
 }
 
-/// Refuses a corpus that is written only in the dialect that gets no new tokens.
+/// Refuses a corpus that is written only in the encoding that gets no new tokens.
 ///
 /// # Errors
 /// If it is.
-pub fn written_in(dialect: Encoding, written: Written) -> Result<()> {
-    // A corpus may agree with both dialects, or be mixed. It is refused only if it is entirely in the other dialect.
-    if written.agrees_with(dialect) || !written.agrees_with(dialect.other()) {
+pub fn written_in(encoding: Encoding, written: Written) -> Result<()> {
+    // A corpus may agree with both encodings, or be mixed. It is refused only if it is entirely in the other one.
+    if written.agrees_with(encoding) || !written.agrees_with(encoding.other()) {
         return Ok(());
     }
-    let other = dialect.other().name();
-    let dialect = dialect.name();
-    let problem = format!(
-        "is written in the {other} dialect; but the extension changes blocks of the {dialect} dialect"
-    );
-    Err(Error::parameter(parameter::CORPUS, problem, format!("give a corpus in the {dialect} dialect")))
+    let (own, other) = (encoding.name(), encoding.other().name());
+    let problem =
+        format!("is written in the {other} dialect; but the extension changes blocks of the {own} dialect");
+    Err(Error::parameter(parameter::CORPUS, problem, format!("give a corpus in the {own} dialect")))
 }
 
 /// The text of a conformer as a model writes it.
-pub fn conformer_text(conformer: &Conformer, dialect: Encoding) -> String {
-    text::write(&conformer.skeleton, &conformer.coordinates, dialect)
+pub fn conformer_text(conformer: &Conformer, encoding: Encoding) -> String {
+    text::write(&conformer.skeleton, &conformer.coordinates, encoding)
 }
 
 /// The text of a conformer with its prompt, as used to train tokenizers from scratch.
-pub fn whole_text(conformer: &Conformer, dialect: Encoding) -> String {
+pub fn whole_text(conformer: &Conformer, encoding: Encoding) -> String {
     let smiles = skeleton::smiles(&conformer.skeleton);
     format!(
         "{}{smiles}{}{}",
         text::SMILES_OPEN,
         text::SMILES_CLOSE,
-        text::tagged(&conformer_text(conformer, dialect))
+        text::tagged(&conformer_text(conformer, encoding))
     )
 }

@@ -26,11 +26,12 @@ pub struct DesignReport {
     /// Which tokens were allowed.
     pub kind: SchemeKind,
     /// The encoding whose blocks get new tokens.
-    pub dialect: Encoding,
+    #[serde(rename = "dialect")]
+    pub encoding: Encoding,
     /// Blocks of numbers below this magnitude, in Å, get new tokens. Absent if the numbers are not decimals; then all blocks do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range_angstrom: Option<Range>,
-    /// The smallest number of decimals of a number in these blocks: 4 in the fixed dialect. Blocks with shorter numbers keep the
+    /// The smallest number of decimals of a number in these blocks: 4 in the fixed encoding. Blocks with shorter numbers keep the
     /// base's tokens, because they have too few characters.
     pub fewest_decimals: u64,
     /// The number of tokens of each of these blocks, from `<` to `>`.

@@ -36,8 +36,9 @@ pub struct LearnedReport {
     pub base: Option<String>,
     /// Which tokens were allowed.
     pub kind: SchemeKind,
-    /// The dialect whose blocks are cut by the scheme.
-    pub dialect: Encoding,
+    /// The encoding whose blocks are cut by the scheme.
+    #[serde(rename = "dialect")]
+    pub encoding: Encoding,
     /// Blocks of numbers below this magnitude, in Å, are cut by the scheme.
     pub range_angstrom: Range,
     /// The number of new tokens: those added to the base, or all tokens of the vocabulary.

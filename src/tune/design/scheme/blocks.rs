@@ -8,7 +8,7 @@ pub const BEHIND_ATOM: &str = "(?<=\\])";
 
 /// The number of shapes of an axis's number: by its sign, digits before the point, and decimals.
 pub fn shapes(grammar: Grammar, axis: usize) -> u64 {
-    if grammar.dialect().is_decimal() {
+    if grammar.encoding().is_decimal() {
         // Integer parts with two digits begin at 10, and a range of 10 Å ends below.
         let integers = if grammar.range.angstrom() > 10 { 2 } else { 1 };
         return 2 * integers * grammar.counts().count() as u64;
@@ -18,7 +18,7 @@ pub fn shapes(grammar: Grammar, axis: usize) -> u64 {
         .iter()
         .find_map(|slot| match slot {
             BlockSlot::Number { below, width } => {
-                let signs = if grammar.dialect().is_signed() { 2 } else { 1 };
+                let signs = if grammar.encoding().is_signed() { 2 } else { 1 };
                 Some(signs * (digits(below - 1, *width) - digits(0, *width) + 1))
             }
             _ => None,
@@ -28,7 +28,7 @@ pub fn shapes(grammar: Grammar, axis: usize) -> u64 {
 
 /// The number of shapes of blocks.
 pub fn shapes_of_blocks(grammar: Grammar) -> u64 {
-    (0..grammar.dialect().numbers()).map(|axis| shapes(grammar, axis)).product()
+    (0..grammar.encoding().numbers()).map(|axis| shapes(grammar, axis)).product()
 }
 
 /// The number of digits with which an integer is written.
@@ -38,8 +38,8 @@ fn digits(value: u32, width: u8) -> u64 {
 
 /// The shape of a block as a number.
 pub fn shape(grammar: Grammar, numbers: &[SpelledNumber; 3]) -> u64 {
-    let width = grammar.dialect().width() as u8;
-    numbers.iter().take(grammar.dialect().numbers()).fold(0, |shape, number| {
+    let width = grammar.encoding().width() as u8;
+    numbers.iter().take(grammar.encoding().numbers()).fold(0, |shape, number| {
         let digits = digits(number.integer, width);
         // One byte per number: its sign, up to fifteen digits, up to seven decimals.
         shape << 8 | u64::from(number.negative) << 7 | digits << 3 | number.decimals as u64
@@ -78,7 +78,7 @@ pub fn numbers(grammar: Grammar, index: u64) -> [SpelledNumber; 3] {
         let one = (index % u64::from(range.min(10))) as u32;
         let integer = if rest / 2 == 0 { one } else { 10 + one % (range - 10) };
         let step = power(grammar.decimals() - decimals);
-        // The 7 keeps the last decimal from being zero, which the stripped dialect would not write.
+        // The 7 keeps the last decimal from being zero, which the stripped encoding would not write.
         let fraction = if decimals == 0 { 0 } else { (index as u32 % 999 * 10 + 7) * step % grammar.units() };
         SpelledNumber { negative: rest % 2 == 1, integer, fraction, decimals }
     })
@@ -122,20 +122,21 @@ impl Grammar {
 
     /// The length in bytes of the block at the start of a text, if there is one.
     fn block_at(self, text: &str) -> Option<usize> {
-        let inside = self.dialect().open().len();
+        let inside = self.encoding().open().len();
         let (after, end) = text
-            .starts_with(self.dialect().open())
-            .then(|| self.dialect().slot_end(text.as_bytes(), inside))??;
-        let closed = text.as_bytes()[..end].ends_with(self.dialect().close().as_bytes());
-        let (numbers, written) = self.dialect().parse_numbers(&text.as_bytes()[inside..after], false).ok()?;
+            .starts_with(self.encoding().open())
+            .then(|| self.encoding().slot_end(text.as_bytes(), inside))??;
+        let closed = text.as_bytes()[..end].ends_with(self.encoding().close().as_bytes());
+        let (numbers, written) =
+            self.encoding().parse_numbers(&text.as_bytes()[inside..after], false).ok()?;
         let known =
-            written.agrees_with(self.dialect()) && numbers.into_iter().all(|number| self.holds(number));
+            written.agrees_with(self.encoding()) && numbers.into_iter().all(|number| self.holds(number));
         (closed && known).then_some(end)
     }
 
     /// Breaks the blocks of a text by a space after the first character of each.
     pub fn without_blocks(self, text: &str) -> String {
-        let first = self.dialect().open().chars().next();
+        let first = self.encoding().open().chars().next();
         let mut out = String::with_capacity(text.len());
         for (at, c) in text.char_indices() {
             out.push(c);
@@ -150,14 +151,14 @@ impl Grammar {
 
     /// The characters that can occur inside blocks.
     pub fn characters(self) -> String {
-        let signs = if self.dialect().is_signed() { "-" } else { "" };
-        let point = if self.dialect().is_decimal() { "." } else { "" };
-        format!("{signs}{point}{}0123456789", self.dialect().separator())
+        let signs = if self.encoding().is_signed() { "-" } else { "" };
+        let point = if self.encoding().is_decimal() { "." } else { "" };
+        format!("{signs}{point}{}0123456789", self.encoding().separator())
     }
 
     /// The expression that finds blocks in a text. If blocks have no opening character, a block must follow the `]` of its atom.
     pub fn isolating_pattern(self) -> String {
-        let behind = if self.dialect().open().is_empty() { BEHIND_ATOM } else { "" };
+        let behind = if self.encoding().open().is_empty() { BEHIND_ATOM } else { "" };
         behind.to_owned() + &self.block_pattern()
     }
 }

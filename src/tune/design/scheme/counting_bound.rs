@@ -50,7 +50,7 @@ impl Usable {
 /// The strings that distinguish the first and the last token of a block from all others: the opening and the closing characters, if
 /// they occur nowhere else in a block.
 fn ends(grammar: Grammar) -> [Option<&'static str>; 2] {
-    let encoding = grammar.dialect();
+    let encoding = grammar.encoding();
     let (open, between, close) = (encoding.open(), encoding.separator(), encoding.close());
     // The text around numbers contains no digit, sign or point.
     let own = |text: &'static str, other: &str| {
@@ -127,7 +127,7 @@ impl Proved {
     }
 }
 
-/// Recognizes strings that are part of some block. For decimals, integer parts have one or two digits; for the stripped dialect,
+/// Recognizes strings that are part of some block. For decimals, integer parts have one or two digits; for the stripped encoding,
 /// some strings that end in zero are accepted too.
 pub(in crate::design) enum BlockParts {
     /// For each place of a decimal block, the byte class that it takes, and by how many places one may move on instead.
@@ -139,8 +139,8 @@ pub(in crate::design) enum BlockParts {
 impl BlockParts {
     /// For the blocks of a grammar.
     pub(in crate::design) fn of(grammar: Grammar) -> Self {
-        if !grammar.dialect().is_decimal() {
-            return BlockParts::Others(grammar.dialect().dfa(IntegersBelow::GENERATED));
+        if !grammar.encoding().is_decimal() {
+            return BlockParts::Others(grammar.encoding().dfa(IntegersBelow::GENERATED));
         }
         let (fewest, decimals, row) = (grammar.fewest_decimals(), grammar.decimals(), grammar.row());
         let mut slots: Vec<(u8, usize)> = Vec::new();

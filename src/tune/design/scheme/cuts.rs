@@ -2,8 +2,8 @@
 //!
 //! A block is a row of *slots*: `<`, then three times sign, integer part, point and decimals, with `,` in between and `>` at the
 //! end. A *scheme* cuts the row into pieces. A sign may be absent, so a piece with only a sign would be missing from some blocks,
-//! and no scheme has such a piece. In the fixed dialect all other slots are never empty, so every block has as many pieces as the
-//! scheme, whatever its numbers are. In the stripped dialect a block lacks the slots of decimals that are not written. There the
+//! and no scheme has such a piece. In the fixed encoding all other slots are never empty, so every block has as many pieces as the
+//! scheme, whatever its numbers are. In the stripped encoding a block lacks the slots of decimals that are not written. There the
 //! cuts of a number depend on its number of decimals, but the number of pieces is always the same.
 
 use std::collections::HashSet;

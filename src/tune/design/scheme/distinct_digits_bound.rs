@@ -42,11 +42,11 @@ pub fn distinct_digits_bound<'v>(
     tokens: usize,
     base: impl Iterator<Item = &'v str>,
 ) -> u64 {
-    if !grammar.dialect().is_decimal() {
+    if !grammar.encoding().is_decimal() {
         // The sampled blocks are decimals.
         return 0;
     }
-    // In the stripped dialect the last decimal is not zero, so no block consists only of zeros.
+    // In the stripped encoding the last decimal is not zero, so no block consists only of zeros.
     let zero = u64::from(grammar.is_stripped());
     let digits = u64::from(grammar.range.angstrom().min(10)).saturating_sub(zero);
     let known: HashSet<Vec<u8>> =

@@ -66,7 +66,7 @@ fn told_apart(starts: &[usize], grammar: Grammar, pieces: &[&[BlockSlot]]) -> bo
 
 /// Blocks of every shape and many digits, with the byte offset at which each slot begins.
 fn some_blocks(grammar: Grammar) -> Vec<(String, [usize; MOST_SLOTS])> {
-    if grammar.dialect().is_decimal() {
+    if grammar.encoding().is_decimal() {
         let all = grammar.decimals();
         let number = |negative: bool, integer: u32, digits: &str| SpelledNumber {
             negative,
@@ -116,7 +116,7 @@ fn matched(slots: &[BlockSlot], text: &str) -> Option<usize> {
     }
 }
 
-/// A piece of the stripped dialect: its expression, and the expression for the text before it.
+/// A piece of the stripped encoding: its expression, and the expression for the text before it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Rule {
     behind: String,
@@ -127,7 +127,7 @@ struct Rule {
 /// number.
 type Uses = BTreeMap<(usize, usize), BTreeSet<usize>>;
 
-/// The first and the later pieces of the stripped dialect. The cuts of a number depend on its number of decimals. So a piece is
+/// The first and the later pieces of the stripped encoding. The cuts of a number depend on its number of decimals. So a piece is
 /// recognized by where it begins (for digits, by the number of digits since the point) and by the rest of the block after it. The
 /// rest shows which number it is in, and how many decimals that number has.
 fn stripped(scheme: &Scheme) -> (String, Vec<String>) {

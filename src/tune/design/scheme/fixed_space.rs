@@ -1,4 +1,4 @@
-//! The design space of numbers that have all their digits, as in the fixed dialect and in bins: every scheme of a kind and range,
+//! The design space of numbers that have all their digits, as in the fixed encoding and in bins: every scheme of a kind and range,
 //! and its cost on top of a base vocabulary.
 //!
 //! The cost of a scheme is the number of strings in the union of its pieces that the base lacks. Unions are counted by *cells*,
@@ -102,7 +102,7 @@ impl FixedSpace {
 
     /// The smallest and the largest number of tokens of schemes of this kind.
     pub fn tokens(&self) -> std::ops::RangeInclusive<usize> {
-        self.fixed_starts().len().max(self.grammar.dialect().numbers())..=self.row.most_tokens()
+        self.fixed_starts().len().max(self.grammar.encoding().numbers())..=self.row.most_tokens()
     }
 
     /// The number of new tokens of a scheme; `None` if the scheme is not in the space.
@@ -189,7 +189,7 @@ impl Walk<'_> {
 /// The cell of a string.
 fn cell(string: &str, grammar: Grammar) -> String {
     let mut mask: String = string.chars().map(|c| if c.is_ascii_digit() { 'd' } else { c }).collect();
-    if grammar.dialect().is_decimal() {
+    if grammar.encoding().is_decimal() {
         // Strings of only digits may be decimals or an integer part, and only some of them can be an integer part. All other
         // strings show what their digits are.
         let digits = mask.bytes().all(|b| b == b'd');
@@ -197,10 +197,10 @@ fn cell(string: &str, grammar: Grammar) -> String {
         return if digits && string.parse().is_ok_and(integer) { format!("{mask}!") } else { mask };
     }
     // For each number in the string: how many axes it can belong to.
-    let width = grammar.dialect().width().max(1);
-    let axes = 0..grammar.dialect().numbers();
+    let width = grammar.encoding().width().max(1);
+    let axes = 0..grammar.encoding().numbers();
     let largest: Vec<u32> =
-        axes.map(|axis| grammar.dialect().number().limits(axis).1.unsigned_abs()).collect();
+        axes.map(|axis| grammar.encoding().number().limits(axis).1.unsigned_abs()).collect();
     for run in string.split(|c: char| !c.is_ascii_digit()).filter(|run| !run.is_empty()) {
         // Adjacent numbers have the same fixed width; any other number is a whole run of digits.
         let numbers = if run.len() % width == 0 { run.len() / width } else { 1 };

@@ -13,8 +13,8 @@ use drift_core::error::{Error, Result};
 pub struct Grammar {
     /// All numbers are below this magnitude.
     pub range: Range,
-    dialect: Encoding,
-    /// The smallest number of decimals; in the fixed dialect, all decimals.
+    encoding: Encoding,
+    /// The smallest number of decimals; in the fixed encoding, all decimals.
     fewest: usize,
 }
 
@@ -32,7 +32,7 @@ pub struct SpelledNumber {
 }
 
 impl Grammar {
-    /// Blocks of the fixed dialect.
+    /// Blocks of the fixed encoding.
     pub fn fixed(range: Range, precision: Precision) -> Self {
         Grammar::constant(Encoding::decimal(TrailingZeros::Kept, precision), range)
     }
@@ -40,10 +40,10 @@ impl Grammar {
     /// Blocks of an encoding whose numbers always have all their digits. `range` applies to decimals; the numbers of other
     /// encodings are limited by their definition.
     pub fn constant(encoding: Encoding, range: Range) -> Self {
-        Grammar { range, dialect: encoding, fewest: encoding.decimals() }
+        Grammar { range, encoding, fewest: encoding.decimals() }
     }
 
-    /// Blocks of the stripped dialect whose numbers have `fewest` decimals or more.
+    /// Blocks of the stripped encoding whose numbers have `fewest` decimals or more.
     ///
     /// # Errors
     /// If no number can have that many decimals.
@@ -51,7 +51,7 @@ impl Grammar {
         if fewest <= precision.decimals() {
             return Ok(Grammar {
                 range,
-                dialect: Encoding::decimal(TrailingZeros::Removed, precision),
+                encoding: Encoding::decimal(TrailingZeros::Removed, precision),
                 fewest,
             });
         }
@@ -59,31 +59,31 @@ impl Grammar {
         Err(Error::parameter(parameter::FEWEST_DECIMALS, problem, format!("give 0 to {precision}")))
     }
 
-    /// As many blocks of the stripped dialect as can be written with `tokens` tokens.
+    /// As many blocks of the stripped encoding as can be written with `tokens` tokens.
     ///
     /// A token has at least one character, so `<0,0,0>` has at most 7 tokens. A number with one decimal has two more characters, a
     /// point and the decimal; a number with k decimals has k + 1 more.
     pub fn widest(range: Range, precision: Precision, tokens: usize) -> Self {
-        let dialect = Encoding::decimal(TrailingZeros::Removed, precision);
-        let of = |fewest| Grammar { range, dialect, fewest };
+        let encoding = Encoding::decimal(TrailingZeros::Removed, precision);
+        let of = |fewest| Grammar { range, encoding, fewest };
         let most = precision.decimals();
         // The smallest sufficient number of decimals, since each decimal less adds blocks to those that are covered.
         (0..most).map(of).find(|grammar| grammar.most_tokens() >= tokens).unwrap_or(of(most))
     }
 
     /// The encoding of the blocks.
-    pub fn dialect(self) -> Encoding {
-        self.dialect
+    pub fn encoding(self) -> Encoding {
+        self.encoding
     }
 
     /// Whether numbers are written without trailing zeros.
     pub fn is_stripped(self) -> bool {
-        self.dialect.is_stripped()
+        self.encoding.is_stripped()
     }
 
-    /// The largest number of decimals; in the fixed dialect every number has that many.
+    /// The largest number of decimals; in the fixed encoding every number has that many.
     pub fn decimals(self) -> usize {
-        self.dialect.decimals()
+        self.encoding.decimals()
     }
 
     /// The smallest number of decimals.
@@ -98,27 +98,27 @@ impl Grammar {
 
     /// The slots of a block whose numbers have all their decimals.
     pub fn row(self) -> SlotRow {
-        SlotRow::new(self.dialect, self.range)
+        SlotRow::new(self.encoding, self.range)
     }
 
     /// The magnitude below which its numbers lie, if they are decimals.
     pub fn decimal_range(self) -> Option<Range> {
-        self.dialect.is_decimal().then_some(self.range)
+        self.encoding.is_decimal().then_some(self.range)
     }
 
     /// The number of units of a coordinate in one Å.
     pub fn units(self) -> u32 {
-        self.dialect.precision().units_per_angstrom().unsigned_abs()
+        self.encoding.precision().units_per_angstrom().unsigned_abs()
     }
 
     /// The number of decimals with which a magnitude is written without trailing zeros.
     pub fn decimals_of(self, magnitude: u32) -> usize {
-        self.decimals() - self.dialect.precision().trailing_zeros(magnitude)
+        self.decimals() - self.encoding.precision().trailing_zeros(magnitude)
     }
 
     /// The largest number of tokens that every block can have: the number of characters of the shortest block.
     pub fn most_tokens(self) -> usize {
-        if !self.dialect.is_decimal() {
+        if !self.encoding.is_decimal() {
             return self.row().most_tokens();
         }
         // `<0,0,0>` has seven characters. Each number also has a point and the smallest number of decimals.
@@ -136,32 +136,32 @@ impl Grammar {
     /// The number of spellings of one number: signs, integer parts and decimals. Zero with a sign is one of them. If each number of
     /// a block has its own bins, the largest number of spellings of any of them.
     pub fn numbers(self) -> u64 {
-        if self.dialect.is_decimal() {
+        if self.encoding.is_decimal() {
             return 2 * u64::from(self.range.angstrom()) * self.fractions();
         }
-        (0..self.dialect.numbers()).map(|axis| self.numbers_of(axis)).max().unwrap_or(0)
+        (0..self.encoding.numbers()).map(|axis| self.numbers_of(axis)).max().unwrap_or(0)
     }
 
     /// The number of spellings of an axis's number.
     pub fn numbers_of(self, axis: usize) -> u64 {
-        if self.dialect.is_decimal() {
+        if self.encoding.is_decimal() {
             return self.numbers();
         }
-        let largest = u64::from(self.dialect.number().limits(axis).1.unsigned_abs());
-        (largest + 1) * if self.dialect.is_signed() { 2 } else { 1 }
+        let largest = u64::from(self.encoding.number().limits(axis).1.unsigned_abs());
+        (largest + 1) * if self.encoding.is_signed() { 2 } else { 1 }
     }
 
     /// The number of blocks, at most 2¹²⁸ - 1.
     pub fn blocks(self) -> u128 {
-        (0..self.dialect.numbers())
+        (0..self.encoding.numbers())
             .fold(1, |all: u128, axis| all.saturating_mul(self.numbers_of(axis).into()))
     }
 
     /// Number `index` of an axis. The non-negative numbers come first.
     pub fn number(self, index: u64, axis: usize) -> SpelledNumber {
-        if !self.dialect.is_decimal() {
+        if !self.encoding.is_decimal() {
             let all = self.numbers_of(axis);
-            let half = if self.dialect.is_signed() { all / 2 } else { all };
+            let half = if self.encoding.is_signed() { all / 2 } else { all };
             let integer = (index % half) as u32;
             return SpelledNumber { negative: index >= half, integer, fraction: 0, decimals: 0 };
         }
@@ -183,7 +183,7 @@ impl Grammar {
 
     /// Whether the grammar has a spelling of this coordinate.
     pub fn holds(self, coordinate: Fixed) -> bool {
-        if !self.dialect.is_decimal() {
+        if !self.encoding.is_decimal() {
             // Everything that the encoding writes is included.
             return true;
         }
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_those_of_the_dialect_each_once() {
+    fn numbers_are_those_of_the_encoding_each_once() {
         for (decimals, fewest) in (1..=4).flat_map(|most| (0..=most).map(move |fewest| (most, fewest))) {
             let grammar = Grammar::stripped(range(), precision(decimals), fewest).unwrap();
             let mut seen = std::collections::HashSet::new();
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn expressions_are_those_of_the_dialect() {
+    fn expressions_are_those_of_the_encoding() {
         let ten = Range::new(10).unwrap();
         let pattern = |most, fewest| Grammar::stripped(ten, precision(most), fewest).unwrap().block_pattern();
         let blocks = |number: &str| format!("<{number},{number},{number}>");

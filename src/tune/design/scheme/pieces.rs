@@ -17,7 +17,7 @@ impl Filled {
         let (decimals, row) = (grammar.decimals(), grammar.row());
         let mut slots = [0; MOST_SLOTS];
         for (axis, number) in numbers.iter().enumerate() {
-            // In the fixed dialect: sign, integer part, point and decimals. Without decimals there is no point.
+            // In the fixed encoding: sign, integer part, point and decimals. Without decimals there is no point.
             let first = row.first(axis);
             let mut left = number.unsigned_abs();
             for place in (0..decimals).rev() {
@@ -50,7 +50,7 @@ struct Piece {
 }
 
 impl PieceTable {
-    /// Lists the strings of a scheme of the fixed dialect.
+    /// Lists the strings of a scheme of the fixed encoding.
     pub fn from_scheme(scheme: &Scheme) -> Self {
         let mut known: HashMap<String, u32> = HashMap::new();
         let mut all = Vec::new();

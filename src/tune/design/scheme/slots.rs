@@ -32,7 +32,7 @@ pub enum BlockSlot {
     Point,
     /// One decimal.
     Digit,
-    /// A decimal that is not zero: the last decimal in the stripped dialect.
+    /// A decimal that is not zero: the last decimal in the stripped encoding.
     Last,
     /// The separator between two numbers: `,`
     Comma(&'static str),

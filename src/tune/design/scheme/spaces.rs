@@ -1,4 +1,4 @@
-//! The design spaces of a plan: that of numbers with all their digits, or those of the stripped dialect by smallest number of
+//! The design spaces of a plan: that of numbers with all their digits, or those of the stripped encoding by smallest number of
 //! decimals.
 
 use std::cell::OnceCell;
@@ -37,7 +37,7 @@ pub enum BoundBy {
 pub struct DesignSpaces<'v, V> {
     kind: SchemeKind,
     range: Range,
-    dialect: Encoding,
+    encoding: Encoding,
     fewest_decimals: Option<usize>,
     vocabulary: &'v V,
     fixed: OnceCell<FixedSpace>,
@@ -45,22 +45,22 @@ pub struct DesignSpaces<'v, V> {
 }
 
 impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
-    /// The spaces over a base's vocabulary. Without `fewest_decimals`, as many blocks of the stripped dialect are included as can
+    /// The spaces over a base's vocabulary. Without `fewest_decimals`, as many blocks of the stripped encoding are included as can
     /// have the requested number of tokens.
     ///
     /// # Errors
-    /// If the dialect has no numbers with so few decimals.
+    /// If the encoding has no numbers with so few decimals.
     pub fn new(
         kind: SchemeKind,
         range: Range,
-        (dialect, fewest_decimals): (Encoding, Option<usize>),
+        (encoding, fewest_decimals): (Encoding, Option<usize>),
         vocabulary: &'v V,
     ) -> Result<Self> {
         if let Some(fewest) = fewest_decimals {
-            if !dialect.is_stripped() {
-                let problem = match dialect.is_decimal() {
-                    true => format!("numbers of the fixed dialect have {}", in_words(dialect.precision())),
-                    false => format!("numbers of {dialect} have no decimals"),
+            if !encoding.is_stripped() {
+                let problem = match encoding.is_decimal() {
+                    true => format!("numbers of the fixed dialect have {}", in_words(encoding.precision())),
+                    false => format!("numbers of {encoding} have no decimals"),
                 };
                 return Err(Error::parameter(
                     parameter::FEWEST_DECIMALS,
@@ -69,18 +69,18 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
                 ));
             }
             // Checked here so that later calls cannot fail.
-            Grammar::stripped(range, dialect.precision(), fewest)?;
+            Grammar::stripped(range, encoding.precision(), fewest)?;
         }
         let (fixed, stripped) = Default::default();
-        Ok(DesignSpaces { kind, range, dialect, fewest_decimals, vocabulary, fixed, stripped })
+        Ok(DesignSpaces { kind, range, encoding, fewest_decimals, vocabulary, fixed, stripped })
     }
 
     /// The grammar of the blocks that have `tokens` tokens.
     pub fn grammar(&self, tokens: usize) -> Grammar {
-        if !self.dialect.is_stripped() {
-            return Grammar::constant(self.dialect, self.range);
+        if !self.encoding.is_stripped() {
+            return Grammar::constant(self.encoding, self.range);
         }
-        let precision = self.dialect.precision();
+        let precision = self.encoding.precision();
         let fewest =
             self.fewest_decimals.and_then(|fewest| Grammar::stripped(self.range, precision, fewest).ok());
         fewest.unwrap_or_else(|| Grammar::widest(self.range, precision, tokens))
@@ -88,7 +88,7 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
 
     /// The smallest and the largest number of tokens of schemes.
     pub fn tokens(&self) -> RangeInclusive<usize> {
-        if !self.dialect.is_stripped() {
+        if !self.encoding.is_stripped() {
             return self.fixed().tokens();
         }
         // Blocks with the most decimals have the most tokens.
@@ -97,7 +97,7 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
 
     /// The scheme with exactly `tokens` tokens that has the fewest new ones, if it has at most `limit`.
     pub fn optimum(&self, tokens: usize, limit: u64) -> Option<Optimum> {
-        if self.dialect.is_stripped() {
+        if self.encoding.is_stripped() {
             self.stripped(tokens).optimum(tokens, limit)
         } else {
             self.fixed().optimum(tokens, limit)
@@ -109,7 +109,7 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
     /// # Errors
     /// The errors of [`search`].
     pub fn search(&self, tokens: usize, seed: u64) -> Result<Annealed> {
-        let found = if self.dialect.is_stripped() {
+        let found = if self.encoding.is_stripped() {
             search(self.stripped(tokens), tokens, seed, ITERATIONS)
         } else {
             search(self.fixed(), tokens, seed, ITERATIONS)

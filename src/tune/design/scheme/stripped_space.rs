@@ -1,4 +1,4 @@
-//! The design space of the stripped dialect, in which the cuts of a number depend on its number of decimals.
+//! The design space of the stripped encoding, in which the cuts of a number depend on its number of decimals.
 //!
 //! Between each two numbers, a scheme has a position where every block is cut: before the comma, after it, or after the sign that
 //! follows it. So a block is divided into three *units*, one for each number. For every number of decimals a unit has its own cuts,
@@ -42,7 +42,7 @@ fn units(row: &SlotRow) -> [Vec<Unit>; 3] {
     [of(&[0], &between(1)), of(&between(1), &between(2)), of(&between(2), &[row.len()])]
 }
 
-/// The design space of the stripped dialect.
+/// The design space of the stripped encoding.
 pub struct StrippedSpace {
     kind: SchemeKind,
     grammar: Grammar,

@@ -1,4 +1,4 @@
-//! Determines how a model writes its numbers if neither the user nor a recipe states it: from the dialect of the given conformers,
+//! Determines how a model writes its numbers if neither the user nor a recipe states it: from the encoding of the given conformers,
 //! and from what the model writes by itself.
 
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::checkpoint::Checkpoint;
 use super::molecules::Molecules;
 use super::plan::EvalPlan;
-use super::record::DialectEvidence;
+use super::record::EncodingEvidence;
 use crate::generate::{Options, Prompt};
 use crate::parameter;
 use crate::train::prompt;
@@ -14,7 +14,7 @@ use drift_core::constraint::{LogitProcessor, ProcessorKind};
 use drift_core::encoding::{Encoding, TrailingZeros, Written};
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
-use drift_data::audit::{DialectCounts, split};
+use drift_data::audit::{EncodingCounts, split};
 
 /// The number of texts that are generated at a time, each for another molecule.
 const TEXTS: usize = 4;
@@ -25,13 +25,13 @@ const ROUNDS: usize = 3;
 /// The number of tokens of each text.
 const TOKENS: usize = 160;
 
-/// The number of blocks of only one dialect that are sufficient evidence. A model without skill may write one by chance.
+/// The number of blocks of only one encoding that are sufficient evidence. A model without skill may write one by chance.
 const LEAST_EVIDENCE: u64 = 3;
 
-/// Determines the dialect of a checkpoint.
+/// Determines the encoding of a checkpoint.
 ///
 /// # Errors
-/// If the conformers and the model's own text disagree, or neither determines the dialect; and the errors of
+/// If the conformers and the model's own text disagree, or neither determines the encoding; and the errors of
 /// [`crate::generate::Engine::generate`].
 pub(super) fn settle(
     plan: &EvalPlan,
@@ -39,28 +39,28 @@ pub(super) fn settle(
     molecules: &Molecules,
     job: &Job,
 ) -> Result<()> {
-    if checkpoint.dialect_from.is_some() {
+    if checkpoint.encoding_from.is_some() {
         return Ok(());
     }
-    let given = of_conformers(molecules.written, checkpoint.dialect);
+    let given = of_conformers(molecules.written, checkpoint.encoding);
     let own = own_text(plan, checkpoint, molecules, job)?;
-    let (dialect, from) = decided(&checkpoint.name, molecules, given, own)?;
-    (checkpoint.dialect, checkpoint.dialect_from) = (dialect, Some(from));
+    let (encoding, from) = decided(&checkpoint.name, molecules, given, own)?;
+    (checkpoint.encoding, checkpoint.encoding_from) = (encoding, Some(from));
     Ok(())
 }
 
-/// The dialect on which both sources agree, or that of the only source that determines one.
+/// The encoding on which both sources agree, or that of the only source that determines one.
 fn decided(
     name: &str,
     molecules: &Molecules,
     given: Option<Encoding>,
     own: Option<Encoding>,
-) -> Result<(Encoding, DialectEvidence)> {
+) -> Result<(Encoding, EncodingEvidence)> {
     let parameter = parameter::DIALECT;
     let place = format!("model {name}");
     let conformers = molecules.references.from.as_deref().unwrap_or(&molecules.source);
     match (given, own) {
-        (Some(given), Some(own)) if given == own => Ok((own, DialectEvidence::Both)),
+        (Some(given), Some(own)) if given == own => Ok((own, EncodingEvidence::Both)),
         (Some(given), Some(own)) => {
             let problem = format!(
                 "writes {own} text by itself, {conformers} is {given}",
@@ -73,8 +73,8 @@ fn decided(
                 format!("say with {parameter} which one the model was trained on"),
             ))
         }
-        (Some(given), None) => Ok((given, DialectEvidence::Conformers)),
-        (None, Some(own)) => Ok((own, DialectEvidence::OwnText)),
+        (Some(given), None) => Ok((given, EncodingEvidence::Conformers)),
+        (None, Some(own)) => Ok((own, EncodingEvidence::OwnText)),
         (None, None) => {
             let problem = "has no recipe, and neither its own text nor the conformers given tell fixed from stripped numbers";
             Err(Error::input(
@@ -86,7 +86,7 @@ fn decided(
     }
 }
 
-/// The dialect of the conformers' texts; `None` if both dialects fit, or neither.
+/// The encoding of the conformers' texts; `None` if both fixed and stripped fit, or neither.
 fn of_conformers(written: Written, like: Encoding) -> Option<Encoding> {
     match written {
         Written { fixed: true, stripped: false } => Some(like.with_zeros(TrailingZeros::Kept)),
@@ -95,7 +95,7 @@ fn of_conformers(written: Written, like: Encoding) -> Option<Encoding> {
     }
 }
 
-/// The dialect in which the model writes without a logit processor; `None` if there is not enough evidence.
+/// The encoding in which the model writes without a logit processor; `None` if there is not enough evidence.
 fn own_text(
     plan: &EvalPlan,
     checkpoint: &mut Checkpoint,
@@ -105,7 +105,7 @@ fn own_text(
     let none = LogitProcessor::new(
         ProcessorKind::None,
         checkpoint.tokenizer.clone(),
-        checkpoint.dialect,
+        checkpoint.encoding,
         None,
         checkpoint.specials.clone(),
     )?;
@@ -117,7 +117,7 @@ fn own_text(
         self_check: plan.self_check.clone(),
         ..Options::default()
     };
-    let mut found = DialectCounts::default();
+    let mut found = EncodingCounts::default();
     for some in molecules.molecules.chunks(TEXTS).take(ROUNDS) {
         let prompt = |(number, molecule): (usize, &super::molecules::PromptMolecule)| {
             Ok(Prompt {
@@ -137,22 +137,22 @@ fn own_text(
         }
         for text in &generated.samples {
             let text = checkpoint.tokenizer.answer_text(&text.tokens)?;
-            found = found.join(evidence(&text, checkpoint.dialect));
+            found = found.join(evidence(&text, checkpoint.encoding));
         }
-        if let Some(dialect) = enough(found, checkpoint.dialect) {
-            return Ok(Some(dialect));
+        if let Some(encoding) = enough(found, checkpoint.encoding) {
+            return Ok(Some(encoding));
         }
     }
     Ok(None)
 }
 
-fn evidence(text: &str, like: Encoding) -> DialectCounts {
+fn evidence(text: &str, like: Encoding) -> EncodingCounts {
     let answer = split(text).answer;
-    DialectCounts::from_blocks(like.slot_ranges(answer).into_iter().map(|range| &answer[range]), like)
+    EncodingCounts::from_blocks(like.slot_ranges(answer).into_iter().map(|range| &answer[range]), like)
 }
 
-fn enough(found: DialectCounts, like: Encoding) -> Option<Encoding> {
-    found.dialect(like).filter(|_| found.fixed.max(found.stripped) >= LEAST_EVIDENCE)
+fn enough(found: EncodingCounts, like: Encoding) -> Option<Encoding> {
+    found.encoding(like).filter(|_| found.fixed.max(found.stripped) >= LEAST_EVIDENCE)
 }
 
 #[cfg(test)]
@@ -166,9 +166,9 @@ mod tests {
     fn evidence_that_agrees_or_stands_alone_decides() {
         let molecules = Molecules { source: "some.jsonl".to_owned(), ..Molecules::default() };
         let decide = |given, own| decided("m", &molecules, given, own);
-        assert_eq!(decide(FIXED, FIXED).unwrap(), (Encoding::FIXED, DialectEvidence::Both));
-        assert_eq!(decide(STRIPPED, None).unwrap(), (Encoding::STRIPPED, DialectEvidence::Conformers));
-        assert_eq!(decide(None, STRIPPED).unwrap(), (Encoding::STRIPPED, DialectEvidence::OwnText));
+        assert_eq!(decide(FIXED, FIXED).unwrap(), (Encoding::FIXED, EncodingEvidence::Both));
+        assert_eq!(decide(STRIPPED, None).unwrap(), (Encoding::STRIPPED, EncodingEvidence::Conformers));
+        assert_eq!(decide(None, STRIPPED).unwrap(), (Encoding::STRIPPED, EncodingEvidence::OwnText));
         let error = decide(FIXED, STRIPPED).unwrap_err().to_string();
         assert_eq!(
             error,
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_conformers_tell_unless_both_dialects_fit() {
+    fn texts_of_conformers_tell_unless_both_encodings_fit() {
         let of = |fixed, stripped| of_conformers(Written { fixed, stripped }, Encoding::STRIPPED);
         assert_eq!((of(true, false), of(false, true)), (FIXED, STRIPPED));
         assert_eq!((of(true, true), of(false, false)), (None, None));
