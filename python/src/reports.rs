@@ -51,7 +51,7 @@ pub(crate) struct FitOptions {
 /// The encodings to fit for: the requested one, or those of decimals that agree with the corpus.
 fn encodings(options: &FitOptions) -> Result<EncodingChoice> {
     let asked = AskedEncoding { zeros: zeros_or_auto(&options.dialect)?, ..options.reading.asked()? };
-    Ok(if asked.encoding.is_some() || asked.zeros.is_some() {
+    Ok(if asked.says_how() {
         EncodingChoice::Only(asked.over(Encoding::FIXED))
     } else {
         EncodingChoice::Auto

@@ -112,7 +112,7 @@ fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
     let (tokenizer, _) = Tokenizer::load_for(&args.tokenizer, job)?;
     let recipe = encoding_beside(&args.tokenizer);
     let asked = args.blocks.asked(args.dialect.asked());
-    if asked.encoding.is_none() && asked.zeros.is_none() && recipe.is_none() {
+    if !asked.says_how() && recipe.is_none() {
         output.note(
             "note: no file says how the model writes numbers, so fixed is assumed; if that is wrong, give --dialect stripped",
         );
@@ -153,7 +153,7 @@ fn tell(report: &ExportReport, output: &Output) {
     let [least, most] = report.line_bytes.map(thousands);
     let range = if report.encoding.is_decimal() { ", numbers below 100 Å" } else { "" };
     output.note(&format!(
-        "{} as {}, {least} to {most} bytes each, {} skipped; dialect {}{range}",
+        "{} as {}, {least} to {most} bytes each, {} skipped; encoding {}{range}",
         counted(report.molecules, "grammar"),
         report.format,
         thousands(report.skipped),

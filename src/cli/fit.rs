@@ -118,11 +118,7 @@ fn plan(args: &Args, job: &Job) -> anyhow::Result<FitPlan> {
 /// The encodings to fit for: the one that was asked for, or those of decimals that fit the corpus.
 fn encodings(args: &Args) -> EncodingChoice {
     let asked = args.blocks.asked(args.dialect.asked());
-    if asked.encoding.is_some() || asked.zeros.is_some() {
-        EncodingChoice::Only(asked.over(Encoding::FIXED))
-    } else {
-        EncodingChoice::Auto
-    }
+    if asked.says_how() { EncodingChoice::Only(asked.over(Encoding::FIXED)) } else { EncodingChoice::Auto }
 }
 
 /// One line with the answer and one table for each tokenizer; with `verbose` also all columns, intervals, grounds and classes of

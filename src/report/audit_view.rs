@@ -2,7 +2,7 @@
 
 use super::chemistry_view::ChemistryRow;
 use super::coverage_view::{coverage_cells, coverage_columns, coverage_note};
-use super::format::{angstrom, percent, percent_interval, thousands};
+use super::format::{angstrom, encoding_name, percent, percent_interval, thousands};
 use super::table::Table;
 use drift_core::error::escaped;
 use drift_data::audit::{AuditReport, FileReport};
@@ -10,7 +10,7 @@ use drift_data::stats::bootstrap::Mean;
 
 /// One row per file and logit processor.
 pub fn audit_table(report: &AuditReport) -> Table {
-    let mut table = Table::new(format!("Generated text, {} dialect", report.encoding.name()))
+    let mut table = Table::new(format!("Generated text, {}", encoding_name(report.encoding)))
         .code("file")
         .code("processor")
         .number("samples")

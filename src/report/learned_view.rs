@@ -2,7 +2,7 @@
 
 use super::card::training;
 use super::comparison_view::{comparison_table, span};
-use super::format::{hundredths, percent, thousands};
+use super::format::{encoding_name, hundredths, percent, thousands};
 use super::promises_view::{advice, extension_run, numbers_run};
 use super::table::{Table, Terminal};
 use drift_tune::design::report::learned::{LearnedReport, Promises, Way};
@@ -11,8 +11,8 @@ use drift_tune::design::report::learned::{LearnedReport, Promises, Way};
 pub fn learned_table(report: &LearnedReport, terminal: Terminal) -> String {
     let name = report.base.as_deref().unwrap_or("from nothing");
     let range = report.range_angstrom.angstrom();
-    let (kind, encoding) = (report.kind.name(), report.encoding.name());
-    let mut table = Table::new(format!("{name}, {kind}, {encoding} dialect, below {range} Å"));
+    let (kind, encoding) = (report.kind.name(), encoding_name(report.encoding));
+    let mut table = Table::new(format!("{name}, {kind}, {encoding}, below {range} Å"));
     table = table.text("").number("");
     let mut row = |name: &str, value: String| {
         table.row([name.to_owned(), value]);

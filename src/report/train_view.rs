@@ -1,6 +1,6 @@
 //! The report of a training as a table.
 
-use super::format::{hundredths, percent, thousands};
+use super::format::{encoding_name, hundredths, percent, thousands};
 use super::table::{Table, Terminal};
 use drift_engine::train::TrainReport;
 
@@ -8,12 +8,12 @@ use drift_engine::train::TrainReport;
 pub fn train_table(report: &TrainReport, terminal: Terminal) -> String {
     let shape = &report.recipe.shape;
     let title = format!(
-        "{:?}, {} layers of {}, tokenizer {}, {} dialect",
+        "{:?}, {} layers of {}, tokenizer {}, {}",
         shape.architecture,
         shape.layers,
         shape.hidden,
         report.recipe.tokenizer,
-        report.recipe.encoding.name()
+        encoding_name(report.recipe.encoding)
     );
     let mut table = Table::new(title).text("").number("");
     let mut row = |name: &str, value: String| {

@@ -90,6 +90,11 @@ impl AskedEncoding {
         Reading::new(self.over(encoding)).cutting(self.precision.is_some() || self.encoding.is_some())
     }
 
+    /// Whether it was asked how numbers are written, so that neither a recipe nor texts have to tell.
+    pub fn says_how(self) -> bool {
+        self.encoding.is_some() || self.zeros.is_some()
+    }
+
     /// Whether nothing was asked for.
     pub fn is_empty(self) -> bool {
         self == AskedEncoding::default()

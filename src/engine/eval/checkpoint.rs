@@ -138,7 +138,7 @@ impl Checkpoint {
         let recipe: Option<Encoding> = ModelFolder::new(folder).recipe("/recipe/dialect");
         let asked = plan.encoding;
         let encoding = asked.over(recipe.unwrap_or(Encoding::FIXED));
-        let given = (asked.zeros.is_some() || asked.encoding.is_some()).then_some(EncodingEvidence::Given);
+        let given = asked.says_how().then_some(EncodingEvidence::Given);
         let encoding_from = given.or(recipe.map(|_| EncodingEvidence::Recipe));
         let mut inputs = vec![tokenizer.source.clone()];
         let files = engine.as_ref().map_or(&[][..], |engine| engine.decoder().files());
@@ -186,7 +186,7 @@ impl Checkpoint {
             tokenizer: tokenizer.into(),
             engine,
             encoding: asked.over(Encoding::FIXED),
-            encoding_from: Some(if asked.zeros.is_some() || asked.encoding.is_some() {
+            encoding_from: Some(if asked.says_how() {
                 EncodingEvidence::Given
             } else {
                 EncodingEvidence::Default

@@ -62,12 +62,12 @@ pub fn train(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result
 
 /// Like [`train`], for a base that was not extended before.
 fn extended(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> {
-    let ExtensionPlan { base, base_json, kind, range, .. } = plan;
+    let ExtensionPlan { base, base_json, range, .. } = plan;
     // Refuses what cannot be extended or measured before doing any work.
     extendable((base, base_json), plan.encoding, *range)?;
     read_as(plan.encoding, corpus)?;
     let known = BaseVocabulary::of(base, Alphabet::from_json(base_json));
-    let spaces = DesignSpaces::new(*kind, *range, (plan.encoding, plan.fewest_decimals), &known)?;
+    let spaces = DesignSpaces::new(plan.kind, *range, (plan.encoding, plan.fewest_decimals), &known)?;
     let Optimum { scheme, .. } = reach(plan, &spaces, &known)?;
     job.check()?;
     let annealed = spaces.search(scheme.tokens_per_block(), plan.seed)?;
@@ -87,7 +87,7 @@ fn extended(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<
     };
     let ids: Vec<u32> = gone.keys().copied().collect();
     let Extended { json, new_tokens } = guarded((left, left_json), &scheme, (&new, &ids))?;
-    let name = format!("{}-{}-{}", base.name, kind.name(), scheme.tokens_per_block());
+    let name = format!("{}-{}-{}", base.name, scheme.kind().name(), scheme.tokens_per_block());
     let (tokenizer, tokenizer_json) = written(&name, &json)?;
     let guarantees = check((left, left_json), &tokenizer, &scheme, &new_tokens, plan.contexts, job)?;
     let list = list(base, &new_tokens, gone)?;
@@ -200,7 +200,7 @@ impl Design {
         corpus: &dyn Conformers,
         job: &Job,
     ) -> Result<DesignReport> {
-        let ExtensionPlan { base, kind, range, .. } = plan;
+        let ExtensionPlan { base, range, .. } = plan;
         let Design { scheme, tokenizer, annealed, guarantees, .. } = self;
         let (tokens, new_tokens) = (scheme.tokens_per_block(), self.new_tokens.len() as u64);
         let measured = Measured::from_corpus(&[&tokenizer, base], scheme.grammar, corpus, job)?;
@@ -208,7 +208,7 @@ impl Design {
         let (lower_bound, lower_bound_by) = spaces.lower_bound(tokens, known.texts());
         let blocks = (plan.encoding, plan.fewest_decimals);
         let front = ParetoFront {
-            designs: designs(*range, blocks, known, &measured.reach, (*kind, tokens), job)?,
+            designs: designs(*range, blocks, known, &measured.reach, (scheme.kind(), tokens), job)?,
             tokenizers: vec![
                 TokenizerPoint::new(&base.name, 0, &base_total.inside),
                 TokenizerPoint::new(&tokenizer.name, new_tokens, &total.inside),
@@ -220,7 +220,7 @@ impl Design {
             schema: SCHEMA,
             provenance: Provenance::from_inputs(inputs),
             base: base.name.clone(),
-            kind: *kind,
+            kind: scheme.kind(),
             encoding: plan.encoding,
             range_angstrom: scheme.grammar.decimal_range(),
             fewest_decimals: scheme.grammar.fewest_decimals() as u64,

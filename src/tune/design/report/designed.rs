@@ -23,7 +23,7 @@ pub struct DesignReport {
     pub provenance: Provenance,
     /// The base's name.
     pub base: String,
-    /// Which tokens were allowed.
+    /// Which tokens its blocks have.
     pub kind: SchemeKind,
     /// The encoding whose blocks get new tokens.
     #[serde(rename = "dialect")]

@@ -85,6 +85,15 @@ impl Scheme {
         (0..3).flat_map(|axis| self.cuts(axis, decimals[axis])).copied().collect()
     }
 
+    /// Separate if no token of any block mixes a bracket with anything, whichever kind was asked for.
+    pub fn kind(&self) -> SchemeKind {
+        let mut pieces = self.grammar.counts().flat_map(|decimals| self.pieces([decimals; 3]));
+        match pieces.all(|piece| SchemeKind::Separate.allows(&piece)) {
+            true => SchemeKind::Separate,
+            false => SchemeKind::Fused,
+        }
+    }
+
     /// The number of tokens of every block, including brackets.
     pub fn tokens_per_block(&self) -> usize {
         self.starts([self.grammar.decimals(); 3]).len()
