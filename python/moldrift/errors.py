@@ -10,7 +10,7 @@ class TokenizerRefused(DriftError):
 
 
 class InvalidSmiles(DriftError):
-    """A text that is not a SMILES, or a molecule that the processor cannot write."""
+    """A text that is not a SMILES, or a SMILES without atoms."""
 
 
 class ForbiddenToken(DriftError):

@@ -29,7 +29,7 @@ pub(crate) struct Processor {
 
 /// The encoding with a name, or from the JSON of its definition.
 fn encoding_of(name: &str) -> PyResult<Encoding> {
-    name.parse().map_err(|problem: String| Class::Drift.exception(format!("dialect: {problem}")))
+    name.parse().map_err(|problem: String| Class::Drift.exception(format!("encoding: {problem}")))
 }
 
 /// The skeleton of a SMILES, spelled as the users' encoder spells it.
