@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::output::{Aside, Output};
+use super::output::Output;
 use super::skipped;
 use super::values::{is_stdout, not_stdout};
 use crate::report::against_view::against_table;
 use drift_core::error::Error;
-use drift_core::io::{AtomicFile, Outputs};
+use drift_core::io::Outputs;
 use drift_core::job::Job;
 use drift_data::against::{AgainstPlan, AgainstReport, BOUND_ANGSTROM, PutList, against, merge_against};
 use drift_data::corpus::ReadOptions;
@@ -79,31 +79,15 @@ fn listed(
     output: &Output,
     each: impl FnOnce(&mut PutList<'_>) -> Result<AgainstReport, Error>,
 ) -> anyhow::Result<()> {
-    let to_stdout = to.is_some_and(is_stdout);
-    if output.json && to_stdout {
-        let problem = "--json already writes to stdout";
-        return Err(Error::input("-o -", problem, "write the list to a file").into());
-    }
+    output.refuse_stdout(to, "list")?;
     let is_store = |path: &Path| path.extension().is_some_and(|end| STORES.iter().any(|store| end == *store));
     if let Some(path) = to.filter(|path| is_store(path)) {
         let problem = "is named like a store, and with --against -o is the list of pairs, in JSON Lines";
         return Err(Error::input(path.display(), problem, "name it .jsonl, or mine without --against").into());
     }
-    let target = not_stdout(to);
-    Outputs::new().file("-o", target)?.apart_from(inputs)?;
-    let report = match target {
-        Some(path) => {
-            let mut file = AtomicFile::create(path)?;
-            let report = each(&mut |lines| file.put(lines))?;
-            file.commit()?;
-            report
-        }
-        None if to_stdout => {
-            let mut aside = Aside::new()?;
-            let report = each(&mut |lines| aside.put(lines))?;
-            aside.show(output)?;
-            report
-        }
+    Outputs::new().file("-o", not_stdout(to))?.apart_from(inputs)?;
+    let report = match to {
+        Some(path) => output.pieces(path, each)?,
         None => each(&mut |_| Ok(()))?,
     };
     if output.json {
@@ -112,7 +96,7 @@ fn listed(
     skipped::tell(report.skipped, &report.skipped_records, output);
     skipped::tell(report.other.skipped, &report.other.skipped_records, output);
     skipped::tell_file_order(report.in_file_order, &report.in_file_order_records, output);
-    if to_stdout {
+    if to.is_some_and(is_stdout) {
         return Ok(());
     }
     output.text(&against_table(&report, output.terminal()))

@@ -6,6 +6,7 @@ use super::energy::{EnergyArgs, energy_lines};
 use super::invocation::Invocation;
 use super::output::Output;
 use super::shards::{ShardArgs, ShardOf};
+use super::skipped;
 use super::values::{
     DialectOrAuto, EncodingArgs, found, is_stdout, not_stdout, one_of, threshold, thresholds,
 };
@@ -16,7 +17,6 @@ use crate::report::audit_view::{
 use crate::report::chemistry_view::{chemistry_table, flatness_table};
 use crate::report::covmat_view::covmat_summary;
 use crate::report::energy_view::energy_table;
-use crate::report::format::thousands;
 use drift_core::checkpoint::Wanted;
 use drift_core::chem::{AtomLimit, MAX_HEAVY_ATOMS};
 use drift_core::constraint::USUAL_PLACEHOLDER;
@@ -73,17 +73,8 @@ pub(super) struct Args {
     /// Which conformers to judge in a text that contains several
     #[arg(long, value_enum, default_value = "first")]
     conformers: ConformersArg,
-    /// Write one line of JSON for each text: verdicts, chemistry, the smallest RMSD to a reference. With --shard, `drift merge` writes
-    /// the file
-    #[arg(long, value_name = "FILE.jsonl")]
-    verdicts: Option<PathBuf>,
-    /// Write the RMSD of every text to every reference: an .npz, or a .pickle as 3DMolGen writes it. With --shard, `drift merge` writes
-    /// the file
-    #[arg(long, value_name = "FILE", requires = "references")]
-    matrix: Option<PathBuf>,
-    /// Write coverage and matching in the layout of 3DMolGen's covmat_results.txt
-    #[arg(long, value_name = "FILE.txt", requires = "references")]
-    summary: Option<PathBuf>,
+    #[command(flatten)]
+    beside: TextFiles,
     /// Compare molecules of at most N heavy atoms; the text of a larger one counts as another molecule
     #[arg(long, value_name = "N", default_value_t = MAX_HEAVY_ATOMS)]
     max_atoms: usize,
@@ -112,22 +103,22 @@ enum ConformersArg {
 }
 
 /// The files that are written besides the record.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, clap::Args)]
 pub(super) struct TextFiles {
-    /// One line for each text.
+    /// Write one line of JSON for each text: verdicts, chemistry, the smallest RMSD to a reference. With --shard, `drift merge` writes
+    /// the file
+    #[arg(long, value_name = "FILE.jsonl")]
     pub verdicts: Option<PathBuf>,
-    /// The RMSD of every text to every reference.
+    /// Write the RMSD of every text to every reference: an .npz, or a .pickle as 3DMolGen writes it. With --shard, `drift merge` writes
+    /// the file
+    #[arg(long, value_name = "FILE", requires = "references")]
     pub matrix: Option<PathBuf>,
-    /// Coverage and matching in the layout of 3DMolGen's script.
+    /// Write coverage and matching in the layout of 3DMolGen's covmat_results.txt
+    #[arg(long, value_name = "FILE.txt", requires = "references")]
     pub summary: Option<PathBuf>,
 }
 
 impl TextFiles {
-    fn of(args: &Args) -> Self {
-        let (verdicts, matrix) = (args.verdicts.clone(), args.matrix.clone());
-        TextFiles { verdicts, matrix, summary: args.summary.clone() }
-    }
-
     /// The files of `self`; for each file that `self` does not name, the one of `other`.
     fn or(self, other: TextFiles) -> Self {
         TextFiles {
@@ -183,7 +174,7 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
     let target = not_stdout(to.as_deref());
     let mut inputs = args.files.clone();
     inputs.extend(args.references.clone());
-    let files = TextFiles::of(&args);
+    let files = args.beside.clone();
     let listed = args.energy.list()?;
     let taken = output.json || to.as_deref().is_some_and(is_stdout);
     let outputs = Outputs::new().file("-o", target)?.file("--energy-list", listed.as_deref())?;
@@ -203,7 +194,7 @@ pub(super) fn merge(
     output: &Output,
 ) -> anyhow::Result<()> {
     let args: Args = Invocation::parsed(manifest)?;
-    let files = files.or(TextFiles::of(&args));
+    let files = files.or(args.beside.clone());
     let taken = output.json || to.is_some_and(is_stdout);
     files.check(Outputs::new().file("-o", not_stdout(to))?, taken)?;
     let plan = plan(args, true, job)?;
@@ -212,8 +203,8 @@ pub(super) fn merge(
 
 /// The plan of the command line.
 fn plan(mut args: Args, by_text: bool, job: &Job) -> Result<AuditPlan, Error> {
-    args.model.iter_mut().try_for_each(|path| found(path, Wanted::Folder))?;
-    args.tokenizer.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
+    found(&mut args.model, Wanted::Folder)?;
+    found(&mut args.tokenizer, Wanted::Tokenizer)?;
     let energy = args.energy.energies()?;
     let load = |path: &PathBuf| -> Result<Tokenizer, Error> { Ok(Tokenizer::load_for(path, job)?.0) };
     let plan = AuditRequest {
@@ -250,13 +241,7 @@ fn show(audited: &Audited, (to, files): (Option<&Path>, &TextFiles), output: &Ou
     if output.json || to.is_some_and(is_stdout) {
         return output.document(report);
     }
-    for skipped in report.skipped_records.iter().take(SHOWN) {
-        output.note(&format!("skipped: {}: {}: {}", skipped.file, skipped.record, skipped.reason));
-    }
-    if report.skipped > SHOWN as u64 {
-        let all = thousands(report.skipped);
-        output.note(&format!("skipped: {all} records in all; --json lists the first 1,000"));
-    }
+    skipped::tell(report.skipped, &report.skipped_records, output);
     report.warnings.iter().for_each(|warning| output.note(&format!("warning: {warning}")));
     output.text(&render(report, output))
 }
@@ -266,9 +251,6 @@ fn list(report: &AuditReport, to: Option<&Path>) -> anyhow::Result<()> {
     let (Some(path), Some(energy)) = (to, &report.energy) else { return Ok(()) };
     Ok(write_atomic(path, energy_lines(energy)?.as_bytes())?)
 }
-
-/// The number of skipped records that are shown.
-const SHOWN: usize = 10;
 
 fn render(report: &AuditReport, output: &Output) -> String {
     let chemistry = chemistry_rows(report);

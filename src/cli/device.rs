@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::output::Output;
 use super::values::{in_flags, is_stdout, not_stdout, one_of};
-use crate::report::format::{bytes, number, percent, seconds, thousands};
+use crate::report::format::{bytes, number, or_dash, percent, seconds, thousands};
 use crate::report::table::Table;
 use drift_core::chem::AtomLimit;
 use drift_core::constraint::ProcessorKind;
@@ -15,7 +15,7 @@ use drift_core::io::Outputs;
 use drift_core::job::Job;
 use drift_engine::eval::device::{DevicePlan, DeviceReport, DeviceSpeed, examine_device, unusable_device};
 use drift_engine::eval::plan::{EngineChoice, EvalPlan, Generations, ModelChoice};
-use drift_engine::generate::{Sampling, SelfChecking, Verdict};
+use drift_engine::generate::{Sampling, SelfCheck, SelfChecking, Verdict};
 use drift_engine::model::{Device, Room, Synthetic};
 
 /// The environment variable that tells the continuing process with which problem its predecessor lost the GPU.
@@ -177,22 +177,21 @@ fn render(args: &Args, report: &DeviceReport, output: &Output) -> String {
 }
 
 fn cells(run: &DeviceSpeed) -> [String; 9] {
-    let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
-    let check = run.self_check.as_ref().map(|check| match check.verdict {
+    let check = |check: &SelfCheck| match check.verdict {
         Verdict::Passed => format!("passed, {}", seconds(check.seconds)),
         Verdict::Differs => "differs".to_owned(),
         Verdict::Failed => "failed".to_owned(),
-    });
+    };
     [
         run.model.clone(),
         run.engine.name().to_owned(),
-        or_dash(run.lp.map(|lp| lp.name().to_owned())),
-        or_dash(check),
-        or_dash(run.lp.map(|_| number(run.tokens_per_second))),
+        or_dash(run.lp, |lp| lp.name().to_owned()),
+        or_dash(run.self_check.as_ref(), check),
+        or_dash(run.lp, |_| number(run.tokens_per_second)),
         format!("{} of {}", thousands(run.kernel_steps), thousands(run.steps)),
         seconds(run.start_seconds),
-        or_dash(run.bytes_per_second.map(|rate| number(rate / 1e9))),
-        or_dash(run.floor_share.map(percent)),
+        or_dash(run.bytes_per_second, |rate| number(rate / 1e9)),
+        or_dash(run.floor_share, percent),
     ]
 }
 

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use super::invocation::Invocation;
-use super::output::{Aside, Output};
+use super::output::Output;
 use super::shards::{ShardArgs, ShardOf};
-use super::values::{EncodingArgs, FrameArgs, SmilesArgs, is_stdout, not_stdout};
+use super::values::{EncodingArgs, FrameArgs, SmilesArgs, not_stdout};
 use crate::report::format::{counted, thousands};
 use drift_core::encoding::{Encoding, OutOfRange, Reading};
 use drift_core::error::Error;
-use drift_core::io::{AtomicFile, Outputs};
+use drift_core::io::Outputs;
 use drift_core::job::Job;
 use drift_data::corpus::{ReadOptions, SmilesSource};
 use drift_data::encode::{EncodePlan, EncodeReport, Put, encode, encode_shard, merge_encoded};
@@ -98,23 +98,9 @@ fn encoded(
     output: &Output,
     each: impl FnOnce(&mut Put<'_>) -> Result<EncodeReport, Error>,
 ) -> anyhow::Result<()> {
-    let to_stdout = is_stdout(to);
-    if output.json && to_stdout {
-        let problem = "--json already writes to stdout";
-        return Err(Error::input("-o -", problem, "write the text to a file").into());
-    }
+    output.refuse_stdout(Some(to), "text")?;
     Outputs::new().file("-o", not_stdout(Some(to)))?.apart_from(inputs)?;
-    let report = if to_stdout {
-        let mut aside = Aside::new()?;
-        let report = each(&mut |bytes| aside.put(bytes))?;
-        aside.show(output)?;
-        report
-    } else {
-        let mut file = AtomicFile::create(to)?;
-        let report = each(&mut |bytes| file.put(bytes))?;
-        file.commit()?;
-        report
-    };
+    let report = output.pieces(to, each)?;
     if output.json {
         return output.document(&report);
     }

@@ -61,7 +61,7 @@ pub(super) struct Args {
 
 /// Compares the encodings, writes the files and shows the table.
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    args.tokenizer.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
+    found(&mut args.tokenizer, Wanted::Tokenizer)?;
     if args.html.as_deref().is_some_and(is_stdout) {
         let problem = "stdout takes either the table or the report";
         return Err(Error::input("--html -", problem, "write the page to a file").into());

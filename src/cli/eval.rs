@@ -161,8 +161,8 @@ pub(super) fn check_array(mut args: Args, shards: u32, job: &Job, output: &Outpu
 /// Locates models and tokenizers that are given by name.
 fn find(args: &mut Args) -> Result<(), Error> {
     let wanted = if args.tokenizer.is_some() { Wanted::Weights } else { Wanted::Model };
-    args.model.iter_mut().try_for_each(|path| found(path, wanted))?;
-    args.tokenizer.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))
+    found(&mut args.model, wanted)?;
+    found(&mut args.tokenizer, Wanted::Tokenizer)
 }
 
 /// The files that were asked for.

@@ -33,11 +33,8 @@ impl LinesFormat {
             Some("jsonl") => Ok(LinesFormat::Jsonl),
             _ => {
                 let place = format!("--molecules {}", path.display());
-                Err(Error::input(
-                    place,
-                    "is not the name of a CSV or JSON Lines file",
-                    "give a name that ends in .csv or .jsonl",
-                ))
+                let problem = "is not the name of a CSV or JSON Lines file";
+                Err(Error::input(place, problem, "give a name that ends in .csv or .jsonl"))
             }
         }
     }

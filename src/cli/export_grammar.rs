@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::output::{Aside, Output};
-use super::values::{DialectOrAuto, EncodingArgs, found, is_stdout, not_stdout};
+use super::output::Output;
+use super::values::{DialectOrAuto, EncodingArgs, found, not_stdout};
 use crate::report::format::{counted, thousands};
 use drift_core::checkpoint::Wanted;
 use drift_core::constraint::automaton::AnswerForm;
 use drift_core::constraint::grammar::GrammarFormat;
 use drift_core::encoding::Encoding;
 use drift_core::error::Error;
-use drift_core::io::{AtomicFile, Outputs};
+use drift_core::io::Outputs;
 use drift_core::job::Job;
 use drift_core::tokenizer::{Tokenizer, encoding_beside, end_beside};
 use drift_data::export::{ExportPlan, ExportReport, ExportSource, export};
@@ -78,29 +78,15 @@ const NO_END: u32 = u32::MAX;
 
 /// Reads the molecules, writes their grammars and reports the counts.
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    found(&mut args.tokenizer, Wanted::Tokenizer)?;
-    let to_stdout = is_stdout(&args.output);
-    if output.json && to_stdout {
-        let problem = "--json already writes to stdout";
-        return Err(Error::input("-o -", problem, "write the grammars to a file").into());
-    }
+    found([&mut args.tokenizer], Wanted::Tokenizer)?;
+    output.refuse_stdout(Some(&args.output), "grammars")?;
     let outputs = Outputs::new().file("-o", not_stdout(Some(&args.output)))?;
     let mut inputs = vec![args.tokenizer.clone()];
     inputs.extend(args.smiles.clone());
     outputs.apart_from(&inputs)?;
     let path = args.output.clone();
     let plan = plan(args, job, output)?;
-    let report = if to_stdout {
-        let mut aside = Aside::new()?;
-        let report = export(&plan, job, &mut |bytes| aside.put(bytes))?;
-        aside.show(output)?;
-        report
-    } else {
-        let mut file = AtomicFile::create(&path)?;
-        let report = export(&plan, job, &mut |bytes| file.put(bytes))?;
-        file.commit()?;
-        report
-    };
+    let report = output.pieces(&path, |put| export(&plan, job, put))?;
     if output.json {
         return output.document(&report);
     }
@@ -119,11 +105,8 @@ fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
     }
     let eos = match &args.eos {
         Some(text) => Some(tokenizer.vocabulary_id(text).ok_or_else(|| {
-            Error::input(
-                "--eos",
-                format!("`{text}` is not a token of {}", tokenizer.name),
-                "give one of its tokens",
-            )
+            let problem = format!("`{text}` is not a token of {}", tokenizer.name);
+            Error::input("--eos", problem, "give one of its tokens")
         })?),
         None => end_beside(&args.tokenizer, &tokenizer)?,
     };

@@ -34,8 +34,8 @@ pub(super) struct Args {
 
 /// Checks the inputs, writes the checkpoint and shows the report.
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    found(&mut args.model, Wanted::Model)?;
-    found(&mut args.tokenizer, Wanted::Tokenizer)?;
+    found([&mut args.model], Wanted::Model)?;
+    found([&mut args.tokenizer], Wanted::Tokenizer)?;
     let beside = [("model", Some(args.model.as_path())), ("tokenizer", Some(args.tokenizer.as_path()))];
     refuse_over(&args.output, &beside)?;
     let folder = folder_alone("-o", &args.output)?;

@@ -64,7 +64,7 @@ pub(super) struct Args {
 
 /// Fits the placeholders, writes the files and shows the result.
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    args.tokenizer.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
+    found(&mut args.tokenizer, Wanted::Tokenizer)?;
     let options = ReadOptions {
         frame: args.frame.frame(),
         reading: args.blocks.reading(),

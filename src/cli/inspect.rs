@@ -69,7 +69,7 @@ pub(super) fn texts_last(arguments: Vec<OsString>, command: &clap::Command) -> V
 
 /// Tokenises the texts and shows their tokens.
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    found(&mut args.tokenizer, Wanted::Tokenizer)?;
+    found([&mut args.tokenizer], Wanted::Tokenizer)?;
     let encoding = args.encoding.or_else(|| encoding_beside(&args.tokenizer)).unwrap_or(Encoding::FIXED);
     let placeholder = args.placeholder.unwrap_or_else(|| {
         let mut zeros = String::new();

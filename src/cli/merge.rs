@@ -62,10 +62,11 @@ pub(super) fn run(args: &Args, job: &Job, output: &Output) -> anyhow::Result<()>
     // Paths in the shards' command are relative to the folder where it ran; paths of this command are relative to the current folder.
     let here = |path: &PathBuf| if is_stdout(path) { Ok(path.clone()) } else { absolute(path) };
     let here = |path: &Option<PathBuf>| path.as_ref().map(here).transpose();
+    let (verdicts, matrix) = (here(&args.verdicts)?, here(&args.matrix)?);
+    let files = audit::TextFiles { verdicts, matrix, summary: here(&args.summary)? };
     let (to, page) = (here(&args.output)?, here(&args.html)?);
     #[cfg(feature = "generate")]
     let [texts, molecules] = [here(&args.texts)?, here(&args.molecules)?];
-    let files = args.text_files()?;
     for folder in set.folders.values_mut() {
         *folder = absolute(folder)?;
     }
@@ -140,20 +141,6 @@ fn unknown(set: &ShardSet, verb: &str) -> Error {
 }
 
 impl Args {
-    /// The files that are written besides the record, with absolute paths.
-    fn text_files(&self) -> Result<audit::TextFiles, Error> {
-        let here = |path: &Option<PathBuf>| -> Result<Option<PathBuf>, Error> {
-            path.as_deref()
-                .map(|path| if is_stdout(path) { Ok(path.to_owned()) } else { absolute(path) })
-                .transpose()
-        };
-        Ok(audit::TextFiles {
-            verdicts: here(&self.verdicts)?,
-            matrix: here(&self.matrix)?,
-            summary: here(&self.summary)?,
-        })
-    }
-
     /// Refuses options for files that the shards' verb does not write.
     fn check(&self, verb: &str) -> Result<(), Error> {
         let others: [(_, _, &[&str]); 6] = [

@@ -110,10 +110,7 @@ fn mined(args: &Args, source: &dyn Conformers, job: &Job, output: &Output) -> an
     let outputs = Outputs::new().file("-o", store)?.file("--html", page)?;
     let inputs: Vec<PathBuf> = args.inputs.iter().chain(&args.smiles.smiles_of).cloned().collect();
     outputs.apart_from(&inputs)?;
-    if output.json && args.output.as_deref().is_some_and(is_stdout) {
-        let problem = "--json already writes to stdout";
-        return Err(Error::input("-o -", problem, "write the store to a file").into());
-    }
+    output.refuse_stdout(args.output.as_deref(), "store")?;
     if args.html.as_deref().is_some_and(is_stdout) {
         let problem = "stdout takes either the table or the store";
         return Err(Error::input("--html -", problem, "write the page to a file").into());

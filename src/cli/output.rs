@@ -6,9 +6,10 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::values::in_flags;
+use super::values::{in_flags, is_stdout};
 use crate::report::Terminal;
 use drift_core::error::{Error, message, one_line};
+use drift_core::io::AtomicFile;
 
 /// How results are shown.
 pub(super) struct Output {
@@ -51,6 +52,33 @@ impl Output {
     /// Copies a finished file to stdout.
     pub(super) fn file(&self, path: &Path) -> anyhow::Result<()> {
         self.bytes(&mut File::open(path).map_err(|e| Error::io(path, e))?)
+    }
+
+    /// Refuses `-o -` beside `--json`, since both write to stdout. `what` is the result that `-o` names.
+    pub(super) fn refuse_stdout(&self, to: Option<&Path>, what: &str) -> Result<(), Error> {
+        if self.json && to.is_some_and(is_stdout) {
+            let remedy = format!("write the {what} to a file");
+            return Err(Error::input("-o -", "--json already writes to stdout", remedy));
+        }
+        Ok(())
+    }
+
+    /// Writes a result that is made in pieces to the file of `-o`, or prints it once it is complete.
+    pub(super) fn pieces<R>(
+        &self,
+        to: &Path,
+        each: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<R, Error>,
+    ) -> anyhow::Result<R> {
+        if is_stdout(to) {
+            let mut aside = Aside::new()?;
+            let report = each(&mut |bytes| aside.put(bytes))?;
+            aside.show(self)?;
+            return Ok(report);
+        }
+        let mut file = AtomicFile::create(to)?;
+        let report = each(&mut |bytes| file.put(bytes))?;
+        file.commit()?;
+        Ok(report)
     }
 
     fn bytes(&self, bytes: &mut impl Read) -> anyhow::Result<()> {

@@ -173,9 +173,9 @@ enum Arch {
 
 /// Trains the model, writes the checkpoint and shows the report.
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    args.tokenizer.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
-    args.new_tokens_of.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
-    args.init.iter_mut().try_for_each(|path| found(path, Wanted::Model))?;
+    found(&mut args.tokenizer, Wanted::Tokenizer)?;
+    found(&mut args.new_tokens_of, Wanted::Tokenizer)?;
+    found(&mut args.init, Wanted::Model)?;
     let options = ReadOptions {
         frame: args.frame.frame(),
         reading: args.blocks.reading(),

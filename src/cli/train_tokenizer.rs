@@ -110,8 +110,8 @@ impl From<KindArg> for SchemeKind {
 
 /// Designs or learns the tokenizer, checks it, writes the files and shows the report.
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    args.base.iter_mut().try_for_each(|path| found(path, Wanted::Tokenizer))?;
-    args.model.iter_mut().try_for_each(|path| found(path, Wanted::Weights))?;
+    found(&mut args.base, Wanted::Tokenizer)?;
+    found(&mut args.model, Wanted::Weights)?;
     let options =
         ReadOptions { frame: args.frame.frame(), reading: reading(&args), smiles: args.smiles.source(job)? };
     let corpus = Corpus::new(&args.corpus, options);

@@ -212,9 +212,14 @@ pub(super) fn one_of<T: Copy + Send + Sync>(
     })
 }
 
-/// Replaces a model or tokenizer, given as a path or a name, by its location.
-pub(super) fn found(given: &mut PathBuf, wanted: Wanted) -> Result<(), Error> {
-    *given = locate(given, wanted)?;
+/// Replaces models or tokenizers, given as paths or names, by their locations.
+pub(super) fn found<'g>(
+    given: impl IntoIterator<Item = &'g mut PathBuf>,
+    wanted: Wanted,
+) -> Result<(), Error> {
+    for path in given {
+        *path = locate(path, wanted)?;
+    }
     Ok(())
 }
 

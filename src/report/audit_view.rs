@@ -2,7 +2,7 @@
 
 use super::chemistry_view::ChemistryRow;
 use super::coverage_view::{coverage_cells, coverage_columns, coverage_note};
-use super::format::{angstrom, encoding_name, percent, percent_interval, thousands};
+use super::format::{angstrom, encoding_name, or_dash, percent, percent_interval, thousands};
 use super::table::Table;
 use drift_core::error::escaped;
 use drift_data::audit::{AuditReport, FileReport};
@@ -23,12 +23,7 @@ pub fn audit_table(report: &AuditReport) -> Table {
         .number("with\nletters")
         .number("digits\nlost")
         .number("digits\ninvented");
-    if report.files.len() == 1 {
-        table.row(row(&report.files[0]));
-    } else {
-        report.files.iter().for_each(|file| _ = table.row(row(file)));
-        table.strong_row(row(&report.total));
-    }
+    add_rows(&mut table, report, row);
     let total = &report.total;
     if let Some(interval) = total.pass_interval {
         table.note(format!(
@@ -46,6 +41,14 @@ pub fn audit_table(report: &AuditReport) -> Table {
         table.note("lost digits do not show in the stripped dialect");
     }
     table
+}
+
+/// Adds a row for each file, and their total if there is more than one.
+fn add_rows(table: &mut Table, report: &AuditReport, row: fn(&FileReport) -> Vec<String>) {
+    report.files.iter().for_each(|file| _ = table.row(row(file)));
+    if report.files.len() != 1 {
+        table.strong_row(row(&report.total));
+    }
 }
 
 /// The rows of the chemistry tables: one per file and logit processor with prompts, then the references.
@@ -77,12 +80,7 @@ pub fn their_table(report: &AuditReport) -> Table {
         .number("parse\nfailures")
         .number("no\nEOS")
         .number("not three\nfloats");
-    if report.files.len() == 1 {
-        table.row(their_row(&report.files[0]));
-    } else {
-        report.files.iter().for_each(|file| _ = table.row(their_row(file)));
-        table.strong_row(their_row(&report.total));
-    }
+    add_rows(&mut table, report, their_row);
     for theirs in &report.reports_by_3dmolgen {
         let count = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), thousands);
         let recounted = &theirs.recounted;
@@ -143,7 +141,7 @@ fn row(file: &FileReport) -> Vec<String> {
         thousands(counts.blocks),
         share(counts.junk_blocks_strict, counts.blocks),
         share(counts.junk_blocks_letters, counts.blocks),
-        counts.truncated_blocks.map_or_else(|| "-".to_owned(), |blocks| share(blocks, counts.blocks)),
+        or_dash(counts.truncated_blocks, |blocks| share(blocks, counts.blocks)),
         share(counts.invented_blocks, counts.blocks),
     ]
 }
@@ -168,8 +166,8 @@ pub fn geometry_table(report: &AuditReport) -> Option<Table> {
     .number("MAT-P, Å");
     for file in &report.files {
         let Some(geometry) = &file.geometry else { continue };
-        let length = |estimate: Option<Mean>| estimate.map_or("-".to_owned(), |e| angstrom(e.mean));
-        let share = |estimate: Option<Mean>| estimate.map_or("-".to_owned(), |e| percent(e.mean));
+        let length = |estimate: Option<Mean>| or_dash(estimate, |e| angstrom(e.mean));
+        let share = |estimate: Option<Mean>| or_dash(estimate, |e| percent(e.mean));
         table.row([
             file.file.clone(),
             file.lp.clone().unwrap_or_default(),

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::format::{hundredths, hundredths_or_dash, percent, thousands};
+use super::design_view::size_label;
+use super::format::{hundredths, or_dash, percent, thousands};
 use drift_core::encoding::{Encoding, Precision};
-use drift_core::text::size::SIZE_CLASSES;
 use drift_tune::design::extension::plain::PlainText;
 use drift_tune::design::report::vocabulary::EmbeddingReport;
 use drift_tune::design::rows::initial::RowsReport;
@@ -172,19 +172,14 @@ fn drift(card: &mut String, report: &DesignReport) -> std::fmt::Result {
     )?;
     writeln!(card, "| --- | --- | --- | --- | --- |")?;
     for size in &report.corpus.by_size {
-        let class = SIZE_CLASSES.iter().find(|class| class.from as u64 == size.from);
         let (conformers, coverage) = (thousands(size.conformers), percent(size.coverage));
         let own = hundredths(size.tokens_per_conformer);
-        let base = hundredths_or_dash(size.base_tokens_per_conformer);
-        writeln!(
-            card,
-            "| {} | {conformers} | {coverage} | {own} | {base} |",
-            class.map_or("", |class| class.label)
-        )?;
+        let base = or_dash(size.base_tokens_per_conformer, hundredths);
+        writeln!(card, "| {} | {conformers} | {coverage} | {own} | {base} |", size_label(size.from))?;
     }
     let (own, base) = (
         hundredths(report.vocabulary.tokens_per_conformer),
-        hundredths_or_dash(report.vocabulary.base_tokens_per_conformer),
+        or_dash(report.vocabulary.base_tokens_per_conformer, hundredths),
     );
     let (conformers, coverage) = (thousands(report.corpus.conformers), percent(report.vocabulary.coverage));
     writeln!(card, "| all | {conformers} | {coverage} | {own} | {base} |")

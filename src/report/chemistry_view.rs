@@ -1,6 +1,6 @@
 //! Chemistry as tables.
 
-use super::format::{percent, percent_interval, thousands};
+use super::format::{or_dash, percent, percent_interval, thousands};
 use super::table::Table;
 use drift_data::audit::chemistry::{ChemistryFigure, ChemistryReport};
 
@@ -25,6 +25,17 @@ impl<'r> ChemistryRow<'r> {
         let name = "references".to_owned();
         ChemistryRow { name, strong: false, passed: None, chemistry, texts: chemistry.checked }
     }
+
+    fn share(&self, figure: ChemistryFigure) -> String {
+        match self.chemistry.share(figure, self.texts) {
+            (_, 0) => "-".to_owned(),
+            (count, of) => percent(drift_data::stats::share(count, of)),
+        }
+    }
+
+    fn interval(&self, figure: ChemistryFigure) -> String {
+        or_dash(self.chemistry.chemistry_intervals.get(&figure), |interval| percent_interval(*interval))
+    }
 }
 
 /// The chemistry of the texts compared with the references; `None` if nothing was checked.
@@ -48,13 +59,9 @@ pub fn chemistry_table(rows: &[ChemistryRow<'_>]) -> Option<Table> {
         .number("bent\nC=C, C=O")
         .number("in\npieces");
     for row in rows {
-        let share = |figure| share(row.chemistry, figure, row.texts);
-        let interval = row.chemistry.chemistry_intervals.get(&ChemistryFigure::Valid);
-        let passed = row.passed.map(|passed| format!("{} of {}", thousands(passed), thousands(row.texts)));
-        let mut cells = vec![row.name.clone(), passed.unwrap_or_else(|| "-".to_owned())];
-        let valid = row.chemistry.valid;
-        cells.push(format!("{} of {}", thousands(valid), thousands(row.texts)));
-        cells.push(interval.map_or_else(|| "-".to_owned(), |interval| percent_interval(*interval)));
+        let count = |count: u64| format!("{} of {}", thousands(count), thousands(row.texts));
+        let (passed, valid) = (or_dash(row.passed, count), count(row.chemistry.valid));
+        let mut cells = vec![row.name.clone(), passed, valid, row.interval(ChemistryFigure::Valid)];
         cells.extend(
             [
                 ChemistryFigure::ValidGeometry,
@@ -68,9 +75,9 @@ pub fn chemistry_table(rows: &[ChemistryRow<'_>]) -> Option<Table> {
                 ChemistryFigure::BentDoubleBonds,
                 ChemistryFigure::Fragmented,
             ]
-            .map(share),
+            .map(|figure| row.share(figure)),
         );
-        add(&mut table, row.strong, cells);
+        table.marked_row(row.strong, cells);
     }
     table.note(
         "Valid: the stereo of the prompt, no clash, and plausible bonds, angles and planes (the rules of PoseBusters on heavy \
@@ -97,11 +104,10 @@ pub fn flatness_table(rows: &[ChemistryRow<'_>]) -> Option<Table> {
     for row in rows {
         let mut cells = vec![row.name.clone(), thousands(row.chemistry.checked)];
         for figure in [ChemistryFigure::Flat, ChemistryFigure::Planar, ChemistryFigure::ZeroZ] {
-            cells.push(share(row.chemistry, figure, row.texts));
-            let interval = row.chemistry.chemistry_intervals.get(&figure);
-            cells.push(interval.map_or_else(|| "-".to_owned(), |interval| percent_interval(*interval)));
+            cells.push(row.share(figure));
+            cells.push(row.interval(figure));
         }
-        add(&mut table, row.strong, cells);
+        table.marked_row(row.strong, cells);
     }
     table.note(
         "Within 0.05 Å, texts of four atoms or more. z depends on the frame: in that of the first atoms three atoms of each \
@@ -109,19 +115,4 @@ pub fn flatness_table(rows: &[ChemistryRow<'_>]) -> Option<Table> {
          texts than they are.",
     );
     Some(table)
-}
-
-fn share(chemistry: &ChemistryReport, figure: ChemistryFigure, texts: u64) -> String {
-    match chemistry.share(figure, texts) {
-        (_, 0) => "-".to_owned(),
-        (count, of) => percent(drift_data::stats::share(count, of)),
-    }
-}
-
-fn add(table: &mut Table, strong: bool, cells: Vec<String>) {
-    if strong {
-        table.strong_row(cells)
-    } else {
-        table.row(cells)
-    };
 }

@@ -1,6 +1,6 @@
 //! The comparison of two records or traces as tables.
 
-use super::format::{number, percent, thousands};
+use super::format::{number, or_dash, percent, thousands};
 use super::table::Table;
 use drift_engine::eval::compare::{CompareReport, Figure, Group, RecordKind, TraceRow, TraceTable};
 
@@ -38,9 +38,8 @@ fn table(report: &CompareReport, group: &Group) -> Table {
         group.figures.iter().partition(|figure| figure.values[0] == figure.values[1]);
     let most = if is_trace { MAX_TRACE_ROWS } else { MAX_ROWS };
     for figure in other.iter().take(most) {
-        let cell = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
-        let [first, second] = figure.values.map(cell);
-        table.row([shortened(&figure.name), first, second, cell(figure.ratio)]);
+        let [first, second] = figure.values.map(|value| or_dash(value, number));
+        table.row([shortened(&figure.name), first, second, or_dash(figure.ratio, number)]);
     }
     if other.len() > most {
         table.note(format!("{} more figures are in the JSON.", other.len() - most));

@@ -1,6 +1,6 @@
 //! The comparison of methods to make a tokenizer.
 
-use super::format::{hundredths, percent, percent_or_dash, thousands};
+use super::format::{hundredths, or_dash, percent, thousands};
 use super::table::{Table, Terminal};
 use drift_tune::design::report::comparison::{MethodComparison, MethodRow, TrainingMethod};
 
@@ -26,7 +26,6 @@ pub fn comparison_table(comparison: &MethodComparison, terminal: Terminal) -> St
             .number("gap")
             .number("other texts\nchanged");
     for row in &comparison.rows {
-        let number = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), thousands);
         table.row([
             name(row.method).to_owned(),
             thousands(row.new_tokens),
@@ -36,10 +35,10 @@ pub fn comparison_table(comparison: &MethodComparison, terminal: Terminal) -> St
             percent(row.blocks.off_share),
             hundredths(row.blocks.off_tokens_per_block),
             hundredths(row.tokens_per_conformer),
-            percent_or_dash(row.coverage),
-            number(row.lower_bound),
-            number(row.gap),
-            number(row.other_texts_changed),
+            or_dash(row.coverage, percent),
+            or_dash(row.lower_bound, thousands),
+            or_dash(row.gap, thousands),
+            or_dash(row.other_texts_changed, thousands),
         ]);
     }
     let notes: Vec<String> = comparison.rows.iter().filter_map(|row| note(row, &comparison.rows)).collect();

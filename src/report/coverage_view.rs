@@ -1,6 +1,6 @@
 //! Coverage and matching in tables, for generated texts and for files.
 
-use super::format::hundredths;
+use super::format::{hundredths, or_dash};
 use super::table::Table;
 use drift_data::audit::Missing;
 use drift_data::audit::coverage::{CoverageReport, ThresholdCoverage};
@@ -29,7 +29,7 @@ pub(super) fn coverage_cells(coverage: &CoverageReport, thresholds: usize) -> Ve
     cells.resize(4 * thresholds, "-".to_owned());
     for found in [coverage.mat_r, coverage.mat_p] {
         let both = found.map_or([None, None], |found| [Some(found.mean), Some(found.median)]);
-        cells.extend(both.map(|value| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.4}"))));
+        cells.extend(both.map(|value| or_dash(value, |value| format!("{value:.4}"))));
     }
     cells
 }

@@ -3,7 +3,7 @@
 use super::design_view::{by_size, checked, facts, front_table};
 use super::format::{encoding_name, thousands};
 use super::html::Page;
-use super::plot::{Points, points};
+use super::plot::{Labels, Points, points};
 use super::promises_view::advice;
 use drift_tune::design::report::front::ParetoFront;
 use drift_tune::design::{DesignReport, Range, SchemeKind};
@@ -46,9 +46,7 @@ fn plot(front: &ParetoFront, range: Option<Range>) -> Points {
     let marks = front.tokenizers.iter();
     let marks = marks.map(|known| (known.name.clone(), (known.tokens_per_block, known.new_tokens as f64)));
     Points {
-        title: "New tokens by tokens a block".to_owned(),
-        x_label: "tokens a block".to_owned(),
-        y_label: "new tokens".to_owned(),
+        labels: Labels::new("New tokens by tokens a block", "tokens a block", "new tokens"),
         series: series.to_vec(),
         marks: marks.collect(),
     }

@@ -1,7 +1,7 @@
 //! The design of a tokenizer as a table, with what was proved about it.
 
 use super::comparison_view::comparison_table;
-use super::format::{encoding_name, hundredths, hundredths_or_dash, percent, thousands};
+use super::format::{encoding_name, hundredths, or_dash, percent, thousands};
 use super::promises_view::{advice, extension_run};
 use super::table::{Table, Terminal};
 use drift_core::encoding::Encoding;
@@ -60,7 +60,7 @@ pub fn facts(report: &DesignReport) -> Table {
     }
     row("blocks of the corpus in the range", percent(report.vocabulary.coverage));
     row("tokens a conformer", hundredths(report.vocabulary.tokens_per_conformer));
-    row("tokens a conformer, base", hundredths_or_dash(report.vocabulary.base_tokens_per_conformer));
+    row("tokens a conformer, base", or_dash(report.vocabulary.base_tokens_per_conformer, hundredths));
     table
 }
 
@@ -69,16 +69,20 @@ pub fn by_size(report: &DesignReport) -> Table {
     let mut table = Table::new("Conformers of the corpus").text("heavy atoms").number("conformers");
     table = table.number("blocks in\nthe range").number("tokens a\nconformer").number("the same,\nbase");
     for size in &report.corpus.by_size {
-        let class = SIZE_CLASSES.iter().find(|class| class.from as u64 == size.from);
         table.row([
-            class.map_or("", |class| class.label).to_owned(),
+            size_label(size.from).to_owned(),
             thousands(size.conformers),
             percent(size.coverage),
             hundredths(size.tokens_per_conformer),
-            hundredths_or_dash(size.base_tokens_per_conformer),
+            or_dash(size.base_tokens_per_conformer, hundredths),
         ]);
     }
     table
+}
+
+/// The name of the size class from this number of heavy atoms on: `1-14`.
+pub(super) fn size_label(from: u64) -> &'static str {
+    SIZE_CLASSES.iter().find(|class| class.from as u64 == from).map_or("", |class| class.label)
 }
 
 /// The checks that were run.
@@ -119,11 +123,7 @@ pub fn front_table(report: &DesignReport) -> Table {
             "0".to_owned(),
             percent(point.coverage),
         ];
-        if point.written {
-            table.strong_row(cells)
-        } else {
-            table.row(cells)
-        };
+        table.marked_row(point.written, cells);
     }
     table.note("Designs are the best of all schemes, found by the search; only the one in bold was checked and written.");
     table.note(

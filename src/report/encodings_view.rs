@@ -1,8 +1,8 @@
 //! The comparison of encodings as a table and a page.
 
-use super::format::{hundredths, percent, thousands};
+use super::format::{hundredths, or_dash, percent, thousands};
 use super::html::Page;
-use super::plot::{Scatter, ScatterPoint, scatter};
+use super::plot::{Labels, Scatter, ScatterPoint, scatter};
 use super::table::{Table, Terminal, bold};
 use drift_tune::encodings::report::{EncodingRow, EncodingsReport, RecommendedEncoding};
 
@@ -53,7 +53,6 @@ fn table(report: &EncodingsReport, all: bool) -> Table {
     }
     let shown = |row: &&EncodingRow| all || row.new_tokens == 0 || row.on_front;
     for row in report.rows.iter().filter(shown) {
-        let dash = |value: Option<f64>, shown: fn(f64) -> String| value.map_or_else(|| "-".to_owned(), shown);
         let fine = |value: f64| format!("{value:.4}");
         let mut cells = vec![
             row.encoding.to_string(),
@@ -61,21 +60,17 @@ fn table(report: &EncodingsReport, all: bool) -> Table {
             thousands(row.new_tokens),
             block(row),
             hundredths(row.costs.tokens_per_conformer),
-            dash(row.costs.forced_share, percent),
-            dash(row.costs.passes_per_conformer, hundredths),
-            dash(row.loss.rmsd_angstrom, fine),
-            dash(row.loss.valid_share, percent),
+            or_dash(row.costs.forced_share, percent),
+            or_dash(row.costs.passes_per_conformer, hundredths),
+            or_dash(row.loss.rmsd_angstrom, fine),
+            or_dash(row.loss.valid_share, percent),
             thousands(row.loss.out_of_range_conformers),
         ];
         if all {
-            let nats = dash(row.loss.cell_nats, |value| format!("{value:.0}"));
-            cells.extend([dash(row.loss.worst_atom_angstrom, fine), nats]);
+            let nats = or_dash(row.loss.cell_nats, |value| format!("{value:.0}"));
+            cells.extend([or_dash(row.loss.worst_atom_angstrom, fine), nats]);
         }
-        if is_recommended(report, row) {
-            table.strong_row(cells)
-        } else {
-            table.row(cells)
-        };
+        table.marked_row(is_recommended(report, row), cells);
     }
     table.note(format!(
         "Tokens of {} of the conformers, prompt and tags included. Forced, passes: under the automaton. RMSD: of the text alone, \
@@ -139,9 +134,11 @@ fn plot(report: &EncodingsReport, rows: &[EncodingRow]) -> Scatter {
         Some(ScatterPoint { name, at: place, hollow: !row.on_front, strong: is_recommended(report, row) })
     };
     Scatter {
-        title: "Forward passes and RMSD of encodings".to_owned(),
-        x_label: "forward passes a conformer, automaton".to_owned(),
-        y_label: "RMSD of the text alone, Å".to_owned(),
+        labels: Labels::new(
+            "Forward passes and RMSD of encodings",
+            "forward passes a conformer, automaton",
+            "RMSD of the text alone, Å",
+        ),
         points: rows.iter().enumerate().filter_map(point).collect(),
     }
 }

@@ -1,6 +1,6 @@
 //! The energies of an audit as a table.
 
-use super::format::thousands;
+use super::format::{or_dash, thousands};
 use super::table::Table;
 use drift_data::audit::{EnergyFigures, EnergyReport, StrainFigures};
 
@@ -38,7 +38,7 @@ pub fn energy_table(report: &EnergyReport) -> Table {
 
 fn row(figures: &EnergyFigures) -> Vec<String> {
     let of = |strain: Option<StrainFigures>, figure: fn(&StrainFigures) -> f64| {
-        strain.map_or_else(|| "-".to_owned(), |strain| format!("{:.2}", figure(&strain)))
+        or_dash(strain, |strain| format!("{:.2}", figure(&strain)))
     };
     let texts = |strain: Option<StrainFigures>| thousands(strain.map_or(0, |strain| strain.texts));
     vec![

@@ -3,12 +3,13 @@
 use super::energy_view::energy_table;
 use super::eval_view::{
     comparison_table, cost_table, coverage_table, likelihood_table, outcome_table, placeholder_table,
-    probability_table, setting, starts,
+    probability_table, run_name, setting, starts,
 };
 use super::floor_view::floor_table;
+use super::format::{or_dash, percent};
 use super::html::{Page, Section};
 use super::mask_view::mask_section;
-use super::plot::{Bar, BarChart, BarValue, Columns, Curve, Curves, Scale, bars, columns, curves};
+use super::plot::{Bar, BarChart, BarValue, Columns, Curve, Curves, Labels, Scale, bars, columns, curves};
 use super::table::Table;
 use super::worst_view::chemistry_section;
 use drift_core::constraint::ProcessorKind;
@@ -75,29 +76,40 @@ pub fn eval_page(report: &EvalReport) -> Page {
     })
 }
 
-fn name(report: &EvalReport, run: &RunReport) -> String {
-    let models = report.runs.iter().any(|other| other.model != run.model);
-    if models { format!("{} {}", run.model, run.label()) } else { run.label() }
-}
-
 fn harm_plot(report: &EvalReport) -> String {
     let part = |run: &RunReport, count: Option<u64>| {
-        let value = count.map(|count| drift_data::stats::share(count, run.outcome.blocks));
-        BarValue { value, text: super::format::percent_or_dash(value) }
+        share_bar(count.map(|count| drift_data::stats::share(count, run.outcome.blocks)))
     };
-    let bar = |run: &RunReport| Bar {
-        label: name(report, run),
-        strong: run.lp == ProcessorKind::Automaton,
-        values: vec![
+    let words = ["Blocks with junk, lost digits and invented digits by logit processor", "share of blocks"];
+    run_bars(report, words, &["junk", "truncated", "invented digits"], |run| {
+        vec![
             part(run, Some(run.outcome.junk_blocks_strict)),
             part(run, run.outcome.truncated_blocks),
             part(run, Some(run.outcome.invented_blocks)),
-        ],
+        ]
+    })
+}
+
+fn share_bar(share: Option<f64>) -> BarValue {
+    BarValue { value: share, text: or_dash(share, percent) }
+}
+
+/// A chart of shares with one row per run, the automaton in bold.
+fn run_bars(
+    report: &EvalReport,
+    [title, x_label]: [&str; 2],
+    series: &[&str],
+    values: impl Fn(&RunReport) -> Vec<BarValue>,
+) -> String {
+    let bar = |run: &RunReport| Bar {
+        label: run_name(report, run),
+        strong: run.lp == ProcessorKind::Automaton,
+        values: values(run),
     };
     bars(&BarChart {
-        title: "Blocks with junk, lost digits and invented digits by logit processor".to_owned(),
-        x_label: "share of blocks".to_owned(),
-        series: ["junk", "truncated", "invented digits"].map(str::to_owned).to_vec(),
+        title: title.to_owned(),
+        x_label: x_label.to_owned(),
+        series: series.iter().map(|name| (*name).to_owned()).collect(),
         bars: report.runs.iter().map(bar).collect(),
         scale: Scale::Share,
     })
@@ -117,24 +129,10 @@ const PHASES: [NamedPhase; 5] = [
 
 fn time_plot(report: &EvalReport) -> String {
     let phases = if starts(report) { &PHASES[..] } else { &PHASES[1..] };
-    let bar = |run: &RunReport| {
+    let names: Vec<&str> = phases.iter().map(|(name, _)| *name).collect();
+    run_bars(report, ["Time by phase and logit processor", "share of the wall time"], &names, |run| {
         let time = &run.cost.seconds;
-        let part = |(_, of): &NamedPhase| {
-            let value = Some(time.share(of(time)));
-            BarValue { value, text: super::format::percent_or_dash(value) }
-        };
-        Bar {
-            label: name(report, run),
-            strong: run.lp == ProcessorKind::Automaton,
-            values: phases.iter().map(part).collect(),
-        }
-    };
-    bars(&BarChart {
-        title: "Time by phase and logit processor".to_owned(),
-        x_label: "share of the wall time".to_owned(),
-        series: phases.iter().map(|(name, _)| (*name).to_owned()).collect(),
-        bars: report.runs.iter().map(bar).collect(),
-        scale: Scale::Share,
+        phases.iter().map(|(_, of)| share_bar(Some(time.share(of(time))))).collect()
     })
 }
 
@@ -154,9 +152,11 @@ fn coverage_section(section: &mut Section, report: &EvalReport) {
             points: sweep.iter().map(|found| (found.angstrom, value(found))).collect(),
         };
         let plot = curves(&Curves {
-            title: format!("Coverage against the threshold under {}", name(report, run)),
-            x_label: "threshold, Å".to_owned(),
-            y_label: "coverage".to_owned(),
+            labels: Labels::new(
+                format!("Coverage against the threshold under {}", run_name(report, run)),
+                "threshold, Å",
+                "coverage",
+            ),
             curves: vec![
                 line("COV-R, mean", |found| found.cov_r.mean),
                 line("COV-R, median", |found| found.cov_r.median),
@@ -164,7 +164,7 @@ fn coverage_section(section: &mut Section, report: &EvalReport) {
                 line("COV-P, median", |found| found.cov_p.median),
             ],
         });
-        section.heading(&format!("`{}`", name(report, run))).svg(&plot, "");
+        section.heading(&format!("`{}`", run_name(report, run))).svg(&plot, "");
     }
 }
 
@@ -175,18 +175,16 @@ fn drift_section(section: &mut Section, report: &EvalReport) {
     );
     for run in report.runs.iter().filter(|run| !run.drift.0.is_empty()) {
         let plot = columns(&Columns {
-            title: format!("Drift under {}", run.label()),
-            x_label: "drift, tokens".to_owned(),
-            y_label: "share of blocks".to_owned(),
+            labels: Labels::new(format!("Drift under {}", run.label()), "drift, tokens", "share of blocks"),
             counts: run.drift.0.iter().map(|(drift, blocks)| (*drift, *blocks)).collect(),
         });
-        section.heading(&format!("`{}`", name(report, run))).svg(&plot, "");
+        section.heading(&format!("`{}`", run_name(report, run))).svg(&plot, "");
     }
 }
 
 fn examples_section(section: &mut Section, report: &EvalReport) {
     for run in report.runs.iter().filter(|run| !run.examples.is_empty()) {
-        section.heading(&format!("`{}`", name(report, run)));
+        section.heading(&format!("`{}`", run_name(report, run)));
         for example in &run.examples {
             section.paragraph(&format!("`{}`: {}", example.smiles, example.problem.name()));
             section.marked(&example.text, &example.marks);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::coverage_view::{coverage_cells, coverage_columns, coverage_note};
-use super::format::{number, percent, seconds, signed, thousands};
+use super::format::{number, or_dash, percent, seconds, signed, thousands};
 use super::table::Table;
 use drift_core::constraint::ProcessorKind;
 use drift_data::audit::GeometryReport;
@@ -13,9 +13,7 @@ use drift_engine::eval::record::{EvalReport, PairedComparison, RunReport, Unseen
 
 /// The outcome of the texts, one row per logit processor, the automaton in bold.
 pub fn outcome_table(report: &EvalReport) -> Table {
-    let mut table = Table::new(title(report, "outcomes"));
-    table = model_column(table, report)
-        .code("logit processor")
+    let mut table = runs_table(report, "outcomes")
         .number("pass")
         .number("valid")
         .number("other\nmolecule")
@@ -30,9 +28,7 @@ pub fn outcome_table(report: &EvalReport) -> Table {
     for run in &report.runs {
         let outcome = &run.outcome;
         let share = |count: u64| percent(drift_data::stats::share(count, outcome.blocks));
-        let mut cells = model_cells(report, &run.model);
-        cells.extend([
-            run.label(),
+        let cells = [
             format!("{} of {}", thousands(outcome.passed), thousands(outcome.samples)),
             valid(run),
             thousands(outcome.graph_mismatch),
@@ -40,12 +36,12 @@ pub fn outcome_table(report: &EvalReport) -> Table {
             thousands(outcome.no_eos),
             share(outcome.junk_blocks_strict),
             share(outcome.junk_blocks_letters),
-            outcome.truncated_blocks.map_or_else(|| "-".to_owned(), share),
+            or_dash(outcome.truncated_blocks, share),
             share(outcome.invented_blocks),
             geometry_cell(run, |geometry| geometry.bond_length_error_angstrom),
             geometry_cell(run, |geometry| geometry.mat_precision_angstrom),
-        ]);
-        add(&mut table, run.lp == ProcessorKind::Automaton, cells);
+        ];
+        add_run(&mut table, report, run, cells);
     }
     table.note("Blocks in percent of all blocks; bond error and MAT-P over the texts that pass.");
     table
@@ -53,7 +49,7 @@ pub fn outcome_table(report: &EvalReport) -> Table {
 
 /// A figure of geometry in Å, or `-` if nothing could be compared.
 pub(super) fn geometry_cell(run: &RunReport, value: fn(&GeometryReport) -> Option<Mean>) -> String {
-    run.geometry.as_ref().and_then(value).map_or_else(|| "-".to_owned(), |mean| number(mean.mean))
+    or_dash(run.geometry.as_ref().and_then(value), |mean| number(mean.mean))
 }
 
 /// The number of valid texts, or `-` if none was checked.
@@ -68,14 +64,10 @@ pub(super) fn valid(run: &RunReport) -> String {
 /// Coverage and matching as in the tables of conformer generators; `None` without references.
 pub fn coverage_table(report: &EvalReport) -> Option<Table> {
     let thresholds = &report.runs.iter().find(|run| !run.coverage.thresholds.is_empty())?.coverage.thresholds;
-    let mut table = Table::new(title(report, "coverage and matching, mean and median over molecules"));
-    table = model_column(table, report).code("logit processor");
-    table = coverage_columns(table, thresholds);
+    let table = runs_table(report, "coverage and matching, mean and median over molecules");
+    let mut table = coverage_columns(table, thresholds);
     for run in &report.runs {
-        let mut cells = model_cells(report, &run.model);
-        cells.push(run.label());
-        cells.extend(coverage_cells(&run.coverage, thresholds.len()));
-        add(&mut table, run.lp == ProcessorKind::Automaton, cells);
+        add_run(&mut table, report, run, coverage_cells(&run.coverage, thresholds.len()));
     }
     table.note(coverage_note(report.protocol.missing));
     Some(table)
@@ -83,8 +75,8 @@ pub fn coverage_table(report: &EvalReport) -> Option<Table> {
 
 /// The placeholder of each class of blocks; `None` if no run has classes.
 pub fn placeholder_table(report: &EvalReport) -> Option<Table> {
-    let mut table = Table::new(title(report, "placeholders by class of block"));
-    table = model_column(table, report).code("placeholders").text("class").code("placeholder");
+    let table = models_table(report, "placeholders by class of block");
+    let mut table = table.code("placeholders").text("class").code("placeholder");
     let mut shown = BTreeSet::new();
     for run in &report.runs {
         let Some(label) = &run.placeholder else { continue };
@@ -102,9 +94,7 @@ pub fn placeholder_table(report: &EvalReport) -> Option<Table> {
 
 /// The paired comparison of each logit processor with no logit processor.
 pub fn comparison_table(report: &EvalReport) -> Table {
-    let mut table = Table::new(title(report, "against no logit processor, paired"));
-    table = model_column(table, report)
-        .code("logit processor")
+    let mut table = runs_table(report, "against no logit processor, paired")
         .number("pass")
         .number("same text")
         .number("bond error, Å")
@@ -128,7 +118,7 @@ pub fn comparison_table(report: &EvalReport) -> Table {
             difference(pair.rescued.and_then(|found| found.nearest_difference_angstrom)),
             speed(pair),
         ]);
-        add(&mut table, pair.lp == ProcessorKind::Automaton, cells);
+        table.marked_row(pair.lp == ProcessorKind::Automaton, cells);
     }
     table.note(
         "Differences over the molecules whose texts pass both ways, with 95 % bootstrap intervals for each row. Same text: of \
@@ -141,9 +131,7 @@ pub fn comparison_table(report: &EvalReport) -> Table {
 
 /// Time and memory, one row per logit processor.
 pub fn cost_table(report: &EvalReport) -> Table {
-    let mut table = Table::new(title(report, "time and throughput"));
-    table = model_column(table, report)
-        .code("logit processor")
+    let mut table = runs_table(report, "time and throughput")
         .number("tokens")
         .number("forced")
         .number("steps")
@@ -166,16 +154,14 @@ pub fn cost_table(report: &EvalReport) -> Table {
         let cost = &run.cost;
         let time = &cost.seconds;
         let share = |part: f64| percent(time.share(part));
-        let mut cells = model_cells(report, &run.model);
-        cells.extend([
-            run.label(),
+        let mut cells = vec![
             thousands(cost.generated_tokens),
             percent(drift_data::stats::share(cost.forced_tokens, cost.generated_tokens)),
             thousands(cost.decode_steps),
             number(cost.tokens_per_second),
             number(cost.conformers_per_second),
             seconds(time.total),
-        ]);
+        ];
         cells.extend(starts.then(|| share(time.start)));
         cells.extend([
             share(time.prefill),
@@ -185,7 +171,7 @@ pub fn cost_table(report: &EvalReport) -> Table {
             share(time.templates),
             share(time.other),
         ]);
-        add(&mut table, run.lp == ProcessorKind::Automaton, cells);
+        add_run(&mut table, report, run, cells);
     }
     table
 }
@@ -197,9 +183,7 @@ pub(super) fn starts(report: &EvalReport) -> bool {
 
 /// The probability that the model gave the written tokens, by class of token.
 pub fn probability_table(report: &EvalReport) -> Table {
-    let mut table = Table::new(title(report, "probability of the written tokens"));
-    table = model_column(table, report)
-        .code("logit processor")
+    let mut table = runs_table(report, "probability of the written tokens")
         .text("tokens of")
         .number("tokens")
         .number("forced")
@@ -208,9 +192,8 @@ pub fn probability_table(report: &EvalReport) -> Table {
         .number("below 1 %");
     for run in &report.runs {
         for class in &run.probabilities {
-            let mut cells = model_cells(report, &run.model);
+            let mut cells = run_cells(report, run);
             cells.extend([
-                run.label(),
                 class.class.name().to_owned(),
                 thousands(class.tokens),
                 percent(drift_data::stats::share(class.forced, class.tokens)),
@@ -254,9 +237,8 @@ pub fn likelihood_table(report: &EvalReport) -> Table {
         ];
         if compared {
             let difference = scored.difference.as_ref();
-            let mean = difference.map(|difference| signed(difference.mean, 1));
-            cells.push(mean.unwrap_or_else(|| "-".to_owned()));
-            cells.push(difference.map_or_else(|| "-".to_owned(), |difference| interval(difference, true)));
+            cells.push(or_dash(difference, |difference| signed(difference.mean, 1)));
+            cells.push(or_dash(difference, |difference| interval(difference, true)));
         }
         table.row(cells);
     }
@@ -358,11 +340,17 @@ fn difference(mean: Option<Mean>) -> String {
     format!("{mean:+.3}{}", interval.unwrap_or_default())
 }
 
-pub(super) fn title(report: &EvalReport, what: &str) -> String {
+/// A table whose title begins with the model if there is only one, and which else has a column for the model.
+fn models_table(report: &EvalReport, what: &str) -> Table {
     match one_model(report) {
-        Some(model) => format!("{model}: {what}"),
-        None => what.to_owned(),
+        Some(model) => Table::new(format!("{model}: {what}")),
+        None => Table::new(what).code("model"),
     }
+}
+
+/// A table with a row for each run, or several: the model if it needs a column, and the logit processor.
+pub(super) fn runs_table(report: &EvalReport, what: &str) -> Table {
+    models_table(report, what).code("logit processor")
 }
 
 /// The model, if there is only one; then it needs no column.
@@ -371,18 +359,30 @@ fn one_model(report: &EvalReport) -> Option<&str> {
     report.runs.iter().all(|run| run.model == first.model).then_some(&*first.model)
 }
 
-pub(super) fn model_column(table: Table, report: &EvalReport) -> Table {
-    if one_model(report).is_some() { table } else { table.code("model") }
-}
-
-pub(super) fn model_cells(report: &EvalReport, model: &str) -> Vec<String> {
+/// The cell for the column of [`models_table`], if there is one.
+fn model_cells(report: &EvalReport, model: &str) -> Vec<String> {
     if one_model(report).is_some() { Vec::new() } else { vec![model.to_owned()] }
 }
 
-pub(super) fn add(table: &mut Table, strong: bool, cells: Vec<String>) {
-    if strong {
-        table.strong_row(cells)
-    } else {
-        table.row(cells)
-    };
+/// The first cells of a row of [`runs_table`].
+pub(super) fn run_cells(report: &EvalReport, run: &RunReport) -> Vec<String> {
+    let mut cells = model_cells(report, &run.model);
+    cells.push(run.label());
+    cells
+}
+
+/// Adds the row of a run to a [`runs_table`], the automaton in bold.
+pub(super) fn add_run(
+    table: &mut Table,
+    report: &EvalReport,
+    run: &RunReport,
+    cells: impl IntoIterator<Item = String>,
+) {
+    let cells = run_cells(report, run).into_iter().chain(cells);
+    table.marked_row(run.lp == ProcessorKind::Automaton, cells);
+}
+
+/// The name of a run: its logit processor, and its model if there are several.
+pub(super) fn run_name(report: &EvalReport, run: &RunReport) -> String {
+    run_cells(report, run).join(" ")
 }

@@ -2,10 +2,12 @@
 //!
 //! Views of [`FitReport`] and its parts. Shares are fractions of 1.
 
-use super::fit_view::{certificate_table, classes_table, grounds, lead, refusal, table};
+use super::fit_view::{certificate_table, classes_table, figures, grounds, lead, refusal, table};
 use super::format::{angstrom, encoding_name, percent, thousands};
 use super::html::{Page, Section};
-use super::plot::{Bar, BarChart, BarValue, Columns, Scale, Scatter, ScatterPoint, bars, columns, scatter};
+use super::plot::{
+    Bar, BarChart, BarValue, Columns, Labels, Scale, Scatter, ScatterPoint, bars, columns, scatter,
+};
 use super::table::Table;
 use drift_tune::placeholder::{CandidateReport, FitReport, FitResult, Objective, SearchReport};
 
@@ -94,17 +96,15 @@ pub fn front_table(result: &FitResult) -> Table {
         .number("blocks\nunparsable")
         .number("induced\nRMSD, Å");
     for candidate in &result.front {
-        let measures = &candidate.measures;
-        table.row([
-            candidate.placeholder.clone(),
-            candidate.free_tokens.to_string(),
-            format!("{:.2}", measures.junk_tokens_per_block),
-            percent(measures.truncated_blocks),
-            percent(measures.unparsable_blocks),
-            measures.rmsd_angstrom.map_or_else(|| "-".to_owned(), angstrom),
-        ]);
+        let name = [candidate.placeholder.clone(), candidate.free_tokens.to_string()];
+        table.row(name.into_iter().chain(figures(&candidate.measures)));
     }
     table
+}
+
+/// The title of a plot, with the tokenizer and the encoding.
+fn titled(plot: &str, result: &FitResult) -> String {
+    format!("{plot}, {}, {}", result.tokenizer, encoding_name(result.encoding))
 }
 
 /// Junk slots and truncated blocks along the front.
@@ -116,9 +116,11 @@ pub fn front_plot(result: &FitResult) -> String {
         strong: candidate.placeholder == result.placeholder,
     };
     scatter(&Scatter {
-        title: format!("Front of placeholders, {}, {}", result.tokenizer, encoding_name(result.encoding)),
-        x_label: "junk slots per block".to_owned(),
-        y_label: "blocks truncated, %".to_owned(),
+        labels: Labels::new(
+            titled("Front of placeholders", result),
+            "junk slots per block",
+            "blocks truncated, %",
+        ),
         points: result.front.iter().map(point).collect(),
     })
 }
@@ -126,13 +128,11 @@ pub fn front_plot(result: &FitResult) -> String {
 /// The distribution of T, the number of tokens of a block.
 pub fn distribution_plot(result: &FitResult) -> String {
     columns(&Columns {
-        title: format!(
-            "Tokens per block in context, {}, {}",
-            result.tokenizer,
-            encoding_name(result.encoding)
+        labels: Labels::new(
+            titled("Tokens per block in context", result),
+            "FREE tokens of a real block in context",
+            "share of blocks",
         ),
-        x_label: "FREE tokens of a real block in context".to_owned(),
-        y_label: "share of blocks".to_owned(),
         counts: result.token_distribution.iter().map(|count| (count.tokens.into(), count.blocks)).collect(),
     })
 }
@@ -177,7 +177,7 @@ fn chart(
         values: values(candidate),
     };
     bars(&BarChart {
-        title: format!("{title}, {}, {}", result.tokenizer, encoding_name(result.encoding)),
+        title: titled(title, result),
         x_label: x_label.to_owned(),
         series: series.iter().map(|name| (*name).to_owned()).collect(),
         bars: result.candidates.iter().map(bar).collect(),

@@ -2,11 +2,11 @@
 //!
 //! Views of [`FitResult`] and its parts. Shares are fractions of 1.
 
-use super::format::{angstrom, encoding_name, number, percent, percent_interval, signed, thousands};
+use super::format::{angstrom, encoding_name, number, or_dash, percent, percent_interval, signed, thousands};
 use super::table::Table;
 use drift_data::stats::interval::Interval;
 use drift_tune::placeholder::{
-    CandidateReport, Certificate, FitResult, Objective, PartitionReport, Refused, best_partition,
+    CandidateReport, Certificate, FitResult, Measures, Objective, PartitionReport, Refused, best_partition,
 };
 
 /// The row of the chosen placeholder.
@@ -76,15 +76,17 @@ pub fn short_table(result: &FitResult) -> Table {
         .number("blocks\ntruncated")
         .number("blocks\nunparsable")
         .number("RMSD, Å");
-    with_candidates(table, result, |candidate| {
-        let measures = &candidate.measures;
-        vec![
-            format!("{:.2}", measures.junk_tokens_per_block),
-            percent(measures.truncated_blocks),
-            percent(measures.unparsable_blocks),
-            measures.rmsd_angstrom.map_or_else(|| "-".to_owned(), angstrom),
-        ]
-    })
+    with_candidates(table, result, |candidate| figures(&candidate.measures).to_vec())
+}
+
+/// Junk slots per block, the shares of truncated and of unparsable blocks, and the induced RMSD.
+pub(super) fn figures(measures: &Measures) -> [String; 4] {
+    [
+        format!("{:.2}", measures.junk_tokens_per_block),
+        percent(measures.truncated_blocks),
+        percent(measures.unparsable_blocks),
+        or_dash(measures.rmsd_angstrom, angstrom),
+    ]
 }
 
 /// The candidates with all figures, the chosen one in bold.
@@ -130,11 +132,7 @@ fn with_candidates(
         if sources {
             row.push(candidate.source.clone());
         }
-        if candidate.placeholder == result.placeholder {
-            table.strong_row(row)
-        } else {
-            table.row(row)
-        };
+        table.marked_row(candidate.placeholder == result.placeholder, row);
     }
     table
 }
@@ -174,14 +172,10 @@ fn harm(candidate: &CandidateReport) -> String {
 }
 
 fn cells(candidate: &CandidateReport) -> Vec<String> {
-    vec![
-        percent(candidate.measures.junk_blocks),
-        format!("{:.2}", candidate.measures.junk_tokens_per_block),
-        percent(candidate.measures.truncated_blocks),
-        percent(candidate.measures.unparsable_blocks),
-        percent(candidate.measures.unparsable_conformers),
-        candidate.measures.rmsd_angstrom.map_or_else(|| "-".to_owned(), angstrom),
-    ]
+    let measures = &candidate.measures;
+    let [junk, truncated, unparsable, rmsd] = figures(measures);
+    let conformers = percent(measures.unparsable_conformers);
+    vec![percent(measures.junk_blocks), junk, truncated, unparsable, conformers, rmsd]
 }
 
 /// The gain of a different placeholder for each class of blocks.
@@ -195,18 +189,16 @@ pub fn classes_table(result: &FitResult, objective: &Objective) -> Table {
         .number("gain by molecule,\n95 % interval")
         .text("significant");
     for partition in &result.classes {
-        let shown =
-            |harm: [f64; 3]| partition.compared.of(harm, objective).map_or_else(|| "-".to_owned(), number);
+        let shown = |harm: [f64; 3]| or_dash(partition.compared.of(harm, objective), number);
         table.row([
             partition.partition.name().to_owned(),
             partition.classes.len().to_string(),
             partition.compared.name().replace('_', " "),
             shown(partition.judged.single),
             shown(partition.judged.classes),
-            partition.gain.map_or_else(
-                || "-".to_owned(),
-                |gain| format!("{} to {}", signed(gain.interval.low, 4), signed(gain.interval.high, 4)),
-            ),
+            or_dash(partition.gain.as_ref(), |gain| {
+                format!("{} to {}", signed(gain.interval.low, 4), signed(gain.interval.high, 4))
+            }),
             if partition.significant { "yes" } else { "no" }.to_owned(),
         ]);
     }
@@ -226,12 +218,8 @@ pub fn classes_verdict(partitions: &[PartitionReport], objective: &Objective) ->
         None => "No division of blocks into classes gains anything significant: one placeholder is enough."
             .to_owned(),
         Some(best) => {
-            let list: Vec<String> = best
-                .classes
-                .iter()
-                .map(|class| format!("{}: `{}`", class.class, class.placeholder))
-                .collect();
-            format!("By {}: {}.", best.partition.name(), list.join(", "))
+            let of_class = best.classes.iter().map(|one| format!("{}: `{}`", one.class, one.placeholder));
+            format!("By {}: {}.", best.partition.name(), of_class.collect::<Vec<_>>().join(", "))
         }
     }
 }
@@ -262,7 +250,7 @@ pub(super) mod tests {
     use crate::report::table::Terminal;
     use drift_core::encoding::Encoding;
     use drift_tune::placeholder::{
-        Alternative, Conditions, Intervals, Measures, SearchReport, SearchSettings, TokenCount,
+        Alternative, Conditions, Intervals, SearchReport, SearchSettings, TokenCount,
     };
 
     fn certificate() -> Certificate {

@@ -1,9 +1,8 @@
 //! The least traffic of the runs as a table.
 
-use super::eval_view::{add, model_cells, model_column, title};
-use super::format::{number, percent, seconds, thousands};
+use super::eval_view::{add_run, runs_table};
+use super::format::{number, or_dash, percent, seconds, thousands};
 use super::table::Table;
-use drift_core::constraint::ProcessorKind;
 use drift_engine::eval::record::EvalReport;
 
 /// The bytes and operations that each run had to move and compute, compared with its time; `None` if nothing was counted.
@@ -12,9 +11,7 @@ pub fn floor_table(report: &EvalReport) -> Option<Table> {
     if runs.is_empty() {
         return None;
     }
-    let mut table = Table::new(title(report, "what had to be moved and computed"));
-    table = model_column(table, report)
-        .code("logit processor")
+    let mut table = runs_table(report, "what had to be moved and computed")
         .number("steps")
         .number("GB")
         .number("GB a step")
@@ -24,19 +21,16 @@ pub fn floor_table(report: &EvalReport) -> Option<Table> {
         .number("share of it\nreached");
     for (run, floor) in runs {
         let gigabytes = floor.traffic.bytes / 1e9;
-        let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
-        let mut cells = model_cells(report, &run.model);
-        cells.extend([
-            run.label(),
+        let cells = [
             thousands(run.cost.decode_steps),
             number(gigabytes),
             number(gigabytes / run.cost.decode_steps.max(1) as f64),
             number(floor.traffic.operations / floor.traffic.bytes.max(1.0)),
-            or_dash(floor.bytes_per_second.map(|rate| number(rate / 1e9))),
-            or_dash(floor.floor_seconds.map(seconds)),
-            or_dash(floor.floor_share.map(percent)),
-        ]);
-        add(&mut table, run.lp == ProcessorKind::Automaton, cells);
+            or_dash(floor.bytes_per_second, |rate| number(rate / 1e9)),
+            or_dash(floor.floor_seconds, seconds),
+            or_dash(floor.floor_share, percent),
+        ];
+        add_run(&mut table, report, run, cells);
     }
     table.note(
         "Weights once a pass, keys and values once a pass and row, LM head where it was read; the rate is measured on the device.",

@@ -80,9 +80,9 @@ fn percent_digits(share: f64) -> String {
     }
 }
 
-/// A share or `-`.
-pub fn percent_or_dash(share: Option<f64>) -> String {
-    share.map_or_else(|| "-".to_owned(), percent)
+/// A value as `shown` shows it, or `-`.
+pub fn or_dash<T>(value: Option<T>, shown: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| "-".to_owned(), shown)
 }
 
 /// An interval of shares: `[49.2, 50.6] %`. A narrower interval has more decimals.
@@ -129,7 +129,7 @@ pub fn number(value: f64) -> String {
 }
 
 /// Removes the sign from a number that rounds to zero: `-0.00` would look like a value below zero.
-fn unsigned_zero(text: String) -> String {
+pub(super) fn unsigned_zero(text: String) -> String {
     match text.strip_prefix(['+', '-']) {
         Some(digits) if digits.bytes().all(|byte| matches!(byte, b'0' | b'.')) => digits.to_owned(),
         _ => text,
@@ -144,11 +144,6 @@ pub fn signed(value: f64, decimals: usize) -> String {
 /// Two decimals, and no sign before zero.
 pub fn hundredths(value: f64) -> String {
     unsigned_zero(format!("{value:.2}"))
-}
-
-/// Two decimals or `-`.
-pub fn hundredths_or_dash(value: Option<f64>) -> String {
-    value.map_or_else(|| "-".to_owned(), hundredths)
 }
 
 /// Bytes in powers of 1000: `1.2 MB`.

@@ -230,14 +230,13 @@ svg rect[fill=\"{paper}\"]{{fill:var(--paper)}}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::plot::{Columns, Labels, columns};
 
     fn page() -> String {
         let mut table = Table::new("A <table> of").code("block").number("count");
         table.strong_row(["<1,2,3>&", "1,000"]).row(["short"]).note("All of `a<b`.");
-        let svg = super::super::plot::columns(&super::super::plot::Columns {
-            title: "T <in> context".to_owned(),
-            x_label: "tokens".to_owned(),
-            y_label: "blocks".to_owned(),
+        let svg = columns(&Columns {
+            labels: Labels::new("T <in> context", "tokens", "blocks"),
             counts: vec![(20, 3), (21, 4)],
         });
         Page::new("Drift of <script>", "Use `0.0000,0.0000` & go.")

@@ -1,7 +1,7 @@
 //! The cost of a mask and the result of resampling, as tables.
 
-use super::eval_view::{model_cells, model_column, title};
-use super::format::thousands;
+use super::eval_view::{run_cells, runs_table};
+use super::format::{thousands, unsigned_zero};
 use super::html::Section;
 use super::table::Table;
 use drift_engine::eval::mask_cost::Spread;
@@ -9,17 +9,13 @@ use drift_engine::eval::record::EvalReport;
 
 /// The probability that the mask left, by class of token; `None` if not all logits were computed.
 pub fn mask_table(report: &EvalReport) -> Option<Table> {
-    let mut table = Table::new(title(report, "probability that the mask left"));
-    table = spread_columns(
-        model_column(table, report).code("logit processor").text("tokens of").number("tokens"),
-        "Σ ln Z\na text",
-    );
-    let known: Vec<_> =
-        report.runs.iter().filter_map(|run| run.mask_cost.as_ref().map(|cost| (run, cost))).collect();
+    let table = runs_table(report, "probability that the mask left").text("tokens of").number("tokens");
+    let mut table = spread_columns(table, "Σ ln Z\na text");
+    let known: Vec<_> = report.runs.iter().filter_map(|run| Some((run, run.mask_cost.as_ref()?))).collect();
     for (run, cost) in &known {
         let mut row = |name: &str, tokens: u64, log_z: &Spread| {
-            let mut cells = model_cells(report, &run.model);
-            cells.extend([run.label(), name.to_owned(), thousands(tokens)]);
+            let mut cells = run_cells(report, run);
+            cells.extend([name.to_owned(), thousands(tokens)]);
             cells.extend(spread_cells(log_z, 3));
             table.row(cells);
         };
@@ -37,18 +33,9 @@ pub fn mask_table(report: &EvalReport) -> Option<Table> {
 
 /// The result of resampling; `None` if nothing was resampled.
 pub fn resampling_table(report: &EvalReport) -> Option<Table> {
-    let mut table = Table::new(title(report, "resampling"));
-    table = model_column(table, report)
-        .code("logit processor")
-        .number("groups")
-        .number("resamplings")
-        .text("a group's");
-    table = spread_columns(table, "mean");
-    let known: Vec<_> = report
-        .runs
-        .iter()
-        .filter_map(|run| run.resampling.as_ref().map(|resampling| (run, resampling)))
-        .collect();
+    let table = runs_table(report, "resampling").number("groups").number("resamplings").text("a group's");
+    let mut table = spread_columns(table, "mean");
+    let known: Vec<_> = report.runs.iter().filter_map(|run| Some((run, run.resampling.as_ref()?))).collect();
     for (run, resampling) in &known {
         let figures = [
             ("effective texts at the end", &resampling.effective),
@@ -57,9 +44,9 @@ pub fn resampling_table(report: &EvalReport) -> Option<Table> {
             ("ln P(legal)", &resampling.log_legal),
         ];
         for (name, spread) in figures {
-            let mut cells = model_cells(report, &run.model);
+            let mut cells = run_cells(report, run);
             let (groups, times) = (thousands(resampling.groups), thousands(resampling.resamplings));
-            cells.extend([run.label(), groups, times, name.to_owned()]);
+            cells.extend([groups, times, name.to_owned()]);
             cells.extend(spread_cells(spread, 2));
             table.row(cells);
         }
@@ -91,10 +78,5 @@ fn spread_columns(table: Table, mean: &'static str) -> Table {
 fn spread_cells(spread: &Spread, decimals: usize) -> impl Iterator<Item = String> {
     let Spread { mean, quantiles } = *spread;
     let values = [mean, quantiles.p05, quantiles.p25, quantiles.p50, quantiles.p75, quantiles.p95];
-    // A value that rounds to zero has no minus sign.
-    values.into_iter().map(move |value| {
-        let text = format!("{value:.decimals$}");
-        let is_nought = text.bytes().all(|byte| matches!(byte, b'-' | b'0' | b'.'));
-        if is_nought { text.trim_start_matches('-').to_owned() } else { text }
-    })
+    values.into_iter().map(move |value| unsigned_zero(format!("{value:.decimals$}")))
 }

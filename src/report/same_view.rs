@@ -1,6 +1,6 @@
 //! The comparison with the texts of another run, as a table.
 
-use super::format::{number, thousands};
+use super::format::{number, or_dash, thousands};
 use super::table::Table;
 use drift_engine::eval::record::EvalReport;
 
@@ -29,7 +29,7 @@ pub fn same_table(report: &EvalReport) -> Option<Table> {
             thousands(difference.tokens as u64),
             difference.ours.clone(),
             difference.theirs.clone(),
-            difference.lead.map_or_else(|| "-".to_owned(), |lead| number(f64::from(lead))),
+            or_dash(difference.lead, |lead| number(f64::from(lead))),
         ]);
     }
     let differing = same.compared - same.equal;

@@ -1,8 +1,8 @@
 //! Coordinate statistics as tables and as a page.
 
-use super::format::{hundredths, number, percent, percent_interval, percent_or_dash, sparkline, thousands};
+use super::format::{hundredths, number, or_dash, percent, percent_interval, sparkline, thousands};
 use super::html::{Page, Section};
-use super::plot::{Columns, Line, Lines, columns, lines};
+use super::plot::{Columns, Labels, Line, Lines, columns, lines};
 use super::table::{Table, Terminal};
 use drift_core::encoding::Precision;
 use drift_core::job::Provenance;
@@ -64,7 +64,7 @@ fn range_cells(axis: &AxisReport) -> Vec<String> {
     let q = summary.quantiles;
     let mut cells: Vec<String> =
         [summary.min, q.p05, q.p50, q.p95, summary.max, summary.mean].map(hundredths).to_vec();
-    cells.push(summary.sd.map_or_else(|| "-".to_owned(), hundredths));
+    cells.push(or_dash(summary.sd, hundredths));
     cells
 }
 
@@ -80,18 +80,18 @@ pub fn share_table(report: &StatsReport) -> Table {
     for axis in &report.total.axes {
         table.row([
             axis.axis.to_owned(),
-            percent_or_dash(axis.negative.share),
+            or_dash(axis.negative.share, percent),
             interval(&axis.negative),
-            percent_or_dash(axis.ten_or_more.share),
+            or_dash(axis.ten_or_more.share, percent),
             interval(&axis.ten_or_more),
-            percent_or_dash(axis.fifteen_or_more.share),
+            or_dash(axis.fifteen_or_more.share, percent),
         ]);
     }
     table
 }
 
 fn interval(share: &Share) -> String {
-    share.interval.map_or_else(|| "-".to_owned(), percent_interval)
+    or_dash(share.interval, percent_interval)
 }
 
 /// The histogram from -12 to 12 Å in 24 characters of 1 Å.
@@ -132,7 +132,7 @@ pub fn digits_table(report: &StatsReport) -> Table {
     if let Some(saved) = total.stripped_characters_per_block {
         table.note(format!(
             "The stripped dialect shortens {} of coordinates, 95 % interval {}, and saves {} characters per block.",
-            percent_or_dash(total.shortened.share),
+            or_dash(total.shortened.share, percent),
             interval(&total.shortened),
             number(saved)
         ));
@@ -162,21 +162,19 @@ pub fn size_table(report: &StatsReport) -> Table {
 
 fn size_cells(name: &str, group: &GroupReport) -> Vec<String> {
     let [x, y, z] = &group.axes;
-    let sd = |axis: &AxisReport| {
-        axis.summary.and_then(|summary| summary.sd).map_or_else(|| "-".to_owned(), hundredths)
-    };
+    let sd = |axis: &AxisReport| or_dash(axis.summary.and_then(|summary| summary.sd), hundredths);
     let largest = x.summary.map(|summary| summary.max.max(-summary.min));
     vec![
         name.to_owned(),
         thousands(group.conformers),
         thousands(group.molecules),
         thousands(group.blocks),
-        percent_or_dash(x.negative.share),
+        or_dash(x.negative.share, percent),
         sd(x),
         sd(y),
         sd(z),
-        largest.map_or_else(|| "-".to_owned(), hundredths),
-        percent_or_dash(x.ten_or_more.share),
+        or_dash(largest, hundredths),
+        or_dash(x.ten_or_more.share, percent),
     ]
 }
 
@@ -224,9 +222,7 @@ fn axes_plot(report: &StatsReport) -> String {
         axis.histogram.as_ref().map(|histogram| Line { name: axis.axis.to_owned(), histogram })
     });
     lines(&Lines {
-        title: "Coordinates by axis".to_owned(),
-        x_label: "coordinate, Å".to_owned(),
-        y_label: "share per 0.1 Å".to_owned(),
+        labels: Labels::new("Coordinates by axis", "coordinate, Å", "share per 0.1 Å"),
         lines: named.collect(),
     })
 }
@@ -234,9 +230,7 @@ fn axes_plot(report: &StatsReport) -> String {
 fn size_plot(report: &StatsReport) -> String {
     let counts = report.total.heavy_atoms.histogram.iter().map(|bin| (bin.atoms.into(), bin.conformers));
     columns(&Columns {
-        title: "Heavy atoms per conformer".to_owned(),
-        x_label: "heavy atoms".to_owned(),
-        y_label: "share of conformers".to_owned(),
+        labels: Labels::new("Heavy atoms per conformer", "heavy atoms", "share of conformers"),
         counts: counts.collect(),
     })
 }

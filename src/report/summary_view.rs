@@ -1,7 +1,7 @@
 //! A record of `drift eval` in one table: what each logit processor does to the texts, in at most 100 columns.
 
-use super::eval_view::{add, geometry_cell, valid};
-use super::format::{number, percent, thousands};
+use super::eval_view::{geometry_cell, valid};
+use super::format::{number, or_dash, percent, thousands};
 use super::table::Table;
 use drift_core::constraint::ProcessorKind;
 use drift_engine::eval::record::{EvalReport, RunReport};
@@ -13,11 +13,9 @@ pub fn summary_tables(report: &EvalReport) -> Vec<Table> {
     if let Some(last) = tables.last_mut() {
         last.note(
             "pass: the molecule of the prompt, and three numbers in every block. valid: also its stereo,",
-        );
-        last.note(
-            "bonds, angles and planes are right and no atoms clash. junk: the block is not three numbers.",
-        );
-        last.note("truncated: it lost digits. Bond error, MAT-P: means over the texts that pass.");
+        )
+        .note("bonds, angles and planes are right and no atoms clash. junk: the block is not three numbers.")
+        .note("truncated: it lost digits. Bond error, MAT-P: means over the texts that pass.");
     }
     tables
 }
@@ -44,12 +42,12 @@ fn summary(runs: &[RunReport]) -> Table {
             if same { passed } else { format!("{passed} of {}", thousands(outcome.samples)) },
             valid(run),
             share(outcome.junk_blocks_strict),
-            outcome.truncated_blocks.map_or_else(|| "-".to_owned(), share),
+            or_dash(outcome.truncated_blocks, share),
             geometry_cell(run, |geometry| geometry.bond_length_error_angstrom),
             geometry_cell(run, |geometry| geometry.mat_precision_angstrom),
             number(run.cost.tokens_per_second),
         ];
-        add(&mut table, run.lp == ProcessorKind::Automaton, cells);
+        table.marked_row(run.lp == ProcessorKind::Automaton, cells);
     }
     table
 }

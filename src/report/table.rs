@@ -101,15 +101,20 @@ impl Table {
 
     /// Adds a row.
     pub fn row<C: Into<String>>(&mut self, cells: impl IntoIterator<Item = C>) -> &mut Self {
-        self.push(cells, false)
+        self.marked_row(false, cells)
     }
 
     /// Adds a row that is highlighted.
     pub fn strong_row<C: Into<String>>(&mut self, cells: impl IntoIterator<Item = C>) -> &mut Self {
-        self.push(cells, true)
+        self.marked_row(true, cells)
     }
 
-    fn push<C: Into<String>>(&mut self, cells: impl IntoIterator<Item = C>, strong: bool) -> &mut Self {
+    /// Adds a row that is highlighted if it is `strong`.
+    pub fn marked_row<C: Into<String>>(
+        &mut self,
+        strong: bool,
+        cells: impl IntoIterator<Item = C>,
+    ) -> &mut Self {
         let cells = cells.into_iter().map(|cell| lines_shown(&cell.into())).collect();
         self.rows.push(Row { cells, strong });
         self

@@ -52,13 +52,8 @@ fn visible(c: char) -> char {
         ' ' => '␣',
         '\n' => '⏎',
         '\t' => '⇥',
-        c => {
-            if is_unseen(c) {
-                '�'
-            } else {
-                c
-            }
-        }
+        c if is_unseen(c) => '�',
+        c => c,
     }
 }
 

@@ -1,25 +1,24 @@
 //! The chemistry of an evaluation: the rows of the tables, and the worst texts with pictures.
 
 use super::chemistry_view::{ChemistryRow, chemistry_table, flatness_table};
+use super::eval_view::run_name;
 use super::format::number;
 use super::html::Section;
 use super::plot::{MoleculePicture, molecule};
 use drift_core::constraint::ProcessorKind;
 use drift_data::audit::chemistry::ChemistryRule;
-use drift_engine::eval::record::WorstText;
-use drift_engine::eval::record::{EvalReport, RunReport};
+use drift_engine::eval::record::{EvalReport, RunReport, WorstText};
 
 /// The largest number of kinds of broken rules that are listed for a text.
 const NAMED: usize = 4;
 
 /// One row per run, then the references.
 pub fn chemistry_rows(report: &EvalReport) -> Vec<ChemistryRow<'_>> {
-    let models = report.runs.iter().any(|run| run.model != report.runs[0].model);
     let mut rows: Vec<ChemistryRow<'_>> = report
         .runs
         .iter()
         .map(|run| ChemistryRow {
-            name: if models { format!("{} {}", run.model, run.label()) } else { run.label() },
+            name: run_name(report, run),
             strong: run.lp == ProcessorKind::Automaton,
             passed: Some(run.outcome.passed),
             chemistry: &run.chemistry,

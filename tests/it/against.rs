@@ -1,12 +1,10 @@
 //! `mine --against`: beside RDKit, in shards, over the same corpus, and what is refused.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, python_with};
+use crate::support::{Folder, python};
 
 /// Pairs of lines by whether they are mirror images, with their deviation.
 fn listed(list: &[u8]) -> BTreeMap<(u64, u64, bool), f64> {
@@ -31,16 +29,10 @@ fn rows_of(list: &[u8], is: impl Fn(&Value) -> bool) -> BTreeSet<u64> {
 #[cfg_attr(not(has_rdkit), ignore = "needs a Python with rdkit")]
 fn pairs_are_those_that_rdkit_measures() {
     let folder = Folder::new();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let [rows, others] =
         if std::env::var_os("DRIFT_WHOLE").is_some() { ["10000", "1000"] } else { ["500", "200"] };
-    let run = Command::new(python_with("rdkit"))
-        .arg(root.join("tests/python/against.py"))
-        .arg(folder.path())
-        .args(["--rows", rows, "--others", others])
-        .output()
-        .unwrap();
-    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let options = [".", "--rows", rows, "--others", others];
+    python("rdkit", "python/against.py", &folder.path(), &options);
     let expected: Value = serde_json::from_slice(&folder.read("expected.json")).unwrap();
     let ran = folder.drift(&["mine", "train.jsonl", "--against", "test.jsonl", "-o", "list.jsonl", "--json"]);
     let report = ran.good().json();
@@ -118,8 +110,7 @@ fn spelling_pose_and_bound() {
         (&json!(4), &json!(3), &Value::Null)
     );
     assert_eq!((&rows[2]["other_molecule"], &rows[2]["same_stereo"]), (&json!("CCO"), &json!(true)));
-    let table = folder.drift(&["mine", "train.jsonl", "--against", "test.jsonl", "--quiet"]);
-    assert_eq!(table.code, Some(0), "{}", table.stderr);
+    let table = folder.drift(&["mine", "train.jsonl", "--against", "test.jsonl", "--quiet"]).done();
     assert!(table.text().contains("with a geometry of the other corpus"), "{}", table.text());
 }
 

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
 
 use drift::corpus::{ReadOptions, ReadSummary, read};
 use drift::job::Job;
@@ -12,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
 use crate::common::fixture;
-use crate::support::python_with;
+use crate::support::python;
 
 fn summary(path: &Path) -> drift::Result<ReadSummary> {
     read(&[path.to_owned()], &ReadOptions::default(), &Job::default(), &mut |_| Ok(()))
@@ -31,12 +30,8 @@ fn check(seed: &[u8], extension: &str, fault: fn(&Value, &ReadSummary) -> bool) 
         }
         std::fs::write(folder.path().join(format!("{index:03}.{extension}")), bytes).unwrap();
     }
-    let output = Command::new(python_with("tarfile, pickletools"))
-        .args([fixture("judge_archives.py").as_path(), folder.path()])
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let judged: BTreeMap<String, Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let said = python("tarfile, pickletools", "fixtures/judge_archives.py", folder.path(), &["."]);
+    let judged: BTreeMap<String, Value> = serde_json::from_str(&said).unwrap();
     for (name, verdict) in &judged {
         match summary(&folder.path().join(name)) {
             Ok(summary) => {

@@ -8,9 +8,8 @@ use drift::audit::{
     DriftHistogram, EncodingCounts, Outcome, SampleCounts, TextSample, in_angstrom, judge, split,
 };
 use drift::chem::AtomLimit;
-use drift::corpus::{Conformer, Conformers, Embedded};
+use drift::corpus::{Conformer, Embedded};
 use drift::encoding::Encoding;
-use drift::job::Job;
 use drift::text::{skeleton, tagged, write};
 use drift::tokenizer::{Tokenizer, block_ranges};
 use flate2::Compression;
@@ -18,7 +17,7 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support::{Folder, drift};
+use crate::support::{Folder, batches, drift};
 
 fn answer(blocks: [&str; 2]) -> String {
     format!("[CONFORMER][C]<{}>[O]<{}>[/CONFORMER]", blocks[0], blocks[1])
@@ -381,14 +380,7 @@ fn drift_of_generated_blocks_is_counted() {
 }
 
 fn embedded() -> Vec<Conformer> {
-    let mut all = Vec::new();
-    Embedded::default()
-        .read(&Job::default(), &mut |batch| {
-            all.extend(batch.conformers.into_iter().step_by(20));
-            Ok(())
-        })
-        .unwrap();
-    all
+    batches(&Embedded::default()).into_iter().flat_map(|batch| batch.into_iter().step_by(20)).collect()
 }
 
 #[test]

@@ -4,12 +4,11 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use drift::constraint::{Constraint, LogitProcessor, Mask, ProcessorKind};
-use drift::corpus::{Conformers, Embedded};
+use drift::corpus::Embedded;
 use drift::design::extension::extend::extend;
 use drift::design::{Grammar, Range, Scheme};
 use drift::encoding::{Encoding, Fixed, Precision, Reading, TrailingZeros};
 use drift::io::hash_bytes;
-use drift::job::Job;
 use drift::text::skeleton::{Spelling, smiles, with_hydrogens};
 use drift::text::{tagged, write};
 use drift::tokenizer::Tokenizer;
@@ -19,20 +18,15 @@ use rayon::prelude::*;
 
 use crate::common::fixture;
 use crate::counting::{FIXTURES, embedded_texts, fixture_tokenizer, is_asked_for, trained, whole};
-use crate::support::{SHARED_TOKENIZERS, more, shared, shared_texts};
+use crate::support::{SHARED_TOKENIZERS, conformers, more, shared, shared_texts};
 
 /// An id that no vocabulary has.
 pub(crate) const EOS: u32 = u32::MAX - 7;
 
 /// Skeletons of the embedded corpus, each once.
 pub(crate) static SKELETONS: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let mut all = std::collections::BTreeSet::new();
-    Embedded::default()
-        .read(&Job::default(), &mut |batch| {
-            all.extend(batch.conformers.into_iter().map(|c| c.skeleton.to_string()));
-            Ok(())
-        })
-        .unwrap();
+    let all: std::collections::BTreeSet<String> =
+        conformers(&Embedded::default()).into_iter().map(|c| c.skeleton.to_string()).collect();
     all.into_iter().collect()
 });
 

@@ -22,7 +22,7 @@ fn row(text: &str) -> String {
 }
 
 /// Rows that are no conformer, and why.
-fn bad_rows() -> Vec<(Vec<u8>, &'static str)> {
+pub(crate) fn bad_rows() -> Vec<(Vec<u8>, &'static str)> {
     let deep = 10_000;
     let rows: Vec<(String, _)> = vec![
         (row("[C]<NaN,0.0000,0.0000>"), "byte 4: number `NaN`: not a number of the form -?digits[.digits]"),

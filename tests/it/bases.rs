@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use drift::corpus::{Conformers, Embedded};
+use drift::corpus::Embedded;
 use drift::design::extension::config::tokenizer_config;
 use drift::design::extension::extend::as_read;
 use drift::design::extension::guard::GUARD_MARK;
@@ -14,14 +14,14 @@ use drift::design::{Aim, ExtensionPlan, MergesPlan, Range, SchemeKind, Trained, 
 use drift::encoding::Encoding;
 use drift::job::Job;
 use drift::placeholder::{EncodingChoice, FitPlan, Objective, fit};
-use drift::text::{self};
+use drift::text;
 use drift::tokenizer::Tokenizer;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use tokenizers::tokenizer::{OffsetReferential, OffsetType, PreTokenizer};
 use tokenizers::{PreTokenizedString, PreTokenizerWrapper, Tokenizer as HfTokenizer};
 
-use crate::support::{First, Folder, python_with};
+use crate::support::{First, Folder, batches, python_with};
 
 pub(crate) fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizers").join(name)
@@ -62,17 +62,13 @@ fn ids(tokenizer: &HfTokenizer, text: &str) -> Vec<u32> {
 
 /// Tagged texts of the embedded corpus with every coordinate brought below 2 Å.
 fn texts(encoding: Encoding) -> Vec<String> {
-    let mut texts = Vec::new();
-    Embedded::default()
-        .read(&Job::default(), &mut |batch| {
-            for conformer in batch.conformers.iter().step_by(40) {
-                let near: Vec<_> = conformer.coordinates.iter().map(|c| c.map(|x| x % 20_000)).collect();
-                texts.push(text::tagged(&text::write(&conformer.skeleton, &near, encoding)));
-            }
-            Ok(())
-        })
-        .unwrap();
-    texts
+    let batches = batches(&Embedded::default());
+    let some = batches.iter().flat_map(|batch| batch.iter().step_by(40));
+    some.map(|conformer| {
+        let near: Vec<_> = conformer.coordinates.iter().map(|c| c.map(|x| x % 20_000)).collect();
+        text::tagged(&text::write(&conformer.skeleton, &near, encoding))
+    })
+    .collect()
 }
 
 /// Tokens of every block from `<` to `>`, none of which may reach out of it, straight from `tokenizers`.

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use drift::audit::chemistry::{Chemistry, ChemistryRule, ConformerChemistry};
-use drift::corpus::{Conformers, Embedded};
+use drift::corpus::Embedded;
 use drift::encoding::{Precision, Reading};
 use drift::job::Job;
 use drift::text::{parse, skeleton};
@@ -13,7 +13,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
-use crate::support::{python_with, shared};
+use crate::support::{self, python_with, shared};
 
 type Points = Vec<[f64; 3]>;
 
@@ -186,16 +186,10 @@ fn rules_and_stereo_are_those_of_posebusters_and_rdkit() {
 #[test]
 fn conformers_of_the_embedded_corpus_are_valid() {
     let mut molecules: BTreeMap<String, Vec<Points>> = BTreeMap::new();
-    Embedded::default()
-        .read(&Job::default(), &mut |batch| {
-            for conformer in &batch.conformers {
-                let points =
-                    conformer.coordinates.iter().map(|point| point.map(|x| Precision::FOUR.angstrom(x)));
-                molecules.entry(skeleton::smiles(&conformer.skeleton)).or_default().push(points.collect());
-            }
-            Ok(())
-        })
-        .unwrap();
+    for conformer in support::conformers(&Embedded::default()) {
+        let points = conformer.coordinates.iter().map(|point| point.map(|x| Precision::FOUR.angstrom(x)));
+        molecules.entry(skeleton::smiles(&conformer.skeleton)).or_default().push(points.collect());
+    }
     let mut centres = 0;
     for (smiles, conformers) in molecules {
         let chemistry = Chemistry::from_smiles(&smiles).unwrap();

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use drift::corpus::{Conformers, Embedded};
+use drift::corpus::Embedded;
 use drift::encoding::Encoding;
 use drift::io::hash_bytes;
-use drift::job::Job;
 use drift::text::{tagged, write};
 use drift::tokenizer::{Counter, Method, TokenRole, Tokenizer};
 use rayon::prelude::*;
@@ -15,7 +14,7 @@ use tokenizers::normalizers::NFC;
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 
 use crate::common::fixture;
-use crate::support::{SHARED_TOKENIZERS, more, shared, shared_texts};
+use crate::support::{SHARED_TOKENIZERS, conformers, more, shared, shared_texts};
 
 /// Compares fast and reference counts and ends on texts; returns the number of blocks.
 fn compare(tokenizer: &Tokenizer, counter: &Counter, texts: &[String]) -> usize {
@@ -59,17 +58,9 @@ fn equals_tokenizers_on_all_shared_conformers() {
 
 /// Embedded texts, fixed and stripped, tagged by the caller.
 pub(crate) fn embedded_texts(limit: usize) -> Vec<String> {
-    let mut texts = Vec::new();
-    Embedded::default()
-        .read(&Job::default(), &mut |batch| {
-            for c in &batch.conformers {
-                texts.extend(Encoding::ALL.map(|d| write(&c.skeleton, &c.coordinates, d)));
-            }
-            Ok(())
-        })
-        .unwrap();
-    texts.truncate(limit);
-    texts
+    let conformers = conformers(&Embedded::default());
+    let both = conformers.iter().flat_map(|c| Encoding::ALL.map(|d| write(&c.skeleton, &c.coordinates, d)));
+    both.take(limit).collect()
 }
 
 fn from_json(name: &str, json: &str) -> Tokenizer {

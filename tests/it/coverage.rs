@@ -1,14 +1,13 @@
 //! RMSD, coverage and matching beside RDKit's `GetBestRMS` and the script of the field.
 
 use std::path::Path;
-use std::process::Command;
 
 use drift::audit::coverage::{CoverageReport, Deviations, MeanMedian};
 use drift::audit::geometry::{Conformation, Topology};
 use drift::text::skeleton::from_smiles;
 use serde_json::Value;
 
-use crate::support::python_with;
+use crate::support::python;
 
 const THRESHOLDS: [&str; 2] = ["0.5", "0.75"];
 
@@ -24,15 +23,9 @@ fn read<T: serde::de::DeserializeOwned>(value: &Value) -> T {
 #[cfg_attr(all(has_rdkit, not(all_tests)), ignore = "takes long: DRIFT_ALL=1")]
 fn coverage_and_matching_are_those_of_rdkit() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let run = Command::new(python_with("rdkit"))
-        .arg(root.join("tests/fixtures/coverage_reference.py"))
-        .arg(root.join("corpora/default.jsonl.gz"))
-        .args(["100", "10"])
-        .args(THRESHOLDS)
-        .output()
-        .unwrap();
-    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
-    let expected: Value = serde_json::from_slice(&run.stdout).unwrap();
+    let arguments = [&["corpora/default.jsonl.gz", "100", "10"], &THRESHOLDS[..]].concat();
+    let said = python("rdkit", "fixtures/coverage_reference.py", root, &arguments);
+    let expected: Value = serde_json::from_str(&said).unwrap();
     let (mut all, mut furthest) = (Vec::new(), 0.0f64);
     for molecule in expected["molecules"].as_array().unwrap() {
         let smiles = molecule["smiles"].as_str().unwrap();

@@ -1,13 +1,12 @@
 //! Other decimals than four, and spaces for commas, through the whole program: a corpus is cut as an encoder would have cut
 //! it, and what is fitted, trained and generated has the numbers that were asked for.
 
-use drift::corpus::{Conformers, Embedded};
+use drift::corpus::Embedded;
 use drift::encoding::{Encoding, Reading};
-use drift::job::Job;
 use drift::text::write;
 use serde_json::{Value, json};
 
-use crate::support::Folder;
+use crate::support::{Folder, conformers, words};
 
 fn three() -> Reading {
     Reading::new("fixed-3".parse().unwrap()).cutting(true)
@@ -15,19 +14,13 @@ fn three() -> Reading {
 
 /// The first conformers of the embedded corpus as a file of texts in an encoding.
 fn corpus(folder: &Folder, name: &str, encoding: Encoding) {
-    let mut rows = Vec::new();
     let reading = Reading { cut: true, ..Reading::new(encoding) };
-    Embedded { reading, ..Embedded::default() }
-        .read(&Job::default(), &mut |batch| {
-            rows.extend(batch.conformers.iter().map(|conformer| {
-                let text = write(&conformer.skeleton, &conformer.coordinates, encoding);
-                json!({"canonical_smiles": &*conformer.molecule, "embedded_smiles": text}).to_string()
-            }));
-            Ok(())
-        })
-        .unwrap();
-    rows.truncate(120);
-    folder.file(name, rows.join("\n"));
+    let all = conformers(&Embedded { reading, ..Embedded::default() });
+    let rows = all[..120].iter().map(|conformer| {
+        let text = write(&conformer.skeleton, &conformer.coordinates, encoding);
+        json!({"canonical_smiles": &*conformer.molecule, "embedded_smiles": text}).to_string()
+    });
+    folder.file(name, rows.collect::<Vec<_>>().join("\n"));
 }
 
 /// What `fit` finds, without what names the input.
@@ -77,18 +70,8 @@ fn decimals_that_were_not_asked_for_are_said() {
     assert_eq!(folder.drift(&["fit", "--decimals", "7"]).code, Some(2));
     let whole = folder.drift(&["mine", "four.jsonl", "--decimals", "0", "--json", "-q"]).good().json();
     assert_eq!(whole["encoding"], "fixed-0");
-    let extended = [
-        "train-tokenizer",
-        "--base",
-        "qwen-like",
-        "--tokens-per-block",
-        "9",
-        "--decimals",
-        "0",
-        "-o",
-        "extended",
-    ];
-    refused(&extended, "numbers without decimals");
+    let extended = "train-tokenizer --base qwen-like --tokens-per-block 9 --decimals 0 -o extended";
+    refused(&words(extended), "numbers without decimals");
     // Fewer than a store has are cut from it.
     folder.drift(&["mine", "three.h5", "--decimals", "2", "-q"]).good();
     // Numbers that are too long are skipped one by one where nothing was asked for.

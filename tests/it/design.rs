@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use drift::corpus::{Conformers, Embedded, Files, ReadOptions};
+use drift::corpus::{Embedded, Files, ReadOptions};
 use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, Trained, train};
 use drift::encoding::{Encoding, Reading, TrailingZeros};
 use drift::job::Job;
@@ -17,7 +17,7 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 use tokenizers::Tokenizer as HfTokenizer;
 
-use crate::support::{First, drift, shared, shared_texts};
+use crate::support::{First, batches, drift, shared, shared_texts, words};
 
 fn base(name: &Path) -> (Tokenizer, Value) {
     let (tokenizer, json) = Tokenizer::load_with_json(name).unwrap();
@@ -44,17 +44,13 @@ fn refused(plan: &ExtensionPlan) -> String {
 }
 
 fn embedded_texts(encoding: Encoding) -> Vec<(String, usize)> {
-    let mut texts = Vec::new();
-    Embedded::default()
-        .read(&Job::default(), &mut |batch| {
-            for conformer in batch.conformers.iter().step_by(10) {
-                let text = text::write(&conformer.skeleton, &conformer.coordinates, encoding);
-                texts.push((text::tagged(&text), conformer.coordinates.len()));
-            }
-            Ok(())
-        })
-        .unwrap();
-    texts
+    let batches = batches(&Embedded::default());
+    let some = batches.iter().flat_map(|batch| batch.iter().step_by(10));
+    some.map(|conformer| {
+        let text = text::write(&conformer.skeleton, &conformer.coordinates, encoding);
+        (text::tagged(&text), conformer.coordinates.len())
+    })
+    .collect()
 }
 
 /// Tokens that touch each block, brackets included, straight from `tokenizers`.
@@ -387,17 +383,8 @@ fn what_cannot_be_made_is_refused() {
     let message = refused(&ExtensionPlan { base, base_json, range, ..fused(Aim::TokensPerBlock(12)) });
     assert!(message.contains("was already extended by drift, in another way"), "{message}");
     for range in ["0", "101"] {
-        let ran = drift(&[
-            "train-tokenizer",
-            "--base",
-            "qwen-like",
-            "--tokens-per-block",
-            "9",
-            "--range",
-            range,
-            "-o",
-            "/x",
-        ]);
+        let line = format!("train-tokenizer --base qwen-like --tokens-per-block 9 --range {range} -o /x");
+        let ran = drift(&words(&line));
         assert_eq!(ran.code, Some(2));
         assert!(ran.stderr.contains("cannot hold a range"), "{}", ran.stderr);
     }

@@ -1,12 +1,13 @@
 //! Legal texts, edited in every way that goes wrong: what the verdicts are tried on.
 
-use drift::corpus::{Conformers, Embedded};
+use drift::corpus::{Conformer, Embedded};
 use drift::encoding::Encoding;
-use drift::job::Job;
 use drift::text::{skeleton, tagged, write};
 use rand::Rng;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+
+use crate::support::batches;
 
 /// An edited text.
 pub(crate) struct Edited {
@@ -235,18 +236,10 @@ const WHOLE: [(&str, Whole); 13] = [
 
 /// Legal texts of the embedded corpus, with their prompts, one a molecule.
 pub(crate) fn legal() -> Vec<(String, String)> {
-    let mut all = Vec::new();
-    Embedded::default()
-        .read(&Job::default(), &mut |batch| {
-            for one in batch.conformers.iter().step_by(5) {
-                all.push((
-                    skeleton::smiles(&one.skeleton),
-                    write(&one.skeleton, &one.coordinates, Encoding::FIXED),
-                ));
-            }
-            Ok(())
-        })
-        .unwrap();
+    let batches = batches(&Embedded::default());
+    let some = batches.iter().flat_map(|batch| batch.iter().step_by(5));
+    let text = |one: &Conformer| write(&one.skeleton, &one.coordinates, Encoding::FIXED);
+    let mut all: Vec<_> = some.map(|one| (skeleton::smiles(&one.skeleton), text(one))).collect();
     all.dedup_by(|a, b| a.0 == b.0);
     all
 }

@@ -7,7 +7,7 @@ use drift::encoding::Reading;
 use drift::text::{parse, skeleton};
 use serde_json::Value;
 
-use crate::support::{Folder, Ran, drift, shared};
+use crate::support::{Folder, Ran, drift, rows, shared};
 
 /// An SDF molecule of V2000: atoms with what follows their symbol, bonds, and lines before `M  END`.
 pub(crate) fn sdf(
@@ -40,11 +40,6 @@ fn centre(name: &str, smiles: &str) -> String {
     let places = [[0.0, 0.0, 0.0], [0.0, 0.0, 1.4], [1.6, 0.0, -0.5], [-0.8, 1.6, -0.5], [-0.9, -1.7, -0.5]];
     let atoms: Vec<(&str, [f64; 3])> = ["C", "F", "Cl", "Br", "I"].into_iter().zip(places).collect();
     sdf(name, &atoms, &[[1, 2, 1], [1, 3, 1], [1, 4, 1], [1, 5, 1]], "", &[("smiles", smiles)])
-}
-
-/// The rows of a result.
-pub(crate) fn rows(text: &[u8]) -> Vec<Value> {
-    std::str::from_utf8(text).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// What `drift encode` makes of an SDF: the rows, and what it says on stderr.

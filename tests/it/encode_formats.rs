@@ -6,8 +6,8 @@ use drift::chem::Molecule;
 use drift::text::skeleton;
 use serde_json::Value;
 
-use crate::encode::{encoded, parsed, rows, sdf};
-use crate::support::{Folder, Ran, drift, shared};
+use crate::encode::{encoded, parsed, sdf};
+use crate::support::{Folder, Ran, drift, rows, shared};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)

@@ -2,33 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, more, python_with, shared};
+use crate::support::{Folder, more, python, rows, shared};
 
 /// What a sub-command of `tests/python/encode.py` prints, if it succeeds.
 #[track_caller]
 fn by_rdkit(folder: &Folder, arguments: &[&str]) -> String {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/encode.py");
-    let mut python = Command::new(python_with("rdkit, numpy, msgpack"));
-    let ran = python.arg(script).args(arguments).current_dir(folder.path()).output().unwrap();
-    let (printed, complaints) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
-    assert!(ran.status.success(), "{arguments:?}: {printed}{complaints}");
-    printed.trim().to_owned()
+    python("rdkit, numpy, msgpack", "python/encode.py", &folder.path(), arguments)
 }
 
 /// Encodes; gives the report.
 #[track_caller]
 fn encode(folder: &Folder, input: &str, output: &str, more: &[&str]) -> Value {
-    let ran = folder.drift(&[&["encode", input, "-o", output, "--json"], more].concat());
-    assert_eq!(ran.code, Some(0), "{input}: {}", ran.stderr);
-    ran.json()
-}
-
-fn lines(text: &[u8]) -> Vec<Value> {
-    std::str::from_utf8(text).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    folder.drift(&[&["encode", input, "-o", output, "--json"], more].concat()).done().json()
 }
 
 /// `SMILES NAME` lines of a JSONL file.
@@ -142,7 +130,7 @@ fn grown_molecules_are_judged_as_rdkit_judges_them() {
 /// Compares what becomes of all cases in a folder with RDKit's verdicts; gives their number.
 #[track_caller]
 fn judged(folder: &Folder, checks_texts: bool) -> usize {
-    let expected = lines(&folder.read("cases/expected.jsonl"));
+    let expected = rows(&folder.read("cases/expected.jsonl"));
     for input in ["cases/v2000.sdf", "cases/v3000.sdf", "cases/all.pickle"] {
         let mut verdicts: BTreeMap<String, &str> = BTreeMap::new();
         for (open_stereo, verdict) in [("keep", "open"), ("skip", "same")] {
@@ -151,7 +139,7 @@ fn judged(folder: &Folder, checks_texts: bool) -> usize {
                 let checked = by_rdkit(folder, &["check", "out.jsonl"]);
                 assert!(checked.contains(" 0 not,"), "{input}: {checked}");
             }
-            let ids = lines(&folder.read("out.jsonl"));
+            let ids = rows(&folder.read("out.jsonl"));
             verdicts.extend(ids.iter().map(|row| (row["id"].as_str().unwrap().to_owned(), verdict)));
         }
         let mut other: Vec<Value> = expected

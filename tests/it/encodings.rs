@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 
 use drift::constraint::automaton::{AnswerForm, AutomatonProcessor};
@@ -18,7 +17,7 @@ use rayon::prelude::*;
 use serde_json::Value;
 
 use crate::bases::{fixture, makers};
-use crate::support::{Folder, more, python_with};
+use crate::support::{Folder, more, python, words};
 
 /// The encodings that users train on, and one of each kind that a file can say.
 const NAMES: [&str; 7] = [
@@ -128,19 +127,18 @@ fn an_encoding_that_is_named_cuts_decimals_as_the_option_does() {
     }
 }
 
+/// Trains a model of one layer on `corpus.jsonl`.
+#[track_caller]
+fn train_small(folder: &Folder, more: &str) {
+    let shape = "--tokenizer qwen-like --arch qwen3 --hidden 32 --layers 1 --heads 2 --kv-heads 1";
+    let rest = "--batch-tokens 512 -o model --quiet --corpus corpus.jsonl";
+    folder.line(&format!("train-model {shape} {rest} {more}")).done();
+}
+
 /// Runs `tests/python/encodings.py`.
 #[track_caller]
 fn by_numpy(folder: &Folder, arguments: &[&str]) -> String {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/encodings.py");
-    let ran = Command::new(python_with("numpy"))
-        .arg(script)
-        .args(arguments)
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
-    let (printed, complaints) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
-    assert!(ran.status.success(), "{arguments:?}: {printed}{complaints}");
-    printed.trim().to_owned()
+    python("numpy", "python/encodings.py", &folder.path(), arguments)
 }
 
 #[test]
@@ -170,20 +168,10 @@ fn what_is_encoded_and_read_back_is_what_numpy_says() {
         by_numpy(&folder, &["edges", encoding, "edges.xyz"]);
         let name = if encoding.starts_with('v') { format!("binned-{encoding}") } else { encoding.to_owned() };
         for input in inputs.iter().map(String::as_str).chain(["edges.xyz"]) {
-            let out = folder.drift(&["encode", input, "--encoding", &name, "-o", "out.jsonl", "--json"]);
-            assert_eq!(out.code, Some(0), "{}", out.stderr);
-            let back = [
-                "encode",
-                "out.jsonl",
-                "--input-encoding",
-                &name,
-                "--encoding",
-                "fixed-6",
-                "-o",
-                "back.jsonl",
-                "--json",
-            ];
-            assert_eq!(folder.drift(&back).code, Some(0));
+            let out =
+                folder.drift(&["encode", input, "--encoding", &name, "-o", "out.jsonl", "--json"]).done();
+            let back = format!("--input-encoding {name} --encoding fixed-6 -o back.jsonl --json");
+            folder.line(&format!("encode out.jsonl {back}")).done();
             let checked = by_numpy(&folder, &["check", encoding, input, "out.jsonl", "back.jsonl"]);
             let tails = out.json()["out_of_range"].as_u64().unwrap();
             let conformers = out.json()["conformers"].as_u64().unwrap();
@@ -293,8 +281,7 @@ fn texts_of_lines_say_what_they_are() {
     let folder = Folder::new();
     corpus(&folder, 20);
     let encode = |input: &str, encoding: &str, out: &str| {
-        let ran = folder.drift(&["encode", input, "--encoding", encoding, "-o", out]);
-        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        folder.drift(&["encode", input, "--encoding", encoding, "-o", out]).done();
     };
     encode("corpus.jsonl", "lines", "lines.jsonl");
     let rows = String::from_utf8(folder.read("lines.jsonl")).unwrap();
@@ -310,8 +297,7 @@ fn shared_texts(folder: &Folder, name: &str) -> Vec<String> {
     let files = ["geom_conformers.jsonl", "xtb_moses_aq.jsonl.gz", "etkdg_drugs_test.jsonl.gz"];
     let texts = |file: &str| {
         let input = shared.join("geom").join(file).display().to_string();
-        let ran = folder.drift(&["encode", &input, "--encoding", name, "-o", "shared.jsonl"]);
-        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        folder.drift(&["encode", &input, "--encoding", name, "-o", "shared.jsonl"]).done();
         let lines = String::from_utf8(folder.read("shared.jsonl")).unwrap();
         let text = |line: &str| {
             let row: Value = serde_json::from_str(line).unwrap();
@@ -505,18 +491,8 @@ fn numbers_that_are_added_tokens_already_are_left_alone() {
     for (special, part) in [(true, "drops coordinates"), (false, "as added tokens already")] {
         with_added(&folder, &base, (0..251).map(|bin| format!("{bin:03}")), special);
         let encoding = "binned-v2:-13,13,0.104";
-        let options = [
-            "train-tokenizer",
-            "--base",
-            "added.json",
-            "--encoding",
-            encoding,
-            "--tokens-per-block",
-            "4",
-            "-o",
-            "x",
-        ];
-        let ran = folder.drift(&options);
+        let options = format!("--encoding {encoding} --tokens-per-block 4 -o x");
+        let ran = folder.line(&format!("train-tokenizer --base added.json {options}"));
         assert_eq!(ran.code, Some(2));
         assert!(ran.stderr.contains(part), "{}", ran.stderr);
     }
@@ -527,11 +503,7 @@ fn new_tokens_take_ids_of_old_ones_that_nothing_uses() {
     let folder = Folder::new();
     corpus(&folder, 40);
     let name = "binned-v2:-13,13,0.104";
-    let run = |arguments: &[&str]| {
-        let ran = folder.drift(arguments);
-        assert_eq!(ran.code, Some(0), "{arguments:?}: {}", ran.stderr);
-        ran.json()
-    };
+    let run = |arguments: &[&str]| folder.drift(arguments).done().json();
     let design =
         ["--encoding", name, "--tokens-per-block", "4", "--kind", "separate", "--corpus", "corpus.jsonl"];
     let tokenizer = |more: &[&str]| {
@@ -578,23 +550,7 @@ fn new_tokens_take_ids_of_old_ones_that_nothing_uses() {
         .concat();
     let refused = folder.drift(&ran);
     assert!(refused.code == Some(2) && refused.stderr.contains("made by no merge"), "{}", refused.stderr);
-    let train =
-        ["train-model", "--tokenizer", "qwen-like", "--arch", "qwen3", "--hidden", "32", "--layers", "1"];
-    let more = [
-        "--heads",
-        "2",
-        "--kv-heads",
-        "1",
-        "--steps",
-        "2",
-        "--batch-tokens",
-        "512",
-        "-o",
-        "model",
-        "--quiet",
-    ];
-    let ran = folder.drift(&[&train[..], &more, &["--corpus", "corpus.jsonl"]].concat());
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    train_small(&folder, "--steps 2");
     let grown =
         run(&["extend-model", "--model", "model", "--tokenizer", "extended", "-o", "grown", "--json"]);
     let table = &grown["tables"][0];
@@ -650,9 +606,9 @@ fn encodings_are_set_side_by_side() {
     let (v2, names) = ("binned-v2:-13,13,0.104", ["fixed", "binned-v2:-13,13,0.104", "fsq:512"]);
     let options =
         ["encodings", "--corpus", "corpus.jsonl", "--tokenizer", "qwen-like", "--tokens-per-block", "9,4,1"];
-    let ran =
-        folder.drift(&[&options[..], &["--html", "page.html", "--json", "--encoding"], &names].concat());
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = folder
+        .drift(&[&options[..], &["--html", "page.html", "--json", "--encoding"], &names].concat())
+        .done();
     let report = ran.json();
     let rows = report["rows"].as_array().unwrap();
     let row = |name: &str, new: u64| {
@@ -690,15 +646,7 @@ fn encodings_are_set_side_by_side() {
     assert_eq!(report["recommended"][0]["encoding"], v2);
     // What is left out is told, and a page has no place on stdout.
     folder.file("half.jsonl", r#"{"canonical_smiles":"C","embedded_smiles":"[C]<1,2>"}"#);
-    let some = [
-        "encodings",
-        "--corpus",
-        "corpus.jsonl",
-        "half.jsonl",
-        "--tokenizer",
-        "qwen-like",
-        "--no-extensions",
-    ];
+    let some = words("encodings --corpus corpus.jsonl half.jsonl --tokenizer qwen-like --no-extensions");
     let told = folder.drift(&some);
     assert!(told.code == Some(0) && told.stderr.contains("skipped: half.jsonl: line 1"), "{}", told.stderr);
     let refused = folder.drift(&[&some[..], &["--html", "-"]].concat());
@@ -723,8 +671,7 @@ fn what_a_text_loses_is_what_numpy_says() {
         let name = if encoding.starts_with('v') { format!("binned-{encoding}") } else { encoding.to_owned() };
         let options =
             ["encodings", "--corpus", "corpus.jsonl", "--tokenizer", "qwen-like", "--no-extensions"];
-        let ran = folder.drift(&[&options[..], &["--json", "--encoding", &name]].concat());
-        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let ran = folder.drift(&[&options[..], &["--json", "--encoding", &name]].concat()).done();
         let row = &ran.json()["rows"][0];
         assert_eq!(row["out_of_range_conformers"], expected["out_of_range"], "{encoding}");
         for (own, theirs) in
@@ -744,11 +691,8 @@ fn every_verb_takes_bins() {
     let folder = Folder::new();
     corpus(&folder, 60);
     let name = "binned-v2:-13,13,0.104";
-    let run = |arguments: &[&str]| -> Value {
-        let ran = folder.drift(&[arguments, &["--json"]].concat());
-        assert_eq!(ran.code, Some(0), "{arguments:?}: {}", ran.stderr);
-        ran.json()
-    };
+    let run =
+        |arguments: &[&str]| -> Value { folder.drift(&[arguments, &["--json"]].concat()).done().json() };
     run(&["encode", "corpus.jsonl", "--encoding", name, "-o", "bins.jsonl"]);
     let row: Value =
         serde_json::from_slice(folder.read("bins.jsonl").split(|b| *b == b'\n').next().unwrap()).unwrap();
@@ -788,51 +732,12 @@ fn a_model_is_trained_on_bins_and_held_to_them() {
     let folder = Folder::new();
     corpus(&folder, 40);
     let name = "binned-v2:-13,13,0.104";
-    let train = [
-        "train-model",
-        "--tokenizer",
-        "qwen-like",
-        "--arch",
-        "qwen3",
-        "--encoding",
-        name,
-        "--corpus",
-        "corpus.jsonl",
-        "--hidden",
-        "32",
-        "--layers",
-        "1",
-        "--heads",
-        "2",
-        "--kv-heads",
-        "1",
-        "--steps",
-        "3",
-        "--batch-tokens",
-        "512",
-        "-o",
-        "model",
-        "--quiet",
-    ];
-    let ran = folder.drift(&train);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    train_small(&folder, &format!("--encoding {name} --steps 3"));
     let recipe: Value = serde_json::from_slice(&folder.read("model/recipe.json")).unwrap();
     assert_eq!(recipe["recipe"]["dialect"], name);
     // The model's recipe says how it writes.
-    let eval = [
-        "eval",
-        "--model",
-        "model",
-        "--lp",
-        "automaton",
-        "--corpus",
-        "corpus.jsonl",
-        "--samples",
-        "4",
-        "--json",
-    ];
-    let ran = folder.drift(&eval);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran =
+        folder.line("eval --model model --lp automaton --corpus corpus.jsonl --samples 4 --json").done();
     let run = &ran.json()["runs"][0];
     assert!(run["samples"].as_u64() > Some(0) && run["passed"] == run["samples"], "{run:#}");
     let flaws = ["junk_blocks_strict", "truncated_blocks", "no_eos", "graph_mismatch", "parse_failures"];

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Ran, python_with};
+use crate::support::{Folder, Ran, python_with, rows, words};
 
 /// Three texts of ethanol that pass, and one that does not.
 fn texts(folder: &Folder) {
@@ -55,8 +55,7 @@ fn frames_go_in_and_energies_come_out() {
         total["strain_of_valid"],
         json!({"texts": 2, "mean": 5.5, "median": 5.5, "percentile_90": 6.0})
     );
-    let list = String::from_utf8(folder.read("list.jsonl")).unwrap();
-    let rows: Vec<Value> = list.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let rows = rows(&folder.read("list.jsonl"));
     assert_eq!((rows.len(), &rows[2]["record"], &rows[2]["strain"]), (3, &json!("line 4"), &json!(75.0)));
     assert_eq!((&rows[0]["valid"], &rows[2]["valid"]), (&json!(true), &json!(false)));
 
@@ -196,16 +195,8 @@ fn shards_keep_energies() {
     let folder = Folder::new();
     texts(&folder);
     std::fs::copy(folder.path().join("texts.jsonl"), folder.path().join("more.jsonl")).unwrap();
-    let command = [
-        "audit",
-        "texts.jsonl",
-        "more.jsonl",
-        "--dialect",
-        "fixed",
-        "--quiet",
-        "--energy",
-        "awk '$1 == \"O\" {print 10 * $2, 15}'",
-    ];
+    let mut command = words("audit texts.jsonl more.jsonl --dialect fixed --quiet --energy");
+    command.push("awk '$1 == \"O\" {print 10 * $2, 15}'");
     let whole = folder.drift(&[&command[..], &["--json"]].concat()).good();
     for shard in ["1/2", "2/2"] {
         folder.drift(&[&command[..], &["--shard", shard, "-o", &shard[..1]]].concat()).good();
@@ -295,8 +286,7 @@ fn xtb_finds_the_strain_of_texts() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("eval/energy/xtb.py");
     let command = format!("{} {} --relax", python_with("rdkit"), script.display());
     audit(&folder, &command, &["--energy-list", "list.jsonl"]).good();
-    let list = String::from_utf8(folder.read("list.jsonl")).unwrap();
-    let rows: Vec<Value> = list.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let rows = rows(&folder.read("list.jsonl"));
     for row in &rows[..2] {
         let [energy, strain] = ["energy", "strain"].map(|name| row[name].as_f64().unwrap());
         // GFN2-xTB has ethanol at -11.39 hartree.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use drift::eval::record::EvalReport;
 use serde_json::Value;
 
-use crate::support::{Folder, Ran, drift, program};
+use crate::support::{Folder, Ran, drift, program, rows, words};
 
 /// The runs of a record by logit processor.
 fn runs(report: &Value) -> BTreeMap<&str, &Value> {
@@ -17,9 +17,7 @@ fn runs(report: &Value) -> BTreeMap<&str, &Value> {
 
 /// The lines of a file of texts.
 fn texts(folder: &Folder, name: &str) -> Vec<Value> {
-    let bytes = folder.read(name);
-    let lines = std::str::from_utf8(&bytes).unwrap().lines();
-    lines.map(|line| serde_json::from_str(line).unwrap()).collect()
+    rows(&folder.read(name))
 }
 
 fn count(run: &Value, field: &str) -> u64 {
@@ -388,8 +386,7 @@ fn what_cannot_work_is_one_line_with_its_remedy() {
 fn smiles_of_a_file_are_generated_for_and_bad_lines_listed() {
     let folder = Folder::new();
     folder.file("some.smi", "CC=O ethanal\nC(\nc1ccccc1O\n");
-    let ran = folder.drift(&["eval", "--smiles", "some.smi", "--lp", "automaton", "--json"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = folder.drift(&["eval", "--smiles", "some.smi", "--lp", "automaton", "--json"]).done();
     assert!(ran.stderr.contains("skipped 1 record") && ran.stderr.contains("line 2"), "{}", ran.stderr);
     let report = ran.json();
     assert_eq!((count(&report["runs"][0], "samples"), count(&report["runs"][0], "passed")), (2, 2));
@@ -467,16 +464,8 @@ fn a_skeleton_that_the_model_never_saw_is_not_forced() {
 #[test]
 fn the_encoding_of_clipped_texts_is_told() {
     let folder = Folder::new();
-    let arguments = [
-        "eval",
-        "--samples",
-        "24",
-        "--lp",
-        "generic,targeted,allowlist",
-        "--placeholder",
-        "0.000,0.000,0.000",
-    ];
-    folder.drift(&[&arguments[..], &["--texts", "texts.jsonl", "-o", "out"]].concat());
+    let arguments = "eval --samples 24 --lp generic,targeted,allowlist --placeholder 0.000,0.000,0.000";
+    folder.line(&format!("{arguments} --texts texts.jsonl -o out"));
     let lines = texts(&folder, "texts.jsonl");
     for lp in ["generic", "targeted", "allowlist"] {
         let own: Vec<String> = lines.iter().filter(|line| line["lp"] == lp).map(Value::to_string).collect();
@@ -493,19 +482,9 @@ fn what_the_mask_left_is_reported_and_resampled_by() {
     let folder = Folder::new();
     // A model from which the mask takes something: the built-in one copies nearly every SMILES by itself.
     let model = concat!(env!("CARGO_MANIFEST_DIR"), "/eval/llama-like");
-    let arguments = [
-        "eval",
-        "--model",
-        model,
-        "--samples",
-        "3",
-        "--generations",
-        "6",
-        "--lp",
-        "none,automaton",
-        "--json",
-    ];
-    let run = |more: &[&str]| folder.drift(&[&arguments[..], &["--texts", "texts.jsonl"], more].concat());
+    let arguments =
+        words("eval --samples 3 --generations 6 --lp none,automaton --json --texts texts.jsonl --model");
+    let run = |more: &[&str]| folder.drift(&[&arguments[..], &[model], more].concat());
     let hot = ["--preset", "top-p-1.0-t1.0"];
     let plain = run(&[&hot[..], &["--probabilities"]].concat()).good().json();
     let plain_texts = texts(&folder, "texts.jsonl");

@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use drift::corpus::{Batch, Conformers, Embedded};
+use drift::corpus::Conformer;
 use drift::encoding::Encoding;
-use drift::job::Job;
 use drift::model::{Decoder, Device, Feed, HiddenStates, Room};
-use drift::text::{self};
+use drift::text;
 use drift::tokenizer::Tokenizer;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView, serialize};
 use serde_json::{Value, json};
 
 use crate::rows::{
-    EMBEDDING, HEAD, HIDDEN, Tensor, base, decoded, expected, needed, norm, safetensors, tensor,
+    EMBEDDING, HEAD, HIDDEN, Tensor, base, decoded, expected, needed, norm, safetensors, safetensors_with,
+    step, tensor,
 };
-use crate::support::{Folder, Ran, program};
+use crate::support::{First, Folder, Ran, conformers, program};
 
 /// A small model: its tables, a norm, and a tensor of odd length.
 #[derive(Clone, Copy)]
@@ -79,10 +79,7 @@ impl Small {
 }
 
 fn with_metadata(tensors: &[Tensor]) -> Vec<u8> {
-    let views = tensors
-        .iter()
-        .map(|(name, dtype, shape, bytes)| (*name, TensorView::new(*dtype, shape.clone(), bytes).unwrap()));
-    serialize(views, Some([("format".to_owned(), "pt".to_owned())].into())).unwrap()
+    safetensors_with(tensors, Some([("format".to_owned(), "pt".to_owned())].into()))
 }
 
 /// Extends `m`; what is not given is as usual.
@@ -122,15 +119,6 @@ fn new_tokens() -> Vec<(usize, String)> {
     let token =
         |token: &Value| (token["id"].as_u64().unwrap() as usize, token["text"].as_str().unwrap().into());
     list["new_tokens"].as_array().unwrap().iter().map(token).collect()
-}
-
-/// One step of a type.
-fn step(dtype: Dtype) -> f64 {
-    match dtype {
-        Dtype::F32 => 2f64.powi(-23),
-        Dtype::F16 => 2f64.powi(-11),
-        _ => 2f64.powi(-8),
-    }
 }
 
 /// Compares a table with what it should be, row by row.
@@ -323,15 +311,9 @@ fn untied(name: &str, folder: &Folder) -> PathBuf {
 
 #[test]
 fn old_logits_on_old_text_are_the_same_bits() {
-    let mut texts = Vec::new();
-    let mut emit = |batch: Batch| {
-        let write = |c: &drift::corpus::Conformer| {
-            text::tagged(&text::write(&c.skeleton, &c.coordinates, Encoding::FIXED))
-        };
-        texts.extend(batch.conformers.iter().take(2).map(write));
-        Ok(())
-    };
-    Embedded::default().read(&Job::default(), &mut emit).unwrap();
+    let some = conformers(&First(2));
+    let write = |c: &Conformer| text::tagged(&text::write(&c.skeleton, &c.coordinates, Encoding::FIXED));
+    let texts: Vec<String> = some.iter().map(write).collect();
     for (name, extension) in [("qwen-like", "qwen-like-fused"), ("llama-like", "llama-like-separate")] {
         let folder = Folder::new();
         let tied = Path::new(env!("CARGO_MANIFEST_DIR")).join("eval").join(name);
@@ -340,8 +322,7 @@ fn old_logits_on_old_text_are_the_same_bits() {
             let words =
                 ["extend-model", "--tokenizer", extension, "-o", "out", "-q", "--pad-to-multiple-of", "64"];
             let words = [&words[..], &["--model", model.to_str().unwrap()]].concat();
-            let ran = folder.drift(&words);
-            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+            folder.drift(&words).done();
             for text in &texts[..2] {
                 let tokens = base.ids(text).unwrap();
                 let [old, new] =

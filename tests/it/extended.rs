@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use drift::corpus::{Conformers, Embedded, Files, ReadOptions};
+use drift::corpus::{Embedded, Files, ReadOptions};
 use drift::design::extension::config::tokenizer_config;
 use drift::design::extension::mixed::{MIXED_TEXTS, mixed_text};
 use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, train};
@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use serde_json::Value;
 use tokenizers::Tokenizer as HfTokenizer;
 
-use crate::support::{Folder, python_with};
+use crate::support::{self, Folder, python_with};
 
 const READY_MADE: [(&str, &str, SchemeKind, usize); 4] = [
     ("qwen-like-separate", "qwen-like", SchemeKind::Separate, 11),
@@ -65,15 +65,8 @@ fn they_are_what_the_program_makes() {
 
 /// The embedded corpus' conformers as text, in tags.
 fn conformers(encoding: Encoding) -> Vec<String> {
-    let mut texts = Vec::new();
-    let mut emit = |batch: drift::corpus::Batch| {
-        let write =
-            |c: &drift::corpus::Conformer| text::tagged(&text::write(&c.skeleton, &c.coordinates, encoding));
-        texts.extend(batch.conformers.iter().map(write));
-        Ok(())
-    };
-    Embedded::default().read(&Job::default(), &mut emit).unwrap();
-    texts
+    let all = support::conformers(&Embedded::default());
+    all.iter().map(|c| text::tagged(&text::write(&c.skeleton, &c.coordinates, encoding))).collect()
 }
 
 /// Whether a text between brackets is a block of decimals, fixed or stripped: three numbers, each with up to four decimals.

@@ -69,8 +69,7 @@ fn shards(folder: &Folder, command: &[&str], name: &str, of: u32) -> Vec<String>
 
 fn merged(folder: &Folder, shards: &[String], more: &[&str]) -> Vec<u8> {
     let shards: Vec<&str> = shards.iter().map(|name| &**name).collect();
-    let ran = folder.drift(&[&["merge"], &shards[..], more].concat());
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = folder.drift(&[&["merge"], &shards[..], more].concat()).done();
     ran.stdout
 }
 
@@ -79,8 +78,7 @@ fn shards_of_a_corpus_merge_to_one_store() {
     let folder = corpus();
     let command = ["mine", "in", "--quiet"];
     let run = |more: &[&str]| {
-        let ran = folder.drift(&[&command, more].concat());
-        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let ran = folder.drift(&[&command, more].concat()).done();
         ran
     };
     let whole = run(&["-o", "whole.h5", "--json"]).stdout;
@@ -150,8 +148,7 @@ fn shards_of_an_audit_merge_to_one_record() {
         command.insert(1 + at, name);
     }
     assert_eq!(command.len(), references + names.len());
-    let ran = folder.drift(&[&command[..], &["-o", "whole.json"]].concat());
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = folder.drift(&[&command[..], &["-o", "whole.json"]].concat()).done();
     let record: Value = serde_json::from_slice(&folder.read("whole.json")).unwrap();
     assert_eq!((&record["total"]["samples"], &record["skipped"]), (&json!(150), &json!(7)));
     assert!(record["total"]["geometry"]["conformers"].as_u64().unwrap() > 20, "{record}");

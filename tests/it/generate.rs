@@ -12,27 +12,10 @@ use drift::model::{Config, Decoder, Device, Feed, HiddenStates, Room};
 use serde_json::json;
 
 use crate::model::{MODELS, load, model, on_threads};
+use crate::support::Free;
 
 /// The end of text of all tests.
 const END: u32 = 2;
-
-/// Everything is allowed.
-struct Free;
-
-impl Constraint for Free {
-    fn start(&self) -> State {
-        State::default()
-    }
-    fn mask(&self, _: &State) -> Mask<'_> {
-        Mask::Any
-    }
-    fn advance(&self, state: &mut State, _: u32) {
-        state.at += 1;
-    }
-    fn is_over(&self, _: &State, token: u32) -> bool {
-        token == END
-    }
-}
 
 /// A position template: each position is forced, or one of a list; then the end.
 struct Template {
@@ -85,16 +68,26 @@ fn template(seed: u32, tells_runs: bool) -> Template {
     Template { positions: (0..20 + seed % 9).map(position).collect(), tells_runs }
 }
 
+/// A prompt of one text of at most `most` tokens.
+fn prompt(tokens: Vec<u32>, constraint: Arc<dyn Constraint>, most: usize) -> Prompt {
+    Prompt {
+        number: 0,
+        done: [].into(),
+        tokens,
+        generations: 1,
+        constraint,
+        most_tokens: most,
+        expected_tokens: most,
+    }
+}
+
 /// Molecules with prompts of several lengths and one to three texts each.
 fn prompts(count: u32, constraint: impl Fn(u32) -> Arc<dyn Constraint>) -> Vec<Prompt> {
     let prompt = |i: u32| Prompt {
         number: i as usize,
-        done: [].into(),
-        tokens: (0..1 + (i * 5) % 13).map(|at| 3 + (i * 31 + at * 7) % 55).collect(),
         generations: 1 + i as usize % 3,
-        constraint: constraint(i),
-        most_tokens: 40,
         expected_tokens: (i as usize * 17) % 29,
+        ..prompt((0..1 + (i * 5) % 13).map(|at| 3 + (i * 31 + at * 7) % 55).collect(), constraint(i), 40)
     };
     (0..count).map(prompt).collect()
 }
@@ -290,15 +283,7 @@ fn where_watched_tokens_are_forced_the_models_own_choice_is_kept() {
 /// Shares of tokens in many texts of one token.
 fn shares(sampling: Sampling, constraint: impl Constraint + 'static) -> BTreeMap<u32, f64> {
     const DRAWS: usize = 8_000;
-    let prompt = Prompt {
-        number: 0,
-        done: [].into(),
-        tokens: vec![7, 20, 41],
-        generations: DRAWS,
-        constraint: Arc::new(constraint),
-        most_tokens: 1,
-        expected_tokens: 1,
-    };
+    let prompt = Prompt { generations: DRAWS, ..prompt(vec![7, 20, 41], Arc::new(constraint), 1) };
     let options = Options { sampling, batch: 500, ..Options::default() };
     let mut shares = BTreeMap::new();
     for sample in run(&mut engine("qwen3-tied"), &[prompt], &options).samples {
@@ -374,12 +359,8 @@ fn a_mask_leaves_draws_alone_that_it_allows() {
     let draw = |constraint: Arc<dyn Constraint>| {
         let prompt = |i: u32| Prompt {
             number: i as usize,
-            done: [].into(),
-            tokens: vec![5 + i % 40, 9],
             generations: 5,
-            constraint: constraint.clone(),
-            most_tokens: 1,
-            expected_tokens: 1,
+            ..prompt(vec![5 + i % 40, 9], constraint.clone(), 1)
         };
         let prompts: Vec<Prompt> = (0..200).map(prompt).collect();
         run(&mut engine("qwen3-tied"), &prompts, &Options { sampling, ..Options::default() }).samples
@@ -461,15 +442,7 @@ fn presets_have_the_values_of_their_names() {
 #[test]
 fn what_cannot_work_is_refused_before_it_starts() {
     let mut engine = engine("qwen3-tied");
-    let prompt = |tokens: Vec<u32>| Prompt {
-        number: 0,
-        done: [].into(),
-        tokens,
-        generations: 1,
-        constraint: Arc::new(Free),
-        most_tokens: 10,
-        expected_tokens: 10,
-    };
+    let prompt = |tokens: Vec<u32>| prompt(tokens, Arc::new(Free), 10);
     let mut refusal = |tokens: Vec<u32>, options: &Options| -> String {
         let prompts = [prompt(vec![4]), prompt(tokens)];
         let error = engine.generate(&prompts, options, &Job::default()).unwrap_err();
@@ -493,15 +466,8 @@ fn a_cache_that_cannot_fit_is_refused_before_it_starts() {
     let mut config: Config = serde_json::from_value(config).unwrap();
     config.num_hidden_layers = 3;
     let decoder = Decoder::random(config, 1, &Device::cpu()).unwrap();
-    let prompt = Prompt {
-        number: 0,
-        done: [].into(),
-        tokens: vec![4],
-        generations: 1_000_000,
-        constraint: Arc::new(Free),
-        most_tokens: 1_900_000,
-        expected_tokens: 1,
-    };
+    let prompt = prompt(vec![4], Arc::new(Free), 1_900_000);
+    let prompt = Prompt { generations: 1_000_000, expected_tokens: 1, ..prompt };
     let options = Options { batch: 1_000_000, ..Options::default() };
     let mut engine = Engine::from(decoder);
     let error = engine.generate(&[prompt], &options, &Job::default()).unwrap_err().to_string();
@@ -510,14 +476,9 @@ fn a_cache_that_cannot_fit_is_refused_before_it_starts() {
 
 #[test]
 fn a_logit_processor_that_allows_nothing_is_an_error() {
-    let prompt = |ids: Vec<u32>| Prompt {
-        number: 0,
-        done: [].into(),
-        tokens: vec![4],
-        generations: 1,
-        constraint: Arc::new(Template { positions: vec![ids, vec![1]], tells_runs: true }),
-        most_tokens: 10,
-        expected_tokens: 10,
+    let prompt = |ids: Vec<u32>| {
+        let template = Template { positions: vec![ids, vec![1]], tells_runs: true };
+        prompt(vec![4], Arc::new(template), 10)
     };
     for ids in [vec![], vec![61, 62]] {
         for sampling in [Sampling::GREEDY, Sampling::QWEN3] {

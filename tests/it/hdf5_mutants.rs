@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
 
 use drift::corpus::store::StoreWriter;
 use drift::corpus::{AtomOrder, Conformer, Skipped};
@@ -13,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
 use crate::common::{fixture, read_hdf5};
-use crate::support::python_with;
+use crate::support::python;
 
 /// Mutants of each file; `DRIFT_MUTANTS` for more.
 fn mutants() -> usize {
@@ -22,10 +21,7 @@ fn mutants() -> usize {
 
 /// What h5py says of the files in a folder, in one process.
 fn judged(folder: &Path) -> BTreeMap<String, Value> {
-    let script = fixture("judge_hdf5.py");
-    let output = Command::new(python_with("h5py")).arg(script).arg(folder).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
+    serde_json::from_str(&python("h5py", "fixtures/judge_hdf5.py", folder, &["."])).unwrap()
 }
 
 /// One byte, or two that change places, or a piece of the end that is gone.

@@ -1,10 +1,9 @@
 //! The judge in memory beside `audit` and `eval`, verdicts by text, matrices, and the rule of the users' own evaluation.
 
 use std::collections::BTreeMap;
-use std::process::Command;
 
 use drift::audit::{BatchScores, JudgePlan, Missing, Reward, RewardPart};
-use drift::corpus::{Conformer, Conformers, Embedded, Files, ReadOptions};
+use drift::corpus::{Conformer, Embedded, Files, ReadOptions};
 use drift::encoding::Encoding;
 use drift::text::{skeleton::smiles, tagged, write};
 use drift::{Job, Judge};
@@ -12,21 +11,14 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
-use crate::support::{Folder, python_with};
+use crate::support::{self, Folder, rows, words};
 
 /// How far figures may be from RDKit's, in Å and as a share.
 const TOLERANCE: f64 = 1e-6;
 
 /// Some conformers of the embedded corpus.
 fn conformers(most: usize, every: usize) -> Vec<Conformer> {
-    let mut all = Vec::new();
-    Embedded::default()
-        .read(&Job::default(), &mut |batch| {
-            all.extend(batch.conformers);
-            Ok(())
-        })
-        .unwrap();
-    all.into_iter().step_by(every).take(most).collect()
+    support::conformers(&Embedded::default()).into_iter().step_by(every).take(most).collect()
 }
 
 /// A SMILES and a text of it.
@@ -63,11 +55,6 @@ fn lines(rows: impl IntoIterator<Item = Value>) -> String {
     rows.into_iter().map(|row| row.to_string() + "\n").collect()
 }
 
-fn read_lines(bytes: &[u8]) -> Vec<Value> {
-    let text = std::str::from_utf8(bytes).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
 fn judge_of(references: &[(String, String)]) -> Judge {
     let reward =
         Reward(vec![(RewardPart::Valid, 1.0), (RewardPart::NewCoverage, 2.0), (RewardPart::Rmsd, 0.5)]);
@@ -96,15 +83,14 @@ fn the_judge_says_what_audit_says_bit_by_bit() {
     folder.file("b.jsonl", lines(texts[30..].iter().map(text)));
     let common = ["audit", "a.jsonl", "b.jsonl", "--dialect", "fixed", "--references", "references.jsonl"];
     let with = |more: &[&'static str]| [&common[..], more].concat();
-    let whole = folder.drift(&with(&["--verdicts", "v.jsonl", "--matrix", "m.npz", "-o", "r.json"]));
-    assert_eq!(whole.code, Some(0), "{}", whole.stderr);
+    folder.drift(&with(&["--verdicts", "v.jsonl", "--matrix", "m.npz", "-o", "r.json"])).done();
 
     let judge = judge_of(&references);
     let scores = scored(&judge, &texts, 1);
     assert!(scores.warnings.is_empty());
     // NaN is not itself, so the parts are compared as text.
     assert_eq!(format!("{scores:?}"), format!("{:?}", scored(&judge, &texts, 2)));
-    let found = read_lines(&folder.read("v.jsonl"));
+    let found = rows(&folder.read("v.jsonl"));
     assert_eq!(found.len(), texts.len());
     for (at, (line, one)) in found.iter().zip(&scores.conformers).enumerate() {
         let own = serde_json::to_value(&one.verdict).unwrap();
@@ -134,12 +120,10 @@ fn the_judge_says_what_audit_says_bit_by_bit() {
 
     // Shards come to the same bytes.
     for shard in ["1/2", "2/2"] {
-        let ran = folder.drift(&with(&["--shard", shard, "-o", &*shard.replace('/', "of").leak()]));
-        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        folder.drift(&with(&["--shard", shard, "-o", &*shard.replace('/', "of").leak()])).done();
     }
     let merge = ["merge", "1of2", "2of2", "-o", "s.json", "--verdicts", "w.jsonl", "--matrix", "n.npz"];
-    let ran = folder.drift(&merge);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    folder.drift(&merge).done();
     assert_eq!(folder.read("v.jsonl"), folder.read("w.jsonl"));
     assert_eq!(folder.read("m.npz"), folder.read("n.npz"));
 }
@@ -150,15 +134,8 @@ fn coverage_and_matching_are_those_of_run_eval_with_failures() {
     let folder = Folder::new();
     let root = env!("CARGO_MANIFEST_DIR");
     let python = |arguments: &[&str]| -> Value {
-        let script = format!("{root}/tests/python/run_eval.py");
-        let run = Command::new(python_with("rdkit"))
-            .arg(script)
-            .args(arguments)
-            .current_dir(folder.path())
-            .output()
-            .unwrap();
-        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
-        serde_json::from_slice(&run.stdout).unwrap()
+        let said = support::python("rdkit", "python/run_eval.py", &folder.path(), arguments);
+        serde_json::from_str(&said).unwrap()
     };
     let expected = python(&["make", &format!("{root}/corpora/default.jsonl.gz"), ".", "60"]);
     let common = ["audit", "texts.jsonl", "--dialect", "fixed", "--references", "references.jsonl", "--pool"];
@@ -216,20 +193,16 @@ fn prompts_of_every_kind_are_read() {
     let folder = Folder::new();
     let (one, two) = ("[C]<0.0000,0.0000,0.0000>[O]<1.4000,0.0000,0.0000>", "[N]<0.0000,0.0000,0.0000>");
     let example = format!("[SMILES]N[/SMILES]{}\n", tagged(two));
-    let rows = [
+    let texts = [
         json!({"prompt": format!("{example}[SMILES]CO[/SMILES]"), "text": tagged(one)}),
         json!({"text": format!("{example}{example}[SMILES]CO[/SMILES]{}", tagged(one))}),
         json!({"prompt": "[SMILES]CO[/SMILES][CONFORMER]", "text": format!("{one}[/CONFORMER]"), "generation": 7}),
         json!({"smiles": "CO", "text": format!("{}{}[CONFORMER][C]<1", tagged(one), tagged(two))}),
         json!({"smiles": "CO", "text": one}),
     ];
-    folder.file("t.jsonl", lines(rows));
-    let run = |more: &[&str]| -> Vec<Value> {
-        let ran =
-            folder.drift(&[&["audit", "t.jsonl", "--dialect", "fixed", "--verdicts", "-"], more].concat());
-        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-        read_lines(&ran.stdout)
-    };
+    folder.file("t.jsonl", lines(texts));
+    let audit = words("audit t.jsonl --dialect fixed --verdicts -");
+    let run = |more: &[&str]| rows(&folder.drift(&[&audit, more].concat()).done().stdout);
     let told = |lines: &[Value]| -> Vec<(bool, u64, u64)> {
         let number = |line: &Value, name: &str| line[name].as_u64().unwrap();
         lines
@@ -393,29 +366,12 @@ fn rewards_are_sums_of_their_parts() {
 #[test]
 fn an_evaluation_says_of_each_text_what_audit_says() {
     let folder = Folder::new();
-    let run = [
-        "eval",
-        "--lp",
-        "automaton",
-        "--samples",
-        "3",
-        "--generations",
-        "2",
-        "--texts",
-        "t.jsonl",
-        "--verdicts",
-        "v.jsonl",
-        "--matrix",
-        "m.npz",
-        "--json",
-    ];
-    let ran = folder.drift(&run);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let files = "--texts t.jsonl --verdicts v.jsonl --matrix m.npz --json";
+    folder.line(&format!("eval --lp automaton --samples 3 --generations 2 {files}")).done();
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/corpora/small.jsonl.gz");
     let audit = ["audit", "t.jsonl", "--dialect", "fixed", "--references", corpus, "--verdicts", "w.jsonl"];
-    let ran = folder.drift(&[&audit[..], &["--matrix", "n.npz"]].concat());
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let (ours, theirs) = (read_lines(&folder.read("v.jsonl")), read_lines(&folder.read("w.jsonl")));
+    folder.drift(&[&audit[..], &["--matrix", "n.npz"]].concat()).done();
+    let (ours, theirs) = (rows(&folder.read("v.jsonl")), rows(&folder.read("w.jsonl")));
     assert_eq!(ours.len(), 6);
     for (one, other) in ours.iter().zip(&theirs) {
         let fields: BTreeMap<&String, &Value> = one.as_object().unwrap().iter().collect();

@@ -20,7 +20,7 @@ use drift::tokenizer::learn::learn_plain;
 use serde_json::Value;
 use tokenizers::Tokenizer as HfTokenizer;
 
-use crate::support::{First, drift};
+use crate::support::{First, conformers, drift};
 
 fn plan(name: &str, kind: SchemeKind, angstrom: u32, budget: u64) -> ExtensionPlan {
     let (base, json) = Tokenizer::load_with_json(Path::new(name)).unwrap();
@@ -292,15 +292,10 @@ fn the_learning_command_writes_and_refuses() {
     let corpus = folder.path().join("small.jsonl");
     let stripped = folder.path().join("stripped.jsonl");
     let mut lines = String::new();
-    First(60)
-        .read(&Job::default(), &mut |batch| {
-            for conformer in batch.conformers {
-                let text = text::write(&conformer.skeleton, &conformer.coordinates, Encoding::FIXED);
-                lines += &format!("{{\"embedded_smiles\": {}}}\n", serde_json::to_string(&text).unwrap());
-            }
-            Ok(())
-        })
-        .unwrap();
+    for conformer in conformers(&First(60)) {
+        let text = text::write(&conformer.skeleton, &conformer.coordinates, Encoding::FIXED);
+        lines += &format!("{{\"embedded_smiles\": {}}}\n", serde_json::to_string(&text).unwrap());
+    }
     std::fs::write(&corpus, lines).unwrap();
     std::fs::write(&stripped, "{\"embedded_smiles\": \"[C]<0.5,1.25,-2>[O]<1,0.1234,3.1>\"}\n").unwrap();
     let (corpus, stripped) = (corpus.to_str().unwrap(), stripped.to_str().unwrap());

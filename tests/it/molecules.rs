@@ -2,15 +2,14 @@
 //! `tests/python/molecules.py` with a seed, RDKit as judge.
 
 use std::collections::BTreeMap;
-use std::process::Command;
 
 use drift::audit::geometry::{Conformation, Topology};
 use drift::text::skeleton::from_smiles;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::encode::{rows, sdf};
-use crate::support::{Folder, python_with};
+use crate::encode::sdf;
+use crate::support::{Folder, python, rows};
 
 /// The seed of what is made.
 const SEED: &str = "3";
@@ -18,11 +17,7 @@ const SEED: &str = "3";
 /// What a sub-command of the script prints.
 #[track_caller]
 fn by_rdkit(folder: &Folder, arguments: &[&str]) -> String {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/molecules.py");
-    let mut python = Command::new(python_with("rdkit, numpy"));
-    let ran = python.arg(script).args(arguments).current_dir(folder.path()).output().unwrap();
-    assert!(ran.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&ran.stderr));
-    String::from_utf8(ran.stdout).unwrap()
+    python("rdkit, numpy", "python/molecules.py", &folder.path(), arguments)
 }
 
 /// Makes molecules of a kind: what is expected of each by its name.
@@ -39,7 +34,7 @@ fn encoded(folder: &Folder, input: &str) -> BTreeMap<String, Value> {
         return BTreeMap::new();
     }
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert_eq!(by_rdkit(folder, &["check", "out.jsonl"]).trim(), "[]", "{input}");
+    assert_eq!(by_rdkit(folder, &["check", "out.jsonl"]), "[]", "{input}");
     // Of an XYZ frame the whole comment is the name.
     let name = |row: &Value| row["id"].as_str().unwrap().rsplit("id=").next().unwrap().to_owned();
     rows(&folder.read("out.jsonl")).into_iter().map(|row| (name(&row), row)).collect()
@@ -83,8 +78,7 @@ fn hydrogens_and_numbers_of_a_smiles_are_left_out() {
 fn polyhedra_have_the_stereo_that_rdkit_sees() {
     let folder = Folder::new();
     let expected = made(&folder, "polyhedra");
-    let ran = folder.drift(&["encode", "made.sdf", "-o", "out.jsonl"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    folder.drift(&["encode", "made.sdf", "-o", "out.jsonl"]).done();
     let rows = rows(&folder.read("out.jsonl"));
     let found: std::collections::BTreeSet<&str> =
         rows.iter().map(|row| row["id"].as_str().unwrap()).collect();
@@ -112,9 +106,8 @@ fn pickles_of_the_users_keep_key_and_sub_smiles() {
     let expected = made(&folder, "pickles");
     let all: usize = expected.values().map(|count| count.parse::<usize>().unwrap()).sum();
     let run = |input: &str| {
-        let ran = folder.drift(&["encode", input, "-o", "out.jsonl", "--json"]);
-        assert_eq!(ran.code, Some(0), "{input}: {}", ran.stderr);
-        assert_eq!(by_rdkit(&folder, &["check", "out.jsonl"]).trim(), "[]", "{input}");
+        let ran = folder.drift(&["encode", input, "-o", "out.jsonl", "--json"]).done();
+        assert_eq!(by_rdkit(&folder, &["check", "out.jsonl"]), "[]", "{input}");
         (ran.json(), rows(&folder.read("out.jsonl")))
     };
     // Each conformer has the isomer that it is for its SMILES, and the key that pools them for its name.

@@ -166,6 +166,16 @@ fn pair(seed: u64) -> (Arc<dyn Constraint>, Slow, Tokenizer, ChaCha8Rng, Encodin
     (constraint, slow, tokenizer, random, encoding)
 }
 
+/// A processor with a placeholder, where token 0 ends a text.
+fn template(
+    kind: ProcessorKind,
+    tokenizer: &Tokenizer,
+    encoding: Encoding,
+    placeholder: &Placeholder,
+) -> LogitProcessor {
+    LogitProcessor::new(kind, tokenizer.clone(), encoding, Some(placeholder), 0).unwrap()
+}
+
 /// Whether a block's text so far is a complete coordinate, by the words of the proposal.
 fn complete(block: &str, encoding: Encoding, argmax: &str) -> bool {
     let numbers: Vec<&str> = block.split(',').collect();
@@ -242,14 +252,7 @@ fn complete_coordinates_end_their_block() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
     let placeholder = Placeholder::new("-10.0000,-10.0000,-10.0000").unwrap();
     for (encoding, block) in [(Encoding::FIXED, "1.2345,0.0000,9.8765"), (Encoding::STRIPPED, "1.2,0,9.8")] {
-        let processor = LogitProcessor::new(
-            ProcessorKind::Truncating,
-            tokenizer.clone(),
-            encoding,
-            Some(&placeholder),
-            0,
-        )
-        .unwrap();
+        let processor = template(ProcessorKind::Truncating, &tokenizer, encoding, &placeholder);
         let constraint = processor.constraint("[C]<>[O]<>").unwrap();
         assert_eq!(constraint.wants_argmax(), encoding.is_stripped());
         let text = format!("[CONFORMER][C]<{block}>[O]<{block}>[/CONFORMER]");
@@ -280,14 +283,7 @@ fn each_class_of_block_has_its_own_placeholder() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
     let placeholder =
         Placeholder::per_class(Partition::Index, &[("first", "0.0000,0.0000,0.0000")], "0,0,0").unwrap();
-    let processor = LogitProcessor::new(
-        ProcessorKind::Allowlist,
-        tokenizer.clone(),
-        Encoding::FIXED,
-        Some(&placeholder),
-        0,
-    )
-    .unwrap();
+    let processor = template(ProcessorKind::Allowlist, &tokenizer, Encoding::FIXED, &placeholder);
     let constraint = processor.constraint("[C]<>[O]<>").unwrap();
     let mut state = constraint.start();
     let mut free = String::new();
@@ -327,20 +323,11 @@ fn what_a_template_cannot_do_is_refused() {
 
     let fused = extended("qwen-like", &FUSED);
     let placeholder = Placeholder::new("0.0000,0.0000,0.0000").unwrap();
-    let processor =
-        LogitProcessor::new(ProcessorKind::Allowlist, fused.clone(), Encoding::FIXED, Some(&placeholder), 0)
-            .unwrap();
+    let processor = template(ProcessorKind::Allowlist, &fused, Encoding::FIXED, &placeholder);
     let error = processor.constraint("[C]<>").err().unwrap().to_string();
     assert!(error.contains(": token `<0.` contains a bracket and digits"), "{error}");
 
     let separate = extended("qwen-like", &SEPARATE);
-    let processor = LogitProcessor::new(
-        ProcessorKind::Allowlist,
-        separate.clone(),
-        Encoding::FIXED,
-        Some(&placeholder),
-        0,
-    )
-    .unwrap();
+    let processor = template(ProcessorKind::Allowlist, &separate, Encoding::FIXED, &placeholder);
     assert!(processor.constraint("[C]<>").is_ok());
 }

@@ -2,28 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
 
-use drift::corpus::{Conformer, Conformers, Embedded};
+use drift::corpus::{Conformer, Embedded};
 use drift::encoding::Encoding;
-use drift::job::Job;
 use drift::text::{skeleton, write};
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Ran, python_with};
+use crate::support::{self, Folder, Ran, rows};
 
 /// The shortest run that there is: the texts are cut off.
 const SHORT: [&str; 6] = ["--lp", "none", "--max-new-tokens", "4", "--json", "-q"];
 
 /// One conformer of each of the first molecules of the embedded corpus, and the second of each where there is one.
 fn conformers(molecules: usize) -> Vec<Conformer> {
-    let mut found: Vec<Conformer> = Vec::new();
-    Embedded::default()
-        .read(&Job::default(), &mut |batch| {
-            found.extend(batch.conformers);
-            Ok(())
-        })
-        .unwrap();
+    let mut found = support::conformers(&Embedded::default());
     let mut names: Vec<_> = found.iter().map(|one| one.skeleton.clone()).collect();
     names.dedup();
     names.truncate(molecules);
@@ -123,8 +115,7 @@ fn references_beside_smiles_and_twice_as_many_texts() {
     assert_eq!(run["coverage_sweep"].as_array().unwrap().len(), 60);
     // Nothing that is cut off passes: no coverage, and nothing to match.
     assert_eq!((&run["thresholds"][0]["cov_p"]["mean"], &run["mat_r"]), (&0.0.into(), &Value::Null));
-    let lines = String::from_utf8(folder.read("lines.jsonl")).unwrap();
-    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = rows(&folder.read("lines.jsonl"));
     assert_eq!(lines.len(), 3);
     assert_eq!(lines.iter().map(|line| line["texts"].as_u64().unwrap()).sum::<u64>(), 2 * used);
 }
@@ -243,10 +234,7 @@ fn a_model_that_tells_nothing_is_not_run_in_an_encoding_by_guess() {
 #[cfg_attr(not(has_rdkit), ignore = "needs a Python with rdkit")]
 fn isomers_are_pooled_as_an_audit_of_the_texts_pools_them() {
     let folder = Folder::new();
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/molecules.py");
-    let mut python = Command::new(python_with("rdkit, numpy"));
-    let made = python.args([script, "pickles", "made", "3"]).current_dir(folder.path()).output().unwrap();
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    support::python("rdkit, numpy", "python/molecules.py", &folder.path(), &["pickles", "made", "3"]);
     let run = ["eval", "--corpus", "made.pickle", "--generations", "2k", "--lp", "automaton", "--json", "-q"];
     let files =
         ["--texts", "texts.jsonl", "--matrix", "m.npz", "--verdicts", "v.jsonl", "--molecules", "m.jsonl"];
@@ -258,7 +246,7 @@ fn isomers_are_pooled_as_an_audit_of_the_texts_pools_them() {
     assert_eq!((&protocol["molecules"], &protocol["pooled_prompts"]), (&json!(4), &json!(8)));
     assert_eq!(protocol["references"]["used"], 14);
     let mut texts: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
-    for row in lines(&folder, "texts.jsonl") {
+    for row in rows(&folder.read("texts.jsonl")) {
         let smiles = row["smiles"].as_str().unwrap();
         assert_eq!(row.get("geom_smiles").is_none(), smiles == "CCO", "{row}");
         let key = row["geom_smiles"].as_str().unwrap_or(smiles);
@@ -271,12 +259,12 @@ fn isomers_are_pooled_as_an_audit_of_the_texts_pools_them() {
     };
     assert_eq!(counts("CC(F)CO"), [2, 4]);
     assert_eq!((texts.len(), counts("CC(O)C(C)Cl"), counts("CCO")), (4, vec![2, 4, 6], vec![2]));
-    for (row, references) in lines(&folder, "m.jsonl").iter().zip([4, 4, 6, 0]) {
+    for (row, references) in rows(&folder.read("m.jsonl")).iter().zip([4, 4, 6, 0]) {
         let key = row["smiles"].as_str().unwrap();
         let asked: usize = texts[key].values().sum();
         assert_eq!((&row["texts"], &row["references"]), (&json!(asked), &json!(references)));
     }
-    let verdicts = lines(&folder, "v.jsonl");
+    let verdicts = rows(&folder.read("v.jsonl"));
     let pooled =
         verdicts.iter().filter(|row| row["geom_smiles"].as_str().is_some_and(|key| texts.contains_key(key)));
     assert_eq!((verdicts.len(), pooled.count()), (26, 24));
@@ -318,10 +306,4 @@ fn isomers_are_pooled_as_an_audit_of_the_texts_pools_them() {
         .refused_for("--pool: the built-in corpora pool no isomers");
     let unpooled = folder.drift(&["eval", "--pool", "--corpus", "references.jsonl"]);
     unpooled.refused_for("references.jsonl: does not say which isomers are pooled");
-}
-
-/// The rows of JSON Lines.
-fn lines(folder: &Folder, name: &str) -> Vec<Value> {
-    let text = String::from_utf8(folder.read(name)).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

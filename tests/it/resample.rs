@@ -9,6 +9,7 @@ use drift::job::Job;
 use drift::model::{Decoder, Feed, HiddenStates, Room};
 
 use crate::model::{load, on_threads};
+use crate::support::Free;
 
 const END: u32 = 2;
 /// Closes a block.
@@ -52,24 +53,6 @@ impl Constraint for Blocks {
             (4, _) => (state.at, 5),
             _ => (state.at + 1, 0),
         };
-    }
-    fn is_over(&self, _: &State, token: u32) -> bool {
-        token == END
-    }
-}
-
-/// Everything is allowed.
-struct Free;
-
-impl Constraint for Free {
-    fn start(&self) -> State {
-        State::default()
-    }
-    fn mask(&self, _: &State) -> Mask<'_> {
-        Mask::Any
-    }
-    fn advance(&self, state: &mut State, _: u32) {
-        state.at += 1;
     }
     fn is_over(&self, _: &State, token: u32) -> bool {
         token == END

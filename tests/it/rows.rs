@@ -59,15 +59,29 @@ pub(crate) fn decoded(bytes: &[u8], dtype: Dtype) -> Vec<f64> {
     }
 }
 
+/// One step of a type.
+pub(crate) fn step(dtype: Dtype) -> f64 {
+    match dtype {
+        Dtype::F32 => 2f64.powi(-23),
+        Dtype::F16 => 2f64.powi(-11),
+        _ => 2f64.powi(-8),
+    }
+}
+
 /// Name, type, shape and bytes.
 pub(crate) type Tensor = (&'static str, Dtype, Vec<usize>, Vec<u8>);
 
 /// A safetensors file.
 pub(crate) fn safetensors(tensors: &[Tensor]) -> Vec<u8> {
+    safetensors_with(tensors, None)
+}
+
+/// The same with metadata.
+pub(crate) fn safetensors_with(tensors: &[Tensor], metadata: Option<HashMap<String, String>>) -> Vec<u8> {
     let views = tensors
         .iter()
         .map(|(name, dtype, shape, bytes)| (*name, TensorView::new(*dtype, shape.clone(), bytes).unwrap()));
-    serialize(views, None).unwrap()
+    serialize(views, metadata).unwrap()
 }
 
 pub(crate) const EMBEDDING: &str = "model.embed_tokens.weight";
@@ -179,11 +193,7 @@ fn rows_are_what_their_definition_says() {
             for variant in ["mean", "digits"] {
                 let tensor = read.tensor(&format!("{name}.{variant}")).unwrap();
                 assert_eq!((tensor.dtype(), tensor.shape()), (dtype, &[12, HIDDEN][..]));
-                let step = match dtype {
-                    Dtype::F32 => 2f64.powi(-23),
-                    Dtype::F16 => 2f64.powi(-11),
-                    _ => 2f64.powi(-8),
-                };
+                let step = step(dtype);
                 for (text, row) in texts().iter().zip(decoded(tensor.data(), dtype).chunks(HIDDEN)) {
                     for (got, want) in row.iter().zip(expected(&base, &table, text, variant)) {
                         // Half a step, and the subnormal end of F16.
@@ -422,18 +432,9 @@ fn the_command_takes_a_model_and_hands_on_what_lies_beside_the_base() {
     let tensors = [tensor(EMBEDDING, Dtype::BF16, rows + 400, 1), tensor(HEAD, Dtype::BF16, rows + 400, 2)];
     folder.file("model/model.safetensors", safetensors(&tensors));
     let run = |model: &str, out: &str| {
-        let all = [
-            "train-tokenizer",
-            "--base",
-            "base",
-            "--range",
-            "1",
-            "--tokens-per-block",
-            "11",
-            "--quiet",
-            "--json",
-        ];
-        folder.drift(&[&all[..], &["--corpus", "one.txt", "--model", model, "-o", out]].concat())
+        let all =
+            "train-tokenizer --base base --range 1 --tokens-per-block 11 --quiet --json --corpus one.txt";
+        folder.line(&format!("{all} --model {model} -o {out}"))
     };
     let before = folder.listing();
     for (model, problem) in

@@ -7,23 +7,13 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
-use super::support::{Folder, Ran, program};
+use super::support::{Folder, Ran, program, words};
 
 /// What every evaluation here does.
-const ORDER: [&str; 9] = [
-    "eval",
-    "--samples",
-    "9",
-    "--generations",
-    "2",
-    "--lp",
-    "none,allowlist,automaton",
-    "--quiet",
-    "--likelihood",
-];
+const ORDER: &str = "eval --samples 9 --generations 2 --lp none,allowlist,automaton --quiet --likelihood";
 
 fn eval(folder: &Folder, more: &[&str]) -> Ran {
-    folder.drift(&[&ORDER, more].concat())
+    folder.drift(&[&words(ORDER), more].concat())
 }
 
 /// Runs all shards, and merges them into `merged`, `merged.jsonl` and `merged.csv`.
@@ -135,7 +125,7 @@ fn what_is_killed_goes_on_to_the_same_bytes() {
     let mut kills = 0;
     for shard in ["1/2", "2/2"] {
         let name = format!("shard{}", &shard[..1]);
-        let arguments = [&ORDER[..], &more, &["--shard", shard, "-o", &name]].concat();
+        let arguments = [&words(ORDER)[..], &more, &["--shard", shard, "-o", &name]].concat();
         kills += killed(&folder, &arguments, &mut random, time / 2);
     }
     merge(&folder, &["shard1".to_owned(), "shard2".to_owned()]);
@@ -143,7 +133,7 @@ fn what_is_killed_goes_on_to_the_same_bytes() {
     // Without shards: the first run of all writes the files.
     std::fs::rename(folder.path().join("merged"), folder.path().join("before")).unwrap();
     let to = ["-o", "merged", "--texts", "merged.jsonl", "--molecules", "merged.csv"];
-    kills += killed(&folder, &[&ORDER[..], &more, &to].concat(), &mut random, time);
+    kills += killed(&folder, &[&words(ORDER)[..], &more, &to].concat(), &mut random, time);
     assert_same(&folder);
     assert!(!folder.path().join("merged").join(FILE).exists());
     assert!(kills >= 10, "{kills}");
@@ -242,18 +232,7 @@ fn shards_of_other_molecules_do_not_mix() {
     let folder = Folder::new();
     folder.file("some.smi", "CCO\nCC=O\nCN\n");
     let run = |shard: &str, to: &str| {
-        folder.drift(&[
-            "eval",
-            "--smiles",
-            "some.smi",
-            "--lp",
-            "automaton",
-            "--quiet",
-            "--shard",
-            shard,
-            "-o",
-            to,
-        ])
+        folder.line(&format!("eval --smiles some.smi --lp automaton --quiet --shard {shard} -o {to}"))
     };
     run("1/2", "a").good();
     folder.file("some.smi", "CCO\nCC=O\nCO\n");

@@ -1,7 +1,6 @@
 //! drift's HDF5 store: round trip, equal bytes, damaged files, and h5py's view of it.
 
 use std::path::Path;
-use std::process::Command;
 
 use drift::Error;
 use drift::corpus::store::StoreWriter;
@@ -10,7 +9,7 @@ use drift::encoding::Written;
 use proptest::prelude::*;
 
 use crate::common::{read_hdf5, reads_or_refuses};
-use crate::support::python_with;
+use crate::support::python;
 
 fn conformer(molecule: &str, coordinates: Vec<[i32; 3]>, bits: u8) -> Conformer {
     Conformer {
@@ -153,17 +152,12 @@ fn a_newer_schema_is_named() {
 #[test]
 #[cfg_attr(not(has_h5py), ignore = "needs a Python with h5py")]
 fn h5py_reads_the_store() {
-    let python = python_with("h5py");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.h5");
     let conformers = many();
     write(&path, &conformers);
-    let output = Command::new(python)
-        .args([concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/check_store.py"), path.to_str().unwrap()])
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let seen: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let said = python("h5py", "fixtures/check_store.py", folder.path(), &["store.h5"]);
+    let seen: serde_json::Value = serde_json::from_str(&said).unwrap();
     assert_eq!(seen["schema"], "drift.corpus/1");
     assert_eq!(seen["unit"], "1e-4 angstrom");
     assert_eq!(seen["skipped"], "7");

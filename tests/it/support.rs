@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use drift::corpus::{Batch, Conformers, Embedded, Emit, ReadSummary};
+use drift::constraint::{Constraint, Mask, State};
+use drift::corpus::{Batch, Conformer, Conformers, Embedded, Emit, ReadSummary};
 use drift::job::Job;
 use serde_json::Value;
 
@@ -89,6 +90,16 @@ pub(crate) fn drift(arguments: &[&str]) -> Ran {
     program().args(arguments).output().unwrap().into()
 }
 
+/// The words of a command line.
+pub(crate) fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
+/// The rows of JSON Lines.
+pub(crate) fn rows(text: &[u8]) -> Vec<Value> {
+    std::str::from_utf8(text).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
 /// A folder to work in, gone when dropped.
 pub(crate) struct Folder(tempfile::TempDir);
 
@@ -126,6 +137,11 @@ impl Folder {
     /// Runs drift in the folder.
     pub(crate) fn drift(&self, arguments: &[&str]) -> Ran {
         program().args(arguments).current_dir(&self.0).output().unwrap().into()
+    }
+
+    /// Runs drift in the folder with the words of a line.
+    pub(crate) fn line(&self, line: &str) -> Ran {
+        self.drift(&words(line))
     }
 
     /// Everything below the folder, hidden or not, by name, with the size of files.
@@ -168,11 +184,23 @@ pub(crate) fn python_with(modules: &str) -> String {
     python
 }
 
+/// What a script of `tests` prints, if it succeeds; it runs in a folder, with the Python that has the modules that it needs.
+#[track_caller]
+pub(crate) fn python(modules: &str, script: &str, folder: &Path, arguments: &[&str]) -> String {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(script);
+    let mut command = Command::new(python_with(modules));
+    let ran = command.arg(script).args(arguments).current_dir(folder).output().unwrap();
+    let (printed, complaints) =
+        (String::from_utf8(ran.stdout).unwrap(), String::from_utf8_lossy(&ran.stderr));
+    assert!(ran.status.success(), "{arguments:?}: {printed}{complaints}");
+    printed.trim().to_owned()
+}
+
 /// The names of the shared tokenizers.
 pub(crate) const SHARED_TOKENIZERS: [&str; 6] =
     ["qwen3", "qwen3-custom", "llama-3.2", "llama-3.2-chem", "cl100k", "mistral-v1"];
 
-/// Every shared text in an encoding, `embedded_smiles` or `embedded_smiles_stripped`, without tags.
+/// A field of every shared conformer: its text `embedded_smiles` or `embedded_smiles_stripped`, without tags, or `canonical_smiles`.
 pub(crate) fn shared_texts(shared: &Path, field: &str) -> Vec<String> {
     let mut texts = Vec::new();
     for file in ["geom_conformers.jsonl", "xtb_moses_aq.jsonl.gz", "etkdg_drugs_test.jsonl.gz"] {
@@ -183,6 +211,40 @@ pub(crate) fn shared_texts(shared: &Path, field: &str) -> Vec<String> {
         }
     }
     texts
+}
+
+/// The conformers of a corpus, in the batches in which they are read.
+pub(crate) fn batches(corpus: &dyn Conformers) -> Vec<Vec<Conformer>> {
+    let mut batches = Vec::new();
+    let mut emit = |batch: Batch| {
+        batches.push(batch.conformers);
+        Ok(())
+    };
+    corpus.read(&Job::default(), &mut emit).unwrap();
+    batches
+}
+
+/// The conformers of a corpus.
+pub(crate) fn conformers(corpus: &dyn Conformers) -> Vec<Conformer> {
+    batches(corpus).into_iter().flatten().collect()
+}
+
+/// A logit processor under which everything is allowed, up to the end of a text, token 2.
+pub(crate) struct Free;
+
+impl Constraint for Free {
+    fn start(&self) -> State {
+        State::default()
+    }
+    fn mask(&self, _: &State) -> Mask<'_> {
+        Mask::Any
+    }
+    fn advance(&self, state: &mut State, _: u32) {
+        state.at += 1;
+    }
+    fn is_over(&self, _: &State, token: u32) -> bool {
+        token == 2
+    }
 }
 
 /// The first conformers of the embedded corpus.

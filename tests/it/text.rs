@@ -1,22 +1,10 @@
 //! Skeletons, spellings and graphs on whole corpora.
 
-use drift::corpus::{Conformer, Conformers, Embedded, Files, ReadOptions};
-use drift::job::Job;
+use drift::corpus::{Conformer, Embedded, Files, ReadOptions};
 use drift::stats::{TextReport, TextStats};
 use drift::text::skeleton;
 
-use crate::support::shared;
-
-fn conformers(source: &dyn Conformers) -> Vec<Conformer> {
-    let mut all = Vec::new();
-    source
-        .read(&Job::default(), &mut |batch| {
-            all.extend(batch.conformers);
-            Ok(())
-        })
-        .unwrap();
-    all
-}
+use crate::support::{conformers, shared};
 
 /// Every text is its SMILES's graph, and its skeleton is what drift itself writes for that SMILES.
 fn check(conformers: &[Conformer]) -> TextReport {

@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
 use crate::edits::{Edited, KINDS, edited, legal, mutated};
-use crate::support::{Folder, more, python_with, shared};
+use crate::support::{Folder, more, python_with, shared, shared_texts};
 
 /// Verdicts of `tests/python/judge.py`.
 fn by_rdkit(python: &str, cases: &[Value]) -> Vec<Value> {
@@ -40,13 +40,24 @@ fn name(outcome: Outcome) -> &'static str {
 }
 
 fn judged(one: &Edited) -> TextVerdict {
+    judged_text(&one.prompt, &one.text)
+}
+
+fn judged_text(prompt: &str, answer: &str) -> TextVerdict {
     judge(&TextSample {
-        prompt: Some(&one.prompt),
-        answer: &one.text,
+        prompt: Some(prompt),
+        answer,
         ended: true,
         encoding: Encoding::FIXED,
         max_atoms: AtomLimit::default(),
     })
+}
+
+/// Asserts that none of so many cases is wrong.
+#[track_caller]
+fn assert_none(wrong: &[String], of: usize) {
+    let some = wrong[..wrong.len().min(20)].join("\n");
+    assert!(wrong.is_empty(), "{} of {of} differ, such as\n{some}", wrong.len());
 }
 
 /// How many texts of each kind: more with DRIFT_EDITS, for a long run.
@@ -93,13 +104,7 @@ fn the_users_verdict_is_what_rdkit_says_on_every_kind_of_edit() {
         }
         *by_kind.entry((one.kind, name(verdict.by_3dmolgen))).or_default() += 1;
     }
-    assert!(
-        wrong.is_empty(),
-        "{} of {} differ, such as\n{}",
-        wrong.len(),
-        edited.len(),
-        wrong[..wrong.len().min(12)].join("\n")
-    );
+    assert_none(&wrong, edited.len());
     // The kinds are what their names say.
     assert_eq!(by_kind[&("legal", "pass")], each());
     for kind in ["letters behind a number", "two points", "exponent", "two signs", "last point"] {
@@ -136,13 +141,7 @@ fn molecules_are_the_same_where_rdkit_says_so() {
             wrong.push(format!("{theirs} there: {a} {b}"));
         }
     }
-    assert!(
-        wrong.is_empty(),
-        "{} of {} differ, such as\n{}",
-        wrong.len(),
-        pairs.len(),
-        wrong[..wrong.len().min(20)].join("\n")
-    );
+    assert_none(&wrong, pairs.len());
     assert!(valid > smiles.len() + each(), "{valid}");
 }
 
@@ -177,13 +176,7 @@ fn verdicts_that_need_no_python() {
     ];
     for (text, theirs, ours) in table {
         let text = tagged(&text);
-        let judged = judge(&TextSample {
-            prompt: Some("CO"),
-            answer: &text,
-            ended: true,
-            encoding: Encoding::FIXED,
-            max_atoms: AtomLimit::default(),
-        });
+        let judged = judged_text("CO", &text);
         assert_eq!((name(judged.by_3dmolgen), name(judged.outcome)), (theirs, ours), "{text}");
     }
     for text in
@@ -200,15 +193,9 @@ fn what_rdkit_wrote_is_never_called_foreign() {
         assert_eq!(foreign(&prompt), None, "{prompt}");
     }
     let shared = shared();
-    let mut prompts = 0;
-    for file in ["geom_conformers.jsonl", "xtb_moses_aq.jsonl.gz", "etkdg_drugs_test.jsonl.gz"] {
-        let reader = drift::io::open(&shared.join("geom").join(file), &drift::job::Job::default()).reader;
-        for line in std::io::BufRead::lines(reader) {
-            let row: Value = serde_json::from_str(&line.unwrap()).unwrap();
-            let smiles = row["canonical_smiles"].as_str().unwrap();
-            assert_eq!(foreign(smiles), None, "{smiles}");
-            prompts += 1;
-        }
+    let prompts = shared_texts(&shared, "canonical_smiles");
+    for smiles in &prompts {
+        assert_eq!(foreign(smiles), None, "{smiles}");
     }
-    assert_eq!(prompts, 3_010);
+    assert_eq!(prompts.len(), 3_010);
 }

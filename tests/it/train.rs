@@ -19,7 +19,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use super::support::{Folder, drift};
+use super::support::{Folder, conformers, drift, words};
 use super::train_reference::reference;
 
 const VOCABULARY: usize = 37;
@@ -239,16 +239,11 @@ fn thinned_documents_keep_whole_blocks_more_and_more() {
 #[test]
 fn the_split_is_by_molecule_and_has_its_shares() {
     let mut parts = std::collections::HashMap::new();
-    Embedded::default()
-        .read(&Job::default(), &mut |batch| {
-            for conformer in &batch.conformers {
-                let smiles = skeleton::smiles(&conformer.skeleton);
-                assert_eq!(Part::from_conformer(conformer), Part::of_smiles(&smiles));
-                parts.insert(smiles, Part::from_conformer(conformer));
-            }
-            Ok(())
-        })
-        .unwrap();
+    for conformer in conformers(&Embedded::default()) {
+        let smiles = skeleton::smiles(&conformer.skeleton);
+        assert_eq!(Part::from_conformer(&conformer), Part::of_smiles(&smiles));
+        parts.insert(smiles, Part::from_conformer(&conformer));
+    }
     let share = |part| parts.values().filter(|p| **p == part).count() as f64 / parts.len() as f64;
     // Five standard deviations of the share of 2,000 molecules.
     assert!((share(Part::Test) - 0.10).abs() < 0.034, "{}", share(Part::Test));
@@ -267,14 +262,11 @@ fn the_molecules_to_train_on_are_others_than_those_of_the_embedded_corpus() {
         letters
     };
     let mut known: std::collections::HashMap<_, Vec<String>> = Default::default();
-    let gather = &mut |batch: drift::corpus::Batch| {
-        let test = batch.conformers.iter().filter(|conformer| Part::from_conformer(conformer) == Part::Test);
-        for smiles in test.map(|conformer| skeleton::smiles(&conformer.skeleton)) {
-            known.entry(flat(&smiles)).or_default().push(smiles);
-        }
-        Ok(())
-    };
-    Embedded::default().read(&Job::default(), gather).unwrap();
+    let embedded = conformers(&Embedded::default());
+    let test = embedded.iter().filter(|conformer| Part::from_conformer(conformer) == Part::Test);
+    for smiles in test.map(|conformer| skeleton::smiles(&conformer.skeleton)) {
+        known.entry(flat(&smiles)).or_default().push(smiles);
+    }
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("corpora/training.jsonl.gz");
     let mut conformers = 0;
     let check = &mut |batch: drift::corpus::Batch| {
@@ -298,13 +290,8 @@ fn the_molecules_to_train_on_are_others_than_those_of_the_embedded_corpus() {
 
 #[test]
 fn needless_hydrogens_do_not_move_a_molecule() {
-    let mut conformer = None;
-    let emit = &mut |batch: drift::corpus::Batch| {
-        conformer = conformer.take().or(batch.conformers.into_iter().find(|c| c.skeleton.contains("[O]")));
-        Ok(())
-    };
-    Embedded::default().read(&Job::default(), emit).unwrap();
-    let bare = conformer.unwrap();
+    let mut all = conformers(&Embedded::default()).into_iter();
+    let bare = all.find(|conformer| conformer.skeleton.contains("[O]")).unwrap();
     let mut spelled = bare.clone();
     spelled.skeleton = skeleton::with_hydrogens(&bare.skeleton).unwrap().into();
     assert_eq!(Part::from_conformer(&spelled), Part::from_conformer(&bare));
@@ -316,15 +303,9 @@ fn documents_are_prompt_answer_and_end() {
     let config = config_beside("llama-like".as_ref()).unwrap();
     let end = tokenizer.end_of_text(config.as_ref()).unwrap();
     let begin = tokenizer.beginning_of_text(config.as_ref()).unwrap();
-    let corpus = small_corpus();
-    let mut documents = Vec::new();
-    let emit = &mut |batch: drift::corpus::Batch| {
-        let made = batch.conformers.iter().map(|c| Document::new(c, &tokenizer, &end, Encoding::STRIPPED));
-        documents.extend(made.map(Result::unwrap));
-        Ok(())
-    };
-    corpus.files().read(&Job::default(), emit).unwrap();
-    let document = &documents[1];
+    let conformers = conformers(&small_corpus().files());
+    let made = conformers.iter().map(|c| Document::new(c, &tokenizer, &end, Encoding::STRIPPED).unwrap());
+    let document = &made.collect::<Vec<_>>()[1];
     let text = tokenizer.decode(&document.tokens).unwrap();
     let expected = "<|begin_of_text|>[SMILES]CCO[/SMILES][CONFORMER][C]<1.5,0,0.25>[C]<0.0001,0,-1.5>[O]<-1.2,0.3,1>\
                     [/CONFORMER]<|end_of_text|>";
@@ -358,19 +339,15 @@ fn fine_tokens_begin_at_the_third_decimal() {
         let tokenizer = Tokenizer::load(name.as_ref()).unwrap();
         let end = tokenizer.end_of_text(config_beside(name.as_ref()).unwrap().as_ref()).unwrap();
         let mut text = String::new();
-        let emit = &mut |batch: drift::corpus::Batch| {
-            let document = Document::new(&batch.conformers[0], &tokenizer, &end, Encoding::FIXED).unwrap();
-            for (token, kind) in document.tokens[document.prompt..].iter().zip(&document.kinds) {
-                let token = tokenizer.decode(&[*token]).unwrap();
-                text += &if *kind == TokenKind::Fine { format!("({token})") } else { token };
-            }
-            let loss = Loss { copy: 2.0, fine: 0.25, ..Loss::default() };
-            let fine = document.kinds.iter().filter(|kind| **kind == TokenKind::Fine).count();
-            let light = pack([&document], loss).targets.iter().filter(|target| target.weight == 0.25).count();
-            assert!(fine > 0 && light == fine);
-            Ok(())
-        };
-        files.read(&Job::default(), emit).unwrap();
+        let document = Document::new(&conformers(&files)[0], &tokenizer, &end, Encoding::FIXED).unwrap();
+        for (token, kind) in document.tokens[document.prompt..].iter().zip(&document.kinds) {
+            let token = tokenizer.decode(&[*token]).unwrap();
+            text += &if *kind == TokenKind::Fine { format!("({token})") } else { token };
+        }
+        let loss = Loss { copy: 2.0, fine: 0.25, ..Loss::default() };
+        let fine = document.kinds.iter().filter(|kind| **kind == TokenKind::Fine).count();
+        let light = pack([&document], loss).targets.iter().filter(|target| target.weight == 0.25).count();
+        assert!(fine > 0 && light == fine);
         let block = text.split(['<', '>']).nth(1).unwrap();
         assert_eq!(block, expected, "{name}: {text}");
     }
@@ -378,14 +355,7 @@ fn fine_tokens_begin_at_the_third_decimal() {
 
 #[test]
 fn augmented_conformers_are_the_same_molecule_in_another_pose() {
-    let mut conformers = vec![];
-    let corpus = small_corpus();
-    let emit = &mut |batch: drift::corpus::Batch| {
-        conformers.extend(batch.conformers);
-        Ok(())
-    };
-    corpus.files().read(&Job::default(), emit).unwrap();
-    let conformer = &conformers[2];
+    let conformer = &conformers(&small_corpus().files())[2];
     let turned = Augmentation { turned: true, ..Augmentation::default() };
     let poses: std::collections::BTreeSet<_> = (0..64)
         .map(|draw| turned.apply(conformer, Encoding::FIXED, 5, draw).coordinates)
@@ -679,7 +649,7 @@ fn the_verb_writes_a_checkpoint_that_others_read() {
     let schedule = "--steps 3 --batch-tokens 200 --warmup 1 --json";
     let mut arguments = vec!["train-model", "--tokenizer", "llama-like", "--arch", "llama", "-o", &out];
     arguments.extend(["--corpus", text.to_str().unwrap()]);
-    arguments.extend(shape.split(' ').chain(schedule.split(' ')));
+    arguments.extend([words(shape), words(schedule)].concat());
     let report = drift(&arguments).good().json();
     assert_eq!((&report["finished"], &report["eos_token"]), (&true.into(), &"<|end_of_text|>".into()));
     assert_eq!(report["recipe"]["shape"]["architecture"], "llama");
@@ -711,13 +681,13 @@ fn a_tokenizer_without_an_end_and_a_corpus_without_conformers_are_refused() {
     let json = String::from_utf8(json).unwrap();
     let json = json.replace("<|endoftext|>", "<|nothing|>").replace("<|im_end|>", "<|no_end|>");
     folder.file("endless/tokenizer.json", json);
-    let run = |arguments: &str| folder.drift(&arguments.split(' ').collect::<Vec<_>>());
-    let ran = run("train-model --tokenizer endless --arch qwen3 --steps 1 -o out");
+    let ran = folder.line("train-model --tokenizer endless --arch qwen3 --steps 1 -o out");
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("endless: has no end-of-text token (EOS)"), "{}", ran.stderr);
 
     folder.file("chains.xyz", "2\nwater\nO 0 0 0\nC 0 0 1.1\n");
-    let ran = run("train-model --tokenizer qwen-like --arch qwen3 --corpus chains.xyz --steps 1 -o out");
+    let ran =
+        folder.line("train-model --tokenizer qwen-like --arch qwen3 --corpus chains.xyz --steps 1 -o out");
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("1 without SMILES"), "{}", ran.stderr);
     assert!(!folder.path().join("out").exists(), "nothing was written");

@@ -2,10 +2,8 @@
 //! `tests/python/ways.py` with a seed, RDKit as judge.
 
 use std::collections::BTreeMap;
-use std::process::Command;
 
-use crate::encode::rows;
-use crate::support::{Folder, python_with};
+use crate::support::{Folder, python, rows};
 
 /// The seed of what is made.
 const SEED: &str = "3";
@@ -13,11 +11,7 @@ const SEED: &str = "3";
 /// What a sub-command of the script prints.
 #[track_caller]
 fn by_rdkit(folder: &Folder, arguments: &[&str]) -> String {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/ways.py");
-    let mut python = Command::new(python_with("rdkit, numpy, h5py"));
-    let ran = python.arg(script).args(arguments).current_dir(folder.path()).output().unwrap();
-    assert!(ran.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&ran.stderr));
-    String::from_utf8(ran.stdout).unwrap()
+    python("rdkit, numpy, h5py", "python/ways.py", &folder.path(), arguments)
 }
 
 /// Twelve molecules a way: all are encoded, but for radicals and the wrong enantiomers of deuterated ones, and each text is the molecule of its
@@ -64,5 +58,5 @@ fn molecules_come_in_every_way_that_people_write_them() {
         }
     }
     let outputs: Vec<&str> = outputs.iter().map(String::as_str).collect();
-    assert_eq!(by_rdkit(&folder, &outputs).trim(), "[]");
+    assert_eq!(by_rdkit(&folder, &outputs), "[]");
 }

@@ -35,7 +35,7 @@ pub fn locate(given: &Path, wanted: Wanted) -> Result<PathBuf> {
     let Some(name) = name else { return Ok(given.to_owned()) };
     // The only place that asks where the cache of models is.
     match cache(&|name| std::env::var_os(name)) {
-        Some(cache) => HubCache { folder: cache }.find(&name, wanted),
+        Some(cache) => snapshot(&cache, &name, wanted),
         None => {
             Err(name.refuse("is not a path, and HOME is not set, so the Hugging Face cache cannot be found"))
         }
@@ -132,26 +132,19 @@ impl HubName {
     }
 }
 
-/// The folder of the cache.
-struct HubCache {
-    folder: PathBuf,
-}
-
 /// A ref holds a commit hash of 40 characters.
 const MAX_REF_BYTES: u64 = 1 << 10;
 
-impl HubCache {
-    /// The snapshot folder of a name.
-    fn find(&self, name: &HubName, wanted: Wanted) -> Result<PathBuf> {
-        let repository = self.folder.join(format!("models--{}--{}", name.organisation, name.name));
-        if !repository.is_dir() {
-            let cache = self.folder.display();
-            return Err(name.refuse(format!("is neither a path nor in the Hugging Face cache, {cache}")));
-        }
-        let snapshot = repository.join("snapshots").join(commit(&repository, name)?);
-        check(&snapshot, wanted).map_err(|problem| name.refuse(problem))?;
-        Ok(snapshot)
+/// The snapshot folder of a name in a cache.
+fn snapshot(cache: &Path, name: &HubName, wanted: Wanted) -> Result<PathBuf> {
+    let repository = cache.join(format!("models--{}--{}", name.organisation, name.name));
+    if !repository.is_dir() {
+        let cache = cache.display();
+        return Err(name.refuse(format!("is neither a path nor in the Hugging Face cache, {cache}")));
     }
+    let snapshot = repository.join("snapshots").join(commit(&repository, name)?);
+    check(&snapshot, wanted).map_err(|problem| name.refuse(problem))?;
+    Ok(snapshot)
 }
 
 /// The commit of a revision: the content of its file in `refs`, a commit hash, or an unambiguous prefix of one.

@@ -11,8 +11,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-pub use ahead::ReadAhead;
-pub use ahead::read_buffered;
+pub use ahead::{ReadAhead, read_buffered};
 pub use input::{
     GZIP_MAGIC, Opened, Whole, decompressed, drain, hash_file, open, read_small, read_to_limit, read_whole,
     too_large,

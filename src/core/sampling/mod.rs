@@ -7,6 +7,5 @@
 mod draw;
 mod presets;
 
-pub use draw::{Candidates, Noise, draw, log_probability, most_likely};
-pub use draw::{maximum, not_finite, nothing_allowed};
+pub use draw::{Candidates, Noise, draw, log_probability, maximum, most_likely, not_finite, nothing_allowed};
 pub use presets::Sampling;

@@ -75,21 +75,16 @@ impl Sampling {
     /// If a value is out of range.
     pub fn check(&self) -> Result<()> {
         let is_share = |share: Option<f64>| share.is_none_or(|share| share > 0.0 && share <= 1.0);
-        let wrong = [
-            (
-                "temperature",
-                self.temperature.is_some_and(|t| !(t.is_finite() && t > 0.0)),
-                "a positive number",
-            ),
-            ("top-p", !is_share(self.top_p), "a share above 0, at most 1"),
-            ("min-p", !is_share(self.min_p), "a share above 0, at most 1"),
+        let is_positive = self.temperature.is_none_or(|t| t.is_finite() && t > 0.0);
+        let known = [
+            ("temperature", is_positive, "give a positive number"),
+            ("top-p", is_share(self.top_p), "give a share above 0, at most 1"),
+            ("min-p", is_share(self.min_p), "give a share above 0, at most 1"),
         ];
-        match wrong.iter().find(|(_, wrong, _)| *wrong) {
-            Some((name, _, remedy)) => Err(Error::parameter(
-                parameter::PRESET,
-                format!("{name} is out of range"),
-                format!("give {remedy}"),
-            )),
+        match known.into_iter().find(|(_, is_right, _)| !is_right) {
+            Some((name, _, remedy)) => {
+                Err(Error::parameter(parameter::PRESET, format!("{name} is out of range"), remedy))
+            }
             None => Ok(()),
         }
     }

@@ -5,7 +5,7 @@ use plotters::style::Color;
 
 use super::frame::{Anchor, Area, Drawn, Face, Frame, WIDTH, canvas, legend, line, text_width, ticks, write};
 use super::palette;
-use crate::report::format::{number, percent};
+use crate::report::format::percent;
 
 const BAR: i32 = 15;
 const GAP: i32 = 14;
@@ -50,8 +50,6 @@ pub struct BarValue {
 pub enum Scale {
     /// Fractions, from 0 to 100 %.
     Share,
-    /// From 0 to the largest value.
-    Linear,
     /// Powers of ten around the positive values; zero has no bar.
     Log,
 }
@@ -60,41 +58,40 @@ pub enum Scale {
 pub fn bars(chart: &BarChart) -> String {
     // The space for the legend, which a single series does not need.
     let top = if chart.series.len() > 1 { 34 } else { 10 };
-    let rows: i32 = chart.bars.iter().map(|bar| BAR * bar.values.len().max(1) as i32 + GAP).sum();
+    let rows: i32 = chart.bars.iter().map(|bar| bar.height() + GAP).sum();
     let frame = frame(chart, top, top + rows.max(GAP));
     canvas(frame.bottom + 50, &chart.title, |area| {
         if chart.series.len() > 1 {
-            let colours = (0..).map(palette::series);
-            let names: Vec<_> = chart.series.iter().cloned().zip(colours).collect();
-            legend(area, &names, frame.left, 14)?;
+            legend(area, chart.series.iter(), frame.left)?;
         }
         frame.x_axis(area, &axis_ticks(chart.scale, &frame), &chart.x_label, true)?;
         let mut y = top + GAP / 2;
         for bar in &chart.bars {
-            y = draw_row(area, &frame, chart.scale, bar, y)?;
+            draw_row(area, &frame, chart.scale, bar, y)?;
+            y += bar.height() + GAP;
         }
         line(area, (frame.left, frame.top), (frame.left, frame.bottom), palette::INK_RGB)
     })
 }
 
-/// Draws a row whose first bar begins at height `y`, and returns the height of the next row.
-fn draw_row(
-    area: &Area,
-    frame: &Frame,
-    scale: Scale,
-    bar: &Bar,
-    y: i32,
-) -> Result<i32, plotters::drawing::DrawingAreaErrorKind<std::io::Error>> {
-    let height = BAR * bar.values.len().max(1) as i32;
+impl Bar {
+    /// The height of the row in pixels.
+    fn height(&self) -> i32 {
+        BAR * self.values.len().max(1) as i32
+    }
+}
+
+/// Draws a row whose first bar begins at height `y`.
+fn draw_row(area: &Area, frame: &Frame, scale: Scale, bar: &Bar, y: i32) -> Drawn {
     let face = Face { bold: bar.strong, ..Face::CODE };
-    write(area, &shown_label(&bar.label), (frame.left - 10, y + height / 2), Anchor::Right, face)?;
+    write(area, &shown_label(&bar.label), (frame.left - 10, y + bar.height() / 2), Anchor::Right, face)?;
     for (index, value) in bar.values.iter().enumerate() {
         let upper = y + BAR * index as i32;
         draw_bar(area, frame, position(scale, value.value), palette::series(index), upper)?;
         let end = position(scale, value.value).map_or(frame.left, |p| frame.x_pixel(p));
         write(area, &value.text, (end + 6, upper + BAR / 2), Anchor::Left, Face::PLAIN)?;
     }
-    Ok(y + height + GAP)
+    Ok(())
 }
 
 fn draw_bar(
@@ -115,7 +112,7 @@ fn draw_bar(
 fn position(scale: Scale, value: Option<f64>) -> Option<f64> {
     let value = value.filter(|v| v.is_finite())?;
     match scale {
-        Scale::Share | Scale::Linear => Some(value),
+        Scale::Share => Some(value),
         Scale::Log => (value > 0.0).then(|| value.log10()),
     }
 }
@@ -129,8 +126,6 @@ fn frame(chart: &BarChart, top: i32, bottom: i32) -> Frame {
     let lowest = positions().fold(f64::INFINITY, f64::min);
     let x = match chart.scale {
         Scale::Share => (0.0, 1.0),
-        Scale::Linear if highest > 0.0 => (0.0, highest),
-        Scale::Linear => (0.0, 1.0),
         // One more decade on the left, so that the smallest value still has a bar.
         Scale::Log if highest.is_finite() => (lowest.floor() - 1.0, highest.ceil().max(lowest.floor() + 1.0)),
         Scale::Log => (-4.0, 1.0),
@@ -147,11 +142,10 @@ fn frame(chart: &BarChart, top: i32, bottom: i32) -> Frame {
 }
 
 fn axis_ticks(scale: Scale, frame: &Frame) -> Vec<(f64, String)> {
-    let (low, high) = frame.x;
     match scale {
         Scale::Share => ticks(0.0, 1.0, 5).into_iter().map(|t| (t, percent(t).replace(".0", ""))).collect(),
-        Scale::Linear => ticks(low, high, 5).into_iter().map(|t| (t, trimmed(t))).collect(),
         Scale::Log => {
+            let (low, high) = frame.x;
             let (least, most) = (low.ceil() as i32, high.floor() as i32);
             let widest = (least..=most).map(|power| text_width(&decimal(power))).max().unwrap_or(0) + 12;
             let pitch = f64::from(frame.right - frame.left) / (high - low);
@@ -160,12 +154,6 @@ fn axis_ticks(scale: Scale, frame: &Frame) -> Vec<(f64, String)> {
             powers.map(|power| (f64::from(power), decimal(power))).collect()
         }
     }
-}
-
-/// The label of a tick, without superfluous zeros.
-fn trimmed(value: f64) -> String {
-    let text = number(value);
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// `10^power` in decimals.
@@ -205,7 +193,7 @@ mod tests {
 
     #[test]
     fn draws_whatever_it_is_given() {
-        for scale in [Scale::Share, Scale::Linear, Scale::Log] {
+        for scale in [Scale::Share, Scale::Log] {
             for values in
                 [&[][..], &[None], &[Some(0.0)], &[Some(0.5), Some(1e-9)], &[Some(f64::NAN), Some(3.0)]]
             {

@@ -3,19 +3,15 @@
 use plotters::element::Rectangle;
 use plotters::style::Color;
 
-use super::frame::{Anchor, Face, Frame, WIDTH, canvas, line, text_width, ticks, write};
+use super::frame::{Anchor, Face, Frame, Labels, WIDTH, canvas, text_width, write};
 use super::palette;
 use crate::report::format::percent;
 
 /// The distribution of a whole number, such as the tokens of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Columns {
-    /// The description for readers who cannot see the plot.
-    pub title: String,
-    /// The label below the axis.
-    pub x_label: String,
-    /// The label of the axis of shares.
-    pub y_label: String,
+    /// The title and the labels of the axes, of which the vertical one has shares.
+    pub labels: Labels,
     /// The values and how often each was counted, in any order.
     pub counts: Vec<(i64, u64)>,
 }
@@ -38,9 +34,8 @@ pub fn columns(plot: &Columns) -> String {
         y: (0.0, peak),
     };
     let pitch = f64::from(frame.right - frame.left) / (frame.x.1 - frame.x.0);
-    canvas(frame.bottom + 50, &plot.title, |area| {
-        let marks = ticks(0.0, peak, 5).into_iter().map(|t| (t, percent(t).replace(".0 ", " ")));
-        frame.y_axis(area, &marks.collect::<Vec<_>>(), &plot.y_label)?;
+    canvas(frame.bottom + 50, &plot.labels.title, |area| {
+        frame.share_axis(area, &plot.labels.y)?;
         for &(value, count) in &plot.counts {
             let (middle, top) = (frame.x_pixel(value as f64), frame.y_pixel(share(count)));
             // At least one pixel, so that no column vanishes among many.
@@ -56,8 +51,8 @@ pub fn columns(plot: &Columns) -> String {
         let widest = text_width(&high.to_string()) + 10;
         let every = (f64::from(widest) / pitch).ceil().max(1.0) as usize;
         let values = (low..=high).step_by(every).map(|v| (v as f64, v.to_string()));
-        frame.x_axis(area, &values.collect::<Vec<_>>(), &plot.x_label, false)?;
-        line(area, (frame.left, frame.bottom), (frame.right, frame.bottom), palette::INK_RGB)
+        frame.x_axis(area, &values.collect::<Vec<_>>(), &plot.labels.x, false)?;
+        frame.base_line(area)
     })
 }
 
@@ -67,12 +62,7 @@ mod tests {
 
     #[test]
     fn one_column_per_value() {
-        let plot = |counts| Columns {
-            title: "t".to_owned(),
-            x_label: "x".to_owned(),
-            y_label: "y".to_owned(),
-            counts,
-        };
+        let plot = |counts| Columns { labels: Labels::new("t", "x", "y"), counts };
         let svg = columns(&plot(vec![(20, 1), (22, 3)]));
         assert_eq!(svg.matches("fill=\"#0072B2\"").count(), 2);
         assert!(svg.contains("\n25.0 %\n") && svg.contains("\n75.0 %\n") && svg.contains("\n21\n"));

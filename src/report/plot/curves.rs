@@ -3,19 +3,14 @@
 use plotters::element::PathElement;
 use plotters::style::Color;
 
-use super::frame::{Frame, WIDTH, canvas, legend, line, ticks};
+use super::frame::{Frame, Labels, WIDTH, canvas, legend};
 use super::palette;
-use crate::report::format::percent;
 
 /// Shares, 0 to 1, as functions of one quantity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curves {
-    /// The description for readers who cannot see the plot.
-    pub title: String,
-    /// The label below the axis.
-    pub x_label: String,
-    /// The label of the axis of shares.
-    pub y_label: String,
+    /// The title and the labels of the axes, of which the vertical one has shares.
+    pub labels: Labels,
     /// The curves.
     pub curves: Vec<Curve>,
 }
@@ -35,20 +30,16 @@ pub fn curves(plot: &Curves) -> String {
     let most = points.map(|point| point.0).fold(0.0, f64::max);
     let x = (0.0, if most > 0.0 { most } else { 1.0 });
     let frame = Frame { left: 84, right: WIDTH - 16, top: 36, bottom: 300, x, y: (0.0, 1.0) };
-    canvas(frame.bottom + 50, &plot.title, |area| {
-        let names = plot.curves.iter().enumerate();
-        let names: Vec<_> = names.map(|(i, curve)| (curve.name.clone(), palette::series(i))).collect();
-        legend(area, &names, frame.left, 14)?;
-        let marks = ticks(0.0, 1.0, 5).into_iter().map(|t| (t, percent(t).replace(".0 ", " ")));
-        frame.y_axis(area, &marks.collect::<Vec<_>>(), &plot.y_label)?;
-        let marks = ticks(x.0, x.1, 7).into_iter().map(|t| (t, format!("{t}")));
-        frame.x_axis(area, &marks.collect::<Vec<_>>(), &plot.x_label, true)?;
+    canvas(frame.bottom + 50, &plot.labels.title, |area| {
+        legend(area, plot.curves.iter().map(|curve| &curve.name), frame.left)?;
+        frame.share_axis(area, &plot.labels.y)?;
+        frame.number_axis(area, 7, &plot.labels.x)?;
         for (index, curve) in plot.curves.iter().enumerate() {
             let pixels = curve.points.iter().map(|(x, y)| (frame.x_pixel(*x), frame.y_pixel(*y)));
             let pixels: Vec<(i32, i32)> = pixels.collect();
             area.draw(&PathElement::new(pixels, palette::series(index).stroke_width(2)))?;
         }
-        line(area, (frame.left, frame.bottom), (frame.right, frame.bottom), palette::INK_RGB)
+        frame.base_line(area)
     })
 }
 
@@ -59,9 +50,7 @@ mod tests {
     #[test]
     fn a_curve_goes_from_the_lower_left_to_the_upper_right() {
         let svg = curves(&Curves {
-            title: "Coverage".to_owned(),
-            x_label: "threshold, Å".to_owned(),
-            y_label: "coverage".to_owned(),
+            labels: Labels::new("Coverage", "threshold, Å", "coverage"),
             curves: vec![Curve { name: "COV-R".to_owned(), points: vec![(0.0, 0.0), (3.0, 1.0)] }],
         });
         assert!(svg.starts_with("<svg") && svg.contains("COV-R") && svg.contains("threshold, Å"));

@@ -7,13 +7,32 @@ use plotters::prelude::SVGBackend;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontTransform, IntoFont, IntoTextStyle, RGBColor};
 
-use super::palette::{GRID_RGB, INK_RGB, PAPER_RGB};
+use super::palette::{self, GRID_RGB, INK_RGB, PAPER_RGB};
+use crate::report::format::percent;
 use crate::report::html::escape;
 
 /// The width of every plot, in pixels.
 pub(super) const WIDTH: i32 = 720;
 /// The size of text, in pixels.
 pub(super) const TEXT: f64 = 13.0;
+
+/// The words around a plot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Labels {
+    /// The description for readers who cannot see the plot.
+    pub title: String,
+    /// The label below the horizontal axis.
+    pub x: String,
+    /// The label beside the vertical axis.
+    pub y: String,
+}
+
+impl Labels {
+    /// The title and the labels of both axes.
+    pub fn new(title: impl Into<String>, x: &str, y: &str) -> Self {
+        Labels { title: title.into(), x: x.to_owned(), y: y.to_owned() }
+    }
+}
 
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 pub(super) type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
@@ -77,10 +96,11 @@ pub(super) fn text_width(text: &str) -> i32 {
     (text.chars().count() as f64 * TEXT * 0.61).ceil() as i32
 }
 
-/// Draws names and their colours in one line that starts at `left`, at height `y`.
-pub(super) fn legend(area: &Area, names: &[(String, RGBColor)], left: i32, y: i32) -> Drawn {
-    let mut x = left;
-    for (name, color) in names {
+/// Draws the names of the series and their colours in one line that starts at `left`.
+pub(super) fn legend<'n>(area: &Area, names: impl Iterator<Item = &'n String>, left: i32) -> Drawn {
+    let (mut x, y) = (left, 14);
+    for (index, name) in names.enumerate() {
+        let color = palette::series(index);
         area.draw(&Rectangle::new([(x, y - 6), (x + 12, y + 6)], color.filled()))?;
         write(area, name, (x + 18, y), Anchor::Left, Face::PLAIN)?;
         x += 18 + text_width(name) + 14;
@@ -131,6 +151,23 @@ impl Frame {
         }
         let x = self.left - 18 - ticks.iter().map(|(_, label)| text_width(label)).max().unwrap_or(0);
         write(area, name, (x.max(8), (self.top + self.bottom) / 2), Anchor::Upwards, Face::PLAIN)
+    }
+
+    /// [`Frame::x_axis`] with about `count` round numbers.
+    pub(super) fn number_axis(&self, area: &Area, count: usize, name: &str) -> Drawn {
+        let marks = ticks(self.x.0, self.x.1, count).into_iter().map(|t| (t, format!("{t}")));
+        self.x_axis(area, &marks.collect::<Vec<_>>(), name, true)
+    }
+
+    /// [`Frame::y_axis`] of shares, from 0 to the top of the frame.
+    pub(super) fn share_axis(&self, area: &Area, name: &str) -> Drawn {
+        let marks = ticks(0.0, self.y.1, 5).into_iter().map(|t| (t, percent(t).replace(".0 ", " ")));
+        self.y_axis(area, &marks.collect::<Vec<_>>(), name)
+    }
+
+    /// Draws the line on which the plot stands.
+    pub(super) fn base_line(&self, area: &Area) -> Drawn {
+        line(area, (self.left, self.bottom), (self.right, self.bottom), INK_RGB)
     }
 }
 

@@ -3,20 +3,15 @@
 use plotters::element::PathElement;
 use plotters::style::Color;
 
-use super::frame::{Frame, WIDTH, canvas, legend, line, ticks};
+use super::frame::{Frame, Labels, WIDTH, canvas, legend};
 use super::palette;
-use crate::report::format::percent;
 use drift_data::stats::histogram::HistogramView;
 
 /// Histograms of one quantity, as outlines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lines<'a> {
-    /// The description for readers who cannot see the plot.
-    pub title: String,
-    /// The label below the axis.
-    pub x_label: String,
-    /// The label of the axis of shares per bin.
-    pub y_label: String,
+    /// The title and the labels of the axes, of which the vertical one has shares per bin.
+    pub labels: Labels,
     /// The outlines.
     pub lines: Vec<Line<'a>>,
 }
@@ -40,19 +35,15 @@ pub fn lines(plot: &Lines) -> String {
     let peak = plot.lines.iter().flat_map(|line| line.histogram.shares()).fold(0.0, f64::max);
     let y = (0.0, if peak > 0.0 { peak * 1.05 } else { 1.0 });
     let frame = Frame { left: 84, right: WIDTH - 16, top: 36, bottom: 300, x, y };
-    canvas(frame.bottom + 50, &plot.title, |area| {
-        let names = plot.lines.iter().enumerate();
-        let names: Vec<_> = names.map(|(i, line)| (line.name.clone(), palette::series(i))).collect();
-        legend(area, &names, frame.left, 14)?;
-        let marks = ticks(0.0, y.1, 5).into_iter().map(|t| (t, percent(t).replace(".0 ", " ")));
-        frame.y_axis(area, &marks.collect::<Vec<_>>(), &plot.y_label)?;
-        let marks = ticks(x.0, x.1, 9).into_iter().map(|t| (t, format!("{t}")));
-        frame.x_axis(area, &marks.collect::<Vec<_>>(), &plot.x_label, true)?;
+    canvas(frame.bottom + 50, &plot.labels.title, |area| {
+        legend(area, plot.lines.iter().map(|line| &line.name), frame.left)?;
+        frame.share_axis(area, &plot.labels.y)?;
+        frame.number_axis(area, 9, &plot.labels.x)?;
         for (index, line) in plot.lines.iter().enumerate() {
             let points = outline(&frame, line.histogram);
             area.draw(&PathElement::new(points, palette::series(index).stroke_width(2)))?;
         }
-        line(area, (frame.left, frame.bottom), (frame.right, frame.bottom), palette::INK_RGB)
+        frame.base_line(area)
     })
 }
 
@@ -122,9 +113,7 @@ mod tests {
         for counts in [vec![], vec![0], vec![1], vec![3, 0, 5]] {
             let histogram = view(counts);
             let plot = Lines {
-                title: "t".to_owned(),
-                x_label: "Å".to_owned(),
-                y_label: "share".to_owned(),
+                labels: Labels::new("t", "Å", "share"),
                 lines: vec![Line { name: "x".to_owned(), histogram: &histogram }],
             };
             assert!(lines(&plot).ends_with("</svg>\n"));

@@ -18,6 +18,7 @@ mod scatter;
 pub use bars::{Bar, BarChart, BarValue, Scale, bars};
 pub use columns::{Columns, columns};
 pub use curves::{Curve, Curves, curves};
+pub use frame::Labels;
 pub use lines::{Line, Lines, lines};
 pub use molecule::{MoleculePicture, molecule};
 pub use points::{Points, points};

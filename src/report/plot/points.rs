@@ -3,19 +3,15 @@
 use plotters::element::{Circle, PathElement};
 use plotters::style::Color;
 
-use super::frame::{Anchor, Face, Frame, WIDTH, canvas, legend, line, write};
+use super::frame::{Anchor, Face, Frame, Labels, WIDTH, canvas, legend, write};
 use super::palette;
 use crate::report::format::thousands;
 
 /// Series of points; the points of a series are joined.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Points {
-    /// The description for readers who cannot see the plot.
-    pub title: String,
-    /// The label below the axis.
-    pub x_label: String,
-    /// The label of the logarithmic axis.
-    pub y_label: String,
+    /// The title and the labels of the axes, of which the vertical one is logarithmic.
+    pub labels: Labels,
     /// Names and points of the series; a y of 0 is drawn at the bottom.
     pub series: Vec<(String, Vec<(f64, f64)>)>,
     /// Single points with their own names.
@@ -33,14 +29,12 @@ pub fn points(plot: &Points) -> String {
     let decades = all().map(|(_, y)| y.max(1.0).log10()).fold(1.0, f64::max).ceil();
     let frame = Frame { left: 84, right: WIDTH - 16, top: 36, bottom: 340, x, y: (0.0, decades) };
     let pixel = |(x, y): (f64, f64)| (frame.x_pixel(x), frame.y_pixel(y.max(1.0).log10()));
-    canvas(frame.bottom + 50, &plot.title, |area| {
-        let names = plot.series.iter().enumerate();
-        let names: Vec<_> = names.map(|(i, (name, _))| (name.clone(), palette::series(i))).collect();
-        legend(area, &names, frame.left, 14)?;
+    canvas(frame.bottom + 50, &plot.labels.title, |area| {
+        legend(area, plot.series.iter().map(|(name, _)| name), frame.left)?;
         let marks = (0..=decades as u32).map(|power| (f64::from(power), thousands(10u64.pow(power))));
-        frame.y_axis(area, &marks.collect::<Vec<_>>(), &plot.y_label)?;
+        frame.y_axis(area, &marks.collect::<Vec<_>>(), &plot.labels.y)?;
         let marks = (x.0.ceil() as i32..=x.1.floor() as i32).map(|tick| (f64::from(tick), tick.to_string()));
-        frame.x_axis(area, &marks.collect::<Vec<_>>(), &plot.x_label, true)?;
+        frame.x_axis(area, &marks.collect::<Vec<_>>(), &plot.labels.x, true)?;
         for (index, (_, points)) in plot.series.iter().enumerate() {
             let color = palette::series(index);
             let pixels: Vec<(i32, i32)> = points.iter().map(|at| pixel(*at)).collect();
@@ -56,7 +50,7 @@ pub fn points(plot: &Points) -> String {
             let (x, anchor) = if right { (at.0 - 12, Anchor::Right) } else { (at.0 + 12, Anchor::Left) };
             write(area, name, (x, at.1 - 12), anchor, Face::PLAIN)?;
         }
-        line(area, (frame.left, frame.bottom), (frame.right, frame.bottom), palette::INK_RGB)
+        frame.base_line(area)
     })
 }
 
@@ -68,9 +62,7 @@ mod tests {
     fn draws_whatever_it_is_given() {
         for points_of in [vec![], vec![(9.0, 0.0)], vec![(9.0, 260.0), (11.0, 100_000.0)]] {
             let plot = Points {
-                title: "t".to_owned(),
-                x_label: "tokens".to_owned(),
-                y_label: "new".to_owned(),
+                labels: Labels::new("t", "tokens", "new"),
                 series: vec![("fused".to_owned(), points_of)],
                 marks: vec![("base <1>".to_owned(), (22.5, 0.0))],
             };

@@ -3,18 +3,14 @@
 use plotters::element::Circle;
 use plotters::style::Color;
 
-use super::frame::{Anchor, Face, Frame, WIDTH, canvas, line, text_width, ticks, write};
+use super::frame::{Anchor, Face, Frame, Labels, WIDTH, canvas, text_width, ticks, write};
 use super::palette;
 
 /// A scatter plot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scatter {
-    /// The description for readers who cannot see the plot.
-    pub title: String,
-    /// The label below the axis.
-    pub x_label: String,
-    /// The label of the vertical axis.
-    pub y_label: String,
+    /// The title and the labels of the axes.
+    pub labels: Labels,
     /// The points.
     pub points: Vec<ScatterPoint>,
 }
@@ -38,11 +34,10 @@ pub fn scatter(plot: &Scatter) -> String {
     let upper = |value: f64| if value > 0.0 { value * 1.05 } else { 1.0 };
     let (x, y) = (upper(largest(|p| p.at.0)), upper(largest(|p| p.at.1)));
     let frame = Frame { left: 84, right: WIDTH - 16, top: 24, bottom: 330, x: (0.0, x), y: (0.0, y) };
-    canvas(frame.bottom + 50, &plot.title, |area| {
-        let labelled = |ticks: Vec<f64>| ticks.into_iter().map(|tick| (tick, format!("{tick}"))).collect();
-        let (x_ticks, y_ticks): (Vec<_>, Vec<_>) = (labelled(ticks(0.0, x, 8)), labelled(ticks(0.0, y, 5)));
-        frame.y_axis(area, &y_ticks, &plot.y_label)?;
-        frame.x_axis(area, &x_ticks, &plot.x_label, true)?;
+    canvas(frame.bottom + 50, &plot.labels.title, |area| {
+        let marks = ticks(0.0, y, 5).into_iter().map(|tick| (tick, format!("{tick}")));
+        frame.y_axis(area, &marks.collect::<Vec<_>>(), &plot.labels.y)?;
+        frame.number_axis(area, 8, &plot.labels.x)?;
         let mut taken: Vec<(i32, i32, i32)> = Vec::new();
         for point in &plot.points {
             let at = (frame.x_pixel(point.at.0), frame.y_pixel(point.at.1));
@@ -66,7 +61,7 @@ pub fn scatter(plot: &Scatter) -> String {
             taken.push((from, to, y));
             write(area, &point.name, (x, y), anchor, Face { bold: point.strong, ..Face::CODE })?;
         }
-        line(area, (frame.left, frame.bottom), (frame.right, frame.bottom), palette::INK_RGB)
+        frame.base_line(area)
     })
 }
 
@@ -82,12 +77,7 @@ mod tests {
             [vec![], vec![point(0.0, 0.0)], vec![point(0.0, 50.1), point(0.5, 0.1), point(9.0, 0.0)]]
         {
             let names = points.iter().filter(|point| !point.hollow).count();
-            let plot = Scatter {
-                title: "t".to_owned(),
-                x_label: "junk".to_owned(),
-                y_label: "lost".to_owned(),
-                points,
-            };
+            let plot = Scatter { labels: Labels::new("t", "junk", "lost"), points };
             let svg = scatter(&plot);
             assert!(svg.ends_with("</svg>\n"));
             assert_eq!(svg.matches("&lt;0&gt;").count(), names);
