@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde::Serialize;
 
+#[cfg(feature = "hdf5")]
+use crate::corpus::store::StoreWriter as Store;
 use crate::corpus::{Conformer, Conformers, Files, ReadOptions, Skipped};
 use crate::stats::{CoordinateStats, StatsReport, TextReport, TextStats};
 use drift_core::encoding::Encoding;
 use drift_core::error::Result;
 use drift_core::io::AtomicFile;
-use drift_core::job::{InputHash, Job, Provenance};
+use drift_core::job::{Job, Provenance};
 pub use shard::{StoredParts, mine_shard};
 
 /// What to read and how, and where to store it.
@@ -141,25 +143,6 @@ impl Counts {
     }
 }
 
-/// The store, if drift was built with HDF5.
-#[cfg(feature = "hdf5")]
-struct Store(crate::corpus::store::StoreWriter);
-
-#[cfg(feature = "hdf5")]
-impl Store {
-    fn create(target: &Path, encoding: Encoding) -> Result<Self> {
-        Ok(Store(crate::corpus::store::StoreWriter::create(target, encoding)?))
-    }
-
-    fn push(&mut self, conformers: &[Conformer]) -> Result<()> {
-        self.0.push(conformers)
-    }
-
-    fn finish(self, inputs: Vec<InputHash>, skipped: u64) -> Result<AtomicFile> {
-        self.0.finish_uncommitted(inputs, skipped).map(|(_, file)| file)
-    }
-}
-
 /// A placeholder without HDF5; it has no values.
 #[cfg(not(feature = "hdf5"))]
 struct Store(std::convert::Infallible);
@@ -175,7 +158,7 @@ impl Store {
         match self.0 {}
     }
 
-    fn finish(self, _: Vec<InputHash>, _: u64) -> Result<AtomicFile> {
+    fn finish(self, _: Vec<drift_core::job::InputHash>, _: u64) -> Result<AtomicFile> {
         match self.0 {}
     }
 }

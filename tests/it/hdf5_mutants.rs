@@ -7,6 +7,7 @@ use std::path::Path;
 use drift::corpus::store::StoreWriter;
 use drift::corpus::{AtomOrder, Conformer, Skipped};
 use drift::encoding::Written;
+use drift::io::AtomicFile;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
@@ -172,6 +173,6 @@ fn store_mutants_lose_nothing_in_silence() {
         };
         writer.push(&[conformer]).unwrap();
     }
-    writer.finish(Vec::new(), 0).unwrap();
+    writer.finish(Vec::new(), 0).and_then(AtomicFile::commit).unwrap();
     check("store.h5", &std::fs::read(path).unwrap(), 0, &[]);
 }

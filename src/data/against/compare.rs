@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::finder::Finder;
 use super::found::FoundInOther;
 use super::list::{ListedPair, Place};
-use super::other::{Other, canonical};
+use super::other::{Other, OtherConformer, OtherMolecule, canonical};
 use super::spelling::{Known, Shared};
 use super::spread::spread;
 use crate::corpus::{Batch, Conformer};
@@ -149,14 +149,14 @@ impl<'o> Comparison<'o> {
         let mut row = RowFound { has_geometry: true, ..RowFound::default() };
         let mut mirror: Option<Vec<[f64; 3]>> = None;
         // A mirror image has the same spread as its original, so this one search finds candidates of both kinds.
-        for near in molecule.near(spread(&own), other.bound()) {
+        for near in molecule.near(spread(&own), other.bound) {
             // If a corpus is compared with itself, each record would be its own duplicate.
-            if self.is_itself(shared.molecule, near, place) {
+            if self.is_itself(&molecule.conformers[near], place) {
                 continue;
             }
             let theirs = molecule.points(near, other.encoding);
             let Some(least) = topology.least_rmsd(&own, &theirs) else { continue };
-            if least.rmsd <= other.bound() {
+            if least.rmsd <= other.bound {
                 row.pairs.push(FoundPair { conformer: near, rmsd: least.rmsd, is_mirrored: false });
                 continue;
             }
@@ -164,16 +164,16 @@ impl<'o> Comparison<'o> {
             row.upper_bounds += u64::from(!least.is_exact);
             // Most conformers have no candidate and need no mirror image. Inverting one axis mirrors all atoms.
             let mirrored = mirror.get_or_insert_with(|| own.iter().map(|[x, y, z]| [-x, *y, *z]).collect());
-            let rmsd = topology.rmsd(mirrored, &theirs).filter(|rmsd| *rmsd <= other.bound());
+            let rmsd = topology.rmsd(mirrored, &theirs).filter(|rmsd| *rmsd <= other.bound);
             row.pairs.extend(rmsd.map(|rmsd| FoundPair { conformer: near, rmsd, is_mirrored: true }));
         }
         row
     }
 
     /// Whether a conformer of the other corpus is the same record as the one it is compared with.
-    fn is_itself(&self, molecule: usize, conformer: usize, place: &Place<'_>) -> bool {
-        let (file, number) = self.other.file_and_number(molecule, conformer);
-        number == place.conformer && self.others_files[file] == self.file.canonical
+    fn is_itself(&self, conformer: &OtherConformer, place: &Place<'_>) -> bool {
+        u64::from(conformer.number) == place.conformer
+            && self.others_files[conformer.file as usize] == self.file.canonical
     }
 
     fn list(
@@ -184,7 +184,7 @@ impl<'o> Comparison<'o> {
         row: &RowFound,
         lines: &mut Vec<u8>,
     ) -> Result<()> {
-        let isomers = &self.other.molecules[shared.molecule].isomers;
+        let OtherMolecule { isomers, conformers, .. } = &self.other.molecules[shared.molecule];
         let names: Vec<String> = isomers.iter().map(|isomer| smiles(&isomer.skeleton)).collect();
         let isomer = |at: u32| &*names[at as usize];
         let molecule = smiles(&conformer.skeleton);
@@ -211,20 +211,14 @@ impl<'o> Comparison<'o> {
             return put(&line);
         }
         // In the order of the other corpus.
-        let mut pairs: Vec<(u32, u32, &FoundPair)> = row
-            .pairs
-            .iter()
-            .map(|pair| {
-                let (at, isomer) = self.other.order_and_isomer(shared.molecule, pair.conformer);
-                (at, isomer, pair)
-            })
-            .collect();
-        pairs.sort_unstable_by_key(|(at, ..)| *at);
-        for (_, own, pair) in pairs {
-            let theirs = self.other.place(shared.molecule, pair.conformer);
+        let mut pairs: Vec<(&OtherConformer, &FoundPair)> =
+            row.pairs.iter().map(|pair| (&conformers[pair.conformer], pair)).collect();
+        pairs.sort_unstable_by_key(|(conformer, _)| conformer.at);
+        for (conformer, pair) in pairs {
+            let theirs = self.other.place(conformer);
             put(&ListedPair {
-                same_stereo: shared.isomer == Some(own),
-                other_molecule: isomer(own),
+                same_stereo: shared.isomer == Some(conformer.isomer),
+                other_molecule: isomer(conformer.isomer),
                 other_file: Some(theirs.file),
                 other_line: theirs.line,
                 other_conformer: Some(theirs.conformer),

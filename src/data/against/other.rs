@@ -52,7 +52,8 @@ pub struct Other {
     pub(super) first: Vec<u32>,
     pub(super) files: Vec<Arc<str>>,
     pub(super) encoding: Encoding,
-    bound: f64,
+    /// The largest RMSD of equal geometries, in Å.
+    pub(super) bound: f64,
 }
 
 /// A molecule, with its conformers sorted by the first length of their spread.
@@ -77,12 +78,14 @@ pub(super) struct OtherIsomer {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OtherConformer {
     spread: [f32; 3],
-    /// The index of its points, counted in conformers.
-    at: u32,
+    /// The index of its points, counted in conformers: its place among the molecule's conformers in the order of the files.
+    pub at: u32,
     pub isomer: u32,
-    file: u32,
+    /// The index of its file.
+    pub file: u32,
     line: u32,
-    number: u32,
+    /// Its number in the file, from 1.
+    pub number: u32,
 }
 
 impl OtherMolecule {
@@ -162,27 +165,10 @@ impl Other {
     }
 
     /// The position of a conformer in its file.
-    pub(super) fn place(&self, molecule: usize, conformer: usize) -> Place<'_> {
-        let OtherConformer { file, line, number, .. } = self.molecules[molecule].conformers[conformer];
+    pub(super) fn place(&self, conformer: &OtherConformer) -> Place<'_> {
+        let OtherConformer { file, line, number, .. } = *conformer;
         let line = (line > 0).then_some(u64::from(line));
         Place { file: &self.files[file as usize], line, conformer: u64::from(number) }
-    }
-
-    /// The index of the file of a conformer, and the conformer's number in it.
-    pub(super) fn file_and_number(&self, molecule: usize, conformer: usize) -> (usize, u64) {
-        let OtherConformer { file, number, .. } = self.molecules[molecule].conformers[conformer];
-        (file as usize, u64::from(number))
-    }
-
-    /// The index of a conformer among those of its molecule, in the order of the files, and its isomer.
-    pub(super) fn order_and_isomer(&self, molecule: usize, conformer: usize) -> (u32, u32) {
-        let OtherConformer { at, isomer, .. } = self.molecules[molecule].conformers[conformer];
-        (at, isomer)
-    }
-
-    /// The largest RMSD of equal geometries, in Å.
-    pub(super) fn bound(&self) -> f64 {
-        self.bound
     }
 
     /// Sorts the conformers, and counts duplicate geometries.

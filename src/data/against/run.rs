@@ -39,7 +39,7 @@ pub fn against(plan: &AgainstPlan, job: &Job, put: &mut PutList<'_>) -> Result<A
     let files = Files { inputs: plan.inputs.clone(), options: plan.options.clone() };
     let read = files.read(job, &mut |batch| put(&comparison.add(&batch)?))?;
     let found = comparison.found;
-    Ok(AgainstReport::new((other.encoding, other.bound()), read, &found, other.summary))
+    Ok(AgainstReport::new((other.encoding, other.bound), read, &found, other.summary))
 }
 
 impl AgainstPlan {

@@ -13,45 +13,7 @@ use super::smiles_order::{Ordered, SmilesOrder};
 use super::{AtomOrder, Conformer, Frame, ReadOptions};
 use drift_core::chem::elements::{HYDROGEN, symbol};
 use drift_core::chem::{Graph, Mismatch};
-use drift_core::encoding::{Encoding, Fixed, NumberError, Reading, Written};
-
-/// A conformer of the heavy atoms among `numbers`, in the same order. Hydrogens are left out.
-///
-/// # Errors
-/// A reason for [`super::Skipped`]: no heavy atom, an unknown element, or lists of different lengths.
-pub fn from_elements(
-    molecule: Arc<str>,
-    numbers: &[u8],
-    positions: &[[Fixed; 3]],
-) -> Result<Conformer, String> {
-    if numbers.len() != positions.len() {
-        return Err(format!("{} elements but {} positions", numbers.len(), positions.len()));
-    }
-    let mut skeleton = String::with_capacity(numbers.len() * 5);
-    let mut coordinates = Vec::with_capacity(numbers.len());
-    for (&number, &position) in numbers.iter().zip(positions) {
-        let symbol = symbol(number).ok_or_else(|| format!("no element has the number {number}"))?;
-        // Texts have blocks only for heavy atoms.
-        if number != HYDROGEN {
-            skeleton.extend(["[", symbol, "]<>"]);
-            coordinates.push(position);
-        }
-    }
-    if coordinates.is_empty() {
-        return Err("no heavy atom".to_owned());
-    }
-    let skeleton = skeleton.into();
-    Ok(Conformer {
-        molecule,
-        skeleton,
-        coordinates,
-        order: AtomOrder::File,
-        written: Written::ANY,
-        id: None,
-        notes: None,
-        pool: None,
-    })
-}
+use drift_core::encoding::{Fixed, NumberError, Reading};
 
 /// Collects the atoms of one molecule after another, hydrogens included.
 ///
@@ -65,7 +27,6 @@ pub fn from_elements(
 pub struct Atoms {
     frame: Frame,
     reading: Reading,
-    encoding: Encoding,
     numbers: Vec<u8>,
     fixed: Vec<[Fixed; 3]>,
     angstrom: Vec<[f64; 3]>,
@@ -83,7 +44,6 @@ impl Atoms {
         Atoms {
             frame: options.frame,
             reading: options.reading,
-            encoding: options.reading.encoding,
             numbers: Vec::new(),
             fixed: Vec::new(),
             angstrom: Vec::new(),
@@ -153,7 +113,7 @@ impl Atoms {
     /// # Errors
     /// A reason: the text is not a finite number, or out of range.
     pub fn push_text(&mut self, element: u8, xyz: [&str; 3]) -> Result<(), String> {
-        let number = self.encoding.number();
+        let number = self.reading.encoding.number();
         let at = |axis: usize| {
             let text = xyz[axis];
             let value = number.quantize_text(text, axis);
@@ -177,7 +137,7 @@ impl Atoms {
     /// # Errors
     /// A reason: a coordinate is not finite, or out of range.
     pub fn push_f32(&mut self, number: u8, xyz: [f32; 3]) -> Result<(), String> {
-        let at = |axis: usize| self.encoding.number().quantize_f32(xyz[axis], axis);
+        let at = |axis: usize| self.reading.encoding.number().quantize_f32(xyz[axis], axis);
         self.push(number, xyz.map(f64::from), [at(0), at(1), at(2)])
     }
 
@@ -186,7 +146,7 @@ impl Atoms {
     /// # Errors
     /// A reason: a coordinate is not finite, or out of range.
     pub fn push_f64(&mut self, number: u8, xyz: [f64; 3]) -> Result<(), String> {
-        let at = |axis: usize| self.encoding.number().quantize(xyz[axis], axis);
+        let at = |axis: usize| self.reading.encoding.number().quantize(xyz[axis], axis);
         self.push(number, xyz, [at(0), at(1), at(2)])
     }
 
@@ -209,7 +169,7 @@ impl Atoms {
     /// The conformer of the atoms since the last molecule. The atoms are dropped in any case.
     ///
     /// # Errors
-    /// A reason, as from [`from_elements`], or because the bonds are for another number of atoms.
+    /// A reason: no heavy atom, an unknown element, a coordinate out of range, or bonds for another number of atoms.
     pub(super) fn finish(&mut self, labels: &Labels<'_>) -> Result<Finished, String> {
         // The atoms are dropped in any case, so that a bad molecule leaves none for the next one.
         let conformer = self.conformer(labels);
@@ -231,13 +191,32 @@ impl Atoms {
         self.turned()?;
         match self.in_smiles_order(labels) {
             Err(reason) if !self.smiles.is_required() => {
-                let mut conformer = from_elements(labels.molecule.clone(), &self.numbers, &self.fixed)?;
-                let heavy = (0..self.numbers.len()).filter(|&at| self.numbers[at] != HYDROGEN);
-                conformer.coordinates = self.coordinates(heavy)?;
+                let conformer = self.in_file_order(labels.molecule)?;
                 Ok(Finished { in_file_order: Some(reason), ..conformer.into() })
             }
             outcome => outcome,
         }
+    }
+
+    /// The conformer of the heavy atoms in the order of the file.
+    ///
+    /// # Errors
+    /// A reason: no heavy atom, an unknown element, or as `coordinates`.
+    fn in_file_order(&self, molecule: &Arc<str>) -> Result<Conformer, String> {
+        let mut skeleton = String::with_capacity(self.len() * 5);
+        for &number in &self.numbers {
+            let symbol = symbol(number).ok_or_else(|| format!("no element has the number {number}"))?;
+            // Texts have blocks only for heavy atoms.
+            if number != HYDROGEN {
+                skeleton.extend(["[", symbol, "]<>"]);
+            }
+        }
+        if skeleton.is_empty() {
+            return Err("no heavy atom".to_owned());
+        }
+        let heavy = (0..self.len()).filter(|&at| self.numbers[at] != HYDROGEN);
+        let conformer = Conformer::new(molecule.clone(), skeleton.into(), self.coordinates(heavy)?);
+        Ok(Conformer { order: AtomOrder::File, ..conformer })
     }
 
     /// The conformer with its atoms in the order of the molecule's SMILES.
@@ -267,15 +246,12 @@ impl Atoms {
         labels: &Labels<'_>,
     ) -> Result<Finished, String> {
         let open_stereo = (!ordered.open.is_empty()).then(|| ordered.open.to_string());
+        let coordinates = self.coordinates(ordered.order.iter().map(|at| *at as usize))?;
         let conformer = Conformer {
-            molecule: ordered.smiles,
-            skeleton: ordered.skeleton,
-            coordinates: self.coordinates(ordered.order.iter().map(|at| *at as usize))?,
-            order: AtomOrder::Smiles,
-            written: Written::ANY,
             id: name.filter(|_| self.smiles.is_required()).map(Into::into),
             notes: ordered.notes,
             pool: labels.pool.cloned(),
+            ..Conformer::new(ordered.smiles, ordered.skeleton, coordinates)
         };
         Ok(Finished { open_stereo, ..conformer.into() })
     }
@@ -290,7 +266,7 @@ impl Atoms {
         }
         let mut positions: Vec<[f64; 3]> = order.map(|at| self.angstrom[at]).collect();
         frame::first_atoms(&mut positions);
-        positions.into_iter().map(|position| fixed(position, self.encoding)).collect()
+        positions.into_iter().map(|position| fixed(position, self.reading.encoding)).collect()
     }
 
     /// The atom order of a SMILES.
@@ -336,7 +312,7 @@ impl Atoms {
         if self.frame == Frame::Principal {
             frame::principal(&self.numbers, &mut self.angstrom);
             for (at, position) in self.fixed.iter_mut().zip(&self.angstrom) {
-                *at = fixed(*position, self.encoding)?;
+                *at = fixed(*position, self.reading.encoding)?;
             }
         }
         Ok(())
@@ -350,13 +326,19 @@ mod tests {
 
     #[test]
     fn hydrogens_are_left_out() {
-        let conformer = from_elements("CO".into(), &[6, 1, 8], &[[1, 2, 3], [4, 5, 6], [7, 8, 9]]).unwrap();
+        let mut atoms = Atoms::new(&ReadOptions::default(), "file");
+        let mut read = |numbers: &[u8]| {
+            for (at, number) in numbers.iter().enumerate() {
+                atoms.push_f64(*number, [at as f64, 0.0, 0.0]).unwrap();
+            }
+            atoms.finish(&Labels::new(&"CO".into())).map(|finished| finished.conformer)
+        };
+        let conformer = read(&[6, 1, 8]).unwrap();
         assert_eq!(&*conformer.skeleton, "[C]<>[O]<>");
-        assert_eq!(conformer.coordinates, [[1, 2, 3], [7, 8, 9]]);
+        assert_eq!(conformer.coordinates, [[0, 0, 0], [20_000, 0, 0]]);
         assert_eq!(conformer.order, AtomOrder::File);
-        assert_eq!(from_elements("".into(), &[1], &[[0; 3]]), Err("no heavy atom".to_owned()));
-        assert!(from_elements("".into(), &[0], &[[0; 3]]).is_err());
-        assert!(from_elements("".into(), &[6], &[]).is_err());
+        assert_eq!(read(&[1]), Err("no heavy atom".to_owned()));
+        assert!(read(&[0]).is_err());
     }
 
     #[test]

@@ -93,10 +93,7 @@ impl EmbeddedCorpus {
 
     /// Its name in options.
     pub fn name(self) -> &'static str {
-        match self {
-            EmbeddedCorpus::DrugLike => "drug-like",
-            EmbeddedCorpus::Small => "small",
-        }
+        self.entry().0
     }
 
     /// The corpus with a name; `None` if there is none, or a file has this name.
@@ -106,7 +103,8 @@ impl EmbeddedCorpus {
 
     /// The name, size and hash of its file.
     pub fn source(self) -> InputHash {
-        io::hash_bytes(self.file(), self.bytes())
+        let (_, file, bytes) = self.entry();
+        io::hash_bytes(file, bytes)
     }
 
     /// The SHA-256 of the training file for reference checkpoints of this domain. For `drug-like` it is the corpus file itself,
@@ -118,17 +116,15 @@ impl EmbeddedCorpus {
         }
     }
 
-    fn file(self) -> &'static str {
+    /// Its name in options, the name of its file, and the file's content.
+    fn entry(self) -> (&'static str, &'static str, &'static [u8]) {
         match self {
-            EmbeddedCorpus::DrugLike => "default.jsonl.gz",
-            EmbeddedCorpus::Small => "small.jsonl.gz",
-        }
-    }
-
-    fn bytes(self) -> &'static [u8] {
-        match self {
-            EmbeddedCorpus::DrugLike => include_bytes!("../../../corpora/default.jsonl.gz"),
-            EmbeddedCorpus::Small => include_bytes!("../../../corpora/small.jsonl.gz"),
+            EmbeddedCorpus::DrugLike => {
+                ("drug-like", "default.jsonl.gz", include_bytes!("../../../corpora/default.jsonl.gz"))
+            }
+            EmbeddedCorpus::Small => {
+                ("small", "small.jsonl.gz", include_bytes!("../../../corpora/small.jsonl.gz"))
+            }
         }
     }
 }
@@ -151,7 +147,8 @@ pub struct Embedded {
 
 impl Conformers for Embedded {
     fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
-        let name = format!("corpora/{}", self.corpus.file());
+        let (_, file, bytes) = self.corpus.entry();
+        let name = format!("corpora/{file}");
         if self.reading.encoding.is_decimal() && self.reading.precision() > Precision::FOUR {
             let problem = format!("has four decimals, not {}", self.reading.precision().in_words());
             let remedy = format!("give {} with conformers of your own", parameter::CORPUS);
@@ -169,7 +166,7 @@ impl Conformers for Embedded {
         } else {
             Reading { texts: Some(Encoding::FIXED), ..reading }
         };
-        let mut reader = io::decompressed(Cursor::new(self.corpus.bytes()))
+        let mut reader = io::decompressed(Cursor::new(bytes))
             .map_err(|e| Error::internal(&name, format!("{e}; the build is damaged")))?;
         let source = Source { name: name.clone(), reader: &mut *reader };
         let options = ReadOptions { frame: self.frame, reading, ..ReadOptions::default() };

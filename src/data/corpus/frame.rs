@@ -89,17 +89,18 @@ fn across(x: Vector) -> Vector {
     unit(cross(x, least)).unwrap_or(least)
 }
 
-/// Moves a conformer into `frame`, and converts its values from the encoding `from` to the encoding `to`.
+/// Unless the frame is kept: moves a conformer into `frame`, and converts its values to another encoding, as [`rewritten`] does.
 ///
 /// # Errors
 /// As [`rewritten`].
 pub(super) fn turn(
     conformer: &mut Conformer,
     frame: Frame,
-    from: Encoding,
-    to: Encoding,
+    encodings: (Encoding, Encoding),
 ) -> Result<(), String> {
-    conformer.coordinates = rewritten(&conformer.skeleton, &conformer.coordinates, frame, (from, to))?;
+    if frame != Frame::Keep {
+        conformer.coordinates = rewritten(&conformer.skeleton, &conformer.coordinates, frame, encodings)?;
+    }
     Ok(())
 }
 
@@ -216,6 +217,16 @@ mod tests {
         (0..3).map(|i| (a[i] - b[i]).powi(2)).sum::<f64>().sqrt()
     }
 
+    /// Checks that [`POSITIONS`] have the same distances after they were `turned`.
+    fn check_distances(turned: &[Vector; 5]) {
+        for i in 0..5 {
+            for j in 0..5 {
+                let (before, after) = (distance(POSITIONS[i], POSITIONS[j]), distance(turned[i], turned[j]));
+                assert!((before - after).abs() < 1e-12);
+            }
+        }
+    }
+
     #[test]
     fn centre_axes_distances_and_handedness() {
         let mut turned = POSITIONS;
@@ -228,12 +239,7 @@ mod tests {
         let tensor = inertia(&masses, &turned);
         assert!(tensor[0][0] <= tensor[1][1] && tensor[1][1] <= tensor[2][2]);
         assert!(tensor[0][1].abs().max(tensor[0][2].abs()).max(tensor[1][2].abs()) < 1e-9);
-        for i in 0..5 {
-            for j in 0..5 {
-                let (before, after) = (distance(POSITIONS[i], POSITIONS[j]), distance(turned[i], turned[j]));
-                assert!((before - after).abs() < 1e-12);
-            }
-        }
+        check_distances(&turned);
         let volume = |p: &[Vector; 5]| {
             let edge = |k: usize| [p[k][0] - p[0][0], p[k][1] - p[0][1], p[k][2] - p[0][2]];
             dot(cross(edge(1), edge(2)), edge(3))
@@ -271,12 +277,7 @@ mod tests {
         assert_eq!(turned[0], [0.0; 3]);
         assert!(turned[1][0] > 0.0 && turned[1][1..] == [0.0, 0.0]);
         assert!(turned[2][1] > 0.0 && turned[2][2] == 0.0);
-        for i in 0..5 {
-            for j in 0..5 {
-                let (before, after) = (distance(POSITIONS[i], POSITIONS[j]), distance(turned[i], turned[j]));
-                assert!((before - after).abs() < 1e-12);
-            }
-        }
+        check_distances(&turned);
         let mut mirrored = POSITIONS.map(|[x, y, z]| [-x, y, z]);
         first_atoms(&mut mirrored);
         for (a, b) in turned.iter().zip(mirrored) {

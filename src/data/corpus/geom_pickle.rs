@@ -11,7 +11,7 @@
 //! key in a dictionary if the key can be a SMILES, or its neighbour in a tuple.
 
 use crate::corpus::pickle::{NodeId, Object, Pickle, Role, Value};
-use crate::corpus::rdkit::{self, RdkitError, RdkitMolecule};
+use crate::corpus::rdkit::{self, RdkitMolecule};
 use drift_core::error::escaped;
 
 /// A molecule in a pickle.
@@ -26,7 +26,7 @@ pub struct FoundMolecule {
     pub name: Option<String>,
     /// The molecule, or why it could not be read. An object of an unknown class is reported here too, because it may contain a
     /// molecule.
-    pub molecule: Result<RdkitMolecule, RdkitError>,
+    pub molecule: Result<RdkitMolecule, String>,
     /// Its position in Python notation: `['CCO'][2]`. A long path is truncated at its front.
     pub place: String,
 }
@@ -203,26 +203,32 @@ impl<'p, 'a> Walk<'p, 'a> {
         if length <= LONGEST_TEXT { self.pickle.text(id) } else { None }
     }
 
-    /// Reads the molecule of an object: its bytes are the first argument of the object's class.
-    fn found(&mut self, visit: Visit, object: &Object) -> FoundMolecule {
-        let argument = match &self.pickle[object.args] {
+    /// The first argument of the object's class.
+    fn argument(&self, object: &Object) -> Option<&'p Value<'a>> {
+        match &self.pickle[object.args] {
             Value::Tuple(args) => args.first().map(|&id| &self.pickle[id]),
             _ => None,
-        };
-        let molecule = match argument {
-            Some(Value::Bytes(bytes)) if visit.is_again && bytes.len() > self.again => Err(RdkitError::Again),
+        }
+    }
+
+    /// Reads the molecule of an object: its bytes are the first argument of the object's class.
+    fn found(&mut self, visit: Visit, object: &Object) -> FoundMolecule {
+        let molecule = match self.argument(object) {
+            Some(Value::Bytes(bytes)) if visit.is_again && bytes.len() > self.again => {
+                Err("the same molecule again: the pickle repeats molecules too often".to_owned())
+            }
             Some(Value::Bytes(bytes)) => {
                 // A molecule is read at each of its positions, but one that is referred to very often would take too long.
                 self.again -= if visit.is_again { bytes.len() } else { 0 };
-                rdkit::parse(bytes)
+                rdkit::parse(bytes).map_err(|e| e.to_string())
             }
-            _ => Err(RdkitError::NoBytes),
+            _ => Err("the pickled molecule contains no bytes in RDKit's format".to_owned()),
         };
         self.told(visit, molecule)
     }
 
     /// Combines a molecule with its context.
-    fn told(&self, visit: Visit, molecule: Result<RdkitMolecule, RdkitError>) -> FoundMolecule {
+    fn told(&self, visit: Visit, molecule: Result<RdkitMolecule, String>) -> FoundMolecule {
         let smiles = visit.smiles.and_then(|id| self.text(id)).map(str::to_owned);
         let sub_smiles = visit.sub_smiles.map_or_else(Vec::new, |id| self.counts(id));
         FoundMolecule { smiles, sub_smiles, name: self.name(visit), molecule, place: self.place(visit) }
@@ -233,11 +239,8 @@ impl<'p, 'a> Walk<'p, 'a> {
         let entries = match &self.pickle[id] {
             Value::Dict(entries) => entries,
             Value::Object(object) if !object.entries.is_empty() => &object.entries,
-            Value::Object(object) => match &self.pickle[object.args] {
-                Value::Tuple(args) => match args.first().map(|first| &self.pickle[*first]) {
-                    Some(Value::Dict(entries)) => entries,
-                    _ => return Vec::new(),
-                },
+            Value::Object(object) => match self.argument(object) {
+                Some(Value::Dict(entries)) => entries,
                 _ => return Vec::new(),
             },
             _ => return Vec::new(),
@@ -253,28 +256,27 @@ impl<'p, 'a> Walk<'p, 'a> {
         entries.iter().filter_map(counted).take(MOST_SUB_SMILES).collect()
     }
 
+    /// The steps from a value up to the root.
+    fn steps(&self, visit: Visit) -> impl Iterator<Item = Step> {
+        let up = move |&(parent, _): &(usize, Step)| self.trail.get(parent).copied();
+        let steps = std::iter::successors(Some((visit.parent, visit.step)), up).map(|(_, step)| step);
+        steps.take_while(|step| !matches!(step, Step::Root))
+    }
+
     /// The text of the outermost key that is neither the SMILES nor a layout word.
     fn name(&self, visit: Visit) -> Option<String> {
-        let (mut parent, mut step, mut name) = (visit.parent, visit.step, None);
-        while !matches!(step, Step::Root) {
-            if let Step::Key(key) = step
-                && Some(key) != visit.smiles
-            {
-                name = self.text(key).filter(|key| !LAYOUT_KEYS.contains(key)).or(name);
-            }
-            (parent, step) = self.trail[parent];
-        }
-        name.map(str::to_owned)
+        let key = |step| match step {
+            Step::Key(key) if Some(key) != visit.smiles => self.text(key),
+            _ => None,
+        };
+        let names = self.steps(visit).filter_map(key).filter(|key| !LAYOUT_KEYS.contains(key));
+        names.last().map(str::to_owned)
     }
 
     fn place(&self, visit: Visit) -> String {
-        let (mut parent, mut step) = (visit.parent, visit.step);
-        let mut steps = Vec::new();
-        while !matches!(step, Step::Root) && steps.len() < SHOWN_STEPS {
-            steps.push(self.shown(step));
-            (parent, step) = self.trail[parent];
-        }
-        if !matches!(step, Step::Root) {
+        let mut steps: Vec<String> =
+            self.steps(visit).take(SHOWN_STEPS).map(|step| self.shown(step)).collect();
+        if self.steps(visit).nth(SHOWN_STEPS).is_some() {
             steps.push("…".to_owned());
         }
         steps.reverse();
@@ -308,7 +310,12 @@ impl Iterator for Walk<'_, '_> {
                 continue;
             };
             if let Some(name) = self.pickle.unknown(object.class) {
-                return Some(self.told(visit, Err(RdkitError::Unknown(name.to_owned()))));
+                // Nothing of it is executed or read.
+                let reason = format!(
+                    "an object of {name}, which drift does not know: it reads RDKit molecules, NumPy arrays and Python's own \
+                     containers, and runs nothing"
+                );
+                return Some(self.told(visit, Err(reason)));
             }
             match object.class.role() {
                 Some(Role::Molecule) => return Some(self.found(visit, object)),

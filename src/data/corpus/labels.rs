@@ -70,17 +70,6 @@ impl Items {
     }
 }
 
-/// Where a text that may be a molecule's SMILES was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin<'a> {
-    /// The key of a dictionary, the SMILES entry of a dictionary, or a dataset of an HDF5 group.
-    Key,
-    /// The data item of this name.
-    Item(&'a str),
-    /// The comment line.
-    Comment,
-}
-
 /// What a file states about a molecule besides its atoms and bonds.
 #[derive(Debug, Clone, Copy)]
 pub struct Labels<'a> {
@@ -88,7 +77,8 @@ pub struct Labels<'a> {
     pub molecule: &'a Arc<str>,
     /// The title or comment.
     pub title: Option<&'a str>,
-    /// The SMILES under which the layout of the file stores the molecule.
+    /// The SMILES under which the layout of the file stores the molecule: the key or the SMILES entry of a dictionary, or a dataset
+    /// of an HDF5 group.
     pub key: Option<&'a str>,
     /// The isomers that the key pools; the molecule is one of them.
     pub pool: Option<&'a Arc<IsomerPool>>,
@@ -120,13 +110,11 @@ impl<'a> Labels<'a> {
 
     /// The texts that may be its SMILES, best first: the key, then the item `property` (or, without one, the items of
     /// [`SMILES_ITEMS`]), then the comment.
-    pub fn smiles<'p>(&self, property: Option<&'p str>) -> impl Iterator<Item = (&'a str, Origin<'p>)> {
+    pub fn smiles<'p>(&self, property: Option<&'p str>) -> impl Iterator<Item = &'a str> {
         let items = self.items;
         let usual = SMILES_ITEMS.into_iter().filter(move |_| property.is_none());
-        let item = move |name: &'p str| Some((items?.get(name)?, Origin::Item(name)));
-        let key = self.key.map(|key| (key, Origin::Key));
-        let comment = self.comment.map(|comment| (comment, Origin::Comment));
-        key.into_iter().chain(property.into_iter().chain(usual).filter_map(item)).chain(comment)
+        let named = property.into_iter().chain(usual).filter_map(move |name| items?.get(name));
+        self.key.into_iter().chain(named).chain(self.comment)
     }
 }
 
@@ -167,10 +155,8 @@ mod tests {
         };
         assert_eq!(labels.names().collect::<Vec<_>>(), ["t", "y", "x", "S", "['S'][0]"]);
         assert_eq!(labels.own_names().collect::<Vec<_>>(), ["t", "y", "x"]);
-        let usual: Vec<_> = labels.smiles(None).collect();
-        assert_eq!(usual, [("S", Origin::Key), ("C", Origin::Item("smiles")), ("N", Origin::Item("SMILES"))]);
-        let own: Vec<_> = labels.smiles(Some("mine")).collect();
-        assert_eq!(own, [("S", Origin::Key), ("O", Origin::Item("mine"))]);
+        assert_eq!(labels.smiles(None).collect::<Vec<_>>(), ["S", "C", "N"]);
+        assert_eq!(labels.smiles(Some("mine")).collect::<Vec<_>>(), ["S", "O"]);
         assert_eq!(Labels { key: None, ..labels }.smiles(Some("absent")).count(), 0);
         assert_eq!(Labels::new(&molecule).names().count(), 0);
     }

@@ -215,7 +215,7 @@ impl Task {
             return (self.parse)(text, reading);
         }
         let (mut conformer, own) = self.as_written(text, reading)?;
-        frame::turn(&mut conformer, frame, own, reading.encoding)?;
+        frame::turn(&mut conformer, frame, (own, reading.encoding))?;
         reading.keep(&conformer.coordinates)?;
         Ok(conformer)
     }

@@ -84,6 +84,14 @@ pub struct Conformer {
     pub pool: Option<Arc<IsomerPool>>,
 }
 
+impl Conformer {
+    /// A conformer of a text: its atoms are in the order of a SMILES, and its text agrees with every way of writing decimals.
+    pub fn new(molecule: Arc<str>, skeleton: Arc<str>, coordinates: Vec<[Fixed; 3]>) -> Self {
+        let (order, written) = (AtomOrder::Smiles, Written::ANY);
+        Conformer { molecule, skeleton, coordinates, order, written, id: None, notes: None, pool: None }
+    }
+}
+
 /// Isomers whose conformers are stored under one SMILES, as in the test sets of 3DMolGen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IsomerPool {

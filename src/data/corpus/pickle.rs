@@ -2,7 +2,7 @@
 //!
 //! A pickle is a program for a small stack machine whose instructions may name any Python function and call it. This module runs
 //! the machine but calls nothing: a class or function becomes an inert [`Callee`], and a call becomes an inert [`Object`] that
-//! keeps its arguments and state. For a class or function outside a short list ([`Global::find`]), only the name is kept, and the
+//! keeps its arguments and state. For a class or function outside a short list ([`Role::of`]), only the name is kept, and the
 //! code that walks the values reports objects that it does not understand. Features that refer to something outside the file
 //! (persistent identifiers, the extension registry, out-of-band buffers) are errors.
 //!
@@ -27,7 +27,7 @@ use std::borrow::Cow;
 use std::ops::Index;
 
 pub use error::PickleError;
-pub use global::{Callee, Global, Role};
+pub use global::{Callee, Role};
 
 /// A parsed pickle: an arena of values and the root value.
 #[derive(Debug, Clone)]

@@ -35,7 +35,7 @@ pub(crate) fn read(bytes: &[u8], name: &str, context: Context<'_>, emit: &mut Em
 /// Reads the conformers of one molecule.
 fn molecule(found: FoundMolecule, atoms: &mut Atoms, collector: &mut Collector<'_, '_>) -> Result<()> {
     let FoundMolecule { smiles, sub_smiles, name, molecule, place } = found;
-    let shared = molecule.map_err(|e| e.to_string()).and_then(|molecule| {
+    let shared = molecule.and_then(|molecule| {
         let structure = atoms.share(Graph::from(&molecule))?;
         Ok((molecule, structure))
     });

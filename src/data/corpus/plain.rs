@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::{AtomOrder, Conformer, Context, Emit, Source, lines};
+use super::{Conformer, Context, Emit, Source, lines};
 use drift_core::encoding::{Encoding, Fixed, Precision, Reading, TrailingZeros};
 use drift_core::error::{Result, excerpt};
 use drift_core::text::{self, CONFORMER_CLOSE, CONFORMER_OPEN, Enriched, SMILES_CLOSE, SMILES_OPEN};
@@ -30,18 +30,8 @@ pub(super) fn conformer(text: &str, name: Option<&str>, reading: Reading) -> Res
     let parsed = parse(body, reading)?;
     let skeleton: Arc<str> = parsed.skeleton.into();
     let molecule = name.or(smiles).map_or_else(|| skeleton.clone(), Arc::from);
-    let (coordinates, written) = (parsed.coordinates, parsed.written);
-    reading.keep(&coordinates)?;
-    Ok(Conformer {
-        molecule,
-        skeleton,
-        coordinates,
-        order: AtomOrder::Smiles,
-        written,
-        id: None,
-        notes: None,
-        pool: None,
-    })
+    reading.keep(&parsed.coordinates)?;
+    Ok(Conformer { written: parsed.written, ..Conformer::new(molecule, skeleton, parsed.coordinates) })
 }
 
 /// Parses a text that states its own encoding or is written in the requested one; otherwise tries to parse it as decimals.

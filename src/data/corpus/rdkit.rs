@@ -71,7 +71,7 @@ pub struct RdkitMolecule {
 }
 
 /// An atom.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RdkitAtom {
     /// The atomic number; 0 for a dummy atom.
     pub atomic_number: u8,
@@ -103,31 +103,10 @@ pub struct RdkitBond {
     pub begin: u32,
     /// Index of the second atom.
     pub end: u32,
-    /// The kind of bond.
-    pub kind: BondKind,
-    /// Whether the bond is aromatic; independent of its kind.
-    pub aromatic: bool,
+    /// RDKit's `BondType`: 1 single, 2 double, 3 triple, 12 aromatic, 17 dative (from `begin` to `end`), others as in RDKit.
+    pub kind: u8,
     /// RDKit's `BondStereo`: 0 none, 1 any, 2 Z, 3 E, 4 cis, 5 trans, others as in RDKit.
     pub stereo: u8,
-    /// The neighbours that `stereo` refers to: the first of `begin`, the second of `end`.
-    pub stereo_atoms: Option<(u32, u32)>,
-}
-
-/// The kind of a bond.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BondKind {
-    /// A single bond.
-    Single,
-    /// A double bond.
-    Double,
-    /// A triple bond.
-    Triple,
-    /// An aromatic bond.
-    Aromatic,
-    /// A dative bond, from `begin` to `end`.
-    Dative,
-    /// Any other `BondType` of RDKit, by its number.
-    Other(u8),
 }
 
 /// A conformer.
@@ -148,32 +127,6 @@ pub enum Positions {
     Single(Vec<[f32; 3]>),
     /// RDKit's format with the option `CoordsAsDouble`; up to 2021.09, also when any properties were requested.
     Double(Vec<[f64; 3]>),
-}
-
-impl Positions {
-    /// The number of positions.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        match self {
-            Self::Single(positions) => positions.len(),
-            Self::Double(positions) => positions.len(),
-        }
-    }
-
-    /// Whether there are no positions.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The positions as doubles, to which single-precision values convert exactly.
-    #[must_use]
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = [f64; 3]> {
-        (0..self.len()).map(|index| match self {
-            Self::Single(positions) => positions[index].map(f64::from),
-            Self::Double(positions) => positions[index],
-        })
-    }
 }
 
 /// Reads the molecule at the start of `bytes`. As in RDKit, bytes after its end are ignored.

@@ -19,7 +19,7 @@ use super::labels::{Items, Labels};
 use super::lines::Lines;
 use super::{Context, Emit, Source};
 use drift_core::error::{Result, excerpt};
-use lines::{push_v2000, push_v2000_bond, push_v3000, push_v3000_bond};
+use lines::{numbers, push_v2000, push_v2000_bond, push_v3000, push_v3000_bond};
 use table::Table;
 
 const V30: &str = "M  V30 ";
@@ -218,14 +218,17 @@ impl Records<'_> {
                 counts = Some(v3000_counts(rest)?);
             } else if let Some(block) = line.strip_prefix("BEGIN ").filter(|block| *block != "CTAB") {
                 let (atom_count, bond_count) = counts.ok_or_else(|| format!("{block} before COUNTS"))?;
+                let end = format!("END {block}");
                 match block {
-                    "ATOM" if atoms.is_empty() => self.v3000_atoms(atom_count, atoms, table)?,
+                    "ATOM" if atoms.is_empty() => {
+                        self.v3000_block(&end, "atoms", atom_count, |line| push_v3000(line, atoms, table))?;
+                    }
                     "BOND" if !bonds_read => {
-                        self.v3000_bonds(bond_count, table)?;
+                        self.v3000_block(&end, "bonds", bond_count, |line| push_v3000_bond(line, table))?;
                         bonds_read = true;
                     }
                     "ATOM" | "BOND" => return Err(format!("two blocks {block}").into()),
-                    _ => self.skip_v3000_block(&format!("END {block}"))?,
+                    _ => while self.v30_line()?.trim() != end {},
                 }
             } else if line == "END CTAB" {
                 break;
@@ -244,39 +247,25 @@ impl Records<'_> {
         Ok(())
     }
 
-    /// Reads the atom block of a V3000 molecule.
-    fn v3000_atoms(&mut self, announced: usize, atoms: &mut Atoms, table: &mut Table) -> Result<(), Stop> {
-        loop {
+    /// Passes the lines of a block to `push`, up to the line `end`. At most as many as announced may be there.
+    fn v3000_block(
+        &mut self,
+        end: &str,
+        what: &str,
+        announced: usize,
+        mut push: impl FnMut(&str) -> Result<(), String>,
+    ) -> Result<(), Stop> {
+        for found in 0.. {
             let line = self.v30_line()?;
             let line = line.trim();
-            if line == "END ATOM" {
-                return Ok(());
+            if line == end {
+                break;
             }
-            if atoms.len() == announced {
-                return Err(format!("{announced} atoms announced, more found").into());
+            if found == announced {
+                return Err(format!("{announced} {what} announced, more found").into());
             }
-            push_v3000(line, atoms, table)?;
+            push(line)?;
         }
-    }
-
-    /// Reads the bond block of a V3000 molecule.
-    fn v3000_bonds(&mut self, announced: usize, table: &mut Table) -> Result<(), Stop> {
-        loop {
-            let line = self.v30_line()?;
-            let line = line.trim();
-            if line == "END BOND" {
-                return Ok(());
-            }
-            if table.bonds() == announced {
-                return Err(format!("{announced} bonds announced, more found").into());
-            }
-            push_v3000_bond(line, table)?;
-        }
-    }
-
-    /// Skips a block.
-    fn skip_v3000_block(&mut self, end: &str) -> Result<(), Stop> {
-        while self.v30_line()?.trim() != end {}
         Ok(())
     }
 
@@ -317,26 +306,18 @@ impl Records<'_> {
 fn v2000_counts(counts: &str) -> Result<(usize, usize), String> {
     // Numbers of three digits leave no space between columns.
     let column = |at: usize| counts.get(at..at + 3).and_then(|field| field.trim().parse().ok());
-    let columns = || Some((column(0)?, column(3)?));
-    let mut fields = counts.split_ascii_whitespace().map(|field| field.parse().ok());
-    let mut free = || Some((fields.next()??, fields.next()??));
-    let (atoms, bonds) = columns()
-        .or_else(&mut free)
-        .ok_or_else(|| format!("no counts of atoms and bonds: {}", excerpt(counts.as_bytes())))?;
-    at_most(atoms, bonds)
+    at_most(counts, column(0).zip(column(3)).map(|(atoms, bonds)| [atoms, bonds]).or_else(|| numbers(counts)))
 }
 
 /// The numbers of atoms and bonds of a V3000 line `COUNTS`.
 fn v3000_counts(counts: &str) -> Result<(usize, usize), String> {
-    let mut fields = counts.split_ascii_whitespace().map(|field| field.parse().ok());
-    match (fields.next().flatten(), fields.next().flatten()) {
-        (Some(atoms), Some(bonds)) => at_most(atoms, bonds),
-        _ => Err(format!("no counts of atoms and bonds: {}", excerpt(counts.as_bytes()))),
-    }
+    at_most(counts, numbers(counts))
 }
 
-/// Returns the numbers of atoms and bonds unless they exceed the limits.
-fn at_most(atoms: usize, bonds: usize) -> Result<(usize, usize), String> {
+/// Returns the numbers of atoms and bonds of a line unless they are missing or exceed the limits.
+fn at_most(line: &str, counts: Option<[usize; 2]>) -> Result<(usize, usize), String> {
+    let [atoms, bonds] =
+        counts.ok_or_else(|| format!("no counts of atoms and bonds: {}", excerpt(line.as_bytes())))?;
     if atoms > MAX_ATOMS {
         return Err(format!("{atoms} atoms; at most {MAX_ATOMS} are read"));
     }

@@ -126,9 +126,7 @@ impl SmilesOrder {
         };
         let named = self.source.whole.as_deref().or_else(|| names.and_then(by_name));
         let property = self.source.property.as_deref();
-        if let Some(smiles) =
-            named.or_else(|| labels.smiles(property).map(|(smiles, _)| smiles_of(smiles)).next())
-        {
+        if let Some(smiles) = named.or_else(|| labels.smiles(property).map(smiles_of).next()) {
             return Ok(smiles);
         }
         let name = labels.names().next().map(|name| drift_core::error::shortened_end(name, 80));

@@ -40,9 +40,9 @@ impl Cache {
         if let Some(path) = &plan.cache {
             let (journal, kept) = Journal::open::<Kept>(path)?;
             cache.journal = Some(journal);
-            let answer =
-                |kept: &Kept| EnergyAnswer { energy: kept.energy, relaxed: kept.relaxed, timed_out: false };
-            cache.answers = kept.into_iter().map(|kept| (kept.key.clone(), answer(&kept))).collect();
+            let answer = |energy, relaxed| EnergyAnswer { energy, relaxed, timed_out: false };
+            cache.answers =
+                kept.into_iter().map(|kept| (kept.key, answer(kept.energy, kept.relaxed))).collect();
         }
         Ok(cache)
     }
@@ -60,24 +60,21 @@ impl Cache {
     /// Adds answers, and writes them to the file.
     pub(super) fn add(&mut self, told: &[(&str, EnergyAnswer)]) -> Result<()> {
         if let Some(journal) = &mut self.journal {
-            let kept: Vec<Kept> = told
-                .iter()
-                .map(|(key, answer)| Kept {
-                    key: (*key).to_owned(),
-                    energy: answer.energy,
-                    relaxed: answer.relaxed,
-                })
-                .collect();
-            journal.add(&kept)?;
+            let kept = |&(key, EnergyAnswer { energy, relaxed, .. }): &(&str, EnergyAnswer)| Kept {
+                key: key.to_owned(),
+                energy,
+                relaxed,
+            };
+            journal.add(&told.iter().map(kept).collect::<Vec<_>>())?;
         }
         self.answers.extend(told.iter().map(|(key, answer)| ((*key).to_owned(), *answer)));
         Ok(())
     }
 
     /// Remembers that a frame timed out, only until the current request is complete; it is not written to the file.
-    pub(super) fn add_timeout(&mut self, key: &str, answer: EnergyAnswer) {
+    pub(super) fn add_timeout(&mut self, key: &str) {
         self.timeouts.push(key.to_owned());
-        self.answers.insert(key.to_owned(), answer);
+        self.answers.insert(key.to_owned(), EnergyAnswer { timed_out: true, ..EnergyAnswer::default() });
     }
 
     /// Forgets the frames that timed out.

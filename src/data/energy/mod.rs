@@ -160,14 +160,14 @@ impl Energies {
             job.check()?;
             let batch = &missing[next..missing.len().min(next + self.plan.batch)];
             let input: String = batch.iter().map(|at| &*texts[*at]).collect();
-            let run = run(&self.plan, input.into_bytes(), batch.len(), job);
-            let answered = run.answers.len();
+            let (answers, ended) = run(&self.plan, input.into_bytes(), batch.len(), job);
+            let answered = answers.len();
             let told: Vec<(&str, EnergyAnswer)> =
-                batch.iter().zip(run.answers).map(|(at, answer)| (&*keys[*at], answer)).collect();
+                batch.iter().zip(answers).map(|(at, answer)| (&*keys[*at], answer)).collect();
             cache.add(&told)?;
             job.observer().advance(answered as u64);
             next += answered;
-            match run.ended {
+            match ended {
                 Ended::Done => silent = 0,
                 Ended::Failed(error) => return Err(error),
                 Ended::Silent => {
@@ -175,8 +175,7 @@ impl Energies {
                     if silent >= PATIENCE {
                         return Err(self.hangs());
                     }
-                    let timed_out = EnergyAnswer { timed_out: true, ..EnergyAnswer::default() };
-                    cache.add_timeout(&keys[batch[answered]], timed_out);
+                    cache.add_timeout(&keys[batch[answered]]);
                     job.observer().advance(1);
                     next += 1;
                 }

@@ -20,13 +20,6 @@ const MAX_LINE_BYTES: u64 = 1_000;
 /// The number of bytes of the program's messages that are kept, from the end.
 const KEPT_BYTES: usize = 4_000;
 
-/// The result of a run.
-pub(super) struct Run {
-    /// The answers for the first frames, in order.
-    pub answers: Vec<EnergyAnswer>,
-    pub ended: Ended,
-}
-
 /// How a run ended.
 pub(super) enum Ended {
     /// All frames were answered.
@@ -37,14 +30,14 @@ pub(super) enum Ended {
     Failed(Error),
 }
 
-/// Runs the program on a batch of `frames` frames.
-pub(super) fn run(plan: &EnergyPlan, input: Vec<u8>, frames: usize, job: &Job) -> Run {
+/// Runs the program on a batch of `frames` frames. Returns the answers for the first of them, in order, and how the run ended.
+pub(super) fn run(plan: &EnergyPlan, input: Vec<u8>, frames: usize, job: &Job) -> (Vec<EnergyAnswer>, Ended) {
     let mut answers = Vec::with_capacity(frames);
     let ended = match Running::start(plan, input) {
         Ok(mut running) => running.gather(frames, &mut answers, job),
         Err(error) => Ended::Failed(error),
     };
-    Run { answers, ended }
+    (answers, ended)
 }
 
 /// A running program.

@@ -33,17 +33,11 @@ impl FinishedPiece for FilesFinished {
     const UNIT: &'static str = "records";
 
     fn finished(&self) -> u64 {
-        match self {
-            FilesFinished::Part(part) => part.came.records,
-            FilesFinished::Done => 0,
-        }
+        self.part().map_or(0, |part| part.came.records)
     }
 
     fn seconds(&self) -> f64 {
-        match self {
-            FilesFinished::Part(part) => part.seconds,
-            FilesFinished::Done => 0.0,
-        }
+        self.part().map_or(0.0, |part| part.seconds)
     }
 
     fn is_done(&self) -> bool {
@@ -143,8 +137,7 @@ impl FilesShard {
         }
         let (work, finished) = manifest.begin::<FilesFinished>(folder)?;
         let of = (sizes.len(), sizes.iter().sum());
-        let others = |one: &FilesFinished| matches!(one, FilesFinished::Part(part) if part.of != of);
-        if finished.iter().any(others) {
+        if finished.iter().filter_map(FilesFinished::part).any(|part| part.of != of) {
             let remedy = "give another folder, or delete it to start again";
             return Err(Error::input(folder.display(), "was started with other input files", remedy));
         }
@@ -166,10 +159,7 @@ impl FilesShard {
 
     /// The index of the first file that is not finished.
     fn first(&self) -> usize {
-        let ends = self.finished.iter().filter_map(|one| match one {
-            FilesFinished::Part(part) => Some(part.files.end),
-            FilesFinished::Done => None,
-        });
+        let ends = self.finished.iter().filter_map(FilesFinished::part).map(|part| part.files.end);
         // Parts are done in order, so all files before the largest end are finished.
         ends.fold(self.files.start, usize::max)
     }

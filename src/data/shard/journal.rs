@@ -31,7 +31,7 @@ impl Journal {
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
         lock(path, &file)?;
-        let Read { pieces, whole } = read(path, &file)?;
+        let (pieces, whole) = read(path, &file)?;
         // An incomplete last line is removed, so that the next piece begins on its own line.
         file.set_len(whole).and_then(|()| file.seek(SeekFrom::End(0))).map_err(io)?;
         Ok((Journal { path: path.to_owned(), file }, pieces))
@@ -89,7 +89,7 @@ fn lock(path: &Path, file: &File) -> Result<()> {
 /// If the file cannot be read, or a line before the last is damaged.
 pub fn pieces<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
     let file = File::open(path).map_err(|e| Error::io(path, e))?;
-    Ok(read(path, &file)?.pieces)
+    Ok(read(path, &file)?.0)
 }
 
 /// The first piece of a file, if its line is complete.
@@ -112,15 +112,10 @@ pub fn is_being_written(path: &Path) -> Result<bool> {
     Ok(matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
-struct Read<T> {
-    pieces: Vec<T>,
-    /// The number of bytes in complete lines.
-    whole: u64,
-}
-
-fn read<T: DeserializeOwned>(path: &Path, file: &File) -> Result<Read<T>> {
+/// The pieces in complete lines, and the number of bytes of these lines.
+fn read<T: DeserializeOwned>(path: &Path, file: &File) -> Result<(Vec<T>, u64)> {
     let mut lines = BufReader::new(file);
-    let mut read = Read { pieces: Vec::new(), whole: 0 };
+    let (mut pieces, mut whole) = (Vec::new(), 0);
     let mut line = Vec::new();
     let mut damaged: Option<(usize, String)> = None;
     for number in 1.. {
@@ -134,14 +129,14 @@ fn read<T: DeserializeOwned>(path: &Path, file: &File) -> Result<Read<T>> {
         }
         match piece(&line) {
             Ok(piece) => {
-                read.pieces.push(piece);
-                read.whole += line.len() as u64;
+                pieces.push(piece);
+                whole += line.len() as u64;
             }
             // In the last line, damage is expected after a crash.
             Err(why) => damaged = Some((number, why)),
         }
     }
-    Ok(read)
+    Ok((pieces, whole))
 }
 
 fn piece<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {

@@ -75,11 +75,13 @@ impl Manifest {
     /// If the folder contains other work, and the errors of [`Journal::open`].
     pub fn begin<P: Serialize + DeserializeOwned>(&self, folder: &Path) -> Result<(Work, Vec<P>)> {
         let path = folder.join(FILE);
-        if !path.is_file() {
-            return Ok((Work::Planned { manifest: self.clone(), folder: folder.to_owned() }, Vec::new()));
-        }
-        let (journal, finished) = self.open(&path)?;
-        Ok((Work::Begun(journal), finished))
+        let (journal, finished) = if path.is_file() {
+            let (journal, finished) = self.open(&path)?;
+            (Some(journal), finished)
+        } else {
+            (None, Vec::new())
+        };
+        Ok((Work { manifest: self.clone(), folder: folder.to_owned(), journal }, finished))
     }
 
     fn open<P: Serialize + DeserializeOwned>(&self, path: &Path) -> Result<(Journal, Vec<P>)> {
@@ -156,16 +158,11 @@ enum Line<P> {
 
 /// Work in progress.
 #[derive(Debug)]
-pub enum Work {
-    /// No piece is finished yet, and nothing is written.
-    Planned {
-        /// The description of the work.
-        manifest: Manifest,
-        /// The folder in which it will be stored.
-        folder: PathBuf,
-    },
-    /// The journal exists.
-    Begun(Journal),
+pub struct Work {
+    manifest: Manifest,
+    folder: PathBuf,
+    /// `None` as long as no piece is finished; then nothing is written.
+    journal: Option<Journal>,
 }
 
 impl Work {
@@ -178,21 +175,18 @@ impl Work {
         pieces: impl IntoIterator<Item = P>,
     ) -> Result<()> {
         let lines: Vec<Line<P>> = pieces.into_iter().map(Line::Piece).collect();
-        if let Work::Planned { manifest, folder } = self {
-            std::fs::create_dir_all(&*folder).map_err(|e| Error::io(folder, e))?;
-            let path = folder.join(FILE);
-            let (journal, finished) = manifest.open::<P>(&path)?;
-            // Between planning and the first piece, no process held the lock.
-            if !finished.is_empty() {
-                let problem = "was meanwhile started by another process";
-                return Err(Error::input(path.display(), problem, "wait for it, or give another folder"));
-            }
-            *self = Work::Begun(journal);
+        if let Some(journal) = &mut self.journal {
+            return journal.add(&lines);
         }
-        match self {
-            Work::Begun(journal) => journal.add(&lines),
-            Work::Planned { .. } => Ok(()),
+        std::fs::create_dir_all(&self.folder).map_err(|e| Error::io(&self.folder, e))?;
+        let path = self.folder.join(FILE);
+        let (journal, finished) = self.manifest.open::<P>(&path)?;
+        // Between planning and the first piece, no process held the lock.
+        if !finished.is_empty() {
+            let problem = "was meanwhile started by another process";
+            return Err(Error::input(path.display(), problem, "wait for it, or give another folder"));
         }
+        self.journal.insert(journal).add(&lines)
     }
 
     /// Waits until everything is on disk.
@@ -200,10 +194,7 @@ impl Work {
     /// # Errors
     /// The errors of [`Journal::sync`].
     pub fn sync(&self) -> Result<()> {
-        match self {
-            Work::Begun(journal) => journal.sync(),
-            Work::Planned { .. } => Ok(()),
-        }
+        self.journal.as_ref().map_or(Ok(()), Journal::sync)
     }
 }
 

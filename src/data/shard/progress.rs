@@ -1,6 +1,5 @@
 //! The progress of shards, read from their own files, so that no separate list is needed.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -90,16 +89,13 @@ impl ShardsProgress {
     /// # Errors
     /// If a file cannot be read or is damaged.
     pub fn read<P: FinishedPiece>(set: &ShardSet) -> Result<Self> {
-        let begun: BTreeMap<u32, ShardProgress> = set
-            .folders
-            .iter()
-            .map(|(shard, folder)| Ok((shard.number(), of_shard::<P>(shard.number(), folder)?)))
-            .collect::<Result<_>>()?;
-        let missing =
-            |number| ShardProgress { number, state: ShardState::Missing, finished: 0, seconds: 0.0 };
-        let shards =
-            (1..=set.of).map(|number| begun.get(&number).cloned().unwrap_or_else(|| missing(number)));
-        Ok(ShardsProgress::sum(P::UNIT, shards.collect()))
+        let mut shards: Vec<ShardProgress> = (1..=set.of)
+            .map(|number| ShardProgress { number, state: ShardState::Missing, finished: 0, seconds: 0.0 })
+            .collect();
+        for (shard, folder) in &set.folders {
+            shards[shard.number() as usize - 1] = of_shard::<P>(shard.number(), folder)?;
+        }
+        Ok(ShardsProgress::sum(P::UNIT, shards))
     }
 
     fn sum(unit: &'static str, shards: Vec<ShardProgress>) -> Self {

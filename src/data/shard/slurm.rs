@@ -60,9 +60,7 @@ impl Jobs<'_> {
         out.push_str("#SBATCH --open-mode=append\n#SBATCH --requeue\n");
         // The signal goes only to the shell (`B:`), whose trap then stops drift itself.
         let _ = writeln!(out, "#SBATCH --signal=B:USR1@{}", asked.grace_seconds);
-        asked.options.iter().for_each(|option| {
-            let _ = writeln!(out, "#SBATCH --{option}");
-        });
+        out.extend(asked.options.iter().map(|option| format!("#SBATCH --{option}\n")));
         let folder = quoted(folder);
         let _ = write!(
             out,
@@ -93,9 +91,7 @@ impl Jobs<'_> {
         let mut out = self.head("drift-merge");
         let _ = writeln!(out, "#SBATCH --output=\"{folder}/logs/merge.log\"");
         out.push_str("#SBATCH --open-mode=append\n");
-        asked.merge_options.iter().for_each(|option| {
-            let _ = writeln!(out, "#SBATCH --{option}");
-        });
+        out.extend(asked.merge_options.iter().map(|option| format!("#SBATCH --{option}\n")));
         let folder = quoted(folder);
         let more = if merge.is_empty() { String::new() } else { format!(" {}", line(merge)) };
         let _ = write!(

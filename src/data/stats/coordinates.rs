@@ -281,20 +281,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::corpus::AtomOrder;
-    use drift_core::encoding::Written;
 
     fn conformer(molecule: &str, coordinates: Vec<[Fixed; 3]>) -> Conformer {
-        Conformer {
-            molecule: molecule.into(),
-            skeleton: "[C]<>".repeat(coordinates.len()).into(),
-            coordinates,
-            order: AtomOrder::Smiles,
-            written: Written::ANY,
-            id: None,
-            notes: None,
-            pool: None,
-        }
+        let skeleton = "[C]<>".repeat(coordinates.len());
+        Conformer::new(molecule.into(), skeleton.into(), coordinates)
     }
 
     fn counted(conformers: &[Conformer]) -> CoordinateStats {

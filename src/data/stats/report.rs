@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::coordinates::{Axis, CoordinateStats, Feature, Group};
 use super::histogram::{HistogramView, Quantiles};
 use super::interval::{ClusterSums, Interval, LEVEL};
+use super::moments::Moments;
 use drift_core::text::size::SIZE_CLASSES;
 
 /// The format of [`StatsReport`].
@@ -176,18 +177,9 @@ impl Share {
 
 impl HeavyAtoms {
     fn of(group: &Group) -> Self {
-        let summary = || {
-            let (min, max) = group.sizes.extremes()?;
-            Some(Summary {
-                min: f64::from(min),
-                max: f64::from(max),
-                mean: group.size_moments.mean()?,
-                sd: group.size_moments.sd(),
-                quantiles: group.sizes.quantiles()?,
-            })
-        };
+        let summary = Summary::of(group.sizes.extremes(), &group.size_moments, group.sizes.quantiles(), 1.0);
         let histogram = group.sizes.iter().map(|(atoms, conformers)| AtomCount { atoms, conformers });
-        HeavyAtoms { summary: summary(), histogram: histogram.collect() }
+        HeavyAtoms { summary, histogram: histogram.collect() }
     }
 }
 
@@ -206,21 +198,32 @@ impl AxisReport {
             shortened: share(Feature::Shortened),
             ten_or_more: share(Feature::TenOrMore),
             fifteen_or_more: share(Feature::FifteenOrMore),
-            summary: axis_summary(axis),
+            summary: Summary::of(
+                axis.histogram.extremes(),
+                &axis.moments,
+                axis.histogram.quantiles(),
+                axis.precision.units_per_angstrom().into(),
+            ),
             histogram: histograms.then(|| axis.histogram.view()),
         }
     }
 }
 
-/// The summary of an axis, in Å.
-fn axis_summary(axis: &Axis) -> Option<Summary> {
-    let angstrom = |units: f64| units / f64::from(axis.precision.units_per_angstrom());
-    let (min, max) = axis.histogram.extremes()?;
-    Some(Summary {
-        min: angstrom(f64::from(min)),
-        max: angstrom(f64::from(max)),
-        mean: angstrom(axis.moments.mean()?),
-        sd: axis.moments.sd().map(angstrom),
-        quantiles: axis.histogram.quantiles()?,
-    })
+impl Summary {
+    /// The summary of values that were counted in a smaller unit, `scale` of which make one; `quantiles` are not in this unit.
+    fn of<T: Into<f64>>(
+        extremes: Option<(T, T)>,
+        moments: &Moments,
+        quantiles: Option<Quantiles>,
+        scale: f64,
+    ) -> Option<Self> {
+        let (min, max) = extremes?;
+        Some(Summary {
+            min: min.into() / scale,
+            max: max.into() / scale,
+            mean: moments.mean()? / scale,
+            sd: moments.sd().map(|sd| sd / scale),
+            quantiles: quantiles?,
+        })
+    }
 }

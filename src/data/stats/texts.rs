@@ -125,19 +125,10 @@ impl TextReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use drift_core::encoding::Written;
 
     fn conformer(molecule: &str, skeleton: &str) -> Conformer {
-        Conformer {
-            molecule: molecule.into(),
-            skeleton: skeleton.into(),
-            coordinates: vec![[0; 3]; skeleton.matches("<>").count()],
-            order: AtomOrder::Smiles,
-            written: Written::ANY,
-            id: None,
-            notes: None,
-            pool: None,
-        }
+        let coordinates = vec![[0; 3]; skeleton.matches("<>").count()];
+        Conformer::new(molecule.into(), skeleton.into(), coordinates)
     }
 
     #[test]

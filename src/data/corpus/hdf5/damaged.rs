@@ -7,7 +7,8 @@ use rust_hdf5::format::FormatError;
 use crate::corpus::pickle::cursor::Ended;
 
 /// The problem, in words.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub(super) struct DamagedFile(pub String);
 
 /// The result type of this module.
@@ -33,11 +34,5 @@ impl From<FormatError> for DamagedFile {
 impl From<io::Error> for DamagedFile {
     fn from(error: io::Error) -> Self {
         DamagedFile(error.to_string())
-    }
-}
-
-impl std::fmt::Display for DamagedFile {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
     }
 }

@@ -16,7 +16,7 @@ use drift_core::chem::elements::atomic_number;
 use drift_core::error::{Error, Result, excerpt};
 
 /// One bohr in Å (CODATA 2018).
-pub(super) const ANGSTROM_PER_BOHR: f64 = 0.529_177_210_903;
+const ANGSTROM_PER_BOHR: f64 = 0.529_177_210_903;
 
 /// The dataset with a group's atomic numbers in SPICE and ANI-1x.
 const NUMBERS: &str = "atomic_numbers";
@@ -182,7 +182,7 @@ impl Reader<'_, '_> {
                 return Ok(Err(format!("`{name}`: {damaged}")));
             }
         }
-        let numbers = match if by_symbol { self.species(&numbers)? } else { self.numbers(&numbers)? } {
+        let numbers = match self.numbers(&numbers, by_symbol)? {
             Ok(numbers) => numbers,
             Err(reason) => return Ok(Err(reason)),
         };
@@ -208,41 +208,32 @@ impl Reader<'_, '_> {
         Ok(Ok(Group { molecule, has_smiles, title, numbers, coordinates, path, conformers, float, angstrom }))
     }
 
-    /// The atomic numbers. The inner error says why the group is skipped.
-    fn numbers(&self, path: &str) -> Result<Result<Vec<u8>, String>> {
+    /// The atomic numbers, which are stored as such or by element symbol. The inner error says why the group is skipped.
+    fn numbers(&self, path: &str, by_symbol: bool) -> Result<Result<Vec<u8>, String>> {
+        let name = if by_symbol { SPECIES } else { NUMBERS };
         let dataset = self.container.open(path)?;
         let atoms = match *dataset.shape() {
             [atoms @ 1..=MAX_ATOMS] => atoms,
-            ref shape => return Ok(Err(format!("`{NUMBERS}` has the shape {shape:?}"))),
+            ref shape => return Ok(Err(format!("`{name}` has the shape {shape:?}"))),
         };
-        match dataset.read_numeric_slice_as::<i64>(&[0], &[atoms]) {
-            Ok(numbers) => {
-                let number = |&n: &i64| u8::try_from(n).map_err(|_| format!("no element has the number {n}"));
-                Ok(numbers.iter().map(number).collect())
-            }
-            Err(Hdf5Error::TypeMismatch(reason)) => Ok(Err(format!("`{NUMBERS}`: {reason}"))),
-            Err(error) => Err(self.container.unreadable(&error)),
-        }
-    }
-
-    /// The atomic numbers of element symbols. The inner error says why the group is skipped.
-    fn species(&self, path: &str) -> Result<Result<Vec<u8>, String>> {
-        let dataset = self.container.open(path)?;
-        match *dataset.shape() {
-            [1..=MAX_ATOMS] => {}
-            ref shape => return Ok(Err(format!("`{SPECIES}` has the shape {shape:?}"))),
-        }
-        match dataset.read_strings_lossy() {
-            Ok(symbols) => {
+        let numbers = if by_symbol {
+            dataset.read_strings_lossy().map(|symbols| {
                 let number = |symbol: &String| {
                     let symbol = symbol.trim_matches('\0').trim();
                     atomic_number(symbol)
                         .ok_or_else(|| format!("{} is not an element", excerpt(symbol.as_bytes())))
                 };
-                Ok(symbols.iter().map(number).collect())
-            }
-            Err(Hdf5Error::TypeMismatch(reason)) => Ok(Err(format!("`{SPECIES}`: {reason}"))),
-            Err(error) => Err(self.container.unreadable(&error)),
+                symbols.iter().map(number).collect()
+            })
+        } else {
+            dataset.read_numeric_slice_as::<i64>(&[0], &[atoms]).map(|numbers| {
+                let number = |&n: &i64| u8::try_from(n).map_err(|_| format!("no element has the number {n}"));
+                numbers.iter().map(number).collect()
+            })
+        };
+        match numbers {
+            Err(Hdf5Error::TypeMismatch(reason)) => Ok(Err(format!("`{name}`: {reason}"))),
+            numbers => numbers.map_err(|error| self.container.unreadable(&error)),
         }
     }
 

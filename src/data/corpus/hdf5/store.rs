@@ -3,10 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rust_hdf5::H5Dataset;
-
 use super::Container;
-use super::stream::{Stream, open, slice};
+use super::stream::{Dataset, Stream};
 use crate::corpus::store::layout::{self, Field};
 use crate::corpus::{Batch, Conformer, Context, Emit, Frame, ReadOptions, Skipped, frame};
 use crate::parameter;
@@ -32,10 +30,7 @@ pub(super) fn read(container: &Container<'_>, context: Context<'_>, emit: &mut E
     for index in 0..reader.conformers {
         let mut conformer = reader.next(index)?;
         blocks += conformer.coordinates.len();
-        let turned = match frame {
-            Frame::Keep => Ok(()),
-            _ => frame::turn(&mut conformer, frame, reader.own, reading.encoding),
-        };
+        let turned = frame::turn(&mut conformer, frame, (reader.own, reading.encoding));
         match turned.and_then(|()| reading.keep(&conformer.coordinates)) {
             Ok(()) => batch.conformers.push(conformer),
             Err(reason) => {
@@ -159,16 +154,7 @@ impl<'a> Reader<'a> {
             return Err(broken(layout::OFFSET, "its number of blocks is not that of its skeleton"));
         }
         let Molecule { smiles, skeleton, .. } = molecule.clone();
-        Ok(Conformer {
-            molecule: smiles,
-            skeleton,
-            coordinates,
-            order,
-            written,
-            id: None,
-            notes: None,
-            pool: None,
-        })
+        Ok(Conformer { order, written, ..Conformer::new(smiles, skeleton, coordinates) })
     }
 }
 
@@ -227,7 +213,7 @@ impl<'a> Molecules<'a> {
             }
         }
         self.windows[0].molecules.get(row % WINDOW).ok_or_else(|| {
-            self.smiles.container.inconsistent(layout::MOLECULE.path, format!("no molecule {row}"))
+            self.smiles.bytes.container.inconsistent(layout::MOLECULE.path, format!("no molecule {row}"))
         })
     }
 
@@ -253,22 +239,16 @@ impl<'a> Molecules<'a> {
 
 /// Texts stored as a sequence of bytes with offsets.
 struct Texts<'a> {
-    container: &'a Container<'a>,
-    field: Field,
-    bytes: H5Dataset,
-    bytes_len: usize,
-    offset_field: Field,
-    offsets: H5Dataset,
+    bytes: Dataset<'a, u8>,
+    offsets: Dataset<'a, u64>,
     count: usize,
 }
 
 impl<'a> Texts<'a> {
     fn open(container: &'a Container<'a>, field: Field, offset_field: Field) -> Result<Self> {
-        let (bytes, bytes_len) = open::<u8>(container, field)?;
-        let (offsets, rows) = open::<u64>(container, offset_field)?;
-        let count =
-            rows.checked_sub(1).ok_or_else(|| container.inconsistent(offset_field.path, "is empty"))?;
-        Ok(Texts { container, field, bytes, bytes_len, offset_field, offsets, count })
+        let (bytes, offsets) = (Dataset::open(container, field)?, Dataset::open(container, offset_field)?);
+        let count = offsets.rows.checked_sub(1).ok_or_else(|| offsets.inconsistent("is empty"))?;
+        Ok(Texts { bytes, offsets, count })
     }
 
     /// The texts of one window.
@@ -278,23 +258,19 @@ impl<'a> Texts<'a> {
         if count == 0 {
             return Ok(Vec::new());
         }
-        let offsets: Vec<u64> = slice(self.container, self.offset_field, &self.offsets, first, count + 1)?;
+        let offsets: Vec<u64> = self.offsets.slice(first, count + 1)?;
         let (start, end) = (offsets[0], offsets[count]);
-        let ordered = offsets.is_sorted() && end <= self.bytes_len as u64 && end - start <= WINDOW_BYTES;
+        let ordered = offsets.is_sorted() && end <= self.bytes.rows as u64 && end - start <= WINDOW_BYTES;
         if !ordered {
-            return Err(self
-                .container
-                .inconsistent(self.offset_field.path, format!("the rows from {first} on are invalid")));
+            return Err(self.offsets.inconsistent(format!("the rows from {first} on are invalid")));
         }
-        let bytes: Vec<u8> = match end - start {
+        let bytes = match end - start {
             0 => Vec::new(),
-            len => slice(self.container, self.field, &self.bytes, start as usize, len as usize)?,
+            len => self.bytes.slice(start as usize, len as usize)?,
         };
         let text = |pair: &[u64]| {
             let part = &bytes[(pair[0] - start) as usize..(pair[1] - start) as usize];
-            std::str::from_utf8(part)
-                .map(Arc::from)
-                .map_err(|_| self.container.inconsistent(self.field.path, "not UTF-8"))
+            std::str::from_utf8(part).map(Arc::from).map_err(|_| self.bytes.inconsistent("not UTF-8"))
         };
         offsets.windows(2).map(text).collect()
     }

@@ -84,7 +84,7 @@ impl Structure {
         let nodes = extension(&mut blocks, superblock)?;
         let mut walk = Walk { blocks, nodes, objects: Vec::new(), seen: HashMap::new(), groups: Vec::new() };
         let root = Header::read(&mut walk.blocks, superblock.root)?;
-        if classify(&root)? != Class::Group {
+        if classify(&root, superblock.root)? != Kind::Group {
             return Err(DamagedFile("its root is not a group".to_owned()).into());
         }
         check_table(&root, superblock.root_table)?;
@@ -167,45 +167,37 @@ impl Walk {
             Ok(header) => header,
             Err(damaged) => return Ok(Kind::Unread(format!("its header cannot be read: {damaged}"))),
         };
-        match classify(&header) {
-            Ok(Class::Group) => {
+        match classify(&header, address) {
+            Ok(Kind::Group) => {
                 if let Err(damaged) = check_table(&header, table) {
                     return Ok(Kind::Unread(damaged.0));
                 }
                 self.groups.push((path.to_owned(), header, depth + 1));
                 Ok(Kind::Group)
             }
-            Ok(Class::Dataset) if is_elsewhere(&header) => Err(Refused {
+            Ok(Kind::Dataset(_)) if is_elsewhere(&header) => Err(Refused {
                 path: path.to_owned(),
                 problem: "keeps its data in other files or datasets".to_owned(),
                 is_elsewhere: true,
             }),
-            Ok(Class::Dataset) if table.is_some() => {
+            Ok(Kind::Dataset(_)) if table.is_some() => {
                 Ok(Kind::Unread("a dataset that its link calls a group".to_owned()))
             }
-            Ok(Class::Dataset) => Ok(Kind::Dataset(address)),
-            Ok(Class::Datatype) => Ok(Kind::Datatype),
+            Ok(kind) => Ok(kind),
             Err(damaged) => Ok(Kind::Unread(damaged.0)),
         }
     }
 }
 
-/// What kind of object a header describes.
-#[derive(PartialEq, Eq)]
-enum Class {
-    Group,
-    Dataset,
-    Datatype,
-}
-
-fn classify(header: &Header) -> Checked<Class> {
+/// What kind of object the header at an address describes.
+fn classify(header: &Header, address: u64) -> Checked<Kind> {
     let group = header.has(kind::SYMBOL_TABLE) || header.has(kind::LINK_INFO);
     let has = [kind::DATASPACE, kind::DATATYPE, kind::LAYOUT].map(|kind| header.has(kind));
     let stray = header.has(kind::LINK) || header.has(kind::GROUP_INFO);
     match (group, has) {
-        (true, [false, false, false]) => Ok(Class::Group),
-        (false, [true, true, true]) if !stray => Ok(Class::Dataset),
-        (false, [false, true, false]) if !stray => Ok(Class::Datatype),
+        (true, [false, false, false]) => Ok(Kind::Group),
+        (false, [true, true, true]) if !stray => Ok(Kind::Dataset(address)),
+        (false, [false, true, false]) if !stray => Ok(Kind::Datatype),
         _ => bad("its header is that of neither a group nor a dataset"),
     }
 }

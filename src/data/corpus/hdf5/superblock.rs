@@ -131,11 +131,11 @@ fn check_sizes(offsets: u8, lengths: u8) -> Checked<()> {
 
 /// Refuses a base address other than the superblock's offset or 0. With either, addresses count from the superblock.
 fn finish(superblock: Superblock, base: u64) -> Checked<Superblock> {
-    if base == superblock.start {
+    // The base stays 0 if a user block was put in front later: this shifts the superblock and all addresses alike.
+    if base == superblock.start || base == 0 {
         return Ok(superblock);
     }
-    // The base stays 0 if a user block was put in front later: this shifts the superblock and all addresses alike.
-    if base == 0 { Ok(superblock) } else { bad("addresses that do not count from the superblock") }
+    bad("addresses that do not count from the superblock")
 }
 
 #[cfg(test)]

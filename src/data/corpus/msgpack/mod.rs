@@ -74,13 +74,7 @@ impl Geom<'_, '_> {
             return self.skip_molecule("its key is not a text of at most 65,536 bytes in UTF-8");
         };
         self.molecule = name;
-        let fields = match self.pull.header()? {
-            Header::Map(fields) => fields,
-            other => {
-                self.pull.skip_rest(other)?;
-                return self.skip_molecule("it is not a map");
-            }
-        };
+        let Some(fields) = self.pull.map()? else { return self.skip_molecule("it is not a map") };
         let mut found = false;
         for _ in 0..fields {
             if self.pull.text()? == Some("conformers") {
@@ -123,13 +117,7 @@ impl Geom<'_, '_> {
 
     /// Reads one conformer into `atoms`. The inner error is the reason for skipping it.
     fn conformer(&mut self) -> Result<Result<(), String>> {
-        let fields = match self.pull.header()? {
-            Header::Map(fields) => fields,
-            other => {
-                self.pull.skip_rest(other)?;
-                return Ok(Err("it is not a map".to_owned()));
-            }
-        };
+        let Some(fields) = self.pull.map()? else { return Ok(Err("it is not a map".to_owned())) };
         let mut outcome = Err("it has no `xyz`".to_owned());
         for _ in 0..fields {
             if self.pull.text()? == Some("xyz") {

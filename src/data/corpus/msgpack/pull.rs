@@ -186,6 +186,14 @@ impl<'a> Pull<'a> {
         }
     }
 
+    /// Reads the header of the next value if it is a map, and returns its number of pairs; otherwise consumes it and returns `None`.
+    pub(super) fn map(&mut self) -> Result<Option<u32>> {
+        match self.header()? {
+            Header::Map(pairs) => Ok(Some(pairs)),
+            other => self.skip_rest(other).map(|()| None),
+        }
+    }
+
     /// Skips the next value.
     pub(super) fn skip(&mut self) -> Result<()> {
         let header = self.header()?;

@@ -74,7 +74,10 @@ impl<'a> Machine<'a> {
                 || self.object(opcode)?
                 || self.control(opcode)?;
             if !known {
-                return Err(PickleError::UnknownOpcode { opcode, offset: self.at });
+                let place = format!("byte {} of the pickle is {opcode:#04x}", self.at);
+                return Err(PickleError(format!(
+                    "{place}, which is not an opcode of pickle protocols 0 to 5"
+                )));
             }
         }
     }
@@ -254,8 +257,8 @@ impl<'a> Machine<'a> {
             op::INST => {
                 let class = self.global_lines()?;
                 let args = self.pop_mark()?;
-                self.push(Value::Tuple(args))?;
-                self.call(class)
+                let args = self.add(Value::Tuple(args))?;
+                self.call(class, args)
             }
             op::OBJ => {
                 let mut args = self.pop_mark()?;
@@ -263,24 +266,17 @@ impl<'a> Machine<'a> {
                     return Err(self.malformed("a call without a function"));
                 }
                 let class = self.class(args.remove(0))?;
-                self.push(Value::Tuple(args))?;
-                self.call(class)
+                let args = self.add(Value::Tuple(args))?;
+                self.call(class, args)
             }
-            op::REDUCE | op::NEWOBJ => {
-                let args = self.pop()?;
-                let callee = self.pop()?;
+            op::REDUCE | op::NEWOBJ | op::NEWOBJ_EX => {
+                if opcode == op::NEWOBJ_EX {
+                    // Keyword arguments are discarded; only the class could interpret them.
+                    self.pop()?;
+                }
+                let (args, callee) = (self.pop()?, self.pop()?);
                 let class = self.class(callee)?;
-                self.stack.push(args);
-                self.call(class)
-            }
-            op::NEWOBJ_EX => {
-                // Keyword arguments are discarded; only the class could interpret them.
-                self.pop()?;
-                let args = self.pop()?;
-                let callee = self.pop()?;
-                let class = self.class(callee)?;
-                self.stack.push(args);
-                self.call(class)
+                self.call(class, args)
             }
             op::BUILD => {
                 let state = self.pop()?;
@@ -294,9 +290,8 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Replaces the argument tuple on top of the stack by the call of `class` with it.
-    fn call(&mut self, class: Callee) -> Result<bool> {
-        let args = self.pop()?;
+    /// Pushes the call of `class` with an argument tuple.
+    fn call(&mut self, class: Callee, args: NodeId) -> Result<bool> {
         let Value::Tuple(list) = self.value(args) else {
             return Err(self.malformed("a call whose arguments are not a tuple"));
         };
@@ -339,7 +334,10 @@ impl<'a> Machine<'a> {
             op::PROTO => {
                 let protocol = self.cursor.u8()?;
                 if protocol > 5 {
-                    return Err(PickleError::Protocol { protocol, offset: self.at });
+                    let at = self.at;
+                    return Err(PickleError(format!(
+                        "pickle protocol {protocol} at byte {at}; drift reads 0 to 5"
+                    )));
                 }
                 return Ok(true);
             }
@@ -350,6 +348,6 @@ impl<'a> Machine<'a> {
             op::NEXT_BUFFER | op::READONLY_BUFFER => "a buffer outside the file",
             _ => return Ok(false),
         };
-        Err(PickleError::Unsupported { feature, offset: self.at })
+        Err(PickleError(format!("pickle uses {feature} at byte {}, which drift does not read", self.at)))
     }
 }

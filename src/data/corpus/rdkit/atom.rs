@@ -10,15 +10,10 @@ impl Reader<'_, '_> {
         let has = |bit: u8| flags & 1 << bit != 0;
         let mut atom = RdkitAtom {
             atomic_number,
-            formal_charge: 0,
-            isotope: 0,
-            chiral_tag: 0,
-            explicit_hydrogens: 0,
-            radical_electrons: 0,
             aromatic: has(6),
             no_implicit: has(5),
             has_query: has(4),
-            map_number: None,
+            ..RdkitAtom::default()
         };
         if has(7) {
             // Coordinates inside the atom: no writer since version 3 stores them, but the format allows it.

@@ -21,8 +21,8 @@ impl<'a> Reader<'_, 'a> {
         self.version >= (major, minor, patch)
     }
 
-    pub(super) fn malformed(&self, what: &'static str) -> RdkitError {
-        RdkitError::Malformed { what, offset: self.cursor.offset() }
+    pub(super) fn malformed(&self, what: &str) -> RdkitError {
+        RdkitError(format!("RDKit molecule is malformed at byte {}: {what}", self.cursor.offset()))
     }
 
     pub(super) fn u8(&mut self) -> Result<u8> {
@@ -34,7 +34,7 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// Reads a tag that must be `tag`.
-    pub(super) fn expect(&mut self, tag: u8, what: &'static str) -> Result<()> {
+    pub(super) fn expect(&mut self, tag: u8, what: &str) -> Result<()> {
         if self.cursor.peek().is_some_and(|found| found != tag) {
             return Err(self.malformed(what));
         }

@@ -37,16 +37,18 @@ pub(super) fn molecule(cursor: &mut Cursor<'_>, depth: usize) -> Result<RdkitMol
 }
 
 fn header(cursor: &mut Cursor<'_>) -> Result<Version> {
+    let refused = |problem: &str| Err(RdkitError(problem.to_owned()));
     if cursor.remaining() >= 4 && cursor.clone().u32() != Ok(MARK) {
-        return Err(RdkitError::NotRdkit);
+        return refused("not an RDKit molecule: the bytes do not begin with RDKit's mark 0xDEADBEEF");
     }
     cursor.u32()?;
     if cursor.u32()? != 0 {
-        return Err(RdkitError::Malformed { what: "the version is missing", offset: 4 });
+        return refused("RDKit molecule is malformed at byte 4: the version is missing");
     }
     let version = (cursor.i32()?, cursor.i32()?, cursor.i32()?);
     if version < OLDEST || version.0 > NEWEST {
-        return Err(RdkitError::Version(version));
+        let (own, oldest) = (format!("{}.{}", version.0, version.1), format!("{}.{}", OLDEST.0, OLDEST.1));
+        return refused(&format!("RDKit binary version {own}; drift reads {oldest} to {NEWEST}"));
     }
     Ok(version)
 }

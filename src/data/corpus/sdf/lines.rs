@@ -1,5 +1,7 @@
 //! Parses single lines of V2000 and V3000 tables.
 
+use std::str::FromStr;
+
 use super::table::{Notes, Table, atom, coded_charge, mass};
 use crate::corpus::atoms::Atoms;
 use drift_core::chem::elements::atomic_number;
@@ -64,10 +66,7 @@ pub(super) fn push_v2000(line: &str, atoms: &mut Atoms, table: &mut Table) -> Re
 pub(super) fn push_v2000_bond(line: &str, table: &mut Table) -> Result<(), String> {
     let column = |at: usize| line.get(at..at + 3)?.trim_ascii().parse().ok();
     let columns = || Some([column(0)?, column(3)?, column(6)?]);
-    let mut fields = line.split_ascii_whitespace().map(|field| field.parse().ok());
-    let mut free = || Some([fields.next()??, fields.next()??, fields.next()??]);
-    let bond = columns().or_else(&mut free);
-    let [from, to, kind] = bond.ok_or_else(|| not_a_bond(line))?;
+    let [from, to, kind] = columns().or_else(|| numbers(line)).ok_or_else(|| not_a_bond(line))?;
     table.bond(kind, [from, to])
 }
 
@@ -78,21 +77,14 @@ pub(super) fn push_v3000(line: &str, atoms: &mut Atoms, table: &mut Table) -> Re
     let (index, symbol, xyz) = (next()?, next()?, [next()?, next()?, next()?]);
     let mut notes = Notes::default();
     for (key, value) in fields.filter_map(|field| field.split_once('=')) {
-        let is = |name: &str| key.eq_ignore_ascii_case(name);
-        let note = if is("CHG") {
-            &mut notes.charge
-        } else if is("MASS") {
-            &mut notes.mass
-        } else if is("RAD") {
-            &mut notes.radical
-        } else if is("VAL") {
-            &mut notes.valence
-        } else if is("HCOUNT") {
-            &mut notes.hydrogens
-        } else {
-            continue;
-        };
-        *note = if is("MASS") { mass_number(value)? } else { number(value)? };
+        match &*key.to_ascii_uppercase() {
+            "CHG" => notes.charge = number(value)?,
+            "MASS" => notes.mass = mass_number(value)?,
+            "RAD" => notes.radical = number(value)?,
+            "VAL" => notes.valence = number(value)?,
+            "HCOUNT" => notes.hydrogens = number(value)?,
+            _ => {}
+        }
     }
     let element = element(symbol)?;
     let atom = atom(element, symbol, notes)?;
@@ -107,10 +99,18 @@ pub(super) fn push_v3000(line: &str, atoms: &mut Atoms, table: &mut Table) -> Re
 
 /// Adds the bond of a V3000 line, `index type atom atom …`.
 pub(super) fn push_v3000_bond(line: &str, table: &mut Table) -> Result<(), String> {
-    let mut fields = line.split_ascii_whitespace().skip(1).map(|field| field.parse().ok());
-    let mut bond = || Some([fields.next()??, fields.next()??, fields.next()??]);
-    let [kind, from, to] = bond().ok_or_else(|| not_a_bond(line))?;
+    let bond = line.split_once(|c: char| c.is_ascii_whitespace()).and_then(|(_, bond)| numbers(bond));
+    let [kind, from, to] = bond.ok_or_else(|| not_a_bond(line))?;
     table.bond(kind, [from, to])
+}
+
+/// The first `N` fields of a line, if they are numbers.
+pub(super) fn numbers<T: FromStr + Copy + Default, const N: usize>(line: &str) -> Option<[T; N]> {
+    let (mut numbers, mut fields) = ([T::default(); N], line.split_ascii_whitespace());
+    for number in &mut numbers {
+        *number = fields.next()?.parse().ok()?;
+    }
+    Some(numbers)
 }
 
 fn element(symbol: &str) -> Result<u8, String> {

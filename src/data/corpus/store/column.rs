@@ -31,7 +31,7 @@ impl Column {
     }
 
     /// Moves as many of `bytes` as fit into the pending chunk. Returns the chunk if it is full.
-    pub(super) fn fill(&mut self, bytes: &mut &[u8], column: usize) -> Option<Chunk> {
+    pub(super) fn fill(&mut self, bytes: &mut &[u8]) -> Option<Chunk> {
         if self.pending.capacity() == 0 {
             // Small stores stay small: the first chunk grows as it fills, while later chunks are certain to be needed in full.
             let capacity = if self.chunks == 0 { 4096 } else { CHUNK_BYTES };
@@ -40,21 +40,21 @@ impl Column {
         let (now, later) = bytes.split_at(bytes.len().min(CHUNK_BYTES - self.pending.len()));
         self.pending.extend_from_slice(now);
         *bytes = later;
-        (self.pending.len() == CHUNK_BYTES).then(|| self.chunk(column))
+        (self.pending.len() == CHUNK_BYTES).then(|| self.chunk())
     }
 
     /// The last, unfinished chunk, padded with zeros; `None` if there is none.
-    pub(super) fn last(&mut self, column: usize) -> Option<Chunk> {
+    pub(super) fn last(&mut self) -> Option<Chunk> {
         if self.pending.is_empty() {
             return None;
         }
         self.pending.resize(CHUNK_BYTES, 0);
-        Some(self.chunk(column))
+        Some(self.chunk())
     }
 
-    fn chunk(&mut self, column: usize) -> Chunk {
-        let bytes = std::mem::take(&mut self.pending);
-        let chunk = Chunk { column, index: self.chunks, element: self.field.element, bytes };
+    fn chunk(&mut self) -> Chunk {
+        let (Field { column, element, .. }, bytes) = (self.field, std::mem::take(&mut self.pending));
+        let chunk = Chunk { column, index: self.chunks, element, bytes };
         self.chunks += 1;
         chunk
     }

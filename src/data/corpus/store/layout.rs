@@ -33,6 +33,8 @@ pub(crate) const DEFLATE_LEVEL: u32 = 3;
 /// One dataset of the store: its path, the bytes per element and the elements per row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Field {
+    /// Its place in [`FIELDS`].
+    pub column: usize,
     /// Path in the file.
     pub path: &'static str,
     /// The size of one element in bytes, which the shuffle filter also uses.
@@ -42,8 +44,8 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    const fn new(path: &'static str, element: usize, width: usize) -> Self {
-        Field { path, element, width }
+    const fn new(column: usize, path: &'static str, element: usize, width: usize) -> Self {
+        Field { column, path, element, width }
     }
 
     /// The number of rows in a full chunk.
@@ -53,21 +55,25 @@ impl Field {
 }
 
 /// i32 `[blocks, 3]`, in the unit of the attribute `unit`.
-pub(crate) const COORDINATES: Field = Field::new("coordinates", 4, 3);
+pub(crate) const COORDINATES: Field = Field::new(0, "coordinates", 4, 3);
 /// u64 `[conformers + 1]`: the first row of each conformer in [`COORDINATES`], followed by the number of rows.
-pub(crate) const OFFSET: Field = Field::new("conformers/offset", 8, 1);
+pub(crate) const OFFSET: Field = Field::new(1, "conformers/offset", 8, 1);
 /// u32 `[conformers]`: the row of the conformer's molecule.
-pub(crate) const MOLECULE: Field = Field::new("conformers/molecule", 4, 1);
+pub(crate) const MOLECULE: Field = Field::new(2, "conformers/molecule", 4, 1);
 /// u8 `[conformers]`: see [`flags`].
-pub(crate) const FLAGS: Field = Field::new("conformers/flags", 1, 1);
+pub(crate) const FLAGS: Field = Field::new(3, "conformers/flags", 1, 1);
 /// u8: the names of the molecules in UTF-8, concatenated.
-pub(crate) const SMILES: Field = Field::new("molecules/smiles", 1, 1);
+pub(crate) const SMILES: Field = Field::new(4, "molecules/smiles", 1, 1);
 /// u64 `[molecules + 1]`: the first byte of each name, followed by the number of bytes.
-pub(crate) const SMILES_OFFSET: Field = Field::new("molecules/smiles_offset", 8, 1);
+pub(crate) const SMILES_OFFSET: Field = Field::new(5, "molecules/smiles_offset", 8, 1);
 /// u8: the skeletons in UTF-8, concatenated.
-pub(crate) const SKELETON: Field = Field::new("molecules/skeleton", 1, 1);
+pub(crate) const SKELETON: Field = Field::new(6, "molecules/skeleton", 1, 1);
 /// u64 `[molecules + 1]`: the first byte of each skeleton, followed by the number of bytes.
-pub(crate) const SKELETON_OFFSET: Field = Field::new("molecules/skeleton_offset", 8, 1);
+pub(crate) const SKELETON_OFFSET: Field = Field::new(7, "molecules/skeleton_offset", 8, 1);
+
+/// All datasets.
+pub(crate) const FIELDS: [Field; 8] =
+    [COORDINATES, OFFSET, MOLECULE, FLAGS, SMILES, SMILES_OFFSET, SKELETON, SKELETON_OFFSET];
 
 const SMILES_ORDER: u8 = 1;
 const WRITTEN_FIXED: u8 = 2;
@@ -75,17 +81,10 @@ const WRITTEN_STRIPPED: u8 = 4;
 
 /// Bit 0: the atoms are in SMILES order. Bit 1: the text agreed with the fixed encoding. Bit 2: with the stripped encoding.
 pub(crate) fn flags(order: AtomOrder, written: Written) -> u8 {
-    let mut bits = 0;
-    if order == AtomOrder::Smiles {
-        bits |= SMILES_ORDER;
-    }
-    if written.fixed {
-        bits |= WRITTEN_FIXED;
-    }
-    if written.stripped {
-        bits |= WRITTEN_STRIPPED;
-    }
-    bits
+    let bit = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
+    bit(order == AtomOrder::Smiles, SMILES_ORDER)
+        | bit(written.fixed, WRITTEN_FIXED)
+        | bit(written.stripped, WRITTEN_STRIPPED)
 }
 
 /// The inverse of [`flags`]; `None` for bits that this version does not define.

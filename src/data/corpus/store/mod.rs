@@ -39,6 +39,9 @@ use drift_core::error::{Error, Result};
 use drift_core::io::AtomicFile;
 use drift_core::job::{InputHash, Provenance};
 pub use layout::SCHEMA;
+use layout::{
+    COORDINATES, FIELDS, FLAGS, Field, MOLECULE, OFFSET, SKELETON, SKELETON_OFFSET, SMILES, SMILES_OFFSET,
+};
 
 /// The largest number of molecules that are remembered for sharing rows.
 pub const RECENT_MOLECULES: usize = 1 << 16;
@@ -48,39 +51,9 @@ pub const RECENT_BYTES: usize = 16 << 20;
 /// The largest number of threads; more would only cost memory.
 const MAX_THREADS: usize = 8;
 
-/// The datasets, in the order of [`StoreWriter::columns`].
-const FIELDS: [layout::Field; 8] = [
-    layout::COORDINATES,
-    layout::OFFSET,
-    layout::MOLECULE,
-    layout::FLAGS,
-    layout::SMILES,
-    layout::SMILES_OFFSET,
-    layout::SKELETON,
-    layout::SKELETON_OFFSET,
-];
-const COORDINATES: usize = 0;
-const OFFSET: usize = 1;
-const MOLECULE: usize = 2;
-const FLAGS: usize = 3;
-const SMILES: usize = 4;
-const SMILES_OFFSET: usize = 5;
-const SKELETON: usize = 6;
-const SKELETON_OFFSET: usize = 7;
-
-/// The contents of a finished store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StoreSummary {
-    /// The number of conformers.
-    pub conformers: u64,
-    /// The number of molecule rows; see the module's note on sharing.
-    pub molecules: u64,
-    /// The number of coordinate blocks.
-    pub blocks: u64,
-}
-
-/// Writes a store. The file appears under its name only after [`finish`](Self::finish).
+/// Writes a store. The file appears under its name only after [`finish`](Self::finish) and the commit of its result.
 pub struct StoreWriter {
+    /// In the order of [`FIELDS`].
     columns: Vec<Column>,
     encoding: Encoding,
     /// `None` after closing.
@@ -138,28 +111,15 @@ impl StoreWriter {
         Ok(())
     }
 
-    /// Writes the remaining chunks and the attributes, and gives the file its name. `skipped` is the number of bad records.
+    /// Writes the remaining chunks and the attributes, and returns the complete file before it gets its name. `skipped` is the
+    /// number of bad records.
     ///
     /// # Errors
     /// If the system refuses to write. No file is left then.
-    pub fn finish(self, inputs: Vec<InputHash>, skipped: u64) -> Result<StoreSummary> {
-        let (summary, file) = self.finish_uncommitted(inputs, skipped)?;
-        file.commit()?;
-        Ok(summary)
-    }
-
-    /// Finishes the store like [`finish`](Self::finish), but returns the complete file before it gets its name.
-    ///
-    /// # Errors
-    /// If the system refuses to write. No file is left then.
-    pub fn finish_uncommitted(
-        mut self,
-        inputs: Vec<InputHash>,
-        skipped: u64,
-    ) -> Result<(StoreSummary, AtomicFile)> {
+    pub fn finish(mut self, inputs: Vec<InputHash>, skipped: u64) -> Result<AtomicFile> {
         let rows: Vec<usize> = self.columns.iter().map(Column::rows).collect();
         for column in 0..self.columns.len() {
-            if let Some(chunk) = self.columns[column].last(column) {
+            if let Some(chunk) = self.columns[column].last() {
                 self.send(chunk)?;
             }
         }
@@ -184,15 +144,7 @@ impl StoreWriter {
             file.flush().map_err(fail)?;
         }
         self.file.take().map_or(Ok(()), H5File::close_no_sync).map_err(fail)?;
-        let summary = StoreSummary {
-            conformers: rows[MOLECULE] as u64,
-            molecules: rows[SMILES_OFFSET] as u64 - 1,
-            blocks: rows[COORDINATES] as u64,
-        };
-        match self.output.take() {
-            Some(output) => Ok((summary, output)),
-            None => Err(Error::internal(self.target.display(), "finished twice")),
-        }
+        self.output.take().ok_or_else(|| Error::internal(self.target.display(), "finished twice"))
     }
 
     /// The row of a conformer's molecule; a new row if the molecule was not seen recently.
@@ -200,7 +152,7 @@ impl StoreWriter {
         if let Some(row) = self.recent.find(conformer) {
             return Ok(row);
         }
-        let row = u32::try_from(self.columns[SMILES_OFFSET].rows() - 1).map_err(|_| {
+        let row = u32::try_from(self.columns[SMILES_OFFSET.column].rows() - 1).map_err(|_| {
             Error::input(self.target.display(), "more than 2^32 molecules", "split the input")
         })?;
         self.append(SMILES, conformer.molecule.as_bytes())?;
@@ -211,16 +163,16 @@ impl StoreWriter {
         Ok(row)
     }
 
-    /// Appends the number of rows of `column` to the dataset `offsets`.
-    fn append_rows_of(&mut self, column: usize, offsets: usize) -> Result<()> {
-        let rows = self.columns[column].rows() as u64;
+    /// Appends the number of rows of a dataset to the dataset `offsets`.
+    fn append_rows_of(&mut self, field: Field, offsets: Field) -> Result<()> {
+        let rows = self.columns[field.column].rows() as u64;
         self.append(offsets, &rows.to_le_bytes())
     }
 
     /// Appends whole rows.
-    fn append(&mut self, column: usize, mut bytes: &[u8]) -> Result<()> {
+    fn append(&mut self, field: Field, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
-            if let Some(chunk) = self.columns[column].fill(&mut bytes, column) {
+            if let Some(chunk) = self.columns[field.column].fill(&mut bytes) {
                 self.send(chunk)?;
             }
         }

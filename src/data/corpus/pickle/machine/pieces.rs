@@ -3,15 +3,23 @@
 use std::borrow::Cow;
 
 use super::{Machine, Result};
-use crate::corpus::pickle::{Callee, Global, NodeId, PickleError, Value};
+use crate::corpus::pickle::{Callee, NodeId, PickleError, Role, Value};
 use drift_core::error::escaped;
 
 /// The largest number of values of a pickle of any size, about 3 GB. Molecules are few values of many bytes.
 const MAX_VALUES: usize = 1 << 26;
 
 impl<'a> Machine<'a> {
-    pub(super) fn malformed(&self, what: &'static str) -> PickleError {
-        PickleError::Malformed { what, offset: self.at }
+    pub(super) fn malformed(&self, what: &str) -> PickleError {
+        PickleError(format!("pickle is malformed at byte {}: {what}", self.at))
+    }
+
+    /// The error for a pickle that unpacks into more than a pickle of its size written by Python could contain.
+    fn too_large(&self, limit: usize, what: &str) -> PickleError {
+        let length = self.length;
+        PickleError(format!(
+            "pickle of {length} bytes unpacks into more than {limit} {what}; no writer does that"
+        ))
     }
 
     pub(super) fn value(&self, id: NodeId) -> &Value<'a> {
@@ -25,7 +33,7 @@ impl<'a> Machine<'a> {
         let limit = (self.length / 2 + 1024).min(MAX_VALUES);
         let id = match u32::try_from(self.values.len()) {
             Ok(id) if self.values.len() < limit => NodeId(id),
-            _ => return Err(PickleError::TooLarge { what: "values", limit, length: self.length }),
+            _ => return Err(self.too_large(limit, "values")),
         };
         match &value {
             Value::Bytes(Cow::Owned(bytes)) => self.spend(bytes.len())?,
@@ -42,7 +50,7 @@ impl<'a> Machine<'a> {
         self.decoded = self.decoded.saturating_add(bytes);
         let limit = self.length.saturating_mul(8);
         if self.decoded > limit {
-            return Err(PickleError::TooLarge { what: "bytes of text", limit, length: self.length });
+            return Err(self.too_large(limit, "bytes of text"));
         }
         Ok(())
     }
@@ -131,8 +139,8 @@ impl<'a> Machine<'a> {
     pub(super) fn find(&mut self, module: &str, name: &str) -> Callee {
         /// The number of characters of a module or a name that are kept.
         const SHOWN: usize = 80;
-        if let Some(known) = Global::find(module, name) {
-            return Callee::Known(known);
+        if let Some(role) = Role::of(module, name) {
+            return Callee::Known(role);
         }
         // Names are kept only for messages, so long ones are truncated.
         let shown = |text: &str| escaped(&text.chars().take(SHOWN).collect::<String>());
