@@ -161,7 +161,7 @@ mod tests {
         let longer = vec![[0.0; 3], [1.7, 0.0, 0.0], [1.7, 1.3, 0.0]];
         let references = [a.clone(), longer.clone()];
         // Means 1.6 and 1.3; `a` is 0.1 and 0 off.
-        let errors = propane.bond_length_errors(&[a.clone()], &references);
+        let errors = propane.bond_length_errors(std::slice::from_ref(&a), &references);
         assert!((errors[0].unwrap() - 0.05).abs() < 1e-12);
         assert_eq!(propane.bond_length_errors(&[a], &[]), [None]);
     }
