@@ -168,7 +168,7 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
     let (to, shard) = (args.output.clone(), args.shard.shard);
     if let Some(shard) = shard {
         let plan = plan(args, true, job)?;
-        let shard = ShardOf { shard, invocation, folder: to.as_deref(), inputs: &plan.files };
+        let shard = ShardOf { shard, invocation, folder: to.as_deref(), inputs: &plan.request.files };
         return shard.run(job, output, |files, job| audit_shard(&plan, files, job));
     }
     let target = not_stdout(to.as_deref());

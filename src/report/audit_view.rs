@@ -87,9 +87,9 @@ pub fn their_table(report: &AuditReport) -> Table {
         table.note(format!(
             "{}, version {}: says {} passed, {} failed; first texts here: {} and {}",
             theirs.file,
-            theirs.version.as_deref().unwrap_or("unknown"),
-            count(theirs.num_passed),
-            count(theirs.num_failed),
+            theirs.head.version.as_deref().unwrap_or("unknown"),
+            count(theirs.head.num_passed),
+            count(theirs.head.num_failed),
             thousands(recounted.num_passed),
             thousands(recounted.samples - recounted.num_passed),
         ));

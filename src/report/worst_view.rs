@@ -72,16 +72,13 @@ fn pictured(report: &EvalReport) -> Vec<&RunReport> {
 /// The broken rules of a text, in one line.
 fn summary(worst: &WorstText) -> String {
     let count = |rule: ChemistryRule| worst.findings.iter().filter(|found| found.rule == rule).count();
-    let mut broken: Vec<(usize, ChemistryRule)> = ChemistryRule::ALL
-        .into_iter()
-        .map(|rule| (count(rule), rule))
-        .filter(|(count, _)| *count > 0)
-        .collect();
+    let counts = ChemistryRule::ALL.map(|(rule, name)| (count(rule), name));
+    let mut broken: Vec<(usize, &str)> = counts.into_iter().filter(|(count, _)| *count > 0).collect();
     // The sort is stable: rules that are broken equally often keep their usual order.
     broken.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
     let more = broken.len().saturating_sub(NAMED);
     let mut named: Vec<String> =
-        broken.iter().take(NAMED).map(|(count, rule)| format!("{count} × {}", rule.name())).collect();
+        broken.iter().take(NAMED).map(|(count, rule)| format!("{count} × {rule}")).collect();
     if more > 0 {
         named.push(format!("{more} more kinds"));
     }

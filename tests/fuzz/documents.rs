@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use drift::audit::{self, AuditPlan};
+use drift::audit::{self, AuditPlan, AuditRequest};
 use drift::checkpoint::{Header, WeightFiles};
-use drift::encoding::Encoding;
+use drift::encoding::{AskedEncoding, Encoding};
 use drift::eval::compare::compare;
 use drift::eval::molecules::Molecules;
 use drift::job::Job;
@@ -191,22 +191,29 @@ fn audit_case(random: &mut ChaCha8Rng, seeds: &[Vec<u8>]) -> Vec<u8> {
 }
 
 fn check_audit(scene: &Scene, _: &[u8]) -> Verdict {
-    let plan = |encoding| AuditPlan {
-        max_atoms: drift::chem::AtomLimit::default(),
+    let request = || AuditRequest {
         files: vec![PathBuf::from(scene.file)],
-        encoding,
-        recipe: None,
-        like: Encoding::FIXED,
+        zeros: None,
+        blocks: AskedEncoding::default(),
+        model: None,
         tokenizer: None,
+        tokenizer_path: None,
         placeholder: "0.0000,0.0000,0.0000".to_owned(),
         references: Vec::new(),
-        energy: None,
         thresholds: vec![0.75],
         as_3dmolgen: true,
         missing: drift::audit::Missing::Zero,
         pool: false,
         all_conformers: true,
         by_text: true,
+        max_atoms: drift::chem::AtomLimit::default(),
+    };
+    let plan = |encoding| AuditPlan {
+        request: request(),
+        encoding,
+        recipe: None,
+        like: Encoding::FIXED,
+        energy: None,
     };
     if let Err(error) = audit::read::read(scene.path(), &Job::default()) {
         return refused(scene, &error);

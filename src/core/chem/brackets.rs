@@ -1,4 +1,4 @@
-//! Parser of bracket atoms: `[13C@@H2+:5]`.
+//! Bracket atoms, `[13C@@H2+:5]`: their parser, and the spelling of some parts.
 
 use super::elements::of_symbol;
 use super::graph::{Atom, Chirality};
@@ -43,6 +43,26 @@ pub(super) fn bracket(text: &[u8]) -> Result<(Atom, usize), &'static str> {
         atom.map = reader.number()?.ok_or("no number after `:`")?;
     }
     if reader.take("]") { Ok((atom, reader.at)) } else { Err("unclosed or unknown atom in brackets") }
+}
+
+/// A symbol and how often it is counted: `H3`. Empty for 0.
+pub(super) fn counted(symbol: &str, count: u32) -> String {
+    match count {
+        0 => String::new(),
+        1 => symbol.to_owned(),
+        more => format!("{symbol}{more}"),
+    }
+}
+
+/// The hydrogens and the charge of an atom in brackets: `H2+`.
+pub(super) fn hydrogens_and_charge(hydrogens: u32, charge: i32) -> String {
+    let hydrogens = counted("H", hydrogens);
+    match charge {
+        0 => hydrogens,
+        1 => hydrogens + "+",
+        -1 => hydrogens + "-",
+        charge => format!("{hydrogens}{charge:+}"),
+    }
 }
 
 impl Reader<'_> {

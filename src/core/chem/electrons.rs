@@ -1,7 +1,6 @@
 //! Valences, radicals and free electrons of atoms, counted as in RDKit (release 2026.09). Aromaticity, conjugation and
 //! hybridisation build on these counts.
 
-use super::graph::Order;
 use super::molecule::Molecule;
 use super::valences::valences;
 
@@ -9,14 +8,7 @@ impl Molecule {
     /// The contribution of a bond to the valence of an atom. Aromatic rings have a Kekulé structure by now, so a bond that is still
     /// aromatic lies outside of rings and counts as 1.
     pub(super) fn valence(&self, bond: usize, atom: usize) -> i32 {
-        match self.bonds[bond].order {
-            Order::Single | Order::Aromatic => 1,
-            Order::Double => 2,
-            Order::Triple => 3,
-            Order::Quadruple => 4,
-            Order::Dative => i32::from(self.bonds[bond].atoms[1] == atom),
-            Order::Any => 0,
-        }
+        self.bonds[bond].valence(atom) as i32
     }
 
     pub(super) fn total_valence(&self, atom: usize) -> i32 {

@@ -116,6 +116,18 @@ impl Bond {
     pub fn other(&self, atom: usize) -> usize {
         self.atoms[usize::from(self.atoms[0] == atom)]
     }
+
+    /// What it adds to the valence of one of its atoms. An aromatic bond counts as 1, and a dative one only where it points to.
+    pub fn valence(&self, atom: usize) -> u32 {
+        match self.order {
+            Order::Single | Order::Aromatic => 1,
+            Order::Double => 2,
+            Order::Triple => 3,
+            Order::Quadruple => 4,
+            Order::Dative => u32::from(self.atoms[1] == atom),
+            Order::Any => 0,
+        }
+    }
 }
 
 /// Why a text is not a SMILES, or not a molecule.

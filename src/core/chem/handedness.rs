@@ -6,7 +6,9 @@
 //! a phosphate are not.
 
 use super::labelled::LabelledGraph;
-use super::search::{BondColours, Question, colours, isomorphisms};
+use super::polyhedra::PolyhedralMark;
+use super::search::{IdenticalAtoms, first_order};
+use super::stereo::{DoubleBondMark, TetrahedralMark};
 use super::symmetry::{Factor, Symmetries};
 
 /// The largest number of orders of a group of equivalent atoms that are all tried. Of larger groups, only single steps are
@@ -32,11 +34,9 @@ impl Handedness {
         if marks.is_empty() {
             return Handedness::default();
         }
-        let centres =
-            marks.centres.iter().flat_map(|mark| mark.neighbours.into_iter().flatten().chain([mark.atom]));
-        let polyhedra =
-            marks.polyhedra.iter().flat_map(|mark| mark.neighbours.iter().copied().chain([mark.atom]));
-        let bonds = marks.double_bonds.iter().flat_map(|mark| mark.atoms.into_iter().chain(mark.neighbours));
+        let centres = marks.centres.iter().flat_map(TetrahedralMark::all);
+        let polyhedra = marks.polyhedra.iter().flat_map(PolyhedralMark::all);
+        let bonds = marks.double_bonds.iter().flat_map(DoubleBondMark::all);
         let looked_at: Vec<usize> = centres.chain(polyhedra).chain(bonds).collect();
         let matters = |factor: &Factor| factor.atoms.iter().any(|atom| looked_at.contains(atom));
         let factors = Symmetries::from_graph(graph).factors.into_iter().filter(matters);
@@ -46,13 +46,16 @@ impl Handedness {
     /// By mark of the graph, whether the conformer agrees, in the order of equivalent atoms in which most marks agree. The order of
     /// the text is used if no other is better.
     pub(super) fn agreement(&self, graph: &LabelledGraph, place: &Place<'_>) -> Vec<bool> {
-        let own = graph.marks.agreement(place);
-        if self.groups.is_empty() || is_complete(&own) {
+        let own: Vec<bool> = graph.marks.agreement(place).collect();
+        if self.groups.is_empty() || !own.contains(&false) {
             return own;
         }
-        let mut all = AllMarks { graph, place, found: false };
-        isomorphisms(graph, graph, &colours([graph; 2], BondColours::Counted), &mut all);
-        if all.found { vec![true; own.len()] } else { self.most(graph, place, own) }
+        let all_agree =
+            |last: usize, images: &[u32]| graph.marks.agree_at(last, &|atom| place(images[atom] as usize));
+        match first_order(graph, graph, &all_agree) {
+            IdenticalAtoms::Order(_) => vec![true; own.len()],
+            IdenticalAtoms::None | IdenticalAtoms::Unknown => self.most(graph, place, own),
+        }
     }
 
     /// The best agreement found by greedy exchanges of equivalent atoms, as long as they gain something.
@@ -66,7 +69,7 @@ impl Handedness {
                 for order in group {
                     let mut moved = old.clone();
                     order.iter().for_each(|(atom, to)| moved[*atom] = old[*to]);
-                    let found = graph.marks.agreement(&|atom| place(moved[atom]));
+                    let found: Vec<bool> = graph.marks.agreement(&|atom| place(moved[atom])).collect();
                     if count(&found) > count(&best) {
                         (best, places) = (found, moved);
                     }
@@ -80,30 +83,8 @@ impl Handedness {
     }
 }
 
-/// Searches for an order of equivalent atoms in which all marks agree.
-struct AllMarks<'g> {
-    graph: &'g LabelledGraph,
-    place: &'g Place<'g>,
-    found: bool,
-}
-
-impl Question for AllMarks<'_> {
-    fn allows(&mut self, last: usize, images: &[u32]) -> bool {
-        self.graph.marks.agree_at(last, &|atom| (self.place)(images[atom] as usize))
-    }
-
-    fn found(&mut self, _: &[u32]) -> bool {
-        self.found = true;
-        false
-    }
-}
-
 fn count(agreement: &[bool]) -> usize {
     agreement.iter().filter(|agrees| **agrees).count()
-}
-
-fn is_complete(agreement: &[bool]) -> bool {
-    agreement.iter().all(|agrees| *agrees)
 }
 
 /// The orders of a group of equivalent atoms, without the identity, as pairs of an atom and the atom whose place it takes.

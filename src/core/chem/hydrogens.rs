@@ -3,6 +3,12 @@
 use super::graph::{Atom, Bond, BondsOfAtom, Graph, Order};
 use super::valences::valences;
 
+/// By atom, its number once some are removed; `None` for these.
+pub(super) fn places_without(removed: &[bool]) -> Vec<Option<usize>> {
+    let mut new = 0..;
+    removed.iter().map(|removed| if *removed { None } else { new.next() }).collect()
+}
+
 impl Graph {
     /// The graph without the hydrogen atoms that a count can replace: those with only one bond, to an element other than hydrogen,
     /// that have no mass number or charge, fix no double bond's stereo, and are not a vertex of a coordination polyhedron.
@@ -13,16 +19,16 @@ impl Graph {
         }
         let neighbours = self.neighbours();
         let mut graph = Graph::default();
-        let mut places = vec![usize::MAX; self.atoms.len()];
         for (at, atom) in self.atoms.iter().enumerate().filter(|(at, _)| !removed[*at]) {
-            places[at] = graph.atoms.len();
             let lost =
                 neighbours[at].iter().filter(|bond| removed[self.bonds[**bond].other(at)]).count() as u32;
             // Removed hydrogens still count towards the valence, so no extra one is implied.
             graph.atoms.push(Atom { hydrogens: atom.hydrogens + lost, ..*atom });
         }
-        let kept = self.bonds.iter().filter(|bond| bond.atoms.iter().all(|atom| !removed[*atom]));
-        graph.bonds.extend(kept.map(|bond| Bond { atoms: bond.atoms.map(|atom| places[atom]), ..*bond }));
+        let places = places_without(&removed);
+        let moved =
+            |bond: &Bond| Some(Bond { atoms: [places[bond.atoms[0]]?, places[bond.atoms[1]]?], ..*bond });
+        graph.bonds.extend(self.bonds.iter().filter_map(moved));
         graph
     }
 

@@ -2,13 +2,14 @@
 //! another, and whether their stereo is the same.
 
 use super::graph::Graph;
+use super::hydrogens::places_without;
 use super::labelled::LabelledGraph;
 use super::limit::AtomLimit;
 use super::molecule::{Molecule, SmilesError};
-use super::open::{SMALLEST_RING, is_odd, ring_size};
+use super::open::{SMALLEST_RING, ring_size};
 use super::same::key;
-use super::search::{BondColours, Ended, Question, are_same, colours, isomorphisms};
-use super::stereo::{DoubleBondMark, StereoMarks, TetrahedralMark};
+use super::search::{BondColours, IdenticalAtoms, colours, first_order};
+use super::stereo::{DoubleBondMark, StereoMarks};
 
 /// A molecule that is looked up among others. The compared graph is that of [`same_graph`](super::same_graph): without isotopes,
 /// stereo and the hydrogens that a count can replace. Stereo and isotopes are stored beside it.
@@ -24,18 +25,6 @@ pub struct MolecularIdentity {
     key: u64,
 }
 
-/// How the atoms of another molecule correspond to those of this one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum IdenticalAtoms {
-    /// They are different molecules.
-    None,
-    /// One of the possible orders: for each compared atom of this molecule, the index of its image among the other's compared
-    /// atoms.
-    Order(Vec<u32>),
-    /// Their colours are equal, but the search for an order was given up because there is too much symmetry.
-    Unknown,
-}
-
 impl MolecularIdentity {
     /// Reads a SMILES with at most `limit` heavy atoms.
     ///
@@ -46,12 +35,9 @@ impl MolecularIdentity {
         limit.check(smiles).map_err(fail)?;
         let text = Graph::parse(smiles).map_err(fail)?;
         let removed = text.needless_hydrogens();
-        let mut new = 0..;
-        let numbers: Vec<Option<usize>> =
-            removed.iter().map(|removed| if *removed { None } else { new.next() }).collect();
         let molecule = Molecule::try_from(text.without_hydrogens()).map_err(fail)?;
         let mut graph = LabelledGraph::of_identity(&molecule);
-        graph.marks = StereoMarks::from_graph(&text).renumbered(&text, &numbers);
+        graph.marks = StereoMarks::from_graph(&text).renumbered(&text, &places_without(&removed));
         let isotopes = molecule.atoms.iter().map(|atom| atom.isotope).collect();
         let mut identity = MolecularIdentity {
             written: text.atoms.len(),
@@ -81,8 +67,10 @@ impl MolecularIdentity {
 
     /// How the atoms of another molecule correspond to those of this one, ignoring isotopes and stereo.
     pub fn atoms_in(&self, other: &MolecularIdentity) -> IdenticalAtoms {
-        let same = |_: usize, _: &[u32]| true;
-        if self.key != other.key { IdenticalAtoms::None } else { self.search(other, &same) }
+        if self.key != other.key {
+            return IdenticalAtoms::None;
+        }
+        first_order(&self.graph, &other.graph, &|_, _| true)
     }
 
     /// Whether another molecule is this one, isotopes and stereo included. Marks that say nothing, such as that of an atom with two
@@ -99,25 +87,7 @@ impl MolecularIdentity {
             self.isotopes[last] == other.isotopes[images[last] as usize]
                 && keeps_marks(own, others, last, images, &|_| false)
         };
-        matches!(self.search(other, &keeps), IdenticalAtoms::Order(_))
-    }
-
-    /// The first order of atoms that `keeps` allows.
-    fn search(&self, other: &MolecularIdentity, keeps: &Keeps<'_>) -> IdenticalAtoms {
-        if self.graph.labels.len() != other.graph.labels.len() {
-            return IdenticalAtoms::None;
-        }
-        let colours = colours([&self.graph, &other.graph], BondColours::Counted);
-        if !are_same(&colours) {
-            return IdenticalAtoms::None;
-        }
-        let mut first = First { keeps, found: None };
-        let ended = isomorphisms(&self.graph, &other.graph, &colours, &mut first);
-        match (first.found, ended) {
-            (Some(order), _) => IdenticalAtoms::Order(order),
-            (None, Ended::GivenUp) => IdenticalAtoms::Unknown,
-            (None, _) => IdenticalAtoms::None,
-        }
+        matches!(first_order(&self.graph, &other.graph, &keeps), IdenticalAtoms::Order(_))
     }
 
     /// Removes marks that say nothing: those that some order of equivalent atoms inverts while it keeps all others. Removing one
@@ -164,28 +134,8 @@ impl MolecularIdentity {
                 self.isotopes[last] == self.isotopes[images[last] as usize]
                     && keeps_marks(marks, marks, last, images, &|at| at == *place)
             };
-            !matches!(self.search(self, &keeps), IdenticalAtoms::None)
+            first_order(&self.graph, &self.graph, &keeps) != IdenticalAtoms::None
         })
-    }
-}
-
-/// Whether a partial order of atoms may be extended after the atom `last` got its image.
-type Keeps<'k> = dyn Fn(usize, &[u32]) -> bool + 'k;
-
-/// Stops at the first order.
-struct First<'k> {
-    keeps: &'k Keeps<'k>,
-    found: Option<Vec<u32>>,
-}
-
-impl Question for First<'_> {
-    fn allows(&mut self, last: usize, images: &[u32]) -> bool {
-        (self.keeps)(last, images)
-    }
-
-    fn found(&mut self, images: &[u32]) -> bool {
-        self.found = Some(images.to_vec());
-        false
     }
 }
 
@@ -201,45 +151,20 @@ fn keeps_marks(
     let image = |atom: usize| images[atom] as usize;
     let is_due = |atoms: &mut dyn Iterator<Item = usize>| atoms.max() == Some(last);
     let centres = own.centres.iter().enumerate().all(|(at, mark)| {
-        !is_due(&mut mark.neighbours.iter().flatten().copied().chain([mark.atom]))
-            || centre_turns(mark, &other.centres, &image) == Some(turned(at))
+        !is_due(&mut mark.all())
+            || mark.image_in(&other.centres, &image).is_some_and(|(_, turns)| turns == turned(at))
     });
     let first_bond = own.centres.len();
     let bonds = own.double_bonds.iter().enumerate().all(|(at, mark)| {
-        !is_due(&mut mark.atoms.iter().chain(&mark.neighbours).copied())
-            || bond_turns(mark, &other.double_bonds, &image) == Some(turned(first_bond + at))
+        let is_turned = turned(first_bond + at);
+        !is_due(&mut mark.all())
+            || mark.image_in(&other.double_bonds, &image).is_some_and(|(_, turns)| turns == is_turned)
     });
     let polyhedra = own.polyhedra.iter().all(|mark| {
-        !is_due(&mut mark.neighbours.iter().copied().chain([mark.atom]))
-            || other.polyhedra.iter().any(|other| mark.is_that_of(other, image))
+        !is_due(&mut mark.all()) || other.polyhedra.iter().any(|other| mark.is_that_of(other, image))
     });
     let unchecked = own.unchecked.iter().all(|atom| *atom != last || other.unchecked.contains(&image(*atom)));
     centres && bonds && polyhedra && unchecked
-}
-
-/// Whether the image of a stereocentre has the opposite handedness; `None` if the image is not a stereocentre.
-fn centre_turns(
-    mark: &TetrahedralMark,
-    others: &[TetrahedralMark],
-    image: &impl Fn(usize) -> usize,
-) -> Option<bool> {
-    let other = others.iter().find(|other| other.atom == image(mark.atom))?;
-    let moved = mark.neighbours.map(|atom| atom.map(image));
-    Some(mark.counterclockwise ^ other.counterclockwise ^ is_odd(&moved) ^ is_odd(&other.neighbours))
-}
-
-/// Whether the image of a double bond has the opposite stereo; `None` if the image has no mark.
-fn bond_turns(
-    mark: &DoubleBondMark,
-    others: &[DoubleBondMark],
-    image: &impl Fn(usize) -> usize,
-) -> Option<bool> {
-    let [a, b] = mark.atoms.map(image);
-    let [x, y] = mark.neighbours.map(image);
-    let other = others.iter().find(|other| other.atoms == [a, b] || other.atoms == [b, a])?;
-    let [own_x, own_y] =
-        if other.atoms == [a, b] { other.neighbours } else { [other.neighbours[1], other.neighbours[0]] };
-    Some(mark.together ^ other.together ^ (own_x != x) ^ (own_y != y))
 }
 
 #[cfg(test)]

@@ -89,14 +89,7 @@ impl Graph {
         }
         let (mut sum, mut ignored) = (hydrogens as i32, 0);
         for bond in bonds {
-            let order = match self.bonds[*bond].order {
-                Order::Single | Order::Aromatic => 1,
-                Order::Double => 2,
-                Order::Triple => 3,
-                Order::Quadruple => 4,
-                Order::Dative if self.bonds[*bond].atoms[1] == at => 1,
-                Order::Dative | Order::Any => 0,
-            };
+            let order = self.bonds[*bond].valence(at) as i32;
             sum += order;
             ignored += i32::from(order == 0);
         }

@@ -3,8 +3,10 @@
 //! Three kinds of matches are made, and each preserves other properties ([`LabelledGraph::of_graph`],
 //! [`LabelledGraph::of_identity`], [`LabelledGraph::of_rmsd`]). One search serves all of them ([`super::search`]).
 
+use super::brackets::{counted, hydrogens_and_charge};
 use super::elements::{HYDROGEN, symbol};
 use super::graph::{BondsOfAtom, Graph, Order, SmilesProblem};
+use super::hydrogens::places_without;
 use super::molecule::Molecule;
 use super::reading::{SmilesReading, sanitised};
 use super::stereo::StereoMarks;
@@ -30,19 +32,8 @@ impl std::fmt::Display for Label {
         if self.isotope > 0 {
             write!(f, "{}", self.isotope)?;
         }
-        f.write_str(symbol(self.element).unwrap_or("*"))?;
-        match self.hydrogens {
-            0 => {}
-            1 => f.write_str("H")?,
-            more => write!(f, "H{more}")?,
-        }
-        match self.charge {
-            0 => {}
-            1 => f.write_str("+")?,
-            -1 => f.write_str("-")?,
-            charge => write!(f, "{charge:+}")?,
-        }
-        f.write_str("]")
+        let symbol = symbol(self.element).unwrap_or("*");
+        write!(f, "{symbol}{}]", hydrogens_and_charge(self.hydrogens, self.charge))
     }
 }
 
@@ -147,9 +138,7 @@ impl LabelledGraph {
             self.double_bonds = doubles.map(|bond| bond.atoms).collect();
             return;
         }
-        let mut new = 0..;
-        let numbers: Vec<Option<usize>> =
-            removed.iter().map(|removed| if *removed { None } else { new.next() }).collect();
+        let numbers = places_without(removed);
         self.marks = StereoMarks::from_graph(graph).renumbered(graph, &numbers);
         self.double_bonds =
             doubles.filter_map(|bond| Some([numbers[bond.atoms[0]]?, numbers[bond.atoms[1]]?])).collect();
@@ -208,12 +197,17 @@ impl LabelledGraph {
     }
 
     fn of_molecule(molecule: &Molecule, free: &[bool]) -> Self {
+        // A dative bond counts at neither end.
+        let valence = |at: usize| {
+            let bonds = molecule.neighbours[at].iter().map(|bond| &molecule.bonds[*bond]);
+            bonds.filter(|bond| bond.order != Order::Dative).map(|bond| bond.valence(at)).sum::<u32>()
+        };
         let label = |(at, atom): (usize, &super::graph::Atom)| Label {
             element: atom.element,
             hydrogens: molecule.hydrogens[at],
             charge: atom.charge,
             isotope: atom.isotope,
-            valence: molecule.neighbours[at].iter().map(|bond| valence(molecule.bonds[*bond].order)).sum(),
+            valence: valence(at),
             other: 0,
         };
         let link = |at: usize, bond: usize| {
@@ -315,22 +309,6 @@ impl LabelledGraph {
             add(label.element, 1);
             add(HYDROGEN, label.hydrogens);
         }
-        let part = |((_, symbol), count): (&(u8, &str), &u32)| match count {
-            0 => String::new(),
-            1 => (*symbol).to_owned(),
-            more => format!("{symbol}{more}"),
-        };
-        counts.iter().map(part).collect()
-    }
-}
-
-/// The contribution of a bond to the valence of its atoms; 0 if its order is unknown.
-fn valence(order: Order) -> u32 {
-    match order {
-        Order::Single | Order::Aromatic => 1,
-        Order::Double => 2,
-        Order::Triple => 3,
-        Order::Quadruple => 4,
-        Order::Dative | Order::Any => 0,
+        counts.iter().map(|((_, symbol), count)| counted(symbol, *count)).collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::distances::{Told, UnclearBonds};
+use super::distances::UnclearBonds;
 use super::graph::Graph;
 use super::handedness::Handedness;
 use super::labelled::{Hydrogens, Label, LabelledGraph};
@@ -10,7 +10,7 @@ use super::limit::AtomLimit;
 use super::mismatch::{Mismatch, StereoDifference};
 use super::open::OpenStereo;
 use super::reading::SmilesReading;
-use super::search::{BondColours, Ended, Question, are_same, colours, isomorphisms};
+use super::search::{BondColours, IdenticalAtoms, Search, are_same, colours, first_of_colours};
 
 /// The number of orders that are kept. For a molecule with more, the search is repeated for each conformer.
 const MAX_ORDERS: usize = 64;
@@ -100,19 +100,22 @@ impl SmilesMolecule {
         if !are_same(&colours) {
             return Err(graphs_differ(&asked, &file));
         }
-        let mut all = All { orders: Vec::new() };
-        let ended = isomorphisms(&asked, &file, &colours, &mut all);
-        if ended == Ended::Whole && all.orders.is_empty() {
+        let mut orders: Vec<Vec<u32>> = Vec::new();
+        let mut search = Search::new(&asked, &file, &colours, (0..asked.labels.len()).collect());
+        let are_all = search.run(0, &|_, _| true, &mut |images| {
+            orders.push(images.to_vec());
+            orders.len() <= MAX_ORDERS
+        });
+        if are_all && orders.is_empty() {
             return Err(Mismatch::Bonds);
         }
-        let are_all = ended == Ended::Whole;
         // If there are too many orders, one is kept: it may fit, and if none fits, it shows how a conformer differs.
-        all.orders.truncate(if are_all { usize::MAX } else { 1 });
+        orders.truncate(if are_all { usize::MAX } else { 1 });
         let unclear = match file.has_orders {
             true => UnclearBonds::default(),
             false => UnclearBonds::new(&self.graph, &file, &colours),
         };
-        Ok(AtomMapping { file, asked, colours, unclear, orders: all.orders, are_all })
+        Ok(AtomMapping { file, asked, colours, unclear, orders, are_all })
     }
 
     /// The atom order of a conformer whose atoms lie at `points`, in Å: for each atom of the SMILES, the number of the file's atom,
@@ -132,7 +135,9 @@ impl SmilesMolecule {
         let mut open = StereoDifference::default();
         if !self.open.is_empty() {
             let (centres, double_bonds) = self.open.found(&self.graph, &place);
-            open = numbered(&self.graph, &centres, &double_bonds);
+            let number = |atom: usize| number(&self.graph, atom);
+            open.centres = centres.into_iter().map(number).collect();
+            open.double_bonds = double_bonds.into_iter().map(|bond| bond.map(number)).collect();
         }
         let mut order = vec![u32::MAX; self.written];
         let images = self.graph.places.iter().zip(&images);
@@ -211,28 +216,34 @@ impl AtomMapping {
             self.unclear.is_empty() || (0..order.len()).all(|atom| self.unclear.agree_at(atom, order, &told))
         };
         let keeps = |order: &&Vec<u32>| {
-            has_bonds(order) && self.asked.marks.agree(&|atom| self.place(points, order[atom]))
+            let place = |atom: usize| self.place(points, order[atom]);
+            has_bonds(order) && self.asked.marks.agreement(&place).all(|agrees| agrees)
         };
         if let Some(order) = self.orders.iter().find(keeps) {
             return Ok(order.clone());
         }
-        let is_known = self.orders.iter().any(|order| has_bonds(order));
-        let mut first = First { pairing: self, points, told, marks: true, found: None };
-        let search = |first: &mut First<'_>| {
-            !self.are_all && isomorphisms(&self.asked, &self.file, &self.colours, first) == Ended::GivenUp
+        // The first order that preserves the bond orders that the lengths show, and all marks if `marks` is set.
+        let search = |marks: bool| {
+            let allows = |last: usize, images: &[u32]| {
+                let place = |atom: usize| self.place(points, images[atom]);
+                (self.unclear.is_empty() || self.unclear.agree_at(last, images, &told))
+                    && (!marks || self.asked.marks.agree_at(last, &place))
+            };
+            match self.are_all {
+                true => IdenticalAtoms::None,
+                false => first_of_colours(&self.asked, &self.file, &self.colours, &allows),
+            }
         };
-        let gave_up = search(&mut first);
-        if let Some(order) = first.found {
+        let found = search(true);
+        if let IdenticalAtoms::Order(order) = found {
             return Ok(order);
         }
-        if !self.unclear.is_empty() {
-            // Search again without the marks, to tell whether bonds or stereo are at fault.
-            first.marks = false;
-            if !is_known && !search(&mut first) && first.found.is_none() {
-                return Err(Unfit::Bonds);
-            }
+        // Search again without the marks, to tell whether bonds or stereo are at fault.
+        let is_known = || self.orders.iter().any(|order| has_bonds(order));
+        if !self.unclear.is_empty() && !is_known() && search(false) == IdenticalAtoms::None {
+            return Err(Unfit::Bonds);
         }
-        Err(if gave_up { Unfit::TooMuch } else { Unfit::Stereo })
+        Err(if found == IdenticalAtoms::Unknown { Unfit::TooMuch } else { Unfit::Stereo })
     }
 
     /// The position of an atom of the file's graph, in Å.
@@ -243,49 +254,9 @@ impl AtomMapping {
     }
 }
 
-/// Converts atoms of the graph to their numbers in the SMILES, from 1.
-fn numbered(graph: &LabelledGraph, centres: &[usize], double_bonds: &[[usize; 2]]) -> StereoDifference {
-    let number = |atom: usize| graph.places[atom].map_or(0, |at| at as usize + 1);
-    StereoDifference {
-        centres: centres.iter().map(|atom| number(*atom)).collect(),
-        double_bonds: double_bonds.iter().map(|bond| bond.map(number)).collect(),
-    }
-}
-
-/// Collects orders until there are more than `MAX_ORDERS`.
-struct All {
-    orders: Vec<Vec<u32>>,
-}
-
-impl Question for All {
-    fn found(&mut self, images: &[u32]) -> bool {
-        self.orders.push(images.to_vec());
-        self.orders.len() <= MAX_ORDERS
-    }
-}
-
-/// Finds the first order that preserves all marks and the bond orders that the lengths show.
-struct First<'p> {
-    pairing: &'p AtomMapping,
-    points: &'p [[f64; 3]],
-    told: Told,
-    /// Whether the marks must be preserved.
-    marks: bool,
-    found: Option<Vec<u32>>,
-}
-
-impl Question for First<'_> {
-    fn allows(&mut self, last: usize, images: &[u32]) -> bool {
-        let AtomMapping { asked, unclear, .. } = self.pairing;
-        let place = |atom: usize| self.pairing.place(self.points, images[atom]);
-        (unclear.is_empty() || unclear.agree_at(last, images, &self.told))
-            && (!self.marks || asked.marks.agree_at(last, &place))
-    }
-
-    fn found(&mut self, images: &[u32]) -> bool {
-        self.found = Some(images.to_vec());
-        false
-    }
+/// The number of an atom of the graph in the SMILES, from 1.
+fn number(graph: &LabelledGraph, atom: usize) -> usize {
+    graph.places[atom].map_or(0, |at| at as usize + 1)
 }
 
 /// Explains how two graphs differ.
@@ -330,8 +301,7 @@ fn one_place(graph: &LabelledGraph, place: &dyn Fn(usize) -> [f64; 3]) -> Result
         for j in 0..i {
             let square: f64 = (0..3).map(|axis| (points[i][axis] - points[j][axis]).powi(2)).sum();
             if square < ONE_PLACE_ANGSTROM * ONE_PLACE_ANGSTROM {
-                let number = |atom: usize| graph.places[atom].map_or(0, |at| at as usize + 1);
-                return Err(Mismatch::OnePlace(number(j), number(i)));
+                return Err(Mismatch::OnePlace(number(graph, j), number(graph, i)));
             }
         }
     }

@@ -44,7 +44,7 @@ mod valences;
 mod write;
 
 pub use graph::{Atom, Bond, BondsOfAtom, Chirality, Direction, Graph, Order, SmilesProblem};
-pub use identity::{IdenticalAtoms, MolecularIdentity};
+pub use identity::MolecularIdentity;
 pub use limit::{AtomLimit, MAX_HEAVY_ATOMS};
 pub use mapping::{AtomMapping, SmilesMolecule, StereoAgreement};
 pub use mismatch::{Mismatch, StereoDifference};
@@ -53,6 +53,7 @@ pub use polyhedra::PolyhedralMark;
 pub use reading::SmilesReading;
 pub use same::{SameGraph, atoms_in_order, graph_key, same_graph, same_graph_within, same_molecule};
 pub use sanitized::{Hybridisation, SanitizedMolecule};
+pub use search::IdenticalAtoms;
 pub use spelling::{SmilesNotes, foreign};
 pub use write::without_needless_atoms;
 

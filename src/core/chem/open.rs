@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::elements::HYDROGEN;
 use super::labelled::LabelledGraph;
 use super::polyhedra::is_polyhedron;
-use super::search::{BondColours, Ended, Question, colours, isomorphisms};
+use super::search::{BondColours, IdenticalAtoms, colours, first_of_colours};
 use super::stereo::{DoubleBondMark, TetrahedralMark};
 
 /// The neighbours of lighter elements lie at the corners of a tetrahedron.
@@ -106,93 +106,33 @@ impl OpenStereo {
     /// Whether the molecule stays the same with one place inverted, which means that this place has no stereo. If there is too much
     /// symmetry to decide, the place counts as having none.
     fn is_mirrored(&self, graph: &LabelledGraph, senses: &[Option<bool>], mirrored: usize) -> bool {
+        let OpenStereo { centres, double_bonds, .. } = self;
+        // The sense is preserved, or inverted at the place in question. An unknown sense counts as preserved.
+        let keeps = |at: usize, image: Option<(usize, bool)>| {
+            let after = image.and_then(|(image, turns)| Some(senses[image]? ^ turns));
+            match (senses[at], after) {
+                (Some(before), Some(after)) => (before != after) == (at == mirrored),
+                _ => at != mirrored,
+            }
+        };
+        let first_bond = centres.len();
+        let allows = |last: usize, images: &[u32]| {
+            let image = |atom: usize| images[atom] as usize;
+            let is_due = |atoms: &mut dyn Iterator<Item = usize>| atoms.max() == Some(last);
+            let centres_agree = centres
+                .iter()
+                .enumerate()
+                .all(|(at, mark)| !is_due(&mut mark.all()) || keeps(at, mark.image_in(centres, &image)));
+            centres_agree
+                && double_bonds.iter().enumerate().all(|(at, mark)| {
+                    let of_bond = |(image, turns): (usize, bool)| (first_bond + image, turns);
+                    !is_due(&mut mark.all())
+                        || keeps(first_bond + at, mark.image_in(double_bonds, &image).map(of_bond))
+                })
+        };
         let colours = colours([graph; 2], BondColours::LeftOut);
-        let mut question = Mirror { open: self, senses, mirrored, found: false };
-        let ended = isomorphisms(graph, graph, &colours, &mut question);
-        question.found || ended == Ended::GivenUp
+        first_of_colours(graph, graph, &colours, &allows) != IdenticalAtoms::None
     }
-}
-
-/// Searches for an order of atoms that preserves every sense but one, which it inverts.
-struct Mirror<'o> {
-    open: &'o OpenStereo,
-    senses: &'o [Option<bool>],
-    mirrored: usize,
-    found: bool,
-}
-
-impl Question for Mirror<'_> {
-    fn allows(&mut self, last: usize, images: &[u32]) -> bool {
-        let OpenStereo { centres, double_bonds, .. } = self.open;
-        let sense = |at: usize| self.senses[at];
-        let due = |atoms: &mut dyn Iterator<Item = usize>| atoms.max() == Some(last);
-        let centres_agree = centres.iter().enumerate().all(|(at, mark)| {
-            let mut all = mark.neighbours.iter().flatten().copied().chain([mark.atom]);
-            !due(&mut all) || self.keeps(at, sense(at), image_of_centre(centres, mark, images, &sense))
-        });
-        centres_agree
-            && double_bonds.iter().enumerate().all(|(at, mark)| {
-                let mut all = mark.atoms.iter().chain(&mark.neighbours).copied();
-                let bonds = |at: usize| sense(centres.len() + at);
-                !due(&mut all)
-                    || self.keeps(
-                        centres.len() + at,
-                        bonds(at),
-                        image_of_bond(double_bonds, mark, images, &bonds),
-                    )
-            })
-    }
-
-    fn found(&mut self, _: &[u32]) -> bool {
-        self.found = true;
-        false
-    }
-}
-
-impl Mirror<'_> {
-    /// Whether a sense is preserved, or inverted at the place in question. An unknown sense counts as preserved.
-    fn keeps(&self, at: usize, before: Option<bool>, after: Option<bool>) -> bool {
-        match (before, after) {
-            (Some(before), Some(after)) => (before != after) == (at == self.mirrored),
-            _ => at != self.mirrored,
-        }
-    }
-}
-
-/// The sense of a centre's image, relative to the images of the centre's neighbours.
-fn image_of_centre(
-    centres: &[TetrahedralMark],
-    mark: &TetrahedralMark,
-    images: &[u32],
-    sense: &dyn Fn(usize) -> Option<bool>,
-) -> Option<bool> {
-    let image = images[mark.atom] as usize;
-    let at = centres.iter().position(|centre| centre.atom == image)?;
-    let moved = mark.neighbours.map(|atom| atom.map(|atom| images[atom] as usize));
-    Some(sense(at)? ^ is_odd(&moved))
-}
-
-/// The sense of a double bond's image, relative to the images of its neighbours.
-fn image_of_bond(
-    bonds: &[DoubleBondMark],
-    mark: &DoubleBondMark,
-    images: &[u32],
-    sense: &dyn Fn(usize) -> Option<bool>,
-) -> Option<bool> {
-    let [a, b] = mark.atoms.map(|atom| images[atom] as usize);
-    let [x, y] = mark.neighbours.map(|atom| images[atom] as usize);
-    let at = bonds.iter().position(|bond| bond.atoms == [a, b] || bond.atoms == [b, a])?;
-    let known = &bonds[at];
-    let [own_a, own_b] =
-        if known.atoms == [a, b] { known.neighbours } else { [known.neighbours[1], known.neighbours[0]] };
-    Some(sense(at)? ^ (own_a != x) ^ (own_b != y))
-}
-
-/// Whether an odd number of swaps sorts the neighbours. The implied one sorts last.
-pub(super) fn is_odd(neighbours: &[Option<usize>; 4]) -> bool {
-    let rank = |atom: &Option<usize>| atom.unwrap_or(usize::MAX);
-    let pairs = (0..4).flat_map(|i| (i + 1..4).map(move |j| (i, j)));
-    pairs.filter(|(i, j)| rank(&neighbours[*i]) > rank(&neighbours[*j])).count() % 2 == 1
 }
 
 /// Whether an unmarked atom has four to six neighbours that can be arranged around it in more than one way.
@@ -200,16 +140,21 @@ fn has_corners(graph: &LabelledGraph, colours: &[u64], atom: usize) -> bool {
     if graph.labels[atom].element < LIGHTEST_POLYHEDRON || is_marked_polyhedron(graph, atom) {
         return false;
     }
-    let around = around(graph, atom);
-    let like = |a: &u32| around.iter().filter(|b| colours[**b as usize] == colours[*a as usize]).count();
-    let most = around.iter().map(like).max().unwrap_or(0);
-    match around.len() {
+    let alike = alike(graph, colours, atom);
+    let most = alike.iter().copied().max().unwrap_or(0);
+    match alike.len() {
         // Three of four equal neighbours, five of five, or five of six leave a single arrangement.
         4 => most < 3,
-        5 => most < 5,
-        6 => most < 5,
+        5 | 6 => most < 5,
         _ => false,
     }
+}
+
+/// By neighbour of an atom, how many of its neighbours look like that one.
+fn alike(graph: &LabelledGraph, colours: &[u64], atom: usize) -> Vec<usize> {
+    let around = around(graph, atom);
+    let like = |a: &u32| around.iter().filter(|b| colours[**b as usize] == colours[*a as usize]).count();
+    around.iter().map(like).collect()
 }
 
 fn is_marked_polyhedron(graph: &LabelledGraph, atom: usize) -> bool {
@@ -268,9 +213,7 @@ fn around(graph: &LabelledGraph, atom: usize) -> Vec<u32> {
 /// Whether three branches of an atom look the same and the fourth does not, as at the bridgeheads of adamantane. RDKit does not
 /// take such an atom for a stereocentre.
 fn has_three_equal_branches(graph: &LabelledGraph, colours: &[u64], atom: usize) -> bool {
-    let around = around(graph, atom);
-    let like = |a: &u32| around.iter().filter(|b| colours[**b as usize] == colours[*a as usize]).count();
-    around.iter().any(|a| like(a) == 3)
+    alike(graph, colours, atom).contains(&3)
 }
 
 /// Whether two branches of an atom look the same and contain nothing with stereo.

@@ -62,6 +62,11 @@ impl PolyhedralMark {
         (corners.len() == neighbours.len()).then_some(PolyhedralMark { atom, neighbours, corners })
     }
 
+    /// The atom and its neighbours.
+    pub(super) fn all(&self) -> impl Iterator<Item = usize> {
+        self.neighbours.iter().copied().chain([self.atom])
+    }
+
     /// The same mark with renumbered atoms; `None` if `number` drops one of them.
     pub(super) fn renumbered(&self, number: impl Fn(usize) -> Option<usize>) -> Option<Self> {
         let neighbours = self.neighbours.iter().map(|atom| number(*atom)).collect::<Option<_>>()?;
@@ -124,16 +129,21 @@ fn unit(a: [f64; 3]) -> Option<[f64; 3]> {
     (length > 1e-6).then(|| a.map(|x| x / length))
 }
 
-fn minus(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+pub(super) fn minus(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     std::array::from_fn(|axis| a[axis] - b[axis])
 }
 
-fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+pub(super) fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
-fn triple(a: [f64; 3], b: [f64; 3], c: [f64; 3]) -> f64 {
-    dot(a, [b[1] * c[2] - b[2] * c[1], b[2] * c[0] - b[0] * c[2], b[0] * c[1] - b[1] * c[0]])
+pub(super) fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}
+
+/// Positive if the turn from `b` to `c` is counterclockwise as seen from the end of `a`.
+pub(super) fn triple(a: [f64; 3], b: [f64; 3], c: [f64; 3]) -> f64 {
+    dot(a, cross(b, c))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::labelled::LabelledGraph;
 use super::limit::AtomLimit;
 use super::molecule::{Molecule, SmilesError};
-use super::search::{BondColours, Question, are_isomorphic, are_same, colours, isomorphisms};
+use super::search::{BondColours, IdenticalAtoms, are_isomorphic, colours, first_order};
 
 /// The verdict of [`same_graph`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,25 +50,16 @@ pub fn same_molecule(a: &str, b: &str, limit: AtomLimit) -> bool {
 /// which the two graphs match, ignoring stereo and isotopes. `None` if they do not match, or if one of them writes a hydrogen that
 /// a count can replace, since its atoms are then not those of the graph.
 pub fn atoms_in_order(from: &str, to: &str, limit: AtomLimit) -> Option<Vec<usize>> {
-    struct First(Option<Vec<usize>>);
-    impl Question for First {
-        fn found(&mut self, images: &[u32]) -> bool {
-            self.0 = Some(images.iter().map(|image| *image as usize).collect());
-            false
-        }
-    }
     let read = |smiles: &str| -> Option<LabelledGraph> {
         let written = Molecule::of_smiles(smiles).ok()?.atoms.len();
         let molecule = Molecule::without_hydrogens(smiles, limit).ok()?;
         (molecule.atoms.len() == written).then(|| LabelledGraph::of_identity(&molecule))
     };
     let (from, to) = (read(from)?, read(to)?);
-    let colours = colours([&to, &from], BondColours::Counted);
-    let mut first = First(None);
-    if are_same(&colours) {
-        isomorphisms(&to, &from, &colours, &mut first);
+    match first_order(&to, &from, &|_, _| true) {
+        IdenticalAtoms::Order(order) => Some(order.into_iter().map(|image| image as usize).collect()),
+        IdenticalAtoms::None | IdenticalAtoms::Unknown => None,
     }
-    first.0
 }
 
 /// A hash that all SMILES of one graph share, for tables of molecules. Other graphs hardly ever have it.

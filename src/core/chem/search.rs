@@ -5,15 +5,16 @@ use super::labelled::{Label, LabelledGraph, Link, LinksOfAtom};
 /// The number of placements after which a search is given up.
 const MAX_STEPS: u64 = 400_000;
 
-/// How a search ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// All isomorphisms were visited.
-    Whole,
-    /// The caller stopped it.
-    Stopped,
-    /// It took more steps than the limit.
-    GivenUp,
+/// How the atoms of another molecule correspond to those of this one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IdenticalAtoms {
+    /// They are different molecules.
+    None,
+    /// One of the possible orders: for each compared atom of this molecule, the index of its image among the other's compared
+    /// atoms.
+    Order(Vec<u32>),
+    /// Their colours are equal, but the search for an order was given up because there is too much symmetry.
+    Unknown,
 }
 
 /// Whether bond orders count in colours. They must not if one graph has free bonds where the other has orders.
@@ -98,29 +99,24 @@ fn mixed(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// The callbacks of a search.
-pub(crate) trait Question {
-    /// Whether to continue after `last` got its image; all atoms before it in the order of the search have theirs.
-    fn allows(&mut self, last: usize, images: &[u32]) -> bool {
-        let _ = (last, images);
-        true
-    }
-    /// Receives a complete isomorphism; returns whether to continue.
-    fn found(&mut self, images: &[u32]) -> bool;
+/// Whether to continue after an atom got its image. All atoms before it in the order of the search have theirs.
+pub(crate) type Allows<'a> = dyn Fn(usize, &[u32]) -> bool + 'a;
+
+/// The first isomorphism from `a` to `b` that `allows` accepts at each of its atoms, as images of the atoms of `a`: the smallest
+/// images first. Bond orders count.
+pub(crate) fn first_order(a: &LabelledGraph, b: &LabelledGraph, allows: &Allows<'_>) -> IdenticalAtoms {
+    let colours = colours([a, b], BondColours::Counted);
+    if are_same(&colours) { first_of_colours(a, b, &colours, allows) } else { IdenticalAtoms::None }
 }
 
-/// Visits the isomorphisms from `a` to `b` as images of the atoms of `a`, in lexicographic order of the images. `colours` are those
-/// that [`colours()`] gives for `[a, b]`.
-pub(crate) fn isomorphisms(
+/// [`first_order`] for graphs of the same size. `colours` are those that [`colours()`] gives for `[a, b]`.
+pub(crate) fn first_of_colours(
     a: &LabelledGraph,
     b: &LabelledGraph,
     colours: &[Vec<u64>; 2],
-    question: &mut dyn Question,
-) -> Ended {
-    if a.labels.len() != b.labels.len() {
-        return Ended::Whole;
-    }
-    Search::new(a, b, colours, (0..a.labels.len()).collect()).run(0, question)
+    allows: &Allows<'_>,
+) -> IdenticalAtoms {
+    Search::new(a, b, colours, (0..a.labels.len()).collect()).first(0, allows)
 }
 
 /// A search that places the atoms of `a` in a given order.
@@ -179,21 +175,42 @@ impl<'g> Search<'g> {
         (first..self.sequence.len()).for_each(|at| self.release(at));
     }
 
-    /// Places the atoms from index `first` of the sequence on. Those before must be placed already.
-    pub(crate) fn run(&mut self, first: usize, question: &mut dyn Question) -> Ended {
+    /// The first isomorphism, with the atoms before index `first` of the sequence as they are placed.
+    pub(crate) fn first(&mut self, first: usize, allows: &Allows<'_>) -> IdenticalAtoms {
+        let mut order = None;
+        let is_whole = self.run(first, allows, &mut |images| {
+            order = Some(images.to_vec());
+            false
+        });
+        match order {
+            Some(order) => IdenticalAtoms::Order(order),
+            None if is_whole => IdenticalAtoms::None,
+            None => IdenticalAtoms::Unknown,
+        }
+    }
+
+    /// Passes isomorphisms to `found` until it returns false, in lexicographic order of the images, with the atoms before index
+    /// `first` of the sequence as they are placed. Returns whether all were visited: if not, `found` stopped the search, or it
+    /// took more steps than the limit.
+    pub(crate) fn run(
+        &mut self,
+        first: usize,
+        allows: &Allows<'_>,
+        found: &mut dyn FnMut(&[u32]) -> bool,
+    ) -> bool {
         // The images left to try, by place in the sequence. An explicit stack, because a molecule may have more atoms than
         // recursion could handle.
         let mut open: Vec<std::vec::IntoIter<u32>> = Vec::with_capacity(self.sequence.len() - first);
         loop {
             if first + open.len() == self.sequence.len() {
-                if !question.found(&self.images) {
-                    return Ended::Stopped;
+                if !found(&self.images) {
+                    return false;
                 }
             } else {
                 open.push(self.candidates(self.sequence[first + open.len()]).into_iter());
             }
-            if !self.advance(first, &mut open, question) {
-                return if self.is_exhausted() { Ended::GivenUp } else { Ended::Whole };
+            if !self.advance(first, &mut open, allows) {
+                return !self.is_exhausted();
             }
         }
     }
@@ -219,7 +236,7 @@ impl<'g> Search<'g> {
         &mut self,
         first: usize,
         open: &mut Vec<std::vec::IntoIter<u32>>,
-        question: &mut dyn Question,
+        allows: &Allows<'_>,
     ) -> bool {
         while let Some(candidates) = open.last_mut() {
             let next = candidates.next();
@@ -234,7 +251,7 @@ impl<'g> Search<'g> {
                 return false;
             }
             let atom = self.sequence[at];
-            if self.place(atom, image) && question.allows(atom, &self.images) {
+            if self.place(atom, image) && allows(atom, &self.images) {
                 return true;
             }
         }
@@ -262,18 +279,8 @@ impl<'g> Search<'g> {
 
 /// Whether two graphs are isomorphic. If the search exceeds its limit, graphs with equal colours count as the same.
 pub(crate) fn are_isomorphic(a: &LabelledGraph, b: &LabelledGraph) -> bool {
-    struct Any(bool);
-    impl Question for Any {
-        fn found(&mut self, _: &[u32]) -> bool {
-            self.0 = true;
-            false
-        }
-    }
     let bonds = |graph: &LabelledGraph| graph.neighbours.iter().map(|links| links.len()).sum::<usize>();
-    if a.labels.len() != b.labels.len() || bonds(a) != bonds(b) {
-        return false;
-    }
-    let colours = colours([a, b], BondColours::Counted);
-    let mut any = Any(false);
-    are_same(&colours) && (isomorphisms(a, b, &colours, &mut any) == Ended::GivenUp || any.0)
+    a.labels.len() == b.labels.len()
+        && bonds(a) == bonds(b)
+        && first_order(a, b, &|_, _| true) != IdenticalAtoms::None
 }

@@ -4,7 +4,7 @@
 //! `assignChiralTypesFrom3D` and `setDoubleBondNeighborDirections` (`Code/GraphMol/Chirality.cpp`).
 
 use super::graph::{Bond, Chirality, Direction, Graph, Order};
-use super::polyhedra::PolyhedralMark;
+use super::polyhedra::{PolyhedralMark, cross, dot, minus, triple};
 
 /// Three bonds that span less than this volume, in Å³, count as planar: RDKit's limit.
 const FLAT_CUBIC_ANGSTROM: f64 = 0.1;
@@ -76,34 +76,23 @@ impl StereoMarks {
 
     /// By mark, whether coordinates agree, in the order stereocentres, polyhedra, double bonds. `place` gives the position of an
     /// atom in Å.
-    pub(super) fn agreement(&self, place: &dyn Fn(usize) -> [f64; 3]) -> Vec<bool> {
-        let centres = self.centres.iter().map(|mark| mark.agrees(place));
-        let polyhedra = self.polyhedra.iter().map(|mark| mark.agrees(place));
-        let bonds = self.double_bonds.iter().map(|mark| mark.agrees(place));
-        centres.chain(polyhedra).chain(bonds).map(|agrees| agrees == Some(true)).collect()
-    }
-
-    /// Whether coordinates agree with every mark.
-    pub(super) fn agree(&self, place: &dyn Fn(usize) -> [f64; 3]) -> bool {
-        self.centres.iter().all(|mark| mark.agrees(place) == Some(true))
-            && self.polyhedra.iter().all(|mark| mark.agrees(place) == Some(true))
-            && self.double_bonds.iter().all(|mark| mark.agrees(place) == Some(true))
+    pub(super) fn agreement(&self, place: &dyn Fn(usize) -> [f64; 3]) -> impl Iterator<Item = bool> {
+        let centres = self.centres.iter().map(move |mark| mark.agrees(place));
+        let polyhedra = self.polyhedra.iter().map(move |mark| mark.agrees(place));
+        let bonds = self.double_bonds.iter().map(move |mark| mark.agrees(place));
+        centres.chain(polyhedra).chain(bonds).map(|agrees| agrees == Some(true))
     }
 
     /// Whether coordinates agree with each mark that becomes complete when the atom `last` is placed; atoms are placed by ascending
     /// number.
     pub(super) fn agree_at(&self, last: usize, place: &dyn Fn(usize) -> [f64; 3]) -> bool {
         let is_due = |atoms: &mut dyn Iterator<Item = usize>| atoms.max() == Some(last);
-        self.centres.iter().all(|mark| {
-            let mut atoms = mark.neighbours.iter().flatten().copied().chain([mark.atom]);
-            !is_due(&mut atoms) || mark.agrees(place) == Some(true)
-        }) && self.polyhedra.iter().all(|mark| {
-            let mut atoms = mark.neighbours.iter().copied().chain([mark.atom]);
-            !is_due(&mut atoms) || mark.agrees(place) == Some(true)
-        }) && self.double_bonds.iter().all(|mark| {
-            let mut atoms = mark.atoms.iter().chain(&mark.neighbours).copied();
-            !is_due(&mut atoms) || mark.agrees(place) == Some(true)
-        })
+        self.centres.iter().all(|mark| !is_due(&mut mark.all()) || mark.agrees(place) == Some(true))
+            && self.polyhedra.iter().all(|mark| !is_due(&mut mark.all()) || mark.agrees(place) == Some(true))
+            && self
+                .double_bonds
+                .iter()
+                .all(|mark| !is_due(&mut mark.all()) || mark.agrees(place) == Some(true))
     }
 
     /// The remaining marks after some atoms are removed; `places` has the new index of each kept atom. A removed hydrogen of a
@@ -144,6 +133,23 @@ impl TetrahedralMark {
         let neighbours = self.neighbours.map(|atom| atom.map(&place));
         Some(is_counterclockwise(place(self.atom), neighbours)? == self.counterclockwise)
     }
+
+    /// The atom and its neighbours.
+    pub(super) fn all(&self) -> impl Iterator<Item = usize> {
+        self.neighbours.into_iter().flatten().chain([self.atom])
+    }
+
+    /// The index of the mark that the image of this atom has in another molecule, and whether it has the opposite handedness;
+    /// `None` if the image has no mark.
+    pub(super) fn image_in(
+        &self,
+        others: &[TetrahedralMark],
+        image: &dyn Fn(usize) -> usize,
+    ) -> Option<(usize, bool)> {
+        let at = others.iter().position(|other| other.atom == image(self.atom))?;
+        let (moved, there) = (self.neighbours.map(|atom| atom.map(image)), &others[at].neighbours);
+        Some((at, self.counterclockwise ^ others[at].counterclockwise ^ is_odd(&moved) ^ is_odd(there)))
+    }
 }
 
 impl DoubleBondMark {
@@ -153,6 +159,34 @@ impl DoubleBondMark {
         let [x, y] = self.neighbours.map(&place);
         Some(are_together([x, a, b, y])? == self.together)
     }
+
+    /// The two atoms and their neighbours.
+    pub(super) fn all(&self) -> impl Iterator<Item = usize> {
+        self.atoms.into_iter().chain(self.neighbours)
+    }
+
+    /// The index of the mark that the image of this bond has in another molecule, and whether it has the opposite stereo; `None`
+    /// if the image has no mark.
+    pub(super) fn image_in(
+        &self,
+        others: &[DoubleBondMark],
+        image: &dyn Fn(usize) -> usize,
+    ) -> Option<(usize, bool)> {
+        let [a, b] = self.atoms.map(image);
+        let [x, y] = self.neighbours.map(image);
+        let at = others.iter().position(|other| other.atoms == [a, b] || other.atoms == [b, a])?;
+        let other = &others[at];
+        let [own_x, own_y] =
+            if other.atoms == [a, b] { other.neighbours } else { [other.neighbours[1], other.neighbours[0]] };
+        Some((at, self.together ^ other.together ^ (own_x != x) ^ (own_y != y)))
+    }
+}
+
+/// Whether an odd number of swaps sorts the neighbours. The implied one sorts last.
+fn is_odd(neighbours: &[Option<usize>; 4]) -> bool {
+    let rank = |atom: &Option<usize>| atom.unwrap_or(usize::MAX);
+    let pairs = (0..4).flat_map(|i| (i + 1..4).map(move |j| (i, j)));
+    pairs.filter(|(i, j)| rank(&neighbours[*i]) > rank(&neighbours[*j])).count() % 2 == 1
 }
 
 /// Whether the last three of four neighbours appear counterclockwise from the first. Positions are in Å; one neighbour may be
@@ -250,23 +284,6 @@ fn kept_beside(
     let other =
         others.filter(|other| *other != across && *other != neighbour).find_map(|other| places[other])?;
     Some((other, true))
-}
-
-fn minus(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
-}
-
-fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
-fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-}
-
-/// Positive if the turn from `b` to `c` is counterclockwise as seen from the end of `a`.
-fn triple(a: [f64; 3], b: [f64; 3], c: [f64; 3]) -> f64 {
-    dot(a, cross(b, c))
 }
 
 #[cfg(test)]

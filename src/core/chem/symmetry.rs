@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use super::labelled::LabelledGraph;
 use super::molecule::Molecule;
-use super::search::{BondColours, Ended, Question, Search, colours};
+use super::search::{BondColours, IdenticalAtoms, Search, colours};
 
 /// Larger molecules get only the identity.
 const MAX_ATOMS: usize = 500;
@@ -128,22 +128,16 @@ struct Level {
 
 impl Level {
     fn of(search: &mut Search<'_>, at: usize) -> Self {
-        struct First(Option<Vec<u32>>);
-        impl Question for First {
-            fn found(&mut self, images: &[u32]) -> bool {
-                self.0 = Some(images.to_vec());
-                false
-            }
-        }
         search.release_from(0);
         let sequence = search.sequence.clone();
         let atom = sequence[at];
         let mut orders = Vec::new();
         if sequence[..at].iter().all(|atom| search.place(*atom, *atom as u32)) {
             for image in search.candidates(atom).into_iter().filter(|image| *image as usize != atom) {
-                let mut first = First(None);
-                if search.place(atom, image) && search.run(at + 1, &mut first) == Ended::Stopped {
-                    orders.extend(first.0);
+                if search.place(atom, image)
+                    && let IdenticalAtoms::Order(order) = search.first(at + 1, &|_, _| true)
+                {
+                    orders.push(order);
                 }
                 search.release_from(at);
             }
@@ -188,9 +182,14 @@ fn from_the_middle(graph: &LabelledGraph) -> Vec<usize> {
 }
 
 /// Disjoint sets of numbers (union-find).
-struct Together(Vec<usize>);
+pub struct Together(Vec<usize>);
 
 impl Together {
+    /// The numbers below `n`, each in a set of its own.
+    pub fn new(n: usize) -> Self {
+        Together((0..n).collect())
+    }
+
     fn root(&mut self, mut at: usize) -> usize {
         while self.0[at] != at {
             self.0[at] = self.0[self.0[at]];
@@ -199,10 +198,12 @@ impl Together {
         at
     }
 
-    fn join(&mut self, a: usize, b: usize) {
+    /// Makes the sets of two numbers one; returns whether they were two.
+    pub fn join(&mut self, a: usize, b: usize) -> bool {
         let (a, b) = (self.root(a), self.root(b));
         // The smaller number is the root, so that sets come in ascending order.
         self.0[a.max(b)] = a.min(b);
+        a != b
     }
 
     /// The sets with more than one number, all ascending.
@@ -222,7 +223,7 @@ fn factors(levels: &[&Level], above: &[usize]) -> Vec<Factor> {
         let moved = order.iter().enumerate().filter(|(atom, image)| *atom != **image as usize);
         moved.map(|(atom, image)| (atom, *image as usize)).collect::<Vec<_>>()
     };
-    let (mut together, mut orbits) = (Together((0..n).collect()), Together((0..n).collect()));
+    let (mut together, mut orbits) = (Together::new(n), Together::new(n));
     for level in levels {
         // Atoms that the orders of one level move belong to one factor, and so do levels that share a moved atom.
         for (atom, image) in level.orders.iter().flat_map(moves) {

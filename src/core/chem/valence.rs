@@ -39,14 +39,9 @@ impl Graph {
 
     /// Twice the sum of an atom's bond orders; an aromatic bond counts as one and a half.
     fn twice_order(&self, atom: usize, bonds: &[usize]) -> i32 {
-        let twice = |bond: &usize| match self.bonds[*bond].order {
-            Order::Single => 2,
-            Order::Double => 4,
-            Order::Triple => 6,
-            Order::Quadruple => 8,
-            Order::Aromatic => 3,
-            Order::Dative if self.bonds[*bond].atoms[1] == atom => 2,
-            Order::Dative | Order::Any => 0,
+        let twice = |bond: &usize| match &self.bonds[*bond] {
+            bond if bond.order == Order::Aromatic => 3,
+            bond => 2 * bond.valence(atom) as i32,
         };
         bonds.iter().map(twice).sum()
     }
@@ -78,13 +73,7 @@ impl Graph {
     pub(crate) fn hydrogens(&self, at: usize, bonds: &[usize]) -> Option<u32> {
         let atom = &self.atoms[at];
         let explicit = self.explicit_valence(at, bonds);
-        let own = valences(atom.element);
-        let mut allowed = valences(isoelectronic(atom));
-        let mut used = explicit;
-        if is_hypervalent_anion(atom) {
-            allowed = own;
-            used -= atom.charge;
-        }
+        let (allowed, used) = allowed(atom, explicit);
         if is_too_high(atom, explicit) {
             return None;
         }
@@ -222,13 +211,18 @@ impl Graph {
     }
 }
 
+/// The valences of an atom, and what a valence counts as among them.
+fn allowed(atom: &Atom, valence: i32) -> (&'static [i32], i32) {
+    match is_hypervalent_anion(atom) {
+        true => (valences(atom.element), valence - atom.charge),
+        false => (valences(isoelectronic(atom)), valence),
+    }
+}
+
 /// Whether a valence is higher than the atom allows.
 fn is_too_high(atom: &Atom, valence: i32) -> bool {
     let own = valences(atom.element);
-    let (allowed, used) = match is_hypervalent_anion(atom) {
-        true => (own, valence - atom.charge),
-        false => (valences(isoelectronic(atom)), valence),
-    };
+    let (allowed, used) = allowed(atom, valence);
     // Valence lists are never empty.
     let highest = |list: &[i32]| list.last().copied().unwrap_or(-1);
     // RDKit accepts a hydride with two bonds.

@@ -5,10 +5,12 @@
 
 use std::fmt::Write;
 
+use super::brackets::hydrogens_and_charge;
 use super::elements::symbol;
 use super::graph::{Atom, Bond, BondsOfAtom, Chirality, Direction, Graph, Order, SmilesProblem};
+use super::hydrogens::places_without;
 use super::molecule::Molecule;
-use super::stereo::StereoMarks;
+use super::stereo::{DoubleBondMark, StereoMarks, TetrahedralMark};
 
 /// An equivalent SMILES without hydrogen atoms that a count can replace and without map numbers; `None` if the SMILES has neither.
 ///
@@ -20,9 +22,7 @@ pub fn without_needless_atoms(smiles: &str) -> Result<Option<String>, SmilesProb
     if !removed.contains(&true) && written.atoms.iter().all(|atom| atom.map == 0) {
         return Ok(None);
     }
-    let mut new = 0..;
-    let numbers: Vec<Option<usize>> =
-        removed.iter().map(|removed| if *removed { None } else { new.next() }).collect();
+    let numbers = places_without(&removed);
     let wanted = StereoMarks::from_graph(&written).renumbered(&written, &numbers);
     let mut bare = written.without_hydrogens();
     copy_directions(&written, &removed, &numbers, &mut bare);
@@ -40,11 +40,8 @@ pub fn without_needless_atoms(smiles: &str) -> Result<Option<String>, SmilesProb
     // The meaning of `@` depends on the order in which neighbours are written. So a first text shows that order, and a second text
     // gets the correct marks.
     for mark in &StereoMarks::from_graph(&Graph::parse(&text)?).centres {
-        let atom = of_text(mark.atom);
-        let asked = wanted.centres.iter().find(|known| known.atom == atom);
-        let there = mark.neighbours.map(|other| other.map(of_text));
-        let is_same = asked.is_some_and(|asked| is_even(&asked.neighbours, &there) == asked.counterclockwise);
-        bare.atoms[atom].chirality =
+        let is_same = is_centre_of(mark, &wanted, &of_text);
+        bare.atoms[of_text(mark.atom)].chirality =
             Some(if is_same { Chirality::Counterclockwise } else { Chirality::Clockwise });
     }
     let (text, order) = bare.text();
@@ -67,24 +64,8 @@ fn count_hydrogens(graph: &mut Graph) -> Result<(), SmilesProblem> {
 /// Whether the marks of a text equal the wanted ones. `order` maps atoms of the text to atoms of the graph.
 fn says_same(found: &StereoMarks, wanted: &StereoMarks, order: &[usize]) -> bool {
     let of_text = |atom: usize| order[atom];
-    let has_centre = |mark: &super::stereo::TetrahedralMark| {
-        let atom = of_text(mark.atom);
-        let there = mark.neighbours.map(|other| other.map(of_text));
-        wanted.centres.iter().any(|known| {
-            let same =
-                is_even(&known.neighbours, &there) == (known.counterclockwise == mark.counterclockwise);
-            known.atom == atom && same
-        })
-    };
-    let has_bond = |mark: &super::stereo::DoubleBondMark| {
-        let [a, b] = mark.atoms.map(of_text);
-        let [x, y] = mark.neighbours.map(of_text);
-        wanted.double_bonds.iter().any(|known| {
-            let [p, q] = known.neighbours;
-            let [p, q] = if known.atoms == [a, b] { [p, q] } else { [q, p] };
-            let is_there = known.atoms == [a, b] || known.atoms == [b, a];
-            is_there && (known.together == mark.together) == ((p == x) == (q == y))
-        })
+    let has_bond = |mark: &DoubleBondMark| {
+        mark.image_in(&wanted.double_bonds, &of_text).is_some_and(|(_, turns)| !turns)
     };
     let polyhedra: Vec<_> =
         found.polyhedra.iter().filter_map(|mark| mark.renumbered(|atom| Some(of_text(atom)))).collect();
@@ -93,16 +74,13 @@ fn says_same(found: &StereoMarks, wanted: &StereoMarks, order: &[usize]) -> bool
         && polyhedra.iter().all(|mark| wanted.polyhedra.contains(mark))
         && found.centres.len() == wanted.centres.len()
         && found.double_bonds.len() == wanted.double_bonds.len()
-        && found.centres.iter().all(has_centre)
+        && found.centres.iter().all(|mark| is_centre_of(mark, wanted, &of_text))
         && found.double_bonds.iter().all(has_bond)
 }
 
-/// Whether an even number of swaps turns one order of neighbours into the other.
-fn is_even(a: &[Option<usize>; 4], b: &[Option<usize>; 4]) -> bool {
-    let place = |atom: &Option<usize>| a.iter().position(|known| known == atom).unwrap_or(4);
-    let ranks = b.map(|atom| place(&atom));
-    let swapped = |i: usize| (i + 1..4).filter(|j| ranks[i] > ranks[*j]).count();
-    (0..4).map(swapped).sum::<usize>() % 2 == 0
+/// Whether a stereocentre of a text has the wanted handedness.
+fn is_centre_of(mark: &TetrahedralMark, wanted: &StereoMarks, of_text: &dyn Fn(usize) -> usize) -> bool {
+    mark.image_in(&wanted.centres, of_text).is_some_and(|(_, turns)| !turns)
 }
 
 /// Moves the direction of a removed hydrogen to the other neighbour beside the double bond, on the opposite side.
@@ -138,12 +116,11 @@ impl Graph {
     /// The SMILES of a graph, each part from its first atom on, and by place in the text the atom of the graph.
     fn text(&self) -> (String, Vec<usize>) {
         let neighbours = self.neighbours();
+        let mut bare = vec![false; self.atoms.len()];
+        self.implied_brackets().for_each(|atom| bare[atom] = true);
         let mut writer = Writer {
             graph: self,
-            bare: self.implied_brackets().fold(vec![false; self.atoms.len()], |mut bare, atom| {
-                bare[atom] = true;
-                bare
-            }),
+            bare,
             rings: self.ring_closures(&neighbours),
             numbers: vec![None; self.bonds.len()],
             open: Vec::new(),
@@ -312,17 +289,7 @@ impl Writer<'_> {
             Some(Chirality::Octahedral(number)) => write!(self.text, "@OH{number}"),
             Some(Chirality::Other) | None => Ok(()),
         };
-        let _ = match hydrogens {
-            0 => Ok(()),
-            1 => write!(self.text, "H"),
-            more => write!(self.text, "H{more}"),
-        };
-        let _ = match charge {
-            0 => Ok(()),
-            1 => write!(self.text, "+"),
-            -1 => write!(self.text, "-"),
-            charge => write!(self.text, "{charge:+}"),
-        };
+        self.text.push_str(&hydrogens_and_charge(hydrogens, charge));
         self.text.push(']');
     }
 }

@@ -85,7 +85,9 @@ pub(super) fn of_quaternion([w, x, y, z]: [f64; 4]) -> [[f64; 3]; 3] {
 
 /// The largest `Σ Raᵢ · bᵢ` over proper rotations R, given `Σ aᵢ bᵢᵀ`.
 pub(super) fn overlap(s: [[f64; 3]; 3]) -> f64 {
-    largest_eigenvalue(horn(s))
+    let mut m = horn(s);
+    diagonalise(&mut m, Rounding::Root, |_, _, _, _| {});
+    (0..4).map(|i| m[i][i]).fold(f64::NEG_INFINITY, f64::max)
 }
 
 /// Horn's symmetric matrix: its largest eigenvalue is the overlap, and the eigenvector is the quaternion of the rotation.
@@ -96,12 +98,6 @@ pub(super) fn horn([[xx, xy, xz], [yx, yy, yz], [zx, zy, zz]]: [[f64; 3]; 3]) ->
         [zx - xz, xy + yx, yy - xx - zz, yz + zy],
         [xy - yx, zx + xz, yz + zy, zz - xx - yy],
     ]
-}
-
-/// The largest eigenvalue of a symmetric matrix.
-fn largest_eigenvalue(mut m: [[f64; 4]; 4]) -> f64 {
-    diagonalise(&mut m, Rounding::Root, |_, _, _, _| {});
-    (0..4).map(|i| m[i][i]).fold(f64::NEG_INFINITY, f64::max)
 }
 
 #[cfg(test)]

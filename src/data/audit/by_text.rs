@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use rayon::prelude::*;
 
 use super::coverage::Deviations;
-use super::geometry::{Conformation, Topology};
+use super::geometry::Topology;
 use super::group::Group;
 use super::judged::{JudgedFile, JudgedText};
 use super::judging::{DUPLICATE_ANGSTROM, MoleculeDistances, RmsdMatrix, VerdictLine, duplicates};
@@ -56,14 +56,12 @@ impl TextsOfFile {
 
 /// For each molecule, the earlier conformers that its conformers duplicate.
 fn same(group: &Group) -> BTreeMap<Box<str>, Vec<Option<usize>>> {
-    let several = group.generated.iter().filter(|(_, conformers)| conformers.len() > 1);
-    let several: Vec<(&str, &Vec<Conformation>)> =
-        several.map(|(skeleton, conformers)| (&**skeleton, conformers)).collect();
-    let of_molecule = |(skeleton, conformers): &(&str, &Vec<Conformation>)| {
+    let several = group.generated.par_iter().filter(|(_, conformers)| conformers.len() > 1);
+    let same = several.filter_map(|(skeleton, conformers)| {
         let topology = Topology::new(skeleton).ok()?;
-        Some(((*skeleton).into(), duplicates(&topology, conformers, DUPLICATE_ANGSTROM)))
-    };
-    several.par_iter().filter_map(of_molecule).collect()
+        Some((skeleton.clone(), duplicates(&topology, conformers, DUPLICATE_ANGSTROM)))
+    });
+    same.collect()
 }
 
 /// A text, and the index of its conformer among those of its molecule in its group.
@@ -75,6 +73,13 @@ struct Placed<'a> {
     group: usize,
     generation: u64,
     conformer: Option<usize>,
+}
+
+impl Placed<'_> {
+    /// The skeleton that it is compared under; empty for a text without a prompt.
+    fn under(&self) -> &str {
+        self.text.compared.as_ref().map_or("", |compared| &compared.under)
+    }
 }
 
 impl Audited {
@@ -137,11 +142,10 @@ impl Audited {
         // The texts to which conformers belong.
         let mut texts: HashMap<(usize, &str), Vec<usize>> = HashMap::new();
         for (line, one) in placed.iter().enumerate().filter(|(_, one)| one.conformer.is_some()) {
-            let under = one.text.compared.as_ref().map_or("", |compared| &*compared.under);
-            texts.entry((one.group, under)).or_default().push(line);
+            texts.entry((one.group, one.under())).or_default().push(line);
         }
         let line = |one: &Placed<'_>| {
-            let under = one.text.compared.as_ref().map_or("", |compared| &*compared.under);
+            let under = one.under();
             let same = one.file.same.get(one.of_file).and_then(|same| same.get(under));
             let twin = same.zip(one.conformer).and_then(|(same, at)| same.get(at).copied().flatten());
             let mut verdict = one.text.verdict.clone();

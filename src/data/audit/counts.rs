@@ -13,7 +13,7 @@ use drift_core::text::tagged;
 use drift_core::tokenizer::Tokenizer;
 
 /// The results for a set of samples. The four outcomes add up to `samples`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SampleCounts {
     /// The number of judged texts.
     pub samples: u64,
@@ -66,26 +66,7 @@ impl SampleCounts {
     pub fn new(encoding: Encoding) -> Self {
         // A text can show missing digits only if every number must have all its digits.
         let shown = (encoding.is_fixed()).then_some(0);
-        SampleCounts {
-            samples: 0,
-            passed: 0,
-            graph_mismatch: 0,
-            parse_failures: 0,
-            no_eos: 0,
-            passed_by_3dmolgen: 0,
-            graph_mismatch_by_3dmolgen: 0,
-            parse_failures_by_3dmolgen: 0,
-            no_eos_by_3dmolgen: 0,
-            without_prompt: 0,
-            blocks: 0,
-            junk_blocks_strict: 0,
-            junk_blocks_letters: 0,
-            junk_blocks_strict_by_3dmolgen: 0,
-            truncated_blocks: shown,
-            invented_blocks: 0,
-            lost_digits: shown,
-            invented_digits: 0,
-        }
+        SampleCounts { truncated_blocks: shown, lost_digits: shown, ..SampleCounts::default() }
     }
 
     /// Counts one sample.

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::geometry::{Conformation, Coverage, Topology, coverage};
+use super::geometry::{Conformation, Coverage, Topology};
 use crate::stats::bootstrap::Mean;
 use crate::stats::interval::Interval;
 
@@ -35,7 +35,26 @@ pub struct Deviations {
 impl Deviations {
     /// Coverage at a threshold in Å; `None` without references.
     pub fn coverage(&self, threshold_angstrom: f64) -> Option<Coverage> {
-        coverage(&self.rmsd, self.references, threshold_angstrom)
+        if self.references == 0 {
+            return None;
+        }
+        let least = |rmsds: &mut dyn Iterator<Item = f64>| rmsds.fold(f64::INFINITY, f64::min);
+        let nearest_generated: Vec<f64> = (0..self.references)
+            .map(|r| least(&mut self.rmsd.iter().filter_map(|row| row.get(r)).copied()))
+            .collect();
+        let nearest_reference: Vec<f64> =
+            self.rmsd.iter().map(|row| least(&mut row.iter().copied())).collect();
+        let share = |nearest: &[f64]| {
+            nearest.iter().filter(|d| **d <= threshold_angstrom).count() as f64 / nearest.len() as f64
+        };
+        let mean = |nearest: &[f64]| nearest.iter().sum::<f64>() / nearest.len() as f64;
+        let any = !self.rmsd.is_empty();
+        Some(Coverage {
+            cov_recall: share(&nearest_generated),
+            mat_recall_angstrom: any.then(|| mean(&nearest_generated)),
+            cov_precision: any.then(|| share(&nearest_reference)),
+            mat_precision_angstrom: any.then(|| mean(&nearest_reference)),
+        })
     }
 
     /// The mean bond-length error of the conformers, in Å.
@@ -195,6 +214,20 @@ impl CoverageReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn coverage_both_ways() {
+        let of = |references, rmsd: &[Vec<f64>]| {
+            Deviations { references, rmsd: rmsd.to_vec(), ..Deviations::default() }.coverage(0.75)
+        };
+        let c = of(3, &[vec![0.5, 2.0, 0.9], vec![0.7, 1.0, 3.0]]).unwrap();
+        assert_eq!((c.cov_recall, c.cov_precision), (1.0 / 3.0, Some(1.0)));
+        assert!((c.mat_recall_angstrom.unwrap() - 0.8).abs() < 1e-12);
+        assert!((c.mat_precision_angstrom.unwrap() - 0.6).abs() < 1e-12);
+        let none = of(3, &[]).unwrap();
+        assert_eq!((none.cov_recall, none.mat_recall_angstrom, none.cov_precision), (0.0, None, None));
+        assert_eq!(of(0, &[]), None);
+    }
 
     #[test]
     fn molecules_without_a_conformer_count_as_the_field_counts_them() {

@@ -1,22 +1,23 @@
 //! Reads files of generated text that are one JSON document: arrays, and 3DMolGen's smoke reports.
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess};
+use serde::de::{IgnoredAny, MapAccess};
 
 use super::records::{FULL, Reader, SmokeHead};
-use super::rows::{Each, Named, Read, Reading};
+use super::rows::{Each, Read, Reading};
 use drift_core::io::{Folded, JsonFold, JsonPart};
 
-/// A fold that passes the entries of a list to a reader.
+/// A fold that passes the entries of a list to a reader. `null` counts as an empty list.
 pub(super) fn rows_of<'r>(
     reader: &'r mut Reader,
     list: &'static str,
 ) -> Each<impl FnMut(Read) -> Result<(), &'static str> + 'r> {
     let mut index = 0u64;
-    Each(move |row| {
+    let each = move |row| {
         reader.object(&format!("{list}[{index}]"), (list != "record").then_some(list == "passes"), row);
         index += 1;
         if reader.is_full() { Err(FULL) } else { Ok(()) }
-    })
+    };
+    Each { each, null_is_list: true }
 }
 
 /// Passes the entries of a smoke report to a reader, and returns the report's own figures.
@@ -34,18 +35,19 @@ impl<'de> JsonFold<'de> for Report<'_> {
         while let Some(field) = fields.next_key::<String>()? {
             let list = ["passes", "failures"].into_iter().find(|list| *list == field);
             if let Some(list) = list {
-                if !fields.next_value_seed(Folded(List(rows_of(self.0, list))))? {
+                if !fields.next_value_seed(Folded(rows_of(self.0, list)))? {
                     self.0.skip(list.to_owned(), "not an array".to_owned());
                 }
                 continue;
             }
             match &*field {
                 "metadata" => {
-                    let [version, kind] = fields.next_value_seed(Fields(["version", "processor_type"]))?;
+                    let [version, kind] =
+                        fields.next_value_seed(Folded(Fields(["version", "processor_type"])))?;
                     (head.version, head.processor_type) = (version.text(), kind.text());
                 }
                 "summary" => {
-                    let [failures] = fields.next_value_seed(Fields(["parse_failures"]))?;
+                    let [failures] = fields.next_value_seed(Folded(Fields(["parse_failures"])))?;
                     head.parse_failures = failures.count();
                 }
                 "num_passed" => head.num_passed = fields.next_value_seed(Folded(Reading))?.count(),
@@ -57,36 +59,24 @@ impl<'de> JsonFold<'de> for Report<'_> {
     }
 }
 
-/// Reads a list; its value says whether there is one. `null` counts as an empty list.
-struct List<F>(Each<F>);
-
-impl<'de, F: FnMut(Read) -> Result<(), &'static str>> JsonFold<'de> for List<F> {
-    type Value = bool;
-
-    fn part<E>(self, part: JsonPart<'_>) -> Result<bool, E> {
-        Ok(part == JsonPart::Null)
-    }
-
-    fn list<A: SeqAccess<'de>>(self, list: A) -> Result<bool, A::Error> {
-        self.0.list(list)
-    }
-}
-
 /// Reads some fields of an object; the fields are empty for any other value.
 struct Fields<const N: usize>([&'static str; N]);
 
-impl<'de, const N: usize> DeserializeSeed<'de> for Fields<N> {
+impl<'de, const N: usize> JsonFold<'de> for Fields<N> {
     type Value = [Read; N];
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<[Read; N], D::Error> {
+    fn part<E>(self, _: JsonPart<'_>) -> Result<[Read; N], E> {
+        Ok(self.0.map(|_| Read::Other))
+    }
+
+    fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<[Read; N], A::Error> {
         let mut found = self.0.map(|_| Read::Other);
-        let names = self.0;
-        let keep = |name: &str, read: Read| {
-            if let Some(at) = names.iter().position(|known| *known == name) {
+        while let Some(name) = fields.next_key::<String>()? {
+            let read = fields.next_value_seed(Folded(Reading))?;
+            if let Some(at) = self.0.iter().position(|known| *known == name) {
                 found[at] = read;
             }
-        };
-        Folded(Named(keep)).deserialize(deserializer)?;
+        }
         Ok(found)
     }
 }

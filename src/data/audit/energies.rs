@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::geometry::Conformation;
 use super::group::Checkers;
 use super::judging::usable_points;
-use super::plan::AuditPlan;
 use super::read::FileRecords;
-use super::sample::{TextSample, judge, split};
+use super::request::AuditPlan;
+use super::sample::{judge, split};
 use crate::audit::chemistry::Chemistry;
 use crate::energy::{Energies, EnergyAnswer, EnergyFrame};
 use drift_core::encoding::Encoding;
@@ -55,14 +55,13 @@ impl AnsweredText {
     pub fn ask(energies: &Energies, texts: Vec<EnergyText>, job: &Job) -> Result<Vec<Self>> {
         let apart = texts.into_iter().map(|text| ((text.record, text.lp, text.valid), text.frame));
         let (named, frames): (Vec<_>, Vec<EnergyFrame>) = apart.unzip();
-        let answers = energies.of(&frames, job)?;
-        let answered = named.into_iter().zip(frames).zip(answers);
-        Ok(answered
-            .map(|(((record, lp, valid), frame), answer)| {
-                let smiles = frame.smiles;
-                AnsweredText { record, lp, smiles, valid, answer }
-            })
-            .collect())
+        let answers = energies.of(&frames, job)?.into_iter();
+        let smiles = frames.into_iter().map(|frame| frame.smiles);
+        let answered = named.into_iter().zip(smiles).zip(answers).map(|((named, smiles), answer)| {
+            let (record, lp, valid) = named;
+            AnsweredText { record, lp, smiles, valid, answer }
+        });
+        Ok(answered.collect())
     }
 }
 
@@ -157,17 +156,12 @@ pub(super) fn of_file(
     let mut checkers = Checkers::default();
     for record in &file.records {
         let Some(prompt) = record.prompt.as_deref() else { continue };
-        let judged = judge(&TextSample {
-            prompt: Some(prompt),
-            answer: &record.text,
-            ended: true,
-            encoding,
-            max_atoms: plan.max_atoms,
-        });
+        let judged = judge(&plan.sample(record, &record.text, encoding));
         // Prompts were parsed when they were read.
         let Ok(key) = skeleton::from_smiles(prompt) else { continue };
         let answer = split(&record.text).answer;
-        let Some(points) = usable_points(answer, &judged, &key, encoding, plan.max_atoms) else { continue };
+        let max_atoms = plan.request.max_atoms;
+        let Some(points) = usable_points(answer, &judged, &key, encoding, max_atoms) else { continue };
         // The checker provides the elements, one for each point.
         let Some(checker) = checkers.of(&key).filter(|checker| checker.atoms() == points.len()) else {
             continue;

@@ -7,13 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::chemistry::{Chemistry, ChemistryReport, ConformerChemistry, MoleculeChemistry};
 use super::counts::{DriftHistogram, SampleCounts};
 use super::coverage::CoverageReport;
-use super::geometry::Conformation;
 use super::judging::{points_by_3dmolgen, reordered, usable_points};
-use super::plan::AuditPlan;
-use super::references::{GeometryReport, Measured};
+use super::references::{BySkeleton, GeometryReport, Measured};
+use super::request::AuditPlan;
 use super::sample::TextVerdict;
 use crate::stats::interval::{Interval, LEVEL, wilson};
-use drift_core::chem::AtomLimit;
 use drift_core::encoding::Encoding;
 use drift_core::text::skeleton;
 
@@ -48,25 +46,12 @@ pub(super) struct Group {
     pub counts: SampleCounts,
     pub drift: Option<DriftHistogram>,
     /// Conformers that can be compared, by skeleton of the prompt. A prompt without any has an empty list.
-    pub generated: BTreeMap<Box<str>, Vec<Conformation>>,
+    pub generated: BySkeleton,
     /// The skeletons of prompts whose conformers are compared under another skeleton, with that skeleton.
     #[serde(default)]
     pub pools: BTreeMap<Box<str>, Box<str>>,
     /// By skeleton of the prompt, its chemistry.
     chemistry: BTreeMap<Box<str>, MoleculeChemistry>,
-}
-
-/// A text with its prompt.
-#[derive(Clone, Copy)]
-pub(super) struct PromptedText<'r> {
-    pub prompt: &'r str,
-    /// The SMILES that it is compared under, if it differs from the prompt.
-    pub pool: Option<&'r str>,
-    pub answer: &'r str,
-    pub judged: &'r TextVerdict,
-    pub max_atoms: AtomLimit,
-    /// Whether texts that pass only by the rules of 3DMolGen are compared too.
-    pub as_3dmolgen: bool,
 }
 
 /// The molecule under which a text is compared.
@@ -93,43 +78,44 @@ impl Checkers {
 }
 
 impl Group {
-    pub(super) fn new(lp: Option<&str>, has_tokenizer: bool, encoding: Encoding) -> Self {
+    pub(super) fn new(lp: Option<&str>, plan: &AuditPlan, encoding: Encoding) -> Self {
         Group {
             encoding,
             lp: lp.map(str::to_owned),
             counts: SampleCounts::new(encoding),
-            drift: has_tokenizer.then(DriftHistogram::default),
-            generated: BTreeMap::new(),
+            drift: plan.request.tokenizer.as_ref().map(|_| DriftHistogram::default()),
+            generated: BySkeleton::new(),
             pools: BTreeMap::new(),
             chemistry: BTreeMap::new(),
         }
     }
 
-    /// Checks the conformer of a sample that passes, and keeps it if it is to be compared. Returns the findings, and the molecule
-    /// under which it is compared.
+    /// Checks the conformer of an answer that passes, and keeps it if it is to be compared: under its prompt, or under `pool`.
+    /// Returns the findings, and the molecule under which it is compared.
     pub(super) fn take_conformer(
         &mut self,
+        plan: &AuditPlan,
         checkers: &mut Checkers,
-        sample: PromptedText<'_>,
-        is_kept: bool,
+        (prompt, pool): (&str, Option<&str>),
+        (answer, judged): (&str, &TextVerdict),
     ) -> (Option<ConformerChemistry>, Option<Compared>) {
         // Prompts were parsed when they were read.
-        let Ok(key) = skeleton::from_smiles(sample.prompt) else { return (None, None) };
-        let limit = sample.max_atoms;
-        let points = usable_points(sample.answer, sample.judged, &key, self.encoding, limit);
+        let Ok(key) = skeleton::from_smiles(prompt) else { return (None, None) };
+        let limit = plan.request.max_atoms;
+        let points = usable_points(answer, judged, &key, self.encoding, limit);
         let found = points.as_ref().and_then(|points| checkers.of(&key)?.check(points));
         let key: Box<str> = key.into();
         // A text that does not pass counts for its molecule too.
         self.chemistry.entry(key.clone()).or_default().add(found.as_ref());
-        if !is_kept {
+        if !plan.keeps_conformers() {
             return (found, None);
         }
         let points = points.or_else(|| {
-            let is_read =
-                sample.as_3dmolgen && self.encoding.is_decimal() && self.encoding.separator() == ",";
-            points_by_3dmolgen(sample.answer, sample.judged, &key, limit).filter(|_| is_read)
+            let has_commas = self.encoding.is_decimal() && self.encoding.separator() == ",";
+            let is_read = plan.request.as_3dmolgen && has_commas;
+            points_by_3dmolgen(answer, judged, &key, limit).filter(|_| is_read)
         });
-        let (under, points) = match sample.pool.map(skeleton::from_smiles) {
+        let (under, points) = match pool.map(skeleton::from_smiles) {
             Some(Ok(pool)) if *pool != *key => {
                 self.pools.insert(key.clone(), pool.clone().into());
                 let points = points.and_then(|points| reordered(points, &key, &pool, limit));
@@ -158,7 +144,7 @@ impl Group {
 
     /// The report row of this group. `measured` has the comparisons of its conformers with the references.
     pub(super) fn report(&self, file: &str, measured: Option<&Measured>, plan: &AuditPlan) -> FileReport {
-        let counted = measured.map(|measured| plan.missing.counted(measured.values()));
+        let counted = measured.map(|measured| plan.request.missing.counted(measured.values()));
         let geometry = counted.as_ref().map(|counted| {
             let left_out = measured.map_or(0, |all| all.len() - counted.len()) as u64;
             GeometryReport { left_out, ..GeometryReport::of_deviations(counted) }
@@ -170,7 +156,8 @@ impl Group {
             pass_interval: wilson(self.counts.passed, self.counts.samples, LEVEL),
             drift: self.drift.clone(),
             geometry,
-            coverage: counted.map(|counted| CoverageReport::from_molecules(&counted, &plan.thresholds)),
+            coverage: counted
+                .map(|counted| CoverageReport::from_molecules(&counted, &plan.request.thresholds)),
             chemistry: (!self.chemistry.is_empty())
                 .then(|| ChemistryReport::from_molecules(self.chemistry.values())),
         }

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::block_faults::{BlockFault, FaultyBlock, keep};
 use super::counts::SampleCounts;
 use super::energies::{self, AnsweredText};
-use super::group::{Checkers, Compared, Group, PromptedText};
+use super::group::{Checkers, Compared, Group};
 use super::judging::{ConformerVerdict, conformers_in};
-use super::plan::AuditPlan;
 use super::read::{FileRecords, Record, SmokeHead};
-use super::sample::{TextSample, TextVerdict, judge, judged_blocks, split};
+use super::request::AuditPlan;
+use super::sample::{TextVerdict, judge, judged_blocks, split};
 use super::smoke::bias;
 use crate::corpus::Skipped;
 use drift_core::encoding::Encoding;
@@ -104,16 +104,13 @@ fn judge_file(plan: &AuditPlan, encoding: Encoding, file: FileRecords, job: &Job
         })
         .collect::<Result<_>>()?;
     // Parts are merged in file order, so chunks and threads do not change the result.
-    let mut groups: BTreeMap<Option<String>, Group> = BTreeMap::new();
+    let mut groups = ByLp::new();
     let (mut listed, mut examples) = ((SampleCounts::new(encoding), 0), Vec::new());
     for part in &parts {
         listed.0.merge(&part.listed.0);
         listed.1 += part.listed.1;
         for (lp, found) in &part.by_lp {
-            groups
-                .entry(lp.clone())
-                .or_insert_with(|| Group::new(lp.as_deref(), plan.tokenizer.is_some(), encoding))
-                .merge(found);
+            group(&mut groups, lp, plan, encoding).merge(found);
         }
         part.examples.iter().for_each(|example| keep(&mut examples, example.clone()));
     }
@@ -136,9 +133,21 @@ fn judge_file(plan: &AuditPlan, encoding: Encoding, file: FileRecords, job: &Job
     })
 }
 
-/// The results for a part of a file, by logit processor.
+/// Results by logit processor.
+type ByLp = BTreeMap<Option<String>, Group>;
+
+fn group<'g>(
+    groups: &'g mut ByLp,
+    lp: &Option<String>,
+    plan: &AuditPlan,
+    encoding: Encoding,
+) -> &'g mut Group {
+    groups.entry(lp.clone()).or_insert_with(|| Group::new(lp.as_deref(), plan, encoding))
+}
+
+/// The results for a part of a file.
 struct Part {
-    by_lp: BTreeMap<Option<String>, Group>,
+    by_lp: ByLp,
     /// As in [`JudgedFile`].
     listed: (SampleCounts, u64),
     examples: Vec<FaultyBlock>,
@@ -147,38 +156,23 @@ struct Part {
 
 fn judge_records(plan: &AuditPlan, encoding: Encoding, file: &str, records: &[Record]) -> Result<Part> {
     let listed = (SampleCounts::new(encoding), 0);
-    let mut part = Part { by_lp: BTreeMap::new(), listed, examples: Vec::new(), texts: Vec::new() };
+    let mut part = Part { by_lp: ByLp::new(), listed, examples: Vec::new(), texts: Vec::new() };
     let mut checkers = Checkers::default();
     for record in records {
-        if plan.all_conformers && record.text.matches(CONFORMER_OPEN).count() > 1 {
+        if plan.request.all_conformers && record.text.matches(CONFORMER_OPEN).count() > 1 {
             if record.listed.is_some() {
                 // The program that wrote the report counted texts, whatever conformers they contain.
-                part.list(record, &judge(&sample(plan, encoding, record, &record.text)));
+                part.list(record, &judge(&plan.sample(record, &record.text, encoding)));
             }
             for (place, text) in conformers_in(&record.text).iter().enumerate() {
-                part.judge(plan, encoding, &mut checkers, Piece { file, record, text, place })?;
+                part.judge(plan, encoding, &mut checkers, (file, record), (place, text))?;
             }
         } else {
-            let whole = Piece { file, record, text: &record.text, place: 0 };
-            let judged = part.judge(plan, encoding, &mut checkers, whole)?;
+            let judged = part.judge(plan, encoding, &mut checkers, (file, record), (0, &record.text))?;
             part.list(record, &judged);
         }
     }
     Ok(part)
-}
-
-/// The text of a record, or one of its conformers, as a sample to judge.
-fn sample<'r>(plan: &AuditPlan, encoding: Encoding, record: &'r Record, text: &'r str) -> TextSample<'r> {
-    let (prompt, max_atoms) = (record.prompt.as_deref(), plan.max_atoms);
-    TextSample { prompt, answer: text, ended: true, encoding, max_atoms }
-}
-
-/// One conformer of a record's text.
-struct Piece<'r> {
-    file: &'r str,
-    record: &'r Record,
-    text: &'r str,
-    place: usize,
 }
 
 impl Part {
@@ -191,41 +185,31 @@ impl Part {
         }
     }
 
+    /// Judges the text of a record, or the conformer of this text at `place`.
     fn judge(
         &mut self,
         plan: &AuditPlan,
         encoding: Encoding,
         checkers: &mut Checkers,
-        Piece { file, record, text, place }: Piece<'_>,
+        (file, record): (&str, &Record),
+        (place, text): (usize, &str),
     ) -> Result<TextVerdict> {
         let Record { place: record_place, prompt, lp, .. } = record;
-        let answer = split(text);
-        let max_atoms = plan.max_atoms;
-        let judged = judge(&sample(plan, encoding, record, text));
-        let group = self
-            .by_lp
-            .entry(lp.clone())
-            .or_insert_with(|| Group::new(lp.as_deref(), plan.tokenizer.is_some(), encoding));
+        let answer = split(text).answer;
+        let judged = judge(&plan.sample(record, text, encoding));
+        let group = group(&mut self.by_lp, lp, plan, encoding);
         group.counts.add(&judged, prompt.is_some());
-        if let (Some(tokenizer), Some(drift)) = (&plan.tokenizer, &mut group.drift) {
-            let template = fill(&judged.skeleton, &plan.placeholder, encoding);
-            drift.add((tokenizer, encoding), answer.answer, &template, |_| true)?;
+        if let (Some(tokenizer), Some(drift)) = (&plan.request.tokenizer, &mut group.drift) {
+            let template = fill(&judged.skeleton, &plan.request.placeholder, encoding);
+            drift.add((tokenizer, encoding), answer, &template, |_| true)?;
         }
-        let pool = record.pool.as_deref().filter(|_| plan.pool);
+        let pool = record.pool.as_deref().filter(|_| plan.request.pool);
         let (mut chemistry, mut compared) = (None, None);
         if let Some(prompt) = prompt {
-            let prompted = PromptedText {
-                prompt,
-                pool,
-                answer: answer.answer,
-                judged: &judged,
-                max_atoms,
-                as_3dmolgen: plan.as_3dmolgen,
-            };
-            (chemistry, compared) = group.take_conformer(checkers, prompted, plan.keeps_conformers());
+            (chemistry, compared) = group.take_conformer(plan, checkers, (prompt, pool), (answer, &judged));
         }
-        self.keep_faults(&judged, (answer.answer, encoding), file, record_place);
-        if plan.by_text {
+        self.keep_faults(&judged, (answer, encoding), file, record_place);
+        if plan.request.by_text {
             self.texts.push(JudgedText {
                 record: record_place.clone(),
                 id: record.id.clone(),

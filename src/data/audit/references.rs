@@ -39,7 +39,7 @@ pub struct Reference {
 /// The comparison of one molecule's generated conformers with its references.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MoleculeGeometry {
-    /// The mean of [`Topology::bond_length_error`] over the generated conformers, in Å.
+    /// The mean of [`Topology::bond_length_errors`] over the generated conformers, in Å.
     pub bond_length_error_angstrom: Option<f64>,
     /// Coverage of the references, and the reverse.
     pub coverage: Coverage,
@@ -104,27 +104,20 @@ impl References {
 
     /// The chemistry of all references.
     pub fn chemistry(&self) -> ChemistryReport {
-        let of_molecule = |(skeleton, reference): (&str, &Reference)| {
+        let molecules = self.molecules.par_iter().map(|(skeleton, reference)| {
             let chemistry = Chemistry::from_smiles(&smiles(skeleton)).ok();
             let found = reference.conformers.iter().map(|points| chemistry.as_ref()?.check(points));
             MoleculeChemistry::from_conformers(found)
-        };
-        let molecules: Vec<MoleculeChemistry> = self
-            .molecules
-            .par_iter()
-            .map(|(skeleton, reference)| of_molecule((skeleton, reference)))
-            .collect();
-        ChemistryReport::from_molecules(molecules.iter())
+        });
+        ChemistryReport::from_molecules(molecules.collect::<Vec<MoleculeChemistry>>().iter())
     }
 
     /// Compares generated conformers, by skeleton of the prompt. A prompt without a usable conformer has an empty list.
-    pub(super) fn measure(&self, generated: &BTreeMap<Box<str>, Vec<Conformation>>) -> Measured {
-        let pairs = generated.iter().map(|(skeleton, generated)| (&**skeleton, generated));
-        let pairs: Vec<(&str, &Vec<Conformation>)> = pairs.collect();
-        let compared = |(skeleton, generated): &(&str, &Vec<Conformation>)| {
-            Some(((*skeleton).into(), self.get(skeleton)?.deviations(generated)?))
-        };
-        pairs.par_iter().filter_map(compared).collect()
+    pub(super) fn measure(&self, generated: &BySkeleton) -> Measured {
+        let compared = generated.par_iter().filter_map(|(skeleton, generated)| {
+            Some((skeleton.clone(), self.get(skeleton)?.deviations(generated)?))
+        });
+        compared.collect()
     }
 
     /// The references with those of several molecules pooled under one skeleton, which `pools` maps to. Atoms are reordered to
@@ -138,12 +131,9 @@ impl References {
     ) -> Self {
         for (own, pool) in pools {
             let Some(reference) = self.molecules.get(own) else { continue };
-            let moved: Option<Vec<Conformation>> = reference
-                .conformers
-                .iter()
-                .map(|points| reordered(points.clone(), own, pool, limit))
-                .collect();
-            let Some(moved) = moved else { continue };
+            let moved = reference.conformers.iter();
+            let moved = moved.map(|points| reordered(points.clone(), own, pool, limit));
+            let Some(moved) = moved.collect::<Option<Vec<Conformation>>>() else { continue };
             // If the prompt is also compared under its own SMILES, its references stay there too.
             if !is_compared(own) {
                 self.molecules.remove(own);

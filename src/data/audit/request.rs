@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use super::coverage::Missing;
 use super::geometry::COVERAGE_THRESHOLD_ANGSTROM;
-use super::plan::AuditPlan;
+use super::records::Record;
+use super::sample::TextSample;
+use crate::energy::Energies;
 use crate::parameter;
 use drift_core::checkpoint::ModelFolder;
 use drift_core::chem::AtomLimit;
@@ -29,22 +31,36 @@ pub struct AuditRequest {
     pub tokenizer_path: Option<PathBuf>,
     /// The placeholder against which drift is counted, without brackets, with commas.
     pub placeholder: String,
-    /// Reference conformers.
+    /// Files and folders of reference conformers, for geometry, in the formats of `drift mine`; may be empty.
     pub references: Vec<PathBuf>,
     /// The thresholds of coverage, in Å; empty means 0.75.
     pub thresholds: Vec<f64>,
-    /// Whether texts that pass only by the rules of 3DMolGen are compared with references too.
+    /// Whether texts that pass only by the rules of 3DMolGen are compared with references too, read by these rules.
     pub as_3dmolgen: bool,
     /// The treatment of molecules without a usable conformer.
     pub missing: Missing,
-    /// Whether texts are compared under the SMILES that their records name for pooling.
+    /// Whether texts are compared under the SMILES that their records name for pooling, with the references of all its isomers.
     pub pool: bool,
     /// Whether all conformers of a text are judged, or only the first.
     pub all_conformers: bool,
     /// Whether the results for each text are kept.
     pub by_text: bool,
-    /// The size limit for molecules that are compared.
+    /// The size limit for molecules that are compared. A text of a larger one counts as another molecule than its prompt.
     pub max_atoms: AtomLimit,
+}
+
+/// The inputs and settings of an audit.
+pub struct AuditPlan {
+    /// The user's options. The placeholder is written as in the texts, and there is at least one threshold.
+    pub request: AuditRequest,
+    /// The encoding of the texts; if not given, it is determined from the recipe, the texts or the references.
+    pub encoding: Option<Encoding>,
+    /// The encoding that the model was trained on, if its recipe states it.
+    pub recipe: Option<Encoding>,
+    /// The decimals and separator for determining the encoding from texts.
+    pub like: Encoding,
+    /// The program that computes energies, if any.
+    pub energy: Option<Energies>,
 }
 
 impl AuditRequest {
@@ -52,7 +68,7 @@ impl AuditRequest {
     ///
     /// # Errors
     /// If the model is not a folder, or the placeholder is not the content of a block.
-    pub fn plan(self) -> Result<AuditPlan> {
+    pub fn plan(mut self) -> Result<AuditPlan> {
         if let Some(folder) = self.model.as_ref().filter(|folder| !folder.is_dir()) {
             let remedy = format!("give the folder of a model, or leave {} out", parameter::MODEL);
             return Err(Error::input(folder.display(), "is no folder", remedy));
@@ -63,34 +79,37 @@ impl AuditRequest {
         // Trailing zeros are left to `encoding`, where the texts may decide.
         let asked = AskedEncoding { zeros: None, ..self.blocks };
         let like = asked.over(recipe.unwrap_or(Encoding::FIXED));
-        let placeholder = as_written(&self.placeholder, like);
+        self.placeholder = as_written(&self.placeholder, like);
         // The users' placeholders have four decimals, whatever the texts have.
         let most = Encoding::decimal(TrailingZeros::Kept, like.precision().max(Precision::FOUR));
         let longest = most.with_spaces(like.separator() == " ");
         let held = if like.is_decimal() { longest } else { like };
-        held.parse_numbers(placeholder.as_bytes(), false).map_err(|problem| {
+        held.parse_numbers(self.placeholder.as_bytes(), false).map_err(|problem| {
             let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
             Error::parameter(parameter::PLACEHOLDER, problem, remedy)
         })?;
+        if self.thresholds.is_empty() {
+            self.thresholds.push(COVERAGE_THRESHOLD_ANGSTROM);
+        }
         Ok(AuditPlan {
-            files: self.files,
             encoding: asked.encoding.or(self.zeros.map(|zeros| like.with_zeros(zeros))),
             recipe: recipe.map(|recipe| asked.over(recipe)),
             like,
-            tokenizer: self.tokenizer,
-            placeholder,
-            references: self.references,
             energy: None,
-            thresholds: match self.thresholds {
-                none if none.is_empty() => vec![COVERAGE_THRESHOLD_ANGSTROM],
-                given => given,
-            },
-            as_3dmolgen: self.as_3dmolgen,
-            missing: self.missing,
-            pool: self.pool,
-            all_conformers: self.all_conformers,
-            by_text: self.by_text,
-            max_atoms: self.max_atoms,
+            request: self,
         })
+    }
+}
+
+impl AuditPlan {
+    /// Whether conformers are compared, with references or with each other.
+    pub(super) fn keeps_conformers(&self) -> bool {
+        self.request.by_text || !self.request.references.is_empty()
+    }
+
+    /// The text of a record, or one of its conformers, as a sample to judge.
+    pub(super) fn sample<'r>(&self, record: &'r Record, text: &'r str, encoding: Encoding) -> TextSample<'r> {
+        let (prompt, max_atoms) = (record.prompt.as_deref(), self.request.max_atoms);
+        TextSample { prompt, answer: text, ended: true, encoding, max_atoms }
     }
 }

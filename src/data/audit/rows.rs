@@ -201,51 +201,37 @@ impl<'de> DeserializeSeed<'de> for Generations {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         let mut texts = Vec::new();
-        let list = Each(|read: Read| {
+        let each = |read: Read| {
             texts.push(read.generation());
             if texts.len() > MAX_GENERATIONS {
                 Err("more texts of one molecule than drift reads")
             } else {
                 Ok(())
             }
-        });
-        let is_list = Folded(list).deserialize(deserializer)?;
+        };
+        let is_list = Folded(Each { each, null_is_list: false }).deserialize(deserializer)?;
         Ok(is_list.then_some(texts))
     }
 }
 
 /// Passes each value of a list to a function while it is read. Its value says whether there is a list.
-pub(super) struct Each<F>(pub F);
+pub(super) struct Each<F> {
+    pub each: F,
+    /// Whether `null` counts as an empty list.
+    pub null_is_list: bool,
+}
 
 impl<'de, F: FnMut(Read) -> Result<(), &'static str>> JsonFold<'de> for Each<F> {
     type Value = bool;
 
-    fn part<E>(self, _: JsonPart<'_>) -> Result<bool, E> {
-        Ok(false)
+    fn part<E>(self, part: JsonPart<'_>) -> Result<bool, E> {
+        Ok(self.null_is_list && part == JsonPart::Null)
     }
 
     fn list<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<bool, A::Error> {
         while let Some(read) = list.next_element_seed(Folded(Reading))? {
-            (self.0)(read).map_err(A::Error::custom)?;
+            (self.each)(read).map_err(A::Error::custom)?;
         }
         Ok(true)
-    }
-}
-
-/// Passes each field of an object to a function, by name. Other values are ignored.
-pub(super) struct Named<F>(pub F);
-
-impl<'de, F: FnMut(&str, Read)> JsonFold<'de> for Named<F> {
-    type Value = ();
-
-    fn part<E>(self, _: JsonPart<'_>) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn object<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<(), A::Error> {
-        while let Some(name) = fields.next_key::<String>()? {
-            (self.0)(&name, fields.next_value_seed(Folded(Reading))?);
-        }
-        Ok(())
     }
 }

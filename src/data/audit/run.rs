@@ -11,10 +11,10 @@ use super::encoding::EncodingCounts;
 use super::energies::{EnergyReport, energy_report};
 use super::group::Group;
 use super::judged::{JudgedFile, judge_files};
-use super::plan::AuditPlan;
 use super::read::{self, FileRecords, Record};
 use super::references::{GeometryReport, Measured, References};
 use super::report::{AuditReport, EncodingFrom, SCHEMA};
+use super::request::AuditPlan;
 use super::sample::split;
 use super::smoke::{TheirReport, foreign_prompts, their_report};
 use crate::corpus::{Conformers, Files, ReadOptions, ReadSummary, SKIPPED_LISTED};
@@ -37,7 +37,7 @@ pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
 /// # Errors
 /// As [`audit`].
 pub fn audit_texts(plan: &AuditPlan, job: &Job) -> Result<Audited> {
-    let files = read_files(&plan.files, job)?;
+    let files = read_files(&plan.request.files, job)?;
     let (encoding, from) = encoding(plan, evidence(plan, &files), job)?;
     let judged = judge_files(plan, encoding, files, job)?;
     report(plan, (encoding, from), judged, job)
@@ -50,7 +50,7 @@ pub(super) fn report(
     files: Vec<JudgedFile>,
     job: &Job,
 ) -> Result<Audited> {
-    let mut total = Group::new(None, plan.tokenizer.is_some(), encoding);
+    let mut total = Group::new(None, plan, encoding);
     let (mut examples, mut theirs, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
     let (mut skipped, mut skipped_records) = (0, Vec::new());
     for file in &files {
@@ -73,7 +73,7 @@ pub(super) fn report(
     // Isomers are not pooled here: strain is the energy relative to conformers of the same molecule.
     let energy = energy(plan, &files, references.as_ref(), job)?;
     let is_compared = |skeleton: &str| total.generated.contains_key(skeleton);
-    let references = references.map(|read| read.pooled(&total.pools, is_compared, plan.max_atoms));
+    let references = references.map(|read| read.pooled(&total.pools, is_compared, plan.request.max_atoms));
     let references = references.as_ref();
     let measured = measure(references, &files);
     let all = measured.as_deref().map(together);
@@ -89,10 +89,10 @@ pub(super) fn report(
         provenance: Provenance::from_inputs(inputs),
         encoding,
         encoding_from,
-        tokenizer: plan.tokenizer.as_ref().map(|tokenizer| tokenizer.name.clone()),
-        placeholder: plan.tokenizer.as_ref().map(|_| plan.placeholder.clone()),
+        tokenizer: plan.request.tokenizer.as_ref().map(|tokenizer| tokenizer.name.clone()),
+        placeholder: plan.request.tokenizer.as_ref().map(|_| plan.request.placeholder.clone()),
         files: reports.collect(),
-        missing: plan.missing,
+        missing: plan.request.missing,
         total: whole,
         reference_chemistry: references.map(References::chemistry),
         energy,
@@ -124,7 +124,7 @@ fn energy(
 
 /// The references of all texts, each under its own SMILES; `None` if none are given.
 fn read_references(plan: &AuditPlan, total: &Group, job: &Job) -> Result<Option<(References, ReadSummary)>> {
-    if plan.references.is_empty() {
+    if plan.request.references.is_empty() {
         return Ok(None);
     }
     let wanted: HashSet<&str> = total.generated.keys().chain(total.pools.keys()).map(|key| &**key).collect();
@@ -165,7 +165,10 @@ fn corpus(plan: &AuditPlan) -> Files {
     // References state their own encoding. With bins, they are compared by the coordinates that the bins stand for.
     let own = if plan.like.is_decimal() { plan.like } else { Encoding::FIXED };
     let reading = Reading { cut, rewrites: true, ..Reading::new(own) };
-    Files { inputs: plan.references.clone(), options: ReadOptions { reading, ..ReadOptions::default() } }
+    Files {
+        inputs: plan.request.references.clone(),
+        options: ReadOptions { reading, ..ReadOptions::default() },
+    }
 }
 
 /// Reads the records of files.
@@ -212,7 +215,7 @@ pub(super) fn encoding(
     if let Some(encoding) = found.encoding(plan.like) {
         return Ok((encoding, EncodingFrom::Texts));
     }
-    if !plan.references.is_empty()
+    if !plan.request.references.is_empty()
         && let Some(encoding) = references_encoding(plan, job)?
     {
         return Ok((encoding, EncodingFrom::References));

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::by_text::Audited;
 use super::encoding::EncodingCounts;
 use super::judged::{JudgedFile, judge_files};
-use super::plan::AuditPlan;
+use super::request::AuditPlan;
 use super::run::{encoding, evidence, read_files, report};
 use crate::parameter;
 use crate::shard::files::{FilesDone, FilesShard, FilesSummary, MergedFiles, check_part};
@@ -29,11 +29,11 @@ struct Head {
 /// # Errors
 /// As [`audit`](super::audit()). If the encoding is not given, each part must determine it from its own texts.
 pub fn audit_shard(plan: &AuditPlan, shard: &mut FilesShard, job: &Job) -> Result<FilesDone> {
-    if let Some(folder) = plan.files.iter().find(|path| path.is_dir()) {
+    if let Some(folder) = plan.request.files.iter().find(|path| path.is_dir()) {
         return Err(Error::input(folder.display(), "is a folder", "give the files in it"));
     }
     shard.run("jsonl", job, &mut |_, files, path| {
-        let read = read_files(&plan.files[files], job)?;
+        let read = read_files(&plan.request.files[files], job)?;
         let evidence = evidence(plan, &read);
         let (encoding, _) = encoding(plan, evidence, job)?;
         let mut came = FilesSummary {

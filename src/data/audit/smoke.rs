@@ -14,16 +14,9 @@ use drift_core::chem::foreign;
 pub struct TheirReport {
     /// The file.
     pub file: String,
-    /// The version of the logit processor, or `none`.
-    pub version: Option<String>,
-    /// The kind of the logit processor.
-    pub processor_type: Option<String>,
-    /// The number of molecules whose first text passed.
-    pub num_passed: Option<u64>,
-    /// The number of other molecules.
-    pub num_failed: Option<u64>,
-    /// Of these, the number whose text could not be decoded.
-    pub parse_failures: Option<u64>,
+    /// The figures.
+    #[serde(flatten)]
+    pub head: SmokeHead,
     /// The same figures counted by drift, by their rules, over the first text of each molecule.
     pub recounted: Recounted,
     /// The number of further texts of the same molecules, which they do not validate.
@@ -62,11 +55,7 @@ pub(super) fn their_report(
 ) -> TheirReport {
     TheirReport {
         file: file.to_owned(),
-        version: head.version.clone(),
-        processor_type: head.processor_type.clone(),
-        num_passed: head.num_passed,
-        num_failed: head.num_failed,
-        parse_failures: head.parse_failures,
+        head: head.clone(),
         recounted: Recounted {
             samples: first.samples,
             num_passed: first.passed_by_3dmolgen,
@@ -109,7 +98,7 @@ impl TheirReport {
     /// A sentence, if the report's figures differ from the counts over its first texts.
     pub(super) fn disagreement(&self) -> Option<String> {
         let recounted = [self.recounted.num_passed, self.recounted.samples - self.recounted.num_passed];
-        let own = [self.num_passed, self.num_failed];
+        let own = [self.head.num_passed, self.head.num_failed];
         // A figure that the report does not state cannot differ.
         let differs =
             own.iter().zip(recounted).any(|(own, recounted)| own.is_some_and(|own| own != recounted));

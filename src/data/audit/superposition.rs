@@ -86,16 +86,6 @@ impl Superposition {
         Superposition { symmetries, fixed: (0..atoms).filter(|atom| !is_moved[*atom]).collect() }
     }
 
-    /// The number of orders; saturates.
-    pub(super) fn orders(&self) -> u64 {
-        self.symmetries.orders()
-    }
-
-    /// Whether all orders are known; otherwise an RMSD may be an upper bound.
-    pub(super) fn is_exhaustive(&self) -> bool {
-        self.symmetries.complete
-    }
-
     /// The least RMSD. Both conformers must have as many points as the molecule.
     pub(super) fn rmsd(&self, a: &Centred, b: &Centred) -> LeastRmsd {
         let mut matrix = Matrix::default();

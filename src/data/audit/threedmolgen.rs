@@ -7,7 +7,6 @@
 //! `docs/audit.md` compares their rules with drift's.
 
 use std::borrow::Cow;
-use std::ops::Range;
 
 use super::outcome::Outcome;
 use drift_core::chem::{AtomLimit, Graph, Molecule, same_molecule};
@@ -107,10 +106,10 @@ fn strip_smiles(conformer: &str) -> String {
     let text: String = conformer.chars().filter(|c| !is_space(*c)).collect();
     // Blocks behind atoms go first, because brackets may contain a `<`. Closing characters are not searched twice, or where there
     // is none. So texts made only of brackets take no longer than others.
-    let (last_bracket, last_block) = (behind_last(&text, ']'), behind_last(&text, '>'));
+    let last_block = behind_last(&text, '>');
     let mut without_block = None;
-    let text = rewrite(&text, '[', |rest| {
-        if rest.len() <= last_bracket || without_block.is_some_and(|behind| behind < rest.len()) {
+    let text = rewrite(&text, ['[', ']'], |rest| {
+        if without_block.is_some_and(|behind| behind < rest.len()) {
             return None;
         }
         let atom = bracket(rest)?;
@@ -123,18 +122,8 @@ fn strip_smiles(conformer: &str) -> String {
             }
         }
     });
-    let last_block = behind_last(&text, '>');
-    let text = rewrite(&text, '<', |rest| {
-        if rest.len() <= last_block {
-            return None;
-        }
-        Some((Cow::Borrowed(""), block(rest)?.len()))
-    });
-    let last_bracket = behind_last(&text, ']');
-    rewrite(&text, '[', |rest| {
-        if rest.len() <= last_bracket {
-            return None;
-        }
+    let text = rewrite(&text, ['<', '>'], |rest| Some((Cow::Borrowed(""), block(rest)?.len())));
+    rewrite(&text, ['[', ']'], |rest| {
         let atom = bracket(rest)?;
         Some((bare(&atom[1..atom.len() - 1]), atom.len()))
     })
@@ -151,19 +140,20 @@ fn block(text: &str) -> Option<&str> {
     Some(&text[..=text.find('>')?])
 }
 
-/// Rewrites a text from left to right. At each `first`, `at` returns the replacement for the beginning of the rest, and the number
-/// of bytes that it replaces.
+/// Rewrites a text from left to right. At each `first` with a `last` behind it, `at` returns the replacement for the beginning of
+/// the rest, and the number of bytes that it replaces.
 fn rewrite<'t>(
     text: &'t str,
-    first: char,
+    [first, last]: [char; 2],
     mut at: impl FnMut(&'t str) -> Option<(Cow<'t, str>, usize)>,
 ) -> String {
     let mut out = String::with_capacity(text.len());
+    let behind_last = behind_last(text, last);
     let mut rest = text;
     while let Some(place) = rest.find(first) {
         out.push_str(&rest[..place]);
         rest = &rest[place..];
-        let taken = match at(rest) {
+        let taken = match Some(rest).filter(|rest| rest.len() > behind_last).and_then(&mut at) {
             Some((new, length)) => {
                 out.push_str(&new);
                 length
@@ -184,6 +174,11 @@ fn bare(inside: &str) -> Cow<'_, str> {
     if carbon.is_some_and(|count| count.chars().all(is_digit)) {
         return Cow::Borrowed(&inside[..1]);
     }
+    in_brackets(inside)
+}
+
+/// An atom, in brackets if it needs them.
+fn in_brackets(inside: &str) -> Cow<'_, str> {
     if ORGANIC.contains(&inside) { Cow::Borrowed(inside) } else { Cow::Owned(format!("[{inside}]")) }
 }
 
@@ -192,50 +187,37 @@ fn decodes(conformer: &str, limit: AtomLimit) -> bool {
     let mut smiles = String::with_capacity(conformer.len() / 3);
     let mut at = 0;
     while at < conformer.len() {
-        match token(&conformer[at..]) {
-            Some((Token::Atom { inside, coordinates }, length)) => {
-                if !is_triplet(&conformer[at + coordinates.start..at + coordinates.end]) {
-                    return false;
-                }
-                smiles.push_str(&if ORGANIC.contains(&inside) {
-                    inside.to_owned()
-                } else {
-                    format!("[{inside}]")
-                });
-                at += length;
-            }
-            Some((Token::Other, length)) => {
-                smiles.push_str(&conformer[at..at + length]);
-                at += length;
-            }
-            None => return false,
+        let Some((atom, length)) = token(&conformer[at..]) else { return false };
+        match atom {
+            Some((_, coordinates)) if !is_triplet(coordinates) => return false,
+            Some((inside, _)) => smiles.push_str(&in_brackets(inside)),
+            None => smiles.push_str(&conformer[at..at + length]),
         }
+        at += length;
     }
     // Hydrogens are kept: the number of atoms must equal that of the blocks.
     limit.check(&smiles).and_then(|()| Graph::parse(&smiles)).and_then(Molecule::try_from).is_ok()
 }
 
-enum Token<'t> {
-    Atom { inside: &'t str, coordinates: Range<usize> },
-    Other,
-}
+/// The text inside the brackets of an atom, and that inside its block.
+type AtomAndBlock<'t> = (&'t str, &'t str);
 
-/// The token of their decoder at the start of a text, and its length in bytes.
-fn token(text: &str) -> Option<(Token<'_>, usize)> {
+/// The token of their decoder at the start of a text, an atom or anything else, and its length in bytes.
+fn token(text: &str) -> Option<(Option<AtomAndBlock<'_>>, usize)> {
     if let Some(atom) = bracket(text) {
         // Their pattern needs at least one character between `<` and `>`.
         let block = block(&text[atom.len()..]).filter(|block| block.len() > 2)?;
-        let (start, end) = (atom.len() + 1, atom.len() + block.len());
-        return Some((Token::Atom { inside: &atom[1..atom.len() - 1], coordinates: start..end - 1 }, end));
+        let inside = (&atom[1..atom.len() - 1], &block[1..block.len() - 1]);
+        return Some((Some(inside), atom.len() + block.len()));
     }
     let first = text.chars().next()?;
     if first == '%' {
         let digits = text[1..].chars().take_while(|c| is_digit(*c));
         let (count, length) = digits.fold((0, 1), |(count, length), c| (count + 1, length + c.len_utf8()));
         // Their pattern is `%\d{2,}`.
-        return (count >= 2).then_some((Token::Other, length));
+        return (count >= 2).then_some((None, length));
     }
-    (is_digit(first) || "=#:/\\-().".contains(first)).then_some((Token::Other, first.len_utf8()))
+    (is_digit(first) || "=#:/\\-().".contains(first)).then_some((None, first.len_utf8()))
 }
 
 /// Whether there are three parts between commas, each with a digit: their pattern finds a number wherever there is a digit.
@@ -299,23 +281,18 @@ mod tests {
     fn tags_and_prompts() {
         let answer = "[CONFORMER][C]<1,2,3>[O]<4,5,6>[/CONFORMER]";
         let text = format!("<|endoftext|>[SMILES]CO[/SMILES]{answer}<|endoftext|>");
-        assert_eq!(judge_as_3dmolgen(Some("CO"), &text, AtomLimit::default()), Outcome::Pass);
-        assert_eq!(judge_as_3dmolgen(None, &text, AtomLimit::default()), Outcome::Pass);
-        assert_eq!(judge_as_3dmolgen(None, answer, AtomLimit::default()), Outcome::Pass);
-        assert_eq!(judge_as_3dmolgen(Some("OC"), &text, AtomLimit::default()), Outcome::Pass);
-        assert_eq!(judge_as_3dmolgen(Some("CN"), &text, AtomLimit::default()), Outcome::GraphMismatch);
-        assert_eq!(
-            judge_as_3dmolgen(Some("CO"), &answer.replace("[CONFORMER]", ""), AtomLimit::default()),
-            Outcome::NoEos
-        );
-        assert_eq!(
-            judge_as_3dmolgen(Some("CO"), "[C]<1,2,3>[O]<4,5,6>", AtomLimit::default()),
-            Outcome::NoEos
-        );
-        assert_eq!(
-            judge_as_3dmolgen(Some("CO"), &answer.replace("[/CONFORMER]", ""), AtomLimit::default()),
-            Outcome::NoEos
-        );
+        for (prompt, text, expected) in [
+            (Some("CO"), &*text, Outcome::Pass),
+            (None, &text, Outcome::Pass),
+            (None, answer, Outcome::Pass),
+            (Some("OC"), &text, Outcome::Pass),
+            (Some("CN"), &text, Outcome::GraphMismatch),
+            (Some("CO"), &answer.replace("[CONFORMER]", ""), Outcome::NoEos),
+            (Some("CO"), "[C]<1,2,3>[O]<4,5,6>", Outcome::NoEos),
+            (Some("CO"), &answer.replace("[/CONFORMER]", ""), Outcome::NoEos),
+        ] {
+            assert_eq!(judge_as_3dmolgen(prompt, text, AtomLimit::default()), expected, "{prompt:?} {text}");
+        }
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl Builder<'_> {
                 let (first, second) = (bonds[(at + ring.len() - 1) % ring.len()], bonds[at]);
                 if !self.ideal.angles.contains_key(&pair(first, second)) {
                     let angle = ring_angle(self.molecule.hybridisation(ring[at]), ring.len());
-                    self.set_angle(first, second, ring[at], angle);
+                    self.set_angle([first, second], ring[at], angle, false);
                     known[ring[at]] += 1;
                     taken[ring[at]] += angle;
                 }
@@ -115,11 +115,8 @@ impl Builder<'_> {
                         hybridisation if in_ring => self.beside_ring(atom, hybridisation, degree),
                         hybridisation => chain_angle(hybridisation),
                     };
-                    if !in_ring && degree > 4 {
-                        self.set_any_angle(first, second, atom, angle);
-                    } else {
-                        self.set_angle(first, second, atom, angle);
-                    }
+                    // Around an atom with more than four bonds outside of rings, any angle is allowed.
+                    self.set_angle([first, second], atom, angle, !in_ring && degree > 4);
                     known[atom] += 1;
                     taken[atom] += angle;
                 }
@@ -140,9 +137,10 @@ impl Builder<'_> {
         f64::to_radians(degrees)
     }
 
-    fn set_angle(&mut self, first: usize, second: usize, atom: usize, angle: f64) {
-        let ends = [first, second].map(|bond| self.molecule.other(bond, atom));
-        let [x, y] = [first, second].map(|bond| self.ideal.lengths[bond]);
+    /// Sets the angle between two bonds of an atom, and the bounds of their ends; with `is_free`, these allow any angle.
+    fn set_angle(&mut self, bonds: [usize; 2], atom: usize, angle: f64, is_free: bool) {
+        let ends = bonds.map(|bond| self.molecule.other(bond, atom));
+        let [x, y] = bonds.map(|bond| self.ideal.lengths[bond]);
         // Two small rings may leave more than half a turn, as between the outer atoms of `c1on2c1O2`. RDKit then takes the angle as
         // straight.
         let angle = angle.min(PI);
@@ -157,21 +155,11 @@ impl Builder<'_> {
             let tolerance = ANGLE_TOLERANCE * f64::from(1_u32 << doubled);
             let low = across(x.low, y.low, angle - tolerance);
             let high = across(x.high, y.high, (angle + tolerance).min(PI));
+            let [low, high] = if is_free { [1.0, 1.2 * (x.ideal + y.ideal)] } else { [low, high] };
             self.bounds.widen(ends[0], ends[1], low, high);
             self.set.insert(pair(ends[0], ends[1]), Set::Angle);
         }
-        self.ideal.angles.insert(pair(first, second), (angle, atom));
-    }
-
-    /// Around a non-ring atom with more than four bonds, any angle is allowed.
-    fn set_any_angle(&mut self, first: usize, second: usize, atom: usize, angle: f64) {
-        let ends = [first, second].map(|bond| self.molecule.other(bond, atom));
-        if self.set.get(&pair(ends[0], ends[1])) != Some(&Set::Bond) {
-            let longest = self.ideal.lengths[first].ideal + self.ideal.lengths[second].ideal;
-            self.bounds.widen(ends[0], ends[1], 1.0, 1.2 * longest);
-            self.set.insert(pair(ends[0], ends[1]), Set::Angle);
-        }
-        self.ideal.angles.insert(pair(first, second), (angle, atom));
+        self.ideal.angles.insert(pair(bonds[0], bonds[1]), (angle, atom));
     }
 }
 

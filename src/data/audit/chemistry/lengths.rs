@@ -106,18 +106,9 @@ fn is_resonant(molecule: &Molecule, atom: usize) -> bool {
 
 /// The oxidation state in the name of an atom.
 fn charge(molecule: &Molecule, at: usize) -> &'static str {
-    let bonds = molecule.neighbours[at].iter();
-    let orders: f64 = bonds
-        .map(|bond| match molecule.shape.molecule.bonds[*bond] {
-            drift_core::chem::Bond { order: Order::Dative, atoms, .. } if atoms[1] != at => 0.0,
-            drift_core::chem::Bond { order: Order::Double, .. } => 2.0,
-            drift_core::chem::Bond { order: Order::Triple, .. } => 3.0,
-            drift_core::chem::Bond { order: Order::Quadruple, .. } => 4.0,
-            drift_core::chem::Bond { order: Order::Any, .. } => 0.0,
-            _ => 1.0,
-        })
-        .sum();
-    let valence = orders as u32 + molecule.shape.molecule.hydrogens[at];
+    let graph = &molecule.shape.molecule;
+    let bonds = molecule.neighbours[at].iter().map(|bond| graph.bonds[*bond].valence(at));
+    let valence = bonds.sum::<u32>() + graph.hydrogens[at];
     match molecule.atom(at).element {
         29 | 47 => "+1",
         4 | 12 | 20 | 25 | 26 | 28 | 30 | 34 | 46 | 48 | 52 | 78 | 80 | 84 => "+2",

@@ -21,8 +21,10 @@ pub use report::{ChemistryFigure, ChemistryReport, MoleculeChemistry};
 
 use self::molecule::{Kind, Molecule};
 use self::planes::Plane;
+use super::geometry::squared_distance;
 use drift_core::chem::elements::symbol;
 use drift_core::chem::stereo::are_together;
+use drift_core::chem::symmetry::Together;
 use drift_core::chem::{AtomLimit, SmilesError, SmilesMolecule, StereoAgreement};
 
 /// The share by which a bond, or the distance of atoms two bonds apart, may exceed its bounds.
@@ -53,7 +55,6 @@ struct Limits {
 pub struct Chemistry {
     /// Atomic numbers.
     elements: Vec<u8>,
-    atoms: usize,
     stereo: SmilesMolecule,
     bonds: Vec<Limits>,
     angles: Vec<Limits>,
@@ -78,47 +79,40 @@ impl Chemistry {
             reason: why.to_string(),
         })?;
         let bounds = bounds::bounds(&molecule);
-        let between = |a: usize, b: usize| bounds.of(a, b);
         let is_heavy = |atoms: &[usize; 2]| atoms.iter().all(|atom| molecule.is_heavy(*atom));
-        let mut bonds: Vec<Limits> = (0..molecule.shape.aromatic.len())
-            .map(|bond| molecule.ends(bond))
-            .filter(is_heavy)
-            .map(|atoms| Limits::new(atoms, between(atoms[0], atoms[1])))
-            .collect();
+        let all = || (0..molecule.shape.aromatic.len()).map(|bond| molecule.ends(bond));
+        let limits = |atoms: [usize; 2]| {
+            let [low, high] = bounds.of(atoms[0], atoms[1]);
+            Limits { atoms, low, high }
+        };
+        let mut bonds: Vec<Limits> = all().filter(is_heavy).map(limits).collect();
         even_out(&molecule, &mut bonds);
         let (mut angles, mut nearest) = (Vec::new(), Vec::new());
         for b in 1..molecule.len() {
             for a in 0..b {
                 let far = molecule.distance(a, b) > 2 && is_heavy(&[a, b]);
                 // Single precision halves the table of all pairs, and is far more precise than the tolerance.
-                nearest.push(if far { ((1.0 - CLASH_TOLERANCE) * between(a, b)[0]) as f32 } else { 0.0 });
+                nearest.push(if far { ((1.0 - CLASH_TOLERANCE) * bounds.of(a, b)[0]) as f32 } else { 0.0 });
                 if molecule.distance(a, b) == 2 && is_heavy(&[a, b]) {
-                    angles.push(Limits::new([a, b], between(a, b)));
+                    angles.push(limits([a, b]));
                 }
             }
         }
-        let planes = planes::planes(&molecule);
-        let all = 0..molecule.shape.aromatic.len();
-        let parts = parts_of(molecule.len(), all.map(|bond| molecule.ends(bond)));
-        let all = (0..molecule.shape.aromatic.len()).map(|bond| molecule.ends(bond));
-        let hydrogens = all.filter(|atoms| !is_heavy(atoms)).collect();
-        let elements = (0..molecule.len()).map(|atom| molecule.atom(atom).element).collect();
         Ok(Chemistry {
-            elements,
-            atoms: molecule.len(),
+            elements: (0..molecule.len()).map(|atom| molecule.atom(atom).element).collect(),
             stereo,
             bonds,
             angles,
             nearest,
-            planes,
-            hydrogens,
-            parts,
+            planes: planes::planes(&molecule),
+            hydrogens: all().filter(|atoms| !is_heavy(atoms)).collect(),
+            parts: parts_of(molecule.len(), all()),
         })
     }
 
     /// The number of atoms of a conformer.
     pub fn atoms(&self) -> usize {
-        self.atoms
+        self.elements.len()
     }
 
     /// The symbol of each atom's element.
@@ -134,7 +128,7 @@ impl Chemistry {
     /// Checks a conformer with positions in Å and atoms in the order of the SMILES; `None` if the number of atoms differs, or a
     /// coordinate is not finite.
     pub fn check(&self, points: &[[f64; 3]]) -> Option<ConformerChemistry> {
-        if points.len() != self.atoms || points.iter().flatten().any(|x| !x.is_finite()) {
+        if points.len() != self.atoms() || points.iter().flatten().any(|x| !x.is_finite()) {
             return None;
         }
         let mut out = ConformerChemistry { atoms: points.len() as u64, ..ConformerChemistry::default() };
@@ -172,7 +166,7 @@ impl Chemistry {
             }
         }
         // Bonds that are too long do not connect. Bonds to written hydrogens always do, whatever their length.
-        let parts = parts_of(self.atoms, whole.into_iter().chain(self.hydrogens.iter().copied()));
+        let parts = parts_of(self.atoms(), whole.into_iter().chain(self.hydrogens.iter().copied()));
         if parts > self.parts {
             findings.push(finding(ChemistryRule::Fragments, &[], parts as f64, self.parts as f64));
         }
@@ -180,7 +174,7 @@ impl Chemistry {
 
     fn check_clashes(&self, points: &[[f64; 3]], findings: &mut Vec<ChemistryFinding>) {
         let mut nearest = self.nearest.iter();
-        for b in 1..self.atoms {
+        for b in 1..self.atoms() {
             for (a, &least) in (0..b).zip(nearest.by_ref().take(b)) {
                 let least = f64::from(least);
                 let squared = squared_distance(points[a], points[b]);
@@ -211,11 +205,9 @@ impl Chemistry {
     }
 
     fn check_stereo(&self, points: &[[f64; 3]], out: &mut ConformerChemistry) {
-        let wrong = |rule, atoms: &[usize]| ChemistryFinding {
-            rule,
-            atoms: atoms.to_vec(),
-            value: None,
-            limit: None,
+        let wrong = |rule, atoms: &[usize]| {
+            let atoms = atoms.to_vec();
+            ChemistryFinding { rule, atoms, value: None, limit: None }
         };
         let StereoAgreement { centres, double_bonds } = self.stereo.agreement(points);
         for (atom, right) in centres {
@@ -237,10 +229,6 @@ impl Chemistry {
 }
 
 impl Limits {
-    fn new(atoms: [usize; 2], [low, high]: [f64; 2]) -> Self {
-        Limits { atoms, low, high }
-    }
-
     fn length(&self, points: &[[f64; 3]]) -> f64 {
         squared_distance(points[self.atoms[0]], points[self.atoms[1]]).sqrt()
     }
@@ -255,29 +243,11 @@ fn finding(rule: ChemistryRule, atoms: &[usize], value: f64, limit: f64) -> Chem
     ChemistryFinding { rule, atoms: atoms.to_vec(), value: Some(value), limit: Some(limit) }
 }
 
-fn squared_distance(a: [f64; 3], b: [f64; 3]) -> f64 {
-    (0..3).map(|axis| (a[axis] - b[axis]).powi(2)).sum()
-}
-
 /// The number of connected parts of atoms and bonds.
 fn parts_of(atoms: usize, bonds: impl Iterator<Item = [usize; 2]>) -> usize {
-    let mut root: Vec<usize> = (0..atoms).collect();
-    let find = |root: &mut Vec<usize>, mut atom: usize| {
-        while root[atom] != atom {
-            root[atom] = root[root[atom]];
-            atom = root[atom];
-        }
-        atom
-    };
-    let mut parts = atoms;
-    for [a, b] in bonds {
-        let (a, b) = (find(&mut root, a), find(&mut root, b));
-        if a != b {
-            root[a] = b;
-            parts -= 1;
-        }
-    }
-    parts
+    let mut together = Together::new(atoms);
+    // Each bond between two parts makes them one.
+    atoms - bonds.filter(|[a, b]| together.join(*a, *b)).count()
 }
 
 /// The two oxygens of a carboxylate, and similar atoms, have equivalent bonds that are written differently: both get the union of

@@ -76,10 +76,7 @@ impl Molecule {
     }
 
     pub(super) fn hydrogens(&self, atom: usize) -> usize {
-        let graph = &self.shape.molecule;
-        let written = self.neighbours[atom]
-            .iter()
-            .filter(|bond| graph.atoms[graph.bonds[**bond].other(atom)].element == 1);
+        let written = self.neighbours[atom].iter().filter(|bond| !self.is_heavy(self.other(**bond, atom)));
         self.shape.molecule.hydrogens[atom] as usize + written.count()
     }
 
@@ -108,16 +105,12 @@ impl Molecule {
 
     /// The order of a bond as a number: 1.5 for an aromatic bond, 0 for `~`.
     pub(super) fn order(&self, bond: usize) -> f64 {
-        if self.shape.aromatic[bond] {
-            return 1.5;
-        }
-        match self.shape.molecule.bonds[bond].order {
-            Order::Single | Order::Dative => 1.0,
-            Order::Double => 2.0,
-            Order::Triple => 3.0,
-            Order::Quadruple => 4.0,
-            Order::Aromatic => 1.5,
-            Order::Any => 0.0,
+        let written = &self.shape.molecule.bonds[bond];
+        match written.order {
+            // Bonds that are still written as aromatic are among these.
+            _ if self.shape.aromatic[bond] => 1.5,
+            Order::Dative => 1.0,
+            _ => f64::from(written.valence(written.atoms[0])),
         }
     }
 

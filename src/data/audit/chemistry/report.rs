@@ -95,7 +95,7 @@ impl ChemistryFigure {
     ];
 
     /// How often one conformer counts, and out of how many.
-    fn of(self, conformer: &ConformerChemistry) -> (u64, u64) {
+    pub(in crate::audit) fn of(self, conformer: &ConformerChemistry) -> (u64, u64) {
         let one = |is: bool| (u64::from(is), 1);
         let breaks = |rule| conformer.breaks(rule);
         match self {
@@ -144,17 +144,16 @@ pub struct MoleculeChemistry {
 impl MoleculeChemistry {
     /// Adds a text or reference, with its findings if it was checked.
     pub fn add(&mut self, found: Option<&ConformerChemistry>) {
+        self.merge(&found.map_or_else(MoleculeChemistry::default, |found| MoleculeChemistry {
+            texts: 0,
+            checked: 1,
+            blocks: found.atoms,
+            stereocentres: found.stereocentres,
+            double_bonds: found.double_bonds,
+            stereo_unchecked: found.stereo_unchecked,
+            counts: ChemistryFigure::ALL.map(|figure| figure.of(found)),
+        }));
         self.texts += 1;
-        let Some(found) = found else { return };
-        self.checked += 1;
-        self.blocks += found.atoms;
-        self.stereocentres += found.stereocentres;
-        self.double_bonds += found.double_bonds;
-        self.stereo_unchecked += found.stereo_unchecked;
-        for (sum, figure) in self.counts.iter_mut().zip(ChemistryFigure::ALL) {
-            let (count, of) = figure.of(found);
-            *sum = (sum.0 + count, sum.1 + of);
-        }
     }
 
     /// Adds other conformers of the same molecule.

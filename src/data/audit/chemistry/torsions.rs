@@ -69,18 +69,16 @@ pub(super) fn set(builder: &mut Builder<'_>) {
         found: BTreeMap::new(),
     };
     torsions.all();
-    let Torsions { paths, cis, trans, found, builder } = torsions;
-    for ((a, b), bounds) in found {
+    for ((a, b), bounds) in std::mem::take(&mut torsions.found) {
         let [low, high] = merge(bounds);
-        builder.bounds.widen(a, b, low, high);
+        torsions.builder.bounds.widen(a, b, low, high);
     }
     let mut set = HashSet::new();
-    for (path, torsion) in paths {
+    for (path, torsion) in std::mem::take(&mut torsions.paths) {
         let [a, b, c] = path;
-        let kinds = Kinds { torsion, cis: &cis, trans: &trans };
         // A fifth atom may follow at either end.
-        four_bonds(builder, path, kinds, &mut set);
-        four_bonds(builder, [c, b, a], kinds, &mut set);
+        torsions.four_bonds(path, torsion, &mut set);
+        torsions.four_bonds([c, b, a], torsion, &mut set);
     }
 }
 
@@ -215,6 +213,69 @@ impl Torsions<'_, '_> {
             Where::Chain => chain(molecule, path, [one, two, three, four]),
         })
     }
+
+    /// Sets bounds for atoms four bonds apart, from a path of three bonds and each bond behind it.
+    fn four_bonds(&mut self, path: Path, torsion: Torsion, set: &mut HashSet<(usize, usize)>) {
+        let molecule = self.builder.molecule;
+        let [first, middle, last] = path;
+        let Some((two, three)) = self.middle(path) else { return };
+        let (one, four) = (molecule.other(first, two), molecule.other(last, three));
+        for &next in molecule.neighbours[four].iter().filter(|next| **next != last) {
+            let five = molecule.other(next, four);
+            let ends = pair(one, five);
+            // A path of fewer bonds has set these bounds already.
+            if self.builder.set.contains_key(&ends) {
+                continue;
+            }
+            if one == five || molecule.distance(one, five) < 4 {
+                continue;
+            }
+            if self.builder.bounds.of(one, five)[0] >= NEAR && !set.contains(&ends) {
+                continue;
+            }
+            let [low, high] = self.five_atoms([first, middle, last, next], [one, five], torsion);
+            self.builder.bounds.widen(one, five, low, high);
+            set.insert(ends);
+        }
+    }
+
+    /// The smallest and the largest distance between the ends of four bonds.
+    fn five_atoms(&self, bonds: [usize; 4], ends: [usize; 2], torsion: Torsion) -> [f64; 2] {
+        let Torsions { builder, cis, trans, .. } = self;
+        let ideal = &builder.ideal;
+        let lengths = bonds.map(|bond| ideal.lengths[bond].ideal);
+        let angles = [0, 1, 2].map(|at| ideal.angle(bonds[at], bonds[at + 1]));
+        let second = key([bonds[1], bonds[2], bonds[3]]);
+        let far = |cis_first: bool, cis_second: bool| planar::far(lengths, angles, cis_first, cis_second);
+        let back = |cis_first: bool, cis_second: bool| {
+            let [a, b, c, d] = lengths;
+            planar::far([d, c, b, a], [angles[2], angles[1], angles[0]], cis_first, cis_second)
+        };
+        let around = |distance: f64| [distance - TWO_TORSIONS, distance + TWO_TORSIONS];
+        let between = |low: f64, high: f64| [low - TWO_TORSIONS, high + TWO_TORSIONS];
+        match torsion {
+            Torsion::Cis | Torsion::Trans => {
+                let first = torsion == Torsion::Cis;
+                if cis.contains(&second) {
+                    around(far(first, true))
+                } else if trans.contains(&second) {
+                    around(far(first, false))
+                } else {
+                    between(far(first, true), far(first, false))
+                }
+            }
+            Torsion::Flexible | Torsion::At(_) if cis.contains(&second) => {
+                between(back(true, true), back(true, false))
+            }
+            Torsion::Flexible | Torsion::At(_) if trans.contains(&second) => {
+                between(back(false, true), back(false, false))
+            }
+            Torsion::Flexible | Torsion::At(_) => {
+                let radius = |atom: usize| element(builder.molecule.atom(atom).element).van_der_waals;
+                [FOUR_BONDS * (radius(ends[0]) + radius(ends[1])), FAR]
+            }
+        }
+    }
 }
 
 /// The torsion of a path whose middle bond is not in a ring.
@@ -224,23 +285,19 @@ fn chain(molecule: &Molecule, path: Path, [one, two, three, four]: [usize; 4]) -
     let backward = Group { molecule, kinds: [last, first], atoms: [four, three, two, one] };
     let is_thioether =
         |atom: usize| molecule.atom(atom).element == 16 && molecule.neighbours[atom].len() == 2;
+    let both_ways = [forward, backward];
+    let has_amide_hydrogen = || both_ways.iter().any(Group::is_amide_hydrogen);
     match middle {
         Kind::Double if first == Kind::Double || last == Kind::Double => Torsion::Cis,
         Kind::Single if is_thioether(two) && is_thioether(three) => Torsion::At(FRAC_PI_2),
-        Kind::Single if forward.is_to_oxygen() || backward.is_to_oxygen() => {
-            if forward.is_amide_hydrogen() || backward.is_amide_hydrogen() {
-                Torsion::Trans
-            } else {
-                Torsion::Cis
-            }
-        }
-        Kind::Single if forward.is_along_ester() || backward.is_along_ester() => {
-            if forward.is_amide_hydrogen() || backward.is_amide_hydrogen() {
-                Torsion::Cis
-            } else {
-                Torsion::Trans
-            }
-        }
+        Kind::Single if both_ways.iter().any(Group::is_to_oxygen) => match has_amide_hydrogen() {
+            true => Torsion::Trans,
+            false => Torsion::Cis,
+        },
+        Kind::Single if both_ways.iter().any(Group::is_along_ester) => match has_amide_hydrogen() {
+            true => Torsion::Cis,
+            false => Torsion::Trans,
+        },
         _ => Torsion::Flexible,
     }
 }
@@ -292,77 +349,5 @@ impl Group<'_> {
             && self.element(1) == 7
             && self.molecule.neighbours[nitrogen].len() == 3
             && self.molecule.hydrogens(nitrogen) == 1
-    }
-}
-
-/// The torsion of a path, and the paths known to be cis or trans.
-#[derive(Clone, Copy)]
-struct Kinds<'k> {
-    torsion: Torsion,
-    cis: &'k HashSet<Path>,
-    trans: &'k HashSet<Path>,
-}
-
-/// Sets bounds for atoms four bonds apart, from a path of three bonds and each bond behind it.
-fn four_bonds(builder: &mut Builder<'_>, path: Path, kinds: Kinds<'_>, set: &mut HashSet<(usize, usize)>) {
-    let molecule = builder.molecule;
-    let [first, middle, last] = path;
-    let shared = builder.ideal.shared(first, middle).zip(builder.ideal.shared(middle, last));
-    let Some((two, three)) = shared else { return };
-    let (one, four) = (molecule.other(first, two), molecule.other(last, three));
-    for &next in molecule.neighbours[four].iter().filter(|next| **next != last) {
-        let five = molecule.other(next, four);
-        let ends = pair(one, five);
-        // A path of fewer bonds has set these bounds already.
-        if builder.set.contains_key(&ends) {
-            continue;
-        }
-        if one == five || molecule.distance(one, five) < 4 {
-            continue;
-        }
-        if builder.bounds.of(one, five)[0] >= NEAR && !set.contains(&ends) {
-            continue;
-        }
-        let [low, high] = five_atoms(builder, [first, middle, last, next], [one, five], kinds);
-        builder.bounds.widen(one, five, low, high);
-        set.insert(ends);
-    }
-}
-
-/// The smallest and the largest distance between the ends of four bonds.
-fn five_atoms(builder: &Builder<'_>, bonds: [usize; 4], ends: [usize; 2], kinds: Kinds<'_>) -> [f64; 2] {
-    let Kinds { torsion, cis, trans } = kinds;
-    let ideal = &builder.ideal;
-    let lengths = bonds.map(|bond| ideal.lengths[bond].ideal);
-    let angles = [0, 1, 2].map(|at| ideal.angle(bonds[at], bonds[at + 1]));
-    let second = key([bonds[1], bonds[2], bonds[3]]);
-    let far = |cis_first: bool, cis_second: bool| planar::far(lengths, angles, cis_first, cis_second);
-    let back = |cis_first: bool, cis_second: bool| {
-        let [a, b, c, d] = lengths;
-        planar::far([d, c, b, a], [angles[2], angles[1], angles[0]], cis_first, cis_second)
-    };
-    let around = |distance: f64| [distance - TWO_TORSIONS, distance + TWO_TORSIONS];
-    let between = |low: f64, high: f64| [low - TWO_TORSIONS, high + TWO_TORSIONS];
-    match torsion {
-        Torsion::Cis | Torsion::Trans => {
-            let first = torsion == Torsion::Cis;
-            if cis.contains(&second) {
-                around(far(first, true))
-            } else if trans.contains(&second) {
-                around(far(first, false))
-            } else {
-                between(far(first, true), far(first, false))
-            }
-        }
-        Torsion::Flexible | Torsion::At(_) if cis.contains(&second) => {
-            between(back(true, true), back(true, false))
-        }
-        Torsion::Flexible | Torsion::At(_) if trans.contains(&second) => {
-            between(back(false, true), back(false, false))
-        }
-        Torsion::Flexible | Torsion::At(_) => {
-            let radius = |atom: usize| element(builder.molecule.atom(atom).element).van_der_waals;
-            [FOUR_BONDS * (radius(ends[0]) + radius(ends[1])), FAR]
-        }
     }
 }

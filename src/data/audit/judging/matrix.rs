@@ -68,7 +68,8 @@ impl RmsdMatrix<'_> {
     /// # Errors
     /// If writing fails, or there are more pairs than an archive can hold.
     pub fn write(&self, name: &str, put: &mut PutBytes<'_>) -> Result<()> {
-        if is_pickle(name) { self.pickle(put) } else { self.npz(name, put) }
+        let is_pickle = [".pickle", ".pkl"].iter().any(|end| name.ends_with(end));
+        if is_pickle { self.pickle(put) } else { self.npz(name, put) }
     }
 
     /// Writes the matrix, in the format that the name implies, to a complete file that is not yet renamed into place.
@@ -153,11 +154,6 @@ impl RmsdMatrix<'_> {
         }
         put(b"u.")
     }
-}
-
-/// Whether a file with this name is to be a pickle.
-fn is_pickle(name: &str) -> bool {
-    [".pickle", ".pkl"].iter().any(|end| name.ends_with(end))
 }
 
 /// Writes eight-byte numbers in large blocks.

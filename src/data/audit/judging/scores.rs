@@ -1,6 +1,5 @@
 //! The scores of a batch of texts.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -220,8 +219,6 @@ impl Group {
             })
             .collect();
         let rows = deviations.rmsd.into_iter().zip(deviations.bond_errors);
-        let place: HashMap<usize, usize> =
-            usable.iter().copied().enumerate().map(|(own, at)| (at, own)).collect();
         for ((at, (rmsd, bond_error)), duplicate) in usable.iter().zip(rows).zip(&duplicates) {
             let one = &mut conformers[*at];
             one.verdict.set_distances(&rmsd, bond_error);
@@ -231,7 +228,8 @@ impl Group {
         for at in members {
             let one = &mut conformers[*at];
             one.verdict.references = references as u64;
-            let is_usable = place.contains_key(at);
+            // Both lists ascend.
+            let is_usable = usable.binary_search(at).is_ok();
             let rewarded = Rewarded {
                 verdict: &one.verdict,
                 // A text without a conformer has NaN for its RMSDs, which earns no reward.

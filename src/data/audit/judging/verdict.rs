@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::chemistry::{ChemistryFinding, ChemistryRule, ConformerChemistry};
+use super::super::chemistry::{ChemistryFigure, ChemistryFinding, ChemistryRule, ConformerChemistry};
 use super::super::outcome::Outcome;
 use super::super::sample::TextVerdict;
 use super::why::why;
@@ -93,7 +93,7 @@ impl ConformerVerdict {
     }
 
     fn take(&mut self, found: &ConformerChemistry) {
-        let breaks = |rule| found.breaks(rule);
+        let counts = |figure: ChemistryFigure| figure.of(found).0 > 0;
         self.checked = true;
         (self.valid, self.valid_geometry) = (found.is_valid(), found.has_valid_geometry());
         (self.stereocentres, self.stereocentres_right) = (found.stereocentres, found.stereocentres_right);
@@ -102,12 +102,12 @@ impl ConformerVerdict {
         let clashes = found.findings.iter().filter(|finding| finding.rule == ChemistryRule::Clash);
         self.clashes = clashes.count() as u64;
         self.clashing = self.clashes > 0;
-        self.bad_bonds = breaks(ChemistryRule::ShortBond) || breaks(ChemistryRule::LongBond);
-        self.bad_angles = breaks(ChemistryRule::Angle);
-        self.bent_aromatic_rings = breaks(ChemistryRule::AromaticRing);
-        self.flat_rings = breaks(ChemistryRule::FlatRing);
-        self.bent_double_bonds = breaks(ChemistryRule::BentDoubleBond) || breaks(ChemistryRule::BentCentre);
-        self.fragmented = breaks(ChemistryRule::Fragments);
+        self.bad_bonds = counts(ChemistryFigure::BadBonds);
+        self.bad_angles = counts(ChemistryFigure::BadAngles);
+        self.bent_aromatic_rings = counts(ChemistryFigure::BentAromaticRings);
+        self.flat_rings = counts(ChemistryFigure::FlatRings);
+        self.bent_double_bonds = counts(ChemistryFigure::BentDoubleBonds);
+        self.fragmented = counts(ChemistryFigure::Fragmented);
         (self.flat, self.planar) = (found.flat, found.planar);
         self.faults = found.findings.iter().take(TOLD).map(told).collect();
     }
