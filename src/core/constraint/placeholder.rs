@@ -15,16 +15,9 @@ pub const THEIR_PLACEHOLDER: &str = "0.000,0.000,0.000";
 /// A placeholder given by a person, converted to the encoding. The usual decimal placeholder stands for the zeros of any encoding.
 pub fn as_written(text: &str, encoding: Encoding) -> String {
     if !encoding.is_decimal() && text == USUAL_PLACEHOLDER {
-        return some_numbers(encoding);
+        return encoding.numbers_text(&[0; 3]);
     }
     text.replace(',', encoding.separator())
-}
-
-/// The numbers of an example slot of an encoding: all zero.
-fn some_numbers(encoding: Encoding) -> String {
-    let mut zeros = String::new();
-    encoding.write_numbers(&[0; 3], &mut zeros);
-    zeros
 }
 
 /// The content of the blocks of a template: one text for all, or one per class of block.
@@ -47,7 +40,7 @@ impl Placeholder {
         match self.by_class.iter().filter(|_| !encoding.is_decimal()).find_map(wrong) {
             None => Ok(()),
             Some((text, problem)) => {
-                let zeros = some_numbers(encoding);
+                let zeros = encoding.numbers_text(&[0; 3]);
                 let problem = format!("`{text}` is not the content of a slot of {encoding}: {problem}");
                 Err(Error::parameter(parameter::PLACEHOLDER, problem, format!("give one such as {zeros}")))
             }
@@ -117,11 +110,8 @@ fn checked(text: &str) -> Result<String> {
     }
     let encoding = Encoding::decimal(TrailingZeros::Removed, Precision::MOST).with_spaces(text.contains(' '));
     encoding.parse_numbers(text.as_bytes(), false).map_err(|problem| {
-        Error::input(
-            "placeholder",
-            format!("{}: {problem}", crate::error::excerpt(text.as_bytes())),
-            "give three numbers, for example 0.0000,0.0000,0.0000",
-        )
+        let problem = format!("{}: {problem}", crate::error::excerpt(text.as_bytes()));
+        Error::input("placeholder", problem, "give three numbers, for example 0.0000,0.0000,0.0000")
     })?;
     Ok(text.to_owned())
 }

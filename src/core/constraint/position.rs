@@ -91,9 +91,15 @@ impl FreeSets {
         Ok(Some(FreeSets { lookahead, sets }))
     }
 
-    /// The mask of a FREE position.
-    pub(super) fn mask(&self, first: bool, before_close: bool) -> Mask<'_> {
-        self.sets[usize::from(first)][usize::from(before_close)].mask()
+    /// The mask of a position; without a slot, of one past the end, where `eos` is forced.
+    pub(super) fn mask(&self, slot: Option<&Slot>, eos: u32) -> Mask<'_> {
+        match slot {
+            None => Mask::Forced(eos),
+            Some(Slot::Copy(id)) => Mask::Forced(*id),
+            Some(Slot::Free { first, before_close }) => {
+                self.sets[usize::from(*first)][usize::from(*before_close)].mask()
+            }
+        }
     }
 }
 
@@ -110,11 +116,7 @@ impl Constraint for PositionTemplate {
     }
 
     fn mask(&self, state: &State) -> Mask<'_> {
-        match self.template.slots.get(state.at as usize) {
-            None => Mask::Forced(self.eos),
-            Some(Slot::Copy(id)) => Mask::Forced(*id),
-            Some(Slot::Free { first, before_close }) => self.sets.mask(*first, *before_close),
-        }
+        self.sets.mask(self.template.slots.get(state.at as usize), self.eos)
     }
 
     fn advance(&self, state: &mut State, _token: u32) {

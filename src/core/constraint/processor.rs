@@ -84,11 +84,8 @@ impl std::str::FromStr for ProcessorKind {
     fn from_str(name: &str) -> Result<Self> {
         ProcessorKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
             let names: Vec<&str> = ProcessorKind::ALL.iter().map(|kind| kind.name()).collect();
-            Error::parameter(
-                parameter::LP,
-                format!("there is no `{name}`"),
-                format!("give {}", names.join(", ")),
-            )
+            let remedy = format!("give {}", names.join(", "));
+            Error::parameter(parameter::LP, format!("there is no `{name}`"), remedy)
         })
     }
 }
@@ -178,8 +175,8 @@ impl LogitProcessor {
     #[must_use]
     pub fn answering(mut self, form: AnswerForm) -> Self {
         self.form = form;
-        if let Way::Automaton(processor) = self.way {
-            self.way = Way::Automaton(Box::new(processor.answering(form)));
+        if let Way::Automaton(processor) = &mut self.way {
+            processor.form = form;
         }
         self
     }

@@ -66,11 +66,7 @@ impl Constraint for Truncating {
     }
 
     fn mask(&self, state: &State) -> Mask<'_> {
-        match self.template.slots.get(self.position(state)) {
-            None => Mask::Forced(self.eos),
-            Some(Slot::Copy(id)) => Mask::Forced(*id),
-            Some(Slot::Free { first, before_close }) => self.sets.mask(*first, *before_close),
-        }
+        self.sets.mask(self.template.slots.get(self.position(state)), self.eos)
     }
 
     fn advance(&self, state: &mut State, token: u32) {

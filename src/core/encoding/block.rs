@@ -21,9 +21,6 @@ pub enum BlockError {
     /// It does not hold the one number that it should.
     #[error("slot contains {0} numbers, not one")]
     NotOne(usize),
-    /// It ends before all digits of its numbers.
-    #[error("slot ends after {0} of {1} digits")]
-    Short(usize, usize),
     /// One of its numbers is malformed.
     #[error("number {0}: {1}")]
     Number(String, NumberError),
@@ -120,6 +117,13 @@ impl Encoding {
         }
     }
 
+    /// The numbers of a slot, as [`Encoding::write_numbers`] appends them.
+    pub fn numbers_text(self, values: &[Fixed; 3]) -> String {
+        let mut out = String::new();
+        self.write_numbers(values, &mut out);
+        out
+    }
+
     /// Appends a whole slot: `<x,y,z>`.
     pub fn write_slot(self, values: &[Fixed; 3], out: &mut String) {
         out.push_str(self.open());
@@ -163,6 +167,7 @@ impl Encoding {
             let mut start = None;
             for (at, byte) in bytes.iter().enumerate() {
                 if byte == open {
+                    // Also if a slot is open: generated text may leave it without its end.
                     start = Some(at + 1);
                 } else if byte == close {
                     ranges.extend(start.take().map(|start| start..at));
@@ -194,12 +199,7 @@ impl Encoding {
 
     /// The number of digits of fixed-width numbers; 0 for decimals, and for integers without a fixed width.
     pub fn width(self) -> usize {
-        match self.number() {
-            NumberFormat::Index { width, .. }
-            | NumberFormat::Integer { width, .. }
-            | NumberFormat::Code { width, .. } => usize::from(*width),
-            NumberFormat::Decimal { .. } => 0,
-        }
+        self.number().width().into()
     }
 }
 
@@ -265,8 +265,7 @@ mod tests {
                 for encoding in [encoding, encoding.with_spaces(true)] {
                     for block in [[0, 1, -1], [max, -max, 10], [-100, 12_345, precision.units_per_angstrom()]]
                     {
-                        let mut text = String::new();
-                        encoding.write_numbers(&block, &mut text);
+                        let text = encoding.numbers_text(&block);
                         let (values, written) = encoding.parse_numbers(text.as_bytes(), false).unwrap();
                         assert_eq!(values, block, "{text}");
                         assert!(written.agrees_with(encoding), "{text}");

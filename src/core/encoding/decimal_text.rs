@@ -79,15 +79,8 @@ pub fn scan_prefix(text: &[u8]) -> NumberPrefix {
     while trailing_zeros < decimals && text[length - 1 - trailing_zeros] == b'0' {
         trailing_zeros += 1;
     }
-    NumberPrefix {
-        negative,
-        integer_digits,
-        point,
-        decimals,
-        trailing_zeros,
-        length,
-        rest: text.len() - length,
-    }
+    let rest = text.len() - length;
+    NumberPrefix { negative, integer_digits, point, decimals, trailing_zeros, length, rest }
 }
 
 /// Why a number was refused.
@@ -169,13 +162,9 @@ impl ParsedNumber {
         if integer.len() > precision.integer_digits() {
             return Err(NumberError::OutOfRange(precision));
         }
-        Ok(ParsedNumber {
-            value: prefix.value(text, precision),
-            written: Written {
-                fixed: prefix.decimals >= precision.decimals(),
-                stripped: prefix.trailing_zeros == 0,
-            },
-        })
+        let fixed = prefix.decimals >= precision.decimals();
+        let written = Written { fixed, stripped: prefix.trailing_zeros == 0 };
+        Ok(ParsedNumber { value: prefix.value(text, precision), written })
     }
 }
 

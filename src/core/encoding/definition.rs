@@ -103,6 +103,25 @@ impl NumberFormat {
         &axes[axis.min(axes.len() - 1)]
     }
 
+    /// The number of digits of fixed-width numbers; 0 for decimals, and for integers without a fixed width.
+    pub(super) fn width(&self) -> u8 {
+        match self {
+            NumberFormat::Index { width, .. }
+            | NumberFormat::Integer { width, .. }
+            | NumberFormat::Code { width, .. } => *width,
+            NumberFormat::Decimal { .. } => 0,
+        }
+    }
+
+    /// Whether numbers may begin with a sign.
+    pub(super) fn is_signed(&self) -> bool {
+        match self {
+            NumberFormat::Decimal { .. } => true,
+            NumberFormat::Integer { signed, .. } => *signed,
+            NumberFormat::Index { .. } | NumberFormat::Code { .. } => false,
+        }
+    }
+
     /// The smallest and the largest value that a number of this axis can have, in its own units.
     pub fn limits(&self, axis: usize) -> (Fixed, Fixed) {
         match self {
@@ -131,9 +150,8 @@ impl NumberFormat {
         let v = f64::from(value);
         match self {
             NumberFormat::Decimal { precision, .. } => {
-                let unit = f64::from(precision.units_per_angstrom());
                 let (low, high) = truncated(v);
-                of(low, high, unit)
+                of(low, high, precision.units_per_angstrom().into())
             }
             NumberFormat::Index { axes, .. } => Some(NumberFormat::bins(axes, axis).cell(value)),
             NumberFormat::Integer { scale, rounding, .. } => {
@@ -204,8 +222,7 @@ impl NumberFormat {
             NumberFormat::Decimal { precision, .. } => truncate_decimal(text, *precision),
             _ => {
                 // So that malformed text gives the same error as with decimals.
-                let coarse = truncate_decimal(text, Precision::FOUR);
-                match (coarse, text.trim().parse()) {
+                match (truncate_decimal(text, Precision::FOUR), text.trim().parse()) {
                     (Ok(_) | Err(NumberError::OutOfRange(_)), Ok(x)) => self.quantize(x, axis),
                     (Err(error), _) => Err(error),
                     (_, Err(_)) => Err(NumberError::Malformed),
@@ -253,18 +270,13 @@ impl NumberFormat {
         if let NumberFormat::Decimal { precision, .. } = self {
             return ParsedNumber::parse(text, *precision, cut);
         }
-        let (low, high) = self.limits(axis);
-        let (width, signed) = match self {
-            NumberFormat::Index { width, .. } | NumberFormat::Code { width, .. } => (*width, false),
-            NumberFormat::Integer { width, signed, .. } => (*width, *signed),
-            NumberFormat::Decimal { .. } => (0, true),
-        };
+        let ((low, high), width) = (self.limits(axis), self.width());
         let prefix = scan_prefix(text);
         let digits = prefix.integer(text);
         let padded =
             // Leading zeros fill the width and no more, so that each value has one spelling.
             digits.len() == usize::from(width) || (digits.len() > usize::from(width) && digits[0] != b'0');
-        let unsigned = prefix.negative && !signed;
+        let unsigned = prefix.negative && !self.is_signed();
         if !prefix.is_number() || prefix.point || unsigned || !(padded || (width == 0 && digits == b"0")) {
             return Err(NumberError::NotDigits { width });
         }

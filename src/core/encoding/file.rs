@@ -112,15 +112,11 @@ struct UsersBins {
 impl UsersBins {
     fn encoding(self) -> Result<Encoding, String> {
         let edges = self.edges.ok_or("it has no edges")?;
-        if edges.len() != self.n_bins + 1 {
-            return Err(format!(
-                "it has {} edges, not the {} of {} bins",
-                edges.len(),
-                self.n_bins + 1,
-                self.n_bins
-            ));
+        let (found, bins, needed) = (edges.len(), self.n_bins, self.n_bins + 1);
+        if found != needed {
+            return Err(format!("it has {found} edges, not the {needed} of {bins} bins"));
         }
-        let width = (self.n_bins + 1).to_string().len().max(3) as u8;
+        let width = needed.to_string().len().max(3) as u8;
         let bins = Bins::new(edges, TailValues::At(self.low, self.high), Some((self.low, self.high)));
         Encoding::new(Definition {
             name: format!("{}-{}", self.mode, self.n_bins).into(),
@@ -250,11 +246,8 @@ impl Definition {
         for around in [&self.open, &self.separator, &self.close] {
             // The text around numbers must not look like a part of a number.
             let digit = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
-            if around.len() > 16
-                || around
-                    .bytes()
-                    .any(|byte| digit(byte) || !(byte.is_ascii_graphic() || byte == b' ' || byte == b'\n'))
-            {
+            let fits = |byte: u8| !digit(byte) && (byte.is_ascii_graphic() || matches!(byte, b' ' | b'\n'));
+            if around.len() > 16 || !around.bytes().all(fits) {
                 return Err(format!(
                     "{around:?} cannot stand around numbers: it contains digits, signs or points, or is not ASCII"
                 ));
@@ -272,28 +265,22 @@ impl Definition {
     }
 
     fn check_number(&self) -> Result<(), String> {
-        let (width, signed) = match &self.number {
-            NumberFormat::Decimal { .. } => (0, true),
-            NumberFormat::Index { axes, width } => {
-                if axes.len() != 1 && axes.len() != 3 {
-                    return Err(format!("bins are given for 1 axis or 3, not {}", axes.len()));
-                }
-                (*width, false)
+        match &self.number {
+            NumberFormat::Index { axes, .. } if axes.len() != 1 && axes.len() != 3 => {
+                return Err(format!("bins are given for 1 axis or 3, not {}", axes.len()));
             }
-            NumberFormat::Integer { scale, width, most, signed, .. } => {
-                if !(scale.is_finite() && *scale > 0.0) || *most > 99_999_999 {
-                    return Err("an integer needs a scale above 0 and a largest magnitude below 100,000,000"
-                        .to_owned());
-                }
-                (*width, *signed)
+            NumberFormat::Integer { scale, most, .. }
+                if !(scale.is_finite() && *scale > 0.0) || *most > 99_999_999 =>
+            {
+                let needs = "an integer needs a scale above 0 and a largest magnitude below 100,000,000";
+                return Err(needs.to_owned());
             }
-            NumberFormat::Code { below, width } => {
-                if !(1..=1_000_000).contains(below) {
-                    return Err(format!("there are 1 to 1,000,000 codes, not {below}"));
-                }
-                (*width, false)
+            NumberFormat::Code { below, .. } if !(1..=1_000_000).contains(below) => {
+                return Err(format!("there are 1 to 1,000,000 codes, not {below}"));
             }
-        };
+            _ => {}
+        }
+        let width = self.number.width();
         if width > 9 {
             return Err(format!("numbers have at most 9 digits, not {width}"));
         }
@@ -301,7 +288,7 @@ impl Definition {
         let largest = (0..self.numbers).map(|axis| self.number.limits(axis).1).max().unwrap_or(0);
         let longest = largest.to_string().len();
         if self.separator.is_empty() && self.numbers > 1 {
-            if signed {
+            if self.number.is_signed() {
                 return Err("numbers with signs or decimals need a separator between them".to_owned());
             }
             if longest > usize::from(width) {

@@ -133,11 +133,7 @@ impl Encoding {
 
     /// Whether numbers may begin with a sign.
     pub fn is_signed(self) -> bool {
-        match &self.0.number {
-            NumberFormat::Decimal { .. } => true,
-            NumberFormat::Integer { signed, .. } => *signed,
-            NumberFormat::Index { .. } | NumberFormat::Code { .. } => false,
-        }
+        self.0.number.is_signed()
     }
 
     /// Whether numbers are coordinates in Å, written as decimals.
@@ -286,11 +282,11 @@ impl Encoding {
 
     /// Whole slots as rows of parts, opening and closing text included: one row for each combination of numbers of decimals.
     pub fn rows(self, integers: IntegersBelow) -> Vec<PartRow> {
-        let mut rows: Vec<PartRow> = vec![SlotPart::literal(self.open()).into_iter().collect()];
+        let mut rows: Vec<PartRow> = vec![SlotPart::literal(self.open())];
         for axis in 0..self.numbers() {
             let of_number = self.0.number.rows(axis, integers);
             let end = if axis + 1 < self.numbers() { self.separator() } else { self.close() };
-            let end: PartRow = SlotPart::literal(end).into_iter().collect();
+            let end = SlotPart::literal(end);
             let longer = |row: &PartRow| {
                 let with = |number: &PartRow| [&row[..], number, &end].concat();
                 of_number.iter().map(with).collect::<Vec<_>>()
@@ -303,7 +299,7 @@ impl Encoding {
     /// The language of whole slots over bytes, opening and closing text included.
     pub fn dfa(self, integers: IntegersBelow) -> Dfa {
         let mut languages = Languages::default();
-        let root = self.language([self.open(), self.close()], integers, &mut languages);
+        let root = self.language(integers, &mut languages);
         Dfa::new(&languages, root)
     }
 
@@ -314,7 +310,7 @@ impl Encoding {
         without: impl FnOnce(&mut Languages<u8>) -> Option<StateId>,
     ) -> Option<Dfa> {
         let mut languages = Languages::default();
-        let mut root = self.language([self.open(), self.close()], integers, &mut languages);
+        let mut root = self.language(integers, &mut languages);
         // Whole slots are removed before their brackets are, because `without` describes whole slots.
         if let Some(without) = without(&mut languages) {
             root = languages.difference(root, without)?;
@@ -327,17 +323,16 @@ impl Encoding {
         Some(Dfa::new(&languages, root))
     }
 
-    fn language(self, around: [&str; 2], integers: IntegersBelow, languages: &mut Languages<u8>) -> StateId {
-        let literal = |text: &str| SlotPart::literal(text).into_iter().collect::<PartRow>();
-        let mut root = parts::language(&literal(around[1]), languages);
+    fn language(self, integers: IntegersBelow, languages: &mut Languages<u8>) -> StateId {
+        let mut root = parts::language(&SlotPart::literal(self.close()), languages);
         // Built backwards, so that every state is created after its successors.
         for axis in (0..self.numbers()).rev() {
             let rows = self.0.number.rows(axis, integers);
             // All numbers have the same kind of end, so there is no conflict.
             let number = parts::language_of_rows(&rows, languages).unwrap_or(root);
             root = languages.concatenation(number, root).unwrap_or(root);
-            let before = literal(if axis == 0 { around[0] } else { self.separator() });
-            let before = parts::language(&before, languages);
+            let before = if axis == 0 { self.open() } else { self.separator() };
+            let before = parts::language(&SlotPart::literal(before), languages);
             root = languages.concatenation(before, root).unwrap_or(root);
         }
         root

@@ -133,12 +133,8 @@ enum Version {
 
 /// Bins of equal width from `LOW,HIGH,STEP`, optionally with the number of digits.
 fn binned(name: &str, values: &str, version: Version) -> Result<Encoding, String> {
-    let wrong = || {
-        format!(
-            "`{name}` does not name its bins; give LOW,HIGH,STEP in Å: {name_of}:-21,21,0.05",
-            name_of = name.split(':').next().unwrap_or_default()
-        )
-    };
+    let kind = name.split(':').next().unwrap_or_default();
+    let wrong = || format!("`{name}` does not name its bins; give LOW,HIGH,STEP in Å: {kind}:-21,21,0.05");
     let numbers: Vec<&str> = values.split(',').collect();
     let (bounds, digits) = match &numbers[..] {
         [low, high, step] => ([low, high, step], None),
@@ -238,49 +234,24 @@ mod tests {
 
     #[test]
     fn names_and_encodings_are_one_to_one() {
-        for definition in DECIMALS.iter().flatten().flatten() {
-            let encoding: Encoding = definition.name.parse().unwrap();
-            assert_eq!((encoding.name(), encoding), (&*definition.name, Encoding(definition)));
+        let read = |name: &str| {
+            let encoding: Encoding = name.parse().unwrap();
             let json = serde_json::to_string(&encoding).unwrap();
             assert_eq!(serde_json::from_str::<Encoding>(&json).unwrap(), encoding);
+            assert_eq!(encoding.name(), name);
+            encoding
+        };
+        for definition in DECIMALS.iter().flatten().flatten() {
+            assert_eq!(read(&definition.name), Encoding(definition));
         }
         assert_eq!((Encoding::FIXED.name(), Encoding::STRIPPED.name()), ("fixed", "stripped"));
-        for name in [
-            "binned-v1:-21,21,0.05",
-            "binned-v2:-13,13,0.104",
-            "fsq:4096",
-            "binned-v1:-21,21,0.042,3",
-            "lines",
-            "lines-2",
-            "integers:10,4",
-            "integers:10,4,399",
-        ] {
-            let encoding: Encoding = name.parse().unwrap();
-            assert_eq!(encoding.name(), name);
-            assert_eq!(
-                serde_json::from_str::<Encoding>(&serde_json::to_string(&encoding).unwrap()).unwrap(),
-                encoding
-            );
-        }
-        for wrong in [
-            "fixed-4",
-            "fixed-7",
-            "binned-v1",
-            "binned-v1:1,2",
-            "binned-v2:1,0,0.1",
-            "binned-v1:0,1,x",
-            "fsq:0",
-            "fsq:x",
-            "integers:10",
-            "integers:0,4",
-            "integers:10,9",
-            "integers:x,4",
-            "lines-4",
-            "lines-7",
-            "lines-x",
-            "linesx",
-            "nope",
-        ] {
+        let bins = "binned-v1:-21,21,0.05 binned-v2:-13,13,0.104 binned-v1:-21,21,0.042,3";
+        let others = "fsq:4096 lines lines-2 integers:10,4 integers:10,4,399";
+        bins.split(' ').chain(others.split(' ')).for_each(|name| _ = read(name));
+        let decimals = "fixed-4 fixed-7 lines-4 lines-7 lines-x linesx nope";
+        let bins = "binned-v1 binned-v1:1,2 binned-v2:1,0,0.1 binned-v1:0,1,x";
+        let others = "fsq:0 fsq:x integers:10 integers:0,4 integers:10,9 integers:x,4";
+        for wrong in [decimals, bins, others].into_iter().flat_map(|names| names.split(' ')) {
             assert!(wrong.parse::<Encoding>().is_err(), "{wrong}");
         }
     }

@@ -36,9 +36,9 @@ pub enum SlotPart {
 pub type PartRow = Vec<SlotPart>;
 
 impl SlotPart {
-    /// A literal part; `None` for the empty text.
-    pub(super) fn literal(text: &str) -> Option<SlotPart> {
-        (!text.is_empty()).then(|| SlotPart::Literal(text.into()))
+    /// A row of one literal part; without parts for the empty text.
+    pub(super) fn literal(text: &str) -> PartRow {
+        if text.is_empty() { Vec::new() } else { vec![SlotPart::Literal(text.into())] }
     }
 
     /// The number of strings that the part stands for.

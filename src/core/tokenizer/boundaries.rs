@@ -97,19 +97,13 @@ impl TokenBoundaries {
         let added: BTreeMap<_, _> = tokenizer.inner().get_added_tokens_decoder().into_iter().collect();
         for added in added.into_values() {
             match role(&added.content, encoding) {
+                Role::Never => _ = never.insert(added.content),
                 // Bins as tokens: they are matched before the model runs, and the automaton asks the encoder about them.
-                _ if digits_alone(&added.content) => {
-                    never.insert(added.content.clone());
-                }
-                Role::Never => {
-                    never.insert(added.content.clone());
-                }
+                _ if digits_alone(&added.content) => _ = never.insert(added.content),
                 Role::NoAtom => cuts.watched.push(added.content.as_bytes().into()),
                 Role::Text => {
-                    return Err(format!(
-                        "added token `{}` may stand in a text",
-                        added.content.escape_debug()
-                    ));
+                    let content = added.content.escape_debug();
+                    return Err(format!("added token `{content}` may stand in a text"));
                 }
             }
         }
@@ -179,12 +173,9 @@ impl TokenBoundaries {
     /// # Errors
     /// A sentence that names a token across such a border.
     pub fn separate_digits(&self) -> Result<(), String> {
-        match &self.crossing {
-            Some(token) => {
-                Err(format!("token `{}` joins a digit with another character", token.escape_debug()))
-            }
-            None => Ok(()),
-        }
+        self.crossing.as_ref().map_or(Ok(()), |token| {
+            Err(format!("token `{}` joins a digit with another character", token.escape_debug()))
+        })
     }
 
     /// Whether a text contains an added token in brackets that is not an atom.
@@ -219,10 +210,8 @@ impl TokenBoundaries {
         let runs =
             (1..=longest).flat_map(|len| (0..10usize.pow(len as u32)).map(move |n| format!("{n:0len$}")));
         let mut parts = runs.chain([",-", ".", ","].map(str::to_owned));
-        match parts.find(|part| !self.is_decided(tokenizer, part, false)) {
-            Some(part) => Err(format!("two ways to cut `{part}` are equally likely")),
-            None => Ok(()),
-        }
+        let undecided = parts.find(|part| !self.is_decided(tokenizer, part, false));
+        undecided.map_or(Ok(()), |part| Err(format!("two ways to cut `{part}` are equally likely")))
     }
 }
 

@@ -68,12 +68,10 @@ impl<'t> Counter<'t> {
         };
         let skeletons = BUILT_IN_SKELETONS.iter().copied().chain(skeletons);
         Ok(match verify(tokenizer, &tables, encoding.precision(), skeletons)? {
-            Ok(verified_blocks) => Counter {
-                tokenizer,
-                encoding,
-                tables: Some(tables),
-                method: Method::Tables { verified_blocks },
-            },
+            Ok(verified_blocks) => {
+                let (tables, method) = (Some(tables), Method::Tables { verified_blocks });
+                Counter { tokenizer, encoding, tables, method }
+            }
             Err(reason) => encode(reason),
         })
     }

@@ -7,7 +7,7 @@ use tokenizers::{Encoding, ModelWrapper, Tokenizer as HfTokenizer};
 
 use super::expressions::Expressions;
 use super::panics::caught;
-use super::{Token, TokenRole, block_ranges};
+use super::{Token, TokenRole};
 use crate::checkpoint::folder_around;
 use crate::encoding::Encoding as CoordinateEncoding;
 use crate::error::{Error, Result, excerpt};
@@ -173,11 +173,8 @@ impl Tokenizer {
         tokenizer.probe()?;
         if let Some(lost) = tokenizer.lost(ALPHABET)? {
             let problem = format!("drops {lost:?}, so its tokens cannot be counted");
-            return Err(Error::input(
-                &tokenizer.source.name,
-                problem,
-                "give a tokenizer that knows digits and brackets",
-            ));
+            let remedy = "give a tokenizer that knows digits and brackets";
+            return Err(Error::input(&tokenizer.source.name, problem, remedy));
         }
         Ok(tokenizer)
     }
@@ -259,7 +256,7 @@ impl Tokenizer {
     /// # Errors
     /// If the tokenizer cannot encode the text (an unknown character without byte fallback).
     pub fn tokens(&self, text: &str) -> Result<Vec<Token>> {
-        self.classified(text, &block_ranges(text))
+        self.tokens_of(text, CoordinateEncoding::FIXED)
     }
 
     /// The tokens of a text. Tokens inside of this encoding's slots are FREE, all others COPY.
@@ -294,7 +291,7 @@ impl Tokenizer {
     /// # Errors
     /// As [`Tokenizer::tokens`].
     pub fn in_blocks(&self, text: &str) -> Result<InBlocks> {
-        self.inside(text, &block_ranges(text))
+        self.in_slots(text, CoordinateEncoding::FIXED)
     }
 
     /// The tokens of a text inside the slots of an encoding, slot by slot.
@@ -302,13 +299,10 @@ impl Tokenizer {
     /// # Errors
     /// As [`Tokenizer::tokens`].
     pub fn in_slots(&self, text: &str, encoding: CoordinateEncoding) -> Result<InBlocks> {
-        self.inside(text, &encoding.slot_ranges(text))
-    }
-
-    fn inside(&self, text: &str, blocks: &[std::ops::Range<usize>]) -> Result<InBlocks> {
+        let blocks = encoding.slot_ranges(text);
         let mut found = InBlocks { ends: vec![Vec::new(); blocks.len()], copied: Vec::new() };
         let mut next = 0;
-        for token in self.classified(text, blocks)? {
+        for token in self.classified(text, &blocks)? {
             // An empty token belongs to the block that ends at its position.
             let first = token.start + usize::from(token.start < token.end);
             while next < blocks.len() && blocks[next].end < first {
@@ -339,17 +333,11 @@ impl Tokenizer {
 
 /// The tokenizer file of a model folder.
 fn in_folder(folder: &Path) -> Result<PathBuf> {
-    ["tokenizer.json", "tokenizer.json.gz"]
-        .iter()
-        .map(|name| folder.join(name))
-        .find(|file| file.is_file())
-        .ok_or_else(|| {
-            Error::input(
-                folder.display(),
-                "contains no tokenizer.json",
-                "give a tokenizer.json or a folder that contains one",
-            )
-        })
+    let mut files = ["tokenizer.json", "tokenizer.json.gz"].iter().map(|name| folder.join(name));
+    files.find(|file| file.is_file()).ok_or_else(|| {
+        let remedy = "give a tokenizer.json or a folder that contains one";
+        Error::input(folder.display(), "contains no tokenizer.json", remedy)
+    })
 }
 
 /// The name of a tokenizer file: `…/qwen3/tokenizer.json.gz` is `qwen3`, `mine.json` is `mine`.

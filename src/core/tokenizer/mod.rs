@@ -40,6 +40,8 @@ pub use special::{Named, config_beside, encoding_beside, end_beside, ends_of_tex
 
 use serde::Serialize;
 
+use crate::encoding::Encoding;
+
 /// The treatment of a token by a position template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -69,15 +71,5 @@ pub struct Token {
 
 /// The byte ranges strictly between `<` and `>`, in order. An unclosed `<` opens no block.
 pub fn block_ranges(text: &str) -> Vec<std::ops::Range<usize>> {
-    let mut ranges = Vec::new();
-    let mut open = None;
-    for (at, byte) in text.bytes().enumerate() {
-        match byte {
-            // A second `<` restarts the block: generated text may leave the first one open.
-            b'<' => open = Some(at + 1),
-            b'>' => ranges.extend(open.take().map(|start| start..at)),
-            _ => {}
-        }
-    }
-    ranges
+    Encoding::FIXED.slot_ranges(text)
 }

@@ -76,11 +76,7 @@ impl Tokenizer {
     /// # Errors
     /// If the pre-tokenizer refuses the text.
     pub fn pre_tokens(&self, text: &str) -> Result<Vec<String>> {
-        let mut pieces = PreTokenizedString::from(text);
-        if let Some(pre_tokenizer) = self.inner().get_pre_tokenizer() {
-            let outcome = self.guarded(text, |_| pre_tokenizer.pre_tokenize(&mut pieces))?;
-            outcome.map_err(|e| self.refuse("pre-tokenise", text, &e))?;
-        }
+        let pieces = self.pre_tokenized(text, PreTokenizedString::from(text))?;
         let splits = pieces.get_splits(OffsetReferential::Original, OffsetType::Byte);
         Ok(splits.into_iter().map(|(piece, ..)| piece.to_owned()).collect())
     }
@@ -90,22 +86,25 @@ impl Tokenizer {
     /// # Errors
     /// If the pre-tokenizer refuses the text.
     pub fn sections(&self, text: &str) -> Result<Vec<TextPart>> {
-        let inner = self.inner();
-        let mut pieces = self.guarded(text, |inner| {
+        let pieces = self.guarded(text, |inner| {
             inner.get_added_vocabulary().extract_and_normalize(inner.get_normalizer(), text)
         })?;
-        if let Some(pre_tokenizer) = inner.get_pre_tokenizer() {
+        let pieces = self.pre_tokenized(text, pieces)?;
+        let splits = pieces.get_splits(OffsetReferential::Original, OffsetType::Byte);
+        let parts = splits.into_iter().map(|(piece, _, tokens)| match tokens {
+            Some(tokens) => TextPart::Added(tokens.iter().map(|token| token.id).collect()),
+            None => TextPart::Piece(piece.to_owned()),
+        });
+        Ok(parts.collect())
+    }
+
+    /// The pieces of a text after the pre-tokenizer.
+    fn pre_tokenized(&self, text: &str, mut pieces: PreTokenizedString) -> Result<PreTokenizedString> {
+        if let Some(pre_tokenizer) = self.inner().get_pre_tokenizer() {
             let outcome = self.guarded(text, |_| pre_tokenizer.pre_tokenize(&mut pieces))?;
             outcome.map_err(|e| self.refuse("pre-tokenise", text, &e))?;
         }
-        let splits = pieces.get_splits(OffsetReferential::Original, OffsetType::Byte);
-        let section = |tokens: &[tokenizers::Token]| TextPart::Added(tokens.iter().map(|t| t.id).collect());
-        Ok(splits
-            .into_iter()
-            .map(|(piece, _, tokens)| {
-                tokens.as_deref().map_or_else(|| TextPart::Piece(piece.to_owned()), section)
-            })
-            .collect())
+        Ok(pieces)
     }
 
     /// The ends of the tokens that the model produces for one pre-token, in bytes; empty if it fails.

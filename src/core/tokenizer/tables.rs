@@ -194,11 +194,10 @@ impl Tables {
         // If the atom falls apart, its end is independent of the text before it.
         let cut = (1..atom.len()).rfind(|at| !self.borders.joins(atom[at - 1], atom[*at]))?;
         let tail = format!("{}<-", std::str::from_utf8(&atom[cut..]).ok()?);
-        let free = if self.borders.is_decided(tokenizer, &tail, false) {
-            minus_after(tokenizer, atom).ok()??
-        } else {
+        if !self.borders.is_decided(tokenizer, &tail, false) {
             return None;
-        };
+        }
+        let free = minus_after(tokenizer, atom).ok()??;
         self.by_atom.write().ok()?.insert(atom.into(), free);
         Some(free)
     }

@@ -60,8 +60,7 @@ fn some_texts(skeleton: &str, encoding: Encoding) -> Vec<String> {
         low + (high - low) / 9 * part
     };
     let text = |part: Fixed| {
-        let mut numbers = String::new();
-        encoding.write_numbers(&std::array::from_fn(|axis| value(axis, part)), &mut numbers);
+        let numbers = encoding.numbers_text(&std::array::from_fn(|axis| value(axis, part)));
         text::tagged(&skeleton::fill(skeleton, &numbers, encoding))
     };
     [0, 1, 4, 5, 9].map(text).to_vec()

@@ -113,7 +113,7 @@ fn whether(model: &str, without: &RunReport, exact: &RunReport, pair: Option<&Pa
         }
         Some(_) => "any difference in geometry may be chance",
     };
-    let by = geometry.map(|(by, interval)| format!(", geometry {} Å", difference(by, Some(interval))));
+    let by = geometry.map(|(by, interval)| format!(", geometry {} Å", difference(by, interval)));
     let speed = pair.and_then(|pair| pair.speed).and_then(claimed);
     let time = speed.map_or_else(String::new, |speed| format!(", {}", in_words(&speed)));
     let numbers = format!(
@@ -152,7 +152,7 @@ fn rescued(model: &str, found: &Rescued) -> String {
                 Interval { high, .. } if high <= NEGLIGIBLE_ANGSTROM => "as good",
                 _ => "hard to tell apart",
             };
-            Some(format!("{what} {verdict} ({} Å)", difference(*mean, Some(interval))))
+            Some(format!("{what} {verdict} ({} Å)", difference(*mean, interval)))
         })
         .collect();
     if known.is_empty() {
@@ -235,9 +235,8 @@ fn fastest(model: &str, runs: &[&RunReport]) -> Option<String> {
 }
 
 /// Formats a difference: `+0.088 [+0.045, +0.131]`.
-fn difference(mean: f64, interval: Option<Interval>) -> String {
-    let interval = interval.map(|Interval { low, high }| format!(" [{low:+.3}, {high:+.3}]"));
-    format!("{mean:+.3}{}", interval.unwrap_or_default())
+fn difference(mean: f64, Interval { low, high }: Interval) -> String {
+    format!("{mean:+.3} [{low:+.3}, {high:+.3}]")
 }
 
 #[cfg(test)]

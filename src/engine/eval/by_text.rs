@@ -32,7 +32,7 @@ impl TextFigures {
     ) {
         for texts in run.judged.chunk_by(|a, b| a.group == b.group) {
             let group = &subjects[texts[0].group];
-            let measured = measured.iter().find(|one| one.group == texts[0].group);
+            let measured = MeasuredMolecule::of_group(measured, texts[0].group);
             let same = same(subjects, texts, self.lines.len());
             let references = measured.map_or(0, |one| one.deviations.references);
             let mut distances = MoleculeDistances::new(group.measured_as().0.to_owned(), references);

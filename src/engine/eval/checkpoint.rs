@@ -130,10 +130,7 @@ impl Checkpoint {
         }
         let config = Config::load(folder)?;
         let ends = ends(plan, folder, &config, &tokenizer)?;
-        let engine = match kept {
-            Some(_) => None,
-            None => Some(Engine::load(folder, &plan.device)?),
-        };
+        let engine = kept.is_none().then(|| Engine::load(folder, &plan.device)).transpose()?;
         config.check_vocabulary(&tokenizer)?;
         let recipe: Option<Encoding> = ModelFolder::new(folder).recipe("/recipe/dialect");
         let asked = plan.encoding;
@@ -143,19 +140,16 @@ impl Checkpoint {
         let mut inputs = vec![tokenizer.source.clone()];
         let files = engine.as_ref().map_or(&[][..], |engine| engine.decoder().files());
         inputs.extend_from_slice(kept.map_or(files, |kept| &kept.files));
-        let specials = specials(ends, &config);
-        let spelling = recipe_spelling(folder, job)?;
-        let tokenizer = tokenizer.into();
         Ok(Checkpoint {
             name,
-            specials,
-            tokenizer,
+            specials: specials(ends, &config),
+            tokenizer: tokenizer.into(),
             engine,
             encoding,
             encoding_from,
             frame: ModelFolder::new(folder).recipe("/recipe/augmentation/frame").unwrap_or_default(),
             trained_on: recipe_inputs(folder),
-            spelling,
+            spelling: recipe_spelling(folder, job)?,
             synthetic: None,
             config,
             bytes_per_second: None,
@@ -175,10 +169,8 @@ impl Checkpoint {
         let ends = ends(plan, &path, &config, &tokenizer)?;
         config.check_vocabulary(&tokenizer)?;
         let (specials, asked) = (specials(ends, &config), plan.encoding);
-        let engine = match kept {
-            Some(_) => None,
-            None => Some(Decoder::random(config.clone(), plan.seed, &plan.device)?.into()),
-        };
+        let decoder = || Decoder::random(config.clone(), plan.seed, &plan.device);
+        let engine = kept.is_none().then(decoder).transpose()?.map(Engine::from);
         Ok(Checkpoint {
             name: shape.name().to_owned(),
             specials,
@@ -186,10 +178,9 @@ impl Checkpoint {
             tokenizer: tokenizer.into(),
             engine,
             encoding: asked.over(Encoding::FIXED),
-            encoding_from: Some(if asked.says_how() {
-                EncodingEvidence::Given
-            } else {
-                EncodingEvidence::Default
+            encoding_from: Some(match asked.says_how() {
+                true => EncodingEvidence::Given,
+                false => EncodingEvidence::Default,
             }),
             frame: Frame::Keep,
             trained_on: None,
@@ -206,12 +197,9 @@ pub fn trained_on(models: &[ModelChoice]) -> BTreeSet<String> {
     let of_model = |choice: &ModelChoice| match choice {
         ModelChoice::Folder(folder) => recipe_inputs(folder),
         ModelChoice::Embedded => {
-            let recipe: Option<Value> = EMBEDDED
-                .iter()
-                .find(|(name, _)| *name == RECIPE)
-                .and_then(|(_, bytes)| serde_json::from_slice(bytes).ok());
-            recipe
-                .and_then(|recipe| inputs_of(serde_json::from_value(recipe["recipe"]["inputs"].clone()).ok()))
+            let (_, bytes) = EMBEDDED.iter().find(|(name, _)| *name == RECIPE)?;
+            let recipe: Value = serde_json::from_slice(bytes).ok()?;
+            inputs_of(serde_json::from_value(recipe["recipe"]["inputs"].clone()).ok())
         }
         ModelChoice::Synthetic(_) => None,
     };
@@ -244,11 +232,9 @@ fn unpacked() -> Result<tempfile::TempDir> {
 
 /// How the training text spells hydrogens, if it is an embedded corpus, recognized by its hash.
 fn recipe_spelling(folder: &Path, job: &Job) -> Result<Option<Spelling>> {
-    let Some(trained_on) = recipe_inputs(folder) else { return Ok(None) };
-    let Some(corpus) = EmbeddedCorpus::ALL.into_iter().find(|own| trained_on.contains(&own.trained_on()))
-    else {
-        return Ok(None);
-    };
+    let trained_on = recipe_inputs(folder).unwrap_or_default();
+    let mut embedded = EmbeddedCorpus::ALL.into_iter();
+    let Some(corpus) = embedded.find(|own| trained_on.contains(&own.trained_on())) else { return Ok(None) };
     let mut spelling = Spelling::default();
     Embedded { corpus, ..Embedded::default() }.read(job, &mut |batch| {
         let conformers = batch.conformers.iter();

@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use super::judged::Judged;
+use super::record::WorstText;
 use super::subject::Subject;
-use super::worst::WorstText;
 use drift_data::audit::align::{aligned_rmsd, superposed};
 use drift_data::audit::chemistry::{ChemistryReport, ConformerChemistry, MoleculeChemistry};
 use drift_data::audit::geometry::Conformation;

@@ -60,8 +60,8 @@ pub struct DeviceReport {
     pub advice: Vec<String>,
 }
 
-/// The result of a run on a device.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// The result of a run on a device; by default of one that did nothing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeviceSpeed {
     /// The model's name.
     pub model: String,
@@ -203,17 +203,5 @@ fn name_of(model: &ModelChoice) -> String {
 }
 
 fn failed(model: &ModelChoice, engine: EngineChoice, error: &Error) -> DeviceSpeed {
-    DeviceSpeed {
-        model: name_of(model),
-        engine,
-        lp: None,
-        problem: Some(error.to_string()),
-        tokens_per_second: 0.0,
-        steps: 0,
-        kernel_steps: 0,
-        start_seconds: 0.0,
-        bytes_per_second: None,
-        floor_share: None,
-        self_check: None,
-    }
+    DeviceSpeed { model: name_of(model), engine, problem: Some(error.to_string()), ..DeviceSpeed::default() }
 }

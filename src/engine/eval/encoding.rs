@@ -62,26 +62,16 @@ fn decided(
     match (given, own) {
         (Some(given), Some(own)) if given == own => Ok((own, EncodingEvidence::Both)),
         (Some(given), Some(own)) => {
-            let problem = format!(
-                "writes {own} text by itself, {conformers} is {given}",
-                own = own.name(),
-                given = given.name()
-            );
-            Err(Error::input(
-                place,
-                problem,
-                format!("say with {parameter} which one the model was trained on"),
-            ))
+            let problem = format!("writes {} text by itself, {conformers} is {}", own.name(), given.name());
+            let remedy = format!("say with {parameter} which one the model was trained on");
+            Err(Error::input(place, problem, remedy))
         }
         (Some(given), None) => Ok((given, EncodingEvidence::Conformers)),
         (None, Some(own)) => Ok((own, EncodingEvidence::OwnText)),
         (None, None) => {
             let problem = "has no recipe, and neither its own text nor the conformers given tell fixed from stripped numbers";
-            Err(Error::input(
-                place,
-                problem,
-                format!("give {parameter} fixed or {parameter} stripped, as it was trained"),
-            ))
+            let remedy = format!("give {parameter} fixed or {parameter} stripped, as it was trained");
+            Err(Error::input(place, problem, remedy))
         }
     }
 }

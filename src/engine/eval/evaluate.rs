@@ -71,40 +71,29 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept, job: &J
     if !gathered.interrupted {
         kept.done()?;
     }
-    let Gathered {
-        runs,
-        comparisons,
-        likelihoods,
-        texts,
-        records,
-        spans,
-        inputs,
-        interrupted,
-        synthetic,
-        same_texts,
-        notes,
-        by_text,
-        ..
-    } = gathered;
-    let interrupted = interrupted || kept.is_partial();
-    let other = if synthetic.is_some() { speed_advice(&runs) } else { advice(&runs, &comparisons) };
+    let runs = gathered.runs;
+    let other = match gathered.synthetic {
+        Some(_) => speed_advice(&runs),
+        None => advice(&runs, &gathered.comparisons),
+    };
     // The advice about who computed the texts precedes the advice about the texts.
-    let advice = self_checks(&runs).into_iter().chain(notes).chain(other).collect();
+    let advice = self_checks(&runs).into_iter().chain(gathered.notes).chain(other).collect();
     let report = EvalReport {
         schema: SCHEMA.to_owned(),
-        provenance: Provenance::from_inputs(inputs),
+        provenance: Provenance::from_inputs(gathered.inputs),
         environment,
-        protocol: protocol(plan, molecules, synthetic),
-        interrupted,
+        protocol: protocol(plan, molecules, gathered.synthetic),
+        interrupted: gathered.interrupted || kept.is_partial,
         runs,
-        comparisons,
+        comparisons: gathered.comparisons,
         reference_chemistry: of_references(&subjects),
-        likelihoods,
+        likelihoods: gathered.likelihoods,
         advice,
-        same_texts,
+        same_texts: gathered.same_texts,
         energy,
     };
-    Ok(Evaluation { report, texts, molecules: records, spans, by_text })
+    let Gathered { texts, records: molecules, spans, by_text, .. } = gathered;
+    Ok(Evaluation { report, texts, molecules, spans, by_text })
 }
 
 /// The files from which molecules and placeholders were read.

@@ -6,15 +6,14 @@ use rayon::prelude::*;
 
 use super::answers::{tag_of_prompt, with_tags};
 use super::checkpoint::Checkpoint;
+use super::plan::EvalPlan;
 use super::subject::Subject;
 use crate::generate::{End, Generated, GeneratedText};
-use drift_core::chem::AtomLimit;
-use drift_core::constraint::automaton::AnswerForm;
 use drift_core::constraint::{Placeholder, strip_junk};
 use drift_core::encoding::Encoding;
 use drift_core::error::Result;
 use drift_core::text::skeleton::placed;
-use drift_core::text::write;
+use drift_core::text::{CONFORMER_CLOSE, write};
 use drift_core::tokenizer::Tokenizer;
 use drift_data::audit::geometry::Conformation;
 use drift_data::audit::{self, DriftHistogram, Mark, MarkKind, Outcome};
@@ -60,40 +59,27 @@ impl Judged {
     }
 }
 
-/// The settings for judging texts.
-#[derive(Clone, Copy)]
-pub(super) struct Judging<'p> {
-    /// The placeholder of the logit processor, if it takes one.
-    pub placeholder: Option<&'p Placeholder>,
-    /// Whether junk is stripped before judging.
-    pub strips_junk: bool,
-    /// The size of the largest molecule that is compared.
-    pub max_atoms: AtomLimit,
-    /// The form of the answers.
-    pub form: AnswerForm,
-    /// Whether the tag that closes a conformer ends a text.
-    pub ends_in_tag: bool,
-}
-
-/// Judges all texts, ordered by molecule, then by generation. Strips junk first if requested.
+/// Judges all texts, ordered by molecule, then by generation, given the placeholder of the logit processor, if it takes one. Strips
+/// junk first if requested.
 pub(super) fn judge_all(
+    of_run: (&EvalPlan, Option<&Placeholder>),
     checkpoint: &Checkpoint,
     subjects: &[Subject],
-    judging: Judging<'_>,
     generated: &Generated,
 ) -> Result<Vec<Judged>> {
-    let one = |sample: &GeneratedText| judged(checkpoint, &subjects[sample.prompt], judging, sample);
+    let one = |sample: &GeneratedText| judged(of_run, checkpoint, &subjects[sample.prompt], sample);
     generated.samples.par_iter().map(one).collect()
 }
 
 fn judged(
+    (plan, placeholder): (&EvalPlan, Option<&Placeholder>),
     checkpoint: &Checkpoint,
     subject: &Subject,
-    judging: Judging<'_>,
     sample: &GeneratedText,
 ) -> Result<Judged> {
-    let Judging { placeholder, strips_junk, max_atoms, form, ends_in_tag } = judging;
+    let (max_atoms, form) = (plan.max_atoms, plan.form);
     let written = checkpoint.tokenizer.answer_text(&sample.tokens)?;
+    let ends_in_tag = checkpoint.tokenizer.vocabulary_id(CONFORMER_CLOSE) == Some(checkpoint.specials.eos);
     let closed = ends_in_tag && sample.end == End::Eos;
     let of_prompt = tag_of_prompt(&written, form, sample.generation).len();
     let written = with_tags(written, form, (sample.generation, closed));
@@ -103,7 +89,7 @@ fn judged(
     // Most texts have no flaw, so their tokens need not be decoded.
     let tokens = if flawed { token_texts(&checkpoint.tokenizer, &sample.tokens) } else { Vec::new() };
     let wasted_tokens = wasted(&tokens, of_prompt, &written_marks);
-    let text = if strips_junk { strip_junk(&written, checkpoint.encoding) } else { written };
+    let text = if plan.strip_junk { strip_junk(&written, checkpoint.encoding) } else { written };
     let prompt = Some(&*subject.molecule.smiles);
     let (ended, encoding) = (sample.end == End::Eos, checkpoint.encoding);
     let mut verdict = audit::judge(&audit::TextSample { prompt, answer: &text, ended, encoding, max_atoms });
@@ -197,6 +183,7 @@ pub(super) fn token_texts(tokenizer: &Tokenizer, tokens: &[u32]) -> Vec<String> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use drift_core::constraint::automaton::AnswerForm;
     use drift_core::text::CONFORMER_OPEN;
 
     /// The same tokens are wasted whether the opening tag is one of them or the prompt's.

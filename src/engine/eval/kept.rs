@@ -11,6 +11,7 @@ use crate::generate::{SelfCheck, TextDelta, TextSink};
 use drift_core::error::{Error, Result};
 use drift_core::job::InputHash;
 use drift_data::shard::{Shard, Work};
+
 /// The finished parts of an evaluation, and where they are stored.
 #[derive(Debug, Default)]
 pub struct Kept {
@@ -19,8 +20,8 @@ pub struct Kept {
     shard: Option<Shard>,
     /// The number of shards that are combined; then nothing more is generated.
     merged: Option<u32>,
-    /// Whether some parts are missing.
-    is_partial: bool,
+    /// Whether some of the combined parts are missing.
+    pub(super) is_partial: bool,
     /// Finished pieces that are held back until the next write.
     held: Vec<Finished>,
     /// The environments in which the parts were computed.
@@ -104,11 +105,6 @@ impl Kept {
         self.merged.is_some()
     }
 
-    /// Whether some of the combined parts are missing.
-    pub(super) fn is_partial(&self) -> bool {
-        self.is_partial
-    }
-
     /// Whether shards are combined and none of them has started this model.
     pub(super) fn lacks(&self, model: usize) -> bool {
         self.is_over() && !self.models.contains_key(&model)
@@ -187,9 +183,8 @@ impl Kept {
     /// # Errors
     /// If the system refuses.
     pub(super) fn keep_nats(&mut self, model: usize, scored: Vec<(usize, Vec<f64>)>) -> Result<()> {
-        self.add(
-            scored.iter().map(|(molecule, nats)| Finished::Nats(model, *molecule, nats.clone())).collect(),
-        )?;
+        let pieces = scored.iter().map(|(molecule, nats)| Finished::Nats(model, *molecule, nats.clone()));
+        self.add(pieces.collect())?;
         self.nats(model).extend(scored);
         Ok(())
     }
@@ -296,17 +291,7 @@ mod tests {
     }
 
     fn group(molecule: usize) -> Finished {
-        let group = Resampled {
-            prompt: molecule,
-            first: 0,
-            draws: 2,
-            effective: 2.0,
-            least_effective: 2.0,
-            resamplings: 0,
-            ancestors: 2,
-            log_legal: 0.0,
-        };
-        Finished::Group((0, 0), group)
+        Finished::Group((0, 0), Resampled { prompt: molecule, draws: 2, ..Resampled::default() })
     }
 
     /// A journal was cut before the end of a group, which was drawn again behind it.
@@ -321,7 +306,7 @@ mod tests {
         let run = kept.run((0, 0));
         run.forget_parts_of_groups();
         assert_eq!(run.done(), BTreeMap::from([(0, vec![0, 1])]));
-        let samples = run.generated().generated.samples;
+        let samples = run.generated().samples;
         assert_eq!(samples.iter().map(|text| text.tokens[0]).collect::<Vec<_>>(), [3, 4]);
     }
 

@@ -7,17 +7,6 @@ use super::finished::Spent;
 use crate::generate::{Generated, GeneratedText, Resampled, SelfCheck, Verdict};
 use drift_core::error::{Error, Result};
 
-/// All texts of a run, and their cost.
-pub(super) struct KeptGenerated {
-    pub generated: Generated,
-    /// The seconds of building templates.
-    pub templates_seconds: f64,
-    /// The CPU seconds; `None` on a GPU, or if the system does not report them.
-    pub cpu_seconds: Option<f64>,
-    /// The peak memory; `None` if the system does not report it.
-    pub peak_memory_bytes: Option<u64>,
-}
-
 /// The stored parts of a run.
 #[derive(Debug, Default)]
 pub(super) struct KeptRun {
@@ -42,16 +31,14 @@ impl KeptRun {
         done
     }
 
-    /// The run as if it had been generated at once.
-    pub(super) fn generated(&mut self) -> KeptGenerated {
+    /// Takes the texts of the run as if they had been generated at once. What else was spent stays in `spent`.
+    pub(super) fn generated(&mut self) -> Generated {
         let (samples, resampled) = (take(&mut self.texts), take(&mut self.groups));
-        let Spent { counts, timing, templates_seconds, cpu_seconds, batches, peak_memory_bytes } =
-            take(&mut self.spent);
-        let self_check = self.check.take();
+        let Spent { counts, timing, .. } = self.spent;
+        let (batches, self_check) = (take(&mut self.spent.batches), self.check.take());
         let generated =
             Generated { samples, counts, timing, resampled, batches, self_check, ..Generated::default() };
-        let generated = generated.settled();
-        KeptGenerated { generated, templates_seconds, cpu_seconds, peak_memory_bytes }
+        generated.settled()
     }
 
     /// Stores the result of a self-check. Once one has not passed, it is kept.

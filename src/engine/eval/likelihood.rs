@@ -66,11 +66,8 @@ fn texts(checkpoint: &Checkpoint, molecule: &PromptMolecule) -> Result<Vec<Text>
         let encodings = (molecule.encoding, own);
         let written =
             rewritten(&molecule.skeleton, conformer, checkpoint.frame, encodings).map_err(|problem| {
-                Error::input(
-                    drift_core::error::excerpt(molecule.smiles.as_bytes()),
-                    problem,
-                    "leave its conformers out",
-                )
+                let place = drift_core::error::excerpt(molecule.smiles.as_bytes());
+                Error::input(place, problem, "leave its conformers out")
             })?;
         let answer = tagged(&write(&molecule.skeleton, &written, own));
         let mut answer = tokenizer.answer_ids(&answer)?;

@@ -33,6 +33,12 @@ pub(super) fn measure(subjects: &[Subject], judged: &[Judged]) -> Vec<MeasuredMo
 }
 
 impl MeasuredMolecule {
+    /// The results of a group, if it has some.
+    pub(super) fn of_group(measured: &[MeasuredMolecule], group: usize) -> Option<&MeasuredMolecule> {
+        // The texts of a run are sorted by molecule, so groups ascend.
+        measured.binary_search_by_key(&group, |one| one.group).ok().map(|at| &measured[at])
+    }
+
     /// The index of a text among the usable ones.
     pub(super) fn place(&self, text: &Judged) -> Option<usize> {
         self.place_of((text.subject, text.generation))

@@ -49,7 +49,6 @@ mod subject;
 mod tally;
 mod texts;
 mod trace;
-mod worst;
 
 pub use answers::MOST_EXAMPLES;
 pub use by_text::TextFigures;

@@ -1,6 +1,5 @@
 //! The results for each molecule: one line each of `--molecules`.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde::Serialize;
@@ -65,12 +64,10 @@ pub(super) fn molecule_records(
     (run, measured): (&Run, &[MeasuredMolecule]),
     nats: &MoleculeNats,
 ) -> Vec<MoleculeRecord> {
-    let by_group: BTreeMap<usize, &MeasuredMolecule> =
-        measured.iter().map(|molecule| (molecule.group, molecule)).collect();
     let record = |texts: &[Judged]| {
         let group = texts[0].group;
         let (smiles, _, reference) = subjects[group].measured_as();
-        let molecule = by_group.get(&group);
+        let molecule = MeasuredMolecule::of_group(measured, group);
         let at = |angstrom: f64| molecule.and_then(|molecule| molecule.deviations.coverage(angstrom));
         let coverage = |angstrom: &f64| {
             let Coverage { cov_recall: cov_r, cov_precision, .. } = at(*angstrom)?;

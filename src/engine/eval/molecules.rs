@@ -36,7 +36,7 @@ pub struct CorpusChoice {
 }
 
 /// The molecules of an evaluation.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Molecules {
     /// The source, in words.
     pub source: String,
@@ -58,23 +58,6 @@ pub struct Molecules {
     pub written: Written,
     /// The counts of reference conformers.
     pub references: ReferenceCounts,
-}
-
-impl Default for Molecules {
-    fn default() -> Self {
-        Molecules {
-            source: String::new(),
-            molecules: Vec::new(),
-            spelling: None,
-            skipped: 0,
-            skipped_records: Vec::new(),
-            inputs: Vec::new(),
-            part: None,
-            corpus: Vec::new(),
-            written: Written::ANY,
-            references: ReferenceCounts::default(),
-        }
-    }
 }
 
 impl Molecules {
@@ -108,12 +91,12 @@ impl Molecules {
         let mut found: Vec<PromptMolecule> = Vec::new();
         let mut spelling: Option<Spelling> = None;
         let mut written = Written::ANY;
-        let (mut in_file_order, mut pools) = (0, Pools::default());
+        let (mut without_order, mut pools) = (0, Pools::default());
         let encoding = corpus.reading().encoding;
         let summary = corpus.read(job, &mut |batch| {
             for conformer in &batch.conformers {
                 if conformer.order == AtomOrder::File {
-                    in_file_order += 1;
+                    without_order += 1;
                     continue;
                 }
                 written = written.join(conformer.written);
@@ -155,12 +138,7 @@ impl Molecules {
             inputs: summary.inputs,
             part: Some(part),
             written: if summary.written == Written::ANY { Written::ANY } else { written },
-            references: ReferenceCounts {
-                used,
-                without_order: in_file_order,
-                unused,
-                ..ReferenceCounts::default()
-            },
+            references: ReferenceCounts { used, without_order, unused, ..ReferenceCounts::default() },
         })
     }
 
@@ -178,8 +156,15 @@ impl Molecules {
                 return Ok(Rest::Unwanted);
             }
             match prompt {
-                Ok(prompt) => out.molecules.push(molecule(prompt)),
-                Err(skipped) => out.skip(skipped),
+                Ok(SmilesLine { smiles, skeleton, .. }) => {
+                    out.molecules.push(unpooled(smiles.to_owned(), skeleton.to_owned(), Encoding::FIXED));
+                }
+                Err(skipped) => {
+                    out.skipped += 1;
+                    if out.skipped_records.len() < SKIPPED_LISTED {
+                        out.skipped_records.push(skipped);
+                    }
+                }
             }
             Ok(Rest::Wanted)
         })?;
@@ -204,19 +189,6 @@ impl Molecules {
     pub fn is_pooled(&self) -> bool {
         self.molecules.iter().any(|molecule| molecule.pool.is_some())
     }
-
-    fn skip(&mut self, skipped: Skipped) {
-        self.skipped += 1;
-        if self.skipped_records.len() < SKIPPED_LISTED {
-            self.skipped_records.push(skipped);
-        }
-    }
-}
-
-/// A molecule that the user names.
-fn molecule(prompt: SmilesLine<'_>) -> PromptMolecule {
-    let (smiles, skeleton) = (prompt.smiles.to_owned(), prompt.skeleton.to_owned());
-    unpooled(smiles, skeleton, Encoding::FIXED)
 }
 
 /// A molecule without part, conformers and pool.

@@ -1,7 +1,5 @@
 //! Compares each logit processor with none, on the same molecules and random numbers.
 
-use std::collections::HashMap;
-
 use super::checkpoint::Checkpoint;
 use super::judged::Judged;
 use super::measured::MeasuredMolecule;
@@ -54,10 +52,8 @@ fn comparison(
     let identical = well_formed.clone().filter(|(before, after)| before.text == after.text);
     let molecules = both_ways(without.1, with.1);
     let difference = |figure: Figure| -> Option<Mean> {
-        Mean::from_values(
-            &differences(&molecules, figure).iter().map(|(a, b)| b - a).collect::<Vec<f64>>(),
-            seed,
-        )
+        let pairs = differences(&molecules, figure);
+        Mean::from_values(&pairs.iter().map(|(a, b)| b - a).collect::<Vec<f64>>(), seed)
     };
     PairedComparison {
         model: checkpoint.name.clone(),
@@ -90,9 +86,8 @@ fn pairs<'r>(a: &'r Run, b: &'r Run) -> impl Iterator<Item = Pair<'r>> {
 
 /// For each molecule of both runs, the deviations of the texts that are usable in both, without and with the processor.
 fn both_ways(without: &[MeasuredMolecule], with: &[MeasuredMolecule]) -> Vec<(Deviations, Deviations)> {
-    let by_group: HashMap<usize, &MeasuredMolecule> = with.iter().map(|one| (one.group, one)).collect();
     let common = |before: &MeasuredMolecule| {
-        let after = by_group.get(&before.group)?;
+        let after = MeasuredMolecule::of_group(with, before.group)?;
         let places = before.texts.iter().enumerate();
         let (a, b): (Vec<usize>, Vec<usize>) =
             places.filter_map(|(at, text)| Some((at, after.place_of(*text)?))).unzip();
@@ -199,14 +194,13 @@ fn lengths(molecules: &[(Deviations, Deviations)], level: f64) -> Vec<FigureDiff
 /// Compares texts that pass only with the logit processor with texts of the same molecule that pass in both runs. All geometry is
 /// from the run with the processor.
 fn rescued(pairs: &[Pair<'_>], with: &[MeasuredMolecule], level: f64) -> Option<Rescued> {
-    let by_group: HashMap<usize, &MeasuredMolecule> = with.iter().map(|one| (one.group, one)).collect();
     let mut found = Rescued::default();
     let (mut bonds, mut nearest) = (Vec::new(), Vec::new());
     for texts in pairs.chunk_by(|a, b| a.0.group == b.0.group) {
         let is_rescued = |pair: &&Pair<'_>| !pair.0.passed() && pair.1.passed();
         let is_kept = |pair: &&Pair<'_>| pair.0.passed() && pair.1.passed();
         found.texts += texts.iter().filter(is_rescued).count() as u64;
-        let Some(molecule) = by_group.get(&texts[0].0.group) else { continue };
+        let Some(molecule) = MeasuredMolecule::of_group(with, texts[0].0.group) else { continue };
         let places = |pairs: Vec<&Pair<'_>>| -> Vec<usize> {
             pairs.into_iter().filter_map(|pair| molecule.place(pair.1)).collect()
         };

@@ -124,11 +124,8 @@ fn fitted(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<String> {
     let report = fit_of(checkpoint, seed, job)?;
     if let Some(refused) = report.refused.first() {
         let problem = format!("{} has none: {}", refused.tokenizer, refused.why());
-        return Err(Error::input(
-            format!("{} fitted", parameter::PLACEHOLDER),
-            problem,
-            format!("use {}", refused.instead),
-        ));
+        let place = format!("{} fitted", parameter::PLACEHOLDER);
+        return Err(Error::input(place, problem, format!("use {}", refused.instead)));
     }
     let result = report.results.into_iter().next();
     result.map(|result| result.placeholder).ok_or_else(|| {

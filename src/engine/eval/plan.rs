@@ -199,10 +199,11 @@ pub enum PlaceholderChoice {
 }
 
 /// The engine that computes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EngineChoice {
     /// drift's own engine; on a GPU, its kernels recorded as a graph.
+    #[default]
     Drift,
     /// drift's own engine; on a GPU, with each kernel launched individually.
     DriftWithoutGraphs,

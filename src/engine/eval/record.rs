@@ -11,14 +11,14 @@ pub use super::example::{Example, ExampleProblem};
 use super::mask_cost::{MaskCost, ResamplingReport};
 use super::plan::{EngineChoice, EvalPart};
 use super::texts::SameTexts;
-pub use super::worst::WorstText;
 use crate::generate::SelfCheck;
 use crate::model::{Room, Synthetic};
 use drift_core::constraint::{ProcessorKind, TextClass};
 use drift_core::encoding::Encoding;
 use drift_core::job::Provenance;
-use drift_data::audit::chemistry::ChemistryReport;
+use drift_data::audit::chemistry::{ChemistryFinding, ChemistryReport};
 use drift_data::audit::coverage::CoverageReport;
+use drift_data::audit::geometry::Conformation;
 use drift_data::audit::{DriftHistogram, EnergyReport, GeometryReport, Missing, SampleCounts};
 use drift_data::corpus::Skipped;
 use drift_data::stats::Interval;
@@ -277,6 +277,27 @@ pub struct RunReport {
     pub resampling: Option<ResamplingReport>,
     /// Some of the texts that did not pass, or that contain junk or lost digits.
     pub examples: Vec<Example>,
+}
+
+/// A text that passes but violates many rules of chemistry, with the data for a picture of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorstText {
+    /// The prompt's SMILES.
+    pub smiles: String,
+    /// The index of the text among those of the molecule.
+    pub generation: usize,
+    /// The rules that it violates.
+    pub findings: Vec<ChemistryFinding>,
+    /// The element of each atom.
+    pub elements: Vec<String>,
+    /// The bonds of the SMILES as pairs of atoms, counted from 0.
+    pub bonds: Vec<[usize; 2]>,
+    /// The positions of the atoms in Å, superposed onto the reference, if there is one.
+    pub points: Conformation,
+    /// The nearest reference conformer with each atom mapped to itself, in Å.
+    pub reference: Option<Conformation>,
+    /// The RMSD to this reference with each atom mapped to itself, in Å.
+    pub rmsd_angstrom: Option<f64>,
 }
 
 /// The placeholder for the blocks of one class in a template.

@@ -10,9 +10,9 @@ use super::checkpoint::Checkpoint;
 use super::differences::label;
 use super::environment::cpu_seconds;
 use super::finished::RunPlace;
-use super::judged::{Judged, Judging, judge_all};
+use super::judged::{Judged, judge_all};
 use super::kept::Kept;
-use super::kept_run::{KeptGenerated, KeptRun};
+use super::kept_run::KeptRun;
 use super::molecules::PromptMolecule;
 use super::placeholders::NamedPlaceholder;
 use super::plan::EvalPlan;
@@ -25,7 +25,7 @@ use drift_core::constraint::{Constraint, LogitProcessor, ProcessorKind};
 use drift_core::encoding::Encoding;
 use drift_core::error::Result;
 use drift_core::job::Job;
-use drift_core::text::{CONFORMER_CLOSE, skeleton, tagged};
+use drift_core::text::{skeleton, tagged};
 use drift_core::tokenizer::Tokenizer;
 use drift_tune::design::advice;
 
@@ -170,26 +170,19 @@ pub(super) fn judge(
     (processor, named): Processor<'_>,
     kept: &mut KeptRun,
 ) -> Result<Run> {
-    let KeptGenerated { mut generated, templates_seconds, cpu_seconds, peak_memory_bytes } = kept.generated();
+    let mut generated = kept.generated();
     generated.samples = apart(&checkpoint.tokenizer, plan.form, generated.samples);
     let placeholder = named.map(|named| &named.placeholder);
-    let judging = Judging {
-        placeholder,
-        strips_junk: plan.strip_junk,
-        max_atoms: plan.max_atoms,
-        form: plan.form,
-        ends_in_tag: checkpoint.tokenizer.vocabulary_id(CONFORMER_CLOSE) == Some(checkpoint.specials.eos),
-    };
-    let judged = judge_all(checkpoint, subjects, judging, &generated)?;
+    let judged = judge_all((plan, placeholder), checkpoint, subjects, &generated)?;
     Ok(Run {
         processor,
         placeholder: named.map(|named| named.label.clone()),
         classes: named.map(|named| named.classes.clone()).unwrap_or_default(),
         generated,
         judged,
-        templates_seconds,
-        cpu_seconds,
-        peak_memory_bytes,
+        templates_seconds: kept.spent.templates_seconds,
+        cpu_seconds: kept.spent.cpu_seconds,
+        peak_memory_bytes: kept.spent.peak_memory_bytes,
     })
 }
 
@@ -229,12 +222,8 @@ fn lacking<'m>(
     let of = |(number, molecule): (usize, &'m PromptMolecule)| {
         let generations = plan.generations.of(molecule.conformer_count());
         let done: Arc<[usize]> = done.remove(&number).unwrap_or_default().into();
-        (kept.has(number) && done.len() < generations).then_some(Lacking {
-            number,
-            molecule,
-            generations,
-            done,
-        })
+        let lacks = kept.has(number) && done.len() < generations;
+        lacks.then_some(Lacking { number, molecule, generations, done })
     };
     molecules.iter().enumerate().filter_map(of).collect()
 }
@@ -244,9 +233,7 @@ fn widest(encoding: Encoding) -> String {
     if encoding.is_decimal() {
         return WIDEST.to_owned();
     }
-    let mut out = String::new();
-    encoding.write_numbers(&std::array::from_fn(|axis| encoding.number().limits(axis).1), &mut out);
-    out
+    encoding.numbers_text(&std::array::from_fn(|axis| encoding.number().limits(axis).1))
 }
 
 /// The prompts of molecules, with the lengths that their texts may need.

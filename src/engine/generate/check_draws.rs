@@ -2,10 +2,11 @@
 //! logits must give the same tokens.
 
 use super::compared::Compared;
+use super::head::rows_of_logits;
 use super::on_device::Starter;
 use super::{Options, Prompt};
 use crate::model::cuda::{RowDraw, VocabularySampler};
-use crate::model::{Decoder, Feed, HiddenStates, Room, failed};
+use crate::model::{Decoder, Feed, HiddenStates, Room};
 use drift_core::constraint::Mask;
 use drift_core::error::Result;
 use drift_core::sampling::{Candidates, Noise, draw};
@@ -35,7 +36,7 @@ pub(super) fn check_draws(
         .map(|(row, prompt)| Feed { row, tokens: &prompt.tokens[end(prompt)] })
         .collect();
     let hidden = decoder.forward(&feeds, &mut cache, HiddenStates::Last)?;
-    let logits: Vec<Vec<f32>> = decoder.logits(&hidden)?.to_vec2().map_err(failed)?;
+    let logits = rows_of_logits(decoder, &hidden, None)?;
     let mut sampler = VocabularySampler::new((starter.start)()?, prompts.len(), &options.sampling)?;
     let mut noise: Vec<Noise> =
         prompts.iter().map(|prompt| Noise::new(options.seed, prompt.number, 0)).collect();

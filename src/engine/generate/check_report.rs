@@ -65,10 +65,11 @@ pub struct Doubt {
 }
 
 /// The outcome of a self-check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Everything agreed.
+    #[default]
     Passed,
     /// Something differed.
     Differs,
@@ -76,8 +77,8 @@ pub enum Verdict {
     Failed,
 }
 
-/// The result of a self-check.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// The result of a self-check; by default of one that has compared nothing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SelfCheck {
     /// The outcome.
     pub verdict: Verdict,
@@ -117,27 +118,6 @@ impl SelfCheck {
     /// A check that could not finish.
     pub fn failed(problem: impl ToString) -> Self {
         let problem = Some(problem.to_string());
-        SelfCheck { verdict: Verdict::Failed, problem, ..SelfCheck::begun(None) }
-    }
-
-    /// A check that has compared nothing yet.
-    pub(super) fn begun(device: Option<GpuIdentity>) -> Self {
-        SelfCheck {
-            verdict: Verdict::Passed,
-            problem: None,
-            insisted: false,
-            kept: false,
-            seconds: 0.0,
-            device,
-            rows: 0,
-            choices: 0,
-            drawn: 0,
-            bound: 0.0,
-            largest_difference: 0.0,
-            mean_difference: 0.0,
-            in_doubt: Vec::new(),
-            near_ties: Vec::new(),
-            evidence: None,
-        }
+        SelfCheck { verdict: Verdict::Failed, problem, ..SelfCheck::default() }
     }
 }

@@ -9,7 +9,7 @@ use super::check_report::{Doubt, NearTie};
 use super::compared::{BothLogits, Compared};
 use super::evidence::{ComparedChoice, Evidence};
 use super::f32_reference::{F32Reference, InF32, errors};
-use super::head::Choice;
+use super::head::{Choice, rows_of_logits};
 use super::on_device::{OnDevice, Starter};
 use super::row::Row;
 use super::schedule::{Item, longest_first};
@@ -149,11 +149,7 @@ impl<'c> Beside<'c> {
         let (known, device) = (self.device.step.head_rows(), self.device.step.logits()?);
         let ids = self.device.table.as_ref().map(|table| table.head_ids().to_vec());
         let ids = ids.filter(|ids| ids.len() < self.decoder.config().vocab_size);
-        let logits = match &ids {
-            Some(ids) => self.decoder.logits_of(&hidden, ids)?,
-            None => self.decoder.logits(&hidden)?,
-        };
-        let logits: Vec<Vec<f32>> = logits.to_vec2().map_err(crate::model::failed)?;
+        let logits = rows_of_logits(self.decoder, &hidden, ids.as_deref())?;
         for (read, candle) in reads.iter().zip(&logits).filter(|(read, _)| read.chooses) {
             let own = &device[read.row * known..(read.row + 1) * known];
             let both = BothLogits { device: own, candle, ids: ids.as_deref() };
@@ -322,8 +318,7 @@ impl<'c> Beside<'c> {
         let DeviceRule::Automaton(molecule_automaton) = row.prompt.constraint.device_rule() else {
             return None;
         };
-        let expected =
-            self.device.table.as_ref()?.place_of(molecule_automaton, row.prompt_index(), row.state);
+        let expected = self.device.table.as_ref()?.place_of(molecule_automaton, row.item.prompt, row.state);
         let found = (found.at, found.place);
         // The host does not follow a text further once it has its last token.
         let is_over = row.end.is_some();

@@ -52,6 +52,7 @@ impl Timing {
         self.start + self.prefill + self.forward + self.logit_processor + self.sampling + self.other
     }
 
+    /// The times in the order of [`Phase`].
     fn each(&mut self) -> [&mut Second; 6] {
         let Timing { start, prefill, forward, logit_processor, sampling, other } = self;
         [start, prefill, forward, logit_processor, sampling, other]
@@ -158,24 +159,11 @@ impl Clock {
     pub(super) fn lap(&mut self, phase: Phase, rows: usize) {
         let now = Instant::now();
         let duration = (now - self.last).as_secs_f64();
-        *match phase {
-            Phase::Start => &mut self.timing.start,
-            Phase::Prefill => &mut self.timing.prefill,
-            Phase::Forward => &mut self.timing.forward,
-            Phase::LogitProcessor => &mut self.timing.logit_processor,
-            Phase::Sampling => &mut self.timing.sampling,
-            Phase::Other => &mut self.timing.other,
-        } += duration;
+        *self.timing.each()[phase as usize] += duration;
         if self.keeps_spans {
             let start = (self.last - self.start).as_secs_f64();
-            self.spans.push(Span {
-                phase,
-                start,
-                duration,
-                rows,
-                work: WorkCounts::default(),
-                traffic: None,
-            });
+            let work = WorkCounts::default();
+            self.spans.push(Span { phase, start, duration, rows, work, traffic: None });
         }
         self.last = now;
     }

@@ -76,7 +76,7 @@ impl Run<'_> {
         for row in self.rows.iter_mut().filter(|row| row.end.is_none()) {
             *row = row.anew(context);
             self.cache.clear(row.slot);
-            entered.push((row.slot, row.prompt_index()));
+            entered.push((row.slot, row.item.prompt));
         }
         entered.sort_unstable_by_key(|(slot, prompt)| (*prompt, *slot));
         self.held = None;

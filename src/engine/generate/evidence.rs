@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::check_report::SelfCheck;
 use super::{Options, Prompt};
@@ -40,12 +41,12 @@ struct KeptVerdict {
     schema: String,
     drift: String,
     /// The complete key of the verdict.
-    of: serde_json::Value,
+    of: Value,
     check: SelfCheck,
 }
 
 impl VerdictKey<'_> {
-    fn file(&self, folder: &Path) -> Option<(PathBuf, serde_json::Value)> {
+    fn file(&self, folder: &Path) -> Option<(PathBuf, Value)> {
         let of = serde_json::to_value(self).ok()?;
         let text = format!("{SCHEMA}\0{}\0{of}", env!("CARGO_PKG_VERSION"));
         let name = hash_bytes("", text.as_bytes()).sha256;
@@ -97,20 +98,11 @@ pub(super) struct WholeRow {
     pub in_f32: Option<Vec<f32>>,
 }
 
-/// A prompt of the check.
-#[derive(Debug, Serialize)]
-struct CheckedPrompt {
-    number: usize,
-    tokens: Vec<u32>,
-    texts: usize,
-    most_tokens: usize,
-}
-
 /// The data that a check has compared so far.
 #[derive(Debug)]
 pub(super) struct Evidence<'e> {
     config: &'e Config,
-    prompts: Vec<CheckedPrompt>,
+    prompts: Vec<Value>,
     sampling: String,
     seed: u64,
     pub choices: Vec<ComparedChoice>,
@@ -126,11 +118,9 @@ impl<'e> Evidence<'e> {
 
     /// Starts a round of the check, and forgets the choices of the previous round.
     pub(super) fn begin(&mut self, prompts: &[Prompt], options: &Options) {
-        let prompt = |prompt: &Prompt| CheckedPrompt {
-            number: prompt.number,
-            tokens: prompt.tokens.clone(),
-            texts: prompt.generations,
-            most_tokens: prompt.most_tokens,
+        let prompt = |prompt: &Prompt| {
+            let Prompt { number, tokens, generations, most_tokens, .. } = prompt;
+            json!({ "number": number, "tokens": tokens, "texts": generations, "most_tokens": most_tokens })
         };
         self.prompts = prompts.iter().map(prompt).collect();
         (self.sampling, self.seed) = (format!("{:?}", options.sampling), options.seed);
@@ -140,7 +130,7 @@ impl<'e> Evidence<'e> {
     /// Writes three files into a folder. Returns whether that succeeded.
     pub(super) fn write(&self, folder: &Path, check: &SelfCheck) -> bool {
         let config = serde_json::to_value(self.config).unwrap_or_default();
-        let inputs = serde_json::json!({
+        let inputs = json!({
             "schema": SCHEMA, "drift": env!("CARGO_PKG_VERSION"), "config": config, "sampling": self.sampling,
             "seed": self.seed, "prompts": self.prompts, "check": check,
         });

@@ -6,7 +6,8 @@
 //! would miss wrong kernels. So the few choices beyond the usual bound are computed again in f32.
 
 use super::check_report::Doubt;
-use crate::model::{Decoder, Feed, HiddenStates, Room, failed};
+use super::head::rows_of_logits;
+use crate::model::{Decoder, Feed, HiddenStates, Room};
 use drift_core::error::{Error, Result};
 
 /// The kernels may be at most this many times as far from f32 as candle's logits.
@@ -67,12 +68,7 @@ impl<'d> F32Reference<'d> {
         };
         let mut cache = widened.cache(1, tokens.len(), Room::Static)?;
         let hidden = widened.forward(&[Feed { row: 0, tokens }], &mut cache, HiddenStates::Last)?;
-        let logits = match ids {
-            Some(ids) => widened.logits_of(&hidden, ids)?,
-            None => widened.logits(&hidden)?,
-        };
-        let mut logits: Vec<Vec<f32>> = logits.to_vec2().map_err(failed)?;
-        Ok(InF32::Logits(logits.swap_remove(0)))
+        Ok(InF32::Logits(rows_of_logits(widened, &hidden, ids)?.swap_remove(0)))
     }
 }
 
@@ -123,11 +119,7 @@ mod tests {
             let hidden = decoder.forward(&feed, &mut cache, HiddenStates::Last).unwrap();
             let mut reference = F32Reference::new(&decoder);
             for ids in [None, Some(&[7, 20, 41][..])] {
-                let logits = match ids {
-                    Some(ids) => decoder.logits_of(&hidden, ids),
-                    None => decoder.logits(&hidden),
-                };
-                let expected: Vec<Vec<f32>> = logits.unwrap().to_vec2().unwrap();
+                let expected = rows_of_logits(&decoder, &hidden, ids).unwrap();
                 assert_eq!([reference.logits(&tokens, ids).unwrap().logits().unwrap()], expected[..]);
             }
         }

@@ -56,7 +56,7 @@ impl Groups {
         let mut released = Vec::new();
         for (key, mut members) in members {
             // Always in the same order, whatever rows of the batch they occupy.
-            members.sort_unstable_by_key(|at| rows[*at].generation());
+            members.sort_unstable_by_key(|at| rows[*at].item.generation);
             let Some(mut group) = self.open.remove(&key) else { continue };
             if members.iter().all(|at| rows[*at].end.is_some()) {
                 self.done.push(finish(group, key.0, rows, cache, &members)?);
@@ -64,7 +64,11 @@ impl Groups {
             }
             // Repeated if texts ended or skipped blocks in one forced run, because then they meet again at once.
             while members.iter().all(|at| rows[*at].end.is_some() || rows[*at].held.is_some()) {
-                meet(&mut group, key.0, rows, cache, &members)?;
+                let logs = logs(rows, &members);
+                let effective = group.weigh(&logs);
+                if group.is_uneven(effective) {
+                    resample(&mut group, (key.0, &logs), rows, cache, &members)?;
+                }
                 group.blocks += 1;
                 let goes_on = |at: &&usize| rows[**at].held.is_some() && rows[**at].blocks < group.blocks;
                 let going: Vec<usize> = members.iter().filter(goes_on).copied().collect();
@@ -80,17 +84,9 @@ impl Groups {
     }
 }
 
-/// Resamples a group at the end of a block if its weights are too uneven.
-fn meet(
-    group: &mut Group,
-    prompt: usize,
-    rows: &mut [Row<'_>],
-    cache: &mut Cache,
-    members: &[usize],
-) -> Result<()> {
-    let logs: Vec<f64> = members.iter().map(|at| rows[*at].log_weight).collect();
-    let effective = group.weigh(&logs);
-    if group.is_uneven(effective) { resample(group, prompt, rows, cache, members) } else { Ok(()) }
+/// The logarithms of the weights of some rows.
+fn logs(rows: &[Row<'_>], members: &[usize]) -> Vec<f64> {
+    members.iter().map(|at| rows[*at].log_weight).collect()
 }
 
 /// Resamples the finished texts, so that all have the same weight.
@@ -101,10 +97,10 @@ fn finish(
     cache: &mut Cache,
     members: &[usize],
 ) -> Result<Resampled> {
-    let logs: Vec<f64> = members.iter().map(|at| rows[*at].log_weight).collect();
+    let logs = logs(rows, members);
     let effective = group.weigh(&logs);
     let resamplings = group.resamplings;
-    resample(&mut group, prompt, rows, cache, members)?;
+    resample(&mut group, (prompt, &logs), rows, cache, members)?;
     let ancestors: BTreeSet<usize> = members.iter().map(|at| rows[*at].ancestor).collect();
     Ok(Resampled {
         prompt,
@@ -118,17 +114,17 @@ fn finish(
     })
 }
 
-/// Replaces rows without successors by copies of others.
+/// Replaces rows without successors by copies of others, given the logarithms of all weights.
 fn resample(
     group: &mut Group,
-    prompt: usize,
+    (prompt, logs): (usize, &[f64]),
     rows: &mut [Row<'_>],
     cache: &mut Cache,
     members: &[usize],
 ) -> Result<()> {
-    let logs: Vec<f64> = members.iter().map(|at| rows[*at].log_weight).collect();
     let mut copied: Option<(usize, Prefix)> = None;
-    for (at, parent) in group.resample(rows[members[0]].seed(), prompt, &logs).into_iter().enumerate() {
+    let seed = rows[members[0]].options.seed;
+    for (at, parent) in group.resample(seed, prompt, logs).into_iter().enumerate() {
         let (to, from) = (members[at], members[parent]);
         if to == from {
             continue;

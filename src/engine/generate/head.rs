@@ -229,6 +229,19 @@ pub(super) fn pick(hidden: &Tensor, rows: Vec<u32>) -> Result<Tensor> {
     pick().map_err(failed)
 }
 
+/// The logits of some ids for each of the hidden states, or of the whole vocabulary.
+pub(super) fn rows_of_logits(
+    decoder: &Decoder,
+    hidden: &Tensor,
+    ids: Option<&[u32]>,
+) -> Result<Vec<Vec<f32>>> {
+    let logits = match ids {
+        Some(ids) => decoder.logits_of(hidden, ids)?,
+        None => decoder.logits(hidden)?,
+    };
+    logits.to_vec2().map_err(failed)
+}
+
 fn flat(logits: &Tensor) -> Result<Vec<f32>> {
     logits.flatten_all().and_then(|logits| logits.to_vec1()).map_err(failed)
 }

@@ -120,7 +120,7 @@ pub struct Resampling {
 }
 
 /// The result of a group of texts that were resampled.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Resampled {
     /// The number of the prompt.
     pub prompt: usize,
@@ -362,10 +362,8 @@ fn check_resampling(options: &Options) -> Result<()> {
         |problem: String, remedy: String| Err(Error::parameter(parameter::RESAMPLE, problem, remedy));
     let batch = options.batch;
     if draws < 2 {
-        return refuse(
-            format!("{draws} texts cannot be weighted against one another"),
-            "give at least 2".into(),
-        );
+        let problem = format!("{draws} texts cannot be weighted against one another");
+        return refuse(problem, "give at least 2".to_owned());
     }
     if draws > batch {
         let problem = format!("{draws} texts are drawn together, a batch has {batch} rows");

@@ -22,13 +22,11 @@ pub(super) fn reads_prompt(tokens: usize) -> bool {
     tokens <= MOST_READ
 }
 
-/// A function that starts a device for the decoder's shape.
-pub(super) type StartGpu<'g> = &'g (dyn Fn() -> Result<Box<dyn Gpu>> + Sync);
-
 /// A device that writes texts, and the settings of its kernels.
 #[derive(Clone, Copy)]
 pub(super) struct Starter<'g> {
-    pub start: StartGpu<'g>,
+    /// Starts a device for the decoder's shape.
+    pub start: &'g (dyn Fn() -> Result<Box<dyn Gpu>> + Sync),
     pub steps: KernelSteps,
 }
 
@@ -92,12 +90,10 @@ pub(super) enum DeviceTask {
 impl DeviceTask {
     /// The work for a device in this run; `None` if candle and the host do everything.
     pub(super) fn new(prompts: &[Prompt], options: &Options) -> Option<Self> {
-        let automata = |prompt: &Prompt| matches!(prompt.constraint.device_rule(), DeviceRule::Automaton(_));
         match rule(prompts) {
-            Some(Rule::Automaton(_)) if is_for_a_device(prompts, options) => Some(DeviceTask::Automaton),
+            Some(Rule::Automaton(_)) => is_for_a_device(prompts, options).then_some(DeviceTask::Automaton),
             Some(Rule::Any(_)) if is_for_a_device(prompts, options) => Some(DeviceTask::Any),
-            _ if options.logs() || prompts.iter().all(automata) => None,
-            _ => Some(DeviceTask::Draws),
+            _ => (!options.logs() && !prompts.is_empty()).then_some(DeviceTask::Draws),
         }
     }
 }
@@ -154,11 +150,8 @@ impl DeviceWork {
 pub(super) fn given_up(decoder: &Decoder, error: &Error, options: &Options) -> Result<()> {
     if options.self_check.insists {
         let problem = format!("the run insists on drift's kernels: {error}");
-        return Err(Error::input(
-            decoder.device().name(),
-            problem,
-            format!("leave {} out", parameter::ENGINE),
-        ));
+        let remedy = format!("leave {} out", parameter::ENGINE);
+        return Err(Error::input(decoder.device().name(), problem, remedy));
     }
     if !decoder.device_works() {
         let remedy =
@@ -209,12 +202,12 @@ impl<'d> OnDevice<'d> {
 
     /// The initial state of a row on the device.
     pub(super) fn entering<'r>(&self, row: &Row<'r>) -> Entering<'r> {
-        let prompt = row.prompt_index();
+        let prompt = row.item.prompt;
         let place = self.table.as_ref().map_or(0, |table| table.start(prompt));
         let tokens: &'r [u32] = &row.prompt.tokens;
         let unread = unread(tokens);
         let read = RowPrompt { read: (tokens.len() - unread.len()) as u32, unread: unread.len() as u32 };
-        let state = DeviceRow::new(&row.noise, prompt as u32, place, read, row.most() as u32);
+        let state = DeviceRow::new(&row.noise, prompt as u32, place, read, row.most as u32);
         Entering { slot: row.slot, row: state, unread }
     }
 

@@ -15,7 +15,7 @@ use drift_core::sampling::Noise;
 #[derive(Clone)]
 pub(super) struct Row<'p> {
     pub prompt: &'p Prompt,
-    item: Item,
+    pub item: Item,
     /// The row's index in the cache; rows of one batch have different ones.
     pub slot: usize,
     pub state: State,
@@ -26,7 +26,7 @@ pub(super) struct Row<'p> {
     logs: Option<(Vec<f32>, Vec<f32>)>,
     /// The logarithm of the row's weight among the texts of its group.
     pub log_weight: f64,
-    options: &'p Options,
+    pub options: &'p Options,
     /// The number of blocks that the text has ended.
     pub blocks: usize,
     /// The generation from which its first tokens come.
@@ -41,7 +41,8 @@ pub(super) struct Row<'p> {
     /// The places of forced tokens that are watched. Their logits come when the model reads the pending tokens.
     asked: Vec<usize>,
     preferred: Vec<(usize, u32)>,
-    most: usize,
+    /// The largest number of tokens of the text.
+    pub most: usize,
     pub end: Option<End>,
 }
 
@@ -168,16 +169,6 @@ impl<'p> Row<'p> {
         }
     }
 
-    /// The index of its prompt.
-    pub(super) fn prompt_index(&self) -> usize {
-        self.item.prompt
-    }
-
-    /// The largest number of tokens of the text.
-    pub(super) fn most(&self) -> usize {
-        self.most
-    }
-
     /// Takes over a whole text that a device wrote.
     pub(super) fn take_all(&mut self, text: WrittenText, end: End) {
         self.pending.clear();
@@ -188,16 +179,6 @@ impl<'p> Row<'p> {
     pub(super) fn group(&self) -> Option<(usize, Range<usize>)> {
         let draws = self.options.resampling.as_ref()?.draws;
         Some((self.item.number, group_of(self.item.generation, self.prompt.generations, draws)))
-    }
-
-    /// The seed of all draws.
-    pub(super) fn seed(&self) -> u64 {
-        self.options.seed
-    }
-
-    /// The index of the text among those of its prompt.
-    pub(super) fn generation(&self) -> usize {
-        self.item.generation
     }
 
     /// Becomes a copy of another row of its group, with new noise of its own that no draw has used before.

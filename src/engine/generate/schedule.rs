@@ -59,11 +59,14 @@ impl Waiting {
         let all = self.order.iter().fold(0usize, |sum, lacking| {
             sum.saturating_add(lacking.generations.saturating_sub(lacking.done.len()))
         });
-        let started = self
-            .order
-            .last()
-            .map_or(0, |first| self.next - first.done.partition_point(|known| *known < self.next));
+        let before = |first: &Lacking| first.done.partition_point(|known| *known < self.next);
+        let started = self.order.last().map_or(0, |first| self.next - before(first));
         all.saturating_sub(started)
+    }
+
+    /// Moves to the next prompt.
+    fn begin(&mut self) {
+        self.next = self.order.last().and_then(|first| first.from(0)).unwrap_or(0);
     }
 }
 
@@ -80,13 +83,6 @@ impl Iterator for Waiting {
             }
         }
         Some(item)
-    }
-}
-
-impl Waiting {
-    /// Moves to the next prompt.
-    fn begin(&mut self) {
-        self.next = self.order.last().and_then(|first| first.from(0)).unwrap_or(0);
     }
 }
 

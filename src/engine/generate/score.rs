@@ -44,9 +44,7 @@ impl Engine {
         job.observer().end();
         nats
     }
-}
 
-impl Engine {
     /// By how much the best logit that `mask` allows after `text` exceeds the second best; `None` if fewer than two are allowed.
     ///
     /// # Errors

@@ -107,18 +107,16 @@ impl Checking<'_> {
         if let Some(known) = place.and_then(|(folder, key)| key.kept(folder)) {
             return Ok((SelfCheck { kept: true, ..known }, None));
         }
-        let (mut check, mut evidence) = (SelfCheck::begun(device), Evidence::new(self.decoder.config()));
+        let mut check = SelfCheck { device, ..SelfCheck::default() };
+        let mut evidence = Evidence::new(self.decoder.config());
         let outcome = self.compare(&mut check, &mut evidence);
         if let Err(error) = &outcome {
             (check.verdict, check.problem) = (Verdict::Failed, Some(error.to_string()));
         }
         if check.verdict != Verdict::Passed {
-            check.evidence = self
-                .options
-                .self_check
-                .evidence
-                .as_deref()
-                .and_then(|folder| evidence.write(folder, &check).then(|| folder.display().to_string()));
+            let folder = self.options.self_check.evidence.as_deref();
+            let folder = folder.filter(|folder| evidence.write(folder, &check));
+            check.evidence = folder.map(|folder| folder.display().to_string());
         }
         // A failure without a difference may be temporary, so its verdict is not kept.
         if let (Some((folder, key)), Ok(())) = (place, &outcome) {

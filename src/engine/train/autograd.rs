@@ -12,7 +12,7 @@ use candle_nn::ops::{rms_norm_slow, silu};
 
 use super::kernels::Prediction;
 use super::network::Pack;
-use super::parameters::{LayerLayout, ParameterLayout};
+use super::parameters::{LayerWeights, ParameterLayout};
 use crate::model::{Config, rotary_tables};
 
 /// A decoder's shape on a device, ready to run.
@@ -27,21 +27,10 @@ pub struct Autograd {
     sin: Tensor,
 }
 
-/// One layer's weights.
-struct LayerVars {
-    input_norm: Var,
-    qkv: Var,
-    head_norms: Option<[Var; 2]>,
-    output: Var,
-    post_norm: Var,
-    gate_up: Var,
-    down: Var,
-}
-
 /// The weights of one step, on the device.
 pub struct RecordedWeights {
     embedding: Var,
-    layers: Vec<LayerVars>,
+    layers: Vec<LayerWeights<Var>>,
     norm: Var,
     /// The LM head; the embedding itself if they are tied.
     head: Var,
@@ -187,13 +176,13 @@ impl Autograd {
         let embedding = add(&layout.embedding, &matrix(&layout.embedding, hidden))?;
         let mut layers = Vec::new();
         for layer in &layout.layers {
-            let LayerLayout { input_norm, qkv, head_norms, output, post_norm, gate_up, down } = layer;
+            let LayerWeights { input_norm, qkv, head_norms, output, post_norm, gate_up, down } = layer;
             let mut norm = |range: &Range<usize>| add(range, &[range.len()]);
             let (input_norm, post_norm) = (norm(input_norm)?, norm(post_norm)?);
             let head_norms =
                 head_norms.as_ref().map(|[q, k]| Result::Ok([norm(q)?, norm(k)?])).transpose()?;
             let mut product = |range: &Range<usize>, columns| add(range, &matrix(range, columns));
-            layers.push(LayerVars {
+            layers.push(LayerWeights {
                 input_norm,
                 qkv: product(qkv, hidden)?,
                 head_norms,
@@ -295,7 +284,7 @@ impl Autograd {
     fn attention(
         &self,
         qkv: &Tensor,
-        layer: &LayerVars,
+        layer: &LayerWeights<Var>,
         places: &Places,
         (cos, sin): (&Tensor, &Tensor),
     ) -> Result<Tensor> {

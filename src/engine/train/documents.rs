@@ -163,7 +163,7 @@ pub struct PartSize {
 }
 
 /// A corpus in the form of documents.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Documents {
     /// The training documents.
     pub train: Vec<Document>,
@@ -215,13 +215,7 @@ impl Writer<'_> {
     /// # Errors
     /// If the corpus cannot be read, or nothing in it belongs to the training part.
     pub fn documents(&self, corpus: &dyn Conformers, job: &Job) -> Result<Documents> {
-        let mut documents = Documents {
-            train: vec![],
-            conformers: vec![],
-            validation: vec![],
-            sizes: Sizes::default(),
-            summary: ReadSummary::default(),
-        };
+        let mut documents = Documents::default();
         let mut molecules: [HashSet<String>; 3] = Default::default();
         documents.summary = corpus.read(job, &mut |batch| {
             let made: Vec<Option<(Part, Document)>> = batch
@@ -248,11 +242,8 @@ impl Writer<'_> {
         documents.sizes.skipped = documents.summary.skipped;
         if documents.train.is_empty() {
             let problem = format!("contains no conformer to learn from ({})", documents.sizes.left_out());
-            return Err(Error::parameter(
-                parameter::CORPUS,
-                problem,
-                format!("give more conformers with SMILES, or a longer {}", parameter::CONTEXT),
-            ));
+            let remedy = format!("give more conformers with SMILES, or a longer {}", parameter::CONTEXT);
+            return Err(Error::parameter(parameter::CORPUS, problem, remedy));
         }
         Ok(documents)
     }
@@ -265,18 +256,16 @@ impl Documents {
             self.sizes.too_long += 1;
             return false;
         }
-        let size = match part {
-            Part::Train => &mut self.sizes.train,
-            Part::Validation => &mut self.sizes.validation,
-            Part::Test => &mut self.sizes.test,
+        let (size, kept) = match part {
+            Part::Train => (&mut self.sizes.train, Some(&mut self.train)),
+            Part::Validation => (&mut self.sizes.validation, Some(&mut self.validation)),
+            Part::Test => (&mut self.sizes.test, None),
         };
         size.molecules += u64::from(is_new);
         size.conformers += 1;
         size.tokens += document.tokens.len() as u64;
-        match part {
-            Part::Train => self.train.push(document),
-            Part::Validation => self.validation.push(document),
-            Part::Test => {}
+        if let Some(kept) = kept {
+            kept.push(document);
         }
         part == Part::Train
     }

@@ -161,13 +161,12 @@ impl Network {
         let normed = matrix(normed, self.hidden)?;
         let projected = normed.matmul(&matrices.qkv.t()?)?;
         let [mut q, mut k, v] = self.split(&values(&projected)?);
-        let head_norms = layout.head_norms.as_ref().map(|norms| {
-            let (q_normed, q_inverse) = rms_norm(&q, scale(&norms[0]), self.eps);
-            let (k_normed, k_inverse) = rms_norm(&k, scale(&norms[1]), self.eps);
-            // The backward pass needs the input of the norm, not only its output.
-            let before = [std::mem::replace(&mut q, q_normed), std::mem::replace(&mut k, k_normed)];
-            let [q_before, k_before] = before;
-            [(q_before, q_inverse), (k_before, k_inverse)]
+        let head_norms = layout.head_norms.as_ref().map(|[q_norm, k_norm]| {
+            [(&mut q, q_norm), (&mut k, k_norm)].map(|(heads, norm)| {
+                let (normed, inverse) = rms_norm(heads, scale(norm), self.eps);
+                // The backward pass needs the input of the norm, not only its output.
+                (std::mem::replace(heads, normed), inverse)
+            })
         });
         self.turn(&mut q, pack, false);
         self.turn(&mut k, pack, false);

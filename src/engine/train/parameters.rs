@@ -45,24 +45,27 @@ impl TensorLayout {
     }
 }
 
-/// The ranges of the weights of one layer. `qkv` and `gate_up` each cover several consecutive tensors of the checkpoint.
+/// The weights of one layer. `qkv` and `gate_up` each cover several consecutive tensors of the checkpoint.
 #[derive(Debug, Clone)]
-pub struct LayerLayout {
+pub struct LayerWeights<W> {
     /// Norm before attention: `[hidden]`.
-    pub input_norm: Range<usize>,
+    pub input_norm: W,
     /// Queries, keys, values: `[(heads + 2 kv heads) * head_dim, hidden]`.
-    pub qkv: Range<usize>,
+    pub qkv: W,
     /// Norms of queries and keys, each `[head_dim]`; only Qwen3 has them.
-    pub head_norms: Option<[Range<usize>; 2]>,
+    pub head_norms: Option<[W; 2]>,
     /// Attention output: `[hidden, heads * head_dim]`.
-    pub output: Range<usize>,
+    pub output: W,
     /// Norm before the MLP: `[hidden]`.
-    pub post_norm: Range<usize>,
+    pub post_norm: W,
     /// Gate and up: `[2 * intermediate, hidden]`.
-    pub gate_up: Range<usize>,
+    pub gate_up: W,
     /// Down: `[hidden, intermediate]`.
-    pub down: Range<usize>,
+    pub down: W,
 }
+
+/// The ranges of the weights of one layer in the flat vector.
+pub type LayerLayout = LayerWeights<Range<usize>>;
 
 /// The weights of a decoder, in order.
 #[derive(Debug, Clone)]

@@ -154,18 +154,12 @@ impl Schedule {
         positive(parameter::CLIP, self.clip)?;
         if self.new_rows_steps >= self.steps {
             let problem = format!("is {} of {} updates", self.new_rows_steps, self.steps);
-            return Err(Error::parameter(
-                parameter::NEW_ROWS_STEPS,
-                problem,
-                "leave some updates for all weights",
-            ));
+            let remedy = "leave some updates for all weights";
+            return Err(Error::parameter(parameter::NEW_ROWS_STEPS, problem, remedy));
         }
         if !(self.weight_decay.is_finite() && self.weight_decay >= 0.0) {
-            return Err(Error::parameter(
-                parameter::WEIGHT_DECAY,
-                format!("is {}", self.weight_decay),
-                "give 0 or more",
-            ));
+            let problem = format!("is {}", self.weight_decay);
+            return Err(Error::parameter(parameter::WEIGHT_DECAY, problem, "give 0 or more"));
         }
         Ok(())
     }

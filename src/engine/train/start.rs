@@ -119,21 +119,24 @@ impl InitCheckpoint {
 }
 
 impl Start {
+    /// The checkpoint, if training does not start with random weights.
+    fn base(&self) -> Option<&InitCheckpoint> {
+        match self {
+            Start::Random(_) => None,
+            Start::Checkpoint(base) => Some(base),
+        }
+    }
+
     /// Checks whether training with this tokenizer can start here.
     ///
     /// # Errors
     /// If the checkpoint does not fit the tokenizer, or rows of new tokens are to be trained alone and there are none.
     pub(super) fn check(&self, tokenizer: &Tokenizer, new_rows_steps: u64) -> Result<()> {
-        let place = match self {
-            Start::Random(_) => "training".to_owned(),
-            Start::Checkpoint(base) => {
-                base.check(tokenizer)?;
-                base.folder.display().to_string()
-            }
-        };
+        self.base().map_or(Ok(()), |base| base.check(tokenizer))?;
         if new_rows_steps > 0 && self.new_tokens(tokenizer).is_empty() {
             let problem = format!("has no new tokens for {}", parameter::NEW_ROWS_STEPS);
             let remedy = format!("say with {} which tokens it has learned", parameter::NEW_TOKENS_OF);
+            let place = self.base().map_or("training".to_owned(), |base| base.folder.display().to_string());
             return Err(Error::input(place, problem, remedy));
         }
         Ok(())
@@ -160,10 +163,7 @@ impl Start {
 
     /// The ids of tokens whose rows the checkpoint has not trained, in order.
     pub(super) fn new_tokens(&self, tokenizer: &Tokenizer) -> Vec<u32> {
-        match self {
-            Start::Random(_) => Vec::new(),
-            Start::Checkpoint(base) => base.new_tokens(tokenizer),
-        }
+        self.base().map_or_else(Vec::new, |base| base.new_tokens(tokenizer))
     }
 
     /// The first weights, and their description for the recipe.
@@ -176,38 +176,25 @@ impl Start {
         tokenizer: &Tokenizer,
         seed: u64,
     ) -> Result<(Vec<f32>, Option<InitRecipe>)> {
-        match self {
-            Start::Random(_) => Ok((layout.initial(seed), None)),
-            Start::Checkpoint(base) => {
-                let (weights, files) = base.read(layout)?;
-                let new_tokens = base.new_tokens(tokenizer).len() as u64;
-                Ok((weights, Some(InitRecipe { files, new_tokens, by_drift: is_by_drift(&base.folder) })))
-            }
-        }
+        let Some(base) = self.base() else { return Ok((layout.initial(seed), None)) };
+        let (weights, files) = base.read(layout)?;
+        let new_tokens = base.new_tokens(tokenizer).len() as u64;
+        Ok((weights, Some(InitRecipe { files, new_tokens, by_drift: is_by_drift(&base.folder) })))
     }
 
     /// `config.json` of the result: that of the checkpoint, except for an end token that it lacks.
     pub(super) fn written_config(&self, config: &Config, end: &Named) -> Value {
-        match self {
-            Start::Random(_) => config.to_value(),
-            Start::Checkpoint(base) => with_end(base.written.clone(), end),
-        }
+        self.base().map_or_else(|| config.to_value(), |base| with_end(base.written.clone(), end))
     }
 
     /// `generation_config.json` of the result, if the checkpoint has one.
     pub(super) fn generation_config(&self, end: &Named) -> Option<Value> {
-        match self {
-            Start::Random(_) => None,
-            Start::Checkpoint(base) => base.generation.clone().map(|config| with_end(config, end)),
-        }
+        self.base()?.generation.clone().map(|config| with_end(config, end))
     }
 
     /// The type in which weights are written: the checkpoint's, or bf16.
     pub(super) fn float(&self) -> Float {
-        match self {
-            Start::Random(_) => Float::Bf16,
-            Start::Checkpoint(base) => base.float,
-        }
+        self.base().map_or(Float::Bf16, |base| base.float)
     }
 }
 

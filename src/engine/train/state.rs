@@ -103,18 +103,12 @@ impl TrainingState {
     pub fn load(folder: &Path, recipe: &Recipe, size: usize) -> Result<Self> {
         let file = folder.join(FILE);
         if !file.is_file() {
-            return Err(Error::input(
-                file.display(),
-                "is not there",
-                format!("train without {} first", parameter::RESUME),
-            ));
+            let remedy = format!("train without {} first", parameter::RESUME);
+            return Err(Error::input(file.display(), "is not there", remedy));
         }
         let damaged = |e: &dyn std::fmt::Display| {
-            Error::input(
-                file.display(),
-                format!("is not a training state: {e}"),
-                format!("start again, without {}", parameter::RESUME),
-            )
+            let remedy = format!("start again, without {}", parameter::RESUME);
+            Error::input(file.display(), format!("is not a training state: {e}"), remedy)
         };
         let bytes = read_to_limit(&file, MAX_BYTES)?;
         let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| damaged(&e))?;
@@ -125,11 +119,8 @@ impl TrainingState {
         // Compared as JSON, so that a field that only one version has also counts as a difference.
         if let Some(at) = difference(&metadata.recipe, &wanted, String::new()) {
             let problem = format!("was made with another recipe: {at}");
-            return Err(Error::input(
-                file.display(),
-                problem,
-                "give the same options and inputs, or start a new training",
-            ));
+            let remedy = "give the same options and inputs, or start a new training";
+            return Err(Error::input(file.display(), problem, remedy));
         }
         if metadata.step > recipe.schedule.steps {
             return Err(damaged(&format!("it is at step {}", metadata.step)));

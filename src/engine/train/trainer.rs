@@ -139,10 +139,8 @@ impl Run<'_> {
         if matches!(outcome, Err(Error::Interrupted)) {
             state.save(&plan.output, &self.recipe)?;
             let (done, steps) = (state.weighted.step, plan.schedule.steps);
-            let kept = format!(
-                "the state after {done} of {steps} steps was kept; continue with {}",
-                parameter::RESUME
-            );
+            let how = parameter::RESUME;
+            let kept = format!("the state after {done} of {steps} steps was kept; continue with {how}");
             return Err(Error::Stopped { kept });
         }
         outcome
@@ -207,11 +205,8 @@ impl Run<'_> {
     fn save_if_due(&self, state: &mut TrainingState) -> Result<()> {
         let step = state.weighted.step;
         let is_made = state.past.validation.last().is_some_and(|last| last.step >= step);
-        if step == 0
-            || step >= self.plan.schedule.steps
-            || !step.is_multiple_of(self.plan.save_steps)
-            || is_made
-        {
+        let is_due = step > 0 && step.is_multiple_of(self.plan.save_steps);
+        if !is_due || is_made || step >= self.plan.schedule.steps {
             return Ok(());
         }
         let validation = self.validate(&state.weighted.weights, QUICK_VALIDATION, step)?;
@@ -326,12 +321,8 @@ impl Run<'_> {
 impl Documents {
     /// The largest number of tokens of a document.
     fn longest(&self) -> usize {
-        self.train
-            .iter()
-            .chain(&self.validation)
-            .map(|document: &Document| document.tokens.len())
-            .max()
-            .unwrap_or(0)
+        let all = self.train.iter().chain(&self.validation);
+        all.map(|document| document.tokens.len()).max().unwrap_or(0)
     }
 }
 

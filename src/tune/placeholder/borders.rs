@@ -73,11 +73,7 @@ const SMALL: [[f64; 3]; 2] = [[0.1234567, 0.5678912, 0.01234567], [-0.1234567, -
 
 /// The insides of slots of decimals at these positions, as writers write them.
 fn written(encoding: Encoding, positions: &[[f64; 3]]) -> Vec<String> {
-    let slot = |position: &[f64; 3]| {
-        let mut inside = String::new();
-        encoding.write_numbers(&encoding.quantize(*position).ok()?, &mut inside);
-        Some(inside)
-    };
+    let slot = |position: &[f64; 3]| Some(encoding.numbers_text(&encoding.quantize(*position).ok()?));
     // Decimals hold positions of some Å with any number of digits behind the point, so none is left out.
     positions.iter().filter_map(slot).collect()
 }
@@ -95,13 +91,10 @@ pub fn takes_templates(tokenizer: &Tokenizer, encoding: Encoding) -> Result<bool
 /// Slots with the smallest, the largest and two more values.
 fn probes_of_values(encoding: Encoding) -> Vec<String> {
     let places = [[0, 1], [1, 1], [1, 2], [1, 3]].map(|[numerator, denominator]: [Fixed; 2]| {
-        let mut out = String::new();
-        let value = |axis: usize| {
+        encoding.numbers_text(&std::array::from_fn(|axis| {
             let (low, high) = encoding.number().limits(axis);
             low + (high - low) / denominator * numerator
-        };
-        encoding.write_numbers(&std::array::from_fn(value), &mut out);
-        out
+        }))
     });
     places.into()
 }

@@ -114,11 +114,8 @@ impl FirstPass {
             "changed while it was read: {} conformers the first time, {} the second",
             self.summary.conformers, again.conformers
         );
-        Error::input(
-            input.unwrap_or("the corpus"),
-            problem,
-            "it is read twice: wait until it is completely written",
-        )
+        let remedy = "it is read twice: wait until it is completely written";
+        Error::input(input.unwrap_or("the corpus"), problem, remedy)
     }
 
     /// Passes the corpus on again, from memory or from its source.

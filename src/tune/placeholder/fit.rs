@@ -28,11 +28,8 @@ pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitRepo
     };
     if let Some(candidate) = plan.candidates.iter().find(|candidate| !three_numbers(candidate)) {
         let problem = format!("`{candidate}` is not three numbers");
-        return Err(Error::parameter(
-            parameter::CANDIDATE,
-            problem,
-            "give the content of a block: 0.0000,0.0000,0.0000",
-        ));
+        let remedy = "give the content of a block: 0.0000,0.0000,0.0000";
+        return Err(Error::parameter(parameter::CANDIDATE, problem, remedy));
     }
     let first_pass = FirstPass::run(corpus, plan.seed, job)?;
     let mut refused = Vec::new();

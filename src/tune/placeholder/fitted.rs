@@ -98,15 +98,12 @@ impl FittedFile {
         let by_hash = own().find(|result| result.tokenizer_sha256 == tokenizer.source.sha256);
         // The hash is exact. The name is for a tokenizer that was saved again with different bytes.
         by_hash.or_else(|| own().find(|result| result.tokenizer == tokenizer.name)).ok_or_else(|| {
-            let held =
-                self.results.iter().map(|result| format!("{}, {}", result.tokenizer, result.encoding.name()));
-            let held: Vec<String> = held.collect();
-            let problem = format!(
-                "contains no placeholder for {}, {} dialect, but for {}",
-                tokenizer.name,
-                encoding.name(),
-                if held.is_empty() { "none".to_owned() } else { held.join("; ") }
-            );
+            let name = |result: &Fitted| format!("{}, {}", result.tokenizer, result.encoding.name());
+            let held = self.results.iter().map(name).collect::<Vec<String>>().join("; ");
+            let held = if held.is_empty() { "none" } else { &held };
+            let (tokenizer, encoding) = (&tokenizer.name, encoding.name());
+            let problem =
+                format!("contains no placeholder for {tokenizer}, {encoding} dialect, but for {held}");
             Error::input(&self.place, problem, "run `drift fit` with this tokenizer and dialect")
         })
     }

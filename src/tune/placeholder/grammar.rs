@@ -67,9 +67,7 @@ impl Space {
         if self.0.is_decimal() {
             return text(numbers, self.0.separator());
         }
-        let mut out = String::new();
-        self.0.write_numbers(&numbers.map(|number| number.value()), &mut out);
-        out
+        self.0.numbers_text(&numbers.map(Number::value))
     }
 
     /// The number of values of an axis.

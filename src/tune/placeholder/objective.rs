@@ -78,10 +78,9 @@ impl Objective {
 
     /// The induced RMSD up to which there is no harm, in Å.
     pub fn tolerance_angstrom(&self) -> f64 {
-        match *self {
-            Objective::Lexicographic { tolerance_angstrom } => tolerance_angstrom,
-            Objective::Weighted { tolerance_angstrom, .. } => tolerance_angstrom,
-        }
+        let (Objective::Lexicographic { tolerance_angstrom }
+        | Objective::Weighted { tolerance_angstrom, .. }) = *self;
+        tolerance_angstrom
     }
 
     /// This objective with a tolerance of 0 Å, under which every lost digit counts.

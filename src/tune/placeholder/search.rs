@@ -52,17 +52,13 @@ pub fn search(
 ) -> Result<Found> {
     let start = vec![space.start(); classes];
     let damage = evaluate(&start)?;
+    let best = Found { assignment: start.clone(), damage, evaluations: 0, evaluations_to_best: 0 };
     let problem = Problem {
         space,
         objective,
         evaluate: &evaluate,
         random: RefCell::new(ChaCha8Rng::seed_from_u64(settings.seed)),
-        best: RefCell::new(Found {
-            assignment: start.clone(),
-            damage,
-            evaluations: 0,
-            evaluations_to_best: 0,
-        }),
+        best: RefCell::new(best),
     };
     // A junk slot per block costs 0.1 (`Objective::scalar`), a character 1e-4. At the initial temperature of 1.0, a few more junk
     // slots are accepted freely. After 2,000 steps the temperature is 4e-5, and only improvements are accepted.

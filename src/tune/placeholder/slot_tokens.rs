@@ -78,11 +78,8 @@ impl SlotTokens {
             }
             starts.push(of_range);
         }
-        let is_border = |text: &str| {
-            [encoding.open(), encoding.close()]
-                .iter()
-                .any(|border| !border.is_empty() && text.contains(border))
-        };
+        let borders = [encoding.open(), encoding.close()];
+        let is_border = |text: &str| borders.iter().any(|border| !border.is_empty() && text.contains(border));
         let text = |(text, id): (String, u32)| {
             let text = with_white_space(&text);
             (id, TokenText { is_inside: !is_border(&text), text })
@@ -119,11 +116,8 @@ impl SlotTokens {
                 for ((tokens, _), text) in &ways[&start.state] {
                     let slot = format!("{}{text}", start.written);
                     let inside = slot.strip_prefix(self.encoding.open()).unwrap_or(&slot);
-                    keep(
-                        &mut all,
-                        *tokens,
-                        inside.strip_suffix(self.encoding.close()).unwrap_or(inside).to_owned(),
-                    );
+                    let inside = inside.strip_suffix(self.encoding.close()).unwrap_or(inside);
+                    keep(&mut all, *tokens, inside.to_owned());
                 }
             }
             all

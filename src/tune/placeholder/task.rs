@@ -1,12 +1,14 @@
 //! The work for one tokenizer in one encoding: the replay of the corpus, and its results.
 
+use std::cmp::Ordering;
+
 use rayon::prelude::*;
 
 use super::attainable::{Attainable, free_tokens};
 use super::borders::{Crossing, borders, inside};
 use super::certificate::Certificate;
 use super::classes::{ClassPlan, Sampled, analyse};
-use super::counts::ReplayCounts;
+use super::counts::{ReplayCounts, ReplayTotals};
 use super::first_pass::{FirstPass, Sample};
 use super::forcing::{Choice, MOST_CROSSED, apart, lost, refused};
 use super::front::front;
@@ -38,18 +40,13 @@ pub(super) struct Task<'t> {
     attainable: Attainable,
     /// The candidates, followed by the constructed placeholders.
     choices: Vec<Choice>,
-    counts: ReplayCounts,
-    sample: Vec<Sampled>,
+    replayed: Part,
     /// An atom that changes the tokens of the block after it, if any.
     depends_on: Option<Box<str>>,
     /// The candidates whose templates would force a digit or a sign.
     forcing: Vec<Choice>,
     /// Whether blocks outside the range of an extended tokenizer may cross their brackets.
     some_cross: bool,
-    /// The number of such blocks.
-    crossed: u64,
-    /// The tokens of the corpus that cross a bracket.
-    crossing: Crossing,
 }
 
 /// The results of a part of the corpus.
@@ -57,7 +54,9 @@ pub(super) struct Task<'t> {
 struct Part {
     counts: ReplayCounts,
     sample: Vec<Sampled>,
+    /// The number of blocks outside the range of an extended tokenizer that cross their brackets.
     crossed: u64,
+    /// The tokens that cross a bracket.
     crossing: Crossing,
 }
 
@@ -81,18 +80,15 @@ impl<'t> Task<'t> {
             return Ok(Err(refused(tokenizer, encoding, &borders.crossing, &first_pass.first)?));
         }
         let counter = Counter::for_encoding(tokenizer, encoding, first_pass.skeletons.iter().map(|s| &**s))?;
-        let strings = attainable(&counter, Space(encoding))?;
+        let attainable = attainable(&counter, Space(encoding))?;
         let mut choices = Vec::new();
         for (placeholder, source) in plan.candidates_of(encoding) {
             let free = free_tokens(&counter, &placeholder)?;
             choices.push(Choice { placeholder, source: Some(source), free });
         }
-        let constructed = strings.best.iter();
-        choices.extend(constructed.map(|(&free, text)| Choice {
-            placeholder: text.clone(),
-            source: None,
-            free,
-        }));
+        let constructed =
+            |(&free, text): (&u8, &String)| Choice { placeholder: text.clone(), source: None, free };
+        choices.extend(attainable.best.iter().map(constructed));
         let (choices, forcing) = match some_cross {
             // Without a crossing token no template can force part of a block, so no candidate has to be encoded again.
             true => apart(tokenizer, choices, encoding)?,
@@ -101,23 +97,8 @@ impl<'t> Task<'t> {
         if choices.is_empty() {
             return Ok(Err(refused(tokenizer, encoding, &borders.crossing, &first_pass.first)?));
         }
-        let (counts, sample, crossing) = (ReplayCounts::default(), Vec::new(), Crossing::new());
-        let depends_on = borders.depends_on;
-        let (attainable, crossed) = (strings, 0);
-        let task = Task {
-            counter,
-            encoding,
-            attainable,
-            choices,
-            counts,
-            sample,
-            depends_on,
-            forcing,
-            some_cross,
-            crossed,
-            crossing,
-        };
-        Ok(Ok(task))
+        let (replayed, depends_on) = (Part::default(), borders.depends_on);
+        Ok(Ok(Task { counter, encoding, attainable, choices, replayed, depends_on, forcing, some_cross }))
     }
 
     /// Replays conformers, the first of which is at `place` in the corpus. Returns the number of blocks.
@@ -125,20 +106,21 @@ impl<'t> Task<'t> {
     /// # Errors
     /// If the tokenizer cannot encode one.
     pub(super) fn replay(&mut self, conformers: &[Conformer], place: u64, sample: Sample) -> Result<u64> {
-        let before = self.counts.blocks;
+        let before = self.replayed.counts.blocks;
         let parts: Vec<Part> = conformers
             .par_chunks(CHUNK)
             .enumerate()
             .map(|(chunk, conformers)| self.part(conformers, place + (chunk * CHUNK) as u64, sample))
             .collect::<Result<_>>()?;
         // Parts are returned in the order of the corpus, so the order of the sample does not depend on the number of threads.
+        let all = &mut self.replayed;
         for part in parts {
-            self.counts.merge(&part.counts);
-            self.sample.extend(part.sample);
-            self.crossed += part.crossed;
-            self.crossing.extend(part.crossing);
+            all.counts.merge(&part.counts);
+            all.sample.extend(part.sample);
+            all.crossed += part.crossed;
+            all.crossing.extend(part.crossing);
         }
-        Ok(self.counts.blocks - before)
+        Ok(all.counts.blocks - before)
     }
 
     fn part(&self, conformers: &[Conformer], place: u64, sample: Sample) -> Result<Part> {
@@ -201,8 +183,8 @@ impl<'t> Task<'t> {
         plan: &FitPlan,
         first_pass: &FirstPass,
     ) -> Result<std::result::Result<FitResult, Refused>> {
-        let tokenizer = self.counter.tokenizer();
-        let objective = &plan.objective;
+        let (tokenizer, objective) = (self.counter.tokenizer(), &plan.objective);
+        let Part { counts, sample, crossed, .. } = &self.replayed;
         let chosen = self.choose(objective);
         let strict = objective.without_tolerance();
         let alternative = self.choose(&strict);
@@ -213,8 +195,8 @@ impl<'t> Task<'t> {
             return Ok(Err(refused(tokenizer, self.encoding, &crossing, &first_pass.first)?));
         }
         let certificate = |objective: &Objective, choice: &Choice| {
-            let damage = |free| self.counts.damage(free);
-            let certificate = Certificate::of_one(objective, &damage(choice.free), damage, &self.attainable);
+            let (reached, damage) = (self.damage(choice.free), |free| self.damage(free));
+            let certificate = Certificate::of_one(objective, &reached, damage, &self.attainable);
             // A broken condition invalidates only the certificate: the choice is still the least harmful that was found.
             conditions.broken.is_none().then_some(certificate)
         };
@@ -223,17 +205,17 @@ impl<'t> Task<'t> {
             tokenizer: tokenizer.name.clone(),
             tokenizer_sha256: tokenizer.source.sha256.clone(),
             encoding: self.encoding,
-            conformers: self.counts.conformers,
-            blocks: self.counts.blocks,
+            conformers: counts.conformers,
+            blocks: counts.blocks,
             placeholder: chosen.placeholder.clone(),
             free_tokens: u32::from(chosen.free),
-            statement: statement(&self.counts, objective, certified.as_ref(), &self.attainable, &conditions)
-                + &lost(self.crossed),
-            crossed_blocks: self.crossed,
+            statement: statement(counts, objective, certified.as_ref(), &self.attainable, &conditions)
+                + &lost(*crossed),
+            crossed_blocks: *crossed,
             proved: certified.as_ref().is_some_and(|c| c.proof.is_none() || self.attainable.proved),
             certificate: certified,
             constant_tokens: self.attainable.constant(),
-            intervals: Intervals::from_sample(&self.sample, chosen.free),
+            intervals: Intervals::from_sample(sample, chosen.free),
             without_tolerance: Alternative {
                 placeholder: alternative.placeholder.clone(),
                 free_tokens: u32::from(alternative.free),
@@ -251,7 +233,7 @@ impl<'t> Task<'t> {
                 Method::Encode { reason } => format!("encoding every text: {reason}"),
             },
             search: self.search(objective, plan.seed, chosen)?,
-            class_conformers: self.sample.len() as u64,
+            class_conformers: sample.len() as u64,
             classes: if plan.classes { self.classes(objective, plan.seed)? } else { Vec::new() },
         }))
     }
@@ -261,33 +243,40 @@ impl<'t> Task<'t> {
     fn too_many_cross(&self, mut crossing: Crossing, conditions: &mut Conditions) -> Option<Crossing> {
         // A few blocks outside an extended tokenizer's range are reported as lost. If there were more, the figures would describe
         // another corpus.
-        let few = self.some_cross && self.crossed as f64 <= MOST_CROSSED * self.counts.blocks as f64;
+        let Part { counts, crossed, .. } = &self.replayed;
+        let few = self.some_cross && *crossed as f64 <= MOST_CROSSED * counts.blocks as f64;
         if few && !crossing.is_empty() && conditions.broken.is_none() {
             conditions.broken = Some("a template forces a digit or a sign in some skeleton".to_owned());
         }
-        crossing.extend(self.crossing.iter().cloned());
+        crossing.extend(self.replayed.crossing.iter().cloned());
         (!crossing.is_empty() && !few).then_some(crossing)
     }
 
     fn distribution(&self) -> Vec<TokenCount> {
-        self.counts.distribution().into_iter().map(|(tokens, blocks)| TokenCount { tokens, blocks }).collect()
+        let counted = self.replayed.counts.distribution().into_iter();
+        counted.map(|(tokens, blocks)| TokenCount { tokens, blocks }).collect()
     }
 
     /// The choice of least harm; ties are broken by [`Choice::tie_key`].
     fn choose(&self, objective: &Objective) -> &Choice {
-        let order = |a: &&Choice, b: &&Choice| {
-            let (one, other) = (self.counts.damage(a.free), self.counts.damage(b.free));
-            objective.compare(&one, &other).then_with(|| a.tie_key().cmp(&b.tie_key()))
-        };
         // The users' placeholders are always among the choices.
-        self.choices.iter().min_by(order).unwrap_or(&self.choices[0])
+        self.choices.iter().min_by(|a, b| self.order(objective, a, b)).unwrap_or(&self.choices[0])
+    }
+
+    fn order(&self, objective: &Objective, a: &Choice, b: &Choice) -> Ordering {
+        let (one, other) = (self.damage(a.free), self.damage(b.free));
+        objective.compare(&one, &other).then_with(|| a.tie_key().cmp(&b.tie_key()))
+    }
+
+    fn damage(&self, free: u8) -> ReplayTotals {
+        self.replayed.counts.damage(free)
     }
 
     /// For each number of FREE tokens the choice that wins ties, best first.
     fn best_by_tokens(&self) -> Vec<&Choice> {
         let mut best: Vec<&Choice> = Vec::new();
         let mut sorted: Vec<&Choice> = self.choices.iter().collect();
-        sorted.sort_by(|a, b| a.tie_key().cmp(&b.tie_key()));
+        sorted.sort_by_key(|choice| choice.tie_key());
         for choice in sorted {
             if best.iter().all(|known| known.free != choice.free) {
                 best.push(choice);
@@ -298,7 +287,7 @@ impl<'t> Task<'t> {
 
     fn front(&self) -> Vec<CandidateReport> {
         let choices = self.best_by_tokens();
-        let damages: Vec<_> = choices.iter().map(|choice| self.counts.damage(choice.free)).collect();
+        let damages: Vec<_> = choices.iter().map(|choice| self.damage(choice.free)).collect();
         let mut front: Vec<_> =
             front(&damages).into_iter().map(|index| self.candidate(choices[index])).collect();
         front.sort_by_key(|candidate| candidate.free_tokens);
@@ -310,7 +299,7 @@ impl<'t> Task<'t> {
             placeholder: choice.placeholder.clone(),
             source: choice.source.unwrap_or("fitted").to_owned(),
             free_tokens: u32::from(choice.free),
-            measures: self.counts.damage(choice.free).measures(),
+            measures: self.damage(choice.free).measures(),
         }
     }
 
@@ -320,12 +309,9 @@ impl<'t> Task<'t> {
         if chosen.source.is_none() {
             list.push(chosen);
         }
-        list.sort_by(|a, b| {
-            let (one, other) = (self.counts.damage(a.free), self.counts.damage(b.free));
-            objective.compare(&one, &other).then_with(|| a.tie_key().cmp(&b.tie_key()))
-        });
+        list.sort_by(|a, b| self.order(objective, a, b));
         let forcing = self.forcing.iter().map(|choice| CandidateReport {
-            measures: self.counts.all_lost().measures(),
+            measures: self.replayed.counts.all_lost().measures(),
             ..self.candidate(choice)
         });
         list.into_iter().map(|choice| self.candidate(choice)).chain(forcing).collect()
@@ -357,11 +343,8 @@ impl<'t> Task<'t> {
         let looked: Vec<(bool, Crossing)> = pairs
             .par_iter()
             .map(|(placeholder, free, skeleton)| {
-                let found = inside(
-                    self.counter.tokenizer(),
-                    &text::tagged(&skeleton::fill(skeleton, placeholder, self.encoding)),
-                    self.encoding,
-                )?;
+                let template = text::tagged(&skeleton::fill(skeleton, placeholder, self.encoding));
+                let found = inside(self.counter.tokenizer(), &template, self.encoding)?;
                 Ok((found.blocks.iter().all(|block| u32::from(block.free) == *free), found.crossing))
             })
             .collect::<Result<_>>()?;
@@ -382,9 +365,9 @@ impl<'t> Task<'t> {
         let settings = SearchSettings { seed, iterations: STEPS[0] };
         let space = Space(self.encoding);
         let found = search(space, 1, objective, settings, |placeholders| {
-            Ok(self.counts.damage(self.free_tokens(&placeholders[0])?))
+            Ok(self.damage(self.free_tokens(&placeholders[0])?))
         })?;
-        let reached = |free| objective.compare(&found.damage, &self.counts.damage(free)).is_le();
+        let reached = |free| objective.compare(&found.damage, &self.damage(free)).is_le();
         Ok(SearchReport {
             settings,
             strings: space.size() as f64,
@@ -403,11 +386,8 @@ impl<'t> Task<'t> {
     }
 
     fn classes(&self, objective: &Objective, seed: u64) -> Result<Vec<super::PartitionReport>> {
-        let choices: Vec<(u8, String)> = self
-            .best_by_tokens()
-            .into_iter()
-            .map(|choice| (choice.free, choice.placeholder.clone()))
-            .collect();
+        let best = self.best_by_tokens().into_iter();
+        let choices: Vec<_> = best.map(|choice| (choice.free, choice.placeholder.clone())).collect();
         let plan = ClassPlan {
             space: Space(self.encoding),
             choices: &choices,
@@ -415,6 +395,6 @@ impl<'t> Task<'t> {
             objective,
             settings: SearchSettings { seed, iterations: STEPS[1] },
         };
-        analyse(&plan, &self.sample)
+        analyse(&plan, &self.replayed.sample)
     }
 }

@@ -60,10 +60,8 @@ impl DeviceTable {
     /// If there are no molecules, they belong to different processors, or the tables are too large for a device.
     pub fn new(molecules: &[&MoleculeAutomaton], vocab: usize, whole_head: bool) -> Result<Self> {
         let Some(first) = molecules.first() else { return Err(refuse("there is no molecule")) };
-        if molecules
-            .iter()
-            .any(|molecule_automaton| !Arc::ptr_eq(&molecule_automaton.automaton, &first.automaton))
-        {
+        let is_other = |one: &&MoleculeAutomaton| !Arc::ptr_eq(&one.automaton, &first.automaton);
+        if molecules.iter().any(is_other) {
             return Err(refuse("the molecules have different processors"));
         }
         let mut builder = Builder::new(&first.automaton, molecules);
@@ -255,14 +253,13 @@ impl<'a> Builder<'a> {
         let mut order = Vec::new();
         let mut starts = vec![0];
         for molecule_automaton in molecules {
-            order
-                .extend(molecule_automaton.segments.iter().map(|segment| self.number[&Arc::as_ptr(segment)]));
+            let segments = molecule_automaton.segments.iter();
+            order.extend(segments.map(|segment| self.number[&Arc::as_ptr(segment)]));
             starts.push(order.len() as u32);
         }
-        let exit = |mode: super::Mode| mode as u32;
         let states = &self.automaton.states;
         DeviceTable {
-            exits: states.iter().map(|s| s.exit.map_or(DeviceTable::NONE, |(mode, _)| exit(mode))).collect(),
+            exits: states.iter().map(|s| s.exit.map_or(DeviceTable::NONE, |(mode, _)| mode as u32)).collect(),
             offsets: self.offsets,
             slots: self.slots,
             targets: self.targets,

@@ -37,9 +37,7 @@ fn plain_inside(encoding: Encoding) -> String {
     if encoding.is_decimal() {
         return PLAIN_DECIMALS.to_owned();
     }
-    let mut inside = String::new();
-    encoding.write_numbers(&std::array::from_fn(|axis| encoding.number().limits(axis).1 / 2), &mut inside);
-    inside
+    encoding.numbers_text(&std::array::from_fn(|axis| encoding.number().limits(axis).1 / 2))
 }
 
 /// The context on one side of a copied text.

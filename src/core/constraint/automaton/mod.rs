@@ -92,40 +92,28 @@ impl Automaton {
     pub fn new(tokenizer: &Tokenizer, encoding: Encoding) -> Result<Self> {
         tokenizer.writes(encoding, BUILT_IN_SKELETONS)?;
         let isolation = Isolation::learn(tokenizer, encoding)?.map_err(|why| refuse(tokenizer, why))?;
-        let cuts = match isolation {
-            Some(_) => None,
-            None => Some(tables::separated(tokenizer, encoding).map_err(|why| refuse(tokenizer, why))?),
-        };
+        let separated = || tables::separated(tokenizer, encoding).map_err(|why| refuse(tokenizer, why));
+        let cuts = isolation.is_none().then(separated).transpose()?;
         // If the tags are not tokens, the answer's first token may begin in the prompt. This tag keeps it from depending on the
         // molecule.
-        if cuts
-            .as_ref()
-            .is_some_and(|cuts| !tokenizer.is_added(SMILES_CLOSE) && !cuts.falls_apart(SMILES_CLOSE))
-        {
-            return Err(refuse(
-                tokenizer,
-                format!("a token may reach over `{SMILES_CLOSE}` into the prompt"),
-            ));
+        let is_token = tokenizer.is_added(SMILES_CLOSE);
+        if cuts.as_ref().is_some_and(|cuts| !is_token && !cuts.falls_apart(SMILES_CLOSE)) {
+            let problem = format!("a token may reach over `{SMILES_CLOSE}` into the prompt");
+            return Err(refuse(tokenizer, problem));
         }
         let mut states = Languages::default();
         let ambiguous = || refuse(tokenizer, "its tokens do not determine where a block ends");
         let plain = plain(&mut states, tokenizer, encoding, isolation.as_ref())?;
-        let isolated = match &isolation {
-            Some(isolation) => {
-                Some(isolation.states(&mut states, tokenizer, Mode::Isolated).ok_or_else(ambiguous)?)
-            }
-            None => None,
-        };
+        let mut start_of = |isolation: &Isolation| isolation.states(&mut states, tokenizer, Mode::Isolated);
+        let isolated = isolation.as_ref().map(|one| start_of(one).ok_or_else(ambiguous)).transpose()?;
         let starts = Starts { plain, isolated };
         let vocabulary = tokenizer.vocabulary();
         let id = |text: &str| vocabulary.get(text).copied();
         let minus = id("-").filter(|_| encoding.is_signed());
         let entries = entries(&mut states, &starts, encoding, minus, &id).ok_or_else(ambiguous)?;
-        let mut automaton = Automaton::compact(&states, entries, &starts, minus);
-        automaton.encoding = encoding;
-        automaton.cuts = cuts;
-        automaton.isolated_block = isolation.map(|isolation| isolation.sample).unwrap_or_default();
-        Ok(automaton)
+        let isolated_block = isolation.map(|isolation| isolation.sample).unwrap_or_default();
+        let compact = Automaton::compact(&states, entries, &starts, minus);
+        Ok(Automaton { encoding, cuts, isolated_block, ..compact })
     }
 
     /// The number of states of the coordinate grammar, including the one behind a block.
@@ -135,9 +123,7 @@ impl Automaton {
 
     /// The number of different tokens that are legal somewhere in a block.
     pub fn alphabet(&self) -> usize {
-        let ids: std::collections::BTreeSet<u32> =
-            self.states.iter().flat_map(|state| state.ids.iter().copied()).collect();
-        ids.len()
+        self.states.iter().flat_map(|state| &state.ids).collect::<std::collections::BTreeSet<_>>().len()
     }
 
     /// Keeps the reachable states and renumbers them.
@@ -240,10 +226,8 @@ fn plain(
     let before = format!("[C]{}", encoding.open());
     let start =
         SlotProduct::new(tokenizer, &unsigned.alphabet(), &before)?.start(&unsigned, states, Mode::Plain)?;
-    match start {
-        Some(start) => Ok(Some(start)),
-        None => Err(refuse(tokenizer, "no sequence of its tokens spells a slot of numbers")),
-    }
+    let none = || refuse(tokenizer, "no sequence of its tokens spells a slot of numbers");
+    start.ok_or_else(none).map(Some)
 }
 
 /// The states for every way to enter a slot. If a sign, or the opening character of an isolated slot, is a token of its own, the
@@ -298,7 +282,7 @@ pub struct AutomatonProcessor {
     segments: RwLock<HashMap<Box<str>, Arc<Segment>>>,
     exits: KnownExits,
     eos: u32,
-    form: AnswerForm,
+    pub(super) form: AnswerForm,
 }
 
 /// The layout of an answer.
@@ -403,15 +387,8 @@ impl AutomatonProcessor {
         if let Some(known) = self.segments.read().unwrap_or_else(PoisonError::into_inner).get(key) {
             return Ok(known.clone());
         }
-        let segment = Arc::new(
-            Segments {
-                tokenizer: &self.tokenizer,
-                automaton: &self.automaton,
-                exits: &self.exits,
-                eos: self.eos,
-            }
-            .make(key)?,
-        );
+        let AutomatonProcessor { tokenizer, automaton, exits, eos, .. } = self;
+        let segment = Arc::new(Segments { tokenizer, automaton, exits, eos: *eos }.make(key)?);
         // Another thread may have built it meanwhile. All take the first one, so that equal segments are shared.
         let mut known = self.segments.write().unwrap_or_else(PoisonError::into_inner);
         Ok(known.entry(key.into()).or_insert(segment).clone())

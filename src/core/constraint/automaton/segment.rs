@@ -118,10 +118,8 @@ impl Segments<'_> {
             }
             entry.sort();
             return self.automaton.entries.get(&entry).copied().ok_or_else(|| {
-                refuse(
-                    self.tokenizer,
-                    format!("the border between `{text}` and a number is cut in an unknown way"),
-                )
+                let problem = format!("the border between `{text}` and a number is cut in an unknown way");
+                refuse(self.tokenizer, problem)
             });
         }
         let (mut ids, mut targets) = (Vec::new(), Vec::new());

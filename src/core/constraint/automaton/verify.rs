@@ -66,10 +66,8 @@ fn every_run(processor: &AutomatonProcessor, encoding: Encoding) -> Result<()> {
     // The integer part varies too, so that it takes all its values.
     let value =
         |run: Fixed| [1, -1][(run / 7 % 2) as usize] * (run % 100 * unit + run % first * (unit / first));
-    let Some(skeleton) = BUILT_IN_SKELETONS.iter().max_by_key(|skeleton| skeleton.matches("<>").count())
-    else {
-        return Ok(());
-    };
+    let most_slots = BUILT_IN_SKELETONS.iter().max_by_key(|skeleton| skeleton.matches("<>").count());
+    let Some(skeleton) = most_slots else { return Ok(()) };
     let skeleton = placed(skeleton, encoding.slots());
     let automaton = processor.molecule(&skeleton)?;
     let slots = skeleton.matches("<>").count();

@@ -80,8 +80,6 @@ pub fn grammar(molecule_automaton: &MoleculeAutomaton, format: GrammarFormat) ->
         let problem = format!("a grammar of {blocks} atoms would be nested too deep");
         return Err(Error::input("molecule", problem, "leave it out, or use the tables"));
     }
-    Ok(match format {
-        GrammarFormat::Lark => write::lark(&rules),
-        _ => write::ebnf(&rules),
-    })
+    let spelling = if format == GrammarFormat::Lark { write::LARK } else { write::EBNF };
+    Ok(write::written(&rules, &spelling))
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::constraint::automaton::{BlockTable, MoleculeTable, SegmentTable, TEXT_OVER};
+use crate::constraint::automaton::{BlockTable, MoleculeTable, TEXT_OVER};
 
 /// The subject of a rule, which determines its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -114,12 +114,11 @@ impl Builder<'_> {
     fn row(&mut self, mode: usize) -> Vec<Symbol> {
         let last = self.table.order.len() - 1;
         let order = self.table.order.iter().enumerate();
-        order
-            .map(|(at, segment)| {
-                let before = if at == 0 { 0 } else { mode };
-                self.segment(*segment as usize, before, (at < last).then_some(mode))
-            })
-            .collect()
+        let symbol = |(at, segment): (usize, &u32)| {
+            let before = if at == 0 { 0 } else { mode };
+            self.segment(*segment as usize, before, (at < last).then_some(mode))
+        };
+        order.map(symbol).collect()
     }
 
     /// The rest of the molecule from an entry on.
@@ -178,8 +177,7 @@ impl Builder<'_> {
     fn segment(&mut self, segment: usize, before: usize, after: Option<usize>) -> Symbol {
         let head = Head::Segment(segment, before, after);
         if !self.rules.contains_key(&head) {
-            let table: &SegmentTable = &self.table.segments[segment];
-            let ways = self.ways_of(segment, table.roots[before], after);
+            let ways = self.ways_of(segment, self.table.segments[segment].roots[before], after);
             self.rules.insert(head, ways);
         }
         Symbol::Rule(head)
@@ -210,15 +208,12 @@ impl Builder<'_> {
     fn block(&mut self, mut state: i32, mode: usize) -> Vec<Symbol> {
         let block = self.block;
         let mut way = Vec::new();
-        loop {
-            let row = block.edges.row(state as usize);
-            match row {
-                (&[id], &[to]) if block.exits[state as usize] < 0 && to >= 0 => {
-                    way.push(Symbol::Tokens(vec![id]));
-                    state = to;
-                }
-                _ => break,
-            }
+        while let (&[id], &[to]) = block.edges.row(state as usize)
+            && block.exits[state as usize] < 0
+            && to >= 0
+        {
+            way.push(Symbol::Tokens(vec![id]));
+            state = to;
         }
         let head = Head::Block(state as usize, mode);
         if !self.rules.contains_key(&head) {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::rules::{Head, Rules, Symbol};
 
 /// The syntax elements of a format.
-struct Spelling {
+pub(super) struct Spelling {
     /// The name of the first rule.
     start: &'static str,
     /// The text between the name of a rule and its alternatives.
@@ -17,18 +17,15 @@ struct Spelling {
 }
 
 /// Lark as llguidance reads it: <https://github.com/guidance-ai/llguidance/blob/main/docs/syntax.md>.
-pub(super) fn lark(rules: &Rules) -> String {
-    let spelling = Spelling { start: "start", derives: ": ", tokens: ("<[", "]>"), range: Some('-') };
-    written(rules, &spelling)
-}
+pub(super) const LARK: Spelling =
+    Spelling { start: "start", derives: ": ", tokens: ("<[", "]>"), range: Some('-') };
 
 /// EBNF as XGrammar reads it: <https://xgrammar.mlc.ai/docs/>.
-pub(super) fn ebnf(rules: &Rules) -> String {
-    let spelling = Spelling { start: "root", derives: " ::= ", tokens: ("Token(", ")"), range: None };
-    written(rules, &spelling)
-}
+pub(super) const EBNF: Spelling =
+    Spelling { start: "root", derives: " ::= ", tokens: ("Token(", ")"), range: None };
 
-fn written(rules: &Rules, spelling: &Spelling) -> String {
+/// The text of rules in a format.
+pub(super) fn written(rules: &Rules, spelling: &Spelling) -> String {
     let mut out = String::new();
     for (head, ways) in rules {
         name(&mut out, *head, spelling);

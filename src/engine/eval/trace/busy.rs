@@ -39,6 +39,7 @@ struct Union {
 }
 
 /// The results, by key.
+#[derive(Default)]
 pub(super) struct Measured {
     /// The busy times of each key; `None` for keys without intervals.
     pub of: Vec<Option<Occupied>>,

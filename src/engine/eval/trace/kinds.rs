@@ -33,55 +33,29 @@ pub(super) enum DeviceKind {
 }
 
 impl DeviceKind {
-    /// All kinds, in the order of display.
-    pub(super) const ALL: [DeviceKind; 20] = [
-        DeviceKind::Gemm,
-        DeviceKind::Attention,
-        DeviceKind::ElementwiseCopy,
-        DeviceKind::Concatenation,
-        DeviceKind::Elementwise,
-        DeviceKind::Reduction,
-        DeviceKind::Softmax,
-        DeviceKind::Norm,
-        DeviceKind::Indexing,
-        DeviceKind::Sorting,
-        DeviceKind::Random,
-        DeviceKind::Convolution,
-        DeviceKind::Communication,
-        DeviceKind::Fused,
-        DeviceKind::OtherKernel,
-        DeviceKind::HostToDevice,
-        DeviceKind::DeviceToHost,
-        DeviceKind::DeviceToDevice,
-        DeviceKind::OtherMemcpy,
-        DeviceKind::Memset,
+    /// All kinds with their names in tables, in the order of display.
+    pub(super) const ALL: [(DeviceKind, &str); 20] = [
+        (DeviceKind::Gemm, "GEMM"),
+        (DeviceKind::Attention, "attention"),
+        (DeviceKind::ElementwiseCopy, "elementwise copies"),
+        (DeviceKind::Concatenation, "concatenations"),
+        (DeviceKind::Elementwise, "elementwise"),
+        (DeviceKind::Reduction, "reductions"),
+        (DeviceKind::Softmax, "softmax"),
+        (DeviceKind::Norm, "norms"),
+        (DeviceKind::Indexing, "indexing and embeddings"),
+        (DeviceKind::Sorting, "sorts, top-k, scans, draws"),
+        (DeviceKind::Random, "random numbers"),
+        (DeviceKind::Convolution, "convolutions"),
+        (DeviceKind::Communication, "communication"),
+        (DeviceKind::Fused, "fused by a compiler"),
+        (DeviceKind::OtherKernel, "other kernels"),
+        (DeviceKind::HostToDevice, "memcpy host to device"),
+        (DeviceKind::DeviceToHost, "memcpy device to host"),
+        (DeviceKind::DeviceToDevice, "memcpy device to device"),
+        (DeviceKind::OtherMemcpy, "other memcpy"),
+        (DeviceKind::Memset, "memset"),
     ];
-
-    /// The name in tables.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            DeviceKind::Gemm => "GEMM",
-            DeviceKind::Attention => "attention",
-            DeviceKind::ElementwiseCopy => "elementwise copies",
-            DeviceKind::Concatenation => "concatenations",
-            DeviceKind::Elementwise => "elementwise",
-            DeviceKind::Reduction => "reductions",
-            DeviceKind::Softmax => "softmax",
-            DeviceKind::Norm => "norms",
-            DeviceKind::Indexing => "indexing and embeddings",
-            DeviceKind::Sorting => "sorts, top-k, scans, draws",
-            DeviceKind::Random => "random numbers",
-            DeviceKind::Convolution => "convolutions",
-            DeviceKind::Communication => "communication",
-            DeviceKind::Fused => "fused by a compiler",
-            DeviceKind::OtherKernel => "other kernels",
-            DeviceKind::HostToDevice => "memcpy host to device",
-            DeviceKind::DeviceToHost => "memcpy device to host",
-            DeviceKind::DeviceToDevice => "memcpy device to device",
-            DeviceKind::OtherMemcpy => "other memcpy",
-            DeviceKind::Memset => "memset",
-        }
-    }
 
     /// The kind of a copy, from a name such as `Memcpy DtoH (Device -> Pinned)`; HIP writes `CopyHostToDevice`.
     pub(super) fn of_memcpy(name: &str) -> Self {
@@ -114,9 +88,8 @@ mod tests {
 
     #[test]
     fn every_kind_is_shown_once() {
-        assert!(DeviceKind::ALL.is_sorted());
-        let names: std::collections::BTreeSet<&str> =
-            DeviceKind::ALL.iter().map(|kind| kind.name()).collect();
+        assert!(DeviceKind::ALL.is_sorted_by_key(|(kind, _)| *kind));
+        let names = std::collections::BTreeSet::from(DeviceKind::ALL.map(|(_, name)| name));
         assert_eq!(names.len(), DeviceKind::ALL.len());
     }
 }

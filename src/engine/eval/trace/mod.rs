@@ -11,7 +11,6 @@
 mod busy;
 mod calls;
 mod category;
-mod counted;
 mod event;
 mod kernels;
 mod kinds;
@@ -23,7 +22,7 @@ mod side;
 mod summary;
 mod tables;
 
-pub use counted::TraceEvents;
+pub use read::TraceEvents;
 pub(super) use read::{Events, Trace};
 pub(super) use summary::Summary;
 pub(super) use tables::tables;

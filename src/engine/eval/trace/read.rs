@@ -2,18 +2,29 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
 use serde::de::SeqAccess;
 
 use super::busy::Busy;
 use super::calls::is_attention;
 use super::category::Category;
-use super::counted::TraceEvents;
 use super::event::{Event, Micros};
 use super::names::Names;
 use super::nesting::Nesting;
 use super::rows::Rows;
 use crate::eval::figure::Kept;
 use drift_core::io::{Folded, JsonFold, JsonPart};
+
+/// The numbers of used and unused events in a trace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
+pub struct TraceEvents {
+    /// Events with a begin and an end, from which all figures are computed.
+    pub timed: u64,
+    /// Events without a duration: names of rows, flows, counters and marks.
+    pub untimed: u64,
+    /// Unusable events, by the reason.
+    pub left_out: BTreeMap<&'static str, u64>,
+}
 
 /// The collected data of a trace, from complete events (`X`) and from pairs of begin and end (`B`, `E`).
 #[derive(Default)]
@@ -87,13 +98,8 @@ impl Trace {
                 Ok(duration) => (start, duration),
             },
         };
-        let names = [category(event), &event.name];
-        self.timed(
-            names,
-            [&event.process, &event.thread],
-            &event.device,
-            (start, start.saturating_add(duration)),
-        )
+        let (names, row) = ([category(event), &event.name], [&*event.process, &event.thread]);
+        self.timed(names, row, &event.device, (start, start.saturating_add(duration)))
     }
 
     fn begin<E: serde::de::Error>(&mut self, event: &Event) -> Added<E> {
@@ -165,11 +171,7 @@ impl Trace {
             Category::Foreign => self.foreign.add(id, place, start, end),
             Category::Runtime | Category::Recording | Category::Other => {}
         }
-        let is_thread = matches!(
-            category,
-            Category::Operator | Category::Annotation | Category::Runtime | Category::Foreign
-        );
-        if is_thread {
+        if let Category::Operator | Category::Annotation | Category::Runtime | Category::Foreign = category {
             widen(self.threads.entry(id).or_insert((start, end)), start, end);
         }
         Ok(Ok(()))

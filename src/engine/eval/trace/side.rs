@@ -73,32 +73,28 @@ fn wall(summary: &Summary) -> f64 {
 
 fn run(summary: &Summary) -> Vec<SideRow> {
     let events = &summary.events;
-    let has_operators = summary.has(&[Category::Operator]);
     let operators = summary.categories.get(&Category::Operator);
+    let in_operators = operators.map(|_| seconds(summary.in_operators));
     let count = |name: &str, count: u64| row(name, [("count", Some(count as f64))]);
     let steps = summary.steps;
     let step = (steps.events > 0).then(|| steps.seconds() / steps.events as f64);
-    let mut rows = vec![
+    vec![
         row("wall span", [("seconds", Some(wall(summary)))]),
         count("profiler steps", steps.events),
         row("mean profiler step", [("seconds", step)]),
         count("threads", summary.threads),
         row("operators", [("count", operators.map(|sum| sum.events as f64))]),
-        row(
-            "in operators, threads added up",
-            [("seconds", has_operators.then(|| seconds(summary.in_operators)))],
-        ),
+        row("in operators, threads added up", [("seconds", in_operators)]),
         count("devices", summary.device_names.len() as u64),
         count("streams", summary.streams),
-    ];
-    rows.push(count("timed events", events.timed));
-    rows.push(count("events without a duration", events.untimed));
-    rows.push(count("events left out", events.left_out.values().sum()));
-    rows
+        count("timed events", events.timed),
+        count("events without a duration", events.untimed),
+        count("events left out", events.left_out.values().sum()),
+    ]
 }
 
 fn launches(summary: &Summary) -> Vec<SideRow> {
-    let has_calls = summary.has(&[Category::Runtime]);
+    let has_calls = summary.has(Category::Runtime);
     let wall = wall(summary);
     let call = |call: Call| has_calls.then(|| summary.calls.get(&call).copied().unwrap_or_default());
     let launch = |name: &str, sum: Option<Sum>| {
@@ -118,9 +114,9 @@ fn device_time(summary: &Summary) -> Vec<SideRow> {
     let whole = all(summary.kinds.values());
     let whole_seconds = whole.seconds();
     let known = |sum: Sum| summary.has_device().then_some(sum);
-    let kind = |kind: DeviceKind| {
+    let kind = |(kind, name): (DeviceKind, &str)| {
         let sum = summary.kinds.get(&kind).copied().unwrap_or_default();
-        timed(kind.name(), "events", known(sum), whole_seconds)
+        timed(name, "events", known(sum), whole_seconds)
     };
     let mut rows: Vec<SideRow> = DeviceKind::ALL.map(kind).into();
     rows.push(timed("all", "events", known(whole), whole_seconds));
@@ -129,7 +125,7 @@ fn device_time(summary: &Summary) -> Vec<SideRow> {
 
 fn attention(summary: &Summary) -> Vec<SideRow> {
     let wall = wall(summary);
-    let has_operators = summary.has(&[Category::Operator]);
+    let has_operators = summary.has(Category::Operator);
     let outermost =
         summary.attention.map(|(events, covered)| Sum { events, nanoseconds: covered.unsigned_abs() });
     let mut rows = vec![timed("attention calls", "calls", outermost.filter(|_| has_operators), wall)];
@@ -159,12 +155,12 @@ fn copies(summary: &Summary) -> Vec<SideRow> {
 /// A row of an operator's calls, including nested events.
 fn operator(summary: &Summary, name: &str, wall: f64) -> SideRow {
     let sum = summary.operators.get(name).copied().unwrap_or_default();
-    timed(name, "calls", summary.has(&[Category::Operator]).then_some(sum), wall)
+    timed(name, "calls", summary.has(Category::Operator).then_some(sum), wall)
 }
 
 fn synchronisation(summary: &Summary) -> Vec<SideRow> {
     let wall = wall(summary);
-    let has_calls = summary.has(&[Category::Runtime]);
+    let has_calls = summary.has(Category::Runtime);
     let sum = |call: Call| summary.calls.get(&call).copied().unwrap_or_default();
     let waits = [Call::DeviceWait, Call::StreamWait, Call::EventWait].map(sum);
     let calls = |name: &str, sum: Sum| timed(name, "calls", has_calls.then_some(sum), wall);
@@ -182,12 +178,9 @@ fn synchronisation(summary: &Summary) -> Vec<SideRow> {
 }
 
 fn device_idle(summary: &Summary) -> Vec<SideRow> {
-    let known: Vec<(&String, Occupied)> = summary
-        .device_names
-        .iter()
-        .zip(&summary.devices.of)
-        .filter_map(|(name, occupied)| Some((name, (*occupied)?)))
-        .collect();
+    let devices = summary.device_names.iter().zip(&summary.devices.of);
+    let known: Vec<(&String, Occupied)> =
+        devices.filter_map(|(name, occupied)| Some((name, (*occupied)?))).collect();
     let mut rows = Vec::new();
     let every = known.iter().map(|(_, occupied)| *occupied).reduce(added);
     rows.extend(of_device("", every, summary));
@@ -272,10 +265,8 @@ fn phases(summary: &Summary, qualified: bool) -> Vec<SideRow> {
         })
         .collect();
     if !rows.is_empty() {
-        rows.push(row(
-            "outside of all phases",
-            values(None, None, summary.phase_time.map(|time| time.1), None),
-        ));
+        let outside = values(None, None, summary.phase_time.map(|time| time.1), None);
+        rows.push(row("outside of all phases", outside));
     }
     rows
 }

@@ -5,12 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::busy::{Measured, Occupied};
 use super::calls::{Call, STEP, is_attention, phase};
 use super::category::Category;
-use super::counted::TraceEvents;
 use super::kernels;
 use super::kinds::DeviceKind;
 use super::names::Entry;
 use super::nesting::Nested;
-use super::read::Trace;
+use super::read::{Trace, TraceEvents};
 use crate::eval::figure::Figures;
 
 /// The number and total nanoseconds of events.
@@ -39,6 +38,7 @@ pub(super) struct Phase {
 }
 
 /// The sums of a trace.
+#[derive(Default)]
 pub(in crate::eval) struct Summary {
     pub(in crate::eval) events: TraceEvents,
     /// The seconds and events of each name, by category as written in the file.
@@ -116,20 +116,11 @@ impl Summary {
             span: trace.span.map_or(0, |(start, end)| end - start),
             threads: trace.threads.len() as u64,
             streams: trace.streams.len() as u64,
-            categories: BTreeMap::new(),
-            calls: BTreeMap::new(),
-            launches: BTreeMap::new(),
-            operators: BTreeMap::new(),
             in_operators: in_operators.of.iter().flatten().map(busy).sum(),
             attention,
-            kinds: BTreeMap::new(),
-            attention_kernels: BTreeMap::new(),
-            other_kernels: Vec::new(),
             devices: trace.busy.measure(),
             device_names: trace.device_names,
-            steps: Sum::default(),
-            phases: BTreeMap::new(),
-            phase_time: None,
+            ..Summary::default()
         };
         let mut other: Vec<&Entry> = Vec::new();
         for entry in trace.names.entries() {
@@ -171,10 +162,8 @@ impl Summary {
                 let kind = kernels::kind(&entry.name);
                 self.kinds.entry(kind).or_default().add(entry);
                 if kind == DeviceKind::Attention {
-                    self.attention_kernels
-                        .entry(kernels::attention_family(&entry.name))
-                        .or_default()
-                        .add(entry);
+                    let family = kernels::attention_family(&entry.name);
+                    self.attention_kernels.entry(family).or_default().add(entry);
                 }
             }
             Category::Memcpy => self.kinds.entry(DeviceKind::of_memcpy(&entry.name)).or_default().add(entry),
@@ -193,9 +182,8 @@ impl Summary {
         let Some(nested) = nested else {
             // Too many to determine the nesting, so only their sums remain.
             let wanted = if names.is_profiled { Category::Annotation } else { Category::Foreign };
-            for (place, entry) in
-                names.entries.iter().enumerate().filter(|(_, entry)| entry.category == wanted)
-            {
+            let entries = names.entries.iter().enumerate();
+            for (place, entry) in entries.filter(|(_, entry)| entry.category == wanted) {
                 let phase = self.phases.entry(names.key(place as u32)).or_default();
                 phase.calls += entry.events;
                 phase.total += entry.nanoseconds as i128;
@@ -215,16 +203,13 @@ impl Summary {
 
     /// The categories of its phases that are not annotations.
     pub(super) fn phase_categories(&self) -> BTreeSet<&str> {
-        self.phases
-            .keys()
-            .map(|(category, _)| category.as_str())
-            .filter(|category| !category.is_empty())
-            .collect()
+        let categories = self.phases.keys().map(|(category, _)| category.as_str());
+        categories.filter(|category| !category.is_empty()).collect()
     }
 
-    /// Whether the trace has any event of the given categories.
-    pub(super) fn has(&self, categories: &[Category]) -> bool {
-        categories.iter().any(|category| self.categories.contains_key(category))
+    /// Whether the trace has any event of a category.
+    pub(super) fn has(&self, category: Category) -> bool {
+        self.categories.contains_key(&category)
     }
 
     /// Whether anything ran on a device.
