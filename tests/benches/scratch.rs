@@ -87,7 +87,7 @@ fn own(bodies: &[String], vocab_size: usize) -> anyhow::Result<Tokenizer> {
         })
         .collect::<Result<_, text::TextError>>()?;
     let blocks = conformers.iter().map(|c| c.coordinates.len() as u64).sum();
-    let sample = LearningSample { conformers, blocks, left_out: 0, inputs: Vec::new() };
+    let sample = LearningSample { conformers, blocks, left_out: 0 };
     let range = Range::new(15)?;
     let plan = ScratchPlan {
         vocab_size,

@@ -10,7 +10,7 @@ use drift::design::extension::layout::{BaseLayout, GPT2};
 use drift::design::extension::mixed::mixed_text;
 use drift::design::extension::strip::strip_extension;
 use drift::design::extension::texts::PLAIN;
-use drift::design::{Aim, ExtensionPlan, MergesPlan, Range, SchemeKind, Trained, train, train_merges};
+use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, Trained, train, train_merges};
 use drift::encoding::Encoding;
 use drift::job::Job;
 use drift::placeholder::{EncodingChoice, FitPlan, Objective, fit};
@@ -560,7 +560,7 @@ fn automata_of_extended_tokenizers_are_proved() {
 #[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn merges_are_learned_on_gpt2() {
     let plan = plan("gpt2-like", SchemeKind::Fused, Encoding::FIXED, 9);
-    let trained = train_merges(MergesPlan::new(&plan, 30), &First(50), &Job::default()).unwrap();
+    let trained = train_merges(&plan, 30, &First(50), &Job::default()).unwrap();
     let report = &trained.report;
     assert!((1..=30).contains(&report.new_tokens) && report.drift == 0, "{report:?}");
     assert_eq!(json!(report.guarantees)["plain_text"], "proved");

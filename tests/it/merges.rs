@@ -4,13 +4,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use drift::corpus::{Conformers, Files, ReadOptions};
-use drift::design::compare::{Designed, compare};
+use drift::design::compare::compare;
 use drift::design::learned::scratch::scratch;
 use drift::design::measured::sample::{LearningSample, whole_text};
 use drift::design::report::comparison::TrainingMethod;
 use drift::design::{
-    Aim, ExtensionPlan, LearnedReport, MergesPlan, Range, SchemeKind, ScratchPlan, Trained, train,
-    train_merges, train_scratch,
+    Aim, ExtensionPlan, LearnedReport, Range, SchemeKind, ScratchPlan, Trained, train, train_merges,
+    train_scratch,
 };
 use drift::encoding::{Encoding, Precision};
 use drift::job::Job;
@@ -38,7 +38,7 @@ fn merges(
     tokens: u64,
     corpus: &dyn Conformers,
 ) -> drift::Result<Trained<LearnedReport>> {
-    train_merges(MergesPlan::new(plan, tokens), corpus, &Job::default())
+    train_merges(plan, tokens, corpus, &Job::default())
 }
 
 /// A number of the range, spelled.
@@ -171,8 +171,8 @@ fn enough_merges_make_every_block_alike() {
 fn ways_to_add_tokens_are_compared() {
     let plan = plan("qwen-like", SchemeKind::Fused, 15, 260);
     let designed = train(&plan, &First(200), &Job::default()).unwrap();
-    let merges = MergesPlan::new(&plan, designed.report.new_tokens);
-    let comparison = compare(merges, Some(Designed::new(&designed)), &First(200), &Job::default()).unwrap();
+    let tokens = designed.report.new_tokens;
+    let comparison = compare(&plan, tokens, Some(&designed), &First(200), &Job::default()).unwrap();
     let rows: HashMap<&str, _> = comparison
         .rows
         .iter()

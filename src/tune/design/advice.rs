@@ -79,7 +79,8 @@ pub fn complete(report: &mut FitReport, tokenizers: &[Tokenizer]) {
 fn instead_of_templates(tokenizer: &Tokenizer, encoding: Encoding) -> String {
     let name = &tokenizer.name;
     let mut ways = Vec::new();
-    if works(tokenizer, encoding).is_ok() {
+    // The end token does not matter for whether the automaton can be built.
+    if AutomatonProcessor::new(Arc::new(tokenizer.clone()), encoding, u32::MAX).is_ok() {
         // The automaton follows the text, and needs no placeholder.
         ways.push(format!(
             "`drift export-grammar --tokenizer {name} --encoding {encoding}` or moldrift.Automaton"
@@ -93,12 +94,6 @@ fn instead_of_templates(tokenizer: &Tokenizer, encoding: Encoding) -> String {
         ways.extend(extension(tokenizer, SchemeKind::Fused, encoding));
     }
     if ways.is_empty() { NOTHING.replace("use ", "") } else { ways.join("; ") }
-}
-
-/// Checks whether the automaton works.
-fn works(tokenizer: &Tokenizer, encoding: Encoding) -> Result<()> {
-    // The end token does not matter for whether the automaton can be built.
-    AutomatonProcessor::new(Arc::new(tokenizer.clone()), encoding, u32::MAX).map(|_| ())
 }
 
 /// The command for an extension, if one is possible.

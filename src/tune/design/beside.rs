@@ -4,31 +4,21 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::extension::config::tokenizer_config;
+use super::extension::config::{UNCHANGED, tokenizer_config};
 use super::extension::new_tokens::NewTokens;
+use super::report::vocabulary::VocabularyReport;
 use super::rows::initial::{Rows, belongs, rows};
 use super::rows::weights::{Model, config};
 use drift_core::checkpoint::{GENERATION_CONFIG, ModelFolder, configured_rows};
 use drift_core::error::Result;
 use drift_core::tokenizer::{Tokenizer, config_beside};
 
-/// Files of a base's folder that are valid for the extension without changes, since old tokens keep their ids. `vocab.json` and
-/// `merges.txt` are not among them, since they lack the new tokens. Neither is `config.json`, whose `vocab_size` must match the
-/// model's weights.
-const KEPT: [&str; 5] = [
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "chat_template.jinja",
-    "chat_template.json",
-    GENERATION_CONFIG,
-];
-
 /// The files of a base in addition to its `tokenizer.json`.
 #[derive(Default)]
 pub struct Beside {
     /// The base's `tokenizer_config.json`.
     config: Option<Value>,
-    /// The names and contents of the files in [`KEPT`].
+    /// The names and contents of the files that the extension keeps.
     kept: Vec<(&'static str, Vec<u8>)>,
     /// The number of rows of the model's embedding, according to `config.json`.
     configured_rows: Option<u64>,
@@ -68,24 +58,29 @@ impl Beside {
     fn in_folder(folder: &ModelFolder) -> Result<Self> {
         let configured_rows = config(folder)?.as_ref().and_then(configured_rows);
         let mut beside = Beside { configured_rows, ..Beside::default() };
-        for name in KEPT {
+        // Not `config.json`, whose `vocab_size` must match the model's weights.
+        for name in UNCHANGED.into_iter().chain([GENERATION_CONFIG]) {
             beside.kept.extend(folder.bytes(name)?.map(|bytes| (name, bytes)));
         }
         Ok(beside)
     }
 
-    /// The number of rows of the model's embedding, if known.
-    pub fn model_rows(&self) -> Option<u64> {
-        // The weights are authoritative; a configuration only states how many rows there should be.
-        self.model.as_ref().map(|model| model.embedding.rows).or(self.configured_rows)
-    }
-
-    /// The initial embedding rows of the new tokens, if there is a model to compute them from.
+    /// The initial embedding rows of the new tokens, if there is a model to compute them from. Adds what is known about the model
+    /// to the report.
     ///
     /// # Errors
     /// If the model's rows cannot be read.
-    pub fn rows(&self, base: &Tokenizer, new: &NewTokens) -> Result<Option<Rows>> {
-        self.model.as_ref().map(|model| rows(model, base, new)).transpose()
+    pub fn rows(
+        &self,
+        base: &Tokenizer,
+        new: &NewTokens,
+        report: &mut VocabularyReport,
+    ) -> Result<Option<Rows>> {
+        let rows = self.model.as_ref().map(|model| rows(model, base, new)).transpose()?;
+        // The weights are authoritative; a configuration only states how many rows there should be.
+        let model_rows = self.model.as_ref().map(|model| model.embedding.rows).or(self.configured_rows);
+        report.for_model(model_rows, rows.as_ref().map(|rows| rows.report.clone()));
+        Ok(rows)
     }
 
     /// The files that are copied unchanged for the extension, by name.

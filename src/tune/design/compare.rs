@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, HashMap};
 
 use rayon::prelude::*;
-use serde_json::Value;
 
 use super::extension::extend::{Extended, add_tokens, extend, without_cut};
 use super::extension::json::pretty;
-use super::extension::new_tokens::NewToken;
+use super::extension::plain::{by_id, token_texts};
 use super::extension::plan::ExtensionPlan;
 use super::extension::strip::never_extended;
 use super::extension::texts::PLAIN;
 use super::learned::bpe::{Limits, Word, learn};
-use super::learned::merges::{Joinable, MergesPlan, append_merges, learns_apart, merge, merges_of};
-use super::learned::scratch::{LEAST, SPECIAL, Scratch};
+use super::learned::merges::{Ids, Joinable, append_merges, learns_apart, merge};
+use super::learned::scratch::{LEAST, SPECIAL};
+use super::learned::tokenizer::LearnedTokenizer;
 use super::measured::corpus::Measured;
 use super::measured::sample::{LearningSample, conformer_text, whole_text};
 use super::report::comparison::{MethodComparison, MethodRow, TrainingMethod};
@@ -46,101 +46,77 @@ struct Entry {
     new_tokens: Vec<(u32, String)>,
     /// What is proved for every block in the range.
     proved: Option<Proved>,
-    from_nothing: bool,
 }
 
-/// A designed extension, borrowed from the caller.
-#[derive(Clone, Copy)]
-pub struct Designed<'d> {
-    /// The bytes of its `tokenizer.json`.
-    pub json: &'d [u8],
-    /// Its new tokens.
-    pub new_tokens: &'d [NewToken],
-    /// The number of tokens of every block in the range.
-    pub tokens_per_block: u64,
-    /// The lower bound; see [`super::report::designed::DesignReport::lower_bound`].
-    pub lower_bound: u64,
-}
-
-impl<'d> Designed<'d> {
-    /// Borrows a training result.
-    pub fn new(trained: &'d Trained) -> Self {
-        Designed {
-            json: &trained.tokenizer_json,
-            new_tokens: &trained.new_tokens.new_tokens,
-            tokens_per_block: trained.report.tokens_per_block,
-            lower_bound: trained.report.lower_bound,
-        }
-    }
-}
-
-/// Like [`compare`], including the extension planned by `design`, or without one if its budget is too small for any. The extension
-/// is checked in as many contexts as its plan says.
+/// Like [`compare`], including the extension of the plan, or without one if its budget is too small for any. The extension is
+/// checked in as many contexts as the plan says.
 ///
 /// # Errors
 /// The errors of [`compare`].
 pub fn compare_with_design(
-    design: &ExtensionPlan,
-    plan: MergesPlan<'_>,
+    plan: &ExtensionPlan,
+    tokens: u64,
     corpus: &dyn Conformers,
     job: &Job,
 ) -> Result<MethodComparison> {
-    let designed = match train(design, corpus, job) {
+    let designed = match train(plan, corpus, job) {
         Ok(designed) => Some(designed),
         // A budget that is too small is not an error of the comparison: the other methods can still use these tokens.
         Err(Error::Parameter { parameter: parameter::BUDGET, .. }) => None,
         Err(error) => return Err(error),
     };
-    compare(plan, designed.as_ref().map(Designed::new), corpus, job)
+    compare(plan, tokens, designed.as_ref(), corpus, job)
 }
 
-/// Extends the base by `plan.tokens` tokens with every method, and measures all results on the corpus.
+/// Extends the base of a plan by `tokens` tokens with every method, and measures all results on the corpus, including a designed
+/// extension if there is one.
 ///
 /// # Errors
 /// If the base cannot be extended, the corpus cannot be read or is written in another encoding, or the job was cancelled.
 pub fn compare(
-    plan: MergesPlan<'_>,
-    designed: Option<Designed<'_>>,
+    plan: &ExtensionPlan,
+    tokens: u64,
+    designed: Option<&Trained>,
     corpus: &dyn Conformers,
     job: &Job,
 ) -> Result<MethodComparison> {
-    never_extended(plan.base_json, &plan.base.name)?;
-    learns_apart(plan.base_json, &plan.base.name, parameter::COMPARE)?;
-    let sample = LearningSample::read(corpus, plan.grammar().encoding(), job)?;
+    let grammar = plan.fixed_grammar();
+    never_extended(&plan.base_json, &plan.base.name)?;
+    learns_apart(&plan.base_json, &plan.base.name, parameter::COMPARE)?;
+    let sample = LearningSample::read(corpus, grammar.encoding(), job)?;
     let mut entries = Vec::new();
     if let Some(designed) = designed {
-        let tokens = designed.tokens_per_block as usize;
+        let Trained { new_tokens, report, .. } = designed;
+        let per_block = report.tokens_per_block as usize;
         entries.push(Entry {
             method: TrainingMethod::Designed,
-            tokenizer: load("designed", designed.json)?,
-            new_tokens: designed.new_tokens.iter().map(|token| (token.id, token.text.clone())).collect(),
-            proved: Some(Proved { fewest: tokens, most: tokens, lower_bound: designed.lower_bound }),
-            from_nothing: false,
+            tokenizer: load("designed", &designed.tokenizer_json)?,
+            new_tokens: new_tokens.new_tokens.iter().map(|token| (token.id, token.text.clone())).collect(),
+            proved: Some(Proved { fewest: per_block, most: per_block, lower_bound: report.lower_bound }),
         });
     }
-    entries.push(continued(plan, &sample, job)?);
-    entries.push(in_whole_blocks(plan, &sample, job)?);
-    let merged = merge(plan, &sample, job)?;
+    entries.push(continued((plan, tokens), &sample, job)?);
+    entries.push(in_whole_blocks((plan, tokens), &sample, job)?);
+    let merged = merge(plan, tokens, &sample, job)?;
     entries.push(Entry {
         method: TrainingMethod::Merges,
         tokenizer: merged.tokenizer,
         new_tokens: merged.new_tokens,
         proved: Some(merged.proved),
-        from_nothing: false,
     });
-    let encoding = plan.grammar().encoding();
-    let texts: Vec<String> = sample.conformers.par_iter().map(|c| conformer_text(c, encoding)).collect();
-
+    let texts: Vec<String> =
+        sample.conformers.par_iter().map(|c| conformer_text(c, grammar.encoding())).collect();
     let tags = [text::CONFORMER_OPEN, text::CONFORMER_CLOSE];
-    entries.push(plain(BYTES + tags.len() + plan.tokens as usize, &tags, &texts)?);
-    let others = other_texts(plan.base, plan.grammar())?;
-    let rows = rows((Some((plan.base, &others)), plan.grammar()), &entries, corpus, job)?;
-    Ok(MethodComparison { new_tokens: plan.tokens, other_texts: others.len() as u64, rows })
+    entries.push(plain(BYTES + tags.len() + tokens as usize, &tags, &texts)?);
+    let others = other_texts(&plan.base, grammar)?;
+    let rows = rows((Some((&plan.base, &others)), grammar), &entries, corpus, job)?;
+    Ok(MethodComparison { new_tokens: tokens, other_texts: others.len() as u64, rows })
 }
 
 /// Continues the base's BPE training as in the published method.
-fn continued(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> Result<Entry> {
-    let MergesPlan { base, base_json, .. } = plan;
+fn continued((plan, tokens): (&ExtensionPlan, u64), sample: &LearningSample, job: &Job) -> Result<Entry> {
+    let ExtensionPlan { base, base_json, .. } = plan;
+    let encoding = plan.fixed_grammar().encoding();
     let counted: Vec<HashMap<String, u64>> = sample
         .conformers
         .par_chunks(64)
@@ -148,7 +124,7 @@ fn continued(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> Result
             job.check()?;
             let mut counts: HashMap<String, u64> = HashMap::new();
             for conformer in part {
-                for piece in base.pre_tokens(&conformer_text(conformer, plan.grammar().encoding()))? {
+                for piece in base.pre_tokens(&conformer_text(conformer, encoding))? {
                     *counts.entry(piece).or_default() += 1;
                 }
             }
@@ -159,66 +135,60 @@ fn continued(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> Result
     for (piece, count) in counted.into_iter().flatten() {
         *counts.entry(piece).or_default() += count;
     }
-    let (tokenizer, new_tokens) = learned(plan, counts, &|_| true, job, &|new| {
+    learned(TrainingMethod::Continued, (plan, tokens), counts, &|_| true, job, &|new| {
         let mut json = base_json.clone();
         let new_tokens = add_tokens(&mut json, &base.name, new, &[])?;
-        Ok((json, new_tokens))
-    })?;
-    Ok(Entry { method: TrainingMethod::Continued, tokenizer, new_tokens, proved: None, from_nothing: false })
+        Ok(Extended { json, new_tokens })
+    })
 }
 
 /// Continues the base's BPE training with every block as one word.
-fn in_whole_blocks(plan: MergesPlan<'_>, sample: &LearningSample, job: &Job) -> Result<Entry> {
-    let MergesPlan { base, base_json, .. } = plan;
-    let inside = |numbers: &&[Fixed; 3]| Filled::from_numbers(numbers, plan.grammar()).is_some();
+fn in_whole_blocks(
+    (plan, tokens): (&ExtensionPlan, u64),
+    sample: &LearningSample,
+    job: &Job,
+) -> Result<Entry> {
+    let ExtensionPlan { base, base_json, .. } = plan;
+    let grammar = plan.fixed_grammar();
+    let inside = |numbers: &&[Fixed; 3]| Filled::from_numbers(numbers, grammar).is_some();
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for numbers in sample.numbers().filter(inside).take(WHOLE_BLOCKS) {
-        let text = text::write("[C]<>", &[*numbers], plan.grammar().encoding());
+        let text = text::write("[C]<>", &[*numbers], grammar.encoding());
         *counts.entry(text["[C]".len()..].to_owned()).or_default() += 1;
     }
     let joinable = Joinable::of(base, base_json);
     // The scheme is only used to isolate blocks. Its cut is removed again below.
-    let scheme = Scheme::finest(plan.grammar());
-    let (tokenizer, new_tokens) = learned(plan, counts, &|text| joinable.allows(text), job, &|new| {
+    let scheme = Scheme::finest(grammar);
+    let (method, allows) = (TrainingMethod::ContinuedInBlocks, |text: &str| joinable.allows(text));
+    learned(method, (plan, tokens), counts, &allows, job, &|new| {
         let Extended { json, new_tokens } = extend(base_json, &base.name, &scheme, new)?;
-        Ok((without_cut(json), new_tokens))
-    })?;
-    Ok(Entry {
-        method: TrainingMethod::ContinuedInBlocks,
-        tokenizer,
-        new_tokens,
-        proved: None,
-        from_nothing: false,
+        Ok(Extended { json: without_cut(json), new_tokens })
     })
 }
 
-/// The JSON of an extended base, and the new tokens with their ids.
-type Spliced = Result<(Value, Vec<(u32, String)>)>;
-
 /// Learns merges on words as the base encodes them, and adds them to the JSON that `splice` makes from the new tokens.
 fn learned(
-    plan: MergesPlan<'_>,
+    method: TrainingMethod,
+    (plan, tokens): (&ExtensionPlan, u64),
     counts: BTreeMap<String, u64>,
     allows: &dyn Fn(&str) -> bool,
     job: &Job,
-    splice: &dyn Fn(&[String]) -> Spliced,
-) -> Result<(Tokenizer, Vec<(u32, String)>)> {
-    let known = plan.base.vocabulary();
-    let texts: HashMap<u32, String> = known.iter().map(|(text, id)| (*id, text.clone())).collect();
-    let first_id = known.values().copied().max().map_or(0, |id| id + 1);
+    splice: &dyn Fn(&[String]) -> Result<Extended>,
+) -> Result<Entry> {
+    let ids = Ids::of(&plan.base);
     let words = counts.into_par_iter().map(|(text, weight)| {
         let symbols = plan.base.model_ids(&text);
         let problem = || Error::input(&plan.base.name, format!("cannot encode {text:?}"), "");
         Ok(Word { symbols: symbols.ok_or_else(problem)?, weight, whole: false })
     });
     let words: Vec<Word> = words.collect::<Result<_>>()?;
-    let is_new = |text: &str| !known.contains_key(text) && allows(text);
-    let limits = Limits { tokens: plan.tokens as usize, first_id, allows: &is_new };
-    let learned = learn(words, texts.clone(), &limits, job)?;
+    let is_new = |text: &str| !ids.tokens.contains_key(text) && allows(text);
+    let limits = Limits { tokens: tokens as usize, first_id: ids.first_new, allows: &is_new };
+    let learned = learn(words, ids.texts.clone(), &limits, job)?;
     let new: Vec<String> = learned.tokens.iter().map(|(_, text)| text.clone()).collect();
-    let (mut json, new_tokens) = splice(&new)?;
-    append_merges(&mut json, merges_of(&learned, first_id, &texts));
-    Ok((load("continued", &pretty(&json)?)?, new_tokens))
+    let Extended { mut json, new_tokens } = splice(&new)?;
+    append_merges(&mut json, ids.merges(&learned));
+    Ok(Entry { method, tokenizer: load("continued", &pretty(&json)?)?, new_tokens, proved: None })
 }
 
 /// Runs the trainer of `tokenizers` on texts, for `size` tokens, of which the first are `special` and the bytes.
@@ -229,14 +199,9 @@ fn plain(size: usize, special: &[&str], texts: &[String]) -> Result<Entry> {
     let tokenizer = load("plain", &bytes)?;
     // The trainer numbers special tokens first, then bytes, then the learned tokens.
     let first = (BYTES + special.len()) as u32;
-    let mut new_tokens: Vec<(u32, String)> = tokenizer
-        .vocabulary()
-        .into_iter()
-        .map(|(text, id)| (id, text))
-        .filter(|(id, _)| *id >= first)
-        .collect();
-    new_tokens.sort_unstable();
-    Ok(Entry { method: TrainingMethod::Plain, tokenizer, new_tokens, proved: None, from_nothing: true })
+    let mut new_tokens = by_id(tokenizer.vocabulary());
+    new_tokens.retain(|(id, _)| *id >= first);
+    Ok(Entry { method: TrainingMethod::Plain, tokenizer, new_tokens, proved: None })
 }
 
 fn load(name: &str, bytes: &[u8]) -> Result<Tokenizer> {
@@ -254,60 +219,50 @@ fn rows(
     let tokenizers: Vec<&Tokenizer> =
         first.into_iter().chain(entries.iter().map(|entry| &entry.tokenizer)).collect();
     let measured = Measured::from_corpus(&tokenizers, grammar, corpus, job)?;
-    let mut rows: Vec<MethodRow> = first.iter().map(|_| base_row(&measured)).collect();
+    let base_row = || row(&measured, 0, (TrainingMethod::Base, &[], None), Some(0));
+    let mut rows: Vec<MethodRow> = first.map(|_| base_row()).into_iter().collect();
     for (index, entry) in (rows.len()..).zip(entries) {
-        let total = measured.total(index);
-        let new_tokens = entry.new_tokens.len() as u64;
-        let lower_bound = entry.proved.map(|proved| proved.lower_bound);
         // A text that the new tokenizer cannot encode at all is not counted as changed.
         let changed = |(text, ids): &&Encoded| entry.tokenizer.ids(text).is_ok_and(|other| other != *ids);
         // A tokenizer from scratch changes every text, so the number would be meaningless.
-        let others = base.map(|(_, others)| others).filter(|_| !entry.from_nothing);
-        rows.push(MethodRow {
-            method: entry.method,
-            new_tokens,
-            multi_digit: entry.new_tokens.iter().filter(|(_, text)| digits(text) > 1).count() as u64,
-            unused: entry.new_tokens.iter().filter(|(id, _)| !measured.seen(index, *id)).count() as u64,
-            blocks: total.all.tokens(),
-            tokens_per_conformer: total.tokens_per_conformer(),
-            coverage: entry.proved.map(|_| total.coverage()),
-            spread: entry.proved.map(|proved| (proved.most - proved.fewest) as u64),
-            lower_bound,
-            gap: lower_bound.map(|bound| new_tokens.saturating_sub(bound)),
-            other_texts_changed: others.map(|others| others.par_iter().filter(changed).count() as u64),
-        });
+        let from_nothing = matches!(entry.method, TrainingMethod::Plain | TrainingMethod::VocabSize);
+        let others = base.map(|(_, others)| others).filter(|_| !from_nothing);
+        let changed = others.map(|others| others.par_iter().filter(changed).count() as u64);
+        rows.push(row(&measured, index, (entry.method, &entry.new_tokens, entry.proved), changed));
     }
     Ok(rows)
 }
 
-/// The row of the base itself, which is measured first.
-fn base_row(measured: &Measured) -> MethodRow {
-    let total = measured.total(0);
+/// The row of the measured tokenizer with this index.
+fn row(
+    measured: &Measured,
+    index: usize,
+    (method, new, proved): (TrainingMethod, &[(u32, String)], Option<Proved>),
+    other_texts_changed: Option<u64>,
+) -> MethodRow {
+    let total = measured.total(index);
+    let new_tokens = new.len() as u64;
+    let lower_bound = proved.map(|proved| proved.lower_bound);
+    let digits = |text: &str| text.bytes().filter(u8::is_ascii_digit).count();
     MethodRow {
-        method: TrainingMethod::Base,
-        new_tokens: 0,
-        multi_digit: 0,
-        unused: 0,
+        method,
+        new_tokens,
+        multi_digit: new.iter().filter(|(_, text)| digits(text) > 1).count() as u64,
+        unused: new.iter().filter(|(id, _)| !measured.seen(index, *id)).count() as u64,
         blocks: total.all.tokens(),
         tokens_per_conformer: total.tokens_per_conformer(),
-        coverage: None,
-        spread: None,
-        lower_bound: None,
-        gap: None,
-        other_texts_changed: Some(0),
+        coverage: proved.map(|_| total.coverage()),
+        spread: proved.map(|proved| (proved.most - proved.fewest) as u64),
+        lower_bound,
+        gap: lower_bound.map(|bound| new_tokens.saturating_sub(bound)),
+        other_texts_changed,
     }
-}
-
-fn digits(text: &str) -> usize {
-    text.bytes().filter(u8::is_ascii_digit).count()
 }
 
 /// Texts without blocks, with the base's ids: example texts of several kinds, and the text of every single token of the base.
 fn other_texts(base: &Tokenizer, grammar: Grammar) -> Result<Vec<Encoded>> {
-    let mut ids: Vec<u32> = base.vocabulary().into_values().collect();
-    ids.sort_unstable();
     let mut texts: Vec<String> = PLAIN.iter().map(|text| grammar.without_blocks(text)).collect();
-    texts.extend(ids.par_iter().map(|id| base.decode(&[*id])).collect::<Result<Vec<String>>>()?);
+    texts.extend(token_texts(base)?);
     texts.into_par_iter().map(|text| Ok((text.clone(), base.ids(&text)?))).collect()
 }
 
@@ -316,8 +271,7 @@ fn other_texts(base: &Tokenizer, grammar: Grammar) -> Result<Vec<Encoded>> {
 /// # Errors
 /// If the trainer fails, the corpus cannot be read, or the job was cancelled.
 pub(in crate::design) fn compare_scratch(
-    made: &Scratch,
-    proved: Proved,
+    made: &LearnedTokenizer,
     (corpus, sample): (&dyn Conformers, &LearningSample),
     job: &Job,
 ) -> Result<MethodComparison> {
@@ -325,8 +279,7 @@ pub(in crate::design) fn compare_scratch(
         method: TrainingMethod::VocabSize,
         tokenizer: load("vocab-size", &made.json)?,
         new_tokens: made.new_tokens.clone(),
-        proved: Some(proved),
-        from_nothing: true,
+        proved: Some(made.proved),
     };
     let encoding = made.scheme.grammar.encoding();
     let texts: Vec<String> = sample.conformers.par_iter().map(|c| whole_text(c, encoding)).collect();

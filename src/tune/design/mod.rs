@@ -40,7 +40,6 @@ pub mod train_scratch;
 pub use beside::Beside;
 pub use extension::plan::{Aim, ExtensionPlan};
 pub use extension::reuse::Reuse;
-pub use learned::merges::MergesPlan;
 pub use learned::scratch::ScratchPlan;
 pub use model::extend::{ExtendModelPlan, extend_model};
 pub use model::report::ExtendModelReport;

@@ -6,12 +6,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::beside::Beside;
-use super::compare::{Designed, compare, compare_with_design};
+use super::compare::{compare, compare_with_design};
 use super::extension::extend::as_read;
 use super::extension::plan::{Aim, ExtensionPlan};
 use super::extension::reuse::Reuse;
 use super::extension::texts::ALL_CONTEXTS;
-use super::learned::merges::{MergesPlan, learns_apart};
+use super::learned::merges::learns_apart;
 use super::learned::scratch::ScratchPlan;
 use super::report::designed::DesignReport;
 use super::report::learned::LearnedReport;
@@ -127,12 +127,8 @@ impl TokenizerRequest {
         };
         let (tokens, budget) = (parameter::TOKENS_PER_BLOCK, parameter::BUDGET);
         let refused = |what: &str, without: &str| {
-            let remedy = format!("{without}give {tokens} or {budget} alone");
-            Err(Error::parameter(
-                option,
-                format!("{does} in the fixed dialect alone, and cannot go with {what}"),
-                remedy,
-            ))
+            let problem = format!("{does} in the fixed dialect alone, and cannot go with {what}");
+            Err(Error::parameter(option, problem, format!("{without}give {tokens} or {budget} alone")))
         };
         let encoding = self.reading.encoding;
         // Learning works on blocks with commas, whatever separates the numbers in the corpus.
@@ -169,7 +165,13 @@ impl TokenizerRequest {
         };
         let base_json = base.read_json()?;
         let Base { tokenizer, beside, .. } = base;
-        let plan = self.plan(aim, tokenizer, base_json);
+        let plan = ExtensionPlan {
+            range: self.range,
+            fewest_decimals: self.fewest_decimals,
+            reuse: self.reuse.clone(),
+            seed: self.seed,
+            ..ExtensionPlan::new((tokenizer, base_json), self.kind, self.reading.encoding, aim)
+        };
         let learns =
             [(matches!(self.goal, Goal::Merges(_)), parameter::MERGES), (self.compare, parameter::COMPARE)];
         // Refused before any work, since this check needs only the JSON.
@@ -182,18 +184,6 @@ impl TokenizerRequest {
         }
     }
 
-    fn plan(&self, aim: Aim, base: Tokenizer, base_json: Value) -> ExtensionPlan {
-        let TokenizerRequest { kind, range, fewest_decimals, seed, .. } = *self;
-        let (encoding, reuse) = (self.reading.encoding, self.reuse.clone());
-        ExtensionPlan {
-            range,
-            fewest_decimals,
-            reuse,
-            seed,
-            ..ExtensionPlan::new((base, base_json), kind, encoding, aim)
-        }
-    }
-
     /// Makes the smallest extension, or the best one within a budget.
     fn design(
         &self,
@@ -203,14 +193,10 @@ impl TokenizerRequest {
         job: &Job,
     ) -> Result<MadeTokenizer> {
         let mut trained = train(plan, corpus, job)?;
-        let rows = beside.rows(&plan.base, &trained.new_tokens)?;
-        trained
-            .report
-            .vocabulary
-            .for_model(beside.model_rows(), rows.as_ref().map(|rows| rows.report.clone()));
+        let rows = beside.rows(&plan.base, &trained.new_tokens, &mut trained.report.vocabulary)?;
         if self.compare {
-            let merges = MergesPlan::new(plan, trained.report.new_tokens);
-            trained.report.comparison = Some(compare(merges, Some(Designed::new(&trained)), corpus, job)?);
+            let compared = compare(plan, trained.report.new_tokens, Some(&trained), corpus, job)?;
+            trained.report.comparison = Some(compared);
         }
         Ok(MadeTokenizer {
             trained: trained.map(|report| TokenizerReport::Designed(report.into())),
@@ -228,17 +214,12 @@ impl TokenizerRequest {
         corpus: &dyn Conformers,
         job: &Job,
     ) -> Result<MadeTokenizer> {
-        let mut trained = train_merges(MergesPlan::new(&plan, tokens), corpus, job)?;
-        let rows = beside.rows(&plan.base, &trained.new_tokens)?;
-        trained
-            .report
-            .vocabulary
-            .for_model(beside.model_rows(), rows.as_ref().map(|rows| rows.report.clone()));
+        let mut trained = train_merges(&plan, tokens, corpus, job)?;
+        let rows = beside.rows(&plan.base, &trained.new_tokens, &mut trained.report.vocabulary)?;
         if self.compare {
             // The designed extension is only a row of a table here, and is not written.
             let plan = ExtensionPlan { contexts: 1, ..plan };
-            let merges = MergesPlan::new(&plan, tokens);
-            trained.report.comparison = Some(compare_with_design(&plan, merges, corpus, job)?);
+            trained.report.comparison = Some(compare_with_design(&plan, tokens, corpus, job)?);
         }
         Ok(MadeTokenizer {
             trained: trained.map(|report| TokenizerReport::Learned(report.into())),

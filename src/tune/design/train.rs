@@ -30,7 +30,7 @@ use super::scheme::spaces::DesignSpaces;
 use crate::parameter;
 use drift_core::encoding::{Encoding, TrailingZeros};
 use drift_core::error::{Error, Result};
-use drift_core::job::{Job, Provenance};
+use drift_core::job::Job;
 use drift_core::tokenizer::{BUILT_IN_SKELETONS, Tokenizer};
 use drift_data::corpus::Conformers;
 
@@ -71,10 +71,10 @@ fn extended(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<
     let Optimum { scheme, .. } = reach(plan, &spaces, &known)?;
     job.check()?;
     let annealed = spaces.search(scheme.tokens_per_block(), plan.seed)?;
-    let pieces = scheme.strings();
     // In the order of the scheme's strings, so that new tokens get the same ids in every run.
-    let new: Vec<String> = pieces.iter().filter(|piece| !known.holds(piece)).cloned().collect();
+    let new = known.lacks(&scheme);
     let pruned = plan.reuse.as_ref().map(|reuse| {
+        let pieces = scheme.strings();
         let kept: HashSet<&str> = pieces.iter().map(String::as_str).collect();
         // Old tokens that are themselves pieces of blocks must stay.
         prune((base, base_json), reuse, (new.len(), &kept), (corpus, plan.encoding), job)
@@ -134,8 +134,7 @@ pub fn possible(base: &Tokenizer, kind: SchemeKind, encoding: Encoding) -> Resul
     let mut why = None;
     for tokens in spaces.tokens().filter(|tokens| *tokens >= least).take(TRIED) {
         let Some(Optimum { scheme, .. }) = spaces.optimum(tokens, MAX_NEW_TOKENS) else { continue };
-        let new: Vec<String> = scheme.strings().into_iter().filter(|s| !known.holds(s)).collect();
-        match guarded((base, &base_json), &scheme, (&new, &[])) {
+        match guarded((base, &base_json), &scheme, (&known.lacks(&scheme), &[])) {
             Ok(_) => return Ok(tokens),
             Err(error) => why = Some(error),
         }
@@ -162,8 +161,8 @@ pub fn drafts(
     let spaces = DesignSpaces::new(kind, Range::USUAL, (encoding, None), &known)?;
     for tokens in tokens.filter(|tokens| spaces.tokens().contains(tokens)) {
         let Some(Optimum { scheme, new_tokens }) = spaces.optimum(tokens, MAX_NEW_TOKENS) else { continue };
-        let new: Vec<String> = scheme.strings().into_iter().filter(|s| !known.holds(s)).collect();
         // Some bases cannot be extended.
+        let new = known.lacks(&scheme);
         let Ok(Extended { json, .. }) = guarded((base, base_json), &scheme, (&new, &[])) else { continue };
         each(&written(&base.name, &json)?.0, new_tokens)?;
     }
@@ -214,11 +213,9 @@ impl Design {
                 TokenizerPoint::new(&tokenizer.name, new_tokens, &total.inside),
             ],
         };
-        let mut inputs = measured.inputs.clone();
-        inputs.push(base.source.clone());
         Ok(DesignReport {
             schema: SCHEMA,
-            provenance: Provenance::from_inputs(inputs),
+            provenance: measured.provenance(Some(base)),
             base: base.name.clone(),
             kind: scheme.kind(),
             encoding: plan.encoding,
@@ -241,7 +238,7 @@ impl Design {
                 &total,
                 Some(&base_total),
             ),
-            corpus: measured.report(0, Some(1), tokens as u64),
+            corpus: measured.report(tokens as u64),
             front,
             guarantees,
             comparison: None,
@@ -269,11 +266,8 @@ fn reach(
                  would be needed"
             );
             if plan.encoding.is_decimal() {
-                return Error::parameter(
-                    parameter::TOKENS_PER_BLOCK,
-                    problem,
-                    "give more tokens a block or a smaller range",
-                );
+                let remedy = "give more tokens a block or a smaller range";
+                return Error::parameter(parameter::TOKENS_PER_BLOCK, problem, remedy);
             }
             let possible: Vec<String> = (fewest..=most)
                 .filter(|tokens| designs.optimum(*tokens, MAX_NEW_TOKENS).is_some())

@@ -106,7 +106,6 @@ pub(super) fn recommend(rows: &mut [EncodingRow]) -> Vec<RecommendedEncoding> {
                 && row.loss.out_of_range_conformers == 0
                 && row.loss.valid_share.is_none_or(|share| share >= KEEPS)
         };
-        let passes = |row: &EncodingRow| row.prices()[0];
         let best = |a: &&EncodingRow, b: &&EncodingRow| {
             // Passes come first; among rows with equally many, the next cost decides.
             let pairs = a.prices().into_iter().zip(b.prices());
@@ -117,7 +116,7 @@ pub(super) fn recommend(rows: &mut [EncodingRow]) -> Vec<RecommendedEncoding> {
         let reason = format!(
             "the fewest forward passes a conformer, {:.0}, of those that keep {:.0} % of the valid conformers: {} new token{plural}, \
              {:.4} Å of RMSD by the text alone",
-            passes(row),
+            row.prices()[0],
             100.0 * KEEPS,
             row.new_tokens,
             row.loss.rmsd_angstrom.unwrap_or(0.0)

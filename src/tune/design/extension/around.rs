@@ -17,23 +17,22 @@ pub(super) fn around(base: &Tokenizer, text: &str, block: &str) -> Result<Vec<Ve
         );
         Error::input(&base.name, problem, "")
     };
-    let mut parts = vec![Vec::new()];
-    let mut put = |ids: Vec<u32>, next: bool| {
-        if next {
-            parts.push(Vec::new());
-        }
-        parts.last_mut().into_iter().for_each(|part: &mut Vec<u32>| part.extend(&ids));
-    };
+    let (mut parts, mut part) = (Vec::new(), Vec::new());
     for section in base.sections(text)? {
         match section {
-            TextPart::Added(ids) => put(ids, false),
+            TextPart::Added(ids) => part.extend(ids),
             TextPart::Piece(piece) => {
                 for (at, text) in piece.split(block).enumerate() {
-                    let ids = if text.is_empty() { Some(Vec::new()) } else { base.model_ids(text) };
-                    put(ids.ok_or_else(refuse)?, at > 0);
+                    if at > 0 {
+                        parts.push(std::mem::take(&mut part));
+                    }
+                    if !text.is_empty() {
+                        part.extend(base.model_ids(text).ok_or_else(refuse)?);
+                    }
                 }
             }
         }
     }
+    parts.push(part);
     Ok(parts)
 }

@@ -1,24 +1,47 @@
 //! The vocabulary of a base, as needed by the search for schemes.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::Mutex;
 
 use super::layout::Alphabet;
 use crate::design::scheme::space::BaseTokens;
 use drift_core::tokenizer::Tokenizer;
 
+/// Counts the pre-tokens of strings. Strings that differ only in their digits are counted once, with zeros as digits.
+pub(in crate::design) struct PreTokenCounts<'t> {
+    tokenizer: &'t Tokenizer,
+    /// By string with zeros as digits.
+    known: Mutex<HashMap<String, usize>>,
+}
+
+impl<'t> PreTokenCounts<'t> {
+    pub(in crate::design) fn of(tokenizer: &'t Tokenizer) -> Self {
+        PreTokenCounts { tokenizer, known: Mutex::default() }
+    }
+
+    /// The number of pre-tokens of a string; 0 if the pre-tokenizer fails, because later checks fail too.
+    pub(in crate::design) fn count(&self, string: &str) -> usize {
+        // A poisoned lock means that another thread panicked. One is the safe answer until that panic ends the run: a token that is
+        // a pre-token as a whole is not added.
+        let Ok(mut known) = self.known.lock() else { return 1 };
+        let mask = string.replace(|c: char| c.is_ascii_digit(), "0");
+        *known
+            .entry(mask)
+            .or_insert_with_key(|mask| self.tokenizer.pre_tokens(mask).map_or(0, |pieces| pieces.len()))
+    }
+}
+
 /// The vocabulary of a base.
 pub(in crate::design) struct BaseVocabulary<'t> {
-    tokenizer: &'t Tokenizer,
     alphabet: Alphabet,
-    pub(in crate::design) tokens: HashMap<String, u32>,
-    /// For strings with every digit replaced by 0: whether the pre-tokenizer returns the string as one piece.
-    masks: RefCell<HashMap<String, bool>>,
+    tokens: HashMap<String, u32>,
+    pre_tokens: PreTokenCounts<'t>,
 }
 
 impl<'t> BaseVocabulary<'t> {
     pub(in crate::design) fn of(tokenizer: &'t Tokenizer, alphabet: Alphabet) -> Self {
-        BaseVocabulary { tokenizer, alphabet, tokens: tokenizer.vocabulary(), masks: RefCell::default() }
+        let (tokens, pre_tokens) = (tokenizer.vocabulary(), PreTokenCounts::of(tokenizer));
+        BaseVocabulary { alphabet, tokens, pre_tokens }
     }
 
     pub(in crate::design) fn texts(&self) -> impl Iterator<Item = &str> + Clone {
@@ -32,17 +55,7 @@ impl BaseTokens for BaseVocabulary<'_> {
     }
 
     fn may_not_be_added(&self, string: &str) -> bool {
-        // A guard keeps new tokens out of texts that are not blocks, so any string may be added.
-        if self.alphabet == Alphabet::Text {
-            return false;
-        }
-        let mask = string.replace(|c: char| c.is_ascii_digit(), "0");
-        if let Some(known) = self.masks.borrow().get(&mask) {
-            return *known;
-        }
-        // If the pre-tokenizer fails here, the later checks fail too.
-        let whole = self.tokenizer.pre_tokens(&mask).is_ok_and(|pieces| pieces.len() == 1);
-        self.masks.borrow_mut().insert(mask, whole);
-        whole
+        // In texts written as such, a guard keeps new tokens out of texts that are not blocks, so any string may be added.
+        self.alphabet == Alphabet::Bytes && self.pre_tokens.count(string) == 1
     }
 }

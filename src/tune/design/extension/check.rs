@@ -79,7 +79,7 @@ pub(in crate::design) fn check_pieces(
     // At least one context and at most all: a plan may request fewer if time is short, but never none.
     let contexts = &CONTEXTS[..contexts.clamp(1, ALL_CONTEXTS)];
     let alphabet = Alphabet::from_json(base_json);
-    let check = Checker { base, extended, scheme, contexts, alphabet, place: &base.name };
+    let check = Checker { base, extended, scheme, contexts, alphabet };
     let unchanged_tokens = check.vocabulary(new_tokens)?;
     check.normalizer()?;
     let plain_text = match alphabet {
@@ -150,11 +150,10 @@ mod tests {
     use crate::design::extension::json::written;
     use crate::design::scheme::cuts::SchemeKind;
     use crate::design::scheme::fixed_space::FixedSpace;
-    use crate::design::scheme::grammar::Grammar;
-    use crate::design::scheme::slots::Range;
+    use crate::design::scheme::grammar::{Grammar, fixed_grammar, stripped_grammar};
+    use crate::design::scheme::slots::MOST_DECIMALS;
     use crate::design::scheme::space::{BaseTokens, MAX_NEW_TOKENS};
     use crate::design::scheme::stripped_space::StrippedSpace;
-    use drift_core::encoding::Precision;
 
     /// The best scheme of so many tokens on top of an embedded base, extended and checked in one context.
     fn checked(grammar: Grammar, tokens: usize) -> Guarantees {
@@ -168,7 +167,7 @@ mod tests {
         };
         let scheme = optimum.unwrap().scheme;
         assert_eq!(scheme.tokens_per_block(), tokens);
-        let new: Vec<String> = scheme.strings().into_iter().filter(|text| !known.holds(text)).collect();
+        let new = known.lacks(&scheme);
         let Extended { json: extended, new_tokens } = extend(&json, &base.name, &scheme, &new).unwrap();
         let (extended, _) = written("extended", &extended).unwrap();
         check((&base, &json), &extended, &scheme, &new_tokens, 1, &Job::default()).unwrap()
@@ -176,28 +175,26 @@ mod tests {
 
     #[test]
     fn numbers_of_other_decimals_are_checked_like_those_of_four() {
-        let range = Range::new(3).unwrap();
-        let run = checked(Grammar::fixed(range, Precision::new(3).unwrap()), 9);
+        let run = checked(fixed_grammar(3, 3), 9);
         assert_eq!((run.numbers, run.blocks, run.shapes), (6_000, 6_000, 8));
-        let run = checked(Grammar::fixed(range, Precision::new(2).unwrap()), 6);
+        let run = checked(fixed_grammar(3, 2), 6);
         assert_eq!((run.numbers, run.shapes), (600, 8));
-        let run = checked(Grammar::stripped(range, Precision::new(3).unwrap(), 1).unwrap(), 9);
+        let run = checked(stripped_grammar(3, 3, 1), 9);
         assert_eq!((run.numbers, run.blocks, run.shapes), (2 * 3 * 999, 2 * 3 * 999 + 216, 216));
         // Signs, and no decimals to three.
-        let run = checked(Grammar::stripped(range, Precision::new(3).unwrap(), 0).unwrap(), 7);
+        let run = checked(stripped_grammar(3, 3, 0), 7);
         assert_eq!((run.numbers, run.shapes), (6_000, 512));
     }
 
     #[test]
     fn six_decimals_are_as_many_as_can_be() {
-        let range = Range::new(1).unwrap();
-        let grammar = Grammar::stripped(range, Precision::MOST, 6).unwrap();
+        let grammar = stripped_grammar(1, MOST_DECIMALS, 6);
         // Only the bound and the scheme: a million numbers are run by the program, not here.
         let (base, _) = Tokenizer::load_with_json(Path::new("qwen-like")).unwrap();
         let known = BaseVocabulary::of(&base, Alphabet::Bytes);
         let optimum = StrippedSpace::new(SchemeKind::Fused, grammar, &known).optimum(12, MAX_NEW_TOKENS);
         assert_eq!(optimum.unwrap().scheme.tokens_per_block(), 12);
-        let fixed = FixedSpace::new(SchemeKind::Fused, Grammar::fixed(range, Precision::MOST), &known);
+        let fixed = FixedSpace::new(SchemeKind::Fused, fixed_grammar(1, MOST_DECIMALS), &known);
         assert_eq!(fixed.tokens(), 3..=28);
         assert_eq!(fixed.optimum(12, MAX_NEW_TOKENS).unwrap().scheme.tokens_per_block(), 12);
     }

@@ -16,13 +16,12 @@ pub(in crate::design) struct Checker<'t> {
     pub(in crate::design) scheme: &'t Scheme,
     pub(in crate::design) contexts: &'static [&'static str],
     pub(in crate::design) alphabet: Alphabet,
-    pub(in crate::design) place: &'t str,
 }
 
 impl Checker<'_> {
     pub(super) fn broken(&self, promise: &str) -> Error {
         let problem = format!("this base cannot be extended: {promise}");
-        Error::input(self.place, problem, "nothing was written")
+        Error::input(&self.base.name, problem, "nothing was written")
     }
 
     /// Any block of the range.

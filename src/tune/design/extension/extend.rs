@@ -62,27 +62,18 @@ pub fn extend_guarded(
         });
         // If numbers of the encoding are added tokens, the tokenizer already writes slots as tokens.
         let number = scheme.grammar.encoding().number().parse(content.as_bytes(), 0, false).is_ok();
-        return Err(match (number, special) {
-            (true, true) => {
-                let problem = format!(
-                    "{problem}, and flagged special: decoding without special tokens drops coordinates"
-                );
-                Error::input(
-                    place,
-                    problem,
-                    "add its numbers again without the flag; then fit and eval take it as it is",
-                )
-            }
-            (true, false) => {
-                let problem = format!("has numbers as added tokens already, such as `{content}`");
-                Error::input(
-                    place,
-                    problem,
-                    "leave it as it is: fit, eval and export-grammar count and force these tokens",
-                )
-            }
-            (false, _) => refuse(&problem),
-        });
+        let (problem, remedy) = match (number, special) {
+            (true, true) => (
+                format!("{problem}, and flagged special: decoding without special tokens drops coordinates"),
+                "add its numbers again without the flag; then fit and eval take it as it is",
+            ),
+            (true, false) => (
+                format!("has numbers as added tokens already, such as `{content}`"),
+                "leave it as it is: fit, eval and export-grammar count and force these tokens",
+            ),
+            (false, _) => (problem, REMEDY),
+        };
+        return Err(Error::input(place, problem, remedy));
     }
     let layout = BaseLayout::from_json(base).map_err(|problem| refuse(&problem))?;
     let new_tokens = add_tokens(&mut json, place, new, ids)?;
@@ -196,13 +187,12 @@ fn pre_tokenizer(layout: &BaseLayout, scheme: &Scheme, guard: Option<&str>) -> V
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::design::scheme::grammar::fixed_grammar;
     use crate::design::scheme::slots::Range;
-    use drift_core::encoding::Precision;
 
     #[test]
     fn added_tokens_that_touch_blocks_are_seen() {
-        let range = Range::new(15).unwrap();
-        let fixed = Grammar::fixed(range, Precision::FOUR);
+        let fixed = fixed_grammar(15, 4);
         for content in
             ["<", ">", "1", "-", "0.0", "]<", "<-1", ">[", "5>", "]<1", "<1,2>", "a]<1,2>", "<1,2>["]
         {
@@ -215,7 +205,7 @@ mod tests {
         for content in ["<think>", "<|im_end|>", "[SMILES]", "<s>", "</think>", "<mask_1>", "x1"] {
             assert!(!may_touch_a_block(content, fixed), "{content}");
         }
-        let bins = Grammar::constant("binned-v2:-13,13,0.104".parse().unwrap(), range);
+        let bins = Grammar::constant("binned-v2:-13,13,0.104".parse().unwrap(), Range::USUAL);
         for content in ["1", "130", ";", "]1", "0;", "12;[C]"] {
             assert!(may_touch_a_block(content, bins), "{content}");
         }

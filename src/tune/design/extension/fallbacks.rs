@@ -132,16 +132,13 @@ fn wrong(grammar: Grammar) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::design::scheme::slots::Range;
-    use drift_core::encoding::Precision;
+    use crate::design::scheme::grammar::{fixed_grammar, stripped_grammar};
 
     #[test]
     fn numbers_are_right_or_wrong_for_every_count_of_decimals() {
-        let range = Range::new(15).unwrap();
         for decimals in 1..=6 {
-            let stripped = (0..=decimals)
-                .map(|fewest| Grammar::stripped(range, Precision::new(decimals).unwrap(), fewest).unwrap());
-            for grammar in stripped.chain([Grammar::fixed(range, Precision::new(decimals).unwrap())]) {
+            let stripped = (0..=decimals).map(|fewest| stripped_grammar(15, decimals, fewest));
+            for grammar in stripped.chain([fixed_grammar(15, decimals)]) {
                 let whole = |number: &str| grammar.has_block(&format!("<{number},{number},{number}>"));
                 assert!(right(grammar).iter().all(|number| whole(number)), "{grammar:?}");
                 for number in wrong(grammar) {

@@ -150,8 +150,7 @@ fn masked(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::design::scheme::slots::Range;
-    use drift_core::encoding::Precision;
+    use crate::design::scheme::grammar::fixed_grammar;
 
     #[test]
     fn cuts_are_written_with_what_is_left() {
@@ -161,7 +160,7 @@ mod tests {
         ]);
         let expected = "\\G(?!\\z)(?:[0-9](?=(?:[0-9]|[0-9]\\.)\\z)|\\[(?=(?:a\\])\\z))";
         assert_eq!(pattern(&cuts), expected);
-        let fixed = written_with(Grammar::fixed(Range::new(15).unwrap(), Precision::FOUR));
+        let fixed = written_with(fixed_grammar(15, 4));
         assert_eq!(fixed, "<>-.,0123456789");
         let digits = |text: &str| merges_digits(text, &fixed);
         assert!(digits("00") && digits(",-1") && digits("0."));

@@ -37,7 +37,7 @@ impl Alphabet {
 }
 
 /// A base's pre-tokenizers, grouped by their effect on blocks.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct BaseLayout {
     /// Pre-tokenizers that mark spaces. Blocks have no spaces, and are isolated after these.
     pub before: Vec<Value>,
@@ -54,8 +54,7 @@ impl BaseLayout {
     /// # Errors
     /// If a pre-tokenizer cannot be kept from cutting blocks, or a pre-tokenizer that writes bytes is needed and missing.
     pub fn from_json(base: &Value) -> std::result::Result<Self, String> {
-        let (before, own, after) = Default::default();
-        let mut layout = BaseLayout { before, own, after };
+        let mut layout = BaseLayout::default();
         for member in splits(&base["pre_tokenizer"]) {
             layout.add(member, Alphabet::from_json(base))?;
         }
@@ -68,9 +67,9 @@ impl BaseLayout {
 
     fn add(&mut self, member: &Value, alphabet: Alphabet) -> std::result::Result<(), String> {
         match member["type"].as_str() {
-            Some("Split") => self.add_split(own_split(member, alphabet)?),
+            Some("Split") => self.add_split(member.clone(), alphabet)?,
             Some("Digits" | "Punctuation") if alphabet == Alphabet::Bytes => {
-                self.add_split(own_split(&by_class(member), alphabet)?);
+                self.add_split(by_class(member), alphabet)?;
             }
             Some("ByteLevel") if member["add_prefix_space"] != false => {
                 return Err("puts a space before every piece, and so before those of a block".into());
@@ -81,7 +80,7 @@ impl BaseLayout {
                 // bytes.
                 let mut bytes = member.clone();
                 bytes["use_regex"] = false.into();
-                self.add_split(split(GPT2));
+                self.add_split(split(GPT2), alphabet)?;
                 self.after.push(bytes);
             }
             Some("ByteLevel") => self.after.push(member.clone()),
@@ -96,10 +95,12 @@ impl BaseLayout {
     }
 
     /// Adds a split after all previous pre-tokenizers.
-    fn add_split(&mut self, split: Value) {
+    fn add_split(&mut self, split: Value, alphabet: Alphabet) -> std::result::Result<(), String> {
+        check_split(&split, alphabet)?;
         // The characters of blocks are written alike in bytes and in text, so blocks stay isolated.
         self.own.append(&mut self.after);
         self.own.push(split);
+        Ok(())
     }
 
     /// The longest run of digits that a piece of a base's splits can contain, by [`longest_digits`].
@@ -129,11 +130,11 @@ impl BaseLayout {
 
 /// Accepts a split that can be changed to leave blocks alone, or never cuts a block because it splits by a text that no block
 /// contains.
-fn own_split(split: &Value, alphabet: Alphabet) -> std::result::Result<Value, String> {
+fn check_split(split: &Value, alphabet: Alphabet) -> std::result::Result<(), String> {
     // A split by a text that blocks cannot contain never cuts a block.
     let foreign = |text: &str| text.bytes().any(|byte| !b"<>-.,0123456789".contains(&byte));
     if split["pattern"]["String"].as_str().is_some_and(foreign) {
-        return Ok(split.clone());
+        return Ok(());
     }
     if regex(split).is_none() {
         return Err("has a split by a text that blocks may contain".into());
@@ -144,7 +145,7 @@ fn own_split(split: &Value, alphabet: Alphabet) -> std::result::Result<Value, St
     }
     match alphabet {
         Alphabet::Text => Err("has a split by an expression, but no tokens of bytes".into()),
-        Alphabet::Bytes => Ok(split.clone()),
+        Alphabet::Bytes => Ok(()),
     }
 }
 
@@ -174,6 +175,12 @@ pub(in crate::design) fn ids_inside(base: &Tokenizer, text: &str) -> Result<Vec<
         Some(ids) => Ok(ids),
         None => base.ids(text),
     }
+}
+
+/// Whether no piece can contain a text, for splits that put up to `longest` digits together and nothing else with digits.
+pub(in crate::design) fn is_apart(text: &str, longest: usize) -> bool {
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    digits > 0 && (digits < text.len() || digits > longest)
 }
 
 /// The longest run of digits that a piece of these splits can contain, if one of the splits puts digits together only with each

@@ -4,6 +4,8 @@
 //! depends only on its index, so any number of texts can be generated anywhere, on any number of threads. Pieces end in white
 //! space, which no block contains, so no block can form between two pieces.
 
+use std::sync::LazyLock;
+
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -34,67 +36,19 @@ const SCRIPTS: [(&[(char, char)], &str); 14] = [
     (&[('😀', '🙏'), ('🌀', '🌿'), ('\u{1f3fb}', '\u{1f3ff}'), ('\u{200d}', '\u{200d}')], ""),
 ];
 
-const WORDS: [&str; 32] = [
-    "the",
-    "of",
-    "and",
-    "molecule",
-    "energy",
-    "isn't",
-    "we'll",
-    "It's",
-    "der",
-    "Grüße",
-    "straße",
-    "und",
-    "nicht",
-    "été",
-    "l'eau",
-    "façade",
-    "niño",
-    "más",
-    "coração",
-    "IUPAC",
-    "DNA",
-    "e.g.",
-    "etc.",
-    "pH",
-    "25°C",
-    "±0.5",
-    "Å",
-    "µm",
-    "10⁻³",
-    "H₂O",
-    "x²",
-    "½",
-];
+static WORDS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    "the of and molecule energy isn't we'll It's der Grüße straße und nicht été l'eau façade \
+     niño más coração IUPAC DNA e.g. etc. pH 25°C ±0.5 Å µm 10⁻³ H₂O x² ½"
+        .split(' ')
+        .collect()
+});
 
-const IDENTIFIERS: [&str; 24] = [
-    "x",
-    "i",
-    "self",
-    "fn",
-    "let",
-    "mut",
-    "return",
-    "vec",
-    "std::vec",
-    "HashMap",
-    "get_item",
-    "__init__",
-    "numpy",
-    "np.array",
-    "camelCase",
-    "SNAKE_CASE",
-    "_tmp0",
-    "x1",
-    "y_2",
-    "impl",
-    "template",
-    "static_cast",
-    "void*",
-    "&'a",
-];
+static IDENTIFIERS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    "x i self fn let mut return vec std::vec HashMap get_item __init__ numpy np.array camelCase \
+     SNAKE_CASE _tmp0 x1 y_2 impl template static_cast void* &'a"
+        .split(' ')
+        .collect()
+});
 
 const OPERATORS: [&str; 28] = [
     "=", "==", "!=", "<", ">", "<=", ">=", "<<", ">>", "->", "=>", "<-", "+", "-", "*", "/", "%", "&&", "||",

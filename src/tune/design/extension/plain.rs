@@ -10,12 +10,12 @@ use serde_json::Value;
 use super::around::around;
 use super::checker::Checker;
 use super::json::added_tokens;
-use super::layout::{Alphabet, BaseLayout};
+use super::layout::{Alphabet, BaseLayout, is_apart};
 use super::mixed::{MIXED_TEXTS, mixed_text};
 use super::texts::{ALL_CONTEXTS, PLAIN};
 use drift_core::error::Result;
 use drift_core::job::Job;
-use drift_core::tokenizer::marks_spaces;
+use drift_core::tokenizer::{Tokenizer, marks_spaces};
 
 /// How it is known that texts without blocks are encoded as before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -55,10 +55,7 @@ impl Checker<'_> {
             }
         }
         let longest = BaseLayout::longest_digits(base_json);
-        let apart = |text: &str| {
-            let digits = text.bytes().filter(u8::is_ascii_digit).count();
-            longest.is_some_and(|longest| digits > 0 && (digits < text.len() || digits > longest))
-        };
+        let apart = |text: &str| longest.is_some_and(|longest| is_apart(text, longest));
         let proved = new_tokens.iter().all(|(_, text)| apart(text));
         Ok(if proved { PlainText::Proved } else { PlainText::Tried })
     }
@@ -126,12 +123,9 @@ impl Checker<'_> {
     /// Checks texts in several scripts, code, SMILES, every old token as a text, tokens strung together at random, and 10 MB of
     /// mixed text (in proportion to the number of contexts). Returns the number of texts and their bytes.
     pub(in crate::design) fn plain_texts(&self, job: &Job) -> Result<(u64, u64)> {
-        let mut tokens: Vec<u32> = self.base.vocabulary().into_values().collect();
-        tokens.sort_unstable();
         let mut texts: Vec<String> =
             PLAIN.iter().map(|text| self.without_blocks(text)).collect::<Result<_>>()?;
-        let alone: Vec<String> =
-            tokens.par_iter().map(|id| self.base.decode(&[*id])).collect::<Result<_>>()?;
+        let alone = token_texts(self.base)?;
         // A walk with a step that shares no factor with most vocabulary sizes puts tokens next to each other that rarely meet.
         let mut at = 0;
         for _ in 0..(alone.len() / 16).min(4_000) {
@@ -171,8 +165,13 @@ pub(super) fn first_error<T: Sync>(all: &[T], each: impl Fn(&T) -> Result<()> + 
     all.par_iter().find_map_first(|one| each(one).err()).map_or(Ok(()), Err)
 }
 
-/// The vocabulary sorted by id, so that the order is the same in every run.
-pub(super) fn by_id(vocabulary: HashMap<String, u32>) -> Vec<(u32, String)> {
+/// The text of every single token, by id.
+pub(in crate::design) fn token_texts(base: &Tokenizer) -> Result<Vec<String>> {
+    by_id(base.vocabulary()).par_iter().map(|(id, _)| base.decode(&[*id])).collect()
+}
+
+/// A vocabulary sorted by id, so that the order is the same in every run.
+pub(in crate::design) fn by_id(vocabulary: HashMap<String, u32>) -> Vec<(u32, String)> {
     let mut all: Vec<(u32, String)> = vocabulary.into_iter().map(|(text, id)| (id, text)).collect();
     all.sort();
     all

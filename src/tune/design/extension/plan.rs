@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::reuse::Reuse;
 use super::texts::ALL_CONTEXTS;
 use crate::design::scheme::cuts::SchemeKind;
+use crate::design::scheme::grammar::Grammar;
 use crate::design::scheme::slots::Range;
 use drift_core::encoding::Encoding;
 use drift_core::tokenizer::Tokenizer;
@@ -64,5 +65,10 @@ impl ExtensionPlan {
             seed: 0,
             contexts: ALL_CONTEXTS,
         }
+    }
+
+    /// The blocks in the range whose numbers have all their decimals.
+    pub fn fixed_grammar(&self) -> Grammar {
+        Grammar::fixed(self.range, self.encoding.precision())
     }
 }

@@ -28,8 +28,8 @@ pub struct Word {
     pub whole: bool,
 }
 
-/// How a new token is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How a new token is made. Among steps that save equally many tokens, the first in this order is taken: merges, and smaller ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
     /// Joins two tokens by a merge.
     Merge(u32, u32),
@@ -56,9 +56,6 @@ pub struct Limits<'l> {
     pub allows: &'l dyn Fn(&str) -> bool,
 }
 
-/// An entry of the heap: the gain, then the order among equal gains (merges first, smaller ids first).
-type Entry = (u64, Reverse<(bool, u64, u64)>);
-
 /// A pair of neighbours: its weight, and the words that contain it or once contained it.
 #[derive(Default)]
 struct Pair {
@@ -70,7 +67,8 @@ struct Learner {
     words: Vec<Word>,
     texts: HashMap<u32, String>,
     pairs: HashMap<(u32, u32), Pair>,
-    heap: BinaryHeap<Entry>,
+    /// The steps by their gains.
+    heap: BinaryHeap<(u64, Reverse<Step>)>,
 }
 
 /// Learns tokens from `words`; `texts` contains the texts of their symbols.
@@ -108,16 +106,19 @@ pub fn learn(
 }
 
 impl Learned {
-    /// The new tokens that occur in no word: they are only intermediate steps to other tokens.
-    pub fn unused(&self, first_id: u32) -> Vec<&str> {
-        let used: HashSet<u32> = self.words.iter().flat_map(|word| word.symbols.iter().copied()).collect();
-        let ids = first_id..;
-        ids.zip(&self.tokens).filter(|(id, _)| !used.contains(id)).map(|(_, (_, text))| &**text).collect()
+    /// The number of tokens of each word.
+    pub fn lengths(&self) -> Vec<usize> {
+        self.words.iter().map(|word| word.symbols.len()).collect()
     }
 
-    /// The weighted number of tokens of all words.
-    pub fn weighed_tokens(&self) -> u64 {
-        self.words.iter().map(|word| word.weight * word.symbols.len() as u64).sum()
+    /// The new tokens that occur in no word: they are only intermediate steps to other tokens.
+    pub fn unused(&self, first_id: u32) -> Vec<String> {
+        let used: HashSet<u32> = self.words.iter().flat_map(|word| word.symbols.iter().copied()).collect();
+        let ids = first_id..;
+        ids.zip(&self.tokens)
+            .filter(|(id, _)| !used.contains(id))
+            .map(|(_, (_, text))| text.clone())
+            .collect()
     }
 }
 
@@ -127,12 +128,18 @@ impl Learner {
             self.count(index, true);
             let word = &self.words[index];
             if word.whole && word.symbols.len() > 1 {
-                let gain = word.weight * (word.symbols.len() as u64 - 1);
-                self.heap.push((gain, Reverse((true, index as u64, 0))));
+                self.heap.push((self.gain(Step::Whole(index)), Reverse(Step::Whole(index))));
             }
         }
-        let entries = self.pairs.iter().map(|(pair, found)| entry(*pair, found.weight));
-        self.heap.extend(entries);
+        self.heap.extend(self.pairs.iter().map(|(pair, found)| entry(*pair, found.weight)));
+    }
+
+    /// The number of tokens that a step saves, by weight.
+    fn gain(&self, step: Step) -> u64 {
+        match step {
+            Step::Whole(index) => self.words[index].weight * (self.words[index].symbols.len() as u64 - 1),
+            Step::Merge(left, right) => self.pairs.get(&(left, right)).map_or(0, |pair| pair.weight),
+        }
     }
 
     /// Adds or subtracts the pairs of a word.
@@ -154,19 +161,12 @@ impl Learner {
 
     /// Removes the step with the largest gain from the heap.
     fn best(&mut self) -> Option<Step> {
-        while let Some((gain, Reverse((is_whole, first, second)))) = self.heap.pop() {
-            let (step, now) = if is_whole {
-                let word = &self.words[first as usize];
-                (Step::Whole(first as usize), word.weight * (word.symbols.len() as u64 - 1))
-            } else {
-                let pair = (first as u32, second as u32);
-                (Step::Merge(pair.0, pair.1), self.pairs.get(&pair).map_or(0, |pair| pair.weight))
-            };
+        while let Some((gain, Reverse(step))) = self.heap.pop() {
             // Gains only decrease, so an entry that is still correct is the largest of all.
-            match now {
+            match self.gain(step) {
                 0 => {}
                 now if now == gain => return Some(step),
-                now => self.heap.push((now, Reverse((is_whole, first, second)))),
+                now => self.heap.push((now, Reverse(step))),
             }
         }
         None
@@ -187,9 +187,8 @@ impl Learner {
                 self.words[index].symbols = vec![id];
             }
             Step::Merge(left, right) => {
-                let holders = self.pairs.remove(&(left, right)).map_or_else(Vec::new, |pair| pair.words);
-                // The pair stays in the table with weight 0, so that it is found when the pairs of a word are subtracted.
-                self.pairs.insert((left, right), Pair::default());
+                let pair = self.pairs.get_mut(&(left, right));
+                let holders = pair.map_or_else(Vec::new, |pair| std::mem::take(&mut pair.words));
                 // Entries are made after all words are counted, so that each pair enters the heap once and with its full weight.
                 let mut joined: HashSet<(u32, u32)> = HashSet::new();
                 for index in holders {
@@ -197,12 +196,6 @@ impl Learner {
                     // The list contains every word that ever had the pair; other joins may have removed it.
                     if !self.words[index].symbols.windows(2).any(|pair| pair == [left, right]) {
                         continue;
-                    }
-                    // The pair's own weight was removed with it, so it is added back before the word is subtracted.
-                    let weight = self.words[index].weight;
-                    let own = joins(&self.words[index].symbols).filter(|pair| *pair == (left, right)).count();
-                    if let Some(pair) = self.pairs.get_mut(&(left, right)) {
-                        pair.weight += weight * own as u64;
                     }
                     self.count(index, false);
                     join(&mut self.words[index].symbols, left, right, id);
@@ -216,8 +209,8 @@ impl Learner {
     }
 }
 
-fn entry((left, right): (u32, u32), weight: u64) -> Entry {
-    (weight, Reverse((false, u64::from(left), u64::from(right))))
+fn entry((left, right): (u32, u32), weight: u64) -> (u64, Reverse<Step>) {
+    (weight, Reverse(Step::Merge(left, right)))
 }
 
 /// The pairs of neighbours, without those that overlap an equal pair before them.
@@ -252,32 +245,30 @@ mod tests {
         let mut tokens: Vec<(Step, String)> = Vec::new();
         let mut refused: HashSet<String> = HashSet::new();
         while tokens.len() < limits.tokens {
-            let mut gains: HashMap<(bool, u64, u64), u64> = HashMap::new();
+            let mut gains: HashMap<Step, u64> = HashMap::new();
             for (index, word) in words.iter().enumerate() {
                 for (left, right) in joins(&word.symbols) {
-                    *gains.entry((false, left.into(), right.into())).or_default() += word.weight;
+                    *gains.entry(Step::Merge(left, right)).or_default() += word.weight;
                 }
                 if word.whole {
-                    gains.insert((true, index as u64, 0), word.weight * (word.symbols.len() as u64 - 1));
+                    gains.insert(Step::Whole(index), word.weight * (word.symbols.len() as u64 - 1));
                 }
             }
-            let text = |key: &(bool, u64, u64)| match key {
-                (true, index, _) => words[*index as usize].symbols.iter().map(|id| &*texts[id]).collect(),
-                (false, left, right) => format!("{}{}", texts[&(*left as u32)], texts[&(*right as u32)]),
+            let text = |step: &Step| match step {
+                Step::Whole(index) => words[*index].symbols.iter().map(|id| &*texts[id]).collect(),
+                Step::Merge(left, right) => format!("{}{}", texts[left], texts[right]),
             };
             let best = gains
                 .iter()
-                .filter(|(key, gain)| **gain > 0 && !refused.contains(&text(key)))
-                .max_by_key(|(key, gain)| (**gain, Reverse(**key)));
-            let Some((key, _)) = best else { break };
-            let text: String = text(key);
+                .filter(|(step, gain)| **gain > 0 && !refused.contains(&text(step)))
+                .max_by_key(|(step, gain)| (**gain, Reverse(**step)));
+            let Some((&step, _)) = best else { break };
+            let text: String = text(&step);
             refused.insert(text.clone());
             if !(limits.allows)(&text) {
                 continue;
             }
             let id = limits.first_id + tokens.len() as u32;
-            let step =
-                if key.0 { Step::Whole(key.1 as usize) } else { Step::Merge(key.1 as u32, key.2 as u32) };
             match step {
                 Step::Whole(index) => words[index].symbols = vec![id],
                 Step::Merge(l, r) => words.iter_mut().for_each(|word| join(&mut word.symbols, l, r, id)),

@@ -9,24 +9,25 @@
 //! To choose the scheme, merges are learned on pieces and strings between blocks ([`super::bpe`]) for the cheapest scheme of each
 //! number of pieces. The scheme with the fewest tokens plus drift is chosen.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use rayon::prelude::*;
 
 use super::bpe::{Limits, Word, learn};
+use super::tokenizer::LearnedTokenizer;
 use crate::design::extension::json::{split, written};
 use crate::design::extension::new_tokens::{NewToken, NewTokens};
-use crate::design::extension::numbers::Pieces;
+use crate::design::extension::plain::by_id;
 use crate::design::extension::texts::PLAIN;
-use crate::design::measured::histogram::Histogram;
 use crate::design::measured::sample::{LearningSample, conformer_text};
+use crate::design::scheme::counting_bound::{Proved, Usable};
 use crate::design::scheme::cuts::{Scheme, SchemeKind};
 use crate::design::scheme::expression::cut_pattern;
 use crate::design::scheme::fixed_space::FixedSpace;
 use crate::design::scheme::grammar::Grammar;
-use crate::design::scheme::pieces::{Filled, PieceTable};
+use crate::design::scheme::pieces::PieceTable;
 use crate::design::scheme::slots::Range;
-use crate::design::scheme::space::{BaseTokens, MAX_NEW_TOKENS};
+use crate::design::scheme::space::BaseTokens;
 use crate::parameter;
 use drift_core::encoding::Precision;
 use drift_core::error::{Error, Result};
@@ -70,23 +71,11 @@ impl ScratchPlan {
     }
 }
 
-/// A tokenizer trained from scratch.
-pub struct Scratch {
-    /// The scheme that cuts blocks before merges apply.
-    pub scheme: Scheme,
-    /// The tokenizer.
-    pub tokenizer: Tokenizer,
-    /// The bytes of its JSON.
-    pub json: Vec<u8>,
-    /// The tokens that merges make, in order of their ids.
-    pub new_tokens: Vec<(u32, String)>,
-}
-
 /// Trains a tokenizer on a sample.
 ///
 /// # Errors
 /// If the vocabulary is too small, or the job was cancelled.
-pub fn scratch(plan: ScratchPlan, sample: &LearningSample, job: &Job) -> Result<Scratch> {
+pub fn scratch(plan: ScratchPlan, sample: &LearningSample, job: &Job) -> Result<LearnedTokenizer> {
     if plan.vocab_size < LEAST {
         let problem = format!(
             "{} tokens do not hold the alphabet: {BYTES} bytes and {} tags",
@@ -100,8 +89,8 @@ pub fn scratch(plan: ScratchPlan, sample: &LearningSample, job: &Job) -> Result<
     job.check()?;
     let table = PieceTable::from_scheme(&scheme);
     let mut words = gaps;
-    for (string, count) in table.strings.iter().zip(counts(&table, sample)) {
-        *words.entry(string.clone()).or_default() += count;
+    for (string, count) in table.strings.iter().zip(sample.piece_counts(&table)) {
+        *words.entry(string.clone()).or_default() += 1 + count;
     }
     let mut molecules: HashMap<&str, u64> = HashMap::new();
     sample.conformers.iter().for_each(|c| *molecules.entry(&c.skeleton).or_default() += 1);
@@ -111,26 +100,39 @@ pub fn scratch(plan: ScratchPlan, sample: &LearningSample, job: &Job) -> Result<
     let mut model = learn_bpe(&words, &SPECIAL, plan.vocab_size)?;
     // A piece of a block that is in the vocabulary becomes one token, whatever merges would make of it.
     model["ignore_merges"] = true.into();
-    let mut new_tokens: Vec<(u32, String)> =
-        model_vocabulary(&model).into_iter().map(|(text, id)| (id, text)).collect();
+    let mut new_tokens = by_id(model_vocabulary(&model));
     // The trainer numbers special tokens first and bytes next, so the tokens made by merges follow them.
     new_tokens.retain(|(id, _)| *id >= LEAST as u32);
-    new_tokens.sort_unstable();
     // Blocks are isolated before words and cut after them. A block contains no white space, so the split into words leaves it
     // whole.
     let splits = vec![split(&scheme.grammar.block_pattern()), split(WORDS), split(&cut_pattern(&scheme))];
     let name = format!("{}-{}", plan.kind.name(), plan.vocab_size);
     let (tokenizer, json) = written(&name, &byte_level_json(model, &SPECIAL, splits))?;
-    Ok(Scratch { scheme, tokenizer, json, new_tokens })
+    let ids: Vec<Vec<u32>> =
+        table.strings.iter().map(|string| piece_ids(&tokenizer, string)).collect::<Result<_>>()?;
+    let extremes = table.extremes(&ids.iter().map(Vec::len).collect::<Vec<_>>());
+    Ok(LearnedTokenizer {
+        merges: new_tokens.len() as u64,
+        replaced: 0,
+        proved: Proved::new(plan.kind, plan.grammar(), extremes, bytes_of_blocks(plan.grammar())),
+        pieces: table.strings.into_iter().zip(ids).collect(),
+        scheme,
+        tokenizer,
+        json,
+        new_tokens,
+    })
 }
 
-/// For each string of a table, how often it is a piece of a block in the sample, plus one.
-fn counts(table: &PieceTable, sample: &LearningSample) -> Vec<u64> {
-    let mut counts = vec![1; table.strings.len()];
-    for block in sample.numbers().filter_map(|numbers| Filled::from_numbers(numbers, table.grammar)) {
-        table.of_block(&block).for_each(|string| counts[string] += 1);
-    }
-    counts
+/// The ids to which a string of the scheme is encoded on its own.
+fn piece_ids(tokenizer: &Tokenizer, string: &str) -> Result<Vec<u32>> {
+    let problem = || Error::internal("training", format!("no tokens for {string:?}"));
+    tokenizer.model_ids(string).ok_or_else(problem)
+}
+
+/// The initial bytes that can occur in a block.
+fn bytes_of_blocks(grammar: Grammar) -> Usable {
+    const ALPHABET: [&str; 15] = ["<", ">", "-", ".", ",", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+    Usable::from_vocabulary(grammar, ALPHABET.into_iter())
 }
 
 /// A base that consists of the single bytes.
@@ -153,9 +155,7 @@ fn choose(
     gaps: &BTreeMap<String, u64>,
     job: &Job,
 ) -> Result<Scheme> {
-    let space = FixedSpace::new(plan.kind, plan.grammar(), &Bytes);
-    let schemes = space.tokens().filter_map(|tokens| space.optimum(tokens, MAX_NEW_TOKENS));
-    let schemes: Vec<Scheme> = schemes.map(|optimum| optimum.scheme).collect();
+    let schemes = FixedSpace::new(plan.kind, plan.grammar(), &Bytes).schemes();
     // Blocks and the text between them are ASCII, so a byte is its own id.
     let texts: HashMap<u32, String> = (0..128u8).map(|b| (u32::from(b), char::from(b).to_string())).collect();
     let word = |text: &str, weight: u64| Word {
@@ -165,40 +165,26 @@ fn choose(
     };
     let judged = schemes.into_par_iter().map(|scheme| {
         let table = PieceTable::from_scheme(&scheme);
-        let pieces = table.strings.iter().zip(counts(&table, sample));
-        let words = pieces.map(|(string, count)| word(string, count));
+        let pieces = table.strings.iter().zip(sample.piece_counts(&table));
+        let words = pieces.map(|(string, count)| word(string, 1 + count));
         let words = words.chain(gaps.iter().map(|(gap, count)| word(gap, *count))).collect();
         let limits = Limits { tokens: plan.vocab_size - LEAST, first_id: 256, allows: &|_| true };
         let learned = learn(words, texts.clone(), &limits, job)?;
-        let mut blocks = Histogram::EMPTY;
-        for block in sample.numbers().filter_map(|numbers| Filled::from_numbers(numbers, plan.grammar())) {
-            blocks.count(table.of_block(&block).map(|string| learned.words[string].symbols.len()).sum());
-        }
-        let blocks = blocks.tokens();
+        let blocks = sample.block_tokens(&table, &learned.lengths());
         let between: u64 = learned.words[table.strings.len()..]
             .iter()
             .map(|word| word.weight * word.symbols.len() as u64)
             .sum();
         // Per block, like the other two terms: tokens between blocks count as much as tokens inside.
         let between = between as f64 / sample.blocks.max(1) as f64;
-        Ok((blocks.mean + blocks.off_tokens_per_block + between, scheme))
+        Ok((blocks.with_drift() + between, scheme))
     });
     let judged: Vec<(f64, Scheme)> = judged.collect::<Result<_>>()?;
     let best = judged.into_iter().min_by(|(a, _), (b, _)| a.total_cmp(b));
     best.map(|(_, scheme)| scheme).ok_or_else(|| Error::internal("kind", "has no scheme"))
 }
 
-impl Scratch {
-    /// The ids to which each string of the scheme is encoded on its own.
-    pub(in crate::design) fn pieces(&self) -> Result<Pieces> {
-        let strings = self.scheme.strings().into_iter().map(|string| {
-            let problem = || Error::internal("training", format!("no tokens for {string:?}"));
-            let ids = self.tokenizer.model_ids(&string).ok_or_else(problem)?;
-            Ok((string, ids))
-        });
-        strings.collect()
-    }
-
+impl LearnedTokenizer {
     /// Checks that texts without blocks and the sample's texts decode to themselves; returns their number.
     pub(in crate::design) fn decoded(&self, sample: &LearningSample, job: &Job) -> Result<u64> {
         let corpus = sample
@@ -219,8 +205,8 @@ impl Scratch {
 
     /// Checks that every token made by merges is used in some text: a block, a text of the sample, or the token's own text. Returns
     /// the number of these tokens.
-    pub(in crate::design) fn reached(&self, sample: &LearningSample, pieces: &Pieces) -> Result<u64> {
-        let mut reached: std::collections::HashSet<u32> = pieces.values().flatten().copied().collect();
+    pub(in crate::design) fn reached(&self, sample: &LearningSample) -> Result<u64> {
+        let mut reached: HashSet<u32> = self.pieces.values().flatten().copied().collect();
         let mut texts: Vec<String> = sample.gaps().into_keys().collect();
         texts.extend(self.new_tokens.iter().map(|(_, text)| text.clone()));
         let found: Vec<Vec<u32>> =
@@ -240,8 +226,7 @@ impl Scratch {
         let vocabulary = self.tokenizer.vocabulary();
         let bytes =
             |text: &str| text.chars().filter_map(|c| vocabulary.get(&c.to_string()).copied()).collect();
-        let list = self.new_tokens.iter();
-        let list = list.map(|(id, text)| NewToken {
+        let list = self.new_tokens.iter().map(|(id, text)| NewToken {
             id: *id,
             text: text.clone(),
             base_ids: bytes(text),

@@ -11,7 +11,7 @@ use super::sample::written_in;
 use crate::design::scheme::grammar::Grammar;
 use drift_core::encoding::Encoding;
 use drift_core::error::Result;
-use drift_core::job::{InputHash, Job};
+use drift_core::job::{InputHash, Job, Provenance};
 use drift_core::text;
 use drift_core::text::size::{SIZE_CLASSES, size_class};
 use drift_core::tokenizer::{Token, Tokenizer};
@@ -73,9 +73,9 @@ pub struct Measured {
     /// The corpus's blocks by the grammars that include them.
     pub reach: Reach,
     /// The number of records that could not be read.
-    pub skipped: u64,
+    skipped: u64,
     /// The hashes of the corpus's files.
-    pub inputs: Vec<InputHash>,
+    inputs: Vec<InputHash>,
 }
 
 impl Measured {
@@ -126,10 +126,16 @@ impl Measured {
         total
     }
 
-    /// The report for tokenizer `own`, with the token counts of `base` for comparison. Drift is measured from `tokens_per_block`.
-    pub fn report(&self, own: usize, base: Option<usize>, tokens_per_block: u64) -> MeasuredCorpus {
-        let total = self.total(own);
-        let by_size = (0..).zip(&self.tallies[own]).zip(SIZE_CLASSES);
+    /// The program, the corpus, and a base if there is one.
+    pub fn provenance(&self, base: Option<&Tokenizer>) -> Provenance {
+        let base = base.map(|base| base.source.clone());
+        Provenance::from_inputs(self.inputs.iter().cloned().chain(base).collect())
+    }
+
+    /// The report for the first tokenizer, compared with the second one if there is one. Drift is measured from `tokens_per_block`.
+    pub fn report(&self, tokens_per_block: u64) -> MeasuredCorpus {
+        let (total, base) = (self.total(0), self.tallies.get(1));
+        let by_size = (0..).zip(&self.tallies[0]).zip(SIZE_CLASSES);
         MeasuredCorpus {
             conformers: total.conformers,
             blocks: total.blocks,
@@ -143,7 +149,7 @@ impl Measured {
                     conformers: tally.conformers,
                     coverage: tally.coverage(),
                     tokens_per_conformer: tally.tokens_per_conformer(),
-                    base_tokens_per_conformer: base.map(|b| self.tallies[b][index].tokens_per_conformer()),
+                    base_tokens_per_conformer: base.map(|base| base[index].tokens_per_conformer()),
                 })
                 .collect(),
         }

@@ -26,6 +26,13 @@ pub struct BlockTokenStats {
     pub off_tokens_per_block: f64,
 }
 
+impl BlockTokenStats {
+    /// The mean plus the mean difference from the usual number: each token too many or too few costs as much as a token.
+    pub fn with_drift(&self) -> f64 {
+        self.mean + self.off_tokens_per_block
+    }
+}
+
 impl Histogram {
     /// A histogram without blocks.
     pub const EMPTY: Histogram = Histogram([0; MOST + 1]);

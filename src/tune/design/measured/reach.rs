@@ -55,32 +55,29 @@ impl Reach {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::design::scheme::slots::Range;
-    use drift_core::encoding::Precision;
+    use crate::design::scheme::grammar::{fixed_grammar, stripped_grammar};
 
     #[test]
     fn coverage_counts_blocks_by_range_and_decimals() {
-        let range = |angstrom| Range::new(angstrom).unwrap();
-        let mut reach = Reach::from_grammar(Grammar::fixed(range(15), Precision::FOUR));
+        let mut reach = Reach::from_grammar(fixed_grammar(15, 4));
         for numbers in [[1, 25_000, -99_999], [100_000, 1, 1], [10_000, 1, 1], [-2_000_000, 5, 5]] {
             reach.add(&numbers);
         }
-        assert_eq!(reach.share(Grammar::fixed(range(10), Precision::FOUR)), 0.5);
-        assert_eq!(reach.share(Grammar::fixed(range(11), Precision::FOUR)), 0.75);
-        assert_eq!(reach.share(Grammar::fixed(range(100), Precision::FOUR)), 0.75);
-        let stripped = |fewest| reach.share(Grammar::stripped(range(11), Precision::FOUR, fewest).unwrap());
+        assert_eq!(reach.share(fixed_grammar(10, 4)), 0.5);
+        assert_eq!(reach.share(fixed_grammar(11, 4)), 0.75);
+        assert_eq!(reach.share(fixed_grammar(100, 4)), 0.75);
+        let stripped = |fewest| reach.share(stripped_grammar(11, 4, fewest));
         assert_eq!([stripped(0), stripped(1), stripped(2)], [0.75, 0.25, 0.0]);
     }
+
     #[test]
     fn three_decimals_are_counted_in_their_own_units() {
-        let range = |angstrom| Range::new(angstrom).unwrap();
-        let mut reach = Reach::from_grammar(Grammar::fixed(range(15), Precision::new(3).unwrap()));
+        let mut reach = Reach::from_grammar(fixed_grammar(15, 3));
         for numbers in [[1, 2_500, -9_999], [10_000, 1, 1], [1_230, 4_500, 1]] {
             reach.add(&numbers);
         }
-        assert_eq!(reach.share(Grammar::fixed(range(10), Precision::new(3).unwrap())), 2.0 / 3.0);
-        let stripped =
-            |fewest| reach.share(Grammar::stripped(range(10), Precision::new(3).unwrap(), fewest).unwrap());
+        assert_eq!(reach.share(fixed_grammar(10, 3)), 2.0 / 3.0);
+        let stripped = |fewest| reach.share(stripped_grammar(10, 3, fewest));
         assert_eq!([stripped(0), stripped(1), stripped(2)], [2.0 / 3.0, 2.0 / 3.0, 0.0]);
     }
 }

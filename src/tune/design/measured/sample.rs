@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::design::scheme::grammar::in_words;
+use super::histogram::{BlockTokenStats, Histogram};
+use crate::design::scheme::grammar::{Grammar, in_words};
+use crate::design::scheme::pieces::{Filled, PieceTable};
 use crate::parameter;
 use drift_core::encoding::{Encoding, Fixed, Written};
 use drift_core::error::{Error, Result};
-use drift_core::job::{InputHash, Job};
-use drift_core::text::{self, skeleton};
+use drift_core::job::Job;
+use drift_core::text::{self, SMILES_CLOSE, SMILES_OPEN, skeleton};
 use drift_data::corpus::{Conformer, Conformers};
 
 /// The largest number of blocks used for learning; later conformers are only measured.
@@ -21,8 +23,6 @@ pub struct LearningSample {
     pub blocks: u64,
     /// The number of conformers beyond the sample.
     pub left_out: u64,
-    /// The hashes of the corpus's files.
-    pub inputs: Vec<InputHash>,
 }
 
 impl LearningSample {
@@ -32,8 +32,7 @@ impl LearningSample {
     /// If the corpus cannot be read, contains no conformer, or is written in another encoding.
     pub fn read(corpus: &dyn Conformers, encoding: Encoding, job: &Job) -> Result<Self> {
         read_as(encoding, corpus)?;
-        let mut sample =
-            LearningSample { conformers: Vec::new(), blocks: 0, left_out: 0, inputs: Vec::new() };
+        let mut sample = LearningSample { conformers: Vec::new(), blocks: 0, left_out: 0 };
         let summary = corpus.read(job, &mut |batch| {
             for conformer in batch.conformers {
                 // A conformer that begins below the limit is included whole.
@@ -47,13 +46,35 @@ impl LearningSample {
             Ok(())
         })?;
         written_in(encoding, summary.written)?;
-        sample.inputs = summary.inputs;
         Ok(sample)
     }
 
     /// The coordinates of every block.
     pub fn numbers(&self) -> impl Iterator<Item = &[Fixed; 3]> {
         self.conformers.iter().flat_map(|conformer| &conformer.coordinates)
+    }
+
+    /// The blocks that a grammar includes.
+    fn blocks_in(&self, grammar: Grammar) -> impl Iterator<Item = Filled> {
+        self.numbers().filter_map(move |numbers| Filled::from_numbers(numbers, grammar))
+    }
+
+    /// For each string of a table, how often it is a piece of a block.
+    pub fn piece_counts(&self, table: &PieceTable) -> Vec<u64> {
+        let mut counts = vec![0; table.strings.len()];
+        for block in self.blocks_in(table.grammar) {
+            table.of_block(&block).for_each(|string| counts[string] += 1);
+        }
+        counts
+    }
+
+    /// The statistics of the blocks in the range, if each string of a table takes as many tokens as `lengths` states.
+    pub fn block_tokens(&self, table: &PieceTable, lengths: &[usize]) -> BlockTokenStats {
+        let mut blocks = Histogram::EMPTY;
+        for block in self.blocks_in(table.grammar) {
+            blocks.count(table.of_block(&block).map(|string| lengths[string]).sum());
+        }
+        blocks.tokens()
     }
 
     /// The strings between blocks, before the first and after the last, with their counts. The tags of a conformer are not
@@ -111,10 +132,6 @@ pub fn conformer_text(conformer: &Conformer, encoding: Encoding) -> String {
 /// The text of a conformer with its prompt, as used to train tokenizers from scratch.
 pub fn whole_text(conformer: &Conformer, encoding: Encoding) -> String {
     let smiles = skeleton::smiles(&conformer.skeleton);
-    format!(
-        "{}{smiles}{}{}",
-        text::SMILES_OPEN,
-        text::SMILES_CLOSE,
-        text::tagged(&conformer_text(conformer, encoding))
-    )
+    let answer = text::tagged(&conformer_text(conformer, encoding));
+    format!("{SMILES_OPEN}{smiles}{SMILES_CLOSE}{answer}")
 }

@@ -4,15 +4,11 @@ use std::path::Path;
 
 use super::settings;
 use super::source::{SourceModel, is_weights};
+use crate::design::extension::config::UNCHANGED;
 use drift_core::checkpoint::{CONFIG, ModelFolder, RECIPE, TOKENIZER_CONFIG};
 use drift_core::error::{Error, Result};
 use drift_core::io::{file_name, read_to_limit};
 use drift_core::tokenizer::{Tokenizer, config_beside};
-
-/// Tokenizer files besides `tokenizer.json` that are also valid with the new tokens. They are taken from the extension, or else
-/// from the model.
-const OF_TOKENIZER: [&str; 4] =
-    ["special_tokens_map.json", "added_tokens.json", "chat_template.jinja", "chat_template.json"];
 
 /// The list of new tokens written by `drift train-tokenizer`, taken only from the extension.
 pub(super) const NEW_TOKENS: &str = "new_tokens.json";
@@ -60,7 +56,8 @@ pub(super) fn companions(
     let embedded = Tokenizer::embedded_by_name(path).is_some();
     let beside = (!embedded).then(|| ModelFolder::around(path));
     let of_extension = |name: &str| beside.as_ref().map_or(Ok(None), |folder| folder.bytes(name));
-    for name in OF_TOKENIZER {
+    for name in UNCHANGED {
+        // From the extension, or else from the model.
         let bytes = match of_extension(name)? {
             Some(bytes) => Some(bytes),
             None => source.folder.bytes(name)?,
@@ -92,7 +89,7 @@ fn handed_on(source: &SourceModel, tokenizer: &str) -> Result<Companions> {
         let written = is_weights(&name) || source.shards.iter().any(|shard| shard.path == file);
         let own = [CONFIG, TOKENIZER_CONFIG, "tokenizer.json", "tokenizer.json.gz", NEW_TOKENS];
         // These files are written anew, or hidden. They are not copied, and not listed as left out.
-        if name.starts_with('.') || written || own.contains(&&*name) || OF_TOKENIZER.contains(&&*name) {
+        if name.starts_with('.') || written || own.contains(&&*name) || UNCHANGED.contains(&&*name) {
             continue;
         }
         if !belongs(&name, &file) {

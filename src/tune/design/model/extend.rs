@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::added::{Added, added, replaced};
+use super::added::{added, replaced};
 use super::companions::{Companions, companions};
 use super::copy::GrowingFile;
 use super::pieces::OrderedFile;
@@ -59,7 +59,7 @@ pub fn extend_model(plan: &ExtendModelPlan, job: &Job) -> Result<ExtendModelRepo
         (prepared, growing.join())
     });
     // The error of reading tokenizers takes precedence, since it may be what stopped the copy.
-    let Prepared { grown, companions, mut report } = prepared?;
+    let Prepared { grown, mut small, mut report } = prepared?;
     // A panic of the thread is resumed here, as if there had been no thread.
     let mut growing = growing.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     for (file, ordered) in growing.iter_mut().zip(&ordered) {
@@ -67,7 +67,12 @@ pub fn extend_model(plan: &ExtendModelPlan, job: &Job) -> Result<ExtendModelRepo
     }
     job.observer().end();
     let rows = report.vocab_size;
-    let small = small_files(&source, &ordered, &grown, companions, rows);
+    if let Some(index) = &source.index {
+        let more =
+            grown.iter().map(|grown| (grown.rows - grown.table.rows) * grown.table.hidden as u64).sum();
+        let bytes = ordered.iter().map(|file| file.tensor_bytes(rows)).sum();
+        small.push((INDEX.to_owned(), settings::document(&settings::index(index, bytes, more))));
+    }
     let sizes = small.iter().map(|(name, bytes)| (name.clone(), bytes.len() as u64));
     let weights = source.shards.iter().zip(&ordered);
     let weights =
@@ -106,7 +111,8 @@ fn fronts(
 /// What is known after reading the tokenizers.
 struct Prepared<'s> {
     grown: Vec<GrownTable<'s>>,
-    companions: Companions,
+    /// All files except the weights, their index and the report, with their names.
+    small: Vec<(String, Vec<u8>)>,
     /// The report, without the list of files.
     report: ExtendModelReport,
 }
@@ -122,12 +128,27 @@ fn prepare<'s>(source: &'s SourceModel, plan: &ExtendModelPlan, job: &Job) -> Re
     source.check_special_tokens(&plan.tokenizer, &added.new)?;
     let rows = rows(source, &added, plan.pad_to_multiple_of);
     let grown = grown(source, &own, &added, (plan.init, rows))?;
-    let companions = companions(source, rows, (&plan.tokenizer, &extended, json))?;
-    let inputs = Provenance::from_inputs(vec![own.source.clone(), extended.source.clone()]);
-    let names = (own.name.clone(), extended.name.clone());
-    let mut report = said(plan, source, (&added, rows, &grown), names, inputs);
-    report.left_out.clone_from(&companions.left);
-    Ok(Prepared { grown, companions, report })
+    let Companions { files, left } = companions(source, rows, (&plan.tokenizer, &extended, json))?;
+    let new = &added.new.new_tokens;
+    let report = ExtendModelReport {
+        schema: SCHEMA,
+        provenance: Provenance::from_inputs(vec![own.source.clone(), extended.source.clone()]),
+        model: source.tables.name.clone(),
+        base: own.name.clone(),
+        tokenizer: extended.name.clone(),
+        encoding: encoding_beside(&plan.tokenizer),
+        init: plan.init,
+        tied: source.tables.head.is_none(),
+        old_tokens: added.old_tokens,
+        new_tokens: new.len() as u64,
+        ids: new.first().zip(new.last()).map(|(first, last)| (first.id, last.id)),
+        vocab_size_before: source.tables.embedding.rows,
+        vocab_size: rows,
+        tables: grown.iter().map(|grown| grown.report.clone()).collect(),
+        files: Vec::new(),
+        left_out: left,
+    };
+    Ok(Prepared { grown, small: files, report })
 }
 
 /// Reads the model's own tokenizer, and the extended one with its JSON, in parallel.
@@ -150,53 +171,6 @@ fn tokenizers(
     });
     let own = own.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     Ok((own?.0, extended?))
-}
-
-/// The report, without the list of files.
-fn said(
-    plan: &ExtendModelPlan,
-    source: &SourceModel,
-    (added, rows, grown): (&Added, u64, &[GrownTable<'_>]),
-    (base, tokenizer): (String, String),
-    provenance: Provenance,
-) -> ExtendModelReport {
-    let new = &added.new.new_tokens;
-    ExtendModelReport {
-        schema: SCHEMA,
-        provenance,
-        model: source.tables.name.clone(),
-        base,
-        tokenizer,
-        encoding: encoding_beside(&plan.tokenizer),
-        init: plan.init,
-        tied: source.tables.head.is_none(),
-        old_tokens: added.old_tokens,
-        new_tokens: new.len() as u64,
-        ids: new.first().zip(new.last()).map(|(first, last)| (first.id, last.id)),
-        vocab_size_before: source.tables.embedding.rows,
-        vocab_size: rows,
-        tables: grown.iter().map(|grown| grown.report.clone()).collect(),
-        files: Vec::new(),
-        left_out: Vec::new(),
-    }
-}
-
-/// All files except the weights and the report, with their names.
-fn small_files(
-    source: &SourceModel,
-    ordered: &[OrderedFile<'_>],
-    grown: &[GrownTable<'_>],
-    companions: Companions,
-    rows: u64,
-) -> Vec<(String, Vec<u8>)> {
-    let mut small = companions.files;
-    if let Some(index) = &source.index {
-        let more =
-            grown.iter().map(|grown| (grown.rows - grown.table.rows) * grown.table.hidden as u64).sum();
-        let bytes = ordered.iter().map(|file| file.tensor_bytes(rows)).sum();
-        small.push((INDEX.to_owned(), settings::document(&settings::index(index, bytes, more))));
-    }
-    small
 }
 
 /// Removes weights of another run, which would be mistaken for weights of this one.

@@ -104,11 +104,8 @@ impl SourceModel {
         for (name, said, is) in pairs {
             if let Some(said) = said.filter(|said| *said != is) {
                 let problem = format!("is {is} wide or long, but {name} in {CONFIG} is {said}");
-                return Err(Error::input(
-                    embedding.place(),
-                    problem,
-                    "they belong to two models; give the files of one",
-                ));
+                let remedy = "they belong to two models; give the files of one";
+                return Err(Error::input(embedding.place(), problem, remedy));
             }
         }
         Ok(())
@@ -134,11 +131,8 @@ impl SourceModel {
                     "{name}, {:?}, also has a row for each token, for a use that drift does not know",
                     info.shape
                 );
-                return Err(Error::input(
-                    shard.path.display(),
-                    problem,
-                    "extend this model with transformers",
-                ));
+                let remedy = "extend this model with transformers";
+                return Err(Error::input(shard.path.display(), problem, remedy));
             }
         }
         Ok(())

@@ -45,12 +45,8 @@ pub(super) fn grown<'s>(
 ) -> Result<Vec<GrownTable<'s>>> {
     let tied = source.tables.head.is_none();
     let grow = |(name, table): (&'static str, &'s TokenTable)| {
-        let role = match name {
-            // A stored head that is tied to the embedding gets the embedding's rows; otherwise the two would differ.
-            _ if tied => TableRole::Tied,
-            "lm_head" | "lm_head_bias" => TableRole::Head,
-            _ => TableRole::Embedding,
-        };
+        // A tied embedding is the head too.
+        let role = if name == "embed_tokens" && !tied { TableRole::Embedding } else { TableRole::Head };
         let recipes = recipes(init, role, base, &added.new)?;
         let wanted: BTreeSet<u32> = recipes.iter().flat_map(|recipe| recipe.keys().copied()).collect();
         let (bytes, mean_norm) = composed(table, &table.read(wanted)?, &recipes);

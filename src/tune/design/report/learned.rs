@@ -3,15 +3,17 @@
 use serde::Serialize;
 
 use super::comparison::MethodComparison;
-use super::vocabulary::VocabularyReport;
+use super::vocabulary::{SCHEMA, VocabularyReport};
 use crate::design::extension::check::Guarantees;
-use crate::design::measured::corpus::MeasuredCorpus;
+use crate::design::learned::tokenizer::LearnedTokenizer;
+use crate::design::measured::corpus::{Measured, MeasuredCorpus};
 use crate::design::measured::histogram::BlockTokenStats;
 use crate::design::measured::sample::LearningSample;
 use crate::design::scheme::cuts::SchemeKind;
 use crate::design::scheme::slots::Range;
 use drift_core::encoding::Encoding;
 use drift_core::job::Provenance;
+use drift_core::tokenizer::Tokenizer;
 
 /// The method by which a tokenizer was learned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -26,7 +28,7 @@ pub enum Way {
 /// What `drift train-tokenizer` learned and proved.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LearnedReport {
-    /// [`super::vocabulary::SCHEMA`].
+    /// [`SCHEMA`].
     pub schema: &'static str,
     /// The program and its inputs.
     pub provenance: Provenance,
@@ -78,6 +80,57 @@ pub struct LearnedReport {
     pub comparison: Option<MethodComparison>,
 }
 
+impl LearnedReport {
+    /// The report on a tokenizer that was learned on top of `base`, if there is one. `measured` is the corpus with this tokenizer
+    /// and then its base, `sample` the part that was learned from.
+    pub(in crate::design) fn new(
+        kind: SchemeKind,
+        base: Option<&Tokenizer>,
+        made: &LearnedTokenizer,
+        (measured, sample): (&Measured, &LearningSample),
+        guarantees: Promises,
+    ) -> Self {
+        let (total, base_total) = (measured.total(0), base.map(|_| measured.total(1)));
+        let blocks = total.inside.tokens();
+        let (grammar, proved) = (made.scheme.grammar, made.proved);
+        let new_tokens = made.new_tokens.len() as u64;
+        LearnedReport {
+            schema: SCHEMA,
+            provenance: measured.provenance(base),
+            way: if base.is_some() { Way::Merges } else { Way::VocabSize },
+            base: base.map(|base| base.name.clone()),
+            kind,
+            encoding: grammar.encoding(),
+            range_angstrom: grammar.range,
+            new_tokens,
+            merges: made.merges,
+            replaced: made.replaced,
+            tokens_per_block: blocks.usual,
+            fewest_tokens_per_block: proved.fewest as u64,
+            most_tokens_per_block: proved.most as u64,
+            drift: proved.drift(blocks.usual),
+            blocks: total.all.tokens(),
+            lower_bound: proved.lower_bound,
+            gap: new_tokens.saturating_sub(proved.lower_bound),
+            example: made.scheme.example(grammar.decimals()),
+            vocabulary: VocabularyReport::new(
+                &made.tokenizer,
+                (&made.new_tokens, 0),
+                &total,
+                base_total.as_ref(),
+            ),
+            learned_from: LearnedFrom {
+                conformers: sample.conformers.len() as u64,
+                blocks: sample.blocks,
+                left_out: sample.left_out,
+            },
+            corpus: measured.report(blocks.usual),
+            guarantees,
+            comparison: None,
+        }
+    }
+}
+
 /// The part of a corpus that was learned from, which is its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct LearnedFrom {
@@ -87,14 +140,6 @@ pub struct LearnedFrom {
     pub blocks: u64,
     /// The number of later conformers, which were only measured.
     pub left_out: u64,
-}
-
-impl LearnedFrom {
-    /// The size of a sample.
-    pub fn new(sample: &LearningSample) -> Self {
-        let conformers = sample.conformers.len() as u64;
-        LearnedFrom { conformers, blocks: sample.blocks, left_out: sample.left_out }
-    }
 }
 
 /// The checks that were run, all of them successful.

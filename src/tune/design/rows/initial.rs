@@ -102,7 +102,7 @@ pub(in crate::design) fn has_rows(model: &Model, base: &str, needed: u64) -> Res
 pub fn rows(model: &Model, base: &Tokenizer, new: &NewTokens) -> Result<Rows> {
     belongs(model, base)?;
     // The methods of this file do not depend on the table's role, so any role will do.
-    let of = |init| recipes(init, TableRole::Tied, base, new);
+    let of = |init| recipes(init, TableRole::Head, base, new);
     let recipes = [of(IN_FILE[0])?, of(IN_FILE[1])?];
     let wanted: BTreeSet<u32> = recipes.iter().flatten().flat_map(|recipe| recipe.keys().copied()).collect();
     let tables = [("embed_tokens", Some(&model.embedding)), ("lm_head", model.head.as_ref())];

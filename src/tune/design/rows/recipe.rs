@@ -66,12 +66,10 @@ impl RowInit {
 /// The role of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::design) enum TableRole {
-    /// The table with which tokens are read.
+    /// The table with which tokens are only read.
     Embedding,
     /// The table with which tokens are predicted.
     Head,
-    /// Both roles in one table.
-    Tied,
 }
 
 /// A row as a weighted sum of old rows: integer weights by id, to be divided by their sum.
@@ -95,7 +93,7 @@ pub(in crate::design) fn recipes(
         (RowInit::Mean, _) => Ok(mean(&token.base_ids)),
         (RowInit::Digits, _) => digits(&token.text, base),
         (RowInit::Ends, TableRole::Embedding) => Ok(leading(token.base_ids.iter().rev())),
-        (RowInit::Ends, TableRole::Head | TableRole::Tied) => Ok(leading(token.base_ids.iter())),
+        (RowInit::Ends, TableRole::Head) => Ok(leading(token.base_ids.iter())),
     };
     new.new_tokens.iter().map(recipe).collect()
 }

@@ -97,11 +97,7 @@ impl TokenTable {
             let row = self.float.read(&bytes);
             if let Some(at) = row.iter().position(|value| !value.is_finite()) {
                 let problem = format!("row {id} contains {} at column {at}", row[at]);
-                return Err(Error::input(
-                    self.place(),
-                    problem,
-                    "the checkpoint is damaged; give an intact one",
-                ));
+                return Err(Error::input(self.place(), problem, DAMAGED));
             }
             rows.insert(id, row);
         }
@@ -135,7 +131,7 @@ impl TokenTable {
         }
         if sums.iter().any(|sum| !sum.is_finite()) {
             let problem = "contains a value that is not a number";
-            return Err(Error::input(self.place(), problem, "the checkpoint is damaged; give an intact one"));
+            return Err(Error::input(self.place(), problem, DAMAGED));
         }
         Ok(sums.into_iter().map(|sum| sum / rows.max(1) as f64).collect())
     }
@@ -143,6 +139,8 @@ impl TokenTable {
 
 /// The number of bytes of a table that are read at a time.
 const READ_BYTES: usize = 1 << 20;
+
+const DAMAGED: &str = "the checkpoint is damaged; give an intact one";
 
 /// The remedy if a model and a tokenizer do not belong together.
 pub const REMEDY: &str = "give the model that the base tokenizer belongs to";

@@ -204,30 +204,28 @@ fn in_slots(slots: &[(u8, usize)], string: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::design::scheme::slots::Range;
-    use drift_core::encoding::Precision;
+    use crate::design::scheme::grammar::{fixed_grammar, stripped_grammar};
 
     #[test]
     fn parts_of_blocks_are_known() {
-        let range = Range::new(15).unwrap();
-        let fixed = Grammar::fixed(range, Precision::FOUR);
+        let fixed = fixed_grammar(15, 4);
         for part in ["<", "<-", "<-12.", ",-", "1234,", "34>", ".0", "1234", "4,-12.3456,7"] {
             assert!(BlockParts::of(fixed).hold(part), "{part}");
         }
         for other in ["", "--", ">1", "]<", ".,", "12345", "a", ",,", "1<", "..", "->", "1,2,", ".12,"] {
             assert!(!BlockParts::of(fixed).hold(other), "{other}");
         }
-        let two = Grammar::stripped(range, Precision::FOUR, 2).unwrap();
+        let two = stripped_grammar(15, 4, 2);
         assert!(BlockParts::of(two).hold(".12,") && BlockParts::of(two).hold("<1.123,4.56,-7.1234>"));
         assert!(!BlockParts::of(two).hold(".1,") && !BlockParts::of(two).hold("<1,"));
-        let all = Grammar::stripped(range, Precision::FOUR, 0).unwrap();
+        let all = stripped_grammar(15, 4, 0);
         assert!(BlockParts::of(all).hold("<1,2.5,-3>") && BlockParts::of(all).hold(".1,"));
         assert!(!BlockParts::of(all).hold(".,") && !BlockParts::of(all).hold(".12345"));
     }
 
     #[test]
     fn bounds_are_the_least_numbers_that_pass_the_inequality() {
-        let range = Grammar::fixed(Range::new(15).unwrap(), Precision::FOUR);
+        let range = fixed_grammar(15, 4);
         // 9 tokens from nothing: the least of all a + b + c, by trying them.
         let base = Usable { first: 1, last: 1, inner: 1 };
         let passes = |a: u128, b: u128, c: u128| a * b * c.pow(7) >= 27_000_000_000_000_000;

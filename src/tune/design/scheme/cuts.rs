@@ -34,10 +34,18 @@ impl SchemeKind {
 
     /// Whether a piece with these slots is allowed.
     pub fn allows(self, slots: &[BlockSlot]) -> bool {
-        let bracket = slots.iter().any(|slot| matches!(slot, BlockSlot::Open(_) | BlockSlot::Close(_)));
         // A sign may be absent, so a piece with only a sign would be missing from some blocks.
-        slots != [BlockSlot::Sign] && (self == SchemeKind::Fused || !bracket || slots.len() == 1)
+        slots != [BlockSlot::Sign] && (self == SchemeKind::Fused || !has_bracket(slots) || slots.len() == 1)
     }
+}
+
+fn has_bracket(slots: &[BlockSlot]) -> bool {
+    slots.iter().any(|slot| matches!(slot, BlockSlot::Open(_) | BlockSlot::Close(_)))
+}
+
+/// The pieces that begin at `starts`, each from its start to the start of the next; the last one ends at `end`.
+pub(in crate::design) fn spans(starts: &[usize], end: usize) -> impl Iterator<Item = (usize, usize)> {
+    starts.iter().copied().zip(starts.iter().skip(1).copied().chain([end]))
 }
 
 /// The positions at which the slots of blocks are cut.
@@ -102,12 +110,8 @@ impl Scheme {
     /// The slots of each piece of a block whose numbers have these decimals.
     pub fn pieces(&self, decimals: [usize; 3]) -> Vec<Vec<BlockSlot>> {
         let slots = self.grammar.slots(decimals);
-        let starts = self.starts(decimals);
-        let ends = starts.iter().skip(1).copied().chain([self.grammar.row().len()]);
-        starts
-            .iter()
-            .zip(ends)
-            .map(|(&start, end)| slots[start..end].iter().flatten().copied().collect())
+        spans(&self.starts(decimals), self.grammar.row().len())
+            .map(|(start, end)| slots[start..end].iter().flatten().copied().collect())
             .collect()
     }
 
@@ -115,10 +119,8 @@ impl Scheme {
     pub fn strings(&self) -> Vec<String> {
         // New tokens get ids in this order, so it must be the same in every run.
         let counts: Vec<usize> = self.grammar.counts().rev().collect();
-        let shapes = counts.iter().flat_map(|&x| {
-            let counts = &counts;
-            counts.iter().flat_map(move |&y| counts.iter().map(move |&z| [x, y, z]))
-        });
+        let pairs = counts.iter().flat_map(|x| counts.iter().map(move |y| (*x, *y)));
+        let shapes = pairs.flat_map(|(x, y)| counts.iter().map(move |z| [x, y, *z]));
         let (mut rows, mut seen) = (HashSet::new(), HashSet::new());
         let mut all = Vec::new();
         for row in shapes.flat_map(|shape| self.pieces(shape)) {
@@ -161,38 +163,30 @@ impl Scheme {
 
     /// The number of pieces that contain a bracket, which is the same for every block.
     pub fn brackets(&self) -> usize {
-        let bracket = |slots: &&Vec<BlockSlot>| {
-            slots.iter().any(|slot| matches!(slot, BlockSlot::Open(_) | BlockSlot::Close(_)))
-        };
-        self.pieces([self.grammar.decimals(); 3]).iter().filter(bracket).count()
+        self.pieces([self.grammar.decimals(); 3]).iter().filter(|piece| has_bracket(piece)).count()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::design::scheme::slots::{Range, size};
-    use drift_core::encoding::Precision;
+    use crate::design::scheme::grammar::fixed_grammar;
+    use crate::design::scheme::slots::size;
 
     #[test]
     fn a_block_has_the_slots_of_the_format() {
-        let range = Range::new(15).unwrap();
-        let scheme =
-            Scheme::fixed(Grammar::fixed(range, Precision::FOUR), vec![0, 4, 6, 8, 12, 14, 16, 20, 22]);
+        let scheme = Scheme::fixed(fixed_grammar(15, 4), vec![0, 4, 6, 8, 12, 14, 16, 20, 22]);
         assert_eq!(scheme.example(4), "<-1.|23|45|,6.|78|91|,-0.|12|34>");
         assert_eq!((scheme.strings().len(), scheme.brackets()), (30 + 100 + 30 + 100, 2));
-        let scheme = Scheme::fixed(
-            Grammar::fixed(range, Precision::new(3).unwrap()),
-            vec![0, 4, 6, 7, 11, 13, 14, 18, 20],
-        );
+        let scheme = Scheme::fixed(fixed_grammar(15, 3), vec![0, 4, 6, 7, 11, 13, 14, 18, 20]);
         assert_eq!(scheme.example(3), "<-1.|23|4|,6.|78|9|,-0.|12|3>");
         for decimals in 1..=MOST_DECIMALS {
-            let grammar = Grammar::fixed(range, Precision::new(decimals).unwrap());
+            let grammar = fixed_grammar(15, decimals);
             assert_eq!(size(&grammar.row()), grammar.numbers().saturating_pow(3));
             assert_eq!(Scheme::finest(grammar).tokens_per_block(), grammar.row().most_tokens());
         }
         assert_eq!(
-            Scheme::finest(Grammar::fixed(range, Precision::FOUR)).example(4),
+            Scheme::finest(fixed_grammar(15, 4)).example(4),
             "<|-1|.|2|3|4|5|,|6|.|7|8|9|1|,|-0|.|1|2|3|4|>"
         );
     }

@@ -231,16 +231,10 @@ fn sample(kinds: usize, length: usize) -> Vec<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::design::scheme::slots::Range;
-    use drift_core::encoding::Precision;
+    use crate::design::scheme::grammar::fixed_grammar;
 
     fn bound(kind: SchemeKind, tokens: usize, base: &[&str]) -> u64 {
-        distinct_digits_bound(
-            kind,
-            Grammar::fixed(Range::new(15).unwrap(), Precision::FOUR),
-            tokens,
-            base.iter().copied(),
-        )
+        distinct_digits_bound(kind, fixed_grammar(15, 4), tokens, base.iter().copied())
     }
 
     #[test]
@@ -260,8 +254,7 @@ mod tests {
         // All pairs of two digits with and without `>`, and heads: the scheme of 9 tokens.
         let known = HashSet::new();
         let mut universe = Universe::new(SchemeKind::Fused, 2, (4, 9), &known);
-        let mut pairs: Vec<Vec<u8>> =
-            ["01", "10", "01>", "10>"].map(|pair| pair.as_bytes().to_vec()).to_vec();
+        let mut pairs = ["01", "10", "01>", "10>"].map(|pair| pair.as_bytes().to_vec()).to_vec();
         assert!(universe.enough(&mut pairs, 0));
         pairs.truncate(2);
         assert!(!universe.enough(&mut pairs, 0));

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::blocks::{block, numbers};
-use super::cuts::Scheme;
-use super::grammar::Grammar;
-use super::grammar::SpelledNumber;
+use super::cuts::{Scheme, spans};
+use super::grammar::{Grammar, SpelledNumber};
 use super::slots::{BlockSlot, MOST_SLOTS, pattern};
 
 /// The beginning of every cut pattern, by which an extended tokenizer is recognized.
@@ -26,10 +25,10 @@ pub fn cut_pattern(scheme: &Scheme) -> String {
 fn fixed(scheme: &Scheme) -> (String, Vec<String>) {
     let row = scheme.grammar.row();
     let starts = scheme.starts([scheme.grammar.decimals(); 3]);
-    let ends: Vec<usize> = starts.iter().skip(1).copied().chain([row.len()]).collect();
+    let spans: Vec<(usize, usize)> = spans(&starts, row.len()).collect();
     let left = |end: usize| pattern(&row[end..]);
     let mut later: Vec<(&[BlockSlot], Vec<String>)> = Vec::new();
-    for (&start, &end) in starts.iter().zip(&ends).skip(1) {
+    for &(start, end) in &spans[1..] {
         let piece = &row[start..end];
         match later.iter_mut().find(|(known, _)| *known == piece) {
             Some((_, lefts)) => lefts.push(left(end)),
@@ -39,24 +38,24 @@ fn fixed(scheme: &Scheme) -> (String, Vec<String>) {
     // An alternation takes the first alternative that matches, so a short piece must not precede a piece that it is a prefix of.
     later.sort_by_key(|(piece, _)| std::cmp::Reverse(piece.len()));
     let pieces: Vec<&[BlockSlot]> = later.iter().map(|(piece, _)| *piece).collect();
-    let simple = told_apart(&starts, scheme.grammar, &pieces);
+    let simple = told_apart(&spans, scheme.grammar, &pieces);
     let later = later.into_iter().map(|(piece, lefts)| {
         let piece = pattern(piece);
         if simple { piece } else { format!("{piece}(?=(?:{})\\z)", lefts.join("|")) }
     });
     // The first piece looks ahead to the end of the block, so that later pieces match only within a block.
-    let first = format!("\\A{}(?={}\\z)", pattern(&row[..ends[0]]), left(ends[0]));
+    let (_, end) = spans[0];
+    let first = format!("\\A{}(?={}\\z)", pattern(&row[..end]), left(end));
     (first, later.collect())
 }
 
 /// Whether trying `pieces` in their order cuts blocks as the scheme does, for blocks of every shape and many digits. This is not a
 /// proof; the check of every number is.
-fn told_apart(starts: &[usize], grammar: Grammar, pieces: &[&[BlockSlot]]) -> bool {
+fn told_apart(spans: &[(usize, usize)], grammar: Grammar, pieces: &[&[BlockSlot]]) -> bool {
     let row = grammar.row();
     some_blocks(grammar).iter().all(|(block, slots)| {
         let place = |slot: usize| if slot < row.len() { slots[slot] } else { block.len() };
-        let ends = starts.iter().skip(1).copied().chain([row.len()]);
-        starts.iter().zip(ends).skip(1).all(|(&start, end)| {
+        spans[1..].iter().all(|&(start, end)| {
             let rest = &block[place(start)..];
             let length = pieces.iter().find_map(|piece| matched(piece, rest));
             length == Some(place(end) - place(start))
@@ -84,10 +83,8 @@ fn some_blocks(grammar: Grammar) -> Vec<(String, [usize; MOST_SLOTS])> {
             all[axis] = number;
             block(grammar, &all)
         };
-        return numbers
-            .flat_map(|number| (0..3).map(move |axis| (axis, number)))
-            .map(|(axis, n)| at(axis, n))
-            .collect();
+        let places = numbers.flat_map(|number| (0..3).map(move |axis| (axis, number)));
+        return places.map(|(axis, number)| at(axis, number)).collect();
     }
     (0..grammar.numbers()).map(|index| block(grammar, &numbers(grammar, index))).collect()
 }
@@ -116,12 +113,8 @@ fn matched(slots: &[BlockSlot], text: &str) -> Option<usize> {
     }
 }
 
-/// A piece of the stripped encoding: its expression, and the expression for the text before it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Rule {
-    behind: String,
-    piece: String,
-}
+/// A piece of the stripped encoding: the expression for the text before it, and its own.
+type Rule = (String, String);
 
 /// Where a rule applies: the axis to which it belongs and the slot after it, with the possible numbers of decimals of the axis's
 /// number.
@@ -139,7 +132,7 @@ fn stripped(scheme: &Scheme) -> (String, Vec<String>) {
         // Units begin at the same slot for any number of decimals, so any number shows where the next unit begins.
         let next = if axis < 2 { scheme.cuts(axis + 1, grammar.decimals())[0] } else { row.len() };
         let slots = grammar.slots([decimals; 3]);
-        for (&start, end) in starts.iter().zip(starts.iter().skip(1).copied().chain([next])) {
+        for (start, end) in spans(starts, next) {
             let present: Vec<BlockSlot> = slots[start..end].iter().flatten().copied().collect();
             let piece = pattern(&present);
             if start == 0 {
@@ -147,7 +140,7 @@ fn stripped(scheme: &Scheme) -> (String, Vec<String>) {
                 continue;
             }
             let behind = behind(row.place(start).1, grammar.decimals());
-            let uses = later.entry(Rule { behind, piece }).or_default();
+            let uses = later.entry((behind, piece)).or_default();
             uses.entry((axis, end)).or_default().insert(decimals);
         }
     }
@@ -159,10 +152,9 @@ fn stripped(scheme: &Scheme) -> (String, Vec<String>) {
     let mut later: Vec<(Rule, Uses)> = later.into_iter().collect();
     // Pieces of numbers with the most decimals are tried first.
     later.sort_by_key(|(_, uses)| std::cmp::Reverse(uses.values().flatten().max().copied()));
-    let later = later.iter().map(|(rule, uses)| {
-        let Rule { behind, piece } = rule;
-        format!("{behind}{piece}{}", rest_of_blocks(grammar, uses))
-    });
+    let later = later
+        .iter()
+        .map(|((behind, piece), uses)| format!("{behind}{piece}{}", rest_of_blocks(grammar, uses)));
     (format!("\\A(?:{})", firsts.join("|")), later.collect())
 }
 
@@ -190,36 +182,30 @@ fn rest_of_block(grammar: Grammar, (owner, end): (usize, usize), counts: &BTreeS
     let any: BTreeSet<usize> = grammar.counts().collect();
     let (axis, from) = grammar.row().place(end);
     let mut out = grammar.rest(from, if axis == owner { counts } else { &any });
-    for axis in axis..3 {
-        out.push(if axis < 2 { ',' } else { '>' });
-        if axis < 2 {
-            out.push_str(&grammar.rest(0, &any));
-        }
+    for _ in axis..2 {
+        out.push(',');
+        out.push_str(&grammar.rest(0, &any));
     }
-    out.push_str("\\z");
-    out
+    out + ">\\z"
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::design::scheme::slots::Range;
-    use drift_core::encoding::Precision;
+    use crate::design::scheme::grammar::stripped_grammar;
+    use crate::design::scheme::slots::MOST_DECIMALS;
 
     #[test]
     fn pieces_are_told_apart_by_place_and_decimals() {
-        let grammar = Grammar::stripped(Range::new(10).unwrap(), Precision::FOUR, 1).unwrap();
+        let grammar = stripped_grammar(10, 4, 1);
         let number = |first: usize| {
             let point = first + 3;
-            [
-                vec![],
-                vec![first, point, point + 1],
-                vec![first, point + 1, point + 2],
-                vec![first, point + 1, point + 3],
-                vec![first, point + 1, point + 3],
-                vec![],
-                vec![],
-            ]
+            let mut cuts: [Vec<usize>; MOST_DECIMALS + 1] = Default::default();
+            cuts[1] = vec![first, point, point + 1];
+            cuts[2] = vec![first, point + 1, point + 2];
+            cuts[3] = vec![first, point + 1, point + 3];
+            cuts[4] = cuts[3].clone();
+            cuts
         };
         let mut cuts = [number(0), number(8), number(16)];
         let with_close = |starts: &mut Vec<usize>| starts.push(24);

@@ -10,8 +10,12 @@
 
 use std::collections::HashMap;
 
-use super::cuts::{Scheme, SchemeKind};
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+use super::cuts::{Scheme, SchemeKind, spans};
 use super::grammar::Grammar;
+use super::search::Landscape;
 use super::slots::{BlockSlot, MOST_SLOTS, SlotRow, size, strings};
 use super::space::{BaseTokens, FORBIDDEN, MAX_NEW_TOKENS, Optimum};
 
@@ -20,7 +24,7 @@ pub struct FixedSpace {
     kind: SchemeKind,
     grammar: Grammar,
     row: SlotRow,
-    /// The first slots of pieces that are common to all schemes of the kind.
+    /// The first slots of pieces that are common to all schemes of the kind. A search never moves them.
     fixed_starts: Vec<usize>,
     /// For each cell, the number of strings that the base lacks.
     cells: Vec<u64>,
@@ -90,27 +94,16 @@ impl FixedSpace {
         Some(cells)
     }
 
-    /// The first slots of pieces that are common to all schemes of the kind. A search never moves them.
-    pub fn fixed_starts(&self) -> &[usize] {
-        &self.fixed_starts
-    }
-
-    /// The slots of the blocks that are cut.
-    pub fn row(&self) -> &SlotRow {
-        &self.row
-    }
-
     /// The smallest and the largest number of tokens of schemes of this kind.
     pub fn tokens(&self) -> std::ops::RangeInclusive<usize> {
-        self.fixed_starts().len().max(self.grammar.encoding().numbers())..=self.row.most_tokens()
+        self.fixed_starts.len().max(self.grammar.encoding().numbers())..=self.row.most_tokens()
     }
 
     /// The number of new tokens of a scheme; `None` if the scheme is not in the space.
     pub fn cost(&self, starts: &[usize]) -> Option<u64> {
-        let ends = starts.iter().skip(1).copied().chain([self.row.len()]);
         let mut seen = vec![false; self.cells.len()];
         let mut cost = 0;
-        for (&start, end) in starts.iter().zip(ends) {
+        for (start, end) in spans(starts, self.row.len()) {
             for &cell in self.pieces[start][end].as_ref()? {
                 if !std::mem::replace(&mut seen[usize::from(cell)], true) {
                     cost += self.cells[usize::from(cell)];
@@ -126,7 +119,6 @@ impl FixedSpace {
     pub fn optimum(&self, tokens: usize, limit: u64) -> Option<Optimum> {
         let mut walk = Walk {
             space: self,
-            slots: self.row.len(),
             uses: vec![0; self.cells.len()],
             starts: Vec::with_capacity(tokens),
             best: Vec::new(),
@@ -137,13 +129,56 @@ impl FixedSpace {
         let found = !walk.best.is_empty();
         found.then_some(Optimum { scheme: Scheme::fixed(self.grammar, walk.best), new_tokens: walk.bound.0 })
     }
+
+    /// For each number of tokens, the scheme that has the fewest new ones, if there is one.
+    pub fn schemes(&self) -> Vec<Scheme> {
+        let optima = self.tokens().filter_map(|tokens| self.optimum(tokens, MAX_NEW_TOKENS));
+        optima.map(|optimum| optimum.scheme).collect()
+    }
+}
+
+impl Landscape for FixedSpace {
+    type Point = Vec<usize>;
+
+    /// Cuts that are spread over the block as evenly as possible, in addition to those that the kind requires.
+    fn start(&self, tokens: usize, _: &mut ChaCha8Rng) -> Option<Vec<usize>> {
+        let slots = self.row.len();
+        let mut starts = self.fixed_starts.clone();
+        while starts.len() < tokens {
+            starts.sort_unstable();
+            let widest = spans(&starts, slots).max_by_key(|(start, end)| (end - start, slots - start));
+            let (start, end) = widest.filter(|(start, end)| end - start > 1)?;
+            starts.push((start + end) / 2);
+        }
+        starts.sort_unstable();
+        Some(starts)
+    }
+
+    fn new_tokens(&self, starts: &Vec<usize>) -> Option<u64> {
+        self.cost(starts)
+    }
+
+    /// Moves one cut that the kind does not require to a slot without a cut.
+    fn neighbour(&self, starts: &Vec<usize>, random: &mut ChaCha8Rng) -> Vec<usize> {
+        let mut next = starts.clone();
+        let movable: Vec<usize> =
+            (0..next.len()).filter(|at| !self.fixed_starts.contains(&next[*at])).collect();
+        let free: Vec<usize> = (1..self.row.len()).filter(|slot| !next.contains(slot)).collect();
+        if !movable.is_empty() && !free.is_empty() {
+            let at = movable[random.random_range(0..movable.len())];
+            // Half of the time a step to an adjacent slot, otherwise to any free slot.
+            let near: Vec<usize> = free.iter().copied().filter(|slot| slot.abs_diff(next[at]) == 1).collect();
+            let slots = if near.is_empty() || random.random_range(0..2) == 0 { &free } else { &near };
+            next[at] = slots[random.random_range(0..slots.len())];
+            next.sort_unstable();
+        }
+        next
+    }
 }
 
 /// A depth-first walk over all schemes.
 struct Walk<'s> {
     space: &'s FixedSpace,
-    /// The number of slots of a block.
-    slots: usize,
     /// For each cell, the number of pieces of the current branch that use it.
     uses: Vec<u8>,
     starts: Vec<usize>,
@@ -155,8 +190,9 @@ struct Walk<'s> {
 impl Walk<'_> {
     /// Adds pieces starting at slot `start`. `left` pieces are still to come, and the previous ones cost `spent`.
     fn step(&mut self, start: usize, left: usize, spent: (u64, usize)) {
+        let slots = self.space.row.len();
         if left == 0 {
-            if start == self.slots && spent < self.bound {
+            if start == slots && spent < self.bound {
                 self.bound = spent;
                 self.best.clone_from(&self.starts);
             }
@@ -164,7 +200,7 @@ impl Walk<'_> {
         }
         let space = self.space;
         // Each remaining piece needs at least one slot, and the last one takes all remaining slots.
-        let ends = if left == 1 { self.slots..=self.slots } else { start + 1..=self.slots - (left - 1) };
+        let ends = if left == 1 { slots..=slots } else { start + 1..=slots - (left - 1) };
         for end in ends {
             let Some(cells) = &space.pieces[start][end] else { continue };
             let mut cost = spent;
@@ -217,31 +253,18 @@ fn cell(string: &str, grammar: Grammar) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::design::scheme::slots::Range;
-    use drift_core::encoding::Precision;
-    use std::collections::HashSet;
-
-    /// A base with these tokens.
-    struct Known(HashSet<&'static str>);
-
-    impl BaseTokens for Known {
-        fn holds(&self, string: &str) -> bool {
-            self.0.contains(string)
-        }
-        fn may_not_be_added(&self, string: &str) -> bool {
-            string == "<-"
-        }
-    }
+    use crate::design::scheme::grammar::fixed_grammar;
+    use crate::design::scheme::space::Known;
 
     /// The strings of a scheme's pieces that a base lacks, one by one.
     fn counted(scheme: &Scheme, base: &Known) -> Option<u64> {
-        let new: Vec<String> = scheme.strings().into_iter().filter(|s| !base.holds(s)).collect();
+        let new = base.lacks(scheme);
         (!new.iter().any(|s| base.may_not_be_added(s))).then_some(new.len() as u64)
     }
 
     #[test]
     fn costs_are_unions_of_strings() {
-        let base = Known(["<", ">", ",", ".", ",-", "7", "12", "007", "1."].into_iter().collect());
+        let base = Known(&["<", ">", ",", ".", ",-", "7", "12", "007", "1."]);
         for (kind, angstrom, decimals) in [
             (SchemeKind::Fused, 15, 4),
             (SchemeKind::Separate, 8, 4),
@@ -249,7 +272,7 @@ mod tests {
             (SchemeKind::Fused, 15, 3),
             (SchemeKind::Separate, 12, 6),
         ] {
-            let grammar = Grammar::fixed(Range::new(angstrom).unwrap(), Precision::new(decimals).unwrap());
+            let grammar = fixed_grammar(angstrom, decimals);
             let space = FixedSpace::new(kind, grammar, &base);
             let mut judged = 0;
             for seed in 0..4_000u64 {
@@ -268,9 +291,9 @@ mod tests {
 
     #[test]
     fn the_walk_finds_what_brute_force_finds() {
-        let base = Known(["<", ">", ",", ".", ",-", "0", "1"].into_iter().collect());
+        let base = Known(&["<", ">", ",", ".", ",-", "0", "1"]);
         for (decimals, several) in [(4, [6, 8, 20, 21]), (3, [6, 9, 11, 18])] {
-            let grammar = Grammar::fixed(Range::new(12).unwrap(), Precision::new(decimals).unwrap());
+            let grammar = fixed_grammar(12, decimals);
             let slots = grammar.row().len();
             let space = FixedSpace::new(SchemeKind::Fused, grammar, &base);
             for tokens in several {

@@ -136,19 +136,20 @@ impl Grammar {
     /// The number of spellings of one number: signs, integer parts and decimals. Zero with a sign is one of them. If each number of
     /// a block has its own bins, the largest number of spellings of any of them.
     pub fn numbers(self) -> u64 {
-        if self.encoding.is_decimal() {
-            return 2 * u64::from(self.range.angstrom()) * self.fractions();
-        }
         (0..self.encoding.numbers()).map(|axis| self.numbers_of(axis)).max().unwrap_or(0)
     }
 
     /// The number of spellings of an axis's number.
     pub fn numbers_of(self, axis: usize) -> u64 {
+        self.magnitudes(axis) * if self.encoding.is_signed() { 2 } else { 1 }
+    }
+
+    /// The number of spellings without a sign.
+    fn magnitudes(self, axis: usize) -> u64 {
         if self.encoding.is_decimal() {
-            return self.numbers();
+            return u64::from(self.range.angstrom()) * self.fractions();
         }
-        let largest = u64::from(self.encoding.number().limits(axis).1.unsigned_abs());
-        (largest + 1) * if self.encoding.is_signed() { 2 } else { 1 }
+        u64::from(self.encoding.number().limits(axis).1.unsigned_abs()) + 1
     }
 
     /// The number of blocks, at most 2¹²⁸ - 1.
@@ -159,14 +160,11 @@ impl Grammar {
 
     /// Number `index` of an axis. The non-negative numbers come first.
     pub fn number(self, index: u64, axis: usize) -> SpelledNumber {
+        let magnitudes = self.magnitudes(axis);
+        let (negative, index) = (index >= magnitudes, index % magnitudes);
         if !self.encoding.is_decimal() {
-            let all = self.numbers_of(axis);
-            let half = if self.encoding.is_signed() { all / 2 } else { all };
-            let integer = (index % half) as u32;
-            return SpelledNumber { negative: index >= half, integer, fraction: 0, decimals: 0 };
+            return SpelledNumber { negative, integer: index as u32, fraction: 0, decimals: 0 };
         }
-        let half = self.numbers() / 2;
-        let (negative, index) = (index >= half, index % half);
         let (integer, fraction) = ((index / self.fractions()) as u32, (index % self.fractions()) as u32);
         if !self.is_stripped() {
             return SpelledNumber { negative, integer, fraction, decimals: self.decimals() };
@@ -283,18 +281,22 @@ pub(super) fn power(decimals: usize) -> u32 {
     10u32.pow(decimals as u32)
 }
 
+/// A grammar of the fixed encoding, for tests.
+#[cfg(test)]
+pub(in crate::design) fn fixed_grammar(angstrom: u32, decimals: usize) -> Grammar {
+    Grammar::fixed(Range::new(angstrom).unwrap(), Precision::new(decimals).unwrap())
+}
+
+/// A grammar of the stripped encoding, for tests.
+#[cfg(test)]
+pub(in crate::design) fn stripped_grammar(angstrom: u32, decimals: usize, fewest: usize) -> Grammar {
+    Grammar::stripped(Range::new(angstrom).unwrap(), Precision::new(decimals).unwrap(), fewest).unwrap()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::design::scheme::slots::MOST_DECIMALS;
-
-    fn range() -> Range {
-        Range::new(15).unwrap()
-    }
-
-    fn precision(decimals: usize) -> Precision {
-        Precision::new(decimals).unwrap()
-    }
 
     /// The text of a number.
     fn spelled(grammar: Grammar, number: SpelledNumber) -> String {
@@ -309,7 +311,7 @@ mod tests {
     #[test]
     fn numbers_are_those_of_the_encoding_each_once() {
         for (decimals, fewest) in (1..=4).flat_map(|most| (0..=most).map(move |fewest| (most, fewest))) {
-            let grammar = Grammar::stripped(range(), precision(decimals), fewest).unwrap();
+            let grammar = stripped_grammar(15, decimals, fewest);
             let mut seen = std::collections::HashSet::new();
             for index in 0..grammar.numbers() {
                 let number = grammar.number(index, 0);
@@ -324,16 +326,15 @@ mod tests {
             let all = fractions.filter(|digits| digits.trim_end_matches('0').len() >= fewest);
             assert_eq!(seen.len(), 30 * all.count());
         }
-        assert!(
-            Grammar::stripped(range(), precision(4), 5).is_err()
-                && Grammar::stripped(range(), precision(3), 4).is_err()
-        );
+        let refused =
+            |most, fewest| Grammar::stripped(Range::USUAL, Precision::new(most).unwrap(), fewest).is_err();
+        assert!(refused(4, 5) && refused(3, 4));
     }
 
     #[test]
     fn fixed_numbers_have_all_their_decimals() {
         for decimals in 1..=4 {
-            let grammar = Grammar::fixed(range(), precision(decimals));
+            let grammar = fixed_grammar(15, decimals);
             let numbers: std::collections::HashSet<String> =
                 (0..grammar.numbers()).map(|index| spelled(grammar, grammar.number(index, 0))).collect();
             assert_eq!(numbers.len() as u64, 30 * u64::from(power(decimals)));
@@ -344,27 +345,28 @@ mod tests {
     #[test]
     fn coordinates_are_held_by_range_and_decimals() {
         let held = |grammar: Grammar, coordinates: [Fixed; 4]| coordinates.map(|c| grammar.holds(c));
-        let three = Grammar::fixed(range(), precision(3));
+        let three = fixed_grammar(15, 3);
         assert_eq!(held(three, [0, -14_999, 15_000, 14_000]), [true, true, false, true]);
-        let two = Grammar::stripped(range(), precision(3), 2).unwrap();
+        let two = stripped_grammar(15, 3, 2);
         assert_eq!(held(two, [1_230, 1_234, -1_200, 15_234]), [true, true, false, false]);
         assert_eq!([0, 1_000, 1_200, 1_230, 1_234].map(|c| two.decimals_of(c)), [0, 0, 1, 2, 3]);
     }
 
     #[test]
     fn the_widest_grammar_has_blocks_of_as_many_characters() {
-        let fewest = |tokens| Grammar::widest(range(), precision(4), tokens).fewest_decimals();
+        let fewest =
+            |tokens| Grammar::widest(Range::USUAL, Precision::new(4).unwrap(), tokens).fewest_decimals();
         assert_eq!([7, 8, 13, 14, 16, 17, 19, 20, 22].map(fewest), [0, 1, 1, 2, 2, 3, 3, 4, 4]);
-        assert_eq!(Grammar::fixed(range(), precision(4)).most_tokens(), 22);
-        let fewest = |tokens| Grammar::widest(range(), precision(3), tokens).fewest_decimals();
+        assert_eq!(fixed_grammar(15, 4).most_tokens(), 22);
+        let fewest =
+            |tokens| Grammar::widest(Range::USUAL, Precision::new(3).unwrap(), tokens).fewest_decimals();
         assert_eq!([7, 8, 16, 17, 19, 25].map(fewest), [0, 1, 2, 3, 3, 3]);
-        assert_eq!(Grammar::fixed(range(), precision(3)).most_tokens(), 19);
+        assert_eq!(fixed_grammar(15, 3).most_tokens(), 19);
     }
 
     #[test]
     fn expressions_are_those_of_the_encoding() {
-        let ten = Range::new(10).unwrap();
-        let pattern = |most, fewest| Grammar::stripped(ten, precision(most), fewest).unwrap().block_pattern();
+        let pattern = |most, fewest| stripped_grammar(10, most, fewest).block_pattern();
         let blocks = |number: &str| format!("<{number},{number},{number}>");
         assert_eq!(pattern(4, 0), blocks("-?[0-9](?:\\.[0-9]{0,3}[1-9])?"));
         assert_eq!(pattern(4, 1), blocks("-?[0-9]\\.[0-9]{0,3}[1-9]"));
@@ -372,14 +374,14 @@ mod tests {
         assert_eq!(pattern(3, 0), blocks("-?[0-9](?:\\.[0-9]{0,2}[1-9])?"));
         assert_eq!(pattern(1, 0), blocks("-?[0-9](?:\\.[1-9])?"));
         assert_eq!(pattern(6, 2), blocks("-?[0-9]\\.[0-9]{1,5}[1-9]"));
-        let fixed = |decimals| Grammar::fixed(ten, precision(decimals)).block_pattern();
+        let fixed = |decimals| fixed_grammar(10, decimals).block_pattern();
         assert_eq!(fixed(4), blocks("-?[0-9]\\.[0-9]{4}"));
         assert_eq!((fixed(3), fixed(1)), (blocks("-?[0-9]\\.[0-9]{3}"), blocks("-?[0-9]\\.[0-9]")));
     }
 
     #[test]
     fn blocks_are_told_from_other_texts() {
-        let three = Grammar::fixed(range(), precision(3));
+        let three = fixed_grammar(15, 3);
         assert_eq!(three.without_blocks("a<1.000,2.000,-3.000><b<"), "a< 1.000,2.000,-3.000><b<");
         for other in
             ["<1.0000,2.0000,3.0000>", "<1.000,2.000>", "<15.000,2.000,3.000>", "<01.000,2.000,3.000>"]
@@ -387,7 +389,7 @@ mod tests {
             assert_eq!(three.without_blocks(other), other);
         }
         for (decimals, fewest) in [(1, 0), (3, 0), (3, 2)] {
-            let grammar = Grammar::stripped(range(), precision(decimals), fewest).unwrap();
+            let grammar = stripped_grammar(15, decimals, fewest);
             for index in 0..grammar.numbers() {
                 let number = spelled(grammar, grammar.number(index, 0));
                 assert!(grammar.has_block(&format!("<{number},{number},{number}>")), "{number}");
@@ -405,10 +407,10 @@ mod tests {
         let expected =
             [open, Sign, integer, comma, Sign, integer, Point, Last, comma, Sign, integer, Point, Digit];
         for decimals in 2..=MOST_DECIMALS {
-            let grammar = Grammar::stripped(range(), precision(decimals), 0).unwrap();
+            let grammar = stripped_grammar(15, decimals, 0);
             let row: Vec<BlockSlot> = grammar.slots([0, 1, 2]).into_iter().flatten().collect();
             assert_eq!(row, [&expected[..], &[Last, close]].concat());
-            let fixed = Grammar::fixed(range(), precision(decimals));
+            let fixed = fixed_grammar(15, decimals);
             let all: Vec<BlockSlot> = fixed.slots([decimals; 3]).into_iter().flatten().collect();
             assert_eq!((&*all, all.len()), (&*fixed.row(), 13 + 3 * decimals));
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::cuts::Scheme;
+use super::cuts::{Scheme, spans};
 use super::grammar::Grammar;
 use super::slots::{BlockSlot, MOST_SLOTS, strings};
 use drift_core::encoding::Fixed;
@@ -55,9 +55,7 @@ impl PieceTable {
         let mut known: HashMap<String, u32> = HashMap::new();
         let mut all = Vec::new();
         let row = scheme.grammar.row();
-        let starts = scheme.cuts(0, scheme.grammar.decimals());
-        let ends = starts.iter().skip(1).copied().chain([row.len()]);
-        let pieces = starts.iter().zip(ends).map(|(&start, end)| {
+        let pieces = spans(scheme.cuts(0, scheme.grammar.decimals()), row.len()).map(|(start, end)| {
             let options = (start..end).map(|slot| (slot, options(row[slot])));
             let strings = strings(&row[start..end]).into_iter().map(|string| {
                 *known.entry(string).or_insert_with_key(|string| {
@@ -102,14 +100,13 @@ fn options(slot: BlockSlot) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::design::scheme::slots::Range;
+    use crate::design::scheme::grammar::fixed_grammar;
     use drift_core::encoding::Encoding;
-    use drift_core::encoding::Precision;
     use drift_core::text::{self};
 
     #[test]
     fn pieces_of_blocks_are_their_text() {
-        let grammar = Grammar::fixed(Range::new(15).unwrap(), Precision::FOUR);
+        let grammar = fixed_grammar(15, 4);
         for starts in [vec![0, 4, 6, 8, 12, 14, 16, 20, 22], (0..25).filter(|s| s % 8 != 1).collect()] {
             let table = PieceTable::from_scheme(&Scheme::fixed(grammar, starts.clone()));
             for numbers in [[0, -1, 10_000], [-149_999, 99_999, -100_000], [12_345, -67_890, 140_099]] {
@@ -131,14 +128,14 @@ mod tests {
     fn numbers_of_other_decimals_have_units_of_their_own() {
         let numbers = [[0, -1, 10_000], [-14_999, 9_999, -10_000], [1_234, -6_789, 14_099]];
         let texts = ["<0.000,-0.001,10.000>", "<-14.999,9.999,-10.000>", "<1.234,-6.789,14.099>"];
-        let grammar = Grammar::fixed(Range::new(15).unwrap(), Precision::new(3).unwrap());
+        let grammar = fixed_grammar(15, 3);
         let table = PieceTable::from_scheme(&Scheme::fixed(grammar, vec![0, 4, 6, 7, 11, 13, 14, 18, 20]));
         for (numbers, text) in numbers.iter().zip(texts) {
             let filled = Filled::from_numbers(numbers, grammar).unwrap();
             assert_eq!(table.of_block(&filled).map(|at| &*table.strings[at]).collect::<String>(), text);
         }
         assert_eq!(Filled::from_numbers(&[0, 0, -15_000], grammar), None);
-        let grammar = Grammar::fixed(Range::new(15).unwrap(), Precision::ZERO);
+        let grammar = fixed_grammar(15, 0);
         let table = PieceTable::from_scheme(&Scheme::fixed(grammar, vec![0, 3, 6, 9]));
         for (numbers, text) in [([0, -1, 14], "<0,-1,14>"), ([-13, 2, -10], "<-13,2,-10>")] {
             let filled = Filled::from_numbers(&numbers, grammar).unwrap();

@@ -4,11 +4,9 @@ use std::cell::RefCell;
 
 use argmin::core::{CostFunction, Error as ArgminError};
 use argmin::solver::simulatedannealing::Anneal;
-use rand::{Rng, SeedableRng};
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::fixed_space::FixedSpace;
-use super::stripped_space::{SchemePoint, StrippedSpace};
 use crate::anneal::{Cooling, anneal};
 use drift_core::error::Result;
 
@@ -80,62 +78,5 @@ impl<L: Landscape> Anneal for Problem<'_, L> {
 
     fn anneal(&self, point: &L::Point, _extent: f64) -> Result<L::Point, ArgminError> {
         Ok(self.space.neighbour(point, &mut self.random.borrow_mut()))
-    }
-}
-
-impl Landscape for FixedSpace {
-    type Point = Vec<usize>;
-
-    /// Cuts that are spread over the block as evenly as possible, in addition to those that the kind requires.
-    fn start(&self, tokens: usize, _: &mut ChaCha8Rng) -> Option<Vec<usize>> {
-        let slots = self.row().len();
-        let mut starts = self.fixed_starts().to_vec();
-        while starts.len() < tokens {
-            starts.sort_unstable();
-            let ends = starts.iter().skip(1).copied().chain([slots]);
-            let widest =
-                starts.iter().copied().zip(ends).max_by_key(|(start, end)| (end - start, slots - start));
-            let (start, end) = widest.filter(|(start, end)| end - start > 1)?;
-            starts.push((start + end) / 2);
-        }
-        starts.sort_unstable();
-        Some(starts)
-    }
-
-    fn new_tokens(&self, starts: &Vec<usize>) -> Option<u64> {
-        self.cost(starts)
-    }
-
-    /// Moves one cut that the kind does not require to a slot without a cut.
-    fn neighbour(&self, starts: &Vec<usize>, random: &mut ChaCha8Rng) -> Vec<usize> {
-        let fixed = self.fixed_starts();
-        let mut next = starts.clone();
-        let movable: Vec<usize> = (0..next.len()).filter(|at| !fixed.contains(&next[*at])).collect();
-        let free: Vec<usize> = (1..self.row().len()).filter(|slot| !next.contains(slot)).collect();
-        if !movable.is_empty() && !free.is_empty() {
-            let at = movable[random.random_range(0..movable.len())];
-            // Half of the time a step to an adjacent slot, otherwise to any free slot.
-            let near: Vec<usize> = free.iter().copied().filter(|slot| slot.abs_diff(next[at]) == 1).collect();
-            let slots = if near.is_empty() || random.random_range(0..2) == 0 { &free } else { &near };
-            next[at] = slots[random.random_range(0..slots.len())];
-            next.sort_unstable();
-        }
-        next
-    }
-}
-
-impl Landscape for StrippedSpace {
-    type Point = SchemePoint;
-
-    fn start(&self, tokens: usize, random: &mut ChaCha8Rng) -> Option<SchemePoint> {
-        self.random(tokens, random)
-    }
-
-    fn new_tokens(&self, point: &SchemePoint) -> Option<u64> {
-        Some(self.cost(point))
-    }
-
-    fn neighbour(&self, point: &SchemePoint, random: &mut ChaCha8Rng) -> SchemePoint {
-        StrippedSpace::neighbour(self, point, random)
     }
 }

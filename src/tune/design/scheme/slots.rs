@@ -182,11 +182,8 @@ impl Range {
             return Ok(Range(angstrom));
         }
         let problem = format!("the format cannot hold a range of {angstrom} Å");
-        Err(Error::parameter(
-            parameter::RANGE,
-            problem,
-            "integer parts have one or two digits: give 1 to 100",
-        ))
+        let remedy = "integer parts have one or two digits: give 1 to 100";
+        Err(Error::parameter(parameter::RANGE, problem, remedy))
     }
 
     /// In Å.

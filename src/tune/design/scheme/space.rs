@@ -14,6 +14,10 @@ pub trait BaseTokens {
     fn holds(&self, string: &str) -> bool;
     /// Whether a new token with this text could change how texts without blocks are encoded.
     fn may_not_be_added(&self, string: &str) -> bool;
+    /// The strings of a scheme that are no tokens, in the scheme's order.
+    fn lacks(&self, scheme: &Scheme) -> Vec<String> {
+        scheme.strings().into_iter().filter(|string| !self.holds(string)).collect()
+    }
 }
 
 /// The smallest number of new tokens of any scheme in a space, and a scheme that has it.
@@ -23,4 +27,19 @@ pub struct Optimum {
     pub scheme: Scheme,
     /// The number of new tokens.
     pub new_tokens: u64,
+}
+
+/// A base for tests that has these tokens.
+#[cfg(test)]
+pub(super) struct Known(pub &'static [&'static str]);
+
+#[cfg(test)]
+impl BaseTokens for Known {
+    fn holds(&self, string: &str) -> bool {
+        self.0.contains(&string)
+    }
+
+    fn may_not_be_added(&self, string: &str) -> bool {
+        string == "<-"
+    }
 }

@@ -62,11 +62,8 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
                     true => format!("numbers of the fixed dialect have {}", in_words(encoding.precision())),
                     false => format!("numbers of {encoding} have no decimals"),
                 };
-                return Err(Error::parameter(
-                    parameter::FEWEST_DECIMALS,
-                    problem,
-                    format!("give it with {} stripped", parameter::DIALECT),
-                ));
+                let remedy = format!("give it with {} stripped", parameter::DIALECT);
+                return Err(Error::parameter(parameter::FEWEST_DECIMALS, problem, remedy));
             }
             // Checked here so that later calls cannot fail.
             Grammar::stripped(range, encoding.precision(), fewest)?;

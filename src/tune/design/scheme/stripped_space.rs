@@ -15,8 +15,9 @@ use std::collections::{BTreeSet, HashMap};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::cuts::{Scheme, SchemeCuts, SchemeKind};
+use super::cuts::{Scheme, SchemeCuts, SchemeKind, spans};
 use super::grammar::Grammar;
+use super::search::Landscape;
 use super::slots::{BlockSlot, SlotRow, size, strings};
 use super::space::{BaseTokens, FORBIDDEN, MAX_NEW_TOKENS, Optimum};
 
@@ -62,10 +63,9 @@ pub type SchemePoint = (UnitPieces, Vec<usize>);
 impl StrippedSpace {
     /// Counts the cells of every piece.
     pub fn new(kind: SchemeKind, grammar: Grammar, vocabulary: &impl BaseTokens) -> Self {
-        let (units, cells, choices) = (units(&grammar.row()), Vec::new(), HashMap::new());
-        let mut space = StrippedSpace { kind, grammar, cells, choices, units: units.clone() };
-        let mut counter =
-            Counter { space: &mut space, ids: HashMap::new(), known: HashMap::new(), vocabulary };
+        let units = units(&grammar.row());
+        let (cells, ids, known) = Default::default();
+        let mut counter = Counter { kind, grammar, cells, ids, known, vocabulary };
         let mut choices = HashMap::new();
         for &unit in units.iter().flatten() {
             for decimals in grammar.counts() {
@@ -76,8 +76,7 @@ impl StrippedSpace {
             }
         }
         choices.values_mut().for_each(without_supersets);
-        space.choices = choices;
-        space
+        StrippedSpace { kind, grammar, cells: counter.cells, choices, units }
     }
 
     /// The smallest and the largest number of tokens of schemes of this kind.
@@ -119,9 +118,7 @@ impl StrippedSpace {
     /// making the cheapest choice.
     pub fn optimum(&self, tokens: usize, limit: u64) -> Option<Optimum> {
         let frames = self.frames(tokens);
-        let uses = vec![false; self.cells.len()];
-        let mut walk =
-            Walk { space: self, uses, best: None, bound: limit.min(FORBIDDEN - 1) + 1, greedy: true };
+        let mut walk = self.walk(limit.min(FORBIDDEN - 1) + 1);
         // A greedy pass over all frames comes first: a good bound cuts off most of the exhaustive pass.
         for greedy in [true, false] {
             walk.greedy = greedy;
@@ -135,6 +132,11 @@ impl StrippedSpace {
         }
         let new_tokens = walk.bound;
         walk.best.map(|point| Optimum { scheme: self.scheme(&point), new_tokens })
+    }
+
+    /// A walk that has used no cell yet.
+    fn walk(&self, bound: u64) -> Walk<'_> {
+        Walk { space: self, uses: vec![false; self.cells.len()], best: None, bound, greedy: true }
     }
 
     /// The choices of a group that cost less than `bound`, with their indices.
@@ -163,24 +165,31 @@ impl StrippedSpace {
         // A string that several pieces share is only one new token.
         all.collect::<BTreeSet<_>>().into_iter().map(|cell| self.cells[usize::from(*cell)]).sum()
     }
+}
+
+impl Landscape for StrippedSpace {
+    type Point = SchemePoint;
 
     /// A random frame, with the cheapest choices made one after the other; `None` if there is no frame with this many tokens.
-    pub fn random(&self, tokens: usize, random: &mut ChaCha8Rng) -> Option<SchemePoint> {
+    fn start(&self, tokens: usize, random: &mut ChaCha8Rng) -> Option<SchemePoint> {
         let frames = self.frames(tokens);
         let frame = *frames.get(random.random_range(0..frames.len().max(1)))?;
         let groups: Vec<_> = self.groups(&frame).map(|key| self.below(&key, FORBIDDEN)).collect();
-        let uses = vec![false; self.cells.len()];
-        let mut walk = Walk { space: self, uses, best: None, bound: FORBIDDEN, greedy: true };
+        let mut walk = self.walk(FORBIDDEN);
         walk.step(&groups, &mut vec![None; groups.len()], 0, &frame);
         walk.best
     }
 
+    fn new_tokens(&self, point: &SchemePoint) -> Option<u64> {
+        Some(self.cost(point))
+    }
+
     /// The same point with one choice changed or, rarely, a point of another random frame.
-    pub fn neighbour(&self, point: &SchemePoint, random: &mut ChaCha8Rng) -> SchemePoint {
+    fn neighbour(&self, point: &SchemePoint, random: &mut ChaCha8Rng) -> SchemePoint {
         let tokens = point.0.iter().map(|(_, pieces)| pieces).sum();
         // Choices are indices within one frame, so another frame needs its own choices.
         if random.random_range(0..32) == 0 {
-            return self.random(tokens, random).unwrap_or_else(|| point.clone());
+            return self.start(tokens, random).unwrap_or_else(|| point.clone());
         }
         let mut next = point.clone();
         let at = random.random_range(0..next.1.len());
@@ -207,17 +216,21 @@ fn without_supersets(choices: &mut Vec<Choice>) {
 }
 
 /// Counts cells while a space is built.
-struct Counter<'s, V> {
-    space: &'s mut StrippedSpace,
+struct Counter<'v, V> {
+    kind: SchemeKind,
+    grammar: Grammar,
+    /// See [`StrippedSpace`].
+    cells: Vec<u64>,
+    /// The index of each cell.
     ids: HashMap<String, u16>,
     known: HashMap<Vec<BlockSlot>, Option<Cells>>,
-    vocabulary: &'s V,
+    vocabulary: &'v V,
 }
 
 impl<V: BaseTokens> Counter<'_, V> {
     /// Every way to cut a unit whose number has this many decimals.
     fn choices(&mut self, (first, end): (usize, usize), decimals: usize) -> Vec<Choice> {
-        let slots = self.space.grammar.slots([decimals; 3]);
+        let slots = self.grammar.slots([decimals; 3]);
         let present: Vec<usize> = (first..end).filter(|slot| slots[*slot].is_some()).collect();
         let mut all = Vec::new();
         // One bit for each slot except the first, before which every unit is cut.
@@ -228,9 +241,8 @@ impl<V: BaseTokens> Counter<'_, V> {
                 .filter(|(at, _)| *at == 0 || bits >> (at - 1) & 1 == 1)
                 .map(|(_, s)| *s)
                 .collect();
-            let ends = starts.iter().skip(1).copied().chain([end]);
             let mut cells = BTreeSet::new();
-            let allowed = starts.iter().zip(ends).all(|(&start, end)| {
+            let allowed = spans(&starts, end).all(|(start, end)| {
                 let row: Vec<BlockSlot> = slots[start..end].iter().flatten().copied().collect();
                 self.cells(row).is_some_and(|found| {
                     cells.extend(found);
@@ -239,7 +251,7 @@ impl<V: BaseTokens> Counter<'_, V> {
             });
             if allowed {
                 // Cells that cost nothing would only make equal choices look different.
-                cells.retain(|cell| self.space.cells[usize::from(*cell)] > 0);
+                cells.retain(|cell| self.cells[usize::from(*cell)] > 0);
                 all.push(Choice { starts, cells: cells.into_iter().collect() });
             }
         }
@@ -257,8 +269,8 @@ impl<V: BaseTokens> Counter<'_, V> {
     }
 
     fn count(&mut self, row: &[BlockSlot]) -> Option<Cells> {
-        let range = self.space.grammar.range.angstrom();
-        if !self.space.kind.allows(row) || size(row) > MAX_NEW_TOKENS {
+        let range = self.grammar.range.angstrom();
+        if !self.kind.allows(row) || size(row) > MAX_NEW_TOKENS {
             return None;
         }
         let mut counted: HashMap<String, u64> = HashMap::new();
@@ -276,8 +288,8 @@ impl<V: BaseTokens> Counter<'_, V> {
             .into_iter()
             .map(|(key, cost)| {
                 *self.ids.entry(key).or_insert_with(|| {
-                    self.space.cells.push(cost);
-                    (self.space.cells.len() - 1) as u16
+                    self.cells.push(cost);
+                    (self.cells.len() - 1) as u16
                 })
             })
             .collect();

@@ -1,31 +1,14 @@
-use std::collections::HashSet;
-
 use rand::SeedableRng;
 
 use super::*;
-use crate::design::scheme::slots::Range;
-use drift_core::encoding::Precision;
+use crate::design::scheme::grammar::stripped_grammar;
+use crate::design::scheme::space::Known;
 
-/// A base with these tokens.
-struct Known(HashSet<String>);
-
-impl BaseTokens for Known {
-    fn holds(&self, string: &str) -> bool {
-        self.0.contains(string)
-    }
-    fn may_not_be_added(&self, string: &str) -> bool {
-        string == "<-"
-    }
-}
-
-fn base() -> Known {
-    let digits = (0..10).map(|digit| digit.to_string());
-    Known(digits.chain(["<", ">", ",", ".", ",-", "12", ".5"].map(String::from)).collect())
-}
+const BASE: Known =
+    Known(&["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "<", ">", ",", ".", ",-", "12", ".5"]);
 
 #[test]
 fn costs_are_unions_of_strings() {
-    let base = base();
     let mut random = ChaCha8Rng::seed_from_u64(0);
     for (kind, angstrom, (decimals, fewest), tokens) in [
         (SchemeKind::Fused, 15, (4, 1), 9),
@@ -34,15 +17,13 @@ fn costs_are_unions_of_strings() {
         (SchemeKind::Fused, 15, (3, 0), 7),
         (SchemeKind::Separate, 12, (3, 1), 11),
     ] {
-        let grammar =
-            Grammar::stripped(Range::new(angstrom).unwrap(), Precision::new(decimals).unwrap(), fewest)
-                .unwrap();
-        let space = StrippedSpace::new(kind, grammar, &base);
-        let mut point = space.random(tokens, &mut random).unwrap();
+        let grammar = stripped_grammar(angstrom, decimals, fewest);
+        let space = StrippedSpace::new(kind, grammar, &BASE);
+        let mut point = space.start(tokens, &mut random).unwrap();
         for _ in 0..60 {
             point = space.neighbour(&point, &mut random);
             let scheme = space.scheme(&point);
-            let new = scheme.strings().iter().filter(|string| !base.holds(string)).count();
+            let new = BASE.lacks(&scheme).len();
             assert_eq!(space.cost(&point), new as u64, "{}", scheme.example(grammar.decimals()));
             let counts = grammar.counts();
             for count in counts.clone() {
@@ -54,13 +35,10 @@ fn costs_are_unions_of_strings() {
 
 #[test]
 fn the_walk_finds_what_brute_force_finds() {
-    let base = base();
     // Few choices: numbers of three or four decimals, and few pieces or as many as can be.
-    let of = |decimals, fewest| {
-        Grammar::stripped(Range::new(1).unwrap(), Precision::new(decimals).unwrap(), fewest).unwrap()
-    };
+    let of = |decimals, fewest| stripped_grammar(1, decimals, fewest);
     for (grammar, tokens) in [(of(4, 3), 4), (of(4, 3), 5), (of(4, 3), 19), (of(3, 2), 5), (of(3, 2), 16)] {
-        let space = StrippedSpace::new(SchemeKind::Fused, grammar, &base);
+        let space = StrippedSpace::new(SchemeKind::Fused, grammar, &BASE);
         let mut least = u64::MAX;
         for frame in space.frames(tokens) {
             let sizes: Vec<usize> = space.groups(&frame).map(|key| space.choices[&key].len()).collect();
