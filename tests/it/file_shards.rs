@@ -77,10 +77,7 @@ fn merged(folder: &Folder, shards: &[String], more: &[&str]) -> Vec<u8> {
 fn shards_of_a_corpus_merge_to_one_store() {
     let folder = corpus();
     let command = ["mine", "in", "--quiet"];
-    let run = |more: &[&str]| {
-        let ran = folder.drift(&[&command, more].concat()).done();
-        ran
-    };
+    let run = |more: &[&str]| folder.drift(&[&command, more].concat()).done();
     let whole = run(&["-o", "whole.h5", "--json"]).stdout;
     let shown = run(&["-o", "whole.h5", "--html", "whole.html"]);
     for of in [1, 3, 8, 14] {
