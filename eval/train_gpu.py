@@ -13,6 +13,7 @@ texts are those of the file, unchanged. Molecules are split as drift splits them
 
 CHECKPOINT_FOLDER gives the architecture (`config.json`) and, with `--init`, the weights to begin with. The optimizer is drift's: Muon for
 the matrices of layers, AdamW for the rest. OUT/model.safetensors is in bf16; `drift train-model --init OUT` goes on from there.
+`python tests/python/train_gpu_texts.py DRIFT` compares its texts with drift's.
 """
 
 import argparse
