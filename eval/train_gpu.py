@@ -33,6 +33,7 @@ ATOMS = 9
 SEED = 20261126
 # As drift's corpora are split by SHA-256.
 TEST, VALIDATION = 100, 30
+TRAINED, VALIDATED, OF_TESTS = range(3)
 LEAST_SINE = 0.1
 BETAS, EPSILON, MOMENTUM = (0.9, 0.95), 1e-8, 0.95
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315), 5
@@ -40,8 +41,38 @@ STEP_SIZE = 0.2
 
 
 def part(smiles):
+    """TRAINED, VALIDATED or the part for tests."""
     number = int.from_bytes(hashlib.sha256(smiles.encode()).digest()[:8], "big") % 1000
-    return "test" if number < TEST else "validation" if number < TEST + VALIDATION else "train"
+    return OF_TESTS if number < TEST else VALIDATED if number < TEST + VALIDATION else TRAINED
+
+
+class Writer:
+    """Documents of a tokenizer: a prompt, an answer and the end token."""
+
+    def __init__(self, folder):
+        from tokenizers import Tokenizer
+
+        self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.end = self.tokenizer.token_to_id(json.loads((folder / "tokenizer_config.json").read_text())["eos_token"])
+
+    def documents(self, texts):
+        """The tokens of each document, and how many of them are the prompt, of `[(SMILES, text of the conformer)]`."""
+        prompts = self.tokenizer.encode_batch([f"[SMILES]{smiles}[/SMILES]" for smiles, _ in texts])
+        answers = self.tokenizer.encode_batch([f"[CONFORMER]{text}[/CONFORMER]" for _, text in texts])
+        return [([*p.ids, *a.ids, self.end], len(p.ids)) for p, a in zip(prompts, answers, strict=True)]
+
+
+def save(path, source, documents, arrays):
+    """Writes arrays, with the lengths of documents and of their prompts, and the hash of the file that they come from."""
+    lengths = np.array([len(tokens) for tokens, _ in documents])
+    np.savez(
+        path,
+        lengths=lengths.astype(np.uint16),
+        prompts=np.array([prompt for _, prompt in documents], np.uint16),
+        corpus=np.array(hashlib.sha256(source.read_bytes()).hexdigest()),
+        **arrays,
+    )
+    print(f"{len(documents)} texts, {lengths.mean():.1f} tokens a text, {lengths.max()} at most")
 
 
 def orders_of(mol, smiles, count, draw):
@@ -63,105 +94,91 @@ def prepare(arguments):
     import build
     import small
     from rdkit import Chem, RDLogger
-    from tokenizers import Tokenizer
 
     RDLogger.DisableLog("rdApp.*")
-    tokenizer = Tokenizer.from_file(str(arguments.tokenizer / "tokenizer.json"))
-    names = json.loads((arguments.tokenizer / "tokenizer_config.json").read_text())
-    end, zero = tokenizer.token_to_id(names["eos_token"]), tokenizer.token_to_id("000")
+    writer = Writer(arguments.tokenizer)
+    bins = [writer.tokenizer.token_to_id(f"{bin:03}") for bin in range(BINS)]
     molecules = {}
     with gzip.open(arguments.corpus, "rt") as lines:
         for row in map(json.loads, lines):
-            blocks = build.BLOCK.findall(row["embedded_smiles"])
-            points = [[float(v) for v in block.strip("<>").split(",")] for block in blocks]
+            points = [[float(v) for v in block.split(",")] for block in build.BLOCK.findall(row["embedded_smiles"])]
             molecules.setdefault(row["canonical_smiles"], []).append(points)
-    templates, orders, slots, prompts, unmirrored, parts, atoms = [], [], [], [], [], [], []
+    documents, orders, slots = [], [], []
     for number, smiles in enumerate(molecules):
         mol = Chem.MolFromSmiles(smiles)
-        draw = np.random.default_rng([SEED, number])
-        texts = orders_of(mol, smiles, arguments.orders, draw)
-        zeros = np.zeros((mol.GetNumAtoms(), 3))
-        bare = [build.BLOCK.sub("000000000;", build.enriched(text, zeros)) for text, _ in texts]
-        for text, inside in zip(texts, bare, strict=True):
-            prompt = tokenizer.encode(f"[SMILES]{text[0]}[/SMILES]").ids
-            answer = tokenizer.encode(f"[CONFORMER]{inside}[/CONFORMER]").ids
-            places = [len(prompt) + at for at, token in enumerate(answer) if token == zero]
-            assert len(places) == 3 * mol.GetNumAtoms(), (text, answer)
-            templates.append([*prompt, *answer, end])
-            prompts.append(len(prompt))
-            orders.append(text[1] + [0] * (ATOMS - len(text[1])))
-            slots.append(places[::3] + [0] * (ATOMS - len(text[1])))
-        unmirrored.append(small.mirrored(smiles) is None)
-        parts.append(["train", "validation", "test"].index(part(smiles)))
-        atoms.append(mol.GetNumAtoms())
+        atoms = mol.GetNumAtoms()
+        texts = orders_of(mol, smiles, arguments.orders, np.random.default_rng([SEED, number]))
+        zeros = np.zeros((atoms, 3))
+        bare = [(text, build.BLOCK.sub("000000000;", build.enriched(text, zeros))) for text, _ in texts]
+        for (_, order), (tokens, prompt) in zip(texts, writer.documents(bare), strict=True):
+            places = [at for at, token in enumerate(tokens) if at >= prompt and token == bins[0]]
+            assert len(places) == 3 * atoms, (smiles, tokens)
+            documents.append((tokens, prompt))
+            orders.append(order + [0] * (ATOMS - atoms))
+            slots.append(places[::3] + [0] * (ATOMS - atoms))
         if number % 5000 == 0:
             print(f"{number} of {len(molecules)} molecules", file=sys.stderr, flush=True)
-    tokens = np.full((len(templates), max(map(len, templates))), end, np.uint16)
-    for row, template in zip(tokens, templates, strict=True):
-        row[: len(template)] = template
+    tokens = np.full((len(documents), max(len(tokens) for tokens, _ in documents)), writer.end, np.uint16)
+    for row, (document, _) in zip(tokens, documents, strict=True):
+        row[: len(document)] = document
     conformers = [(number, points) for number, all_of in enumerate(molecules.values()) for points in all_of]
     positions = np.zeros((len(conformers), ATOMS, 3), np.float32)
     for row, (_, points) in zip(positions, conformers, strict=True):
         row[: len(points)] = points
-    np.savez(
-        arguments.output,
-        tokens=tokens,
-        lengths=np.array([len(t) for t in templates], np.uint8),
-        prompts=np.array(prompts, np.uint8),
-        orders=np.array(orders, np.uint8),
-        slots=np.array(slots, np.uint8),
-        per_molecule=arguments.orders,
-        unmirrored=np.array(unmirrored),
-        parts=np.array(parts, np.uint8),
-        atoms=np.array(atoms, np.uint8),
-        positions=positions,
-        molecules=np.array([number for number, _ in conformers], np.int32),
-        bins=np.array([tokenizer.token_to_id(f"{bin:03}") for bin in range(BINS)], np.int32),
-        corpus=np.array(hashlib.sha256(arguments.corpus.read_bytes()).hexdigest()),
-    )
-    lengths = np.array([len(t) for t in templates])
-    print(f"{len(molecules)} molecules, {len(conformers)} conformers, {lengths.mean():.1f} tokens a text, {lengths.max()} at most")
+    arrays = {
+        "tokens": tokens,
+        "orders": np.array(orders, np.uint8),
+        "slots": np.array(slots, np.uint8),
+        "per_molecule": arguments.orders,
+        "unmirrored": np.array([small.mirrored(smiles) is None for smiles in molecules]),
+        "parts": np.array([part(smiles) for smiles in molecules], np.uint8),
+        "atoms": np.array([len(all_of[0]) for all_of in molecules.values()], np.uint8),
+        "positions": positions,
+        "molecules": np.array([number for number, _ in conformers], np.int32),
+        "bins": np.array(bins, np.int32),
+    }
+    save(arguments.output, arguments.corpus, documents, arrays)
 
 
 def documents(arguments):
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(arguments.tokenizer / "tokenizer.json"))
-    names = json.loads((arguments.tokenizer / "tokenizer_config.json").read_text())
-    end = tokenizer.token_to_id(names["eos_token"])
+    writer = Writer(arguments.tokenizer)
     with arguments.texts.open() as lines:
-        rows = [(row.get("canonical_smiles") or row["smiles"], row["embedded_smiles"]) for row in map(json.loads, lines)]
-    prompts = [e.ids for e in tokenizer.encode_batch([f"[SMILES]{smiles}[/SMILES]" for smiles, _ in rows])]
-    answers = [e.ids for e in tokenizer.encode_batch([f"[CONFORMER]{text}[/CONFORMER]" for _, text in rows])]
-    lengths = np.array([len(p) + len(a) + 1 for p, a in zip(prompts, answers, strict=True)])
-    parts = np.array([["train", "validation", "test"].index(part(smiles)) for smiles, _ in rows])
-    np.savez(
-        arguments.output,
-        tokens=np.array([token for p, a in zip(prompts, answers, strict=True) for token in (*p, *a, end)], np.uint16),
-        lengths=lengths.astype(np.uint16),
-        prompts=np.array([len(p) for p in prompts], np.uint16),
-        parts=parts.astype(np.uint8),
-        corpus=np.array(hashlib.sha256(arguments.texts.read_bytes()).hexdigest()),
-    )
-    print(f"{len(rows)} texts, {lengths.mean():.1f} tokens a text, {lengths.max()} at most")
+        texts = [(row.get("canonical_smiles") or row["smiles"], row["embedded_smiles"]) for row in map(json.loads, lines)]
+    written = writer.documents(texts)
+    arrays = {
+        "tokens": np.array([token for tokens, _ in written for token in tokens], np.uint16),
+        "parts": np.array([part(smiles) for smiles, _ in texts], np.uint8),
+    }
+    save(arguments.output, arguments.texts, written, arrays)
 
 
-class Documents:
-    """Texts in the memory of the device."""
+class Data:
+    """What `prepare` or `documents` wrote, in the memory of the device."""
 
-    def __init__(self, arrays, device, longest):
+    def __init__(self, arrays, device):
+        self.device, self.corpus, self.arrays = device, str(arrays["corpus"]), arrays
+        self.lengths, self.prompts = self.tensor("lengths", np.int64), self.tensor("prompts", np.int64)
+
+    def tensor(self, name, dtype):
         import torch
 
-        def tensor(name, dtype):
-            return torch.from_numpy(arrays[name].astype(dtype)).to(device)
+        return torch.from_numpy(self.arrays[name].astype(dtype)).to(self.device)
 
-        self.device, self.corpus = device, str(arrays["corpus"])
-        self.tokens = tensor("tokens", np.int16)
-        self.lengths, self.prompts, parts = tensor("lengths", np.int64), tensor("prompts", np.int64), tensor("parts", np.int64)
+    def split(self, parts, lengths, longest):
+        """Keeps which texts are trained on and which validate; longer ones are left out."""
+        kept = lengths <= longest
+        self.train, self.validation = (((parts == part) & kept).nonzero()[:, 0] for part in (TRAINED, VALIDATED))
+
+
+class Documents(Data):
+    """Texts as they are."""
+
+    def __init__(self, arrays, device, longest):
+        super().__init__(arrays, device)
+        self.tokens = self.tensor("tokens", np.int16)
         self.starts = self.lengths.cumsum(0) - self.lengths
         self.length = -(-min(int(self.lengths.max()), longest) // 8) * 8
-        parts = torch.where(self.lengths <= longest, parts, -1)
-        self.train, self.validation = (parts == 0).nonzero()[:, 0], (parts == 1).nonzero()[:, 0]
+        self.split(self.tensor("parts", np.int64), self.lengths, longest)
 
     def written(self, texts):
         """Tokens `[batch, length]` and weights of the tokens, of these texts as they are."""
@@ -179,30 +196,25 @@ class Documents:
         return self.written(self.train[torch.randint(len(self.train), (batch,), device=self.device)])
 
 
-class Templates:
-    """Templates and conformers in the memory of the device; makes batches there."""
+class Templates(Data):
+    """Templates and conformers, from which it makes batches."""
 
     def __init__(self, arrays, device, longest):
         import torch
 
-        self.device, self.per_molecule, self.corpus = device, int(arrays["per_molecule"]), str(arrays["corpus"])
-
-        def tensor(name, dtype):
-            return torch.from_numpy(arrays[name].astype(dtype)).to(device)
-
-        self.tokens = tensor("tokens", np.int16)[:, :longest]
+        super().__init__(arrays, device)
+        self.per_molecule = int(arrays["per_molecule"])
+        self.tokens = self.tensor("tokens", np.int16)[:, :longest]
         self.length = -(-self.tokens.shape[1] // 8) * 8
-        self.lengths, self.prompts = tensor("lengths", np.int64), tensor("prompts", np.int32)
-        self.orders, self.slots = tensor("orders", np.int64), tensor("slots", np.int64)
-        self.unmirrored, self.atoms = tensor("unmirrored", bool), tensor("atoms", np.int64)
-        self.positions, self.molecules, self.bins = tensor("positions", np.float32), tensor("molecules", np.int64), tensor("bins", np.int64)
+        self.orders, self.slots = self.tensor("orders", np.int64), self.tensor("slots", np.int64)
+        self.unmirrored, self.atoms = self.tensor("unmirrored", bool), self.tensor("atoms", np.int64)
+        self.positions, self.molecules = self.tensor("positions", np.float32), self.tensor("molecules", np.int64)
+        self.bins = self.tensor("bins", np.int64)
         # Instead of an order whose text is too long, that of the canonical SMILES; molecules of which that is too long are left out.
         template = torch.arange(len(self.lengths), device=device)
-        own = template - template % self.per_molecule
-        self.template = torch.where(self.lengths <= longest, template, own)
-        parts = tensor("parts", np.int64)[self.molecules]
-        parts = torch.where(self.lengths[self.molecules * self.per_molecule] <= longest, parts, -1)
-        self.train, self.validation = (parts == 0).nonzero()[:, 0], (parts == 1).nonzero()[:, 0]
+        self.template = torch.where(self.lengths <= longest, template, template - template % self.per_molecule)
+        canonical = self.lengths[self.molecules * self.per_molecule]
+        self.split(self.tensor("parts", np.int64)[self.molecules], canonical, longest)
         self.end = int(self.tokens[0, int(self.lengths[0]) - 1])
 
     def filled(self, conformers, number, noise, flips):
@@ -335,6 +347,7 @@ class Optimizer:
 
 def train(arguments):
     import torch
+    from safetensors.torch import save_file
     from transformers import AutoConfig, AutoModelForCausalLM
 
     began = time.monotonic()
@@ -343,11 +356,10 @@ def train(arguments):
     torch.set_float32_matmul_precision("high")
     arrays = np.load(arguments.data)
     data = (Templates if "slots" in arrays else Documents)(arrays, device, arguments.longest)
-    config = AutoConfig.from_pretrained(arguments.checkpoint)
-    config.use_cache = False
-    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     if arguments.init:
         model = AutoModelForCausalLM.from_pretrained(arguments.checkpoint, dtype=torch.float32)
+    else:
+        model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(arguments.checkpoint), dtype=torch.float32)
     model.to(device).train()
     mean_length = float(data.lengths.float().mean())
     batch = arguments.batch or round(arguments.batch_tokens / mean_length)
@@ -362,7 +374,7 @@ def train(arguments):
 
     def loss_of(tokens, weights):
         with torch.autocast(device.type, torch.bfloat16):
-            logits = model(input_ids=tokens[:, :-1]).logits
+            logits = model(input_ids=tokens[:, :-1], use_cache=False).logits
         nats = torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), tokens[:, 1:].flatten(), reduction="none")
         return (nats * weights[:, 1:].flatten()).sum()
 
@@ -371,19 +383,13 @@ def train(arguments):
     @torch.no_grad()
     def validation():
         """Nats of a validation conformer in the order of its canonical SMILES."""
-        total = 0.0
-        some = data.validation[: len(data.validation) // batch * batch] if len(data.validation) >= batch else data.validation
-        for conformers in some.split(batch):
-            total += float(loss_of(*data.written(conformers)))
-        return total / len(some)
+        return sum(float(loss_of(*data.written(some))) for some in data.validation.split(batch)) / len(data.validation)
 
-    def save():
+    def save_all():
         arguments.output.mkdir(parents=True, exist_ok=True)
         for name in ["config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"]:
             if (arguments.checkpoint / name).exists() and arguments.checkpoint.resolve() != arguments.output.resolve():
                 shutil.copy(arguments.checkpoint / name, arguments.output)
-        from safetensors.torch import save_file
-
         weights = {name: p.detach().to("cpu", torch.bfloat16).contiguous() for name, p in model.named_parameters()}
         save_file(weights, arguments.output / "model.safetensors", {"format": "pt"})
         if arguments.keep_state:
@@ -434,7 +440,7 @@ def train(arguments):
                 raise SystemExit("the loss is not finite")
     curve.append({"updates": done, "validation": round(validation(), 3), "seconds": round(time.monotonic() - began, 1)})
     print(json.dumps(curve[-1]), flush=True)
-    save()
+    save_all()
 
 
 def main():

@@ -21,7 +21,7 @@ import torch
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "eval"))
-import train_gpu  # noqa: E402
+import train_gpu
 
 CORPUS, MODEL, BINS = ROOT / "corpora/small.jsonl.gz", ROOT / "eval/small-bins", "binned-v2:-9.525,9.525,0.05"
 
