@@ -39,7 +39,7 @@ MASKS = [
     (r'"batch_seconds": ?\[[^\]]*\]', '"batch_seconds": [#]'),
     (r'"speed": ?\{[^}]*\}', '"speed": {#}'),
     # The last column of the short table of `eval`: tokens a second, padded to its width.
-    (r"(?m)^(\S.* % .*?) +[0-9][0-9,]*$", r"\1 #"),
+    (r"(?m)^((?:none|generic|qwen3[89]|targeted|allowlist|truncating|automaton)\b.* % .*?) +[0-9][0-9,]*$", r"\1 #"),
     # Advice in words.
     (NUMBER + r" times as (fast|long|slow)", r"# times as \1"),
     (r"is fastest: " + NUMBER, "is fastest: #"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::output::Output;
 use super::values::{DialectOrAuto, EncodingArgs, found, not_stdout};
-use crate::report::format::{counted, thousands};
+use crate::report::format::{counted, encoding_name, thousands};
 use drift_core::checkpoint::Wanted;
 use drift_core::constraint::automaton::AnswerForm;
 use drift_core::constraint::grammar::GrammarFormat;
@@ -136,10 +136,10 @@ fn tell(report: &ExportReport, output: &Output) {
     let [least, most] = report.line_bytes.map(thousands);
     let range = if report.encoding.is_decimal() { ", numbers below 100 Å" } else { "" };
     output.note(&format!(
-        "{} as {}, {least} to {most} bytes each, {} skipped; encoding {}{range}",
+        "{} as {}, {least} to {most} bytes each, {} skipped; {}{range}",
         counted(report.molecules, "grammar"),
         report.format,
         thousands(report.skipped),
-        report.encoding.name()
+        encoding_name(report.encoding)
     ));
 }

@@ -72,7 +72,7 @@ fn pictured(report: &EvalReport) -> Vec<&RunReport> {
 /// The broken rules of a text, in one line.
 fn summary(worst: &WorstText) -> String {
     let count = |rule: ChemistryRule| worst.findings.iter().filter(|found| found.rule == rule).count();
-    let counts = ChemistryRule::ALL.map(|(rule, name)| (count(rule), name));
+    let counts = ChemistryRule::ALL.map(|rule| (count(rule), rule.name()));
     let mut broken: Vec<(usize, &str)> = counts.into_iter().filter(|(count, _)| *count > 0).collect();
     // The sort is stable: rules that are broken equally often keep their usual order.
     broken.sort_by_key(|(count, _)| std::cmp::Reverse(*count));

@@ -7,7 +7,7 @@
 
 use super::labelled::LabelledGraph;
 use super::polyhedra::PolyhedralMark;
-use super::search::{IdenticalAtoms, first_order};
+use super::search::{BondColours, IdenticalAtoms, colours, first_of_colours};
 use super::stereo::{DoubleBondMark, TetrahedralMark};
 use super::symmetry::{Factor, Symmetries};
 
@@ -52,7 +52,8 @@ impl Handedness {
         }
         let all_agree =
             |last: usize, images: &[u32]| graph.marks.agree_at(last, &|atom| place(images[atom] as usize));
-        match first_order(graph, graph, &all_agree) {
+        let colours = colours([graph; 2], BondColours::Counted);
+        match first_of_colours(graph, graph, &colours, &all_agree) {
             IdenticalAtoms::Order(_) => vec![true; own.len()],
             IdenticalAtoms::None | IdenticalAtoms::Unknown => self.most(graph, place, own),
         }

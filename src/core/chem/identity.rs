@@ -156,9 +156,8 @@ fn keeps_marks(
     });
     let first_bond = own.centres.len();
     let bonds = own.double_bonds.iter().enumerate().all(|(at, mark)| {
-        let is_turned = turned(first_bond + at);
-        !is_due(&mut mark.all())
-            || mark.image_in(&other.double_bonds, &image).is_some_and(|(_, turns)| turns == is_turned)
+        let is_kept = |(_, turns)| turns == turned(first_bond + at);
+        !is_due(&mut mark.all()) || mark.image_in(&other.double_bonds, &image).is_some_and(is_kept)
     });
     let polyhedra = own.polyhedra.iter().all(|mark| {
         !is_due(&mut mark.all()) || other.polyhedra.iter().any(|other| mark.is_that_of(other, image))

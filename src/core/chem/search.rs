@@ -8,12 +8,12 @@ const MAX_STEPS: u64 = 400_000;
 /// How the atoms of another molecule correspond to those of this one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdenticalAtoms {
-    /// They are different molecules.
+    /// No order is possible. If only the graphs were compared, they are different molecules.
     None,
     /// One of the possible orders: for each compared atom of this molecule, the index of its image among the other's compared
     /// atoms.
     Order(Vec<u32>),
-    /// Their colours are equal, but the search for an order was given up because there is too much symmetry.
+    /// The search for an order was given up because there is too much symmetry.
     Unknown,
 }
 

@@ -112,8 +112,10 @@ impl Group {
         }
         let points = points.or_else(|| {
             let has_commas = self.encoding.is_decimal() && self.encoding.separator() == ",";
-            let is_read = plan.request.as_3dmolgen && has_commas;
-            points_by_3dmolgen(answer, judged, &key, limit).filter(|_| is_read)
+            if !plan.request.as_3dmolgen || !has_commas {
+                return None;
+            }
+            points_by_3dmolgen(answer, judged, &key, limit)
         });
         let (under, points) = match pool.map(skeleton::from_smiles) {
             Some(Ok(pool)) if *pool != *key => {

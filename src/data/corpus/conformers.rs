@@ -172,7 +172,7 @@ impl Conformers for Embedded {
         let options = ReadOptions { frame: self.frame, reading, ..ReadOptions::default() };
         let mut summary = read_from(jsonl::read, source, &options, job, emit)?;
         summary.inputs.push(self.corpus.source());
-        // Its texts are in one encoding, but the coordinates are valid in both.
+        // Its texts are in one encoding, but the coordinates are valid in the fixed and the stripped one.
         summary.written = Written::ANY;
         Ok(summary)
     }

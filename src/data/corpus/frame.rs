@@ -89,7 +89,8 @@ fn across(x: Vector) -> Vector {
     unit(cross(x, least)).unwrap_or(least)
 }
 
-/// Unless the frame is kept: moves a conformer into `frame`, and converts its values to another encoding, as [`rewritten`] does.
+/// Moves a conformer into `frame`, and converts its values to another encoding, as [`rewritten`] does. With [`Frame::Keep`] it
+/// changes nothing, because the values are in that encoding already.
 ///
 /// # Errors
 /// As [`rewritten`].

@@ -85,7 +85,8 @@ pub struct Conformer {
 }
 
 impl Conformer {
-    /// A conformer of a text: its atoms are in the order of a SMILES, and its text agrees with every way of writing decimals.
+    /// A conformer with its atoms in the order of a SMILES, no text that disagrees with a way of writing decimals, and no name,
+    /// notes or pool.
     pub fn new(molecule: Arc<str>, skeleton: Arc<str>, coordinates: Vec<[Fixed; 3]>) -> Self {
         let (order, written) = (AtomOrder::Smiles, Written::ANY);
         Conformer { molecule, skeleton, coordinates, order, written, id: None, notes: None, pool: None }

@@ -94,8 +94,7 @@ impl<'a> Pickle<'a> {
     /// Parses the pickle at the start of `input`. Bytes after the pickle are ignored; [`Pickle::length`] says where they begin.
     ///
     /// # Errors
-    /// If the input is not a pickle, is truncated, refers outside itself, or unpacks into far more than its size; see
-    /// [`PickleError`].
+    /// If the input is not a pickle, is truncated, refers outside itself, or unpacks into far more than its size.
     pub fn parse(input: &'a [u8]) -> Result<Self, PickleError> {
         machine::run(input)
     }

@@ -103,7 +103,7 @@ pub struct RdkitBond {
     pub begin: u32,
     /// Index of the second atom.
     pub end: u32,
-    /// RDKit's `BondType`: 1 single, 2 double, 3 triple, 12 aromatic, 17 dative (from `begin` to `end`), others as in RDKit.
+    /// RDKit's `BondType`: 1 single, 2 double, 3 triple, 4 quadruple, 12 aromatic, 17 dative (from `begin` to `end`), and others.
     pub kind: u8,
     /// RDKit's `BondStereo`: 0 none, 1 any, 2 Z, 3 E, 4 cis, 5 trans, others as in RDKit.
     pub stereo: u8,
@@ -132,7 +132,7 @@ pub enum Positions {
 /// Reads the molecule at the start of `bytes`. As in RDKit, bytes after its end are ignored.
 ///
 /// # Errors
-/// If the bytes are of another format or version, are truncated, or contradict themselves; see [`RdkitError`].
+/// If the bytes are of another format or version, are truncated, or contradict themselves.
 pub fn parse(bytes: &[u8]) -> Result<RdkitMolecule, RdkitError> {
     section::molecule(&mut crate::corpus::pickle::cursor::Cursor::new(bytes), 0)
 }

@@ -210,7 +210,8 @@ impl AxisReport {
 }
 
 impl Summary {
-    /// The summary of values that were counted in a smaller unit, `scale` of which make one; `quantiles` are not in this unit.
+    /// The summary of values whose `extremes` and `moments` are in a smaller unit, `scale` of which make one of the report;
+    /// `quantiles` are in the unit of the report.
     fn of<T: Into<f64>>(
         extremes: Option<(T, T)>,
         moments: &Moments,

@@ -112,8 +112,8 @@ pub fn molecule(picture: &MoleculePicture<'_>) -> String {
 /// The description for readers who cannot see the picture.
 fn description(picture: &MoleculePicture<'_>) -> String {
     let count = |rule: ChemistryRule| picture.findings.iter().filter(|found| found.rule == rule).count();
-    let marks = ChemistryRule::ALL.into_iter().filter(|(rule, _)| count(*rule) > 0);
-    let marks: Vec<String> = marks.map(|(rule, name)| format!("{} {name}", count(rule))).collect();
+    let marks = ChemistryRule::ALL.into_iter().filter(|rule| count(*rule) > 0);
+    let marks: Vec<String> = marks.map(|rule| format!("{} {}", count(rule), rule.name())).collect();
     let under = if picture.reference.is_some() { " over its nearest reference" } else { "" };
     let wrong = if marks.is_empty() { "nothing wrong".to_owned() } else { marks.join(", ") };
     format!("Sticks of {} atoms{under}, from two sides: {wrong}.", picture.points.len())

@@ -31,24 +31,36 @@ pub enum ChemistryRule {
 }
 
 impl ChemistryRule {
-    /// All rules, with descriptions of them when they are broken.
-    pub const ALL: [(ChemistryRule, &str); 11] = [
-        (ChemistryRule::Clash, "clash"),
-        (ChemistryRule::ShortBond, "bond too short"),
-        (ChemistryRule::LongBond, "bond too long"),
-        (ChemistryRule::Angle, "wrong angle"),
-        (ChemistryRule::AromaticRing, "bent aromatic ring"),
-        (ChemistryRule::FlatRing, "flat saturated ring"),
-        (ChemistryRule::BentDoubleBond, "bent double bond"),
-        (ChemistryRule::BentCentre, "bent trigonal carbon"),
-        (ChemistryRule::Fragments, "falls apart"),
-        (ChemistryRule::Stereocentre, "wrong stereocentre"),
-        (ChemistryRule::DoubleBond, "wrong double bond"),
+    /// All rules.
+    pub const ALL: [ChemistryRule; 11] = [
+        ChemistryRule::Clash,
+        ChemistryRule::ShortBond,
+        ChemistryRule::LongBond,
+        ChemistryRule::Angle,
+        ChemistryRule::AromaticRing,
+        ChemistryRule::FlatRing,
+        ChemistryRule::BentDoubleBond,
+        ChemistryRule::BentCentre,
+        ChemistryRule::Fragments,
+        ChemistryRule::Stereocentre,
+        ChemistryRule::DoubleBond,
     ];
 
     /// A description of the broken rule.
     pub fn name(self) -> &'static str {
-        ChemistryRule::ALL.iter().find(|(rule, _)| *rule == self).map_or("", |(_, name)| name)
+        match self {
+            ChemistryRule::Clash => "clash",
+            ChemistryRule::ShortBond => "bond too short",
+            ChemistryRule::LongBond => "bond too long",
+            ChemistryRule::Angle => "wrong angle",
+            ChemistryRule::AromaticRing => "bent aromatic ring",
+            ChemistryRule::FlatRing => "flat saturated ring",
+            ChemistryRule::BentDoubleBond => "bent double bond",
+            ChemistryRule::BentCentre => "bent trigonal carbon",
+            ChemistryRule::Fragments => "falls apart",
+            ChemistryRule::Stereocentre => "wrong stereocentre",
+            ChemistryRule::DoubleBond => "wrong double bond",
+        }
     }
 
     /// Whether it concerns the prompt's stereo, and not the geometry of molecules in general.

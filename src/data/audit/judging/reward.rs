@@ -35,23 +35,34 @@ pub enum RewardPart {
 }
 
 impl RewardPart {
-    /// All parts, with the names that users give them.
-    pub const ALL: [(RewardPart, &str); 10] = [
-        (RewardPart::Passed, "passed"),
-        (RewardPart::ValidGeometry, "valid_geometry"),
-        (RewardPart::Valid, "valid"),
-        (RewardPart::Stereo, "stereo"),
-        (RewardPart::Bonds, "bonds"),
-        (RewardPart::Rmsd, "rmsd"),
-        (RewardPart::Hit, "hit"),
-        (RewardPart::Coverage, "coverage"),
-        (RewardPart::NewCoverage, "new_coverage"),
-        (RewardPart::Unique, "unique"),
+    /// All parts.
+    pub const ALL: [RewardPart; 10] = [
+        RewardPart::Passed,
+        RewardPart::ValidGeometry,
+        RewardPart::Valid,
+        RewardPart::Stereo,
+        RewardPart::Bonds,
+        RewardPart::Rmsd,
+        RewardPart::Hit,
+        RewardPart::Coverage,
+        RewardPart::NewCoverage,
+        RewardPart::Unique,
     ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        RewardPart::ALL.iter().find(|(part, _)| *part == self).map_or("", |(_, name)| name)
+        match self {
+            RewardPart::Passed => "passed",
+            RewardPart::ValidGeometry => "valid_geometry",
+            RewardPart::Valid => "valid",
+            RewardPart::Stereo => "stereo",
+            RewardPart::Bonds => "bonds",
+            RewardPart::Rmsd => "rmsd",
+            RewardPart::Hit => "hit",
+            RewardPart::Coverage => "coverage",
+            RewardPart::NewCoverage => "new_coverage",
+            RewardPart::Unique => "unique",
+        }
     }
 
     /// Whether it is measured against references.
@@ -65,9 +76,8 @@ impl FromStr for RewardPart {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        let found = RewardPart::ALL.iter().find(|(_, known)| *known == name);
-        found.map(|(part, _)| *part).ok_or_else(|| {
-            let names = RewardPart::ALL.map(|(_, name)| name);
+        RewardPart::ALL.into_iter().find(|part| part.name() == name).ok_or_else(|| {
+            let names = RewardPart::ALL.map(RewardPart::name);
             format!("`{name}` is not a part of the reward; the parts are {}", names.join(", "))
         })
     }

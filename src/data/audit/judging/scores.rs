@@ -228,7 +228,7 @@ impl Group {
         for at in members {
             let one = &mut conformers[*at];
             one.verdict.references = references as u64;
-            // Both lists ascend.
+            // `usable` ascends.
             let is_usable = usable.binary_search(at).is_ok();
             let rewarded = Rewarded {
                 verdict: &one.verdict,

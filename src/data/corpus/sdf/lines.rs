@@ -77,13 +77,15 @@ pub(super) fn push_v3000(line: &str, atoms: &mut Atoms, table: &mut Table) -> Re
     let (index, symbol, xyz) = (next()?, next()?, [next()?, next()?, next()?]);
     let mut notes = Notes::default();
     for (key, value) in fields.filter_map(|field| field.split_once('=')) {
-        match &*key.to_ascii_uppercase() {
-            "CHG" => notes.charge = number(value)?,
-            "MASS" => notes.mass = mass_number(value)?,
-            "RAD" => notes.radical = number(value)?,
-            "VAL" => notes.valence = number(value)?,
-            "HCOUNT" => notes.hydrogens = number(value)?,
-            _ => {}
+        // No upper case of each key: an atom may have many, and each would be allocated.
+        let is = |name: &str| key.eq_ignore_ascii_case(name);
+        match () {
+            () if is("CHG") => notes.charge = number(value)?,
+            () if is("MASS") => notes.mass = mass_number(value)?,
+            () if is("RAD") => notes.radical = number(value)?,
+            () if is("VAL") => notes.valence = number(value)?,
+            () if is("HCOUNT") => notes.hydrogens = number(value)?,
+            () => {}
         }
     }
     let element = element(symbol)?;

@@ -61,7 +61,7 @@ pub struct StoreWriter {
     compressor: Compressor,
     recent: Recent,
     target: PathBuf,
-    /// `None` after the commit. Dropped last, which deletes an unfinished file.
+    /// `None` after [`finish`](Self::finish). Dropped last, which deletes an unfinished file.
     output: Option<AtomicFile>,
 }
 
