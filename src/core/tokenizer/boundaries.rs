@@ -270,6 +270,10 @@ impl Scores {
 /// A token with its white space as in the text. Byte-level vocabularies write white space as letters, SentencePiece vocabularies as
 /// `▁`.
 pub fn with_white_space(token: &str) -> String {
+    // Most tokens have none, and a whole vocabulary is asked for.
+    if token.is_ascii() {
+        return token.to_owned();
+    }
     token.replace(['\u{120}', '\u{2581}'], " ").replace('\u{10a}', "\n")
 }
 

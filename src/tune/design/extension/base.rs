@@ -55,7 +55,7 @@ impl BaseTokens for BaseVocabulary<'_> {
     }
 
     fn may_not_be_added(&self, string: &str) -> bool {
-        // In texts written as such, a guard keeps new tokens out of texts that are not blocks, so any string may be added.
+        // With [`Alphabet::Text`] a guard keeps new tokens out of texts that are not blocks, so any string may be added.
         self.alphabet == Alphabet::Bytes && self.pre_tokens.count(string) == 1
     }
 }

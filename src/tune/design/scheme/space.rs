@@ -1,4 +1,4 @@
-//! What the design spaces of the fixed and the stripped encoding share: the base on top of which costs are counted, and the result.
+//! What the two design spaces share: the base on top of which costs are counted, and the result.
 
 use super::cuts::Scheme;
 
