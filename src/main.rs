@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-// `tokenizers` allocates for each piece of a text. With the C library's allocator that is four tenths of the time of `train-tokenizer`.
+// `tokenizers` allocates for each piece of a text. With mimalloc `train-tokenizer` takes 0.6 of the time that it takes with the
+// C library's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

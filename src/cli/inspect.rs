@@ -71,11 +71,7 @@ pub(super) fn texts_last(arguments: Vec<OsString>, command: &clap::Command) -> V
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     found([&mut args.tokenizer], Wanted::Tokenizer)?;
     let encoding = args.encoding.or_else(|| encoding_beside(&args.tokenizer)).unwrap_or(Encoding::FIXED);
-    let placeholder = args.placeholder.unwrap_or_else(|| {
-        let mut zeros = String::new();
-        encoding.write_numbers(&[0; 3], &mut zeros);
-        zeros
-    });
+    let placeholder = args.placeholder.unwrap_or_else(|| encoding.numbers_text(&[0; 3]));
     Inspector::check(&placeholder)?;
     let inspector = Inspector::new(Tokenizer::load_for(&args.tokenizer, job)?.0, &placeholder)?.of(encoding);
     // Kept aside, so that the output is complete or an error, and memory does not grow.

@@ -10,7 +10,7 @@ use crate::model::Decoder;
 /// A time in seconds.
 pub(super) type Second = f64;
 
-/// The kinds of work of a step.
+/// The kinds of work of a step, in the order of the times of [`Timing`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
