@@ -57,12 +57,13 @@ impl Tokenizer {
     /// The encoding of a tokenizer or model, from the file that drift wrote beside it: its name, or the JSON of its definition.
     /// None if no such file states one.
     #[staticmethod]
-    fn encoding_beside(path: PathBuf) -> Option<String> {
-        drift::tokenizer::encoding_beside(&path).map(|encoding| match serde_json::to_value(encoding) {
+    fn encoding_beside(path: PathBuf) -> PyResult<Option<String>> {
+        let encoding = drift::tokenizer::encoding_beside(&path).map_err(raised)?;
+        Ok(encoding.map(|encoding| match serde_json::to_value(encoding) {
             Ok(serde_json::Value::String(name)) => name,
             Ok(definition) => definition.to_string(),
             Err(_) => encoding.to_string(),
-        })
+        }))
     }
 
     /// A tokenizer from the bytes of its JSON.

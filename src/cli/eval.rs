@@ -390,7 +390,7 @@ fn molecules(args: &Args, plan: &EvalPlan, job: &Job) -> anyhow::Result<Molecule
     }
     let most = most.or(args.corpus.is_empty().then_some(EMBEDDED_SAMPLES));
     let Some(own) = own_corpus(args, plan) else {
-        let trained_on = trained_on(&plan.models);
+        let trained_on = trained_on(&plan.models)?;
         let choice = CorpusChoice { part: args.split, trained_on, most, pools: args.pool };
         return Ok(Molecules::of_corpus(&corpus(&args.corpus), &named(&args.corpus), &choice, job)?);
     };

@@ -96,7 +96,7 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
 
 fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
     let (tokenizer, _) = Tokenizer::load_for(&args.tokenizer, job)?;
-    let recipe = encoding_beside(&args.tokenizer);
+    let recipe = encoding_beside(&args.tokenizer)?;
     let asked = args.blocks.asked(args.dialect.asked());
     if !asked.says_how() && recipe.is_none() {
         output.note(

@@ -70,7 +70,10 @@ pub(super) fn texts_last(arguments: Vec<OsString>, command: &clap::Command) -> V
 /// Tokenises the texts and shows their tokens.
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     found([&mut args.tokenizer], Wanted::Tokenizer)?;
-    let encoding = args.encoding.or_else(|| encoding_beside(&args.tokenizer)).unwrap_or(Encoding::FIXED);
+    let encoding = match args.encoding {
+        Some(asked) => asked,
+        None => encoding_beside(&args.tokenizer)?.unwrap_or(Encoding::FIXED),
+    };
     let placeholder = args.placeholder.unwrap_or_else(|| encoding.numbers_text(&[0; 3]));
     Inspector::check(&placeholder)?;
     let inspector = Inspector::new(Tokenizer::load_for(&args.tokenizer, job)?.0, &placeholder)?.of(encoding);

@@ -446,7 +446,7 @@ fn an_extended_tokenizer_knows_its_encoding_by_the_files_beside_it() {
     let file = folder.path().join("tokenizer.json");
     std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("tokenizers/qwen-like/tokenizer.json"), &file)
         .unwrap();
-    let beside = || drift::tokenizer::encoding_beside(&file);
+    let beside = || drift::tokenizer::encoding_beside(&file).unwrap();
     assert_eq!(beside(), None);
     let write = |name: &str, json: Value| std::fs::write(folder.path().join(name), json.to_string()).unwrap();
     write("report.json", json!({ "schema": "drift.audit/1", "dialect": "stripped" }));
@@ -460,6 +460,15 @@ fn an_extended_tokenizer_knows_its_encoding_by_the_files_beside_it() {
     assert_eq!(beside(), Some(Encoding::STRIPPED));
     write("recipe.json", json!({ "recipe": { "dialect": "fixed-3" } }));
     assert_eq!(beside().unwrap().name(), "fixed-3");
+    // A recipe that is there and says nothing readable is not taken for one that is missing.
+    for (recipe, said) in [
+        ("{ \"seconds\": Infinity }", "expected value"),
+        (r#"{ "recipe": { "dialect": "fixed-99" } }"#, "/recipe/dialect"),
+    ] {
+        std::fs::write(folder.path().join("recipe.json"), recipe).unwrap();
+        let refused = drift::tokenizer::encoding_beside(&file).unwrap_err().to_string();
+        assert!(refused.contains("recipe.json") && refused.contains(said), "{refused}");
+    }
 }
 
 #[test]

@@ -17,6 +17,8 @@ pub const GENERATION_CONFIG: &str = "generation_config.json";
 
 /// The settings by which drift trained it.
 pub const RECIPE: &str = "recipe.json";
+/// The remedy for settings that cannot be read.
+pub(crate) const REPAIR: &str = "repair or remove it";
 
 /// The settings of the tokenizer: its special tokens and chat template.
 pub const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
@@ -80,10 +82,30 @@ impl ModelFolder {
         self.file(name).map(|_| self.needed_json(name, refuse)).transpose()
     }
 
-    /// A field of the recipe that `drift train-model` writes beside its weights; `None` if it is missing or unreadable.
-    pub fn recipe<T: DeserializeOwned>(&self, pointer: &str) -> Option<T> {
-        let recipe: Value = self.json(RECIPE, |e| (e.to_string(), "")).ok()??;
-        serde_json::from_value(recipe.pointer(pointer)?.clone()).ok()
+    /// A field of the recipe that `drift train-model` writes beside its weights; `None` if there is no recipe, or not this field.
+    ///
+    /// # Errors
+    /// If the recipe is not JSON, or the field is not a `T`: a model must not be read as if nothing were known of it.
+    pub fn recipe<T: DeserializeOwned>(&self, pointer: &str) -> Result<Option<T>> {
+        self.field(RECIPE, "", pointer)
+    }
+
+    /// A field of a JSON file, as [`ModelFolder::recipe`] reads it, if the file's schema begins with `schema`.
+    ///
+    /// # Errors
+    /// As [`ModelFolder::recipe`].
+    pub fn field<T: DeserializeOwned>(&self, name: &str, schema: &str, pointer: &str) -> Result<Option<T>> {
+        let document: Option<Value> = self.json(name, |e| (e.to_string(), REPAIR))?;
+        let is_own = |document: &Value| {
+            schema.is_empty() || document["schema"].as_str().is_some_and(|own| own.starts_with(schema))
+        };
+        let field =
+            document.filter(is_own).and_then(|mut document| document.pointer_mut(pointer).map(Value::take));
+        field
+            .filter(|field| !field.is_null())
+            .map(serde_json::from_value)
+            .transpose()
+            .map_err(|e| Error::input(self.path.join(name).display(), format!("{pointer}: {e}"), REPAIR))
     }
 
     /// A settings file parsed as JSON, which must exist.

@@ -11,6 +11,7 @@ mod hub;
 mod weight_files;
 
 pub use float::Float;
+pub(crate) use folder::REPAIR;
 pub use folder::{
     CONFIG, GENERATION_CONFIG, INDEX, Ids, ModelFolder, RECIPE, TOKENIZER_CONFIG, WEIGHTS, configured_rows,
     is_tied,

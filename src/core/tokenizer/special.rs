@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Tokenizer;
-use crate::checkpoint::{CONFIG, GENERATION_CONFIG, Ids, ModelFolder, TOKENIZER_CONFIG};
+use crate::checkpoint::{CONFIG, GENERATION_CONFIG, Ids, ModelFolder, RECIPE, REPAIR, TOKENIZER_CONFIG};
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 
@@ -74,24 +74,22 @@ pub fn end_beside(path: &Path, tokenizer: &Tokenizer) -> Result<Option<u32>> {
 
 /// The encoding that a model or a tokenizer is made for, from the files that drift wrote beside it: the recipe of a trained model,
 /// the report of an extended tokenizer, or the report of an extended model. `None` if no file states it.
-pub fn encoding_beside(tokenizer: &Path) -> Option<Encoding> {
+///
+/// # Errors
+/// If one of these files is not JSON, or states something that is no encoding.
+pub fn encoding_beside(tokenizer: &Path) -> Result<Option<Encoding>> {
     if Tokenizer::embedded_by_name(tokenizer).is_some() {
-        return None;
+        return Ok(None);
     }
     let folder = ModelFolder::around(tokenizer);
-    let said = |name, of_drift: &str, pointer| -> Option<Encoding> {
-        let report: Value = folder.json(name, |e| (e.to_string(), "")).ok()??;
-        let is_own = report["schema"].as_str().is_some_and(|schema| schema.starts_with(of_drift));
-        serde_json::from_value(report.pointer(pointer).filter(|_| is_own)?.clone()).ok()
-    };
-    folder
-        .recipe("/recipe/dialect")
-        .or_else(|| said("report.json", "drift.train-tokenizer/", "/dialect"))
-        .or_else(|| said("extension.json", "drift.extend-model/", "/encoding"))
+    let files = [
+        (RECIPE, "", "/recipe/dialect"),
+        ("report.json", "drift.train-tokenizer/", "/dialect"),
+        ("extension.json", "drift.extend-model/", "/encoding"),
+    ];
+    let mut said = files.into_iter().map(|(name, schema, pointer)| folder.field(name, schema, pointer));
+    said.find_map(Result::transpose).transpose()
 }
-
-/// The remedy for settings that cannot be read.
-const REPAIR: &str = "repair or remove it";
 
 /// The only field of a settings file that matters here.
 #[derive(Deserialize)]

@@ -75,7 +75,8 @@ impl AuditRequest {
         }
         let folders = [&self.model, &self.tokenizer_path];
         let said = |folder: &PathBuf| ModelFolder::new(folder).recipe("/recipe/dialect");
-        let recipe: Option<Encoding> = folders.into_iter().flatten().find_map(said);
+        let said = folders.into_iter().flatten().map(said).find_map(Result::transpose);
+        let recipe: Option<Encoding> = said.transpose()?;
         // Trailing zeros are left to `encoding`, where the texts may decide.
         let asked = AskedEncoding { zeros: None, ..self.blocks };
         let like = asked.over(recipe.unwrap_or(Encoding::FIXED));

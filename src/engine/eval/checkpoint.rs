@@ -126,13 +126,13 @@ impl Checkpoint {
         let (mut tokenizer, _) = Tokenizer::load_for(plan.tokenizer.as_deref().unwrap_or(folder), job)?;
         if plan.tokenizer.is_none() {
             tokenizer.name =
-                ModelFolder::new(folder).recipe("/recipe/tokenizer").unwrap_or_else(|| name.clone());
+                ModelFolder::new(folder).recipe("/recipe/tokenizer")?.unwrap_or_else(|| name.clone());
         }
         let config = Config::load(folder)?;
         let ends = ends(plan, folder, &config, &tokenizer)?;
         let engine = kept.is_none().then(|| Engine::load(folder, &plan.device)).transpose()?;
         config.check_vocabulary(&tokenizer)?;
-        let recipe: Option<Encoding> = ModelFolder::new(folder).recipe("/recipe/dialect");
+        let recipe: Option<Encoding> = ModelFolder::new(folder).recipe("/recipe/dialect")?;
         let asked = plan.encoding;
         let encoding = asked.over(recipe.unwrap_or(Encoding::FIXED));
         let given = asked.says_how().then_some(EncodingEvidence::Given);
@@ -147,8 +147,8 @@ impl Checkpoint {
             engine,
             encoding,
             encoding_from,
-            frame: ModelFolder::new(folder).recipe("/recipe/augmentation/frame").unwrap_or_default(),
-            trained_on: recipe_inputs(folder),
+            frame: ModelFolder::new(folder).recipe("/recipe/augmentation/frame")?.unwrap_or_default(),
+            trained_on: recipe_inputs(folder)?,
             spelling: recipe_spelling(folder, job)?,
             synthetic: None,
             config,
@@ -193,26 +193,31 @@ impl Checkpoint {
 }
 
 /// The SHA-256 of the inputs on which drift trained all of these models. Empty if one of them was not trained by drift.
-pub fn trained_on(models: &[ModelChoice]) -> BTreeSet<String> {
+///
+/// # Errors
+/// If a recipe cannot be read.
+pub fn trained_on(models: &[ModelChoice]) -> Result<BTreeSet<String>> {
+    let embedded = || {
+        let (_, bytes) = EMBEDDED.iter().find(|(name, _)| *name == RECIPE)?;
+        let recipe: Value = serde_json::from_slice(bytes).ok()?;
+        inputs_of(serde_json::from_value(recipe["recipe"]["inputs"].clone()).ok())
+    };
     let of_model = |choice: &ModelChoice| match choice {
         ModelChoice::Folder(folder) => recipe_inputs(folder),
-        ModelChoice::Embedded => {
-            let (_, bytes) = EMBEDDED.iter().find(|(name, _)| *name == RECIPE)?;
-            let recipe: Value = serde_json::from_slice(bytes).ok()?;
-            inputs_of(serde_json::from_value(recipe["recipe"]["inputs"].clone()).ok())
-        }
-        ModelChoice::Synthetic(_) => None,
+        ModelChoice::Embedded => Ok(embedded()),
+        ModelChoice::Synthetic(_) => Ok(None),
     };
-    let sets = models.iter().map(|model| of_model(model).unwrap_or_default());
-    sets.reduce(|a, b| a.intersection(&b).cloned().collect()).unwrap_or_default()
+    let sets: Vec<_> = models.iter().map(of_model).collect::<Result<_>>()?;
+    let sets = sets.into_iter().map(Option::unwrap_or_default);
+    Ok(sets.reduce(|a, b| a.intersection(&b).cloned().collect()).unwrap_or_default())
 }
 
 /// The hashes of a model's training inputs according to its recipe. `None` without a recipe, or if training started from a
 /// checkpoint with unknown training data.
-fn recipe_inputs(folder: &Path) -> Option<BTreeSet<String>> {
+fn recipe_inputs(folder: &Path) -> Result<Option<BTreeSet<String>>> {
     let folder = ModelFolder::new(folder);
-    let is_known = folder.recipe("/recipe/init/by_drift") != Some(false);
-    inputs_of(folder.recipe("/recipe/inputs").filter(|_| is_known))
+    let is_known = folder.recipe("/recipe/init/by_drift")? != Some(false);
+    Ok(inputs_of(folder.recipe("/recipe/inputs")?.filter(|_| is_known)))
 }
 
 /// The hashes of a recipe's inputs.
@@ -232,7 +237,7 @@ fn unpacked() -> Result<tempfile::TempDir> {
 
 /// How the training text spells hydrogens, if it is an embedded corpus, recognized by its hash.
 fn recipe_spelling(folder: &Path, job: &Job) -> Result<Option<Spelling>> {
-    let trained_on = recipe_inputs(folder).unwrap_or_default();
+    let trained_on = recipe_inputs(folder)?.unwrap_or_default();
     let mut embedded = EmbeddedCorpus::ALL.into_iter();
     let Some(corpus) = embedded.find(|own| trained_on.contains(&own.trained_on())) else { return Ok(None) };
     let mut spelling = Spelling::default();

@@ -179,7 +179,7 @@ impl Start {
         let Some(base) = self.base() else { return Ok((layout.initial(seed), None)) };
         let (weights, files) = base.read(layout)?;
         let new_tokens = base.new_tokens(tokenizer).len() as u64;
-        Ok((weights, Some(InitRecipe { files, new_tokens, by_drift: is_by_drift(&base.folder) })))
+        Ok((weights, Some(InitRecipe { files, new_tokens, by_drift: is_by_drift(&base.folder)? })))
     }
 
     /// `config.json` of the result: that of the checkpoint, except for an end token that it lacks.
@@ -199,11 +199,11 @@ impl Start {
 }
 
 /// Whether the recipe of a checkpoint says that drift trained it from random weights.
-fn is_by_drift(folder: &Path) -> bool {
+fn is_by_drift(folder: &Path) -> Result<bool> {
     let folder = ModelFolder::new(folder);
-    let inputs: Option<Vec<InputHash>> = folder.recipe("/recipe/inputs");
+    let inputs: Option<Vec<InputHash>> = folder.recipe("/recipe/inputs")?;
     // A recipe without `init` began with random weights. One with `init` counts only if its checkpoint was drift's own.
-    inputs.is_some() && folder.recipe("/recipe/init/by_drift") != Some(false)
+    Ok(inputs.is_some() && folder.recipe("/recipe/init/by_drift")? != Some(false))
 }
 
 /// A config whose `eos_token_id` contains this end token. The other end tokens of `config` stay only if this one is among them.

@@ -136,7 +136,7 @@ fn prepare<'s>(source: &'s SourceModel, plan: &ExtendModelPlan, job: &Job) -> Re
         model: source.tables.name.clone(),
         base: own.name.clone(),
         tokenizer: extended.name.clone(),
-        encoding: encoding_beside(&plan.tokenizer),
+        encoding: encoding_beside(&plan.tokenizer)?,
         init: plan.init,
         tied: source.tables.head.is_none(),
         old_tokens: added.old_tokens,
