@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """The table of eval/README.md in which models differ in nothing but the encoding they write.
 
-    eval/by_encoding.py RECORD.json ENCODINGS.json CORPUS.jsonl.gz
+    eval/by_encoding.py ENCODINGS.json CORPUS.jsonl.gz RECORD.json…
 
-RECORD.json is what `drift eval --likelihood` wrote of the six models of `eval/train.sh OUT by-…`, ENCODINGS.json what `drift encodings --json`
-says of CORPUS, the molecules of both. Nats of two encodings compare only per volume: a text says in which cell a coordinate lies, and the
-log of the cell's width in Å is added for each coordinate. The first atoms span the frame, so six coordinates are 0 in every text; the
-other 3n - 6 count. Prints Markdown, and how far the order by a column of `drift encodings` is that of the models (Kendall's tau).
+Each RECORD.json is what `drift eval --likelihood` wrote of the six models of `eval/train.sh OUT by-…`, one for each seed of their training:
+`by-fixed`, or `by-fixed-0` and so on. ENCODINGS.json is what `drift encodings --json` says of CORPUS, the molecules of all. Nats of two
+encodings compare only per volume: a text says in which cell a coordinate lies, and the log of the cell's width in Å is added for each
+coordinate. The first atoms span the frame, so six coordinates are 0 in every text; the other 3n - 6 count. Prints Markdown with the mean
+over seeds, and [the least, the greatest] of them, or of one seed its 95 % interval by molecule; and how far the order by a column of
+`drift encodings` is that of the models (Kendall's tau).
 """
 
 import gzip
@@ -14,7 +16,9 @@ import itertools
 import json
 import math
 import pathlib
+import re
 import sys
+from statistics import fmean
 
 # The model, its encoding's name and tokens a block in the report of `drift encodings`, and how the table calls it.
 MODELS = [
@@ -49,8 +53,11 @@ def free_coordinates(corpus):
     return sum(3 * n - 6 for n in atoms.values()) / len(atoms)
 
 
-def share(value, interval):
-    return f"{100 * value:.1f} [{100 * interval['low']:.1f}, {100 * interval['high']:.1f}]"
+def spread(values, interval, digits, unit=1.0):
+    """The mean over seeds and their range, or a single value and its interval."""
+    low, high = (interval["low"], interval["high"]) if len(values) == 1 else (min(values), max(values))
+    mean, low, high = (f"{unit * value:.{digits}f}" for value in (fmean(values), low, high))
+    return f"{mean} [{low}, {high}]"
 
 
 def tau(one, other):
@@ -62,37 +69,62 @@ def tau(one, other):
     return (agree - against) / max(1, agree + against)
 
 
+def figures(runs, nats, cells):
+    """What the table shows of the runs of one model, one a seed, and of the nats of each a conformer."""
+    first = runs[0]
+    intervals, error = first["chemistry_intervals"], first["geometry"]["bond_length_error_angstrom"]
+
+    def over(figure):
+        return [figure(run) for run in runs]
+
+    def coverage(side):
+        return 100 * fmean(over(lambda run: run["thresholds"][0][side]["mean"]))
+
+    density = [text["mean"] + cells for text in nats]
+    shifted = {bound: value + cells for bound, value in nats[0]["interval"].items()}
+    valid = over(lambda run: run["valid"] / run["samples"])
+    stereo = over(lambda run: run["stereocentres_right"] / run["stereocentres"])
+    errors = over(lambda run: run["geometry"]["bond_length_error_angstrom"]["mean"])
+    clashing = fmean(over(lambda run: run["clashing"] / run["samples"]))
+    mat_r, mat_p = (fmean(over(lambda run, side=side: run[side]["mean"])) for side in ("mat_r", "mat_p"))
+    cells = [
+        spread(density, shifted, 1),
+        spread(valid, intervals["valid"], 1, 100),
+        spread(stereo, intervals["stereocentres_right"], 1, 100),
+        f"{100 * clashing:.1f}",
+        spread(errors, error["interval"], 3),
+        f"{coverage('cov_r'):.1f}, {coverage('cov_p'):.1f}",
+        f"{mat_r:.3f}, {mat_p:.3f}",
+    ]
+    return cells, {"nats": -fmean(density), "valid": fmean(valid), "MAT-P": -mat_p}
+
+
 def main():
-    record, encodings = (json.loads(pathlib.Path(path).read_text()) for path in sys.argv[1:3])
-    free = free_coordinates(sys.argv[3])
+    encodings = json.loads(pathlib.Path(sys.argv[1]).read_text())
+    free = free_coordinates(sys.argv[2])
+    records = [json.loads(pathlib.Path(path).read_text()) for path in sys.argv[3:]]
     # The report adds up the logs of all 3n widths; of four decimals each is 0.0001 Å.
     all_coordinates = row_of(encodings["rows"], "fixed", None)["cell_nats"] / math.log(1e-4)
-    runs = {run["model"]: run for run in record["runs"] if run["lp"] == "automaton"}
-    nats = {one["model"]: one["nats_per_conformer"] for one in record["likelihoods"]}
+
+    def of_model(rows, model):
+        return [row for row in rows if re.fullmatch(rf"{model}(-\d+)?", row["model"])]
+
+    runs = [run for record in records for run in record["runs"] if run["lp"] == "automaton"]
+    likelihoods = [one for record in records for one in record["likelihoods"]]
+    angstrom = runs[0]["thresholds"][0]["angstrom"]
     print(
         "| encoding | tokens, passes a conformer | nats per volume | valid, % | stereocentres right, % | clashing, % "
-        "| bond error, Å | COV-R, COV-P at 0.75 Å, % | MAT-R, MAT-P, Å |"
+        f"| bond error, Å | COV-R, COV-P at {angstrom} Å, % | MAT-R, MAT-P, Å |"
     )
     print("|" + " --- |" * 9)
     found = []
     for model, encoding, tokens, name in MODELS:
-        row, run = row_of(encodings["rows"], encoding, tokens), runs[model]
-        text, intervals, geometry = nats[model], run["chemistry_intervals"], run["geometry"]
-        cells = row["cell_nats"] / all_coordinates * free
-        density = text["mean"] + cells
-        coverage, error = run["thresholds"][0], geometry["bond_length_error_angstrom"]
-        valid = run["valid"] / run["samples"]
-        stereo = run["stereocentres_right"] / run["stereocentres"]
-        print(
-            f"| {name} | {row['tokens_per_conformer']:.0f}, {row['passes_per_conformer']:.0f} "
-            f"| {density:.1f} [{text['interval']['low'] + cells:.1f}, {text['interval']['high'] + cells:.1f}] "
-            f"| {share(valid, intervals['valid'])} | {share(stereo, intervals['stereocentres_right'])} "
-            f"| {100 * run['clashing'] / run['samples']:.1f} "
-            f"| {error['mean']:.3f} [{error['interval']['low']:.3f}, {error['interval']['high']:.3f}] "
-            f"| {100 * coverage['cov_r']['mean']:.1f}, {100 * coverage['cov_p']['mean']:.1f} "
-            f"| {run['mat_r']['mean']:.3f}, {run['mat_p']['mean']:.3f} |"
-        )
-        found.append((row, {"nats": -density, "valid": valid, "MAT-P": -run["mat_p"]["mean"]}))
+        row = row_of(encodings["rows"], encoding, tokens)
+        nats = [one["nats_per_conformer"] for one in of_model(likelihoods, model)]
+        cells, of_models = figures(of_model(runs, model), nats, row["cell_nats"] / all_coordinates * free)
+        spent = f"{row['tokens_per_conformer']:.0f}, {row['passes_per_conformer']:.0f}"
+        print("| " + " | ".join([name, spent, *cells]) + " |")
+        found.append((row, of_models))
     print()
     for column, sign in [("tokens_per_conformer", -1), ("passes_per_conformer", -1), ("rmsd_angstrom", -1)]:
         predicted = [sign * row[column] for row, _ in found]

@@ -12,7 +12,8 @@ conformer and an order, adds noise, turns the conformer into the frame of its fi
 texts are those of the file, unchanged. Molecules are split as drift splits them; only the part for training is trained on.
 
 CHECKPOINT_FOLDER gives the architecture (`config.json`) and, with `--init`, the weights to begin with. The optimizer is drift's: Muon for
-the matrices of layers, AdamW for the rest. OUT/model.safetensors is in bf16; `drift train-model --init OUT` goes on from there.
+the matrices of layers, AdamW for the rest. OUT/model.safetensors is in bf16, OUT/recipe.json has all choices, the curve, and what `drift eval`
+asks a recipe for; `drift train-model --init OUT` goes on from there.
 `python tests/python/train_gpu_texts.py DRIFT` compares its texts with drift's.
 """
 
@@ -28,7 +29,8 @@ from pathlib import Path
 
 import numpy as np
 
-LOW, STEP, BINS = -9.525, 0.05, 382  # binned-v2:-9.525,9.525,0.05; the first and the last bin are tails
+ENCODING = "binned-v2:-9.525,9.525,0.05"
+LOW, STEP, BINS = -9.525, 0.05, 382  # of ENCODING; the first and the last bin are tails
 ATOMS = 9
 SEED = 20261126
 # As drift's corpora are split by SHA-256.
@@ -62,14 +64,16 @@ class Writer:
         return [([*p.ids, *a.ids, self.end], len(p.ids)) for p, a in zip(prompts, answers, strict=True)]
 
 
-def save(path, source, documents, arrays):
-    """Writes arrays, with the lengths of documents and of their prompts, and the hash of the file that they come from."""
+def save(path, source, documents, encoding, frame, arrays):
+    """Writes arrays, with the lengths of documents and of their prompts, and the beginning of the recipe of what is trained on them."""
     lengths = np.array([len(tokens) for tokens, _ in documents])
+    given = source.read_bytes()
+    inputs = [{"name": source.name, "bytes": len(given), "sha256": hashlib.sha256(given).hexdigest()}]
     np.savez(
         path,
         lengths=lengths.astype(np.uint16),
         prompts=np.array([prompt for _, prompt in documents], np.uint16),
-        corpus=np.array(hashlib.sha256(source.read_bytes()).hexdigest()),
+        recipe=np.array(json.dumps({"dialect": encoding, "frame": frame, "inputs": inputs})),
         **arrays,
     )
     print(f"{len(documents)} texts, {lengths.mean():.1f} tokens a text, {lengths.max()} at most")
@@ -137,26 +141,27 @@ def prepare(arguments):
         "molecules": np.array([number for number, _ in conformers], np.int32),
         "bins": np.array(bins, np.int32),
     }
-    save(arguments.output, arguments.corpus, documents, arrays)
+    save(arguments.output, arguments.corpus, documents, ENCODING, "first-atoms", arrays)
 
 
 def documents(arguments):
     writer = Writer(arguments.tokenizer)
     with arguments.texts.open() as lines:
-        texts = [(row.get("canonical_smiles") or row["smiles"], row["embedded_smiles"]) for row in map(json.loads, lines)]
+        rows = [json.loads(line) for line in lines]
+    texts = [(row.get("canonical_smiles") or row["smiles"], row["embedded_smiles"]) for row in rows]
     written = writer.documents(texts)
     arrays = {
         "tokens": np.array([token for tokens, _ in written for token in tokens], np.uint16),
         "parts": np.array([part(smiles) for smiles, _ in texts], np.uint8),
     }
-    save(arguments.output, arguments.texts, written, arrays)
+    save(arguments.output, arguments.texts, written, rows[0].get("encoding", arguments.encoding), arguments.frame, arrays)
 
 
 class Data:
     """What `prepare` or `documents` wrote, in the memory of the device."""
 
     def __init__(self, arrays, device):
-        self.device, self.corpus, self.arrays = device, str(arrays["corpus"]), arrays
+        self.device, self.recipe, self.arrays = device, json.loads(str(arrays["recipe"])), arrays
         self.lengths, self.prompts = self.tensor("lengths", np.int64), self.tensor("prompts", np.int64)
 
     def tensor(self, name, dtype):
@@ -394,19 +399,22 @@ def train(arguments):
         save_file(weights, arguments.output / "model.safetensors", {"format": "pt"})
         if arguments.keep_state:
             torch.save({"model": model.state_dict(), "optimizer": optimizer.state(), "done": done, "curve": curve}, state)
+        # Named as in the recipes of `drift train-model`.
+        augmentation = {"frame": data.recipe["frame"], "noise_angstrom": arguments.noise if isinstance(data, Templates) else 0.0}
+        recipe = {"dialect": data.recipe["dialect"], "augmentation": augmentation, "seed": arguments.seed, "inputs": data.recipe["inputs"]}
         about = {
-            "schema": "drift.train-gpu/1", "corpus_sha256": data.corpus, "torch": torch.__version__,
+            "schema": "drift.train-gpu/1", "recipe": recipe, "torch": torch.__version__,
             "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu", "updates": done, "seconds": round(time.monotonic() - began, 1),
             "texts": done * batch, "tokens": round(done * batch * mean_length),
             "options": {k: str(v) if isinstance(v, Path) else v for k, v in vars(arguments).items() if k != "run"}, "curve": curve,
         }
-        (arguments.output / "train-gpu.json").write_text(json.dumps(about, indent=1) + "\n")
+        (arguments.output / "recipe.json").write_text(json.dumps(about, indent=1) + "\n")
 
     first, losses = done, []
     started = time.monotonic()
     while done < arguments.steps:
         # By time, too: what is given for it is given once.
-        spent = (time.monotonic() - began) / arguments.seconds
+        spent = (time.monotonic() - began) / arguments.seconds if arguments.seconds else 0.0
         progress = max(done / arguments.steps, spent)
         if progress >= 1:
             break
@@ -456,6 +464,8 @@ def main():
     written.add_argument("texts", type=Path)
     written.add_argument("tokenizer", type=Path)
     written.add_argument("-o", "--output", type=Path, required=True)
+    written.add_argument("--encoding", default="fixed", help="of texts whose rows do not say it: those of decimals")
+    written.add_argument("--frame", choices=["keep", "principal", "first-atoms"], default="keep", help="the one that `drift encode` was given")
     written.set_defaults(run=documents)
     trained = verbs.add_parser("train")
     trained.add_argument("data", type=Path)
@@ -463,7 +473,7 @@ def main():
     trained.add_argument("-o", "--output", type=Path, required=True)
     trained.add_argument("--init", action="store_true", help="begins with the weights of the checkpoint")
     trained.add_argument("--steps", type=int, default=20_000)
-    trained.add_argument("--seconds", type=float, default=math.inf, help="ends in any case after so many, the learning rate with it")
+    trained.add_argument("--seconds", type=float, help="ends in any case after so many, the learning rate with it")
     trained.add_argument("--batch", type=int, help="texts of an update, instead of its tokens")
     trained.add_argument("--batch-tokens", type=int, default=80_000, help="tokens of an update, without padding")
     trained.add_argument("--longest", type=int, default=10_000, help="tokens of a text; longer ones are left out")
