@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The table of eval/README.md in which models differ in nothing but the encoding they write.
+"""The table of eval/README.md of models that differ in nothing but the encoding that they write.
 
     eval/by_encoding.py ENCODINGS.json CORPUS.jsonl.gz RECORD.json…
 
@@ -95,6 +95,7 @@ def figures(runs, nats, cells):
         spread(errors, error["interval"], 3),
         f"{coverage('cov_r'):.1f}, {coverage('cov_p'):.1f}",
         f"{mat_r:.3f}, {mat_p:.3f}",
+        f"{fmean(over(lambda run: run['samples'] / run['cpu_seconds'])):.0f}",
     ]
     return cells, {"nats": -fmean(density), "valid": fmean(valid), "MAT-P": -mat_p}
 
@@ -114,9 +115,9 @@ def main():
     angstrom = runs[0]["thresholds"][0]["angstrom"]
     print(
         "| encoding | tokens, passes a conformer | nats per volume | valid, % | stereocentres right, % | clashing, % "
-        f"| bond error, Å | COV-R, COV-P at {angstrom} Å, % | MAT-R, MAT-P, Å |"
+        f"| bond error, Å | COV-R, COV-P at {angstrom} Å, % | MAT-R, MAT-P, Å | texts a CPU second |"
     )
-    print("|" + " --- |" * 9)
+    print("|" + " --- |" * 10)
     found = []
     for model, encoding, tokens, name in MODELS:
         row = row_of(encodings["rows"], encoding, tokens)
