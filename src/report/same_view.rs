@@ -2,10 +2,14 @@
 
 use super::format::{number, or_dash, thousands};
 use super::table::Table;
+use drift_core::error::shortened_end;
 use drift_engine::eval::record::EvalReport;
 
 /// The largest number of rows of the table; further rows are in the record.
 const MAX_ROWS: usize = 20;
+/// The largest number of characters of a SMILES: with a longer one the table would be split into one for each column. The record
+/// has the whole SMILES.
+const MAX_SMILES: usize = 24;
 
 /// How many texts equal those of another run, and where the others first differ; `None` without `--same-as`.
 pub fn same_table(report: &EvalReport) -> Option<Table> {
@@ -24,7 +28,7 @@ pub fn same_table(report: &EvalReport) -> Option<Table> {
         table.row([
             difference.model.clone(),
             difference.lp.name().to_owned(),
-            difference.smiles.clone(),
+            shortened_end(&difference.smiles, MAX_SMILES),
             thousands(difference.generation as u64),
             thousands(difference.tokens as u64),
             difference.ours.clone(),

@@ -253,8 +253,7 @@ fn method(section: &mut Section, report: &StatsReport) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use drift_core::encoding::Written;
-    use drift_data::corpus::{AtomOrder, Conformer};
+    use drift_data::corpus::Conformer;
     use drift_data::stats::CoordinateStats;
 
     fn report() -> StatsReport {
@@ -263,16 +262,7 @@ mod tests {
             ("CO", vec![[-10_500, 1, 123_456], [20_001, -1, 1_500_000]]),
             ("CC", vec![[5_000, -98_700, 0], [-1_234, 5, -150_000]]),
         ] {
-            stats.add(&Conformer {
-                molecule: molecule.into(),
-                skeleton: "[C]<>[O]<>".into(),
-                coordinates,
-                order: AtomOrder::Smiles,
-                written: Written::ANY,
-                id: None,
-                notes: None,
-                pool: None,
-            });
+            stats.add(&Conformer::new(molecule.into(), "[C]<>[O]<>".into(), coordinates));
         }
         stats.report()
     }

@@ -14,7 +14,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use drift::corpus::{AtomOrder, Batch, Conformer, Conformers, Embedded, Emit, ReadSummary};
+use drift::corpus::{Batch, Conformer, Conformers, Embedded, Emit, ReadSummary};
 use drift::encoding::{Encoding, Written};
 use drift::job::Job;
 use drift::placeholder::{EncodingChoice, FitPlan, Objective, fit};
@@ -181,16 +181,9 @@ fn generate(patterns: &[(std::sync::Arc<str>, std::sync::Arc<str>)], seed: u64) 
         let (molecule, skeleton) = &patterns[random.random_range(0..patterns.len())];
         let blocks = skeleton.matches("<>").count();
         let mut block = || [120_000, 60_000, 30_000].map(|limit| random.random_range(-limit..=limit));
-        Conformer {
-            molecule: molecule.clone(),
-            skeleton: skeleton.clone(),
-            coordinates: (0..blocks).map(|_| block()).collect(),
-            order: AtomOrder::Smiles,
-            written: Written { fixed: true, stripped: false },
-            id: None,
-            notes: None,
-            pool: None,
-        }
+        let coordinates = (0..blocks).map(|_| block()).collect();
+        let written = Written { fixed: true, stripped: false };
+        Conformer { written, ..Conformer::new(molecule.clone(), skeleton.clone(), coordinates) }
     };
     (0..1_000).map(conformer).collect()
 }

@@ -13,7 +13,7 @@
 
 use std::time::Instant;
 
-use drift::corpus::{AtomOrder, Conformer, Conformers, Embedded};
+use drift::corpus::{Conformer, Conformers, Embedded};
 use drift::design::learned::scratch::{SPECIAL, scratch};
 use drift::design::measured::sample::{LearningSample, whole_text};
 use drift::design::{Range, SchemeKind, ScratchPlan};
@@ -74,16 +74,8 @@ fn own(bodies: &[String], vocab_size: usize) -> anyhow::Result<Tokenizer> {
         .par_iter()
         .map(|body| {
             let parsed = text::parse(body, Default::default())?;
-            Ok(Conformer {
-                molecule: "".into(),
-                skeleton: parsed.skeleton.into(),
-                coordinates: parsed.coordinates,
-                order: AtomOrder::Smiles,
-                written: parsed.written,
-                id: None,
-                notes: None,
-                pool: None,
-            })
+            let written = parsed.written;
+            Ok(Conformer { written, ..Conformer::new("".into(), parsed.skeleton.into(), parsed.coordinates) })
         })
         .collect::<Result<_, text::TextError>>()?;
     let blocks = conformers.iter().map(|c| c.coordinates.len() as u64).sum();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use drift::corpus::store::StoreWriter;
-use drift::corpus::{AtomOrder, Conformer, Skipped};
+use drift::corpus::{Conformer, Skipped};
 use drift::encoding::Written;
 use drift::io::AtomicFile;
 use rand::{Rng, SeedableRng};
@@ -161,16 +161,10 @@ fn store_mutants_lose_nothing_in_silence() {
     let mut writer = StoreWriter::create(&path, drift::Encoding::FIXED).unwrap();
     for at in 0..40 {
         let coordinates: Vec<[i32; 3]> = (0..3 + at % 4).map(|i| [at * 31, i * 777, -at]).collect();
-        let conformer = Conformer {
-            molecule: format!("C{}", at / 3).into(),
-            skeleton: "[C]<>".repeat(coordinates.len()).into(),
-            coordinates,
-            order: AtomOrder::Smiles,
-            written: Written { fixed: true, stripped: false },
-            id: None,
-            notes: None,
-            pool: None,
-        };
+        let (molecule, skeleton) = (format!("C{}", at / 3), "[C]<>".repeat(coordinates.len()));
+        let written = Written { fixed: true, stripped: false };
+        let conformer =
+            Conformer { written, ..Conformer::new(molecule.into(), skeleton.into(), coordinates) };
         writer.push(&[conformer]).unwrap();
     }
     writer.finish(Vec::new(), 0).and_then(AtomicFile::commit).unwrap();

@@ -220,7 +220,7 @@ fn a_model_that_tells_nothing_is_not_run_in_an_encoding_by_guess() {
     folder.drift(&begin.into_iter().chain(words).collect::<Vec<_>>()).good();
     std::fs::remove_file(folder.path().join("model/recipe.json")).unwrap();
     let run = |more: &[&str]| eval(&folder, &[&["--model", "model", "--samples", "2"], more].concat());
-    run(&[]).refused_for("give --dialect fixed or --dialect stripped, as it was trained");
+    run(&[]).refused_for("give --dialect fixed, --dialect stripped or --encoding, as it was trained");
     folder.file("stripped.txt", text(&conformers(8), Encoding::STRIPPED));
     let report = run(&["--corpus", "stripped.txt"]).good().json();
     assert_eq!(

@@ -13,16 +13,10 @@ use crate::common::{read_hdf5, reads_or_refuses};
 use crate::support::python;
 
 fn conformer(molecule: &str, coordinates: Vec<[i32; 3]>, bits: u8) -> Conformer {
-    Conformer {
-        molecule: molecule.into(),
-        skeleton: "[C]<>".repeat(coordinates.len()).into(),
-        coordinates,
-        order: if bits & 1 == 0 { AtomOrder::Smiles } else { AtomOrder::File },
-        written: Written { fixed: bits & 2 == 0, stripped: bits & 4 == 0 },
-        id: None,
-        notes: None,
-        pool: None,
-    }
+    let skeleton = "[C]<>".repeat(coordinates.len());
+    let order = if bits & 1 == 0 { AtomOrder::Smiles } else { AtomOrder::File };
+    let written = Written { fixed: bits & 2 == 0, stripped: bits & 4 == 0 };
+    Conformer { order, written, ..Conformer::new(molecule.into(), skeleton.into(), coordinates) }
 }
 
 fn write(path: &Path, conformers: &[Conformer]) {

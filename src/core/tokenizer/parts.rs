@@ -48,6 +48,12 @@ impl Tokenizer {
         self.inner().get_vocab(true)
     }
 
+    /// The least number of embedding rows that a model of this tokenizer needs: the largest id plus one, which is more than the
+    /// number of tokens if ids have gaps.
+    pub fn rows(&self) -> u32 {
+        self.vocabulary().into_values().max().map_or(0, |id| id + 1)
+    }
+
     /// The id of a token by its text, added tokens included.
     pub fn vocabulary_id(&self, text: &str) -> Option<u32> {
         self.inner().token_to_id(text)

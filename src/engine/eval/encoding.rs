@@ -70,7 +70,8 @@ fn decided(
         (None, Some(own)) => Ok((own, EncodingEvidence::OwnText)),
         (None, None) => {
             let problem = "has no recipe, and neither its own text nor the conformers given tell fixed from stripped numbers";
-            let remedy = format!("give {parameter} fixed or {parameter} stripped, as it was trained");
+            let other = parameter::ENCODING;
+            let remedy = format!("give {parameter} fixed, {parameter} stripped or {other}, as it was trained");
             Err(Error::input(place, problem, remedy))
         }
     }

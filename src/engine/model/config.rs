@@ -85,7 +85,7 @@ impl Config {
     /// # Errors
     /// If the tokenizer has ids that the model has no row for.
     pub fn check_vocabulary(&self, tokenizer: &Tokenizer) -> Result<()> {
-        let most = tokenizer.vocabulary().into_values().max().map_or(0, |id| id as usize + 1);
+        let most = tokenizer.rows() as usize;
         if most <= self.vocab_size {
             return Ok(());
         }

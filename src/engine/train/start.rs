@@ -86,7 +86,7 @@ impl InitCheckpoint {
                 return Err(Error::input(&tokenizer.source.name, problem, remedy));
             }
         }
-        let most = ids.into_values().max().map_or(0, |id| id as usize + 1);
+        let most = tokenizer.rows() as usize;
         if most > self.config.vocab_size {
             let problem = format!(
                 "the tokenizer has ids up to {}, the embedding of {} {} rows",
@@ -153,10 +153,7 @@ impl Start {
         end: &Named,
     ) -> Result<(Config, usize)> {
         match self {
-            Start::Random(shape) => {
-                let rows = tokenizer.vocabulary().into_values().max().map_or(0, |id| id as usize + 1);
-                Ok((shape.config(rows, begin, end)?, shape.context))
-            }
+            Start::Random(shape) => Ok((shape.config(tokenizer.rows() as usize, begin, end)?, shape.context)),
             Start::Checkpoint(base) => Ok((base.config.clone(), base.context)),
         }
     }

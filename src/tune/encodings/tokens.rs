@@ -152,21 +152,10 @@ fn forced(automaton: &AutomatonProcessor, skeleton: &str, ids: &[u32]) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use drift_core::encoding::Written;
-    use drift_data::corpus::AtomOrder;
 
     #[test]
     fn conformers_that_cannot_be_written_are_left_out() {
-        let conformer = |x: Fixed| Conformer {
-            molecule: "C".into(),
-            skeleton: "[C]<>".into(),
-            coordinates: vec![[x, 0, 10_000]],
-            order: AtomOrder::Smiles,
-            written: Written::ANY,
-            id: None,
-            notes: None,
-            pool: None,
-        };
+        let conformer = |x: Fixed| Conformer::new("C".into(), "[C]<>".into(), vec![[x, 0, 10_000]]);
         // Six decimals end at 999.999999 Å; 2,000 Å would have been written as 0.
         let (near, far) = (conformer(15_000), conformer(20_000_000));
         let six: Encoding = "fixed-6".parse().unwrap();

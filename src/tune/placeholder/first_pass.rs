@@ -151,7 +151,6 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
-    use drift_core::encoding::Written;
     use drift_data::corpus::Batch;
 
     /// A corpus that has one conformer more each time.
@@ -160,16 +159,7 @@ mod tests {
     impl Conformers for Growing {
         fn read(&self, _: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
             let blocks = 5_000;
-            let conformer = Conformer {
-                molecule: "C".into(),
-                skeleton: "[C]<>".repeat(blocks).into(),
-                coordinates: vec![[0; 3]; blocks],
-                order: AtomOrder::File,
-                written: Written::ANY,
-                id: None,
-                notes: None,
-                pool: None,
-            };
+            let conformer = Conformer::new("C".into(), "[C]<>".repeat(blocks).into(), vec![[0; 3]; blocks]);
             let conformers = KEPT_BLOCKS / blocks as u64 + 1 + self.0.fetch_add(1, Ordering::Relaxed);
             for _ in 0..conformers {
                 emit(Batch { conformers: vec![conformer.clone()], ..Batch::default() })?;

@@ -94,9 +94,7 @@ impl Ids {
     pub(in crate::design) fn of(base: &Tokenizer) -> Self {
         let tokens = base.vocabulary();
         let texts = tokens.iter().map(|(text, id)| (*id, text.clone())).collect();
-        // After the largest id rather than at the number of tokens, since added tokens may leave gaps.
-        let first_new = tokens.values().copied().max().map_or(0, |id| id + 1);
-        Ids { tokens, texts, first_new }
+        Ids { tokens, texts, first_new: base.rows() }
     }
 
     /// The learned merges as pairs of texts, in order.

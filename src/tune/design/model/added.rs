@@ -1,6 +1,6 @@
 //! Determines which tokens an extended tokenizer has in addition to the model's own.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use super::companions::NEW_TOKENS;
@@ -70,12 +70,11 @@ pub(super) fn added(
         let problem = format!("gives the new token {text:?} the id {id}, which another token has");
         return Err(Error::input(&extended.source.name, problem, "give each token an id of its own"));
     }
-    let end = |ids: &HashMap<String, u32>| ids.values().max().map_or(0, |id| u64::from(*id) + 1);
     Ok(Added {
         new: list(own, &new, replaced)?,
         old_tokens: old.len() as u64,
-        old_ids: end(&old),
-        ids: end(&all),
+        old_ids: own.rows().into(),
+        ids: extended.rows().into(),
     })
 }
 

@@ -78,8 +78,7 @@ pub struct VariantReport {
 /// # Errors
 /// If the model has too few rows.
 pub fn belongs(model: &Model, base: &Tokenizer) -> Result<()> {
-    let needed = base.vocabulary().into_values().max().map_or(0, |id| u64::from(id) + 1);
-    has_rows(model, &base.name, needed)
+    has_rows(model, &base.name, base.rows().into())
 }
 
 /// Refuses a model with fewer rows than `needed`, the number of ids of `base`.
