@@ -21,7 +21,7 @@ use rayon::prelude::*;
 use crate::cuda_checks::FAULTY;
 use crate::cuda_emulator::{Checks, Emulator, argument};
 use crate::cuda_generate::{EmulatedGpu, Planted, config, engine, processor, prompts_of, vocab};
-use crate::support::Folder;
+use crate::support::{Folder, sized};
 
 /// What happens on a device.
 #[derive(Default)]
@@ -197,8 +197,9 @@ fn what_is_sound_passes_and_is_checked_once() {
         let config = config(true, 64, vocab("qwen-like"));
         Case::of(config, prompts_of(&processor.unwrap(), 40, [2, 7, 300]), 16)
     };
+    let (batch, most) = sized((16, 60), (4, 20));
     let cases = [
-        ("automaton, few ids", Case::new(ProcessorKind::Automaton, "qwen-like", 48, 16, 60)),
+        ("automaton, few ids", Case::new(ProcessorKind::Automaton, "qwen-like", 48, batch, most)),
         ("automaton, many ids", Case::new(ProcessorKind::Automaton, "llama-like", 128, 4, 24)),
         ("none", Case::new(ProcessorKind::None, "qwen-like", 64, 3, 24)),
         ("draws under masks", template),

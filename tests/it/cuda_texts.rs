@@ -22,7 +22,7 @@ use crate::automaton::{EOS, SKELETONS, shared_tokenizers};
 use crate::counting::fixture_tokenizer;
 use crate::cuda_emulator::{Emulator, MIXED, ORDERS, argument};
 use crate::encodings::with_added;
-use crate::support::Folder;
+use crate::support::{Folder, sized};
 
 /// What the kernels of this file do not depend on.
 pub(crate) const SHAPE: KernelShape = KernelShape { bf16: false, head_dim: 64, group: 2 };
@@ -386,7 +386,7 @@ fn texts_are_those_of_the_cpu() {
     tokenizers.extend(["gpt2-like", "mistral-v3-like"].map(fixture_tokenizer));
     let encodings = Encoding::ALL.into_iter().cycle();
     let both: Vec<_> = tokenizers.into_iter().zip(encodings).collect();
-    let texts = if cfg!(all_tests) { 40 } else { 20 };
+    let texts = sized(40, 8);
     both.into_par_iter().for_each(|(tokenizer, encoding)| {
         let name = tokenizer.name.clone();
         let began = std::time::Instant::now();
@@ -420,9 +420,9 @@ fn texts_in_bins_and_codes_are_those_of_the_cpu() {
     all.into_par_iter().for_each(|(tokenizer, encoding)| {
         let name = tokenizer.name.clone();
         if let Some((drawn, [eos, length])) =
-            compare(tokenizer, (encoding.parse().unwrap(), EOS), 24, &ORDERS)
+            compare(tokenizer, (encoding.parse().unwrap(), EOS), sized(24, 10), &ORDERS)
         {
-            assert!(eos > 0 && length > 0 && drawn > 1_000);
+            assert!(eos > 0 && length > 0 && drawn > sized(1_000, 400));
             eprintln!("{name}, {encoding}: {} texts, {drawn} draws, {length} cut off", eos + length);
         }
     });
@@ -444,6 +444,6 @@ fn and_so_where_the_closing_tag_ends_the_text() {
 #[cfg_attr(not(has_shared), ignore = "needs ../shared or DRIFT_SHARED")]
 fn texts_of_the_shared_tokenizers_are_those_of_the_cpu() {
     for tokenizer in shared_tokenizers() {
-        compare(tokenizer, (Encoding::FIXED, EOS), 10, &[MIXED]);
+        compare(tokenizer, (Encoding::FIXED, EOS), sized(10, 4), &[MIXED]);
     }
 }

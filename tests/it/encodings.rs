@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use serde_json::Value;
 
 use crate::bases::{fixture, makers};
-use crate::support::{Folder, more, python, words};
+use crate::support::{Folder, more, python, sized, words};
 
 /// The encodings that users train on, and one of each kind that a file can say.
 const NAMES: [&str; 7] = [
@@ -249,7 +249,7 @@ fn pre_tokenizers_of_makers_are_followed() {
         let tokenizer = Arc::new(Tokenizer::from_bytes(name, source, &bytes).unwrap());
         let encodings =
             ["fixed", "binned-v2:-13,13,0.104", "stripped", "fixed-6", "binned-v1:-21,21,0.042,3"];
-        for encoding in &encodings[..if cfg!(all_tests) { 5 } else { 2 }] {
+        for encoding in &encodings[..sized(5, 2)] {
             followed_both_ways(&tokenizer, encoding.parse().unwrap(), 10);
         }
         let mut threes = (0..1_000).map(|number| tokenizer.model_ids(&format!("{number:03}")).unwrap());
@@ -524,7 +524,7 @@ fn new_tokens_take_ids_of_old_ones_that_nothing_uses() {
         let smiles = row["canonical_smiles"].as_str().unwrap();
         assert_eq!(extended.prompt_ids(smiles).unwrap(), base.prompt_ids(smiles).unwrap(), "{smiles}");
     }
-    followed_both_ways(&Arc::new(extended), name.parse().unwrap(), 20);
+    followed_both_ways(&Arc::new(extended), name.parse().unwrap(), sized(20, 5));
     // Named ones go if they can; the same file of new tokens tells extend-model which rows are others now.
     let listed: Value = serde_json::from_slice(&folder.read("extended/new_tokens.json")).unwrap();
     let replaced: Vec<&str> = listed["new_tokens"]

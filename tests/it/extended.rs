@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use serde_json::Value;
 use tokenizers::Tokenizer as HfTokenizer;
 
-use crate::support::{self, Folder, python_with};
+use crate::support::{self, Folder, python_with, sized};
 
 const READY_MADE: [(&str, &str, SchemeKind, usize); 4] = [
     ("qwen-like-separate", "qwen-like", SchemeKind::Separate, 11),
@@ -42,7 +42,7 @@ fn they_are_what_the_program_makes() {
     let inputs = vec![work.file("one.txt", "[C]<0.5000,-1.2000,0.0000>[O]<-0.0712,0.9000,1.2345>\n")];
     let corpus = Files { inputs, options: ReadOptions::default() };
     // Each takes as long as a user waits for one, and `.ci/run --all` makes all four.
-    let made = if cfg!(all_tests) { READY_MADE.len() } else { 1 };
+    let made = sized(READY_MADE.len(), 1);
     for (embedded, (name, base, kind, tokens)) in EXTENDED.iter().zip(READY_MADE).take(made) {
         let config = Tokenizer::embedded_by_name(Path::new(base)).unwrap().config;
         let (base, json) = Tokenizer::load_with_json(Path::new(base)).unwrap();
@@ -112,7 +112,7 @@ fn ten_megabytes_of_text_without_blocks_take_the_tokens_of_the_base() {
         })
         .collect();
     // All of it with one of them, a part with another; without `DRIFT_ALL` parts of both, since `train-tokenizer` compares all of it itself.
-    let whole = if cfg!(all_tests) { MIXED_TEXTS } else { MIXED_TEXTS / 8 };
+    let whole = sized(MIXED_TEXTS, MIXED_TEXTS / 8);
     for (name, base, texts) in
         [("qwen-like-separate", "qwen-like", whole), ("llama-like-fused", "llama-like", MIXED_TEXTS / 8)]
     {

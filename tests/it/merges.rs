@@ -20,7 +20,7 @@ use drift::tokenizer::learn::learn_plain;
 use serde_json::Value;
 use tokenizers::Tokenizer as HfTokenizer;
 
-use crate::support::{First, conformers, drift};
+use crate::support::{First, conformers, drift, sized};
 
 fn plan(name: &str, kind: SchemeKind, angstrom: u32, budget: u64) -> ExtensionPlan {
     let (base, json) = Tokenizer::load_with_json(Path::new(name)).unwrap();
@@ -120,7 +120,7 @@ fn merges_act_in_blocks_alone_and_each_token_is_reached() {
         ("qwen-like", SchemeKind::Separate, 60),
         ("llama-like", SchemeKind::Fused, 40),
     ];
-    for (name, kind, tokens) in cases.into_iter().take(if cfg!(all_tests) { 3 } else { 1 }) {
+    for (name, kind, tokens) in cases.into_iter().take(sized(3, 1)) {
         let plan = plan(name, kind, 2, 0);
         let trained = merges(&plan, tokens, &First(300)).unwrap();
         let report = &trained.report;

@@ -417,6 +417,7 @@ fn check_card(python: Option<String>) {
 }
 
 #[test]
+#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn the_command_takes_a_model_and_hands_on_what_lies_beside_the_base() {
     let folder = Folder::new();
     let (json, rows) = (Tokenizer::embedded_by_name(Path::new("qwen-like")).unwrap().json, needed(&base()));

@@ -7,7 +7,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
-use super::support::{Folder, Ran, program, words};
+use super::support::{Folder, Ran, program, sized, words};
 
 /// What every evaluation here does.
 const ORDER: &str = "eval --samples 9 --generations 2 --lp none,allowlist,automaton --quiet --likelihood";
@@ -82,7 +82,7 @@ fn shards_merge_to_what_one_run_writes() {
         (2, &["--resample", "2", "--lp", "automaton"]),
         (9, &["--batch", "3"]),
     ];
-    for (of, more) in cases.into_iter().take(if cfg!(all_tests) { 3 } else { 2 }) {
+    for (of, more) in cases.into_iter().take(sized(3, 1)) {
         let folder = Folder::new();
         whole(&folder, more);
         sharded(&folder, of, more);
@@ -99,10 +99,10 @@ fn shards_merge_to_what_one_run_writes() {
     }
 }
 
-/// Kills a run at ten random moments, then lets it finish; how often it was not done before. `whole` is how long it takes undisturbed.
+/// Kills a run at some random moments, then lets it finish; how often it was not done before. `whole` is how long it takes undisturbed.
 fn killed(folder: &Folder, arguments: &[&str], random: &mut ChaCha8Rng, whole: Duration) -> usize {
     let mut kills = 0;
-    for _ in 0..10 {
+    for _ in 0..sized(10, 5) {
         let mut child = program().args(arguments).current_dir(folder.path()).spawn().unwrap();
         std::thread::sleep(whole.mul_f64(random.random_range(0.0..0.1)));
         kills += usize::from(child.try_wait().unwrap().is_none());
@@ -136,7 +136,7 @@ fn what_is_killed_goes_on_to_the_same_bytes() {
     kills += killed(&folder, &[&words(ORDER)[..], &more, &to].concat(), &mut random, time);
     assert_same(&folder);
     assert!(!folder.path().join("merged").join(FILE).exists());
-    assert!(kills >= 10, "{kills}");
+    assert!(kills >= sized(10, 5), "{kills}");
 }
 
 #[test]

@@ -14,6 +14,11 @@ pub(crate) fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_drift"))
 }
 
+/// A size for all tests (DRIFT_ALL=1), or the usual one, with which a test takes seconds.
+pub(crate) fn sized<T>(all: T, usual: T) -> T {
+    if cfg!(all_tests) { all } else { usual }
+}
+
 /// What a run of the program came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ran {

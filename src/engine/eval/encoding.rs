@@ -71,7 +71,8 @@ fn decided(
         (None, None) => {
             let problem = "has no recipe, and neither its own text nor the conformers given tell fixed from stripped numbers";
             let other = parameter::ENCODING;
-            let remedy = format!("give {parameter} fixed, {parameter} stripped or {other}, as it was trained");
+            let remedy =
+                format!("give {parameter} fixed, {parameter} stripped or {other}, as it was trained");
             Err(Error::input(place, problem, remedy))
         }
     }
