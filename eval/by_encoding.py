@@ -1,24 +1,25 @@
 #!/usr/bin/env python3
 """The table of eval/README.md of models that differ in nothing but the encoding that they write.
 
-    eval/by_encoding.py ENCODINGS.json CORPUS.jsonl.gz RECORD.json…
+    eval/by_encoding.py ENCODINGS.json CORPUS.jsonl.gz RECORD.json… [--verdicts VERDICTS.jsonl…]
 
 Each RECORD.json is what `drift eval --likelihood` wrote of the six models of `eval/train.sh OUT by-…`, one for each seed of their training:
 `by-fixed`, or `by-fixed-0` and so on. ENCODINGS.json is what `drift encodings --json` says of CORPUS, the molecules of all. Nats of two
 encodings compare only per volume: a text says in which cell a coordinate lies, and the log of the cell's width in Å is added for each
 coordinate. The first atoms span the frame, so six coordinates are 0 in every text; the other 3n - 6 count. Prints Markdown with the mean
 over seeds, and [the least, the greatest] of them, or of one seed its 95 % interval by molecule; and how far the order by a column of
-`drift encodings` is that of the models (Kendall's tau).
+`drift encodings` is that of the models (Kendall's tau). VERDICTS.jsonl are what `drift eval --verdicts` wrote of the same runs: then also the
+differences between models, paired by molecule (the mean over texts and seeds), with 95 % intervals.
 """
 
+import argparse
 import gzip
 import itertools
 import json
 import math
 import pathlib
 import re
-import sys
-from statistics import fmean
+from statistics import fmean, stdev
 
 # The model, its encoding's name and tokens a block in the report of `drift encodings`, and how the table calls it.
 MODELS = [
@@ -100,10 +101,52 @@ def figures(runs, nats, cells):
     return cells, {"nats": -fmean(density), "valid": fmean(valid), "MAT-P": -mat_p}
 
 
+def by_molecule(files):
+    """`{model: {figure: {SMILES: mean}}}` of verdicts, over texts and seeds."""
+    texts = {}
+    for path in files:
+        for row in map(json.loads, path.read_text().splitlines()):
+            if row["lp"] == "automaton":
+                texts.setdefault(re.sub(r"-\d+$", "", row["model"]), {}).setdefault(row["smiles"], []).append(row)
+
+    def means(molecules, figure):
+        known = ((smiles, [value for row in rows if (value := figure(row)) is not None]) for smiles, rows in molecules.items())
+        return {smiles: fmean(values) for smiles, values in known if values}
+
+    shown = {
+        "valid, %": lambda row: 100 * row["valid"],
+        "stereocentres right, %": lambda row: 100 * row["stereocentres_right"] / row["stereocentres"] if row["stereocentres"] else None,
+        "bond error, Å": lambda row: row["bond_error_angstrom"],
+        "RMSD to the nearest reference, Å": lambda row: row["rmsd_angstrom"],
+    }
+    return {model: {name: means(molecules, figure) for name, figure in shown.items()} for model, molecules in texts.items()}
+
+
+def paired(models):
+    """The table of differences between each model and the one before it in `MODELS`."""
+    names = list(next(iter(models.values())))
+    print("\n| less the row before |" + "".join(f" {name} |" for name in names) + "\n|" + " --- |" * (len(names) + 1))
+    for (before, *_), (model, _, _, title) in itertools.pairwise(MODELS):
+        cells = []
+        for name in names:
+            one, other = models[model][name], models[before][name]
+            differences = [one[smiles] - other[smiles] for smiles in one.keys() & other.keys()]
+            mean, half = fmean(differences), 1.96 * stdev(differences) / math.sqrt(len(differences))
+            digits = 1 if name.endswith("%") else 4
+            cells.append(f"{mean:+.{digits}f} [{mean - half:+.{digits}f}, {mean + half:+.{digits}f}]")
+        print(f"| {title} | " + " | ".join(cells) + " |")
+
+
 def main():
-    encodings = json.loads(pathlib.Path(sys.argv[1]).read_text())
-    free = free_coordinates(sys.argv[2])
-    records = [json.loads(pathlib.Path(path).read_text()) for path in sys.argv[3:]]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("encodings", type=pathlib.Path)
+    parser.add_argument("corpus")
+    parser.add_argument("records", type=pathlib.Path, nargs="+")
+    parser.add_argument("--verdicts", type=pathlib.Path, nargs="+", default=[])
+    arguments = parser.parse_args()
+    encodings = json.loads(arguments.encodings.read_text())
+    free = free_coordinates(arguments.corpus)
+    records = [json.loads(path.read_text()) for path in arguments.records]
     # The report adds up the logs of all 3n widths; of four decimals each is 0.0001 Å.
     all_coordinates = row_of(encodings["rows"], "fixed", None)["cell_nats"] / math.log(1e-4)
 
@@ -133,6 +176,8 @@ def main():
             figure: tau(predicted, [figures[figure] for _, figures in found]) for figure in found[0][1]
         }
         print(f"{column}: " + ", ".join(f"tau {value:+.2f} with {figure}" for figure, value in agreement.items()))
+    if arguments.verdicts:
+        paired(by_molecule(arguments.verdicts))
 
 
 if __name__ == "__main__":
