@@ -1,4 +1,5 @@
-//! Tells the tests what is available on this machine, so that tests that need something else report themselves as ignored.
+//! Passes the git revision to this crate, for the provenance of results, and tells the tests what is available on this machine, so that
+//! tests that need something else report themselves as ignored.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,9 +16,27 @@ const MODULES: [(&str, &[&str]); 6] = [
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    revision();
     all_tests();
     shared();
     python();
+}
+
+/// `DRIFT_REVISION`: the git revision; not set outside a checkout. The crates below would have to be compiled anew after every commit if they
+/// had it, so the program passes it to them when it starts.
+fn revision() {
+    if let Some(revision) = output("git", &["rev-parse", "--short=12", "HEAD"]) {
+        println!("cargo:rustc-env=DRIFT_REVISION={revision}");
+    }
+    // HEAD names a branch; its tip moves in the branch's own file, or in packed-refs.
+    let branch = output("git", &["symbolic-ref", "-q", "HEAD"]);
+    for name in ["HEAD", "packed-refs"].into_iter().chain(branch.as_deref()) {
+        if let Some(path) = output("git", &["rev-parse", "--git-path", name])
+            && Path::new(&path).exists()
+        {
+            println!("cargo:rerun-if-changed={path}");
+        }
+    }
 }
 
 /// `all_tests`: if `DRIFT_ALL` is set, tests that take longer than a few seconds run too.

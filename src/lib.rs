@@ -126,6 +126,12 @@ pub use drift_data::{against, audit, corpus, encode, energy, export, mine, shard
 pub use drift_engine::{eval, generate, model, train};
 pub use drift_tune::{design, encodings, parameter, placeholder};
 
+/// The git revision that this crate was built from, or `unknown`; [`job::set_revision`] puts it into the provenance of results.
+pub const REVISION: &str = match option_env!("DRIFT_REVISION") {
+    Some(revision) => revision,
+    None => "unknown",
+};
+
 #[cfg(feature = "report")]
 pub mod report;
 

@@ -17,6 +17,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _lib {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use super::judge::Judge;
     #[pymodule_export]
@@ -32,4 +34,10 @@ mod _lib {
 
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_init]
+    fn init(_: &Bound<'_, PyModule>) -> PyResult<()> {
+        drift::job::set_revision(drift::REVISION);
+        Ok(())
+    }
 }

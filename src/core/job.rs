@@ -1,8 +1,8 @@
 //! The context of a running job: progress and cancellation, and the provenance of results. It is passed down as an argument; there
 //! is no global state.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
@@ -76,7 +76,7 @@ pub struct Provenance {
     pub program: String,
     /// The version of the crate.
     pub version: String,
-    /// The git revision of the build, or `unknown`.
+    /// The git revision of the build, or `unknown` if the program did not [say it](set_revision).
     pub revision: String,
     /// The inputs, by name and SHA-256.
     pub inputs: Vec<InputHash>,
@@ -93,6 +93,14 @@ pub struct InputHash {
     pub sha256: String,
 }
 
+/// The revision that the program was built from.
+static REVISION: OnceLock<&'static str> = OnceLock::new();
+
+/// Says which git revision the running program was built from, for the provenance of all that it makes. Only the first call counts.
+pub fn set_revision(revision: &'static str) {
+    REVISION.get_or_init(|| revision);
+}
+
 impl Provenance {
     /// The provenance of something made from `inputs` by this build.
     pub fn from_inputs(inputs: Vec<InputHash>) -> Self {
@@ -100,7 +108,7 @@ impl Provenance {
             // Always the name of the program, whichever crate asks, because stores record it.
             program: "drift".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            revision: option_env!("DRIFT_REVISION").unwrap_or("unknown").to_owned(),
+            revision: REVISION.get().copied().unwrap_or("unknown").to_owned(),
             inputs,
         }
     }
