@@ -70,8 +70,8 @@ def tau(one, other):
     return (agree - against) / max(1, agree + against)
 
 
-def figures(runs, nats, cells):
-    """What the table shows of the runs of one model, one a seed, and of the nats of each a conformer."""
+def figures(runs, nats, cell):
+    """What the table shows of the runs of one model, one a seed, of the nats of each a conformer, and of the log of a cell's volume."""
     first = runs[0]
     intervals, error = first["chemistry_intervals"], first["geometry"]["bond_length_error_angstrom"]
 
@@ -81,8 +81,8 @@ def figures(runs, nats, cells):
     def coverage(side):
         return 100 * fmean(over(lambda run: run["thresholds"][0][side]["mean"]))
 
-    density = [text["mean"] + cells for text in nats]
-    shifted = {bound: value + cells for bound, value in nats[0]["interval"].items()}
+    density = [text["mean"] + cell for text in nats]
+    shifted = {bound: value + cell for bound, value in nats[0]["interval"].items()}
     valid = over(lambda run: run["valid"] / run["samples"])
     stereo = over(lambda run: run["stereocentres_right"] / run["stereocentres"])
     errors = over(lambda run: run["geometry"]["bond_length_error_angstrom"]["mean"])
@@ -101,13 +101,18 @@ def figures(runs, nats, cells):
     return cells, {"nats": -fmean(density), "valid": fmean(valid), "MAT-P": -mat_p}
 
 
+def arm(model):
+    """The name of a model without its seed."""
+    return re.sub(r"-\d+$", "", model)
+
+
 def by_molecule(files):
     """`{model: {figure: {SMILES: mean}}}` of verdicts, over texts and seeds."""
     texts = {}
     for path in files:
         for row in map(json.loads, path.read_text().splitlines()):
             if row["lp"] == "automaton":
-                texts.setdefault(re.sub(r"-\d+$", "", row["model"]), {}).setdefault(row["smiles"], []).append(row)
+                texts.setdefault(arm(row["model"]), {}).setdefault(row["smiles"], []).append(row)
 
     def means(molecules, figure):
         known = ((smiles, [value for row in rows if (value := figure(row)) is not None]) for smiles, rows in molecules.items())
@@ -151,7 +156,7 @@ def main():
     all_coordinates = row_of(encodings["rows"], "fixed", None)["cell_nats"] / math.log(1e-4)
 
     def of_model(rows, model):
-        return [row for row in rows if re.fullmatch(rf"{model}(-\d+)?", row["model"])]
+        return [row for row in rows if arm(row["model"]) == model]
 
     runs = [run for record in records for run in record["runs"] if run["lp"] == "automaton"]
     likelihoods = [one for record in records for one in record["likelihoods"]]

@@ -18,7 +18,7 @@ pub(crate) struct Tokenizer {
 
 impl Tokenizer {
     fn new(inner: drift::Tokenizer) -> Self {
-        let size = inner.vocabulary().into_values().max().map_or(0, |id| id as usize + 1);
+        let size = inner.rows() as usize;
         Tokenizer { inner: Arc::new(inner), size }
     }
 }

@@ -7,9 +7,9 @@ use drift_engine::eval::record::EvalReport;
 
 /// The largest number of rows of the table; further rows are in the record.
 const MAX_ROWS: usize = 20;
-/// The largest number of characters of a SMILES: with a longer one the table would be split into one for each column. The record
+/// The largest number of characters of a SMILES: with a longer one the table is wider than 100 columns and would be split. The record
 /// has the whole SMILES.
-const MAX_SMILES: usize = 24;
+const MAX_SMILES: usize = 16;
 
 /// How many texts equal those of another run, and where the others first differ; `None` without `--same-as`.
 pub fn same_table(report: &EvalReport) -> Option<Table> {

@@ -102,7 +102,7 @@ fn setting(hidden: usize, layers: usize) -> anyhow::Result<(Config, Vec<Document
         intermediate: hidden * 8 / 3,
         context: 2048,
     };
-    let vocabulary = tokenizer.vocabulary().into_values().max().map_or(0, |id| id as usize + 1);
+    let vocabulary = tokenizer.rows() as usize;
     let config = shape.config(vocabulary, None, &end)?;
     let writer = Writer {
         tokenizer: &tokenizer,

@@ -318,7 +318,7 @@ fn compare(
     let mut emulator = Emulator::start(SHAPE)?;
     let tokenizer: Arc<Tokenizer> = tokenizer.into();
     let name = tokenizer.name.clone();
-    let vocab = tokenizer.vocabulary().into_values().max().unwrap() as usize + 1;
+    let vocab = tokenizer.rows() as usize;
     let processor = LogitProcessor::new(ProcessorKind::Automaton, tokenizer, encoding, None, eos).unwrap();
     let processor: &AutomatonProcessor = processor.automaton().unwrap();
     let small = SKELETONS.iter().filter(|skeleton| skeleton.matches("<>").count() <= 8);

@@ -628,6 +628,10 @@ fn texts_are_set_beside_those_of_another_run() {
     assert!(difference["lead"].as_f64().unwrap() > 0.0, "{difference}");
     let shown = with(&["--same-as", "other.jsonl"]).good();
     assert!(shown.text().contains("beside other.jsonl: 4 of 5 texts are the same"), "{}", shown.text());
+    // However long its SMILES: the last column stands beside the first.
+    let header =
+        shown.text().lines().find(|line| line.contains("tokens  this run")).unwrap_or_default().to_owned();
+    assert!(header.starts_with("model") && header.contains("lead of the"), "{}", shown.text());
 
     folder.file("broken.jsonl", "{\"smiles\": 1}\n");
     with(&["--same-as", "broken.jsonl"]).refused_for("broken.jsonl, line 1: is not a text of an evaluation");

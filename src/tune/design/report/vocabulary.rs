@@ -40,8 +40,7 @@ impl VocabularyReport {
         own: &CorpusTally,
         base: Option<&CorpusTally>,
     ) -> Self {
-        let largest = tokenizer.vocabulary().into_values().max();
-        let embedding_rows = largest.map_or(0, |id| u64::from(id) + 1);
+        let embedding_rows = u64::from(tokenizer.rows());
         // New tokens that took old ids need no additional rows.
         let base_rows = (embedding_rows + reused_ids).saturating_sub(new_tokens.len() as u64);
         VocabularyReport {
