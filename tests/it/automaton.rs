@@ -1,7 +1,8 @@
 //! The automaton allows canonical tokens of legal texts and nothing else.
 
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
 use drift::constraint::{Constraint, LogitProcessor, Mask, ProcessorKind};
 use drift::corpus::Embedded;
@@ -174,6 +175,21 @@ fn walk(constraint: &dyn Constraint, random: &mut ChaCha8Rng) -> Vec<u32> {
 }
 
 /// The constraint of a skeleton, unless a part of it can be cut in two ways of the same likelihood, as Unigram has them.
+/// A processor, or why there is none.
+type Made = Result<Arc<LogitProcessor>, String>;
+
+/// The automaton of a tokenizer. It is built once for all tests, because it is proved when it is built, which takes a second.
+/// Not for work inside rayon's pool: building needs the pool, and a thread of it that waits here may be the one that is missing.
+pub(crate) fn automaton(tokenizer: &Tokenizer, encoding: Encoding, eos: u32) -> Made {
+    type Key = (String, String, u32);
+    static BUILT: LazyLock<Mutex<HashMap<Key, Arc<OnceLock<Made>>>>> = LazyLock::new(Mutex::default);
+    // Tests may give one file two names, and messages name it.
+    let file = format!("{} {}", tokenizer.name, tokenizer.source.sha256);
+    let one = BUILT.lock().unwrap().entry((file, encoding.to_string(), eos)).or_default().clone();
+    let build = || LogitProcessor::new(ProcessorKind::Automaton, tokenizer.clone(), encoding, None, eos);
+    one.get_or_init(|| build().map(Arc::new).map_err(|error| error.to_string())).clone()
+}
+
 fn constraint_of(processor: &LogitProcessor, skeleton: &str) -> Option<Arc<dyn Constraint>> {
     match processor.constraint(skeleton) {
         Ok(constraint) => Some(constraint),
@@ -187,8 +203,7 @@ fn constraint_of(processor: &LogitProcessor, skeleton: &str) -> Option<Arc<dyn C
 /// Both ways between automaton and encoder: a random answer of a skeleton in the encoder's tokens, and a random walk. How
 /// many skeletons were refused.
 pub(crate) fn check(tokenizer: &Tokenizer, encoding: Encoding, rounds: u64) -> u64 {
-    let processor =
-        LogitProcessor::new(ProcessorKind::Automaton, tokenizer.clone(), encoding, None, EOS).unwrap();
+    let processor = automaton(tokenizer, encoding, EOS).unwrap();
     let refused = (0..rounds).into_par_iter().filter(|&seed| {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let skeleton = &SKELETONS[random.random_range(0..SKELETONS.len())];
@@ -217,8 +232,7 @@ fn the_closing_tag_may_be_what_ends_a_text() {
     for tokenizer in tokenizers() {
         let Some(eos) = tokenizer.vocabulary_id("[/CONFORMER]") else { continue };
         for encoding in Encoding::ALL {
-            let made = LogitProcessor::new(ProcessorKind::Automaton, tokenizer.clone(), encoding, None, eos);
-            let Ok(processor) = made else { continue };
+            let Ok(processor) = automaton(&tokenizer, encoding, eos) else { continue };
             for (seed, skeleton) in (0..).zip(SKELETONS.iter().step_by(SKELETONS.len() / 6)) {
                 let Some(constraint) = constraint_of(&processor, skeleton) else { continue };
                 let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -246,8 +260,7 @@ fn the_closing_tag_may_be_what_ends_a_text() {
 
 /// Texts of real conformers are followed. How many, and how many skeletons were refused.
 fn check_texts(tokenizer: &Tokenizer, encoding: Encoding, texts: &[String]) -> (usize, usize) {
-    let processor =
-        LogitProcessor::new(ProcessorKind::Automaton, tokenizer.clone(), encoding, None, EOS).unwrap();
+    let processor = automaton(tokenizer, encoding, EOS).unwrap();
     let refused = texts.par_iter().filter(|text| {
         let skeleton = drift::text::parse(text, Reading::default()).unwrap().skeleton;
         let Some(constraint) = constraint_of(&processor, &skeleton) else { return true };

@@ -516,6 +516,9 @@ fn new_tokens_take_ids_of_old_ones_that_nothing_uses() {
     let of = |report: &Value, name: &str| report[name].as_u64();
     assert_eq!((of(&report, "new_tokens"), of(&report, "reused_ids")), (Some(251), Some(251)));
     assert_eq!(of(&report, "embedding_rows"), Some(rows));
+    for file in ["tokenizer.json", "new_tokens.json", "tokenizer_config.json", "report.json", "report.html"] {
+        assert!(!folder.read(&format!("extended/{file}")).is_empty(), "{file}");
+    }
     // What is no block keeps its tokens in the texts of the corpus.
     let extended = Tokenizer::load(&folder.path().join("extended")).unwrap();
     let text = String::from_utf8(folder.read("corpus.jsonl")).unwrap();

@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use serde_json::Value;
 
-use crate::automaton::{EOS, SKELETONS, shared_tokenizers, tokenizers};
+use crate::automaton::{EOS, SKELETONS, automaton, shared_tokenizers, tokenizers};
 use crate::counting::whole;
 use crate::support::{Folder, Ran, drift, rows, sized};
 
@@ -241,10 +241,8 @@ fn tables_and_grammars_allow_what_the_automaton_allows() {
     let rounds = if whole() { 1_000 } else { sized(12, 4) };
     for tokenizer in tokenizers() {
         for encoding in [Encoding::FIXED, Encoding::STRIPPED] {
-            let Ok(processor) = AutomatonProcessor::new(Arc::new(tokenizer.clone()), encoding, EOS) else {
-                continue;
-            };
-            let masks = compare(&processor, &tokenizer.name, EOS, rounds);
+            let Ok(processor) = automaton(&tokenizer, encoding, EOS) else { continue };
+            let masks = compare(processor.automaton().unwrap(), &tokenizer.name, EOS, rounds);
             assert!(masks > 20 * rounds as usize);
             eprintln!("{}, {}: {masks} states compared", tokenizer.name, encoding.name());
         }
@@ -258,10 +256,9 @@ fn and_so_where_the_closing_tag_ends_the_text() {
     for tokenizer in tokenizers() {
         let Some(eos) = tokenizer.vocabulary_id("[/CONFORMER]") else { continue };
         for encoding in [Encoding::FIXED, Encoding::STRIPPED] {
-            let Ok(processor) = AutomatonProcessor::new(Arc::new(tokenizer.clone()), encoding, eos) else {
-                continue;
-            };
-            assert!(compare(&processor, &tokenizer.name, eos, sized(6, 2)) > 0, "{}", tokenizer.name);
+            let Ok(processor) = automaton(&tokenizer, encoding, eos) else { continue };
+            let masks = compare(processor.automaton().unwrap(), &tokenizer.name, eos, sized(6, 2));
+            assert!(masks > 0, "{}", tokenizer.name);
             compared += 1;
         }
     }
@@ -273,8 +270,9 @@ fn and_so_where_the_closing_tag_ends_the_text() {
 fn and_so_for_real_tokenizers() {
     for tokenizer in shared_tokenizers() {
         for encoding in [Encoding::FIXED, Encoding::STRIPPED] {
-            let processor = AutomatonProcessor::new(Arc::new(tokenizer.clone()), encoding, EOS).unwrap();
-            compare(&processor, &tokenizer.name, EOS, if whole() { 1_000 } else { sized(6, 3) });
+            let processor = automaton(&tokenizer, encoding, EOS).unwrap();
+            let rounds = if whole() { 1_000 } else { sized(6, 3) };
+            compare(processor.automaton().unwrap(), &tokenizer.name, EOS, rounds);
         }
     }
 }

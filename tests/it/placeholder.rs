@@ -474,14 +474,14 @@ fn no_random_string_is_better(
 
 /// How many strings: a few, or as many as the environment asks for.
 fn strings() -> u64 {
-    let usual = sized(600, 120);
+    let usual = sized(600, 60);
     std::env::var("DRIFT_RANDOM_STRINGS").ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
 }
 
 #[test]
 fn no_random_string_beats_the_chosen_placeholder() {
     for encoding in Encoding::ALL {
-        let texts = embedded_texts(encoding, 60);
+        let texts = embedded_texts(encoding, sized(60, 25));
         let mut tokenizers = Tokenizer::embedded().unwrap();
         tokenizers.extend(TEMPLATE_FIXTURES.into_iter().take(sized(usize::MAX, 2)).map(fixture));
         for name in ["qwen-like-separate", "llama-like-separate"] {
@@ -501,7 +501,7 @@ fn no_random_string_beats_the_chosen_placeholder_of_a_shared_tokenizer() {
     for (encoding, field) in
         [(Encoding::FIXED, "embedded_smiles"), (Encoding::STRIPPED, "embedded_smiles_stripped")]
     {
-        let texts: Vec<String> = eight_hundred(&shared, field).into_iter().step_by(16).collect();
+        let texts: Vec<String> = eight_hundred(&shared, field).into_iter().step_by(sized(16, 40)).collect();
         for name in SHARED_TOKENIZERS {
             let tokenizer = Tokenizer::load(&shared.join("tokenizers").join(name)).unwrap();
             let result = no_random_string_is_better(tokenizer, encoding, &texts, strings() / 4);

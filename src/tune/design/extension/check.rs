@@ -175,15 +175,15 @@ mod tests {
 
     #[test]
     fn numbers_of_other_decimals_are_checked_like_those_of_four() {
-        let run = checked(fixed_grammar(3, 3), 9);
-        assert_eq!((run.numbers, run.blocks, run.shapes), (6_000, 6_000, 8));
+        let run = checked(fixed_grammar(1, 3), 9);
+        assert_eq!((run.numbers, run.blocks, run.shapes), (2_000, 2_000, 8));
         let run = checked(fixed_grammar(3, 2), 6);
         assert_eq!((run.numbers, run.shapes), (600, 8));
-        let run = checked(stripped_grammar(3, 3, 1), 9);
-        assert_eq!((run.numbers, run.blocks, run.shapes), (2 * 3 * 999, 2 * 3 * 999 + 216, 216));
+        let run = checked(stripped_grammar(1, 3, 1), 9);
+        assert_eq!((run.numbers, run.blocks, run.shapes), (2 * 999, 2 * 999 + 216, 216));
         // Signs, and no decimals to three.
-        let run = checked(stripped_grammar(3, 3, 0), 7);
-        assert_eq!((run.numbers, run.shapes), (6_000, 512));
+        let run = checked(stripped_grammar(1, 3, 0), 7);
+        assert_eq!((run.numbers, run.shapes), (2_000, 512));
     }
 
     #[test]
