@@ -21,11 +21,11 @@ pub use report::{ChemistryFigure, ChemistryReport, MoleculeChemistry};
 
 use self::molecule::{Kind, Molecule};
 use self::planes::Plane;
-use super::geometry::squared_distance;
 use drift_core::chem::elements::symbol;
 use drift_core::chem::stereo::are_together;
 use drift_core::chem::symmetry::Together;
 use drift_core::chem::{AtomLimit, SmilesError, SmilesMolecule, StereoAgreement};
+use drift_core::vector::{distance, squared_distance};
 
 /// The share by which a bond, or the distance of atoms two bonds apart, may exceed its bounds.
 pub const BOND_TOLERANCE: f64 = 0.25;
@@ -230,7 +230,7 @@ impl Chemistry {
 
 impl Limits {
     fn length(&self, points: &[[f64; 3]]) -> f64 {
-        squared_distance(points[self.atoms[0]], points[self.atoms[1]]).sqrt()
+        distance(points[self.atoms[0]], points[self.atoms[1]])
     }
 
     /// The bounds with the tolerance.
