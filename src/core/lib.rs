@@ -12,5 +12,6 @@ pub mod parameter;
 pub mod sampling;
 pub mod text;
 pub mod tokenizer;
+pub mod vector;
 
 pub use error::{Error, Result};

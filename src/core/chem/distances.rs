@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use super::graph::Order;
 use super::labelled::LabelledGraph;
+use crate::vector::distance;
 
 /// The least gap between the longest bond of one order and the shortest bond of the next lower order, in Å.
 const CLEAR_ANGSTROM: f64 = 0.04;
@@ -77,10 +78,7 @@ impl UnclearBonds {
     /// The bond orders that the lengths of a conformer imply. Bonds whose lengths do not separate clearly from another order are
     /// left out.
     pub(super) fn told(&self, place: &dyn Fn(u32) -> [f64; 3]) -> Told {
-        let length = |[a, b]: [u32; 2]| {
-            let (a, b) = (place(a), place(b));
-            (0..3).map(|axis| (a[axis] - b[axis]).powi(2)).sum::<f64>().sqrt()
-        };
+        let length = |[a, b]: [u32; 2]| distance(place(a), place(b));
         let mut told = Told::new();
         for Class { bonds, orders } in
             self.classes.iter().filter(|class| class.bonds.len() == class.orders.len())

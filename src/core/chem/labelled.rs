@@ -163,7 +163,7 @@ impl LabelledGraph {
     /// (`symmetrizeConjugatedTerminalGroups`), so that the oxygens of a carboxylate or an acid, for example, may be exchanged.
     pub(crate) fn of_rmsd(molecule: &Molecule) -> Self {
         let mut labelled = LabelledGraph::of_identity(molecule);
-        let alike: Vec<bool> = (0..molecule.atoms.len()).map(|atom| labelled.has_twin(atom)).collect();
+        let alike: Vec<bool> = (0..molecule.atoms.len()).map(|atom| molecule.has_twin(atom)).collect();
         for (at, label) in labelled.labels.iter_mut().enumerate() {
             let atom = &molecule.atoms[at];
             *label = Label {
@@ -178,22 +178,6 @@ impl LabelledGraph {
             labelled.set_order(bond.atoms, None);
         }
         labelled
-    }
-
-    /// Whether an atom is a terminal O or N whose neighbour has another one with the other bond order (single or double).
-    fn has_twin(&self, atom: usize) -> bool {
-        let is_end = |at: usize| matches!(self.labels[at].element, 7 | 8) && self.neighbours[at].len() == 1;
-        let [Link { atom: centre, order }] = self.neighbours[atom][..] else { return false };
-        let wanted = match order {
-            Some(Order::Single) => Order::Double,
-            Some(Order::Double) => Order::Single,
-            _ => return false,
-        };
-        let mut others = self.neighbours[centre as usize].iter();
-        is_end(atom)
-            && others.any(|link| {
-                link.atom as usize != atom && link.order == Some(wanted) && is_end(link.atom as usize)
-            })
     }
 
     fn of_molecule(molecule: &Molecule, free: &[bool]) -> Self {

@@ -11,6 +11,7 @@ use super::mismatch::{Mismatch, StereoDifference};
 use super::open::OpenStereo;
 use super::reading::SmilesReading;
 use super::search::{BondColours, IdenticalAtoms, Search, are_same, colours, first_of_colours};
+use crate::vector::squared_distance;
 
 /// The number of orders that are kept. For a molecule with more, the search is repeated for each conformer.
 const MAX_ORDERS: usize = 64;
@@ -299,8 +300,7 @@ fn one_place(graph: &LabelledGraph, place: &dyn Fn(usize) -> [f64; 3]) -> Result
     let points: Vec<[f64; 3]> = (0..n).map(place).collect();
     for i in 0..n {
         for j in 0..i {
-            let square: f64 = (0..3).map(|axis| (points[i][axis] - points[j][axis]).powi(2)).sum();
-            if square < ONE_PLACE_ANGSTROM * ONE_PLACE_ANGSTROM {
+            if squared_distance(points[i], points[j]) < ONE_PLACE_ANGSTROM * ONE_PLACE_ANGSTROM {
                 return Err(Mismatch::OnePlace(number(graph, j), number(graph, i)));
             }
         }

@@ -1,6 +1,6 @@
 //! A molecule after RDKit's sanitisation: every reader turns its atoms and bonds into one of these.
 
-use super::graph::{Atom, Bond, BondsOfAtom, Graph, SmilesProblem};
+use super::graph::{Atom, Bond, BondsOfAtom, Graph, Order, SmilesProblem};
 use super::limit::AtomLimit;
 
 /// The limit for molecules that are only parsed, not compared: time and memory grow linearly with the atoms.
@@ -82,6 +82,20 @@ impl Molecule {
             .collect();
         pairs.sort_unstable();
         pairs
+    }
+
+    /// Whether an atom is a terminal O or N whose neighbour has another one with the other bond order (single or double).
+    pub fn has_twin(&self, atom: usize) -> bool {
+        let is_end = |at: usize| matches!(self.atoms[at].element, 7 | 8) && self.neighbours[at].len() == 1;
+        let [own] = self.neighbours[atom][..] else { return false };
+        let wanted = match self.bonds[own].order {
+            Order::Single => Order::Double,
+            Order::Double => Order::Single,
+            _ => return false,
+        };
+        let centre = self.bonds[own].other(atom);
+        let mut beside = self.neighbours[centre].iter().map(|bond| &self.bonds[*bond]);
+        is_end(atom) && beside.any(|bond| bond.order == wanted && is_end(bond.other(centre)))
     }
 
     /// Takes atoms and bonds unchanged, where orders and charges are unknown.

@@ -2,6 +2,7 @@
 //! are judged as in RDKit (`assignNontetrahedralChiralTypeFrom3D` in `Code/GraphMol/Chirality.cpp`, release 2026.09).
 
 use super::graph::Chirality;
+use crate::vector::{dot, minus, triple};
 
 /// Two neighbours are opposite if the cosine of their angle is below this: 155°, RDKit's limit.
 const OPPOSITE_COSINE: f64 = -0.906_307_787;
@@ -127,23 +128,6 @@ fn opposites(bonds: &[[f64; 3]]) -> Vec<[usize; 2]> {
 fn unit(a: [f64; 3]) -> Option<[f64; 3]> {
     let length = dot(a, a).sqrt();
     (length > 1e-6).then(|| a.map(|x| x / length))
-}
-
-pub(super) fn minus(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    std::array::from_fn(|axis| a[axis] - b[axis])
-}
-
-pub(super) fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
-pub(super) fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-}
-
-/// Positive if the turn from `b` to `c` is counterclockwise as seen from the end of `a`.
-pub(super) fn triple(a: [f64; 3], b: [f64; 3], c: [f64; 3]) -> f64 {
-    dot(a, cross(b, c))
 }
 
 #[cfg(test)]

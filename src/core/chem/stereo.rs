@@ -4,7 +4,8 @@
 //! `assignChiralTypesFrom3D` and `setDoubleBondNeighborDirections` (`Code/GraphMol/Chirality.cpp`).
 
 use super::graph::{Bond, Chirality, Direction, Graph, Order};
-use super::polyhedra::{PolyhedralMark, cross, dot, minus, triple};
+use super::polyhedra::PolyhedralMark;
+use crate::vector::{cross, dot, minus, triple};
 
 /// Three bonds that span less than this volume, in Å³, count as planar: RDKit's limit.
 const FLAT_CUBIC_ANGSTROM: f64 = 0.1;

@@ -16,6 +16,14 @@ pub trait JsonFold<'de>: Sized {
     /// Any error that ends the reading.
     fn part<E: Error>(self, part: JsonPart<'_>) -> Result<Self::Value, E>;
 
+    /// Handles a string that the input holds as it is, so a fold can keep it without a copy.
+    ///
+    /// # Errors
+    /// As [`JsonFold::part`].
+    fn borrowed<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+        self.part(JsonPart::Text(text))
+    }
+
     /// Handles a list.
     ///
     /// # Errors
@@ -76,6 +84,10 @@ impl<'de, F: JsonFold<'de>> Visitor<'de> for Folded<F> {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<F::Value, E> {
         self.0.part(JsonPart::Text(text))
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<F::Value, E> {
+        self.0.borrowed(text)
     }
 
     fn visit_u64<E: Error>(self, count: u64) -> Result<F::Value, E> {

@@ -9,7 +9,7 @@ use super::found::FoundInOther;
 use super::list::{ListedPair, Place};
 use super::other::{Other, OtherConformer, OtherMolecule, canonical};
 use super::spelling::{Known, Shared};
-use super::spread::spread;
+use crate::audit::spread::spread;
 use crate::corpus::{Batch, Conformer};
 use drift_core::error::{Error, Result};
 use drift_core::text::skeleton::smiles;

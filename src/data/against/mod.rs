@@ -7,7 +7,7 @@
 //! Two conformers have the same geometry if their molecules are the same graph and their RMSD is within a bound. The RMSD is the
 //! least one over symmetric atom orders, rotations and translations
 //! ([`Topology::least_rmsd`](crate::audit::geometry::Topology::least_rmsd), which `audit` uses too). No pair is missed: the
-//! [`spread`] selects the pairs to measure, and spreads differ by no more than the RMSD.
+//! [`spread`](crate::audit::spread) selects the pairs to measure, and spreads differ by no more than the RMSD.
 
 mod compare;
 mod finder;
@@ -18,7 +18,6 @@ mod report;
 mod run;
 mod shard;
 mod spelling;
-pub mod spread;
 
 pub use found::{AgainstCounts, FoundInOther};
 pub use other::{Other, OtherSummary};

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::list::Place;
 use super::spelling::{Fingerprint, Known, Shared, fingerprint, identity};
-use super::spread::spread;
 use crate::audit::geometry::Topology;
+use crate::audit::spread::spread;
 use crate::corpus::{Batch, Conformers, Skipped};
 use drift_core::chem::{IdenticalAtoms, MolecularIdentity};
 use drift_core::encoding::{Encoding, Fixed};

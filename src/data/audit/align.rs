@@ -1,6 +1,7 @@
 //! RMSD after the best proper rotation and translation.
 
 use crate::corpus::eigen::{Rounding, diagonalise, turn_rows};
+use drift_core::vector::{add_product, centre, dot, minus};
 
 /// The least `sqrt(Σ |R aᵢ + t - bᵢ|² / n)` over proper rotations R and translations t, in the unit of the coordinates; 0 without
 /// points.
@@ -28,14 +29,9 @@ pub fn aligned_rmsd(a: &[[f64; 3]], b: &[[f64; 3]], order: impl Fn(usize) -> usi
     let mut sum = 0.0;
     let mut s = [[0.0; 3]; 3];
     for (a, b) in &pairs {
-        let a: [f64; 3] = std::array::from_fn(|axis| a[axis] - centres[0][axis]);
-        let b: [f64; 3] = std::array::from_fn(|axis| b[axis] - centres[1][axis]);
-        for i in 0..3 {
-            sum += a[i] * a[i] + b[i] * b[i];
-            for j in 0..3 {
-                s[i][j] += a[i] * b[j];
-            }
-        }
+        let (a, b) = (minus(*a, centres[0]), minus(*b, centres[1]));
+        (0..3).for_each(|i| sum += a[i] * a[i] + b[i] * b[i]);
+        add_product(&mut s, a, b);
     }
     // Rounding can make the sum for equal sets slightly negative.
     ((sum - 2.0 * overlap(s)).max(0.0) / n).sqrt()
@@ -46,21 +42,13 @@ pub fn superposed(a: &[[f64; 3]], b: &[[f64; 3]]) -> Vec<[f64; 3]> {
     if a.len() != b.len() || a.is_empty() {
         return a.to_vec();
     }
-    let n = a.len() as f64;
-    let centre = |points: &[[f64; 3]]| -> [f64; 3] {
-        std::array::from_fn(|axis| points.iter().map(|p| p[axis]).sum::<f64>() / n)
-    };
     let (from, to) = (centre(a), centre(b));
     let mut s = [[0.0; 3]; 3];
     for (a, b) in a.iter().zip(b) {
-        for (i, row) in s.iter_mut().enumerate() {
-            row.iter_mut().enumerate().for_each(|(j, sum)| *sum += (a[i] - from[i]) * (b[j] - to[j]));
-        }
+        add_product(&mut s, minus(*a, from), minus(*b, to));
     }
     let turn = rotation(s);
-    let moved = |p: &[f64; 3]| -> [f64; 3] {
-        std::array::from_fn(|i| (0..3).map(|j| turn[i][j] * (p[j] - from[j])).sum::<f64>() + to[i])
-    };
+    let moved = |p: &[f64; 3]| -> [f64; 3] { std::array::from_fn(|i| dot(turn[i], minus(*p, from)) + to[i]) };
     a.iter().map(moved).collect()
 }
 

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::geometry::Conformation;
 use super::group::Checkers;
 use super::judging::usable_points;
-use super::read::FileRecords;
+use super::read::Record;
 use super::request::AuditPlan;
-use super::sample::{judge, split};
+use super::sample::{TextVerdict, split};
 use crate::audit::chemistry::Chemistry;
 use crate::energy::{Energies, EnergyAnswer, EnergyFrame};
 use drift_core::encoding::Encoding;
@@ -45,6 +45,28 @@ pub struct AnsweredText {
     smiles: String,
     valid: bool,
     answer: EnergyAnswer,
+}
+
+impl EnergyText {
+    /// The text of a record, if a program is to be asked for its energy. Of a text with several conformers it is the first.
+    pub(super) fn of(
+        plan: &AuditPlan,
+        encoding: Encoding,
+        checkers: &mut Checkers,
+        (record, judged): (&Record, &TextVerdict),
+    ) -> Option<Self> {
+        plan.energy.as_ref()?;
+        // Prompts were parsed when they were read.
+        let key = skeleton::from_smiles(record.prompt.as_deref()?).ok()?;
+        let answer = split(&record.text).answer;
+        let points = usable_points(answer, judged, &key, encoding, plan.request.max_atoms)?;
+        // The checker provides the elements, one for each point.
+        let checker = checkers.of(&key).filter(|checker| checker.atoms() == points.len())?;
+        let valid = checker.check(&points).is_some_and(|found| found.is_valid());
+        let elements = checker.elements().collect();
+        let frame = EnergyFrame { smiles: skeleton::smiles(&key), elements, points };
+        Some(EnergyText { record: record.place.clone(), lp: record.lp.clone(), valid, frame })
+    }
 }
 
 impl AnsweredText {
@@ -142,36 +164,6 @@ pub struct TextEnergy {
     pub strain: Option<f64>,
     /// Whether the program was killed while it worked on this text.
     pub timed_out: bool,
-}
-
-/// Requests the energies of the texts of a file; empty without a program.
-pub(super) fn of_file(
-    plan: &AuditPlan,
-    encoding: Encoding,
-    file: &FileRecords,
-    job: &Job,
-) -> Result<Vec<AnsweredText>> {
-    let Some(energies) = &plan.energy else { return Ok(Vec::new()) };
-    let mut texts = Vec::new();
-    let mut checkers = Checkers::default();
-    for record in &file.records {
-        let Some(prompt) = record.prompt.as_deref() else { continue };
-        let judged = judge(&plan.sample(record, &record.text, encoding));
-        // Prompts were parsed when they were read.
-        let Ok(key) = skeleton::from_smiles(prompt) else { continue };
-        let answer = split(&record.text).answer;
-        let max_atoms = plan.request.max_atoms;
-        let Some(points) = usable_points(answer, &judged, &key, encoding, max_atoms) else { continue };
-        // The checker provides the elements, one for each point.
-        let Some(checker) = checkers.of(&key).filter(|checker| checker.atoms() == points.len()) else {
-            continue;
-        };
-        let valid = checker.check(&points).is_some_and(|found| found.is_valid());
-        let elements = checker.elements().collect();
-        let frame = EnergyFrame { smiles: skeleton::smiles(&key), elements, points };
-        texts.push(EnergyText { record: record.place.clone(), lp: record.lp.clone(), valid, frame });
-    }
-    AnsweredText::ask(energies, texts, job)
 }
 
 /// The figures over the texts of all files, or of all models. `references` returns the reference conformers of a skeleton.

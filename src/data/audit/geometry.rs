@@ -7,6 +7,7 @@ use super::superposition::{Centred, LeastRmsd, Superposition};
 use drift_core::chem::symmetry::Symmetries;
 use drift_core::chem::{AtomLimit, Molecule, SmilesError};
 use drift_core::text::skeleton::smiles;
+use drift_core::vector::distance;
 
 /// The coverage threshold that the users report, in Å.
 pub const COVERAGE_THRESHOLD_ANGSTROM: f64 = 0.75;
@@ -135,14 +136,6 @@ pub struct Coverage {
     pub cov_precision: Option<f64>,
     /// MAT-P: the mean over generated conformers of the least RMSD, in Å; `None` without generated conformers.
     pub mat_precision_angstrom: Option<f64>,
-}
-
-fn distance(a: [f64; 3], b: [f64; 3]) -> f64 {
-    squared_distance(a, b).sqrt()
-}
-
-pub(super) fn squared_distance(a: [f64; 3], b: [f64; 3]) -> f64 {
-    (0..3).map(|axis| (a[axis] - b[axis]).powi(2)).sum()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::block_faults::{BlockFault, FaultyBlock, keep};
 use super::counts::SampleCounts;
-use super::energies::{self, AnsweredText};
+use super::energies::{AnsweredText, EnergyText};
 use super::group::{Checkers, Compared, Group};
 use super::judging::{ConformerVerdict, conformers_in};
 use super::read::{FileRecords, Record, SmokeHead};
@@ -106,15 +106,21 @@ fn judge_file(plan: &AuditPlan, encoding: Encoding, file: FileRecords, job: &Job
     // Parts are merged in file order, so chunks and threads do not change the result.
     let mut groups = ByLp::new();
     let (mut listed, mut examples) = ((SampleCounts::new(encoding), 0), Vec::new());
-    for part in &parts {
+    let (mut asked, mut texts) = (Vec::new(), Vec::new());
+    for part in parts {
         listed.0.merge(&part.listed.0);
         listed.1 += part.listed.1;
         for (lp, found) in &part.by_lp {
             group(&mut groups, lp, plan, encoding).merge(found);
         }
-        part.examples.iter().for_each(|example| keep(&mut examples, example.clone()));
+        part.examples.into_iter().for_each(|example| keep(&mut examples, example));
+        asked.extend(part.asked);
+        texts.extend(part.texts);
     }
-    let texts = parts.into_iter().flat_map(|part| part.texts).collect();
+    let energies = match &plan.energy {
+        Some(program) => AnsweredText::ask(program, asked, job)?,
+        None => Vec::new(),
+    };
     let mut seen = HashSet::new();
     let prompts = file.records.iter().filter_map(|record| record.prompt.as_deref());
     let prompts = prompts.filter(|prompt| seen.insert(*prompt)).map(str::to_owned).collect();
@@ -123,7 +129,7 @@ fn judge_file(plan: &AuditPlan, encoding: Encoding, file: FileRecords, job: &Job
         examples,
         listed,
         bias: bias(&file),
-        energies: energies::of_file(plan, encoding, &file, job)?,
+        energies,
         texts,
         prompts,
         head: file.head,
@@ -151,25 +157,30 @@ struct Part {
     /// As in [`JudgedFile`].
     listed: (SampleCounts, u64),
     examples: Vec<FaultyBlock>,
+    /// The texts whose energy the program is to be asked for.
+    asked: Vec<EnergyText>,
     texts: Vec<JudgedText>,
 }
 
 fn judge_records(plan: &AuditPlan, encoding: Encoding, file: &str, records: &[Record]) -> Result<Part> {
     let listed = (SampleCounts::new(encoding), 0);
-    let mut part = Part { by_lp: ByLp::new(), listed, examples: Vec::new(), texts: Vec::new() };
+    let (examples, asked, texts) = (Vec::new(), Vec::new(), Vec::new());
+    let mut part = Part { by_lp: ByLp::new(), listed, examples, asked, texts };
     let mut checkers = Checkers::default();
     for record in records {
-        if plan.request.all_conformers && record.text.matches(CONFORMER_OPEN).count() > 1 {
-            if record.listed.is_some() {
-                // The program that wrote the report counted texts, whatever conformers they contain.
-                part.list(record, &judge(&plan.sample(record, &record.text, encoding)));
-            }
+        let whole = if plan.request.all_conformers && record.text.matches(CONFORMER_OPEN).count() > 1 {
             for (place, text) in conformers_in(&record.text).iter().enumerate() {
                 part.judge(plan, encoding, &mut checkers, (file, record), (place, text))?;
             }
+            // The program that wrote a report counted texts, whatever conformers they contain. A text has one energy, too.
+            let is_wanted = record.listed.is_some() || plan.energy.is_some();
+            is_wanted.then(|| judge(&plan.sample(record, &record.text, encoding)))
         } else {
-            let judged = part.judge(plan, encoding, &mut checkers, (file, record), (0, &record.text))?;
+            Some(part.judge(plan, encoding, &mut checkers, (file, record), (0, &record.text))?)
+        };
+        if let Some(judged) = whole {
             part.list(record, &judged);
+            part.asked.extend(EnergyText::of(plan, encoding, &mut checkers, (record, &judged)));
         }
     }
     Ok(part)

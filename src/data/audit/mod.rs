@@ -38,6 +38,7 @@ mod run;
 mod sample;
 mod shard;
 mod smoke;
+pub mod spread;
 mod superposition;
 mod threedmolgen;
 

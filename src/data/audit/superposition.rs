@@ -15,6 +15,7 @@
 
 use super::quaternion::{Matrix, Turn, largest_overlap, turn};
 use drift_core::chem::symmetry::{Factor, Symmetries};
+use drift_core::vector::{add_product, centred, dot};
 
 /// The number of placements that are tried for a pair of conformers, atom by atom. Beyond it, the best result so far is an upper
 /// bound on the RMSD.
@@ -54,13 +55,7 @@ pub struct LeastRmsd {
 
 impl Centred {
     pub(super) fn new(points: &[[f64; 3]]) -> Self {
-        let n = points.len().max(1) as f64;
-        let mut centre = [0.0; 3];
-        for point in points {
-            (0..3).for_each(|axis| centre[axis] += point[axis]);
-        }
-        let points: Vec<[f64; 3]> =
-            points.iter().map(|point| std::array::from_fn(|axis| point[axis] - centre[axis] / n)).collect();
+        let points = centred(points);
         let squares = points.iter().flatten().map(|x| x * x).sum();
         Centred { points, squares }
     }
@@ -89,7 +84,7 @@ impl Superposition {
     /// The least RMSD. Both conformers must have as many points as the molecule.
     pub(super) fn rmsd(&self, a: &Centred, b: &Centred) -> LeastRmsd {
         let mut matrix = Matrix::default();
-        self.fixed.iter().for_each(|atom| add_product(&mut matrix, &a.points[*atom], &b.points[*atom]));
+        self.fixed.iter().for_each(|atom| add_product(&mut matrix, a.points[*atom], b.points[*atom]));
         let mut search =
             Branches { a: &a.points, b: &b.points, best: f64::NEG_INFINITY, left: MAX_TRIED, whole: true };
         if self.symmetries.factors.is_empty() {
@@ -129,12 +124,12 @@ impl<'f> Open<'f> {
             for at in orbit {
                 for (side, point) in [from(at), to(at)].into_iter().enumerate() {
                     (0..3).for_each(|axis| sums[side][axis] += point[axis]);
-                    squares[side] += dot(&point, &point);
+                    squares[side] += dot(point, point);
                 }
             }
-            add_product(&mut mean, &sums[0].map(|x| x / n), &sums[1]);
+            add_product(&mut mean, sums[0].map(|x| x / n), sums[1]);
             // The mean is counted separately, which leaves the spread around it. Rounding can make this negative.
-            let around = |side: usize| (squares[side] - dot(&sums[side], &sums[side]) / n).max(0.0);
+            let around = |side: usize| (squares[side] - dot(sums[side], sums[side]) / n).max(0.0);
             spread += (around(0) * around(1)).sqrt();
         }
         Open { factor, images, mean, spread }
@@ -227,7 +222,7 @@ impl Branches<'_> {
         let images = chosen(open.factor, &open.images, choice);
         for at in &open.factor.settled {
             let at = usize::from(*at);
-            add_product(settled, &self.a[open.factor.atoms[at]], &self.b[usize::from(images[at])]);
+            add_product(settled, self.a[open.factor.atoms[at]], self.b[usize::from(images[at])]);
         }
         for below in &open.factor.below {
             next.push(Open::new(below, within(below, &images), self.a, self.b));
@@ -244,11 +239,7 @@ impl Branches<'_> {
 
     /// The rotated atoms of a factor.
     fn turned(&self, factor: &Factor, rotation: &Matrix) -> Vec<[f64; 3]> {
-        factor
-            .atoms
-            .iter()
-            .map(|atom| std::array::from_fn(|row| dot(&rotation[row], &self.a[*atom])))
-            .collect()
+        factor.atoms.iter().map(|atom| std::array::from_fn(|row| dot(rotation[row], self.a[*atom]))).collect()
     }
 
     /// An upper bound on `Σ Raᵢ · b` over the atoms of a factor, given this choice.
@@ -258,7 +249,7 @@ impl Branches<'_> {
         self.left = self.left.saturating_sub(factor.settled.len() as u64);
         let of_atom = |at: &u16| {
             let at = usize::from(*at);
-            dot(&turned[at], &self.b[usize::from(images[usize::from(place[at])])])
+            dot(turned[at], self.b[usize::from(images[usize::from(place[at])])])
         };
         let settled: f64 = factor.settled.iter().map(of_atom).sum();
         if factor.below.is_empty() {
@@ -279,8 +270,8 @@ impl Branches<'_> {
                 .left
                 .saturating_sub(factor.orbits.iter().map(|orbit| (orbit.len() * orbit.len()) as u64).sum());
             let of_atom = |at: &u16, orbit: &Vec<u16>| {
-                let places = orbit.iter().map(|to| &self.b[usize::from(images[usize::from(*to)])]);
-                places.map(|place| dot(&turned[usize::from(*at)], place)).fold(f64::NEG_INFINITY, f64::max)
+                let places = orbit.iter().map(|to| self.b[usize::from(images[usize::from(*to)])]);
+                places.map(|place| dot(turned[usize::from(*at)], place)).fold(f64::NEG_INFINITY, f64::max)
             };
             return factor
                 .orbits
@@ -304,7 +295,7 @@ impl Branches<'_> {
         let images = chosen(factor, images, choice);
         for at in &factor.settled {
             let at = usize::from(*at);
-            add_product(sum, &self.a[factor.atoms[at]], &self.b[usize::from(images[at])]);
+            add_product(sum, self.a[factor.atoms[at]], self.b[usize::from(images[at])]);
         }
         for below in &factor.below {
             let images = within(below, &images);
@@ -336,19 +327,9 @@ fn within(below: &Factor, images: &[u16]) -> Vec<u16> {
     below.within.iter().map(|at| images[usize::from(*at)]).collect()
 }
 
-fn dot(a: &[f64; 3], b: &[f64; 3]) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
 /// `tr R S`: the sum `Σ Raᵢ · bᵢ`, given `Σ aᵢ bᵢᵀ`.
 fn trace(rotation: &Matrix, s: &Matrix) -> f64 {
     (0..3).map(|i| (0..3).map(|j| rotation[i][j] * s[j][i]).sum::<f64>()).sum()
-}
-
-fn add_product(sum: &mut Matrix, a: &[f64; 3], b: &[f64; 3]) {
-    for (row, a) in sum.iter_mut().zip(a) {
-        row.iter_mut().zip(b).for_each(|(entry, b)| *entry += a * b);
-    }
 }
 
 fn add(a: &Matrix, b: &Matrix) -> Matrix {

@@ -7,6 +7,7 @@ use super::eigen::{Rounding, diagonalise, turn_rows};
 use super::{Conformer, Frame};
 use drift_core::chem::elements::{atomic_number, weight_dalton};
 use drift_core::encoding::{Encoding, Fixed, NumberError};
+use drift_core::vector::{cross, dot, minus};
 
 type Vector = [f64; 3];
 type Matrix = [Vector; 3];
@@ -47,7 +48,7 @@ pub fn principal(numbers: &[u8], positions: &mut [[f64; 3]]) {
 /// rotation about the line is equally good.
 pub fn first_atoms(positions: &mut [[f64; 3]]) {
     let Some(&origin) = positions.first() else { return };
-    positions.iter_mut().for_each(|p| *p = from_fn(|axis| p[axis] - origin[axis]));
+    positions.iter_mut().for_each(|p| *p = minus(*p, origin));
     let Some(x) = positions.get(1).and_then(|&second| unit(second)) else { return };
     let off = |p: Vector| {
         let along = dot(p, x);
@@ -189,14 +190,6 @@ fn least_turn(axes: Matrix) -> Matrix {
     best.1
 }
 
-fn dot(a: Vector, b: Vector) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
-fn cross(a: Vector, b: Vector) -> Vector {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-}
-
 /// The values of a position given in Å.
 pub(super) fn fixed(position: [f64; 3], encoding: Encoding) -> Result<[Fixed; 3], String> {
     let at = |axis: usize| {
@@ -209,14 +202,11 @@ pub(super) fn fixed(position: [f64; 3], encoding: Encoding) -> Result<[Fixed; 3]
 #[cfg(test)]
 mod tests {
     use super::*;
+    use drift_core::vector::{distance, triple};
 
     const NUMBERS: [u8; 5] = [6, 7, 8, 1, 16];
     const POSITIONS: [Vector; 5] =
         [[0.1, 2.0, -0.7], [1.4, -0.3, 3.3], [-2.2, 0.9, 0.4], [5.0, 1.0, 1.0], [0.0, -1.5, -0.2]];
-
-    fn distance(a: Vector, b: Vector) -> f64 {
-        (0..3).map(|i| (a[i] - b[i]).powi(2)).sum::<f64>().sqrt()
-    }
 
     /// Checks that [`POSITIONS`] have the same distances after they were `turned`.
     fn check_distances(turned: &[Vector; 5]) {
@@ -242,8 +232,8 @@ mod tests {
         assert!(tensor[0][1].abs().max(tensor[0][2].abs()).max(tensor[1][2].abs()) < 1e-9);
         check_distances(&turned);
         let volume = |p: &[Vector; 5]| {
-            let edge = |k: usize| [p[k][0] - p[0][0], p[k][1] - p[0][1], p[k][2] - p[0][2]];
-            dot(cross(edge(1), edge(2)), edge(3))
+            let edge = |k: usize| minus(p[k], p[0]);
+            triple(edge(3), edge(1), edge(2))
         };
         assert!((volume(&POSITIONS) - volume(&turned)).abs() < 1e-9, "a mirror image");
     }

@@ -4,14 +4,14 @@
 //! text, with or without tags. The molecule's name is in `canonical_smiles`, else in `smiles`.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use memchr::memmem;
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, MapAccess};
 
 use super::{Conformer, Context, Emit, Source, lines, plain};
 use drift_core::encoding::{Encoding, Reading};
 use drift_core::error::Result;
+use drift_core::io::{Folded, JsonFold, JsonPart};
 
 /// Reads a stream of one object a line.
 ///
@@ -25,7 +25,9 @@ fn conformer(line: &str, reading: Reading) -> Result<Conformer, String> {
     if !line.starts_with('{') {
         return Err(format!("not a JSON object: {}", drift_core::error::excerpt(line.as_bytes())));
     }
-    let row: Row<'_> = serde_json::from_str(line).map_err(|e| json_reason(&e))?;
+    let mut json = serde_json::Deserializer::from_str(line);
+    let row = Folded(Fields).deserialize(&mut json).and_then(|row| json.end().map(|()| row));
+    let row = row.map_err(|e| json_reason(&e))?;
     let name = row.canonical_smiles.or(row.smiles);
     let reading = match row.encoding {
         Some(said) => {
@@ -72,36 +74,33 @@ struct Row<'a> {
     others: Vec<(Cow<'a, str>, Cow<'a, str>)>,
 }
 
-impl<'de> Deserialize<'de> for Row<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct RowVisitor;
-        impl<'de> Visitor<'de> for RowVisitor {
-            type Value = Row<'de>;
+/// Reads a row.
+struct Fields;
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
+impl<'de> JsonFold<'de> for Fields {
+    type Value = Row<'de>;
+
+    fn part<E: serde::de::Error>(self, _: JsonPart<'_>) -> Result<Row<'de>, E> {
+        Err(E::custom("not an object"))
+    }
+
+    fn object<A: MapAccess<'de>>(self, mut map: A) -> Result<Row<'de>, A::Error> {
+        let mut row = Row::default();
+        while let Some(Some(field)) = map.next_key_seed(Folded(Text))? {
+            if field == "encoding" {
+                row.encoding = map.next_value::<Option<serde_json::Value>>()?;
+                continue;
             }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Row<'de>, A::Error> {
-                let mut row = Row::default();
-                while let Some(Text(Some(field))) = map.next_key()? {
-                    if field == "encoding" {
-                        row.encoding = map.next_value::<Option<serde_json::Value>>()?;
-                        continue;
-                    }
-                    let Text(value) = map.next_value()?;
-                    match &*field {
-                        "embedded_smiles" => row.embedded_smiles = value,
-                        "embedded_smiles_stripped" => row.embedded_smiles_stripped = value,
-                        "canonical_smiles" => row.canonical_smiles = value,
-                        "smiles" => row.smiles = value,
-                        _ => row.others.extend(value.filter(|v| may_be_enriched(v)).map(|v| (field, v))),
-                    }
-                }
-                Ok(row)
+            let value = map.next_value_seed(Folded(Text))?;
+            match &*field {
+                "embedded_smiles" => row.embedded_smiles = value,
+                "embedded_smiles_stripped" => row.embedded_smiles_stripped = value,
+                "canonical_smiles" => row.canonical_smiles = value,
+                "smiles" => row.smiles = value,
+                _ => row.others.extend(value.filter(|v| may_be_enriched(v)).map(|v| (field, v))),
             }
         }
-        deserializer.deserialize_map(RowVisitor)
+        Ok(row)
     }
 }
 
@@ -121,60 +120,19 @@ fn told(said: &serde_json::Value, reading: Reading) -> Result<Encoding, String> 
     Encoding::deserialize(said).map_err(|e| format!("field \"encoding\": {e}"))
 }
 
-/// A string. A value of any other type is skipped and gives `None`.
-struct Text<'a>(Option<Cow<'a, str>>);
+/// A string. A value of any other type gives `None`.
+struct Text;
 
-impl<'de> Deserialize<'de> for Text<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextVisitor)
-    }
-}
+impl<'de> JsonFold<'de> for Text {
+    type Value = Option<Cow<'de, str>>;
 
-struct TextVisitor;
-
-impl<'de> Visitor<'de> for TextVisitor {
-    type Value = Text<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
+    fn part<E>(self, part: JsonPart<'_>) -> Result<Self::Value, E> {
+        let JsonPart::Text(text) = part else { return Ok(None) };
+        Ok(Some(Cow::Owned(text.to_owned())))
     }
 
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Text<'de>, E> {
-        Ok(Text(Some(Cow::Borrowed(text))))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Text<'de>, E> {
-        Ok(Text(Some(Cow::Owned(text.to_owned()))))
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Text<'de>, E> {
-        Ok(Text(None))
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Text<'de>, E> {
-        Ok(Text(None))
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Text<'de>, E> {
-        Ok(Text(None))
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Text<'de>, E> {
-        Ok(Text(None))
-    }
-
-    fn visit_unit<E>(self) -> Result<Text<'de>, E> {
-        Ok(Text(None))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Text<'de>, A::Error> {
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Text(None))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Text<'de>, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Text(None))
+    fn borrowed<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Some(Cow::Borrowed(text)))
     }
 }
 

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use drift_core::chem::elements::HYDROGEN;
 use drift_core::chem::{Atom, Bond, Graph, Order};
+use drift_core::vector::distance;
 
 /// The tolerance added to the sum of radii, in Å.
 const TOLERANCE_ANGSTROM: f64 = 0.45;
@@ -66,7 +67,7 @@ pub(super) fn perceive(
     for (at, point) in (0u32..).zip(points) {
         let own = cell_of(point);
         for other in around(&cells, own) {
-            let distance = distance(point, &points[other as usize]);
+            let distance = distance(*point, points[other as usize]);
             if distance < ONE_PLACE_ANGSTROM {
                 return Err(format!("atoms {} and {} have the same position", other + 1, at + 1));
             }
@@ -148,10 +149,6 @@ fn around(cells: &Cells, own: [i64; 3]) -> impl Iterator<Item = u32> {
         })
         .flatten()
         .copied()
-}
-
-fn distance(a: &[f64; 3], b: &[f64; 3]) -> f64 {
-    (0..3).map(|axis| (a[axis] - b[axis]).powi(2)).sum::<f64>().sqrt()
 }
 
 /// Refuses bonds that no molecule can have: to a missing atom, from an atom to itself, or two between the same atoms.
@@ -244,7 +241,7 @@ mod tests {
         let mut all = Vec::new();
         for a in 0..400 {
             for b in a + 1..400 {
-                if distance(&points[a], &points[b]) < 1.52 + TOLERANCE_ANGSTROM {
+                if distance(points[a], points[b]) < 1.52 + TOLERANCE_ANGSTROM {
                     all.push([a, b]);
                 }
             }

@@ -7,7 +7,7 @@ use super::collect::Collector;
 use super::geom_pickle::{self, FoundMolecule};
 use super::labels::Labels;
 use super::pickle::Pickle;
-use super::rdkit::{Positions, RdConformer, RdkitMolecule};
+use super::rdkit::{Positions, RdConformer};
 use super::{Context, Emit, IsomerPool};
 use drift_core::chem::Graph;
 use drift_core::error::{Error, Result};
@@ -35,11 +35,8 @@ pub(crate) fn read(bytes: &[u8], name: &str, context: Context<'_>, emit: &mut Em
 /// Reads the conformers of one molecule.
 fn molecule(found: FoundMolecule, atoms: &mut Atoms, collector: &mut Collector<'_, '_>) -> Result<()> {
     let FoundMolecule { smiles, sub_smiles, name, molecule, place } = found;
-    let shared = molecule.and_then(|molecule| {
-        let structure = atoms.share(Graph::from(&molecule))?;
-        Ok((molecule, structure))
-    });
-    let (molecule, structure) = match shared {
+    let shared = molecule.and_then(|molecule| Ok((molecule.conformers, atoms.share(molecule.graph)?)));
+    let (conformers, structure) = match shared {
         Ok(shared) => shared,
         Err(problem) => return collector.push(Err(problem), || place.clone()),
     };
@@ -53,27 +50,27 @@ fn molecule(found: FoundMolecule, atoms: &mut Atoms, collector: &mut Collector<'
         place: Some(&place),
         ..Labels::new(&key)
     };
-    for (index, stored) in molecule.conformers.iter().enumerate() {
+    for (index, stored) in conformers.iter().enumerate() {
         atoms.clear();
         atoms.set_structure(structure.clone());
-        let outcome = push(&molecule, stored, atoms).and_then(|()| atoms.finish(&labels));
+        let outcome = push(&structure, stored, atoms).and_then(|()| atoms.finish(&labels));
         collector.push(outcome, || format!("{place}, conformer {}", index + 1))?;
     }
-    if molecule.conformers.is_empty() {
+    if conformers.is_empty() {
         collector.push(Err("a molecule without a conformer".into()), || place.clone())?;
     }
     Ok(())
 }
 
 /// Adds the atoms of one conformer of a molecule, or returns why the conformer cannot be read.
-fn push(molecule: &RdkitMolecule, stored: &RdConformer, atoms: &mut Atoms) -> Result<(), String> {
+fn push(molecule: &Graph, stored: &RdConformer, atoms: &mut Atoms) -> Result<(), String> {
     if !stored.is_3d {
         return Err("a drawing, not a conformer: its coordinates are marked 2D".into());
     }
     for (at, atom) in molecule.atoms.iter().enumerate() {
         let pushed = match &stored.positions {
-            Positions::Single(positions) => positions.get(at).map(|p| atoms.push_f32(atom.atomic_number, *p)),
-            Positions::Double(positions) => positions.get(at).map(|p| atoms.push_f64(atom.atomic_number, *p)),
+            Positions::Single(positions) => positions.get(at).map(|p| atoms.push_f32(atom.element, *p)),
+            Positions::Double(positions) => positions.get(at).map(|p| atoms.push_f64(atom.element, *p)),
         };
         pushed.unwrap_or_else(|| Err(format!("atom {} has no position", at + 1)))?;
     }

@@ -38,7 +38,6 @@
 mod atom;
 mod bond;
 mod error;
-mod graph;
 mod property;
 mod query;
 mod reader;
@@ -46,6 +45,8 @@ mod section;
 mod tag;
 
 pub use error::RdkitError;
+
+use drift_core::chem::Graph;
 
 /// The major, minor and patch version of the binary format, which differs from the version of RDKit.
 pub type Version = (i32, i32, i32);
@@ -62,51 +63,11 @@ const NEWEST: i32 = 16;
 pub struct RdkitMolecule {
     /// The format version in which it was stored.
     pub version: Version,
-    /// The atoms, including hydrogens that are explicit atoms of the molecule.
-    pub atoms: Vec<RdkitAtom>,
-    /// The bonds.
-    pub bonds: Vec<RdkitBond>,
+    /// The atoms, including hydrogens that are explicit atoms of the molecule, and the bonds, in the order of the molecule. An
+    /// atom's query is dropped; the atom itself is kept.
+    pub graph: Graph,
     /// The conformers; each has one position per atom.
     pub conformers: Vec<RdConformer>,
-}
-
-/// An atom.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct RdkitAtom {
-    /// The atomic number; 0 for a dummy atom.
-    pub atomic_number: u8,
-    /// The formal charge.
-    pub formal_charge: i8,
-    /// The mass number of a labelled isotope, 0 without a label.
-    pub isotope: u32,
-    /// RDKit's `ChiralType`: 0 unspecified, 1 clockwise (`@@`), 2 counterclockwise (`@`), others as in RDKit. The sense refers to
-    /// the order of the atom's bonds in [`RdkitMolecule::bonds`].
-    pub chiral_tag: u8,
-    /// The number of hydrogens on the atom that are not atoms of the graph.
-    pub explicit_hydrogens: u8,
-    /// The number of unpaired electrons.
-    pub radical_electrons: u8,
-    /// Whether the atom is aromatic.
-    pub aromatic: bool,
-    /// Whether the atom has no hydrogens beyond `explicit_hydrogens`.
-    pub no_implicit: bool,
-    /// Whether the atom carries a query, as atoms from SMARTS do. The other fields are valid nevertheless.
-    pub has_query: bool,
-    /// The atom map number.
-    pub map_number: Option<i32>,
-}
-
-/// A bond.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RdkitBond {
-    /// Index of the first atom.
-    pub begin: u32,
-    /// Index of the second atom.
-    pub end: u32,
-    /// RDKit's `BondType`: 1 single, 2 double, 3 triple, 4 quadruple, 12 aromatic, 17 dative (from `begin` to `end`), and others.
-    pub kind: u8,
-    /// RDKit's `BondStereo`: 0 none, 1 any, 2 Z, 3 E, 4 cis, 5 trans, others as in RDKit.
-    pub stereo: u8,
 }
 
 /// A conformer.

@@ -11,6 +11,7 @@ use drift_core::encoding::Encoding;
 use drift_core::error::Result;
 use drift_core::job::Job;
 use drift_core::text::skeleton;
+use drift_core::vector::distance;
 use drift_data::audit::align::superposed;
 use drift_data::audit::chemistry::Chemistry;
 use drift_data::corpus::{AtomOrder, Conformer};
@@ -179,9 +180,7 @@ fn lost(points: &[[f64; 3]], encoding: Encoding) -> Option<(Lost, Vec<[f64; 3]>)
             nats += (high - low).ln();
         }
     }
-    let distance =
-        |(a, b): (&[f64; 3], &[f64; 3])| (0..3).map(|axis| (a[axis] - b[axis]).powi(2)).sum::<f64>().sqrt();
-    let off: Vec<f64> = superposed(&read, points).iter().zip(points).map(distance).collect();
+    let off: Vec<f64> = superposed(&read, points).iter().zip(points).map(|(a, b)| distance(*a, *b)).collect();
     let worst = off.iter().copied().fold(0.0, f64::max);
     let rmsd = (off.iter().map(|off| off * off).sum::<f64>() / off.len().max(1) as f64).sqrt();
     Some((Lost { rmsd, worst, nats, out_of_range, valid: false }, read))

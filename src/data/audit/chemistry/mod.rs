@@ -19,13 +19,13 @@ mod torsions;
 pub use finding::{ChemistryFinding, ChemistryRule, ConformerChemistry};
 pub use report::{ChemistryFigure, ChemistryReport, MoleculeChemistry};
 
-use self::molecule::{Kind, Molecule};
+use self::molecule::Molecule;
 use self::planes::Plane;
-use super::geometry::squared_distance;
 use drift_core::chem::elements::symbol;
 use drift_core::chem::stereo::are_together;
 use drift_core::chem::symmetry::Together;
 use drift_core::chem::{AtomLimit, SmilesError, SmilesMolecule, StereoAgreement};
+use drift_core::vector::{distance, squared_distance};
 
 /// The share by which a bond, or the distance of atoms two bonds apart, may exceed its bounds.
 pub const BOND_TOLERANCE: f64 = 0.25;
@@ -230,7 +230,7 @@ impl Chemistry {
 
 impl Limits {
     fn length(&self, points: &[[f64; 3]]) -> f64 {
-        squared_distance(points[self.atoms[0]], points[self.atoms[1]]).sqrt()
+        distance(points[self.atoms[0]], points[self.atoms[1]])
     }
 
     /// The bounds with the tolerance.
@@ -254,23 +254,10 @@ fn parts_of(atoms: usize, bonds: impl Iterator<Item = [usize; 2]>) -> usize {
 /// their bounds. This follows `symmetrize_conjugated_terminal_bonds` of PoseBusters, which treats all bonds of one pair of elements
 /// together.
 fn even_out(molecule: &Molecule, bonds: &mut [Limits]) {
-    let is_end =
-        |atom: usize| matches!(molecule.atom(atom).element, 7 | 8) && molecule.neighbours[atom].len() == 1;
-    let kind_of =
-        |atom: usize, kind: Kind| is_end(atom) && molecule.kind(molecule.neighbours[atom][0]) == kind;
-    let has_twin = |end: usize, centre: usize| {
-        let others = molecule.neighbours[centre].iter().map(|bond| molecule.other(*bond, centre));
-        let mut others = others.filter(|other| *other != end);
-        match molecule.kind(molecule.neighbours[end][0]) {
-            Kind::Single => others.any(|other| kind_of(other, Kind::Double)),
-            Kind::Double => others.any(|other| kind_of(other, Kind::Single)),
-            _ => false,
-        }
-    };
     let elements = |limits: &Limits| -> Option<(u8, u8)> {
-        let [a, b] = limits.atoms;
-        let matched = is_end(a) && has_twin(a, b) || is_end(b) && has_twin(b, a);
-        let [x, y] = [a, b].map(|atom| molecule.atom(atom).element);
+        // An atom with a twin has only this one bond.
+        let matched = limits.atoms.iter().any(|atom| molecule.shape.molecule.has_twin(*atom));
+        let [x, y] = limits.atoms.map(|atom| molecule.atom(atom).element);
         matched.then_some((x.min(y), x.max(y)))
     };
     let keys: Vec<Option<(u8, u8)>> = bonds.iter().map(elements).collect();

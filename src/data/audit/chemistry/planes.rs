@@ -6,6 +6,7 @@ use super::finding::ChemistryRule as Rule;
 use super::molecule::{Kind, Molecule};
 use crate::corpus::eigen::{Rounding, diagonalise, turn_rows};
 use drift_core::chem::Hybridisation;
+use drift_core::vector::{add_product, centred, dot};
 
 /// The atoms of a planarity rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,23 +141,15 @@ pub(super) fn off_plane(points: &[[f64; 3]]) -> f64 {
     if points.len() < 4 {
         return 0.0;
     }
-    let n = points.len() as f64;
-    let mean: [f64; 3] = std::array::from_fn(|axis| points.iter().map(|p| p[axis]).sum::<f64>() / n);
-    let centred: Vec<[f64; 3]> =
-        points.iter().map(|p| std::array::from_fn(|axis| p[axis] - mean[axis])).collect();
+    let centred = centred(points);
     let mut spread = [[0.0; 3]; 3];
-    for p in &centred {
-        for (i, row) in spread.iter_mut().enumerate() {
-            row.iter_mut().zip(p).for_each(|(sum, value)| *sum += p[i] * value);
-        }
-    }
+    centred.iter().for_each(|p| add_product(&mut spread, *p, *p));
     let mut axes = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
     diagonalise(&mut spread, Rounding::Root, |p, q, cosine, sine| turn_rows(&mut axes, p, q, cosine, sine));
     // The eigenvector of the smallest eigenvalue is the normal.
     let least = (0..3).min_by(|a, b| spread[*a][*a].total_cmp(&spread[*b][*b])).unwrap_or(2);
     let normal = axes[least];
-    let distance = |p: &[f64; 3]| (0..3).map(|axis| p[axis] * normal[axis]).sum::<f64>().abs();
-    centred.iter().map(distance).fold(0.0, f64::max)
+    centred.iter().map(|p| dot(*p, normal).abs()).fold(0.0, f64::max)
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@
 use std::collections::HashMap;
 
 use super::super::geometry::{Conformation, Topology};
+use super::super::spread::spread;
 use super::super::superposition::Centred;
-use crate::corpus::eigen::{Rounding, diagonalise};
 
 /// Two conformers with an RMSD below this, in Å, count as duplicates: the value of CREST and so of GEOM.
 pub const DUPLICATE_ANGSTROM: f64 = 0.125;
@@ -38,7 +38,7 @@ pub fn duplicates(topology: &Topology, conformers: &[Conformation], bound: f64) 
             continue;
         }
         let centred = Centred::new(conformer);
-        let shape = Shape::from_config(&centred, &topology.orbits());
+        let shape = Shape::from_config(conformer, &centred, &topology.orbits());
         let cell = shape.singular.map(|x| (x / bound).floor() as i64);
         let mut near: Vec<usize> = around(cell)
             .filter_map(|cell| leaders.get(&cell))
@@ -74,18 +74,9 @@ struct Shape {
 }
 
 impl Shape {
-    fn from_config(centred: &Centred, orbits: &[Vec<usize>]) -> Self {
+    fn from_config(conformer: &[[f64; 3]], centred: &Centred, orbits: &[Vec<usize>]) -> Self {
         let points = centred.points();
         let n = points.len() as f64;
-        let mut gram = [[0.0; 3]; 3];
-        for point in points {
-            for (row, x) in gram.iter_mut().zip(point) {
-                row.iter_mut().zip(point).for_each(|(sum, y)| *sum += x * y / n);
-            }
-        }
-        diagonalise(&mut gram, Rounding::Root, |_, _, _, _| {});
-        let mut singular = [0, 1, 2].map(|axis| f64::max(gram[axis][axis], 0.0).sqrt());
-        singular.sort_by(|a, b| b.total_cmp(a));
         let mut radii: Vec<f64> =
             points.iter().map(|p| (p.iter().map(|x| x * x).sum::<f64>() / n).sqrt()).collect();
         for orbit in orbits {
@@ -94,7 +85,7 @@ impl Shape {
             own.sort_by(f64::total_cmp);
             orbit.iter().zip(own).for_each(|(atom, radius)| radii[*atom] = radius);
         }
-        Shape { singular, radii }
+        Shape { singular: spread(conformer), radii }
     }
 
     /// Whether the two bounds allow an RMSD within `bound`.

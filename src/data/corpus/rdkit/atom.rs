@@ -1,20 +1,16 @@
 //! Reads atoms (`_addAtomFromPickle`).
 
 use super::reader::{Reader, Result};
-use super::{RdkitAtom, tag};
+use super::tag;
+use drift_core::chem::Atom;
 
 impl Reader<'_, '_> {
-    pub(super) fn atom(&mut self) -> Result<RdkitAtom> {
-        let atomic_number = self.u8()?;
+    pub(super) fn atom(&mut self) -> Result<Atom> {
+        let element = self.u8()?;
         let flags = self.u8()?;
         let has = |bit: u8| flags & 1 << bit != 0;
-        let mut atom = RdkitAtom {
-            atomic_number,
-            aromatic: has(6),
-            no_implicit: has(5),
-            has_query: has(4),
-            ..RdkitAtom::default()
-        };
+        // Bit 5: no hydrogens beyond the explicit ones. Bit 6 marks the atom as aromatic, which drift takes from its bonds.
+        let mut atom = Atom { element, bracket: has(5), ..Atom::default() };
         if has(7) {
             // Coordinates inside the atom: no writer since version 3 stores them, but the format allows it.
             self.skip(3, 4)?;
@@ -24,7 +20,7 @@ impl Reader<'_, '_> {
             self.query()?;
         }
         if has(3) {
-            atom.map_number = Some(self.map_number()?);
+            self.map_number()?;
         }
         if has(2) {
             self.expect(tag::ATOM_DUMMY_LABEL, "an atom's label does not begin")?;
@@ -37,7 +33,7 @@ impl Reader<'_, '_> {
     }
 
     /// Reads the values that differ from their default; a mask states which they are (`_unpickleAtomData`).
-    fn atom_data(&mut self, atom: &mut RdkitAtom) -> Result<()> {
+    fn atom_data(&mut self, atom: &mut Atom) -> Result<()> {
         let mask = self.i32()?;
         let has = |bit: i32| mask & 1 << bit != 0;
         if has(0) {
@@ -45,17 +41,16 @@ impl Reader<'_, '_> {
             self.skip(1, 4)?;
         }
         if has(1) {
-            atom.formal_charge = self.u8()?.cast_signed();
+            atom.charge = self.u8()?.cast_signed().into();
         }
-        if has(2) {
-            atom.chiral_tag = self.u8()?;
-        }
-        if has(3) {
-            // Hybridization.
-            self.skip(1, 1)?;
+        // The chiral tag and the hybridization.
+        for bit in 2..=3 {
+            if has(bit) {
+                self.skip(1, 1)?;
+            }
         }
         if has(4) {
-            atom.explicit_hydrogens = self.u8()?;
+            atom.hydrogens = self.u8()?.into();
         }
         // Explicit and implicit valence, which RDKit stores only to save computing them.
         for bit in 5..=6 {
@@ -64,7 +59,7 @@ impl Reader<'_, '_> {
             }
         }
         if has(7) {
-            atom.radical_electrons = self.u8()?;
+            atom.radicals = self.u8()?.into();
         }
         if has(8) {
             atom.isotope = self.cursor.u32()?;
@@ -72,12 +67,13 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    fn map_number(&mut self) -> Result<i32> {
+    /// Skips an atom map number.
+    fn map_number(&mut self) -> Result<()> {
         self.expect(tag::ATOM_MAP_NUMBER, "an atom's map number does not begin")?;
         match self.u8()? {
             // A map number that does not fit 7 bits follows in four bytes.
-            128.. => self.i32(),
-            small => Ok(small.into()),
+            128.. => self.skip(1, 4),
+            _ => Ok(()),
         }
     }
 

@@ -1,11 +1,11 @@
 //! Reads bonds (`_addBondFromPickle`).
 
-use super::RdkitBond;
 use super::reader::{Reader, Result};
+use drift_core::chem::{Bond, Order};
 
 impl Reader<'_, '_> {
     /// Reads a bond of a molecule with `atom_count` atoms.
-    pub(super) fn bond(&mut self, atom_count: usize) -> Result<RdkitBond> {
+    pub(super) fn bond(&mut self, atom_count: usize) -> Result<Bond> {
         let begin = self.index()?;
         let end = self.index()?;
         if begin.max(end) as usize >= atom_count {
@@ -15,15 +15,15 @@ impl Reader<'_, '_> {
         let has = |bit: u8| flags & 1 << bit != 0;
         let kind = if has(3) { self.u8()? } else { 1 };
         if has(2) {
-            // The direction, `/` or `\`; `stereo` contains the same information in a better form.
+            // The direction, `/` or `\`.
             self.skip(1, 1)?;
         }
-        let mut stereo = 0;
         if has(1) {
-            stereo = self.u8()?;
+            // Z or E.
+            self.u8()?;
             let count = self.u8()?;
             if count == 2 {
-                // The neighbours that `stereo` refers to.
+                // The neighbours that it refers to.
                 self.index()?;
                 self.index()?;
             } else {
@@ -39,6 +39,20 @@ impl Reader<'_, '_> {
             self.string()?;
             self.string()?;
         }
-        Ok(RdkitBond { begin, end, kind, stereo })
+        Ok(Bond::new([begin as usize, end as usize], order(kind)))
+    }
+}
+
+/// The order of a `BondType`. RDKit's bonds without an order (unspecified, zero, hydrogen) and of unusual orders (one and a half,
+/// three-centre) become [`Order::Any`].
+fn order(kind: u8) -> Order {
+    match kind {
+        1 => Order::Single,
+        2 => Order::Double,
+        3 => Order::Triple,
+        4 => Order::Quadruple,
+        12 => Order::Aromatic,
+        17 => Order::Dative,
+        _ => Order::Any,
     }
 }

@@ -3,6 +3,7 @@
 use super::reader::{Reader, Result};
 use super::{NEWEST, OLDEST, Positions, RdConformer, RdkitError, RdkitMolecule, Version, tag};
 use crate::corpus::pickle::cursor::Cursor;
+use drift_core::chem::Graph;
 
 /// `MolPickler::endianId`.
 const MARK: u32 = 0xDEAD_BEEF;
@@ -33,7 +34,7 @@ pub(super) fn molecule(cursor: &mut Cursor<'_>, depth: usize) -> Result<RdkitMol
     reader.stereo_groups()?;
     let conformers = reader.conformers(atom_count)?;
     reader.properties(atom_count, bond_count)?;
-    Ok(RdkitMolecule { version, atoms, bonds, conformers })
+    Ok(RdkitMolecule { version, graph: Graph::of_file(atoms, bonds), conformers })
 }
 
 fn header(cursor: &mut Cursor<'_>) -> Result<Version> {

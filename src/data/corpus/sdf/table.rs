@@ -112,10 +112,8 @@ impl Table {
     pub(super) fn finish(mut self) -> Graph {
         if self.valences.iter().any(|valence| *valence != 0) {
             let mut halves = vec![0; self.valences.len()];
-            for &Bond { atoms: [from, to], order, .. } in &self.structure.bonds {
-                let [at_from, at_to] = half_valences(order);
-                halves[from] += at_from;
-                halves[to] += at_to;
+            for bond in &self.structure.bonds {
+                bond.atoms.iter().for_each(|atom| halves[*atom] += half_valences(bond, *atom));
             }
             for ((atom, valence), halves) in self.structure.atoms.iter_mut().zip(self.valences).zip(halves) {
                 if valence != 0 {
@@ -205,17 +203,9 @@ fn order(kind: u64) -> Order {
     }
 }
 
-/// The contribution of a bond to the valences of its two atoms, in halves (`Bond::getValenceContrib`).
-fn half_valences(order: Order) -> [i32; 2] {
-    match order {
-        Order::Single => [2, 2],
-        Order::Double => [4, 4],
-        Order::Triple => [6, 6],
-        Order::Quadruple => [8, 8],
-        Order::Aromatic => [3, 3],
-        Order::Dative => [0, 2],
-        Order::Any => [0, 0],
-    }
+/// The contribution of a bond to the valence of one of its atoms, in halves (`Bond::getValenceContrib`).
+fn half_valences(bond: &Bond, atom: usize) -> i32 {
+    if bond.order == Order::Aromatic { 3 } else { 2 * bond.valence(atom).cast_signed() }
 }
 
 /// Parses `nn8 aaa vvv …`, pairs of atom numbers and values; a blank value is `None`. Parses by columns, or by fields for writers
