@@ -8,20 +8,17 @@
 //! each number of a block has its own bins, strings are also distinguished by which of the block's numbers they can be. Cells are
 //! disjoint, so the cost of a union is the sum of its cells.
 
-use std::collections::HashMap;
-
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use super::cuts::{Scheme, SchemeKind, spans};
 use super::grammar::Grammar;
 use super::search::Landscape;
-use super::slots::{BlockSlot, MOST_SLOTS, SlotRow, size, strings};
-use super::space::{BaseTokens, FORBIDDEN, MAX_NEW_TOKENS, Optimum};
+use super::slots::{BlockSlot, MOST_SLOTS, SlotRow};
+use super::space::{BaseTokens, CellTable, Cells, MAX_NEW_TOKENS, Optimum};
 
 /// The design space of numbers that have all their digits.
 pub struct FixedSpace {
-    kind: SchemeKind,
     grammar: Grammar,
     row: SlotRow,
     /// The first slots of pieces that are common to all schemes of the kind. A search never moves them.
@@ -29,7 +26,7 @@ pub struct FixedSpace {
     /// For each cell, the number of strings that the base lacks.
     cells: Vec<u64>,
     /// The cells of each piece, by its first slot and the slot after its last; `None` if no scheme may have the piece.
-    pieces: Vec<[Option<Vec<u16>>; MOST_SLOTS + 1]>,
+    pieces: Vec<[Option<Cells>; MOST_SLOTS + 1]>,
 }
 
 impl FixedSpace {
@@ -43,55 +40,11 @@ impl FixedSpace {
             fixed_starts.extend(opened.into_iter().chain(closed));
             fixed_starts.dedup();
         }
-        let (cells, pieces) = Default::default();
-        let mut space = FixedSpace { kind, grammar, row, fixed_starts, cells, pieces };
-        let mut ids: HashMap<String, u16> = HashMap::new();
-        // Equal rows of slots occur at several places of a block (each decimal is one), and are counted once.
-        let mut known: HashMap<&[BlockSlot], Option<Vec<u16>>> = HashMap::new();
-        for start in 0..row.len() {
-            let mut ends: [Option<Vec<u16>>; MOST_SLOTS + 1] = std::array::from_fn(|_| None);
-            for end in start + 1..=row.len() {
-                let slots = &row[start..end];
-                let cells = known.entry(slots).or_insert_with(|| space.cells_of(slots, &mut ids, vocabulary));
-                ends[end].clone_from(cells);
-            }
-            space.pieces.push(ends);
-        }
-        space
-    }
-
-    fn cells_of(
-        &mut self,
-        slots: &[BlockSlot],
-        ids: &mut HashMap<String, u16>,
-        vocabulary: &impl BaseTokens,
-    ) -> Option<Vec<u16>> {
-        // The size follows from the slots, so the strings of a piece that is too large are never generated.
-        if !self.kind.allows(slots) || size(slots) > MAX_NEW_TOKENS {
-            return None;
-        }
-        let mut counted: HashMap<String, u64> = HashMap::new();
-        for string in strings(slots) {
-            let cost = match (vocabulary.holds(&string), vocabulary.may_not_be_added(&string)) {
-                (true, _) => 0,
-                (false, false) => 1,
-                // More than any relevant sum, so that a single such string excludes a piece from every scheme.
-                (false, true) => FORBIDDEN,
-            };
-            *counted.entry(cell(&string, self.grammar)).or_default() += cost;
-        }
-        // The ids depend on the order of a hash map. This affects no result, since costs are sums over sets of cells.
-        let mut cells: Vec<u16> = counted
-            .into_iter()
-            .map(|(key, cost)| {
-                *ids.entry(key).or_insert_with(|| {
-                    self.cells.push(cost);
-                    (self.cells.len() - 1) as u16
-                })
-            })
-            .collect();
-        cells.sort_unstable();
-        Some(cells)
+        let mut table = CellTable::new(kind, vocabulary, |string: &str| cell(string, grammar));
+        let mut cells = |slots: &[BlockSlot]| if slots.is_empty() { None } else { table.cells(slots) };
+        let pieces_from = |start| std::array::from_fn(|end| row.get(start..end).and_then(&mut cells));
+        let pieces = (0..row.len()).map(pieces_from).collect();
+        FixedSpace { grammar, row, fixed_starts, pieces, cells: table.costs }
     }
 
     /// The smallest and the largest number of tokens of schemes of this kind.
@@ -110,7 +63,7 @@ impl FixedSpace {
                 }
             }
         }
-        (cost < FORBIDDEN).then_some(cost)
+        Some(cost)
     }
 
     /// The scheme with exactly `tokens` tokens that has the fewest new ones, if it has at most `limit`. The search is exhaustive: a
@@ -123,7 +76,7 @@ impl FixedSpace {
             starts: Vec::with_capacity(tokens),
             best: Vec::new(),
             // A scheme must be below the bound, so the bound starts one above the limit.
-            bound: (limit.min(FORBIDDEN - 1) + 1, 0),
+            bound: (limit.saturating_add(1), 0),
         };
         walk.step(0, tokens, (0, 0));
         let found = !walk.best.is_empty();

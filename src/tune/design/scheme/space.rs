@@ -1,12 +1,12 @@
-//! What the two design spaces share: the base on top of which costs are counted, and the result.
+//! What the two design spaces share: the base on top of which costs are counted, the table of cells, and the result.
 
-use super::cuts::Scheme;
+use std::collections::HashMap;
+
+use super::cuts::{Scheme, SchemeKind};
+use super::slots::{BlockSlot, size, strings};
 
 /// The largest number of strings of a piece, and so of new tokens of a scheme, that is considered.
 pub const MAX_NEW_TOKENS: u64 = 40_000;
-
-/// The cost of a string that cannot be added.
-pub(super) const FORBIDDEN: u64 = 1 << 40;
 
 /// What the search needs to know about a base vocabulary.
 pub trait BaseTokens {
@@ -17,6 +17,68 @@ pub trait BaseTokens {
     /// The strings of a scheme that are no tokens, in the scheme's order.
     fn lacks(&self, scheme: &Scheme) -> Vec<String> {
         scheme.strings().into_iter().filter(|string| !self.holds(string)).collect()
+    }
+}
+
+/// A sorted set of cells.
+pub(super) type Cells = Vec<u16>;
+
+/// The cells of pieces, counted while a space is built. A cell is a class of strings that every piece contains either completely or
+/// not at all.
+pub(super) struct CellTable<'v, V, C> {
+    kind: SchemeKind,
+    vocabulary: &'v V,
+    /// The key of a string's cell.
+    cell: C,
+    /// For each cell, the number of strings that the base lacks.
+    pub(super) costs: Vec<u64>,
+    ids: HashMap<String, u16>,
+    known: HashMap<Vec<BlockSlot>, Option<Cells>>,
+}
+
+impl<'v, V: BaseTokens, C: Fn(&str) -> String> CellTable<'v, V, C> {
+    /// A table without cells.
+    pub(super) fn new(kind: SchemeKind, vocabulary: &'v V, cell: C) -> Self {
+        let (costs, ids, known) = Default::default();
+        CellTable { kind, vocabulary, cell, costs, ids, known }
+    }
+
+    /// The cells of a piece; `None` if no scheme may have the piece.
+    pub(super) fn cells(&mut self, slots: &[BlockSlot]) -> Option<Cells> {
+        // Equal rows of slots occur at several places of a block (each decimal is one), and are counted once.
+        if let Some(known) = self.known.get(slots) {
+            return known.clone();
+        }
+        let found = self.count(slots);
+        self.known.insert(slots.to_vec(), found.clone());
+        found
+    }
+
+    fn count(&mut self, slots: &[BlockSlot]) -> Option<Cells> {
+        // The size follows from the slots, so the strings of a piece that is too large are never generated.
+        if !self.kind.allows(slots) || size(slots) > MAX_NEW_TOKENS {
+            return None;
+        }
+        let mut counted: HashMap<String, u64> = HashMap::new();
+        for string in strings(slots) {
+            let holds = self.vocabulary.holds(&string);
+            if !holds && self.vocabulary.may_not_be_added(&string) {
+                return None;
+            }
+            *counted.entry((self.cell)(&string)).or_default() += u64::from(!holds);
+        }
+        let mut counted: Vec<(String, u64)> = counted.into_iter().collect();
+        // Sorted, so that ids and choices are the same in every run: the search draws choices by their indices.
+        counted.sort_unstable();
+        let id = |(key, cost)| {
+            *self.ids.entry(key).or_insert_with(|| {
+                self.costs.push(cost);
+                (self.costs.len() - 1) as u16
+            })
+        };
+        let mut cells: Cells = counted.into_iter().map(id).collect();
+        cells.sort_unstable();
+        Some(cells)
     }
 }
 

@@ -18,16 +18,14 @@ use rand_chacha::ChaCha8Rng;
 use super::cuts::{Scheme, SchemeCuts, SchemeKind, spans};
 use super::grammar::Grammar;
 use super::search::Landscape;
-use super::slots::{BlockSlot, SlotRow, size, strings};
-use super::space::{BaseTokens, FORBIDDEN, MAX_NEW_TOKENS, Optimum};
-
-/// A sorted set of cells; cells that cost nothing may be omitted.
-type Cells = Vec<u16>;
+use super::slots::{BlockSlot, SlotRow};
+use super::space::{BaseTokens, CellTable, Cells, Optimum};
 
 /// One way to cut a unit whose number has a given number of decimals.
 #[derive(Debug, Clone)]
 struct Choice {
     starts: Vec<usize>,
+    /// Without cells that cost nothing.
     cells: Cells,
 }
 
@@ -64,19 +62,19 @@ impl StrippedSpace {
     /// Counts the cells of every piece.
     pub fn new(kind: SchemeKind, grammar: Grammar, vocabulary: &impl BaseTokens) -> Self {
         let units = units(&grammar.row());
-        let (cells, ids, known) = Default::default();
-        let mut counter = Counter { kind, grammar, cells, ids, known, vocabulary };
-        let mut choices = HashMap::new();
+        let range = grammar.range.angstrom();
+        let mut table = CellTable::new(kind, vocabulary, |string: &str| cell(string, range));
+        let mut all = HashMap::new();
         for &unit in units.iter().flatten() {
             for decimals in grammar.counts() {
-                for choice in counter.choices(unit, decimals) {
+                for choice in choices(&mut table, grammar, unit, decimals) {
                     let key = (unit, decimals, choice.starts.len());
-                    choices.entry(key).or_insert_with(Vec::new).push(choice);
+                    all.entry(key).or_insert_with(Vec::new).push(choice);
                 }
             }
         }
-        choices.values_mut().for_each(without_supersets);
-        StrippedSpace { kind, grammar, cells: counter.cells, choices, units }
+        all.values_mut().for_each(without_supersets);
+        StrippedSpace { kind, grammar, cells: table.costs, choices: all, units }
     }
 
     /// The smallest and the largest number of tokens of schemes of this kind.
@@ -118,7 +116,7 @@ impl StrippedSpace {
     /// making the cheapest choice.
     pub fn optimum(&self, tokens: usize, limit: u64) -> Option<Optimum> {
         let frames = self.frames(tokens);
-        let mut walk = self.walk(limit.min(FORBIDDEN - 1) + 1);
+        let mut walk = self.walk(limit.saturating_add(1));
         // A greedy pass over all frames comes first: a good bound cuts off most of the exhaustive pass.
         for greedy in [true, false] {
             walk.greedy = greedy;
@@ -174,8 +172,8 @@ impl Landscape for StrippedSpace {
     fn start(&self, tokens: usize, random: &mut ChaCha8Rng) -> Option<SchemePoint> {
         let frames = self.frames(tokens);
         let frame = *frames.get(random.random_range(0..frames.len().max(1)))?;
-        let groups: Vec<_> = self.groups(&frame).map(|key| self.below(&key, FORBIDDEN)).collect();
-        let mut walk = self.walk(FORBIDDEN);
+        let groups: Vec<_> = self.groups(&frame).map(|key| self.below(&key, u64::MAX)).collect();
+        let mut walk = self.walk(u64::MAX);
         walk.step(&groups, &mut vec![None; groups.len()], 0, &frame);
         walk.best
     }
@@ -215,86 +213,39 @@ fn without_supersets(choices: &mut Vec<Choice>) {
     *choices = kept;
 }
 
-/// Counts cells while a space is built.
-struct Counter<'v, V> {
-    kind: SchemeKind,
+/// Every way to cut a unit whose number has this many decimals.
+fn choices<V: BaseTokens, C: Fn(&str) -> String>(
+    table: &mut CellTable<'_, V, C>,
     grammar: Grammar,
-    /// See [`StrippedSpace`].
-    cells: Vec<u64>,
-    /// The index of each cell.
-    ids: HashMap<String, u16>,
-    known: HashMap<Vec<BlockSlot>, Option<Cells>>,
-    vocabulary: &'v V,
-}
-
-impl<V: BaseTokens> Counter<'_, V> {
-    /// Every way to cut a unit whose number has this many decimals.
-    fn choices(&mut self, (first, end): (usize, usize), decimals: usize) -> Vec<Choice> {
-        let slots = self.grammar.slots([decimals; 3]);
-        let present: Vec<usize> = (first..end).filter(|slot| slots[*slot].is_some()).collect();
-        let mut all = Vec::new();
-        // One bit for each slot except the first, before which every unit is cut.
-        for bits in 0..1u32 << (present.len() - 1) {
-            let starts: Vec<usize> = present
-                .iter()
-                .enumerate()
-                .filter(|(at, _)| *at == 0 || bits >> (at - 1) & 1 == 1)
-                .map(|(_, s)| *s)
-                .collect();
-            let mut cells = BTreeSet::new();
-            let allowed = spans(&starts, end).all(|(start, end)| {
-                let row: Vec<BlockSlot> = slots[start..end].iter().flatten().copied().collect();
-                self.cells(row).is_some_and(|found| {
-                    cells.extend(found);
-                    true
-                })
-            });
-            if allowed {
-                // Cells that cost nothing would only make equal choices look different.
-                cells.retain(|cell| self.cells[usize::from(*cell)] > 0);
-                all.push(Choice { starts, cells: cells.into_iter().collect() });
-            }
-        }
-        all
-    }
-
-    /// The cells of a piece; `None` if no scheme may have the piece.
-    fn cells(&mut self, row: Vec<BlockSlot>) -> Option<Cells> {
-        if let Some(known) = self.known.get(&row) {
-            return known.clone();
-        }
-        let found = self.count(&row);
-        self.known.insert(row, found.clone());
-        found
-    }
-
-    fn count(&mut self, row: &[BlockSlot]) -> Option<Cells> {
-        let range = self.grammar.range.angstrom();
-        if !self.kind.allows(row) || size(row) > MAX_NEW_TOKENS {
-            return None;
-        }
-        let mut counted: HashMap<String, u64> = HashMap::new();
-        for string in strings(row) {
-            let holds = self.vocabulary.holds(&string);
-            if !holds && self.vocabulary.may_not_be_added(&string) {
-                return None;
-            }
-            *counted.entry(cell(&string, range)).or_default() += u64::from(!holds);
-        }
-        let mut counted: Vec<(String, u64)> = counted.into_iter().collect();
-        // Sorted, so that ids and choices are the same in every run: the search draws choices by their indices.
-        counted.sort_unstable();
-        let cells: BTreeSet<u16> = counted
-            .into_iter()
-            .map(|(key, cost)| {
-                *self.ids.entry(key).or_insert_with(|| {
-                    self.cells.push(cost);
-                    (self.cells.len() - 1) as u16
-                })
-            })
+    (first, end): Unit,
+    decimals: usize,
+) -> Vec<Choice> {
+    let slots = grammar.slots([decimals; 3]);
+    let present: Vec<usize> = (first..end).filter(|slot| slots[*slot].is_some()).collect();
+    let mut all = Vec::new();
+    // One bit for each slot except the first, before which every unit is cut.
+    for bits in 0..1u32 << (present.len() - 1) {
+        let starts: Vec<usize> = present
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| *at == 0 || bits >> (at - 1) & 1 == 1)
+            .map(|(_, s)| *s)
             .collect();
-        Some(cells.into_iter().collect())
+        let mut cells = BTreeSet::new();
+        let allowed = spans(&starts, end).all(|(start, end)| {
+            let row: Vec<BlockSlot> = slots[start..end].iter().flatten().copied().collect();
+            table.cells(&row).is_some_and(|found| {
+                cells.extend(found);
+                true
+            })
+        });
+        if allowed {
+            // Cells that cost nothing would only make equal choices look different.
+            cells.retain(|cell| table.costs[usize::from(*cell)] > 0);
+            all.push(Choice { starts, cells: cells.into_iter().collect() });
+        }
     }
+    all
 }
 
 /// The cell of a string.
