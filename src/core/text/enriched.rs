@@ -1,5 +1,6 @@
 //! Parses and writes enriched SMILES.
 
+use super::skeleton::ring_digits;
 use crate::encoding::{BlockError, Encoding, Fixed, NumberError, Reading, Slots, Written};
 
 /// The parts of an enriched text.
@@ -112,25 +113,18 @@ fn converted(values: [Fixed; 3], from: Encoding, to: Encoding) -> Result<[Fixed;
 /// The end of the symbol at `at`: an atom in brackets, a ring number, a bond, a parenthesis or a dot.
 fn symbol_end(text: &str, at: usize, depth: &mut usize) -> Result<usize, TextError> {
     let bytes = text.as_bytes();
+    let mut end = at + 1;
     match bytes[at] {
-        b'[' => atom_end(bytes, at),
-        b'<' => Err(error(at, TextProblem::StrayBlock)),
-        b'(' => {
-            *depth += 1;
-            Ok(at + 1)
-        }
-        b')' => {
-            *depth = depth.checked_sub(1).ok_or_else(|| error(at, TextProblem::Parentheses))?;
-            Ok(at + 1)
-        }
-        b'%' => {
-            // `%12` is one ring number. A `%` without digits is not valid SMILES; the SMILES parser reports it.
-            let digits = bytes[at + 1..].iter().take(2).take_while(|byte| byte.is_ascii_digit()).count();
-            Ok(at + 1 + digits)
-        }
-        b'-' | b'=' | b'#' | b'$' | b':' | b'/' | b'\\' | b'~' | b'.' | b'0'..=b'9' => Ok(at + 1),
-        _ => Err(error(at, unexpected(text, at))),
+        b'[' => end = atom_end(bytes, at)?,
+        b'<' => return Err(error(at, TextProblem::StrayBlock)),
+        b'(' => *depth += 1,
+        b')' => *depth = depth.checked_sub(1).ok_or_else(|| error(at, TextProblem::Parentheses))?,
+        // A `%` without digits is not valid SMILES; the SMILES parser reports it.
+        b'%' => end += ring_digits(&bytes[end..]),
+        b'-' | b'=' | b'#' | b'$' | b':' | b'/' | b'\\' | b'~' | b'.' | b'0'..=b'9' => {}
+        _ => return Err(error(at, unexpected(text, at))),
     }
+    Ok(end)
 }
 
 /// The offset behind the atom at `at`.
@@ -182,34 +176,24 @@ pub fn in_brackets(text: &str, encoding: Encoding) -> String {
     let bytes = text.as_bytes();
     let mut out = String::with_capacity(text.len() * 3 / 2);
     let (mut at, mut depth) = (0, 0);
-    while at < bytes.len() {
+    while let Some(first) = text[at..].chars().next() {
         // An unmatched closing parenthesis is reported by the code that reads the result.
         depth = depth.max(1);
-        let atom = bytes[at] == b'[';
-        let Ok(end) = symbol_end(text, at, &mut depth) else {
-            // Text that is not a symbol is copied, for the code that judges the result.
-            let next = text[at..].chars().next().map_or(1, char::len_utf8);
-            out.push_str(&text[at..at + next]);
-            at += next;
-            continue;
-        };
+        let (atom, symbol) = (first == '[', symbol_end(text, at, &mut depth));
+        let slots = symbol.is_ok() && (atom || encoding.slots() == Slots::Symbols);
+        // Text that is not a symbol is copied, for the code that judges the result.
+        let end = symbol.unwrap_or(at + first.len_utf8());
         out.push_str(&text[at..end]);
         at = end;
-        if !(atom || encoding.slots() == Slots::Symbols)
-            || !bytes[at..].starts_with(encoding.open().as_bytes())
-        {
-            continue;
-        }
         let start = at + encoding.open().len();
-        let Some((inside, behind)) = encoding.slot_end(bytes, start) else { continue };
-        if inside == start {
+        if !slots || !bytes[at..].starts_with(encoding.open().as_bytes()) {
             continue;
         }
+        let slot = encoding.slot_end(bytes, start).filter(|(inside, _)| *inside > start);
+        let Some((inside, behind)) = slot else { continue };
         at = behind;
         if atom {
-            out.push('<');
-            out.push_str(&with_commas(&text[start..inside], encoding));
-            out.push('>');
+            out.extend(["<", &*with_commas(&text[start..inside], encoding), ">"]);
         }
     }
     out

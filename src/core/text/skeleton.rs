@@ -36,24 +36,12 @@ pub fn from_smiles(smiles: &str) -> Result<String, SmilesError> {
 /// The skeleton of a text that is known to be a SMILES with atoms. Bare atoms get brackets; nothing is checked.
 pub fn of_checked(smiles: &str) -> String {
     let mut out = String::with_capacity(smiles.len() * 4);
-    let (bytes, mut at) = (smiles.as_bytes(), 0);
-    while let Some(&first) = bytes.get(at) {
-        let next = bytes.get(at + 1).copied();
-        let length = match (first, next) {
-            (b'[', _) => smiles[at..].find(']').map_or(bytes.len() - at, |end| end + 1),
-            (b'C', Some(b'l')) | (b'B', Some(b'r')) => 2,
-            // A text that is not a SMILES may contain other characters.
-            _ => smiles[at..].chars().next().map_or(1, char::len_utf8),
-        };
-        let piece = &smiles[at..at + length];
-        if first == b'[' {
-            out.extend([piece, "<>"]);
-        } else if first.is_ascii_alphabetic() || first == b'*' {
-            out.extend(["[", piece, "]<>"]);
-        } else {
-            out.push_str(piece);
+    for symbol in symbols(smiles, true) {
+        match symbol.as_bytes()[0] {
+            b'[' => out.extend([symbol, "<>"]),
+            b'*' | b'A'..=b'Z' | b'a'..=b'z' => out.extend(["[", symbol, "]<>"]),
+            _ => out.push_str(symbol),
         }
-        at += length;
     }
     out
 }
@@ -64,24 +52,32 @@ pub fn placed(skeleton: &str, slots: Slots) -> Cow<'_, str> {
         return Cow::Borrowed(skeleton);
     }
     let mut out = String::with_capacity(skeleton.len() * 2);
-    for piece in pieces(skeleton) {
-        match piece {
-            Piece::Atom(atom) => out.extend([atom, "<>"]),
-            Piece::Between(mut rest) => {
-                while let Some(first) = rest.chars().next() {
-                    let ring = if first == '%' {
-                        rest[1..].bytes().take(2).take_while(u8::is_ascii_digit).count()
-                    } else {
-                        0
-                    };
-                    let (symbol, tail) = rest.split_at(first.len_utf8() + ring);
-                    out.extend([symbol, "<>"]);
-                    rest = tail;
-                }
-            }
-        }
-    }
+    symbols(skeleton, false).for_each(|symbol| out.extend([symbol, "<>"]));
     Cow::Owned(out)
+}
+
+/// The symbols of a SMILES or of a skeleton in order, without slots: atoms, bonds, parentheses, ring numbers and dots. Only with
+/// `bare` may atoms have no brackets. Nothing is checked: any other character is a symbol too.
+fn symbols(text: &str, bare: bool) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        // Skip the slot of the previous symbol.
+        rest = rest.strip_prefix("<>").unwrap_or(rest);
+        let length = match rest.as_bytes() {
+            [b'[', ..] => rest.find(']').map_or(rest.len(), |end| end + 1),
+            [b'C', b'l', ..] | [b'B', b'r', ..] if bare => 2,
+            [b'%', digits @ ..] => 1 + ring_digits(digits),
+            _ => rest.chars().next()?.len_utf8(),
+        };
+        let (symbol, tail) = rest.split_at(length);
+        rest = tail;
+        Some(symbol)
+    })
+}
+
+/// How many digits behind a `%` belong to its ring number: `%12` is one.
+pub(super) fn ring_digits(bytes: &[u8]) -> usize {
+    bytes.iter().take(2).take_while(|byte| byte.is_ascii_digit()).count()
 }
 
 /// Refuses text that breaks the grammar of SMILES or has no atom.
