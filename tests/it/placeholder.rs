@@ -265,7 +265,7 @@ fn argmin_reaches_what_was_constructed_from_many_seeds() {
     let folder = tempfile::tempdir().unwrap();
     for encoding in Encoding::ALL {
         let corpus = corpus_of(folder.path(), &embedded_texts(encoding, 40));
-        for seed in 0..sized(20, 6) {
+        for seed in 0..sized(20, 3) {
             let mut plan = plan(Tokenizer::embedded().unwrap(), encoding, seed < 3);
             plan.seed = seed;
             let report = fit(&plan, &corpus, &Job::default()).unwrap();
