@@ -297,7 +297,7 @@ fn fill(writer: &Writer, random: &mut ChaCha8Rng) -> Result<(), String> {
 
 #[test]
 fn full_disks() {
-    each_writer("full disks", 12, fill);
+    each_writer("full disks", if cfg!(all_tests) { 25 } else { 12 }, fill);
 }
 
 /// Two runs write one output at once.
@@ -523,7 +523,7 @@ fn inputs_without_an_end() {
     let place = Place::new(0).with_model();
     make_pipe(&place.here().join("pipe"));
     let mut wrong = BTreeMap::new();
-    for round in rounds(5) {
+    for round in rounds(if cfg!(all_tests) { 8 } else { 5 }) {
         let mut random = stream("endless", round);
         let command = *pick(&mut random, &READERS);
         let line = *pick(&mut random, &["", "C", "[C]<1,2,3>", "{ \"a\": ["]);

@@ -174,7 +174,6 @@ fn walk(constraint: &dyn Constraint, random: &mut ChaCha8Rng) -> Vec<u32> {
     }
 }
 
-/// The constraint of a skeleton, unless a part of it can be cut in two ways of the same likelihood, as Unigram has them.
 /// A processor, or why there is none.
 type Made = Result<Arc<LogitProcessor>, String>;
 
@@ -190,6 +189,7 @@ pub(crate) fn automaton(tokenizer: &Tokenizer, encoding: Encoding, eos: u32) -> 
     one.get_or_init(|| build().map(Arc::new).map_err(|error| error.to_string())).clone()
 }
 
+/// The constraint of a skeleton, unless a part of it can be cut in two ways of the same likelihood, as Unigram has them.
 fn constraint_of(processor: &LogitProcessor, skeleton: &str) -> Option<Arc<dyn Constraint>> {
     match processor.constraint(skeleton) {
         Ok(constraint) => Some(constraint),

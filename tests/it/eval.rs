@@ -483,7 +483,7 @@ fn what_the_mask_left_is_reported_and_resampled_by() {
     // A model from which the mask takes something: the built-in one copies nearly every SMILES by itself.
     let model = concat!(env!("CARGO_MANIFEST_DIR"), "/eval/llama-like");
     let arguments =
-        words("eval --samples 2 --generations 4 --lp none,automaton --json --texts texts.jsonl --model");
+        words("eval --samples 3 --generations 6 --lp none,automaton --json --texts texts.jsonl --model");
     let run = |more: &[&str]| folder.drift(&[&arguments[..], &[model], more].concat());
     let hot = ["--preset", "top-p-1.0-t1.0"];
     let plain = run(&[&hot[..], &["--probabilities"]].concat()).good().json();
@@ -492,36 +492,39 @@ fn what_the_mask_left_is_reported_and_resampled_by() {
     let of = runs(&plain);
     assert_eq!(mean(of["none"]), 0.0);
     let cost = &of["automaton"]["mask_cost"];
-    assert!(mean(of["automaton"]) < -0.1 && count(cost, "texts") == 8, "{cost}");
+    assert!(mean(of["automaton"]) < -0.1 && count(cost, "texts") == 18, "{cost}");
     let classes = cost["classes"].as_array().unwrap();
     let sum: f64 = classes.iter().map(|class| class["log_z"]["mean"].as_f64().unwrap()).sum();
     assert!((sum - mean(of["automaton"])).abs() < 1e-9);
     // Every token counts, and each end of text.
     let tokens: u64 = classes.iter().map(|class| count(class, "tokens")).sum();
-    assert_eq!(tokens, count(of["automaton"], "generated_tokens") + 8);
+    assert_eq!(tokens, count(of["automaton"], "generated_tokens") + 18);
     assert!(of["automaton"].get("resampling").is_none() && plain["protocol"].get("resample").is_none());
 
     let resampled =
-        run(&[&hot[..], &["--resample", "4", "--batch", "4", "-o", "out"]].concat()).good().json();
+        run(&[&hot[..], &["--resample", "6", "--batch", "6", "-o", "out"]].concat()).good().json();
     let resampled_texts = texts(&folder, "texts.jsonl");
     let page = String::from_utf8(folder.read("out/eval.html")).unwrap();
     assert!(page.contains("What the mask costs") && page.contains(": resampling<"));
     let record: EvalReport = serde_json::from_slice(&folder.read("out/record.json")).unwrap();
     assert_eq!(serde_json::to_value(&record.runs[1]).unwrap(), resampled["runs"][1]);
     let of = runs(&resampled);
-    assert_eq!((resampled["protocol"]["resample"].as_u64(), count(of["automaton"], "samples")), (Some(4), 8));
-    assert_eq!(of["none"]["resampling"]["ancestors"]["mean"], 4.0);
+    assert_eq!(
+        (resampled["protocol"]["resample"].as_u64(), count(of["automaton"], "samples")),
+        (Some(6), 18)
+    );
+    assert_eq!(of["none"]["resampling"]["ancestors"]["mean"], 6.0);
     assert_eq!(of["none"]["resampling"]["resamplings"], 0);
     let group = &of["automaton"]["resampling"];
     assert!(
-        group["effective"]["mean"].as_f64().unwrap() < 4.0
-            && group["ancestors"]["mean"].as_f64().unwrap() < 4.0
+        group["effective"]["mean"].as_f64().unwrap() < 6.0
+            && group["ancestors"]["mean"].as_f64().unwrap() < 6.0
     );
-    assert_eq!((count(group, "groups"), count(group, "draws")), (2, 4));
+    assert_eq!((count(group, "groups"), count(group, "draws")), (3, 6));
     assert!(mean(of["automaton"]) > mean(runs(&plain)["automaton"]));
     // Without a mask nothing changes, and with one some texts do.
-    assert!(plain_texts[..8] == resampled_texts[..8] && plain_texts[8..] != resampled_texts[8..]);
-    run(&[&hot[..], &["--resample", "4", "--batch", "11", "--threads", "1"]].concat()).good();
+    assert!(plain_texts[..18] == resampled_texts[..18] && plain_texts[18..] != resampled_texts[18..]);
+    run(&[&hot[..], &["--resample", "6", "--batch", "17", "--threads", "1"]].concat()).good();
     assert!(texts(&folder, "texts.jsonl") == resampled_texts);
 
     run(&["--resample", "8", "--batch", "7"]).refused_for("8 texts are drawn together, a batch has 7 rows");

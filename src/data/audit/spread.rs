@@ -6,15 +6,17 @@
 //! is at most the least RMSD.
 
 use crate::corpus::eigen::{Rounding, diagonalise};
-use drift_core::vector::centred;
+use drift_core::vector::{centre, minus};
 
 /// The spread of a conformer, longest first, in the unit of its coordinates; zeros without atoms.
 ///
 /// Mirror images have the same spread.
 pub fn spread(points: &[[f64; 3]]) -> [f64; 3] {
     let n = points.len().max(1) as f64;
+    let centre = centre(points);
     let mut moments = [[0.0; 3]; 3];
-    for x in centred(points) {
+    for point in points {
+        let x = minus(*point, centre);
         for i in 0..3 {
             (0..3).for_each(|j| moments[i][j] += x[i] * x[j] / n);
         }
