@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <csetjmp>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -49,7 +50,7 @@ extern char __start_block_shared[], __stop_block_shared[];
 
 namespace shim {
 
-enum State { IDLE, READY, AT_BARRIER, AT_WARP, DONE };
+enum State : uint8_t { IDLE, READY, AT_BARRIER, AT_WARP, DONE };
 // A barrier in the text, once a thread has come to it.
 struct Site {
     std::string name;
@@ -57,7 +58,6 @@ struct Site {
     Site(const char *file, int line);
 };
 struct Fiber {
-    State state;
     bool started;
     ucontext_t context;
     jmp_buf at;
@@ -71,6 +71,8 @@ struct Warp {
 
 static const size_t STACK = 256 << 10;
 static Fiber fibers[1024];
+// Side by side, since they are looked at after every switch.
+static State states[1024];
 static Warp warps[32];
 static unsigned current, alive, at_barrier;
 static bool some_became_ready;
@@ -111,7 +113,7 @@ static void run_fiber() {
     for (;;) {
         body();
         checks::thread_ends();
-        fibers[current].state = DONE;
+        states[current] = DONE;
         leave();
     }
 }
@@ -126,7 +128,8 @@ static void enter(unsigned thread) {
     fiber.started = true;
     getcontext(&fiber.context);
     fiber.context.uc_stack.ss_sp = mmap(nullptr, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    fiber.context.uc_stack.ss_size = STACK;
+    // Stacks that begin at the same place of a page would share few lines of the cache, and each switch would wait for memory.
+    fiber.context.uc_stack.ss_size = STACK - thread % 64 * 192;
     makecontext(&fiber.context, run_fiber, 0);
     setcontext(&fiber.context);
 }
@@ -135,7 +138,7 @@ static void barrier(const Site &site) {
     if (site.is_left_out) return;
     at_barrier++;
     fibers[current].site = &site;
-    fibers[current].state = AT_BARRIER;
+    states[current] = AT_BARRIER;
     leave();
 }
 
@@ -147,12 +150,12 @@ template <class T> static unsigned long long *exchange(T value) {
     values[current % 32] = 0;
     memcpy(&values[current % 32], &value, sizeof value);
     if (++warp.arrived < 32) {
-        fiber.state = AT_WARP;
+        states[current] = AT_WARP;
         leave();
     } else {
         warp.arrived = 0;
         some_became_ready = true;
-        for (unsigned lane = current / 32 * 32; lane < current / 32 * 32 + 32; lane++) fibers[lane].state = READY;
+        for (unsigned lane = current / 32 * 32; lane < current / 32 * 32 + 32; lane++) states[lane] = READY;
     }
     return values;
 }
@@ -172,10 +175,10 @@ static std::vector<unsigned> order(unsigned count) {
 static void release_barrier(unsigned count) {
     const Site *site = nullptr;
     for (unsigned i = 0; i < count; i++) {
-        if (fibers[i].state != AT_BARRIER) continue;
+        if (states[i] != AT_BARRIER) continue;
         if (site && site != fibers[i].site) fail("threads wait at different barriers");
         site = fibers[i].site;
-        fibers[i].state = READY;
+        states[i] = READY;
     }
     at_barrier = 0;
     checks::passed_barrier();
@@ -185,7 +188,7 @@ static void run_block(const std::vector<unsigned> &order) {
     unsigned count = order.size();
     // Rubbish that is true, and rubbish that is false.
     memset(__start_block_shared, order_seed % 2 ? 0 : 0xa5, __stop_block_shared - __start_block_shared);
-    for (unsigned i = 0; i < count; i++) fibers[i].state = READY, fibers[i].operations = 0;
+    for (unsigned i = 0; i < count; i++) states[i] = READY, fibers[i].operations = 0;
     for (Warp &warp : warps) warp.arrived = warp.over = 0;
     checks::block_begins(count);
     at_barrier = 0;
@@ -195,11 +198,11 @@ static void run_block(const std::vector<unsigned> &order) {
         bool moved = false;
         for (unsigned i = 0; i < count; i++) {
             unsigned thread = order[i];
-            if (fibers[thread].state != READY) continue;
+            if (states[thread] != READY) continue;
             moved = true;
             some_became_ready = false;
             enter(thread);
-            if (fibers[thread].state == DONE) alive--;
+            if (states[thread] == DONE) alive--;
             if (some_became_ready) i = -1;
         }
         if (alive > 0 && at_barrier == alive) {

@@ -24,14 +24,14 @@ pub struct ClassProblem {
 }
 
 /// The effect of a number of FREE tokens on the blocks of one class.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Cost {
     free: u8,
     unparsable: u64,
     junk: u64,
-    /// The squared error by conformer, in squares of the last decimal.
+    /// The squared error by conformer, in squares of the last decimal, up to the last conformer that loses anything.
     errors: Vec<u64>,
-    /// For each conformer, whether it has an unparsable block of this class.
+    /// For each of these conformers, whether it has an unparsable block of this class.
     lost: Vec<bool>,
 }
 
@@ -42,7 +42,7 @@ impl ClassProblem {
             blocks: conformers.iter().map(Vec::len).sum::<usize>() as u64,
             atoms: conformers.iter().map(Vec::len).collect(),
             precision: precision_of(conformers.iter().flatten().map(|(_, block)| block)),
-            classes: (0..class_count).map(|class| tabulate(conformers, class as u8)).collect(),
+            classes: tabulate(conformers, class_count),
         }
     }
 
@@ -82,13 +82,17 @@ impl ClassProblem {
 
     /// The RMSD of each conformer in 10⁻¹² Å; `None` if one of its blocks is unparsable.
     fn rmsds(&self, chosen: &[&Cost]) -> impl Iterator<Item = Option<u128>> {
-        (0..self.atoms.len()).map(|conformer| {
-            if chosen.iter().any(|cost| cost.lost[conformer]) {
-                return None;
-            }
-            let sum = chosen.iter().map(|cost| cost.errors[conformer]).fold(0, u64::saturating_add);
-            Some(rmsd_pico(sum, self.atoms[conformer], self.precision))
-        })
+        // Class by class, so that the inner loops run along arrays; those of costs that lose nothing are empty.
+        let (mut sums, mut lost) = (vec![0u64; self.atoms.len()], vec![false; self.atoms.len()]);
+        for cost in chosen {
+            sums.iter_mut().zip(&cost.errors).for_each(|(sum, error)| *sum = sum.saturating_add(*error));
+            lost.iter_mut().zip(&cost.lost).for_each(|(lost, is_lost)| *lost |= is_lost);
+        }
+        let atoms = self.atoms.iter();
+        sums.into_iter()
+            .zip(lost)
+            .zip(atoms)
+            .map(|((sum, is_lost), &atoms)| (!is_lost).then(|| rmsd_pico(sum, atoms, self.precision)))
     }
 
     /// The RMSD by conformer in Å; `None` if one of its blocks is unparsable.
@@ -130,34 +134,57 @@ fn undominated<'a>(objective: &Objective, costs: &'a [Cost], allowed: &[u8]) -> 
     kept
 }
 
-/// The costs of one class, by F.
-fn tabulate(conformers: &[ClassifiedConformer], class: u8) -> Vec<Cost> {
-    let empty = |free: usize| Cost {
-        free: free as u8,
-        unparsable: 0,
-        junk: 0,
-        errors: Vec::with_capacity(conformers.len()),
-        lost: Vec::with_capacity(conformers.len()),
+/// The blocks of one class.
+#[derive(Clone)]
+struct Blocks {
+    /// The number of blocks by T, and by the smallest F that leaves them readable.
+    tokens: [u64; OPTIONS],
+    parsable_from: [u64; OPTIONS + 1],
+    /// Of one conformer: the squared errors by F, and the smallest F that leaves all its blocks readable; 0 without blocks, which
+    /// make no conformer unparsable.
+    errors: [u64; OPTIONS],
+    readable_from: usize,
+}
+
+/// The costs by class, then by F.
+fn tabulate(conformers: &[ClassifiedConformer], class_count: usize) -> Vec<Vec<Cost>> {
+    let empty = Blocks {
+        tokens: [0; OPTIONS],
+        parsable_from: [0; OPTIONS + 1],
+        errors: [0; OPTIONS],
+        readable_from: 0,
     };
-    let mut costs: Vec<Cost> = (0..OPTIONS).map(empty).collect();
-    for conformer in conformers {
-        let (mut errors, mut readable_from) = ([0u64; OPTIONS], 0);
-        for (_, block) in conformer.iter().filter(|(c, _)| *c == class) {
-            let (from, tokens) = (usize::from(block.parsable_from), usize::from(block.tokens));
-            readable_from = readable_from.max(from);
-            costs[..from].iter_mut().for_each(|cost| cost.unparsable += 1);
-            add_errors(&mut errors, block);
-            for (junk, cost) in (1..).zip(costs.iter_mut().skip(tokens + 1)) {
-                cost.junk += junk;
-            }
+    let mut classes = vec![(empty, vec![Cost::default(); OPTIONS]); class_count];
+    for (at, conformer) in conformers.iter().enumerate() {
+        for (class, block) in conformer {
+            let (blocks, _) = &mut classes[usize::from(*class)];
+            let from = usize::from(block.parsable_from);
+            blocks.tokens[usize::from(block.tokens)] += 1;
+            blocks.parsable_from[from] += 1;
+            blocks.readable_from = from.max(blocks.readable_from);
+            add_errors(&mut blocks.errors, block);
         }
-        // A conformer without blocks of this class has `readable_from` 0, so this class never makes it unparsable.
-        for (free, (cost, error)) in costs.iter_mut().zip(errors).enumerate() {
-            cost.errors.push(error);
-            cost.lost.push(free < readable_from);
+        for (blocks, costs) in &mut classes {
+            for (free, (cost, error)) in costs.iter_mut().zip(&mut blocks.errors).enumerate() {
+                let is_lost = free < blocks.readable_from;
+                if is_lost || *error > 0 {
+                    cost.errors.resize(at, 0);
+                    cost.errors.push(std::mem::take(error));
+                    cost.lost.resize(at, false);
+                    cost.lost.push(is_lost);
+                }
+            }
+            blocks.readable_from = 0;
         }
     }
-    costs
+    for (blocks, costs) in &mut classes {
+        for (free, cost) in costs.iter_mut().enumerate() {
+            cost.free = free as u8;
+            cost.unparsable = blocks.parsable_from[free + 1..].iter().sum();
+            cost.junk = (0..free).map(|tokens| blocks.tokens[tokens] * (free - tokens) as u64).sum();
+        }
+    }
+    classes.into_iter().map(|(_, costs)| costs).collect()
 }
 
 impl Cost {
@@ -168,10 +195,13 @@ impl Cost {
     /// Whether this cost is at least as good in everything and for every conformer. The same conformers must be lost, because the
     /// RMSD is a mean over the others and decreases when a bad conformer is lost.
     fn dominates(&self, other: &Cost) -> bool {
+        let conformers = self.lost.len().max(other.lost.len());
+        let lost = |cost: &Cost, at: usize| cost.lost.get(at).copied().unwrap_or(false);
+        let error = |cost: &Cost, at: usize| cost.errors.get(at).copied().unwrap_or(0);
         self.unparsable <= other.unparsable
             && self.junk <= other.junk
-            && self.lost == other.lost
-            && self.errors.iter().zip(&other.errors).all(|(a, b)| a <= b)
+            && (0..conformers)
+                .all(|at| lost(self, at) == lost(other, at) && error(self, at) <= error(other, at))
     }
 }
 

@@ -241,6 +241,17 @@ pub(super) fn add_errors(errors: &mut [u64; OPTIONS], block: &BlockReplay) {
 
 /// RMSD = sqrt(Σ error² / atoms) in 10⁻¹² Å, rounded; squared errors in squares of the last decimal.
 pub(super) fn rmsd_pico(squared_errors: u64, atoms: usize, precision: Precision) -> u128 {
+    // Most conformers lose nothing.
+    if squared_errors == 0 {
+        return 0;
+    }
     let unit_angstrom = 1.0 / f64::from(precision.units_per_angstrom());
-    ((squared_errors as f64 / atoms as f64).sqrt() * unit_angstrom * PICO).round() as u128
+    let pico = (squared_errors as f64 / atoms as f64).sqrt() * unit_angstrom * PICO;
+    // Without SSE4.1, `round` and the conversion to u128 are calls of functions, which take longer than the rest. Where the
+    // conversion to u64 does not saturate, the difference is exact.
+    let whole = pico as u64;
+    match whole {
+        u64::MAX => pico.round() as u128,
+        _ => u128::from(whole) + u128::from(pico - whole as f64 >= 0.5),
+    }
 }
