@@ -3,9 +3,9 @@
 
     tests/units.py
 
-A crate is built once for every set of its features, and again where a crate that it depends on is. So a line that names features
-says which line is missing in python/Cargo.toml, or among the crates of Cargo.toml that are not called. Cargo's plan (`--unit-graph`) is
-unstable, so RUSTC_BOOTSTRAP is set.
+Cargo builds a crate once for every set of its features, and again where a crate that it depends on is built again. So a line that
+names features says which crate is missing in python/Cargo.toml, or among the crates of Cargo.toml that are not called. Cargo's plan
+(`--unit-graph`) is unstable, so RUSTC_BOOTSTRAP is set.
 """
 
 import json
