@@ -16,6 +16,8 @@ The exit code is 1 if a cell is anything else, or a file that can write an encod
 """
 
 import argparse
+import concurrent.futures
+import functools
 import json
 import os
 import pathlib
@@ -636,6 +638,19 @@ def cells(run):
     return out
 
 
+def of_tokenizer(args, work, folder):
+    """The cells of one tokenizer: name, encoding, cells."""
+    work = work / folder.name
+    work.mkdir(parents=True, exist_ok=True)
+    drift = str(pathlib.Path(args.drift).resolve())
+    rows = []
+    for name in args.encoding or ["fixed", "stripped", BINS]:
+        encoding = Encoding(name, args.range - 0.001)
+        run = Run(drift, folder.resolve(), encoding, args.range, work)
+        rows.append((folder.name, name, cells(run)))
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("drift")
@@ -655,23 +670,13 @@ def main():
         for folder in sorted(args.tokenizers.iterdir())
         if folder.is_dir() and (not args.only or folder.name in args.only)
     ]
-    drift = str(pathlib.Path(args.drift).resolve())
-    rows, wrong = [], 0
     with tempfile.TemporaryDirectory() as scratch:
-        for folder in folders:
-            for name in args.encoding or ["fixed", "stripped", BINS]:
-                work = (args.work or pathlib.Path(scratch)).resolve() / folder.name
-                work.mkdir(parents=True, exist_ok=True)
-                run = Run(
-                    drift,
-                    folder.resolve(),
-                    Encoding(name, args.range - 0.001),
-                    args.range,
-                    work,
-                )
-                found = cells(run)
-                wrong += sum(not right for _, right in found.values())
-                rows.append((folder.name, name, found))
+        work = (args.work or pathlib.Path(scratch)).resolve()
+        one = functools.partial(of_tokenizer, args, work)
+        # drift runs on one thread, so every core has a tokenizer.
+        with concurrent.futures.ProcessPoolExecutor() as pool:
+            rows = [row for rows in pool.map(one, folders) for row in rows]
+    wrong = sum(not right for _, _, found in rows for _, right in found.values())
     if args.table:
         head = (
             "| tokenizer | encoding | "
