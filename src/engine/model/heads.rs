@@ -1,6 +1,6 @@
 //! Attention heads: sizes and norms.
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor};
 
 /// The sizes of the attention heads of a layer.
 #[derive(Debug, Clone, Copy)]
@@ -29,16 +29,20 @@ impl Heads {
 pub(super) struct HeadNorm {
     /// `[dim]`
     pub weight: Tensor,
-    /// `weight` as `dim` f32 numbers on the host, for the CPU kernels.
+    /// `weight` as `dim` f32 numbers for the CPU kernels; empty if it lies on a GPU.
     pub numbers: Vec<f32>,
     /// Epsilon.
     pub epsilon: f32,
 }
 
 impl HeadNorm {
-    /// Keeps `weight` and also copies it to the host for the CPU kernels.
+    /// Keeps `weight`, and on the CPU also its numbers.
     pub(super) fn new(weight: Tensor, epsilon: f64) -> Result<Self> {
-        let numbers = weight.to_dtype(DType::F32)?.to_vec1()?;
+        // Each copy from a GPU would wait for it, and no one reads it.
+        let numbers = match weight.device() {
+            Device::Cpu => weight.to_dtype(DType::F32)?.to_vec1()?,
+            _ => Vec::new(),
+        };
         Ok(HeadNorm { weight, numbers, epsilon: epsilon as f32 })
     }
 }
