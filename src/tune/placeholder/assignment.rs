@@ -4,7 +4,7 @@
 //! conformers of `sqrt(Σ_class error² / atoms)`. Each of them increases with each class's own contribution. So a partial assignment
 //! in which the remaining classes have their least u and j, and no error, is a lower bound for every completion.
 
-use super::counts::{OPTIONS, ReplayTotals, add_errors, precision_of, rmsd_pico};
+use super::counts::{BlockHistogram, OPTIONS, ReplayTotals, add_errors, precision_of, rmsd_pico};
 use super::objective::Objective;
 use super::replay::BlockReplay;
 use drift_core::encoding::Precision;
@@ -137,9 +137,7 @@ fn undominated<'a>(objective: &Objective, costs: &'a [Cost], allowed: &[u8]) -> 
 /// The blocks of one class.
 #[derive(Clone)]
 struct Blocks {
-    /// The number of blocks by T, and by the smallest F that leaves them readable.
-    tokens: [u64; OPTIONS],
-    parsable_from: [u64; OPTIONS + 1],
+    histogram: BlockHistogram,
     /// Of one conformer: the squared errors by F, and the smallest F that leaves all its blocks readable; 0 without blocks, which
     /// make no conformer unparsable.
     errors: [u64; OPTIONS],
@@ -148,20 +146,13 @@ struct Blocks {
 
 /// The costs by class, then by F.
 fn tabulate(conformers: &[ClassifiedConformer], class_count: usize) -> Vec<Vec<Cost>> {
-    let empty = Blocks {
-        tokens: [0; OPTIONS],
-        parsable_from: [0; OPTIONS + 1],
-        errors: [0; OPTIONS],
-        readable_from: 0,
-    };
+    let empty = Blocks { histogram: BlockHistogram::EMPTY, errors: [0; OPTIONS], readable_from: 0 };
     let mut classes = vec![(empty, vec![Cost::default(); OPTIONS]); class_count];
     for (at, conformer) in conformers.iter().enumerate() {
         for (class, block) in conformer {
             let (blocks, _) = &mut classes[usize::from(*class)];
-            let from = usize::from(block.parsable_from);
-            blocks.tokens[usize::from(block.tokens)] += 1;
-            blocks.parsable_from[from] += 1;
-            blocks.readable_from = from.max(blocks.readable_from);
+            blocks.histogram.add(block);
+            blocks.readable_from = blocks.readable_from.max(usize::from(block.parsable_from));
             add_errors(&mut blocks.errors, block);
         }
         for (blocks, costs) in &mut classes {
@@ -179,9 +170,9 @@ fn tabulate(conformers: &[ClassifiedConformer], class_count: usize) -> Vec<Vec<C
     }
     for (blocks, costs) in &mut classes {
         for (free, cost) in costs.iter_mut().enumerate() {
-            cost.free = free as u8;
-            cost.unparsable = blocks.parsable_from[free + 1..].iter().sum();
-            cost.junk = (0..free).map(|tokens| blocks.tokens[tokens] * (free - tokens) as u64).sum();
+            let damage = blocks.histogram.damage(free);
+            (cost.free, cost.unparsable, cost.junk) =
+                (free as u8, damage.unparsable_blocks, damage.junk_tokens);
         }
     }
     classes.into_iter().map(|(_, costs)| costs).collect()

@@ -1,6 +1,7 @@
 //! Counts from replaying a corpus, for every number of FREE tokens, in memory that does not grow with the corpus.
 
 use std::cmp::Ordering;
+use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
@@ -20,17 +21,22 @@ type ByTokens<T> = [T; OPTIONS];
 /// RMSDs are summed as integers in units of 10⁻¹² Å, so that sums do not depend on their order.
 pub(super) const PICO: f64 = 1e12;
 
+/// The number of blocks by each of the two numbers that say what F does to a block, apart from the RMSD.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct BlockHistogram {
+    /// By T.
+    tokens: ByTokens<u64>,
+    /// By the smallest F that leaves three numbers.
+    parsable_from: [u64; OPTIONS + 1],
+}
+
 /// Counts over conformers. Merging is associative and commutative.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayCounts {
     /// The number of conformers that were replayed.
     pub conformers: u64,
-    /// The number of blocks that were replayed.
-    pub blocks: u64,
-    /// The number of blocks by T.
-    tokens: ByTokens<u64>,
-    /// The number of blocks by the smallest F that leaves three numbers.
-    parsable_from: [u64; OPTIONS + 1],
+    /// The blocks that were replayed.
+    histogram: BlockHistogram,
     /// The number of conformers by the smallest F that leaves three numbers in each of their blocks.
     readable_from: [u64; OPTIONS + 1],
     /// For each F, the sum of the RMSDs of the conformers that are readable at F.
@@ -131,78 +137,39 @@ impl Default for ReplayCounts {
     fn default() -> Self {
         ReplayCounts {
             conformers: 0,
-            blocks: 0,
-            tokens: [0; OPTIONS],
-            parsable_from: [0; OPTIONS + 1],
+            histogram: BlockHistogram::EMPTY,
             readable_from: [0; OPTIONS + 1],
             rmsd_pico: [0; OPTIONS],
         }
     }
 }
 
-impl ReplayCounts {
-    /// Adds one conformer.
-    pub fn add(&mut self, blocks: &[BlockReplay]) {
-        let (mut readable, mut whole) = (0usize, 0usize);
-        let precision = precision_of(blocks.iter());
-        // One sum for each F: within a conformer, squared errors are added before taking the root, so RMSDs of blocks could not be
-        // added afterwards.
-        let mut errors = [0u64; OPTIONS];
-        for block in blocks {
-            let (from, tokens) = (usize::from(block.parsable_from), usize::from(block.tokens));
-            self.tokens[tokens] += 1;
-            self.parsable_from[from] += 1;
-            readable = readable.max(from);
-            whole = whole.max(tokens);
-            add_errors(&mut errors, block);
-        }
-        self.conformers += 1;
-        self.blocks += blocks.len() as u64;
-        self.readable_from[readable] += 1;
-        // Below `readable` the conformer counts as unparsable, and from `whole` on nothing is lost, so there is an RMSD only in
-        // between. A lost block has `parsable_from` above every T, which leaves nothing in between.
-        let whole = whole.max(readable);
-        for (sum, errors) in self.rmsd_pico[readable..whole].iter_mut().zip(&errors[readable..whole]) {
-            *sum += rmsd_pico(*errors, blocks.len(), precision);
-        }
+impl BlockHistogram {
+    pub(super) const EMPTY: Self = BlockHistogram { tokens: [0; OPTIONS], parsable_from: [0; OPTIONS + 1] };
+
+    /// Adds one block.
+    pub(super) fn add(&mut self, block: &BlockReplay) {
+        self.tokens[usize::from(block.tokens)] += 1;
+        self.parsable_from[usize::from(block.parsable_from)] += 1;
     }
 
-    /// The effect of a template that forces a digit or a sign: all blocks count as lost.
-    pub fn all_lost(&self) -> ReplayTotals {
-        ReplayTotals {
-            conformers: self.conformers,
-            blocks: self.blocks,
-            unparsable_blocks: self.blocks,
-            unparsable_conformers: self.conformers,
-            ..ReplayTotals::default()
-        }
+    /// Adds the blocks of another part of the corpus.
+    fn merge(&mut self, other: &BlockHistogram) {
+        add_each(&mut self.tokens, &other.tokens);
+        add_each(&mut self.parsable_from, &other.parsable_from);
     }
 
-    /// Adds the counts of another part of the corpus.
-    pub fn merge(&mut self, other: &ReplayCounts) {
-        self.conformers += other.conformers;
-        self.blocks += other.blocks;
-        let pairs: [(&mut [u64], &[u64]); 3] = [
-            (&mut self.tokens, &other.tokens),
-            (&mut self.parsable_from, &other.parsable_from),
-            (&mut self.readable_from, &other.readable_from),
-        ];
-        for (mine, theirs) in pairs {
-            mine.iter_mut().zip(theirs).for_each(|(a, b)| *a += b);
-        }
-        self.rmsd_pico.iter_mut().zip(&other.rmsd_pico).for_each(|(a, b)| *a += b);
+    /// The number of blocks.
+    fn blocks(&self) -> u64 {
+        self.tokens.iter().sum()
     }
 
-    /// The effect of `free` FREE tokens in every block.
-    pub fn damage(&self, free: u8) -> ReplayTotals {
-        let free = usize::from(free);
+    /// The effect of `free` FREE tokens in every block; what concerns whole conformers is left at 0.
+    pub(super) fn damage(&self, free: usize) -> ReplayTotals {
         let mut damage = ReplayTotals {
-            conformers: self.conformers,
-            blocks: self.blocks,
+            blocks: self.blocks(),
             // `parsable_from` is the smallest sufficient F, so blocks above `free` are unparsable.
             unparsable_blocks: self.parsable_from[free + 1..].iter().sum(),
-            unparsable_conformers: self.readable_from[free + 1..].iter().sum(),
-            rmsd_pico: self.rmsd_pico[free],
             ..ReplayTotals::default()
         };
         for (tokens, &blocks) in self.tokens.iter().enumerate() {
@@ -217,13 +184,80 @@ impl ReplayCounts {
         }
         damage
     }
+}
+
+impl ReplayCounts {
+    /// The number of blocks that were replayed.
+    pub fn blocks(&self) -> u64 {
+        self.histogram.blocks()
+    }
+
+    /// Adds one conformer.
+    pub fn add(&mut self, blocks: &[BlockReplay]) {
+        let (mut readable, mut whole) = (0usize, 0usize);
+        let precision = precision_of(blocks.iter());
+        // One sum for each F: within a conformer, squared errors are added before taking the root, so RMSDs of blocks could not be
+        // added afterwards.
+        let mut errors = [0u64; OPTIONS];
+        for block in blocks {
+            let (from, tokens) = (usize::from(block.parsable_from), usize::from(block.tokens));
+            self.histogram.add(block);
+            readable = readable.max(from);
+            whole = whole.max(tokens);
+            add_errors(&mut errors, block);
+        }
+        self.conformers += 1;
+        self.readable_from[readable] += 1;
+        // Below `readable` the conformer counts as unparsable, and from `whole` on nothing is lost, so there is an RMSD only in
+        // between. A lost block has `parsable_from` above every T, which leaves nothing in between.
+        let whole = whole.max(readable);
+        for (sum, errors) in self.rmsd_pico[readable..whole].iter_mut().zip(&errors[readable..whole]) {
+            *sum += rmsd_pico(*errors, blocks.len(), precision);
+        }
+    }
+
+    /// The effect of a template that forces a digit or a sign: all blocks count as lost.
+    pub fn all_lost(&self) -> ReplayTotals {
+        ReplayTotals {
+            conformers: self.conformers,
+            blocks: self.blocks(),
+            unparsable_blocks: self.blocks(),
+            unparsable_conformers: self.conformers,
+            ..ReplayTotals::default()
+        }
+    }
+
+    /// Adds the counts of another part of the corpus.
+    pub fn merge(&mut self, other: &ReplayCounts) {
+        self.conformers += other.conformers;
+        self.histogram.merge(&other.histogram);
+        add_each(&mut self.readable_from, &other.readable_from);
+        add_each(&mut self.rmsd_pico, &other.rmsd_pico);
+    }
+
+    /// The effect of `free` FREE tokens in every block.
+    pub fn damage(&self, free: u8) -> ReplayTotals {
+        let free = usize::from(free);
+        ReplayTotals {
+            conformers: self.conformers,
+            unparsable_conformers: self.readable_from[free + 1..].iter().sum(),
+            rmsd_pico: self.rmsd_pico[free],
+            ..self.histogram.damage(free)
+        }
+    }
 
     /// The number of blocks by T, from the smallest to the largest T that occurs.
     pub fn distribution(&self) -> Vec<(u32, u64)> {
-        let first = self.tokens.iter().position(|n| *n > 0).unwrap_or(0);
-        let last = self.tokens.iter().rposition(|n| *n > 0).unwrap_or(0);
-        (first..=last).map(|t| (t as u32, self.tokens[t])).collect()
+        let tokens = &self.histogram.tokens;
+        let first = tokens.iter().position(|n| *n > 0).unwrap_or(0);
+        let last = tokens.iter().rposition(|n| *n > 0).unwrap_or(0);
+        (first..=last).map(|t| (t as u32, tokens[t])).collect()
     }
+}
+
+/// Adds to each number its counterpart of `other`.
+fn add_each<N: Copy + AddAssign>(sums: &mut [N], other: &[N]) {
+    sums.iter_mut().zip(other).for_each(|(sum, n)| *sum += *n);
 }
 
 /// The precision of a conformer's blocks, which is the same for all of them.
@@ -246,12 +280,39 @@ pub(super) fn rmsd_pico(squared_errors: u64, atoms: usize, precision: Precision)
         return 0;
     }
     let unit_angstrom = 1.0 / f64::from(precision.units_per_angstrom());
-    let pico = (squared_errors as f64 / atoms as f64).sqrt() * unit_angstrom * PICO;
-    // Without SSE4.1, `round` and the conversion to u128 are calls of functions, which take longer than the rest. Where the
-    // conversion to u64 does not saturate, the difference is exact.
-    let whole = pico as u64;
+    rounded((squared_errors as f64 / atoms as f64).sqrt() * unit_angstrom * PICO)
+}
+
+/// The integer nearest to a finite number of at least 0; of two, the larger.
+fn rounded(x: f64) -> u128 {
+    // Without SSE4.1, `round` and the conversion to u128 are calls of functions, which take longer than the rest of an RMSD. Where
+    // the conversion to u64 does not saturate, the difference is exact.
+    let whole = x as u64;
     match whole {
-        u64::MAX => pico.round() as u128,
-        _ => u128::from(whole) + u128::from(pico - whole as f64 >= 0.5),
+        u64::MAX => x.round() as u128,
+        _ => u128::from(whole) + u128::from(x - whole as f64 >= 0.5),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    #[test]
+    fn numbers_are_rounded_as_the_standard_library_rounds() {
+        let check = |x: f64| assert_eq!(rounded(x), x.round() as u128, "{x:e}");
+        let mut draw = ChaCha8Rng::seed_from_u64(1);
+        for _ in 0..20_000 {
+            // Of every size, from far below 1 to beyond u64.
+            let x = (1.0 + draw.random::<f64>()) * 2f64.powi(draw.random_range(-60..100));
+            let tie = x.floor() + 0.5;
+            [x, tie, tie.next_down(), tie.next_up()].into_iter().for_each(check);
+        }
+        let end = u64::MAX as f64;
+        [0.0, 0.5f64.next_down(), 0.5, 1.5, 4503599627370495.5, end.next_down(), end, end.next_up()]
+            .into_iter()
+            .for_each(check);
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn statement(
     attainable: &Attainable,
     conditions: &Conditions,
 ) -> String {
-    let data = format!("in replay of {} blocks of {} conformers", counts.blocks, counts.conformers);
+    let data = format!("in replay of {} blocks of {} conformers", counts.blocks(), counts.conformers);
     let Some(certificate) = certificate else {
         let broken = conditions.broken.as_deref().unwrap_or("a condition does not hold");
         return format!("The least harm that was found {data}; not proved: {broken}.");

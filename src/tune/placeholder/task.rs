@@ -106,7 +106,7 @@ impl<'t> Task<'t> {
     /// # Errors
     /// If the tokenizer cannot encode one.
     pub(super) fn replay(&mut self, conformers: &[Conformer], place: u64, sample: Sample) -> Result<u64> {
-        let before = self.replayed.counts.blocks;
+        let before = self.replayed.counts.blocks();
         let parts: Vec<Part> = conformers
             .par_chunks(CHUNK)
             .enumerate()
@@ -120,7 +120,7 @@ impl<'t> Task<'t> {
             all.crossed += part.crossed;
             all.crossing.extend(part.crossing);
         }
-        Ok(all.counts.blocks - before)
+        Ok(all.counts.blocks() - before)
     }
 
     fn part(&self, conformers: &[Conformer], place: u64, sample: Sample) -> Result<Part> {
@@ -206,7 +206,7 @@ impl<'t> Task<'t> {
             tokenizer_sha256: tokenizer.source.sha256.clone(),
             encoding: self.encoding,
             conformers: counts.conformers,
-            blocks: counts.blocks,
+            blocks: counts.blocks(),
             placeholder: chosen.placeholder.clone(),
             free_tokens: u32::from(chosen.free),
             statement: statement(counts, objective, certified.as_ref(), &self.attainable, &conditions)
@@ -244,7 +244,7 @@ impl<'t> Task<'t> {
         // A few blocks outside an extended tokenizer's range are reported as lost. If there were more, the figures would describe
         // another corpus.
         let Part { counts, crossed, .. } = &self.replayed;
-        let few = self.some_cross && *crossed as f64 <= MOST_CROSSED * counts.blocks as f64;
+        let few = self.some_cross && *crossed as f64 <= MOST_CROSSED * counts.blocks() as f64;
         if few && !crossing.is_empty() && conditions.broken.is_none() {
             conditions.broken = Some("a template forces a digit or a sign in some skeleton".to_owned());
         }
