@@ -38,7 +38,7 @@ pub(super) struct HeadNorm {
 impl HeadNorm {
     /// Keeps `weight`, and on the CPU also its numbers.
     pub(super) fn new(weight: Tensor, epsilon: f64) -> Result<Self> {
-        // Each copy from a GPU would wait for it, and no one reads it.
+        // Only the kernels of the CPU read them, and a copy from a GPU would wait until the GPU has done all its work.
         let numbers = match weight.device() {
             Device::Cpu => weight.to_dtype(DType::F32)?.to_vec1()?,
             _ => Vec::new(),
