@@ -50,33 +50,46 @@ extern char __start_block_shared[], __stop_block_shared[];
 
 namespace shim {
 
-enum State : uint8_t { IDLE, READY, AT_BARRIER, AT_WARP, DONE };
+enum State : uint8_t { RUNS, AT_BARRIER, DONE };
 // A barrier in the text, once a thread has come to it.
 struct Site {
     std::string name;
     bool is_left_out;
     Site(const char *file, int line);
 };
-struct Fiber {
-    bool started;
-    ucontext_t context;
-    jmp_buf at;
+// glibc's longjmp looks for handlers to call on the way, which fibers have none of: half of the time of a switch.
+#if defined(__x86_64__) && !defined(__clang__)
+typedef void *Place[5];
+#define REMEMBER(place) __builtin_setjmp(place)
+#define RESUME(place) __builtin_longjmp(place, 1)
+#else
+typedef jmp_buf Place;
+#define REMEMBER(place) _setjmp(place)
+#define RESUME(place) _longjmp(place, 1)
+#endif
+struct alignas(64) Fiber {
+    Place at;
     const Site *site;
     unsigned operations;
+    bool started;
 };
 struct Warp {
     unsigned arrived, over;
+    // The places of its threads, as in `ready`.
+    uint64_t places[16];
     unsigned long long values[2][32];
 };
 
 static const size_t STACK = 256 << 10;
 static Fiber fibers[1024];
-// Side by side, since they are looked at after every switch.
 static State states[1024];
+static void run_fiber();
+// The order in which threads are looked at, the place of each in it, and of each place whether its thread can run.
+static unsigned short in_order[1024], place_of[1024];
+static uint64_t ready[16];
 static Warp warps[32];
 static unsigned current, alive, at_barrier;
-static bool some_became_ready;
-static jmp_buf scheduler;
+static Place scheduler;
 static std::function<void()> body;
 static std::string left_out;
 static std::vector<Site *> sites;
@@ -104,9 +117,45 @@ enum { FAILED_BY_ITSELF = 1 };
     _exit(3);
 }
 
-static void leave() {
-    if (_setjmp(fibers[current].at) == 0) _longjmp(scheduler, 1);
+static void is_ready(unsigned thread) { ready[place_of[thread] / 64] |= 1ull << place_of[thread] % 64; }
+
+// Gives the current thread a stack, and begins with it.
+[[noreturn]] static __attribute__((noinline)) void start() {
+    fibers[current].started = true;
+    ucontext_t context;
+    getcontext(&context);
+    context.uc_stack.ss_sp = mmap(nullptr, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    // Stacks that begin at the same place of a page would share few lines of the cache, and each switch would wait for memory.
+    context.uc_stack.ss_size = STACK - current % 64 * 192;
+    makecontext(&context, run_fiber, 0);
+    setcontext(&context);
+    abort();
 }
+
+// Goes on with a thread where it left, or at the beginning.
+[[noreturn]] static void enter(unsigned thread) {
+    current = threadIdx.x = thread;
+    checks::thread_goes_on(thread);
+    if (!fibers[thread].started) start();
+    RESUME(fibers[thread].at);
+}
+
+// Goes on with the first thread that can run; without, with what began the block.
+[[noreturn]] static void go_on() {
+    for (unsigned word = 0; word < 16; word++) {
+        if (!ready[word]) continue;
+        unsigned place = word * 64 + __builtin_ctzll(ready[word]);
+        ready[word] &= ready[word] - 1;
+        enter(in_order[place]);
+    }
+    RESUME(scheduler);
+}
+
+// A macro, since what remembers a place cannot be part of another function, and each return after a switch is mispredicted.
+#define LEAVE() \
+    do { \
+        if (REMEMBER(fibers[current].at) == 0) go_on(); \
+    } while (0)
 
 // A fiber takes one launch after the other.
 static void run_fiber() {
@@ -114,62 +163,50 @@ static void run_fiber() {
         body();
         checks::thread_ends();
         states[current] = DONE;
-        leave();
+        alive--;
+        LEAVE();
     }
 }
 
-static void enter(unsigned thread) {
-    Fiber &fiber = fibers[thread];
-    current = thread;
-    threadIdx = {thread, 0, 0};
-    checks::thread_goes_on(thread);
-    if (_setjmp(scheduler) != 0) return;
-    if (fiber.started) _longjmp(fiber.at, 1);
-    fiber.started = true;
-    getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = mmap(nullptr, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    // Stacks that begin at the same place of a page would share few lines of the cache, and each switch would wait for memory.
-    fiber.context.uc_stack.ss_size = STACK - thread % 64 * 192;
-    makecontext(&fiber.context, run_fiber, 0);
-    setcontext(&fiber.context);
-}
-
-static void barrier(const Site &site) {
+static __attribute__((noinline)) void barrier(const Site &site) {
     if (site.is_left_out) return;
     at_barrier++;
     fibers[current].site = &site;
     states[current] = AT_BARRIER;
-    leave();
+    LEAVE();
 }
 
 // Gives all lanes what each of them gives; `values` holds until the next operation.
-template <class T> static unsigned long long *exchange(T value) {
+template <class T> static __attribute__((noinline)) unsigned long long *exchange(T value) {
     Fiber &fiber = fibers[current];
     Warp &warp = warps[current / 32];
     unsigned long long *values = warp.values[fiber.operations++ % 2];
     values[current % 32] = 0;
     memcpy(&values[current % 32], &value, sizeof value);
     if (++warp.arrived < 32) {
-        states[current] = AT_WARP;
-        leave();
+        LEAVE();
     } else {
+        // This one goes on until it waits itself.
         warp.arrived = 0;
-        some_became_ready = true;
-        for (unsigned lane = current / 32 * 32; lane < current / 32 * 32 + 32; lane++) states[lane] = READY;
+        for (int word = 0; word < 16; word++) ready[word] |= warp.places[word];
+        ready[place_of[current] / 64] &= ~(1ull << place_of[current] % 64);
     }
     return values;
 }
 
-// The order in which threads are looked at: as they are, backwards, or mixed by a seed.
-static std::vector<unsigned> order(unsigned count) {
-    std::vector<unsigned> order(count);
-    for (unsigned i = 0; i < count; i++) order[i] = order_seed == 1 ? count - 1 - i : i;
+// Threads are looked at as they are, backwards, or mixed by a seed.
+static void set_order(unsigned count) {
+    for (unsigned i = 0; i < count; i++) in_order[i] = order_seed == 1 ? count - 1 - i : i;
     unsigned long long random = order_seed;
     for (unsigned i = count; order_seed > 1 && i > 1; i--) {
         random = random * 6364136223846793005ull + 1442695040888963407ull;
-        std::swap(order[i - 1], order[(random >> 33) % i]);
+        std::swap(in_order[i - 1], in_order[(random >> 33) % i]);
     }
-    return order;
+    for (Warp &warp : warps) memset(warp.places, 0, sizeof warp.places);
+    for (unsigned i = 0; i < count; i++) {
+        place_of[in_order[i]] = i;
+        warps[in_order[i] / 32].places[i / 64] |= 1ull << i % 64;
+    }
 }
 
 static void release_barrier(unsigned count) {
@@ -178,38 +215,32 @@ static void release_barrier(unsigned count) {
         if (states[i] != AT_BARRIER) continue;
         if (site && site != fibers[i].site) fail("threads wait at different barriers");
         site = fibers[i].site;
-        states[i] = READY;
+        states[i] = RUNS;
+        is_ready(i);
     }
     at_barrier = 0;
     checks::passed_barrier();
 }
 
-static void run_block(const std::vector<unsigned> &order) {
-    unsigned count = order.size();
+// What remembers a place cannot be part of another function.
+static __attribute__((noinline)) void run_threads() {
+    if (REMEMBER(scheduler) == 0) go_on();
+}
+
+static void run_block(unsigned count) {
     // Rubbish that is true, and rubbish that is false.
     memset(__start_block_shared, order_seed % 2 ? 0 : 0xa5, __stop_block_shared - __start_block_shared);
-    for (unsigned i = 0; i < count; i++) states[i] = READY, fibers[i].operations = 0;
+    memset(ready, 0, sizeof ready);
+    for (unsigned i = 0; i < count; i++) states[i] = RUNS, fibers[i].operations = 0, is_ready(i);
     for (Warp &warp : warps) warp.arrived = warp.over = 0;
     checks::block_begins(count);
     at_barrier = 0;
     // A kernel that runs in circles without a barrier is ended by the system.
     alarm(60);
     for (alive = count; alive > 0;) {
-        bool moved = false;
-        for (unsigned i = 0; i < count; i++) {
-            unsigned thread = order[i];
-            if (states[thread] != READY) continue;
-            moved = true;
-            some_became_ready = false;
-            enter(thread);
-            if (states[thread] == DONE) alive--;
-            if (some_became_ready) i = -1;
-        }
-        if (alive > 0 && at_barrier == alive) {
-            release_barrier(count);
-        } else if (!moved) {
-            fail("some threads wait for ever");
-        }
+        run_threads();
+        if (alive > 0 && at_barrier < alive) fail("some threads wait for ever");
+        if (alive > 0) release_barrier(count);
     }
 }
 
@@ -218,10 +249,10 @@ static void launch(dim3 grid, unsigned threads, std::function<void()> kernel) {
     checks::launch_begins();
     gridDim = grid;
     blockDim = {threads, 1, 1};
-    std::vector<unsigned> threads_in_order = order(threads);
+    set_order(threads);
     for (blockIdx.z = 0; blockIdx.z < grid.z; blockIdx.z++)
         for (blockIdx.y = 0; blockIdx.y < grid.y; blockIdx.y++)
-            for (blockIdx.x = 0; blockIdx.x < grid.x; blockIdx.x++) run_block(threads_in_order);
+            for (blockIdx.x = 0; blockIdx.x < grid.x; blockIdx.x++) run_block(threads);
     alarm(0);
 }
 

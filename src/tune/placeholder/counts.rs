@@ -30,6 +30,48 @@ pub(super) struct BlockHistogram {
     parsable_from: [u64; OPTIONS + 1],
 }
 
+impl BlockHistogram {
+    pub(super) const EMPTY: Self = BlockHistogram { tokens: [0; OPTIONS], parsable_from: [0; OPTIONS + 1] };
+
+    /// Adds one block.
+    pub(super) fn add(&mut self, block: &BlockReplay) {
+        self.tokens[usize::from(block.tokens)] += 1;
+        self.parsable_from[usize::from(block.parsable_from)] += 1;
+    }
+
+    /// Adds the blocks of another part of the corpus.
+    fn merge(&mut self, other: &BlockHistogram) {
+        add_each(&mut self.tokens, &other.tokens);
+        add_each(&mut self.parsable_from, &other.parsable_from);
+    }
+
+    /// The number of blocks.
+    fn blocks(&self) -> u64 {
+        self.tokens.iter().sum()
+    }
+
+    /// The effect of `free` FREE tokens in every block; what concerns whole conformers is left at 0.
+    pub(super) fn damage(&self, free: usize) -> ReplayTotals {
+        let mut damage = ReplayTotals {
+            blocks: self.blocks(),
+            // `parsable_from` is the smallest sufficient F, so blocks above `free` are unparsable.
+            unparsable_blocks: self.parsable_from[free + 1..].iter().sum(),
+            ..ReplayTotals::default()
+        };
+        for (tokens, &blocks) in self.tokens.iter().enumerate() {
+            match tokens.cmp(&free) {
+                Ordering::Less => {
+                    damage.junk_blocks += blocks;
+                    damage.junk_tokens += blocks * (free - tokens) as u64;
+                }
+                Ordering::Equal => {}
+                Ordering::Greater => damage.truncated_blocks += blocks,
+            }
+        }
+        damage
+    }
+}
+
 /// Counts over conformers. Merging is associative and commutative.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayCounts {
@@ -141,48 +183,6 @@ impl Default for ReplayCounts {
             readable_from: [0; OPTIONS + 1],
             rmsd_pico: [0; OPTIONS],
         }
-    }
-}
-
-impl BlockHistogram {
-    pub(super) const EMPTY: Self = BlockHistogram { tokens: [0; OPTIONS], parsable_from: [0; OPTIONS + 1] };
-
-    /// Adds one block.
-    pub(super) fn add(&mut self, block: &BlockReplay) {
-        self.tokens[usize::from(block.tokens)] += 1;
-        self.parsable_from[usize::from(block.parsable_from)] += 1;
-    }
-
-    /// Adds the blocks of another part of the corpus.
-    fn merge(&mut self, other: &BlockHistogram) {
-        add_each(&mut self.tokens, &other.tokens);
-        add_each(&mut self.parsable_from, &other.parsable_from);
-    }
-
-    /// The number of blocks.
-    fn blocks(&self) -> u64 {
-        self.tokens.iter().sum()
-    }
-
-    /// The effect of `free` FREE tokens in every block; what concerns whole conformers is left at 0.
-    pub(super) fn damage(&self, free: usize) -> ReplayTotals {
-        let mut damage = ReplayTotals {
-            blocks: self.blocks(),
-            // `parsable_from` is the smallest sufficient F, so blocks above `free` are unparsable.
-            unparsable_blocks: self.parsable_from[free + 1..].iter().sum(),
-            ..ReplayTotals::default()
-        };
-        for (tokens, &blocks) in self.tokens.iter().enumerate() {
-            match tokens.cmp(&free) {
-                Ordering::Less => {
-                    damage.junk_blocks += blocks;
-                    damage.junk_tokens += blocks * (free - tokens) as u64;
-                }
-                Ordering::Equal => {}
-                Ordering::Greater => damage.truncated_blocks += blocks,
-            }
-        }
-        damage
     }
 }
 

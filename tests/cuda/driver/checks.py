@@ -2,10 +2,12 @@
 
     checks.py DRIFT LIBRARIES [CHECK]...
 
-Checks by name: texts, ways, processors, reference, bf16, kept, memory, failures; all of them without.
+Checks by name: texts, ways, processors, reference, bf16, kept, memory, failures; all of them without. They run side by side: drift
+on a stand-in keeps one core busy.
 """
 
 import collections
+import concurrent.futures
 import itertools
 import json
 import os
@@ -15,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import models
@@ -24,6 +27,7 @@ ROOT = HERE.parents[2]
 # Enough for small models and cuBLAS' workspace; what drift measures the bandwidth with takes a quarter of the rest.
 MEMORY = 128 << 20
 TIMEOUT = 900
+CORES = len(os.sched_getaffinity(0))
 # What of candle may run where drift's kernels write the texts: what loads weights and copies parts of the cache.
 OF_CANDLE = re.compile(r"(copy2d|ucopy|const_set|cast)_\w+")
 # What a device of candle's has until the end of the program, if it is not dropped.
@@ -70,20 +74,17 @@ class Bench:
 
     def __init__(self, drift, libraries, place):
         self.drift, self.libraries, self.place = drift, libraries, place
-        self.made, self.count, self.of_cpu = {}, 0, {}
+        self.numbers, self.of_cpu, self.making = itertools.count(1), {}, threading.Lock()
+        self.cores = threading.Semaphore(CORES)
+        for name in models.SHAPES:
+            models.make(place / "models" / name, name)
 
     def model(self, name):
-        if name not in models.SHAPES:
-            return ROOT / "eval" / name
-        folder = self.place / "models" / name
-        if not folder.exists():
-            models.make(folder, name)
-        return folder
+        return self.place / "models" / name if name in models.SHAPES else ROOT / "eval" / name
 
     def run(self, model, *arguments, device="cuda:0", fail=None, cache="cache", **settings):
         """Evaluates a model; settings are the stand-in's."""
-        self.count += 1
-        folder = self.place / f"run-{self.count}"
+        folder = self.place / f"run-{next(self.numbers)}"
         folder.mkdir()
         variables = {name: value for name, value in os.environ.items() if not name.startswith("STAND_IN_")}
         variables |= {
@@ -100,16 +101,27 @@ class Bench:
         if model in models.SHAPES:
             command += ["--dialect", "fixed"]
         command += ["--texts", folder / "texts.jsonl", "-o", folder]
-        done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=TIMEOUT)
+        with self.cores:
+            done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=TIMEOUT)
         return Outcome(done, folder)
 
     def cpu(self, model, *arguments):
         """The same on the CPU, once."""
         key = (model, arguments)
-        if key not in self.of_cpu:
-            self.of_cpu[key] = self.run(model, *arguments, device="cpu")
+        with self.making:
+            if key not in self.of_cpu:
+                self.of_cpu[key] = self.run(model, *arguments, device="cpu")
             require(self.of_cpu[key].code == 0, f"on the CPU: {self.of_cpu[key].err}")
         return self.of_cpu[key]
+
+
+def side_by_side(work, *jobs):
+    """What `map` gives; as many jobs at once as there are cores. After one that fails no other begins."""
+    pool = concurrent.futures.ThreadPoolExecutor(CORES)
+    try:
+        yield from pool.map(work, *jobs)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def require(holds, what):
@@ -145,26 +157,27 @@ def require_products(outcome, own, overlaps):
 
 def texts(bench):
     """Greedy and sampled texts in f32 are those of the CPU, by each engine, in several orders of threads."""
-    for model in models.SHAPES:
-        for preset in ["greedy", "qwen3", "min-p-0.05-t1"]:
-            # More texts than rows: some enter where others ended.
-            arguments = ["--samples", "5", "--batch", "2", "--preset", preset, "--lp", "none", "--lp", "automaton"]
-            arguments += ["--dtype", "f32", "--max-new-tokens", "24"]
-            cpu = bench.cpu(model, *arguments)
-            for engine, settings in [
-                ("drift", {}),
-                ("drift-without-graphs", {"order": 1}),
-                ("drift", {"order": 7, "late_copies": 1}),
-                ("drift", {"order": 7, "capability": 80}),
-                ("drift-cublas", {"order": 1}),
-            ]:
-                gpu = bench.run(model, *arguments, "--engine", engine, **settings)
-                candle = require_kernels(gpu, engine != "drift-without-graphs")
-                require_products(gpu, engine != "drift-cublas", "capability" not in settings)
-                require(gpu.texts == cpu.texts, f"{model}, {preset}, {engine}: other texts than those of the CPU")
-            launches = sum(count for name, count in gpu.report.items() if name.startswith("launches of "))
-            yield f"{model}, {preset}: {cpu.texts.count(chr(10))} texts; {launches} launches and {gpu.report['replays']} replays"
-    yield f"of candle there ran {', '.join(candle)}"
+    def compared(model, preset):
+        # More texts than rows: some enter where others ended.
+        arguments = ["--samples", "5", "--batch", "2", "--preset", preset, "--lp", "none", "--lp", "automaton"]
+        arguments += ["--dtype", "f32", "--max-new-tokens", "24"]
+        cpu = bench.cpu(model, *arguments)
+        for engine, settings in [
+            ("drift", {}),
+            ("drift-without-graphs", {"order": 1}),
+            ("drift", {"order": 7, "late_copies": 1}),
+            ("drift", {"order": 7, "capability": 80}),
+            ("drift-cublas", {"order": 1}),
+        ]:
+            gpu = bench.run(model, *arguments, "--engine", engine, **settings)
+            candle = require_kernels(gpu, engine != "drift-without-graphs")
+            require_products(gpu, engine != "drift-cublas", "capability" not in settings)
+            require(gpu.texts == cpu.texts, f"{model}, {preset}, {engine}: other texts than those of the CPU")
+        launches = sum(count for name, count in gpu.report.items() if name.startswith("launches of "))
+        counts = f"{cpu.texts.count(chr(10))} texts; {launches} launches and {gpu.report['replays']} replays"
+        return f"{model}, {preset}: {counts}; of candle there ran {', '.join(candle)}"
+
+    yield from side_by_side(compared, *zip(*itertools.product(models.SHAPES, ["greedy", "qwen3", "min-p-0.05-t1"])))
 
 
 def ways(bench):
@@ -173,7 +186,18 @@ def ways(bench):
     prompts = ["C" * 40, "N[C@@H](CS)C(=O)" * 40 + "O", "CCO", "NCC(=O)" * 44 + "O", "N[C@H](CO)C(=O)" * 35 + "O", "CCN"]
     smiles.write_text("".join(f"{prompt}\n" for prompt in prompts))
     both = ["--lp", "none", "--lp", "automaton"]
-    for model, by_kernels, name, arguments in [
+
+    def compared(way):
+        model, by_kernels, name, arguments = way
+        arguments += ["--preset", "qwen3", "--dtype", "f32", "--max-new-tokens", "16"]
+        gpu = bench.run(model, *arguments)
+        require(gpu.code == 0 and not gpu.err, f"{name}: {gpu.err}")
+        require(not gpu.left(), f"{name}: at the end there is still {gpu.left()}")
+        require(gpu.texts == bench.cpu(model, *arguments).texts, f"{name}: other texts than those of the CPU")
+        require(all(gpu.counts("kernel_steps")) == by_kernels, f"{name}: steps by kernels {gpu.counts('kernel_steps')}")
+        return f"{name}: {gpu.texts.count(chr(10))} texts"
+
+    yield from side_by_side(compared, [
         ("qwen3", True, "long prompts", [*both, "--smiles", str(smiles), "--samples", "6", "--batch", "3"]),
         ("llama", True, "shared prompts", [*both, "--samples", "3", "--generations", "4", "--batch", "5"]),
         ("llama", True, "one row", [*both, "--samples", "3", "--batch", "1"]),
@@ -181,19 +205,12 @@ def ways(bench):
         ("qwen3", False, "a growing cache", [*both, "--samples", "3", "--batch", "2", "--kv-cache", "growing"]),
         ("qwen3", False, "probabilities", [*both, "--samples", "3", "--batch", "2", "--probabilities"]),
         ("qwen3", False, "resampled", ["--lp", "automaton", "--samples", "2", "--batch", "4", "--resample", "4"]),
-    ]:
-        arguments += ["--preset", "qwen3", "--dtype", "f32", "--max-new-tokens", "16"]
-        gpu = bench.run(model, *arguments)
-        require(gpu.code == 0 and not gpu.err, f"{name}: {gpu.err}")
-        require(not gpu.left(), f"{name}: at the end there is still {gpu.left()}")
-        require(gpu.texts == bench.cpu(model, *arguments).texts, f"{name}: other texts than those of the CPU")
-        require(all(gpu.counts("kernel_steps")) == by_kernels, f"{name}: steps by kernels {gpu.counts('kernel_steps')}")
-        yield f"{name}: {gpu.texts.count(chr(10))} texts"
+    ])
 
 
 def processors(bench):
     """Where candle computes, with draws on the device or without, texts are those of the CPU under each logit processor."""
-    for engine in ["drift", "candle"]:
+    def compared(engine):
         arguments = ["--samples", "3", "--batch", "2", "--preset", "qwen3", "--dtype", "f32", "--max-new-tokens", "24"]
         gpu = bench.run("qwen3", *arguments, "--engine", engine)
         require(gpu.code == 0 and not gpu.err, gpu.err)
@@ -202,7 +219,9 @@ def processors(bench):
         draws = gpu.report["uses of kernel choose"] + gpu.report["uses of kernel choose_any"]
         require((draws > 0) == (engine == "drift"), f"{engine}: {draws} draws on the device")
         steps = [run["kernel_steps"] for run in gpu.record["runs"]]
-        yield f"{engine}: {len(steps)} processors, steps by kernels {steps}, {draws} launches that draw"
+        return f"{engine}: {len(steps)} processors, steps by kernels {steps}, {draws} launches that draw"
+
+    yield from side_by_side(compared, ["drift", "candle"])
 
 
 def reference(bench):
@@ -210,7 +229,8 @@ def reference(bench):
     # Small molecules, whose texts end soon: 150 tokens of qwen-like were not written after 800 s.
     smiles = bench.place / "small.smi"
     smiles.write_text("CO\nCN\n")
-    for model in ["qwen-like", "llama-like", "small-bins"]:
+
+    def compared(model):
         arguments = ["--samples", "2", "--preset", "greedy", "--lp", "none", "--lp", "automaton", "--dtype", "f32"]
         arguments += ["--smiles", str(smiles), "--max-new-tokens", "64"]
         cpu = bench.cpu(model, *arguments)
@@ -219,13 +239,15 @@ def reference(bench):
         gpu = bench.run(model, *arguments, "--same-as", str(path))
         require_kernels(gpu, True)
         require(gpu.texts == cpu.texts, f"{model}: other texts than those of the CPU")
-        said = re.search(r"^beside .*", gpu.out, re.M)
-        yield f"{model}: {said[0] if said else 'the same texts'}"
+        said = re.search(r"^beside .*", gpu.out, re.MULTILINE)
+        return f"{model}: {said[0] if said else 'the same texts'}"
+
+    yield from side_by_side(compared, ["qwen-like", "llama-like", "small-bins"])
 
 
 def bf16(bench):
     """In bf16 the engines write the same texts where they do the same sums; the CPU has no such type to compare with."""
-    for model in models.SHAPES:
+    def compared(model):
         arguments = ["--samples", "3", "--batch", "2", "--preset", "qwen3", "--lp", "none", "--lp", "automaton"]
         arguments += ["--max-new-tokens", "24"]
         written = []
@@ -234,19 +256,24 @@ def bf16(bench):
             require_kernels(gpu, engine == "drift")
             written.append(gpu.texts)
         require(written[0] == written[1], f"{model}: the engines write other texts")
-        yield f"{model}: the same {written[0].count(chr(10))} texts by both engines"
         gpu = bench.run(model, *arguments, "--engine", "drift-cublas")
         require_kernels(gpu, True)
         require_products(gpu, False, True)
         same = sum(a == b for a, b in zip(gpu.texts.splitlines(), written[0].splitlines()))
-        yield f"{model}: {same} of them with products by cuBLAS, whose sums are added in another order"
-    # A trained model takes roundings further than random weights do; beyond the bound f32 has to say that they are no more than that.
-    arguments = ["--samples", "16", "--batch", "16", "--max-new-tokens", "64", "--lp", "automaton", "--preset", "greedy"]
-    gpu = bench.run("qwen-like", *arguments)
-    require_kernels(gpu, True)
-    check = gpu.record["runs"][0]["self_check"]
-    require(all(doubt["kernels_off"] <= 2 * doubt["candle_off"] for doubt in check["in_doubt"]), f"{check['in_doubt']}")
-    yield f"qwen-like: logits differ by {check['largest_difference']:.3f}, f32 was asked {len(check['in_doubt'])} times"
+        by_cublas = f"{same} of them with products by cuBLAS, whose sums are added in another order"
+        return f"{model}: the same {written[0].count(chr(10))} texts by both engines, {by_cublas}"
+
+    def trained(model):
+        # A trained model takes roundings further than random weights do; beyond the bound f32 has to say that they are no more than that.
+        arguments = ["--samples", "16", "--batch", "16", "--max-new-tokens", "64", "--lp", "automaton", "--preset", "greedy"]
+        gpu = bench.run(model, *arguments)
+        require_kernels(gpu, True)
+        check = gpu.record["runs"][0]["self_check"]
+        require(all(doubt["kernels_off"] <= 2 * doubt["candle_off"] for doubt in check["in_doubt"]), f"{check['in_doubt']}")
+        return f"{model}: logits differ by {check['largest_difference']:.3f}, f32 was asked {len(check['in_doubt'])} times"
+
+    # What takes longest begins first.
+    yield from side_by_side(lambda check, model: check(model), [trained, compared, compared], ["qwen-like", *models.SHAPES])
 
 
 QUICK = ["--samples", "2", "--batch", "2", "--preset", "qwen3", "--lp", "automaton", "--dtype", "f32", "--max-new-tokens", "12"]
@@ -302,11 +329,12 @@ def require_graceful(bench, outcome, what):
 
 def memory(bench):
     """A device with less and less memory."""
-    told = collections.Counter()
-    for size in [*range(1, 16, 2), *range(16, 80, 4)]:
+    def small(size):
         outcome = bench.run("qwen3", *QUICK, memory=size << 19)
         line = require_graceful(bench, outcome, f"{size} half MiB")
-        told[re.sub(r"[0-9.]+", "N", line or "runs")] += 1
+        return re.sub(r"[0-9.]+", "N", line or "runs")
+
+    told = collections.Counter(side_by_side(small, [*range(1, 16, 2), *range(16, 80, 4)]))
     for line, count in told.items():
         yield f"{count} × {line}"
 
@@ -337,13 +365,8 @@ OF_CUDARC = re.compile(
 )
 # Where one of these fails alone, cudarc panics; that they fail after something else did is the matter of `kernel`.
 PANICS = re.compile(r"(cublas|curand)Destroy")
-
-
-def compiled_alone(bench):
-    """A cache with the kernels of `failures`, and no verdict on them."""
-    name = f"compiled-{bench.count}"
-    shutil.copytree(bench.place / "failures" / "drift" / "kernels", bench.place / name / "drift" / "kernels")
-    return name
+# Called only where the kernels are not kept yet, and so neither is a verdict on them.
+COMPILES = ("nvrtc", "the module")
 
 
 def failures(bench):
@@ -351,34 +374,41 @@ def failures(bench):
     whole = bench.run("qwen3", *QUICK, cache="failures")
     require_kernels(whole, True)
     kept_run = bench.run("qwen3", *QUICK, cache="failures")
-    told = collections.defaultdict(list)
     uses = whole.report | kept_run.report
     # What is not called where kernels compute products and are launched early.
     cublas = bench.run("qwen3", *QUICK, "--engine", "drift-cublas", cache="failures")
     of_cublas = {name: count for name, count in cublas.report.items() if name not in uses}
     uses |= of_cublas
+
+    def fails(name, use, is_checked, code):
+        """What drift tells, and of which failure; the first is None for what is cudarc's."""
+        what = f"{name}:{use}:{code}"
+        # A cache of its own with the kernels, and with the verdict on them where they are not checked.
+        cache = f"failures-{next(bench.numbers)}"
+        if not name.startswith(COMPILES):
+            kept = "drift/kernels" if is_checked else "drift"
+            shutil.copytree(bench.place / "failures" / kept, bench.place / cache / kept)
+        engine = ["--engine", "drift-cublas"] if f"uses of {name}" in of_cublas else []
+        outcome = bench.run("qwen3", *QUICK, *engine, cache=cache, fail=what)
+        try:
+            line = require_graceful(bench, outcome, what)
+        except Failed as failed:
+            if OF_CUDARC.search(name) and "still" in str(failed):
+                return None, what
+            print(f"  FAILED {failed}", flush=True)
+            return "failed", what
+        return re.sub(r"[0-9]+", "N", line or "goes on"), what
+
+    cases = []
     for name, count in sorted(uses.items()):
-        engine = ["--engine", "drift-cublas"] if name in of_cublas else []
         name, is_use = name.removeprefix("uses of "), name.startswith("uses of ")
-        if not is_use or PANICS.match(name):
-            continue
-        for use, is_checked in itertools.product(sorted({1, (count + 1) // 2, count}), [True, False]):
-            for code in codes_of(name):
-                what = f"{name}:{use}:{code}"
-                if name.startswith(("nvrtc", "the module")):
-                    cache = f"failures-{bench.count}"
-                else:
-                    cache = compiled_alone(bench) if is_checked else "failures"
-                outcome = bench.run("qwen3", *QUICK, *engine, cache=cache, fail=what)
-                try:
-                    line = require_graceful(bench, outcome, what)
-                except Failed as failed:
-                    if OF_CUDARC.search(name) and "still" in str(failed):
-                        continue
-                    print(f"  FAILED {failed}", flush=True)
-                    told["failed"].append(what)
-                    continue
-                told[re.sub(r"[0-9]+", "N", line or "goes on")].append(what)
+        if is_use and not PANICS.match(name):
+            checked = [True] if name.startswith(COMPILES) else [True, False]
+            cases += itertools.product([name], sorted({1, (count + 1) // 2, count}), checked, codes_of(name))
+    told = collections.defaultdict(list)
+    for line, what in side_by_side(fails, *zip(*cases)):
+        if line:
+            told[line].append(what)
     for line, which in sorted(told.items(), key=lambda told: -len(told[1])):
         yield f"{len(which)} × {line[:240]}: {', '.join(which[:4])}"
     require(not told["failed"], f"{len(told['failed'])} of them")
@@ -387,24 +417,26 @@ def failures(bench):
 CHECKS = [texts, ways, processors, reference, bf16, kept, memory, failures]
 
 
+def tried(bench, check):
+    """Prints what a check found, in one piece; returns whether it passed."""
+    begin, lines = time.monotonic(), []
+    try:
+        lines += check(bench)
+        verdict = "passed"
+    except (Failed, subprocess.TimeoutExpired) as error:
+        verdict = f"FAILED: {error}"
+    lines = [*(f"  {line}" for line in lines), f"{check.__name__}: {verdict} ({time.monotonic() - begin:.0f} s)"]
+    print("\n".join(lines), flush=True)
+    return verdict == "passed"
+
+
 def main():
     drift, libraries, *wanted = sys.argv[1:]
-    failed = 0
-    with tempfile.TemporaryDirectory() as place:
+    checks = [check for check in CHECKS if check.__name__ in wanted or not wanted]
+    with tempfile.TemporaryDirectory() as place, concurrent.futures.ThreadPoolExecutor(len(CHECKS)) as pool:
         bench = Bench(drift, libraries, pathlib.Path(place))
-        for check in CHECKS:
-            if wanted and check.__name__ not in wanted:
-                continue
-            begin = time.monotonic()
-            try:
-                for line in check(bench):
-                    print(f"  {line}", flush=True)
-                verdict = "passed"
-            except Failed as error:
-                verdict = f"FAILED: {error}"
-                failed += 1
-            print(f"{check.__name__}: {verdict} ({time.monotonic() - begin:.0f} s)", flush=True)
-    sys.exit(failed > 0)
+        passed = list(pool.map(tried, itertools.repeat(bench), checks))
+    sys.exit(not all(passed))
 
 
 if __name__ == "__main__":
