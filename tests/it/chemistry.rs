@@ -13,7 +13,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
-use crate::support::{self, python_with, shared};
+use crate::support::{self, python_with, shared, sized};
 
 type Points = Vec<[f64; 3]>;
 
@@ -93,7 +93,7 @@ fn corpus() -> Vec<(Spoilt, String, Points)> {
     let kinds = [Spoilt::Shaken(30), Spoilt::Squeezed, Spoilt::Mirrored, Spoilt::Pressed, Spoilt::Shaken(80)];
     let files =
         conformers("xtb_moses_aq.jsonl.gz", 4).into_iter().chain(conformers("etkdg_drugs_test.jsonl.gz", 8));
-    for (at, (smiles, points)) in files.enumerate() {
+    for (at, (smiles, points)) in files.enumerate().step_by(sized(1, 3)) {
         for how in [Spoilt::Not, kinds[at % kinds.len()]] {
             all.push((how, smiles.clone(), spoil(&points, how, &mut random)));
         }
@@ -180,7 +180,8 @@ fn rules_and_stereo_are_those_of_posebusters_and_rdkit() {
             assert!(counts.keys().any(|(known, _, known_own)| (*known, *known_own) == (name, own)), "{name}");
         }
     }
-    assert!(all.len() == 1_000 && centres[0] > centres[1] + 50 && bonds[0] > 20);
+    assert_eq!(all.len(), sized(1_000, 334));
+    assert!(centres[0] > centres[1] + sized(50, 15) && bonds[0] > sized(20, 6));
 }
 
 #[test]
