@@ -177,6 +177,8 @@ pub struct Graph {
     pub written: Vec<BondsOfAtom>,
     /// By atom, whether it begins the text or a part behind `.`. Empty in the same cases.
     pub starts: Vec<bool>,
+    /// The ring bonds, as indices into `bonds`, by their ring-closure numbers. Empty in the same cases.
+    pub ring_bonds: Vec<usize>,
 }
 
 impl Graph {

@@ -48,6 +48,8 @@ struct Parser<'t> {
     /// By atom, the number of bonds that existed before it.
     first_bonds: Vec<usize>,
     rings: HashMap<u32, Open>,
+    /// The ring bonds that are closed, with their numbers.
+    closed: Vec<(u32, usize)>,
     before: Before,
 }
 
@@ -65,6 +67,7 @@ impl Graph {
             branches: Vec::new(),
             first_bonds: Vec::new(),
             rings: HashMap::new(),
+            closed: Vec::new(),
             before: Before::Start,
         };
         while parser.at < smiles.len() {
@@ -83,7 +86,7 @@ impl<'t> Parser<'t> {
         &self.text.as_bytes()[self.at..]
     }
 
-    fn end(self) -> Result<Graph, SmilesProblem> {
+    fn end(mut self) -> Result<Graph, SmilesProblem> {
         if self.before != Before::Complete && !self.text.is_empty() {
             return self.error("ends where an atom is expected");
         }
@@ -93,6 +96,9 @@ impl<'t> Parser<'t> {
         if !self.rings.is_empty() {
             return self.error("unclosed ring");
         }
+        // Bonds of the same number stay in the order in which they were closed.
+        self.closed.sort_by_key(|(number, _)| *number);
+        self.graph.ring_bonds = self.closed.into_iter().map(|(_, bond)| bond).collect();
         Ok(self.graph)
     }
 
@@ -205,12 +211,16 @@ impl<'t> Parser<'t> {
                 self.graph.written[active].push(usize::MAX);
                 self.rings.insert(number, Open { atom: active, symbol, place });
             }
-            Some(open) => self.close(&open, active, symbol)?,
+            Some(open) => {
+                let bond = self.close(&open, active, symbol)?;
+                self.closed.push((number, bond));
+            }
         }
         self.pass(length, Before::Complete)
     }
 
-    fn close(&mut self, open: &Open, atom: usize, symbol: Option<Symbol>) -> Result<(), SmilesProblem> {
+    /// Adds a ring bond; its index.
+    fn close(&mut self, open: &Open, atom: usize, symbol: Option<Symbol>) -> Result<usize, SmilesProblem> {
         let joined = |bond: &Bond| bond.atoms.contains(&open.atom) && bond.atoms.contains(&atom);
         // A bond between two atoms cannot be older than the later atom.
         let since = self.first_bonds[open.atom.max(atom)];
@@ -228,7 +238,7 @@ impl<'t> Parser<'t> {
         let bond = self.join(open.atom, atom, symbol);
         self.graph.written[open.atom][open.place] = bond;
         self.graph.written[atom].push(bond);
-        Ok(())
+        Ok(bond)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Stereo marks of a SMILES, and the stereo of coordinates.
 //!
-//! A mark lists its neighbours in the order of the text (OpenSMILES 1.0, section 3.9). The stereo of coordinates follows RDKit's
+//! A mark means its neighbours in the order of the text (OpenSMILES 1.0, section 3.9). The stereo of coordinates follows RDKit's
 //! `assignChiralTypesFrom3D` and `setDoubleBondNeighborDirections` (`Code/GraphMol/Chirality.cpp`).
 
 use super::graph::{Bond, Chirality, Direction, Graph, Order};
@@ -15,9 +15,10 @@ const FLAT_CUBIC_ANGSTROM: f64 = 0.1;
 pub struct TetrahedralMark {
     /// The atom.
     pub atom: usize,
-    /// Its neighbours in the order of the text; `None` for an implied hydrogen or a lone pair.
+    /// Its neighbours in the order of the text, but of four atoms those across ring bonds come last, by their ring-closure
+    /// numbers, as in RDKit; `None` for an implied hydrogen or a lone pair.
     pub neighbours: [Option<usize>; 4],
-    /// Whether the other neighbours appear counterclockwise from the first one: `@`.
+    /// Whether the other neighbours appear counterclockwise from the first one.
     pub counterclockwise: bool,
 }
 
@@ -148,8 +149,11 @@ impl TetrahedralMark {
         image: &dyn Fn(usize) -> usize,
     ) -> Option<(usize, bool)> {
         let at = others.iter().position(|other| other.atom == image(self.atom))?;
-        let (moved, there) = (self.neighbours.map(|atom| atom.map(image)), &others[at].neighbours);
-        Some((at, self.counterclockwise ^ others[at].counterclockwise ^ is_odd(&moved) ^ is_odd(there)))
+        // The implied neighbour sorts last.
+        let ranks = |neighbours: [Option<usize>; 4]| neighbours.map(|atom| atom.unwrap_or(usize::MAX));
+        let (moved, there) = (self.neighbours.map(|atom| atom.map(image)), others[at].neighbours);
+        let is_moved = is_odd(ranks(moved)) ^ is_odd(ranks(there));
+        Some((at, self.counterclockwise ^ others[at].counterclockwise ^ is_moved))
     }
 }
 
@@ -183,11 +187,10 @@ impl DoubleBondMark {
     }
 }
 
-/// Whether an odd number of swaps sorts the neighbours. The implied one sorts last.
-fn is_odd(neighbours: &[Option<usize>; 4]) -> bool {
-    let rank = |atom: &Option<usize>| atom.unwrap_or(usize::MAX);
+/// Whether an odd number of swaps of neighbours sorts them by their ranks.
+fn is_odd<R: Ord>(ranks: [R; 4]) -> bool {
     let pairs = (0..4).flat_map(|i| (i + 1..4).map(move |j| (i, j)));
-    pairs.filter(|(i, j)| rank(&neighbours[*i]) > rank(&neighbours[*j])).count() % 2 == 1
+    pairs.filter(|(i, j)| ranks[*i] > ranks[*j]).count() % 2 == 1
 }
 
 /// Whether the last three of four neighbours appear counterclockwise from the first. Positions are in Å; one neighbour may be
@@ -220,12 +223,19 @@ pub fn are_together([x, a, b, y]: [[f64; 3]; 4]) -> Option<bool> {
 
 /// The tetrahedral mark of an atom, if it has one.
 fn centre(graph: &Graph, atom: usize) -> Option<TetrahedralMark> {
-    let counterclockwise = match graph.atoms[atom].chirality? {
+    let mut counterclockwise = match graph.atoms[atom].chirality? {
         Chirality::Counterclockwise => true,
         Chirality::Clockwise => false,
         _ => return None,
     };
-    let bonds = &graph.written[atom];
+    let mut bonds = graph.written[atom].clone();
+    // Far from a tetrahedron three bonds may have another sense than another three. RDKit looks at its first three, and it adds ring
+    // bonds behind all others, by their numbers.
+    if let Ok(four) = <[usize; 4]>::try_from(&bonds[..]) {
+        let late = |bond: &usize| graph.ring_bonds.iter().position(|ring| ring == bond);
+        counterclockwise ^= is_odd(four.map(|bond| late(&bond)));
+        bonds.sort_by_key(late);
+    }
     let mut order: Vec<Option<usize>> =
         bonds.iter().map(|bond| Some(graph.bonds[*bond].other(atom))).collect();
     if order.len() == 3 {
@@ -302,9 +312,15 @@ mod tests {
         assert_eq!(order("N[C@@H](C)O"), [Some(0), None, Some(2), Some(3)]);
         assert_eq!(order("[C@H](N)(C)O"), [None, Some(1), Some(2), Some(3)]);
         assert_eq!(order("N[C@](F)(C)O"), [Some(0), Some(2), Some(3), Some(4)]);
-        // A ring bond stands where its number does.
-        assert_eq!(order("N[C@@]1(C)OCC1"), [Some(0), Some(5), Some(2), Some(3)]);
-        assert_eq!(order("C1.[C@]1(F)(Cl)Br"), [Some(0), Some(2), Some(3), Some(4)]);
+        // Of four atoms those across ring bonds come last, by their numbers, as `Atom.GetBonds` of RDKit has them.
+        assert_eq!(order("N[C@@]1(C)OCC1"), [Some(0), Some(2), Some(3), Some(5)]);
+        assert_eq!(order("C1.[C@]1(F)(Cl)Br"), [Some(2), Some(3), Some(4), Some(0)]);
+        for text in ["C1CC2CC[C@@]12C", "C2CC1CC[C@@]21C", "C1CC2CC[C@]21C"] {
+            let ring = if text.starts_with("C1") { [0, 2] } else { [2, 0] };
+            assert_eq!(order(text), [4, 6, ring[0], ring[1]].map(Some), "{text}");
+        }
+        // The methyl passes two ring bonds, which keeps the sense; in the second text the ring bonds change places, too.
+        assert!(!centre("C1CC2CC[C@@]12C").counterclockwise && !centre("C1CC2CC[C@]21C").counterclockwise);
         assert_eq!(order("C[S@](=O)CC"), [Some(0), None, Some(2), Some(3)]);
         // A lone pair, as RDKit has it.
         assert_eq!(order("[S@](=O)(C)CC"), [Some(1), None, Some(2), Some(3)]);
