@@ -1,6 +1,6 @@
 //! Stereo marks of a SMILES, and the stereo of coordinates.
 //!
-//! A mark means its neighbours in the order of the text (OpenSMILES 1.0, section 3.9). The stereo of coordinates follows RDKit's
+//! In a text `@` counts neighbours in the order of the text (OpenSMILES 1.0, section 3.9). The stereo of coordinates follows RDKit's
 //! `assignChiralTypesFrom3D` and `setDoubleBondNeighborDirections` (`Code/GraphMol/Chirality.cpp`).
 
 use super::graph::{Bond, Chirality, Direction, Graph, Order};
@@ -257,11 +257,7 @@ fn is_implied_first(graph: &Graph, atom: usize) -> bool {
     let saturated = bonds
         .iter()
         .all(|bond| matches!(graph.bonds[*bond].order, Order::Single | Order::Dative | Order::Any));
-    let is_ring_bond = |bond: &&usize| {
-        let later = atom.max(graph.bonds[**bond].other(atom));
-        graph.starts[later] || graph.written[later].first() != Some(*bond)
-    };
-    saturated && bonds.iter().filter(is_ring_bond).count() == 1
+    saturated && bonds.iter().filter(|bond| graph.ring_bonds.contains(bond)).count() == 1
 }
 
 /// The mark of a double bond, if both sides have a direction.
