@@ -28,8 +28,9 @@ pub(super) fn planes(molecule: &Molecule) -> Vec<Plane> {
     for (ring, bonds) in molecule.shape.rings.iter().zip(&molecule.ring_bonds) {
         let is_flat =
             |atom: &usize| molecule.is_aromatic(*atom) && molecule.hybridisation(*atom) == Hybridisation::Sp2;
-        let aromatic = bonds.iter().all(|bond| molecule.shape.aromatic[*bond]);
-        if matches!(ring.len(), 5 | 6) && aromatic && ring.iter().all(is_flat) {
+        // A single bond may close a ring of aromatic atoms: a bond of SMARTS that is not written is single or aromatic.
+        let is_flat_bond = |bond: &usize| matches!(molecule.kind(*bond), Kind::Single | Kind::Aromatic);
+        if matches!(ring.len(), 5 | 6) && bonds.iter().all(is_flat_bond) && ring.iter().all(is_flat) {
             planes.push(Plane { rule: Rule::AromaticRing, atoms: ring.clone(), ring: None });
         } else if is_puckered(molecule, ring, bonds) {
             planes.push(Plane { rule: Rule::FlatRing, atoms: ring.clone(), ring: None });
@@ -180,6 +181,9 @@ mod tests {
             rules("c1ccc2[nH]ccc2c1").iter().filter(|(rule, _)| *rule == Rule::AromaticRing).count(),
             2
         );
+        // Two rings of aromatic atoms with a single bond between them, and a pyridine.
+        let fused = rules("Cn1nc(-c2ccccn2)nc2c(=O)n(C)c(=O)nc1-2");
+        assert_eq!(fused.iter().filter(|plane| **plane == (Rule::AromaticRing, 6)).count(), 3);
         assert_eq!(rules("C1CCCCC1"), [(Rule::FlatRing, 6)]);
         assert_eq!(rules("C1CCC=CC1"), [(Rule::FlatRing, 6), (Rule::BentDoubleBond, 4)]);
         assert_eq!(rules("C1CCC2CCCCC2C1"), []);
