@@ -5,6 +5,8 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use drift::audit::chemistry::{Chemistry, ChemistryRule, ConformerChemistry};
+use drift::chem::Graph;
+use drift::chem::stereo::StereoMarks;
 use drift::corpus::Embedded;
 use drift::encoding::{Precision, Reading};
 use drift::job::Job;
@@ -25,6 +27,7 @@ enum Spoilt {
     Shaken(u32),
     Squeezed,
     Pressed,
+    Straightened,
 }
 
 /// Conformers of a shared file, by SMILES.
@@ -43,13 +46,33 @@ fn conformers(file: &str, step: usize) -> Vec<(String, Points)> {
 fn spoil(points: &[[f64; 3]], how: Spoilt, random: &mut ChaCha8Rng) -> Points {
     let mut shaken = |by: f64| by * (random.random::<f64>() + random.random::<f64>() - 1.0);
     let moved = |[x, y, z]: &[f64; 3]| match how {
-        Spoilt::Not => [*x, *y, *z],
+        Spoilt::Not | Spoilt::Straightened => [*x, *y, *z],
         Spoilt::Mirrored => [*x, *y, -z],
         Spoilt::Shaken(percent) => [*x, *y, *z].map(|x| x + shaken(f64::from(percent) / 100.0)),
         Spoilt::Squeezed => [*x, *y, 0.5 * z],
         Spoilt::Pressed => [*x, *y, 0.0],
     };
     points.iter().map(moved).map(|point| point.map(|x| (x * 1e4).round() / 1e4)).collect()
+}
+
+/// One neighbour of each marked double bond moved onto the line of the bond, to within 1°; nothing without such a bond.
+fn straighten(smiles: &str, points: &[[f64; 3]], random: &mut ChaCha8Rng) -> Option<Points> {
+    let marks = StereoMarks::from_graph(&Graph::parse(smiles).unwrap()).double_bonds;
+    let mut points = points.to_vec();
+    for mark in &marks {
+        let end = random.random_range(0..2);
+        let [atom, across] = [end, 1 - end].map(|end| points[mark.atoms[end]]);
+        let neighbour = match mark.others[end] {
+            Some(other) if random.random() => other,
+            _ => mark.neighbours[end],
+        };
+        // The bond behind the atom, as long as before it, and at most 0.02 Å beside the line.
+        points[neighbour] = std::array::from_fn(|axis| {
+            let moved = 2.0 * atom[axis] - across[axis] + random.random_range(-0.01..0.01);
+            (moved * 1e4).round() / 1e4
+        });
+    }
+    (!marks.is_empty()).then_some(points)
 }
 
 /// What PoseBusters and RDKit say of each.
@@ -98,6 +121,9 @@ fn corpus() -> Vec<(Spoilt, String, Points)> {
     for (at, (smiles, points)) in files.enumerate().step_by(sized(1, 3)) {
         for how in [Spoilt::Not, kinds[at % kinds.len()]] {
             all.push((how, smiles.clone(), spoil(&points, how, &mut random)));
+        }
+        if let Some(points) = straighten(&smiles, &points, &mut random) {
+            all.push((Spoilt::Straightened, smiles, points));
         }
     }
     all
@@ -182,7 +208,9 @@ fn rules_and_stereo_are_those_of_posebusters_and_rdkit() {
             assert!(counts.keys().any(|(known, _, known_own)| (*known, *known_own) == (name, own)), "{name}");
         }
     }
-    assert_eq!(all.len(), sized(1_000, 334));
+    let straightened = all.iter().filter(|(how, ..)| *how == Spoilt::Straightened).count();
+    assert_eq!(all.len() - straightened, sized(1_000, 334));
+    assert!(straightened > sized(30, 10), "{straightened}");
     assert!(centres[0] > centres[1] + sized(50, 15) && bonds[0] > sized(20, 6));
 }
 

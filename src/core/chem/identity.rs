@@ -37,7 +37,7 @@ impl MolecularIdentity {
         let removed = text.needless_hydrogens();
         let molecule = Molecule::try_from(text.without_hydrogens()).map_err(fail)?;
         let mut graph = LabelledGraph::of_identity(&molecule);
-        graph.marks = StereoMarks::from_graph(&text).renumbered(&text, &places_without(&removed));
+        graph.marks = StereoMarks::from_graph(&text).renumbered(&places_without(&removed));
         let isotopes = molecule.atoms.iter().map(|atom| atom.isotope).collect();
         let mut identity = MolecularIdentity {
             written: text.atoms.len(),

@@ -139,7 +139,7 @@ impl LabelledGraph {
             return;
         }
         let numbers = places_without(removed);
-        self.marks = StereoMarks::from_graph(graph).renumbered(graph, &numbers);
+        self.marks = StereoMarks::from_graph(graph).renumbered(&numbers);
         self.double_bonds =
             doubles.filter_map(|bond| Some([numbers[bond.atoms[0]]?, numbers[bond.atoms[1]]?])).collect();
     }

@@ -264,8 +264,8 @@ fn possible_centre(graph: &LabelledGraph, atom: usize) -> Option<TetrahedralMark
 
 /// A double bond outside of small rings, with neighbours on each side.
 fn possible_bond(graph: &LabelledGraph, [a, b]: [usize; 2]) -> Option<DoubleBondMark> {
-    let side = |atom: usize, across: usize| -> Option<usize> {
-        let others: Vec<usize> = graph.neighbours[atom]
+    let side = |atom: usize, across: usize| -> Option<(usize, Option<usize>)> {
+        let mut others: Vec<usize> = graph.neighbours[atom]
             .iter()
             .map(|link| link.atom as usize)
             .filter(|other| *other != across)
@@ -277,11 +277,18 @@ fn possible_bond(graph: &LabelledGraph, [a, b]: [usize; 2]) -> Option<DoubleBond
             [_, _] => true,
             _ => false,
         };
-        others.into_iter().min().filter(|_| is_possible && !has_other_double)
+        others.sort_unstable();
+        let first = others.first().filter(|_| is_possible && !has_other_double)?;
+        Some((*first, others.get(1).copied()))
     };
-    let neighbours = [side(a, b)?, side(b, a)?];
+    let ((x, x_other), (y, y_other)) = (side(a, b)?, side(b, a)?);
     let ring = ring_size(graph, a, b);
-    (ring >= SMALLEST_RING).then_some(DoubleBondMark { atoms: [a, b], neighbours, together: true })
+    (ring >= SMALLEST_RING).then_some(DoubleBondMark {
+        atoms: [a, b],
+        neighbours: [x, y],
+        others: [x_other, y_other],
+        together: true,
+    })
 }
 
 /// The size of the smallest ring with this bond; [`SMALLEST_RING`] also if the ring is larger or there is none.

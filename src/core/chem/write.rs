@@ -23,7 +23,7 @@ pub fn without_needless_atoms(smiles: &str) -> Result<Option<String>, SmilesProb
         return Ok(None);
     }
     let numbers = places_without(&removed);
-    let wanted = StereoMarks::from_graph(&written).renumbered(&written, &numbers);
+    let wanted = StereoMarks::from_graph(&written).renumbered(&numbers);
     let mut bare = written.without_hydrogens();
     copy_directions(&written, &removed, &numbers, &mut bare);
     count_hydrogens(&mut bare)?;

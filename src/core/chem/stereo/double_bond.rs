@@ -1,0 +1,186 @@
+//! Double bonds with `/` or `\` on both sides, and the sides that coordinates give to their neighbours.
+
+use crate::chem::graph::{Direction, Graph};
+use crate::vector::{cross, dot, minus};
+
+/// Two bonds with a cosine below this lie on a line: the cosine of 178°, as RDKit writes it.
+const STRAIGHT_COSINE: f64 = -0.999388;
+
+/// A double bond with `/` or `\` on both sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DoubleBondMark {
+    /// Its atoms.
+    pub atoms: [usize; 2],
+    /// One neighbour of each atom.
+    pub neighbours: [usize; 2],
+    /// The other neighbour of each atom, if it has one.
+    pub others: [Option<usize>; 2],
+    /// Whether the two `neighbours` lie on the same side.
+    pub together: bool,
+}
+
+impl DoubleBondMark {
+    /// The mark of a double bond, if both sides have a direction.
+    pub(super) fn from_graph(graph: &Graph, atoms: [usize; 2]) -> Option<Self> {
+        let [a, b] = atoms;
+        let ((x, x_above), (y, y_above)) = (directed(graph, a)?, directed(graph, b)?);
+        let other = |atom: usize, seen: [usize; 2]| {
+            let mut around = graph.written[atom].iter().map(|bond| graph.bonds[*bond].other(atom));
+            around.find(|neighbour| !seen.contains(neighbour))
+        };
+        let others = [other(a, [b, x]), other(b, [a, y])];
+        Some(DoubleBondMark { atoms, neighbours: [x, y], others, together: x_above == y_above })
+    }
+
+    /// The mark with other numbers; `places` has the new index of each kept atom. The other neighbour replaces a removed one, on the
+    /// opposite side. `None` if one of the two atoms, or all its neighbours are removed.
+    pub(super) fn renumbered(&self, places: &[Option<usize>]) -> Option<Self> {
+        let [a, b] = self.atoms;
+        let (x, x_other, x_moved) = self.renumbered_end(0, places)?;
+        let (y, y_other, y_moved) = self.renumbered_end(1, places)?;
+        Some(DoubleBondMark {
+            atoms: [places[a]?, places[b]?],
+            neighbours: [x, y],
+            others: [x_other, y_other],
+            together: self.together ^ x_moved ^ y_moved,
+        })
+    }
+
+    /// The new indices of the neighbour and of the other neighbour of one of the two atoms, and whether the other neighbour
+    /// replaces a removed one. `None` if neither is kept.
+    fn renumbered_end(&self, end: usize, places: &[Option<usize>]) -> Option<(usize, Option<usize>, bool)> {
+        let other = self.others[end].and_then(|other| places[other]);
+        match places[self.neighbours[end]] {
+            Some(neighbour) => Some((neighbour, other, false)),
+            None => Some((other?, None, true)),
+        }
+    }
+
+    /// Whether coordinates agree; `None` if all neighbours of one atom lie on the line of the bond. `place` gives the position of
+    /// an atom in Å.
+    pub fn agrees(&self, place: impl Fn(usize) -> [f64; 3]) -> Option<bool> {
+        let [a, b] = self.atoms.map(&place);
+        let (x, x_opposite) = self.beside(0, &place)?;
+        let (y, y_opposite) = self.beside(1, &place)?;
+        Some(are_together([x, a, b, y])? ^ x_opposite ^ y_opposite == self.together)
+    }
+
+    /// The position of a neighbour of one of the two atoms, in Å, and whether it is the other neighbour: on the line of the bond
+    /// the first one says nothing. `None` if there is no neighbour off the line.
+    fn beside(&self, end: usize, place: &impl Fn(usize) -> [f64; 3]) -> Option<([f64; 3], bool)> {
+        let [atom, across] = [end, 1 - end].map(|end| place(self.atoms[end]));
+        let off_line = |neighbour: usize| {
+            let neighbour = place(neighbour);
+            (!are_straight(minus(neighbour, atom), minus(across, atom))).then_some(neighbour)
+        };
+        let first = off_line(self.neighbours[end]).map(|neighbour| (neighbour, false));
+        first.or_else(|| Some((off_line(self.others[end]?)?, true)))
+    }
+
+    /// The two atoms and their neighbours.
+    pub(in crate::chem) fn all(&self) -> impl Iterator<Item = usize> {
+        self.atoms.into_iter().chain(self.neighbours).chain(self.others.into_iter().flatten())
+    }
+
+    /// The index of the mark that the image of this bond has in another molecule, and whether it has the opposite stereo; `None`
+    /// if the image has no mark.
+    pub(in crate::chem) fn image_in(
+        &self,
+        others: &[DoubleBondMark],
+        image: &dyn Fn(usize) -> usize,
+    ) -> Option<(usize, bool)> {
+        let [a, b] = self.atoms.map(image);
+        let [x, y] = self.neighbours.map(image);
+        let at = others.iter().position(|other| other.atoms == [a, b] || other.atoms == [b, a])?;
+        let other = &others[at];
+        let [own_x, own_y] =
+            if other.atoms == [a, b] { other.neighbours } else { [other.neighbours[1], other.neighbours[0]] };
+        Some((at, self.together ^ other.together ^ (own_x != x) ^ (own_y != y)))
+    }
+}
+
+/// Whether the first and the last of four atoms in a chain lie on the same side of the middle bond, that is, their torsion is below
+/// 90°. Positions are in Å. `None` if three of the atoms lie on a line.
+pub fn are_together([x, a, b, y]: [[f64; 3]; 4]) -> Option<bool> {
+    let bond = minus(b, a);
+    let (left, right) = (cross(minus(x, a), bond), cross(minus(y, b), bond));
+    let lengths = (dot(left, left) * dot(right, right)).sqrt();
+    // In Å⁴. Only atoms on the line of the bond give a value so close to zero.
+    (lengths > 1e-6).then(|| dot(left, right) > 0.0)
+}
+
+/// Whether two bonds of an atom, in Å, lie on a line, or one has no length (`isLinearArrangement` in RDKit).
+fn are_straight(a: [f64; 3], b: [f64; 3]) -> bool {
+    let squares = dot(a, a) * dot(b, b);
+    squares < 1e-6 || dot(a, b) < STRAIGHT_COSINE * squares.sqrt()
+}
+
+/// The first neighbour of an atom whose bond has a direction, and whether it lies above.
+fn directed(graph: &Graph, atom: usize) -> Option<(usize, bool)> {
+    graph.written[atom].iter().find_map(|bond| {
+        let bond = &graph.bonds[*bond];
+        let direction = if bond.atoms[0] == atom { bond.direction? } else { bond.direction?.reversed() };
+        Some((bond.other(atom), direction == Direction::Up))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chem::stereo::StereoMarks;
+
+    fn marks(smiles: &str) -> StereoMarks {
+        StereoMarks::from_graph(&Graph::parse(smiles).unwrap())
+    }
+
+    #[test]
+    fn sides_of_double_bonds() {
+        let together = |smiles: &str| marks(smiles).double_bonds.first().map(|mark| mark.together);
+        for (smiles, expected) in [
+            ("F/C=C/F", Some(false)),
+            ("F\\C=C/F", Some(true)),
+            ("C(\\F)=C/F", Some(false)),
+            ("F/C(Cl)=C(/F)Br", Some(false)),
+            ("FC=C/F", None),
+            ("C/1=C/CCCCCC1", Some(true)),
+            ("C1=C/CCCCCC\\1", Some(true)),
+            ("C1=C/CCCCCC/1", Some(false)),
+            ("CC=CC", None),
+        ] {
+            assert_eq!(together(smiles), expected, "{smiles}");
+        }
+    }
+
+    #[test]
+    fn sides_by_torsion() {
+        let chain = |y| are_together([[0.0, 1.0, 0.0], [0.0; 3], [1.3, 0.0, 0.0], [1.3, y, 0.1]]);
+        assert_eq!((chain(1.0), chain(-1.0)), (Some(true), Some(false)));
+        assert_eq!(are_together([[-1.0, 0.0, 0.0], [0.0; 3], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0]]), None);
+    }
+
+    #[test]
+    fn neighbours_on_the_line_of_a_double_bond_say_nothing() {
+        // The bond lies on the x axis. The first neighbour, on the left, is `angle` degrees off its line; `other` is the chlorine.
+        let agrees = |smiles, angle: f64, other: [f64; 3]| {
+            let (sine, cosine) = angle.to_radians().sin_cos();
+            let right = [1.9, -1.2, 0.0];
+            let points = [[-1.3 * cosine, 1.3 * sine, 0.0], [0.0; 3], other, [1.3, 0.0, 0.0], right];
+            marks(smiles).double_bonds[0].agrees(|atom| points[atom])
+        };
+        let (above, below, left) = ([-0.6, 1.2, 0.0], [-0.6, -1.2, 0.0], [-1.3, 0.01, 0.0]);
+        let both = "F/C(Cl)=C/F";
+        assert_eq!(agrees(both, 60.0, below), Some(true));
+        // Just off the line the first neighbour counts, wherever the other is.
+        assert_eq!((agrees(both, 2.1, above), agrees(both, -2.1, above)), (Some(true), Some(false)));
+        assert_eq!((agrees(both, 1.9, above), agrees(both, 1.9, below)), (Some(false), Some(true)));
+        assert_eq!(agrees(both, 1.9, left), None);
+        // A hydrogen that is not written says nothing either.
+        let alone = marks("F/C=C/F").double_bonds[0];
+        let points = [[-1.3, 0.01, 0.0], [0.0; 3], [1.3, 0.0, 0.0], [1.9, -1.2, 0.0]];
+        assert_eq!(alone.agrees(|atom| points[atom]), None);
+        // The removed hydrogen leaves the chlorine as the only neighbour.
+        let removed = marks("[H]/C(Cl)=C/F").renumbered(&[None, Some(0), Some(1), Some(2), Some(3)]);
+        let mark = removed.double_bonds[0];
+        assert_eq!((mark.neighbours, mark.others, mark.together), ([1, 3], [None, None], true));
+    }
+}

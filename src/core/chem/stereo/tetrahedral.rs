@@ -1,0 +1,175 @@
+//! Stereocentres: atoms with `@` or `@@`, and the handedness that coordinates give them.
+
+use crate::chem::graph::{Chirality, Graph, Order};
+use crate::vector::{minus, triple};
+
+/// Three bonds that span less than this volume, in Å³, count as planar: RDKit's limit.
+const FLAT_CUBIC_ANGSTROM: f64 = 0.1;
+
+/// An atom that is written with `@` or `@@`. Atoms are numbered in the order of the text, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TetrahedralMark {
+    /// The atom.
+    pub atom: usize,
+    /// Its neighbours in the order of the text, but of four atoms those across ring bonds come last, by their ring-closure
+    /// numbers, as in RDKit; `None` for an implied hydrogen or a lone pair.
+    pub neighbours: [Option<usize>; 4],
+    /// Whether the other neighbours appear counterclockwise from the first one.
+    pub counterclockwise: bool,
+}
+
+impl TetrahedralMark {
+    /// The mark of an atom, if it has one.
+    pub(super) fn from_graph(graph: &Graph, atom: usize) -> Option<Self> {
+        let mut counterclockwise = match graph.atoms[atom].chirality? {
+            Chirality::Counterclockwise => true,
+            Chirality::Clockwise => false,
+            _ => return None,
+        };
+        let mut bonds = graph.written[atom].clone();
+        // Far from a tetrahedron three bonds may have another sense than another three. RDKit looks at its first three, and it adds ring
+        // bonds behind all others, by their numbers.
+        if let Ok(four) = <[usize; 4]>::try_from(&bonds[..]) {
+            let late = |bond: &usize| graph.ring_bonds.iter().position(|ring| ring == bond);
+            counterclockwise ^= is_odd(four.map(|bond| late(&bond)));
+            bonds.sort_by_key(late);
+        }
+        let mut order: Vec<Option<usize>> =
+            bonds.iter().map(|bond| Some(graph.bonds[*bond].other(atom))).collect();
+        if order.len() == 3 {
+            order.insert(usize::from(!is_implied_first(graph, atom)), None);
+        }
+        let neighbours = order.try_into().ok()?;
+        Some(TetrahedralMark { atom, neighbours, counterclockwise })
+    }
+
+    /// The mark with other numbers; `places` has the new index of each kept atom. A removed hydrogen becomes implied. `None` if the
+    /// atom or more than one neighbour is removed.
+    pub(super) fn renumbered(&self, places: &[Option<usize>]) -> Option<Self> {
+        let neighbours = self.neighbours.map(|atom| places[atom?]);
+        let known = neighbours.iter().flatten().count() >= 3;
+        Some(TetrahedralMark { atom: places[self.atom].filter(|_| known)?, neighbours, ..*self })
+    }
+
+    /// Whether coordinates agree; `None` if the bonds are planar. `place` gives the position of an atom in Å.
+    pub fn agrees(&self, place: impl Fn(usize) -> [f64; 3]) -> Option<bool> {
+        let neighbours = self.neighbours.map(|atom| atom.map(&place));
+        Some(is_counterclockwise(place(self.atom), neighbours)? == self.counterclockwise)
+    }
+
+    /// The atom and its neighbours.
+    pub(in crate::chem) fn all(&self) -> impl Iterator<Item = usize> {
+        self.neighbours.into_iter().flatten().chain([self.atom])
+    }
+
+    /// The index of the mark that the image of this atom has in another molecule, and whether it has the opposite handedness;
+    /// `None` if the image has no mark.
+    pub(in crate::chem) fn image_in(
+        &self,
+        others: &[TetrahedralMark],
+        image: &dyn Fn(usize) -> usize,
+    ) -> Option<(usize, bool)> {
+        let at = others.iter().position(|other| other.atom == image(self.atom))?;
+        // The implied neighbour sorts last.
+        let ranks = |neighbours: [Option<usize>; 4]| neighbours.map(|atom| atom.unwrap_or(usize::MAX));
+        let (moved, there) = (self.neighbours.map(|atom| atom.map(image)), others[at].neighbours);
+        let is_moved = is_odd(ranks(moved)) ^ is_odd(ranks(there));
+        Some((at, self.counterclockwise ^ others[at].counterclockwise ^ is_moved))
+    }
+}
+
+/// Whether the last three of four neighbours appear counterclockwise from the first. Positions are in Å; one neighbour may be
+/// missing (an implied hydrogen or a lone pair). `None` if the bonds are planar.
+pub fn is_counterclockwise(centre: [f64; 3], neighbours: [Option<[f64; 3]>; 4]) -> Option<bool> {
+    let bonds = neighbours.map(|place| place.map(|place| minus(place, centre)));
+    let volume = |left_out: usize| -> Option<f64> {
+        let mut rest = (0..4).filter(|at| *at != left_out).map(|at| bonds[at]);
+        let volume = triple(rest.next()??, rest.next()??, rest.next()??);
+        // An even number of neighbours before the missing one keeps the sense.
+        Some(if left_out.is_multiple_of(2) { -volume } else { volume })
+    };
+    let left_out = bonds.iter().position(Option::is_none);
+    // Three planar bonds decide nothing, so another three are tried.
+    let candidates = left_out.map_or([3, 2, 1, 0], |at| [at; 4]);
+    let volume =
+        candidates.into_iter().filter_map(volume).find(|volume| volume.abs() > FLAT_CUBIC_ANGSTROM)?;
+    Some(volume > 0.0)
+}
+
+/// Whether an odd number of swaps of neighbours sorts them by their ranks.
+fn is_odd<R: Ord>(ranks: [R; 4]) -> bool {
+    let pairs = (0..4).flat_map(|i| (i + 1..4).map(move |j| (i, j)));
+    pairs.filter(|(i, j)| ranks[*i] > ranks[*j]).count() % 2 == 1
+}
+
+/// Whether the implied neighbour of an atom with three bonds comes before them; otherwise it comes behind the first. A hydrogen
+/// stands where it is written. OpenSMILES puts a lone pair there too, but programs that write SMILES follow RDKit, which puts it
+/// behind the first neighbour even of a first atom, and before it if a saturated atom has one ring number
+/// (`chiralAtomNeedsTagInversion` in `Code/GraphMol/Canon.cpp`).
+fn is_implied_first(graph: &Graph, atom: usize) -> bool {
+    if graph.atoms[atom].hydrogens > 0 {
+        return graph.starts[atom];
+    }
+    let bonds = &graph.written[atom];
+    let saturated = bonds
+        .iter()
+        .all(|bond| matches!(graph.bonds[*bond].order, Order::Single | Order::Dative | Order::Any));
+    saturated && bonds.iter().filter(|bond| graph.ring_bonds.contains(bond)).count() == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chem::stereo::StereoMarks;
+
+    fn marks(smiles: &str) -> StereoMarks {
+        StereoMarks::from_graph(&Graph::parse(smiles).unwrap())
+    }
+
+    #[test]
+    fn neighbours_in_the_order_of_the_text() {
+        let centre = |smiles| marks(smiles).centres[0];
+        let order = |smiles| centre(smiles).neighbours;
+        assert_eq!(order("N[C@@H](C)O"), [Some(0), None, Some(2), Some(3)]);
+        assert_eq!(order("[C@H](N)(C)O"), [None, Some(1), Some(2), Some(3)]);
+        assert_eq!(order("N[C@](F)(C)O"), [Some(0), Some(2), Some(3), Some(4)]);
+        // Of four atoms those across ring bonds come last, by their numbers, as `Atom.GetBonds` of RDKit has them.
+        assert_eq!(order("N[C@@]1(C)OCC1"), [Some(0), Some(2), Some(3), Some(5)]);
+        assert_eq!(order("C1.[C@]1(F)(Cl)Br"), [Some(2), Some(3), Some(4), Some(0)]);
+        for text in ["C1CC2CC[C@@]12C", "C2CC1CC[C@@]21C", "C1CC2CC[C@]21C"] {
+            let ring = if text.starts_with("C1") { [0, 2] } else { [2, 0] };
+            assert_eq!(order(text), [4, 6, ring[0], ring[1]].map(Some), "{text}");
+        }
+        // The methyl passes two ring bonds, which keeps the sense; in the second text the ring bonds change places, too.
+        assert!(!centre("C1CC2CC[C@@]12C").counterclockwise && !centre("C1CC2CC[C@]21C").counterclockwise);
+        assert_eq!(order("C[S@](=O)CC"), [Some(0), None, Some(2), Some(3)]);
+        // A lone pair, as RDKit has it.
+        assert_eq!(order("[S@](=O)(C)CC"), [Some(1), None, Some(2), Some(3)]);
+        assert_eq!(order("C[S@@+]1CCC1C"), [None, Some(0), Some(4), Some(2)]);
+        assert_eq!(order("C1CC[S@+]1[O-]"), [None, Some(2), Some(0), Some(4)]);
+        assert_eq!(order("O=[S@]1CCC1C"), [Some(0), None, Some(4), Some(2)]);
+        assert!(centre("[C@TH1H](F)(Cl)Br").counterclockwise && !centre("[C@@H](F)(Cl)Br").counterclockwise);
+        assert_eq!(marks("C[C@H2]C").centres, []);
+        assert_eq!(marks("C[Pt@OH1](F)(Cl)Br").centres, []);
+    }
+
+    #[test]
+    fn coordinates_have_a_sense() {
+        let up = [0.0, 0.0, 1.5];
+        let around = [[1.4, 0.0, -0.5], [-0.7, 1.2, -0.5], [-0.7, -1.2, -0.5]].map(Some);
+        let seen = |neighbours| is_counterclockwise([0.0; 3], neighbours);
+        let [a, b, c] = around;
+        // From above, a, b and c go round counterclockwise.
+        assert_eq!(seen([Some(up), a, b, c]), Some(true));
+        assert_eq!(seen([None, a, b, c]), Some(true));
+        assert_eq!(seen([Some(up), None, b, c]), Some(true));
+        assert_eq!(seen([Some(up), a, None, c]), Some(true));
+        assert_eq!(seen([Some(up), a, b, None]), Some(true));
+        assert_eq!(seen([Some(up), b, a, c]), Some(false));
+        assert_eq!(seen([a, Some(up), b, c]), Some(false));
+        assert_eq!(
+            seen([None, Some([1.0, 0.0, 0.0]), Some([0.0, 1.0, 0.0]), Some([-1.0, -1.0, 0.01])]),
+            None
+        );
+    }
+}
