@@ -65,6 +65,7 @@ def same_folders(one: Path, other: Path) -> None:
 # Beside the program.
 
 
+@pytest.mark.program
 def test_fit_is_the_programs(drift: Drift, corpus: Path, tmp_path: Path) -> None:
     candidate, mine, theirs = "1.5,-2.25,3.125", tmp_path / "mine", tmp_path / "theirs"
     report = moldrift.fit(corpus, "qwen-like", candidates=[candidate], weights=(1, 2, 3), output=mine)
@@ -75,6 +76,7 @@ def test_fit_is_the_programs(drift: Drift, corpus: Path, tmp_path: Path) -> None
     assert [candidate in row.values() for row in report.rows("results", "candidates")].count(True) == 1
 
 
+@pytest.mark.program
 def test_a_corpus_is_turned_into_a_frame(drift: Drift, corpus: Path) -> None:
     report = moldrift.fit(corpus, "qwen-like", dialect="fixed", classes=False, frame="first-atoms")
     arguments = ["--corpus", corpus, "--tokenizer", "qwen-like", "--dialect", "fixed", "--no-classes"]
@@ -82,6 +84,7 @@ def test_a_corpus_is_turned_into_a_frame(drift: Drift, corpus: Path) -> None:
     assert report != moldrift.fit(corpus, "qwen-like", dialect="fixed", classes=False)
 
 
+@pytest.mark.program
 def test_mine_is_the_programs(drift: Drift, conformers: Path, tmp_path: Path) -> None:
     mine, theirs = tmp_path / "mine.h5", tmp_path / "theirs.h5"
     report = moldrift.mine(conformers, output=mine, frame="principal")
@@ -91,6 +94,7 @@ def test_mine_is_the_programs(drift: Drift, conformers: Path, tmp_path: Path) ->
     assert moldrift.mine([mine]).conformers == report.conformers == 6
 
 
+@pytest.mark.program
 def test_encode_is_the_programs(drift: Drift, conformers: Path, tmp_path: Path) -> None:
     mine, theirs = tmp_path / "mine.jsonl", tmp_path / "theirs.jsonl"
     report = moldrift.encode(conformers, mine)
@@ -100,6 +104,7 @@ def test_encode_is_the_programs(drift: Drift, conformers: Path, tmp_path: Path) 
     assert in_memory.records == [json.loads(line) for line in mine.read_text().splitlines()]
 
 
+@pytest.mark.program
 def test_bins_go_through_the_reports(conformers: Path, tmp_path: Path) -> None:
     name = "binned-v2:-13,13,0.104"
     encoded = moldrift.encode(conformers, encoding=name)
@@ -124,6 +129,7 @@ def test_bins_go_through_the_reports(conformers: Path, tmp_path: Path) -> None:
         moldrift.mine(path, encoding=name, decimals=3)
 
 
+@pytest.mark.program
 def test_audit_is_the_programs(drift: Drift, tmp_path: Path) -> None:
     records = [
         {"smiles": "CO", "text": "[CONFORMER][C]<0.5170,1.2034,0.0131>[O]<1.2218,0.0415,0.1142>[/CONFORMER]"},
@@ -138,6 +144,7 @@ def test_audit_is_the_programs(drift: Drift, tmp_path: Path) -> None:
     same(moldrift.audit(records, tokenizer="qwen-like"), json.dumps(report))
 
 
+@pytest.mark.program
 def test_train_tokenizer_is_the_programs(drift: Drift, corpus: Path, tmp_path: Path) -> None:
     mine, theirs = tmp_path / "mine", tmp_path / "theirs"
     report = moldrift.train_tokenizer(vocab_size=270, range=1, corpus=corpus, output=mine)
@@ -166,6 +173,7 @@ def test_train_tokenizer_takes_any_encoding(drift: Drift, corpus: Path, tmp_path
     assert named.reused_ids == 1
 
 
+@pytest.mark.program
 def test_inspect_is_the_programs(drift: Drift) -> None:
     texts = TEXTS.splitlines()
     reports = moldrift.inspect(texts, "llama-like", placeholder="-0.0000,0.0000,0.0000")
@@ -176,6 +184,7 @@ def test_inspect_is_the_programs(drift: Drift) -> None:
 # Known figures.
 
 
+@pytest.mark.program
 def test_the_built_in_corpus_has_its_placeholder() -> None:
     phases: list[tuple[str, int, int | None, str]] = []
     report = moldrift.fit(classes=False, progress=lambda *news: phases.append(news))
