@@ -67,12 +67,10 @@ fn straighten(smiles: &str, points: &[[f64; 3]], random: &mut ChaCha8Rng) -> Opt
             _ => mark.neighbours[end],
         };
         // The bond behind the atom, as long as before it, and at most 0.02 Å beside the line.
-        points[neighbour] = std::array::from_fn(|axis| {
-            let moved = 2.0 * atom[axis] - across[axis] + random.random_range(-0.01..0.01);
-            (moved * 1e4).round() / 1e4
-        });
+        points[neighbour] =
+            std::array::from_fn(|axis| 2.0 * atom[axis] - across[axis] + random.random_range(-0.01..0.01));
     }
-    (!marks.is_empty()).then_some(points)
+    (!marks.is_empty()).then(|| spoil(&points, Spoilt::Straightened, random))
 }
 
 /// What PoseBusters and RDKit say of each.

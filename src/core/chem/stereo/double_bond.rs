@@ -60,15 +60,19 @@ impl DoubleBondMark {
     /// an atom in Å.
     pub fn agrees(&self, place: impl Fn(usize) -> [f64; 3]) -> Option<bool> {
         let [a, b] = self.atoms.map(&place);
-        let (x, x_opposite) = self.beside(0, &place)?;
-        let (y, y_opposite) = self.beside(1, &place)?;
+        let (x, x_opposite) = self.beside(0, [a, b], &place)?;
+        let (y, y_opposite) = self.beside(1, [b, a], &place)?;
         Some(are_together([x, a, b, y])? ^ x_opposite ^ y_opposite == self.together)
     }
 
     /// The position of a neighbour of one of the two atoms, in Å, and whether it is the other neighbour: on the line of the bond
-    /// the first one says nothing. `None` if there is no neighbour off the line.
-    fn beside(&self, end: usize, place: &impl Fn(usize) -> [f64; 3]) -> Option<([f64; 3], bool)> {
-        let [atom, across] = [end, 1 - end].map(|end| place(self.atoms[end]));
+    /// the first one says nothing. `None` if there is no neighbour off the line. The two atoms lie at `atom` and `across`, in Å.
+    fn beside(
+        &self,
+        end: usize,
+        [atom, across]: [[f64; 3]; 2],
+        place: &impl Fn(usize) -> [f64; 3],
+    ) -> Option<([f64; 3], bool)> {
         let off_line = |neighbour: usize| {
             let neighbour = place(neighbour);
             (!are_straight(minus(neighbour, atom), minus(across, atom))).then_some(neighbour)
