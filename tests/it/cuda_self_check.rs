@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use candle_core::Tensor;
 use drift::constraint::{LogitProcessor, Placeholder, ProcessorKind};
@@ -210,24 +209,28 @@ fn what_is_sound_passes_and_is_checked_once() {
         let verdicts = folder.path().join("verdicts");
         let checking = SelfChecking { verdicts: Some(verdicts.clone()), ..SelfChecking::default() };
         let told = |kernels: &str| Told { identity: Some(identity(kernels)), ..Told::default() };
-        let begun = |told: Told| {
+        let begun = |told: Told, checking: &SelfChecking| {
             let told = Arc::new(told);
             let start = || -> drift::Result<Box<dyn Gpu>> {
                 Ok(Box::new(Watched { inner: emulated(&case.config, true).unwrap(), told: told.clone() }))
             };
-            let began = Instant::now();
-            let (found, engine) = case.run(&start, &checking);
+            let (found, engine) = case.run(&start, checking);
             assert_eq!(engine.note(), None, "{name}");
-            let check = found.self_check.unwrap();
+            let uses = told.uses.lock().unwrap().clone();
+            (found.self_check, uses)
+        };
+        let checked = |kernels: &str| {
+            let (check, uses) = begun(told(kernels), &checking);
+            let check = check.unwrap();
             assert_eq!((check.verdict, &check.problem), (Verdict::Passed, &None), "{name}");
-            (check, began.elapsed().as_secs_f64())
+            (check, uses)
         };
         if emulated(&case.config, true).is_none() {
             return;
         }
-        let (first, seconds) = begun(told("a"));
+        let (first, with_check) = checked("a");
         eprintln!(
-            "{name}: {} rows, {} choices, {} drawn; differences of {:.1e} at most, {:.1e} by mean, {:.1e} allowed; {:.2} of {seconds:.2} s",
+            "{name}: {} rows, {} choices, {} drawn; differences of {:.1e} at most, {:.1e} by mean, {:.1e} allowed; {:.2} s",
             first.rows,
             first.choices,
             first.drawn,
@@ -241,21 +244,25 @@ fn what_is_sound_passes_and_is_checked_once() {
             "{first:?}"
         );
         assert!(first.largest_difference < first.bound / 4.0, "{first:?}");
-        let (again, _) = begun(told("a"));
-        assert_eq!(SelfCheck { kept: false, seconds: first.seconds, ..again.clone() }, first);
-        assert!(again.kept && again.seconds < first.seconds / 2.0, "{again:?}");
+        // A kept verdict uses the device as often as a run without a check, and a check uses it more often.
+        let (again, with_kept) = checked("a");
+        assert_eq!(SelfCheck { kept: true, seconds: again.seconds, ..first.clone() }, again);
+        let (none, without_check) = begun(told("a"), &SelfChecking::OFF);
+        assert_eq!(none, None);
+        assert_eq!(with_kept, without_check);
+        assert!(with_check["record"] > without_check["record"], "{with_check:?} {without_check:?}");
         if name != "none" {
             continue;
         }
         // Of other kernels, and where the file is not whole, it is asked anew.
-        assert!(!begun(told("b")).0.kept);
+        assert!(!checked("b").0.kept);
         for file in std::fs::read_dir(&verdicts).unwrap() {
             let path = file.unwrap().path();
             let whole = std::fs::read(&path).unwrap();
             std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
         }
-        assert!(!begun(told("a")).0.kept);
-        assert!(begun(told("a")).0.kept);
+        assert!(!checked("a").0.kept);
+        assert!(checked("a").0.kept);
     }
 }
 

@@ -171,23 +171,29 @@ fn a_program_that_hangs_is_ended() {
     texts(&folder);
     // It hangs at one frame: that has no energy, and the others have theirs. What it started is ended too.
     let hangs = "awk '$1 == \"O\" {if ($2 == 2.1) system(\"sleep 1000\"); print 10 * $2; fflush()}'";
-    let total =
-        audit(&folder, hangs, &["--energy-timeout", "1", "--json"]).good().json()["energy"]["total"].take();
+    let commands = [
+        hangs,
+        // All is said, and it does not end.
+        "awk '$1 == \"O\" {print 1}'; exec sleep 1000",
+        // Its output stays open when it has ended.
+        "awk '$1 == \"O\" {print 1}'; sleep 1000 &",
+    ];
+    // Three seconds are enough to start a shell on a busy machine. The commands wait side by side.
+    let [at_one, said, open] = std::thread::scope(|scope| {
+        let total = |command| {
+            audit(&folder, command, &["--energy-timeout", "3", "--json"]).good().json()["energy"]["total"]
+                .take()
+        };
+        commands.map(|command| scope.spawn(move || total(command))).map(|audit| audit.join().unwrap())
+    });
     assert_eq!(
-        (&total["texts"], &total["with_energy"], &total["timed_out"]),
+        (&at_one["texts"], &at_one["with_energy"], &at_one["timed_out"]),
         (&json!(3), &json!(2), &json!(1))
     );
+    assert_eq!((&said["with_energy"], &open["with_energy"]), (&json!(3), &json!(3)));
     // At every one: three times in a row are enough.
     let always = audit(&folder, "sleep 1000", &["--energy-timeout", "0.3"]);
     always.refused_for("--energy: wrote no line for 0.3 s, 3 times in a row, and was stopped");
-    // All is said, and it does not end.
-    let said =
-        audit(&folder, "awk '$1 == \"O\" {print 1}'; exec sleep 1000", &["--energy-timeout", "1", "--json"]);
-    assert_eq!(said.good().json()["energy"]["total"]["with_energy"], 3);
-    // Its output stays open when it has ended.
-    let open =
-        audit(&folder, "awk '$1 == \"O\" {print 1}'; sleep 1000 &", &["--energy-timeout", "1", "--json"]);
-    assert_eq!(open.good().json()["energy"]["total"]["with_energy"], 3);
 }
 
 #[test]
