@@ -184,7 +184,7 @@ fn a_program_that_hangs_is_ended() {
             audit(&folder, command, &["--energy-timeout", "3", "--json"]).good().json()["energy"]["total"]
                 .take()
         };
-        commands.map(|command| scope.spawn(move || total(command))).map(|audit| audit.join().unwrap())
+        commands.map(|command| scope.spawn(move || total(command))).map(|thread| thread.join().unwrap())
     });
     assert_eq!(
         (&at_one["texts"], &at_one["with_energy"], &at_one["timed_out"]),

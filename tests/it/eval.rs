@@ -407,9 +407,9 @@ fn interrupted(folder: &Folder) -> Ran {
     let child = child.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let mut child = child.spawn().unwrap();
     let journal = folder.path().join("out").join(drift::shard::FILE);
-    // The first line says what is generated.
-    let kept = || std::fs::read_to_string(&journal).unwrap_or_default().lines().count().saturating_sub(1);
-    while kept() == 0 {
+    // Its inputs and the model are kept before.
+    let has_text = || std::fs::read_to_string(&journal).unwrap_or_default().contains(r#"{"piece":{"text":"#);
+    while !has_text() {
         assert!(child.try_wait().unwrap().is_none(), "it ended before a text was kept");
         std::thread::sleep(Duration::from_millis(20));
     }
