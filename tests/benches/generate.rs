@@ -1,7 +1,7 @@
 //! How fast texts are generated, beside candle-transformers and Hugging Face transformers on the same checkpoint,
 //! prompts and logit processor.
 //!
-//! `cargo bench -p drift-peer` makes a random Qwen3 checkpoint of 4.9M parameters and prints ratios;
+//! `cargo bench --profile peers -p drift-peer` makes a random Qwen3 checkpoint of 4.9M parameters and prints ratios;
 //! `-- --peer PYTHON` adds transformers (`generate_peer.py`; needs torch and transformers), `--threads 2`, `--molecules
 //! 4`, `--generations 32` and `--batch 32` set the size, `--only drift` leaves the others out, `--reference` takes the
 //! reference checkpoint instead of random weights. The logit processor is the position template of

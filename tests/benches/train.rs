@@ -1,6 +1,6 @@
 //! Gradients of the trainer: written out by hand, and recorded by candle, on the same packs in the same run.
 //!
-//! `RAYON_NUM_THREADS=1 cargo bench --bench train`: tokens per second of both, forward and backward, alternating, at two
+//! `RAYON_NUM_THREADS=1 cargo bench --profile peers --bench train`: tokens per second of both, forward and backward, alternating, at two
 //! shapes; `-- --check` compares gradients and times nothing. With more threads packs are computed side by side; candle then
 //! shares one pool among them for its elementwise operations, and each waits for the others.
 

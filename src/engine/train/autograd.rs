@@ -2,7 +2,7 @@
 //!
 //! The formulas are those of `network`, written with operations that candle can differentiate. candle's `rms_norm`, `rope` and
 //! `softmax_last_dim` have no backward pass and silently lose gradients. On the CPU this reaches 0.08 to 0.39 of the speed of the
-//! hand-written gradients (`cargo bench --bench train`), so it is for GPUs.
+//! hand-written gradients (`cargo bench --profile peers --bench train`), so it is for GPUs.
 
 use std::ops::Range;
 
