@@ -1,7 +1,7 @@
 //! What a logit processor costs per decoding step at batch 32, mask application included, as a share of one softmax of
 //! candle over `[32, vocabulary]` in f32 on the same thread; and what the template of a molecule costs.
 //!
-//! `cargo bench --bench lp` prints shares; `-- --check` only compares masks with dense ones. Qwen3's own tokenizer is used
+//! `cargo bench --profile peers --bench lp` prints shares; `-- --check` only compares masks with dense ones. Qwen3's own tokenizer is used
 //! where `../shared` (or `DRIFT_SHARED`) is present, else the embedded one, with logits for Qwen3's vocabulary.
 
 #![allow(
