@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from moldrift import _lib
 from moldrift.errors import DriftError
-from moldrift.reports import OpenStereo, Path, Paths, Progress, _paths, _reading, _watched
+from moldrift.reports import Isotopes, OpenStereo, Path, Paths, Progress, _paths, _reading, _watched
 
 __all__ = ["Judge", "Scores", "read_matrix"]
 
@@ -156,6 +156,7 @@ class Judge:
         conformers: ``first`` judges the first conformer of a text, ``all`` judges each of them, with one row each.
         molecules: a list of SMILES; of files only the references of these molecules are kept in memory. By default all.
         max_atoms: the largest number of heavy atoms of a molecule that is compared; by default 1,000.
+        isotopes: whether labels such as ``[13CH3]`` and ``[2H]`` tell molecules and their atoms apart.
         smiles_of, property, open_stereo, progress: how files of references are read, as in `mine`.
 
     Raises:
@@ -175,6 +176,7 @@ class Judge:
         conformers: Literal["first", "all"] = "first",
         molecules: Iterable[str] | None = None,
         max_atoms: int | None = None,
+        isotopes: Isotopes = "ignore",
         smiles_of: Path | None = None,
         property: str | None = None,
         open_stereo: OpenStereo = "keep",
@@ -192,6 +194,7 @@ class Judge:
             "conformers": conformers,
             "reward": [(str(part), float(weight)) for part, weight in (reward or {}).items()],
             "max_atoms": max_atoms,
+            "isotopes": isotopes,
         }
         self._judge = _lib.Judge(options)
         self._thresholds = self._judge.thresholds()

@@ -31,6 +31,8 @@ ZerosOrAuto: TypeAlias = Literal["fixed", "stripped", "auto"]
 Separator: TypeAlias = Literal["comma", "space"]
 Frame: TypeAlias = Literal["keep", "principal", "first-atoms"]
 OpenStereo: TypeAlias = Literal["keep", "skip"]
+#: Whether isotope labels tell molecules and their atoms apart.
+Isotopes: TypeAlias = Literal["ignore", "respect"]
 #: How coverage and matching treat molecules without a usable text.
 Missing: TypeAlias = Literal["zero", "leave-out"]
 #: What to do with conformers that have a coordinate outside the range of the encoding.
@@ -255,6 +257,7 @@ def audit(
     verdicts: Path | None = None,
     matrix: Path | None = None,
     max_atoms: int | None = None,
+    isotopes: Isotopes = "ignore",
     encoding: EncodingLike | None = None,
     decimals: int | None = None,
     separator: Separator | None = None,
@@ -282,6 +285,7 @@ def audit(
         verdicts: a file for one line of JSON per text.
         matrix: a file for the RMSD of every text to every reference, ``.npz`` (see `read_matrix`) or ``.pickle``.
         max_atoms: the largest number of heavy atoms of a molecule that is compared; by default 1,000.
+        isotopes: whether labels such as ``[13CH3]`` and ``[2H]`` tell molecules and their atoms apart.
         encoding, decimals, separator, progress: as in `fit`.
 
     Returns:
@@ -312,6 +316,7 @@ def audit(
             "verdicts": verdicts,
             "matrix": matrix,
             "max_atoms": max_atoms,
+            "isotopes": isotopes,
             "blocks": {"encoding": _named(encoding), "decimals": decimals, "separator": separator},
         }
         return _report(_lib.audit, options, progress)

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::errors::raised;
-use crate::options::{ReadingOptions, all_conformers, thresholds};
+use crate::options::{ReadingOptions, all_conformers, isotopes, thresholds};
 use crate::work;
 
 #[derive(FromPyObject)]
@@ -25,6 +25,7 @@ pub(crate) struct JudgeOptions {
     conformers: String,
     reward: Vec<(String, f64)>,
     max_atoms: Option<usize>,
+    isotopes: String,
 }
 
 impl JudgeOptions {
@@ -40,6 +41,7 @@ impl JudgeOptions {
             thresholds: if given.is_empty() { usual.thresholds } else { given },
             duplicate_angstrom: self.duplicates,
             max_atoms: AtomLimit(self.max_atoms.unwrap_or(MAX_HEAVY_ATOMS)),
+            isotopes: isotopes(&self.isotopes)?,
             all_conformers: all_conformers(&self.conformers)?,
             reward: Reward(self.reward.iter().map(part).collect::<drift::Result<_>>()?),
         })
@@ -144,10 +146,7 @@ impl Judge {
 
     /// How references are read. As in `audit`, references in files may be written in another way than the texts.
     fn reading(&self) -> Reading {
-        let encoding = self.read().plan().encoding;
-        let own = if encoding.is_decimal() { encoding } else { drift::Encoding::FIXED };
-        let cut = encoding.precision() != drift::encoding::Precision::FOUR;
-        Reading { cut, rewrites: true, ..Reading::new(own) }
+        drift::audit::reference_reading(self.read().plan().encoding)
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use drift::audit::Missing;
 use drift::checkpoint::{Wanted, locate};
+use drift::chem::Isotopes;
 use drift::corpus::{Frame, Names, OpenStereo, ReadOptions, SmilesSource};
 use drift::design::{Base, Beside};
 use drift::encoding::{AskedEncoding, Encoding, Precision, Reading, TrailingZeros};
@@ -46,6 +47,11 @@ pub(crate) fn missing(word: &str) -> Result<Missing> {
 /// Whether all conformers of a text are judged.
 pub(crate) fn all_conformers(word: &str) -> Result<bool> {
     choice("conformers", word, &[("first", false), ("all", true)])
+}
+
+/// Whether isotope labels count.
+pub(crate) fn isotopes(word: &str) -> Result<Isotopes> {
+    choice("isotopes", word, &Isotopes::ALL.map(|isotopes| (isotopes.name(), isotopes)))
 }
 
 /// The thresholds of coverage, ascending and without repetitions. An empty list stands for the default.

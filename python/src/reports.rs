@@ -20,7 +20,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::options::{
-    BlockOptions, ReadingOptions, TokenizerOption, all_conformers, choice, encoding_named, missing,
+    BlockOptions, ReadingOptions, TokenizerOption, all_conformers, choice, encoding_named, isotopes, missing,
     thresholds, zeros, zeros_or_auto,
 };
 use crate::work;
@@ -180,6 +180,7 @@ pub(crate) struct AuditOptions {
     verdicts: Option<PathBuf>,
     matrix: Option<PathBuf>,
     max_atoms: Option<usize>,
+    isotopes: String,
 }
 
 /// Judges generated text.
@@ -208,6 +209,7 @@ pub(crate) fn audit(
             all_conformers: all_conformers(&options.conformers)?,
             by_text: options.verdicts.is_some() || options.matrix.is_some(),
             max_atoms: AtomLimit(options.max_atoms.unwrap_or(MAX_HEAVY_ATOMS)),
+            isotopes: isotopes(&options.isotopes)?,
         };
         let (verdicts, matrix) = (options.verdicts, options.matrix);
         let outputs =

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::output::Output;
 use super::skipped;
-use super::values::{is_stdout, not_stdout};
+use super::values::{is_stdout, not_stdout, one_of};
 use crate::report::against_view::against_table;
+use drift_core::chem::Isotopes;
 use drift_core::error::Error;
 use drift_core::io::Outputs;
 use drift_core::job::Job;
@@ -26,6 +27,9 @@ pub(super) struct AgainstArgs {
     /// differs by less than 0.00035 with four decimals, 0.0035 with three, and 1.8 bin widths with bins
     #[arg(long, value_name = "ANGSTROM", default_value_t = BOUND_ANGSTROM, requires = "against", allow_hyphen_values = true)]
     pub within: f64,
+    /// Whether isotope labels (`[13CH3]`, `[2H]`) tell molecules and their atoms apart. By default a labelled molecule is the plain one
+    #[arg(long, value_parser = one_of(&Isotopes::ALL, Isotopes::name), default_value = "ignore", requires = "against")]
+    isotopes: Isotopes,
 }
 
 /// The file extensions of stores. A comparison writes no store.
@@ -44,6 +48,7 @@ impl AgainstArgs {
             others: self.against.clone(),
             options,
             bound_angstrom: self.within,
+            isotopes: self.isotopes,
             is_listed,
         }
     }

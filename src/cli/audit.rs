@@ -18,7 +18,7 @@ use crate::report::chemistry_view::{chemistry_table, flatness_table};
 use crate::report::covmat_view::covmat_summary;
 use crate::report::energy_view::energy_table;
 use drift_core::checkpoint::Wanted;
-use drift_core::chem::{AtomLimit, MAX_HEAVY_ATOMS};
+use drift_core::chem::{AtomLimit, Isotopes, MAX_HEAVY_ATOMS};
 use drift_core::constraint::USUAL_PLACEHOLDER;
 use drift_core::error::Error;
 use drift_core::io::{OutputSet, Outputs, write_atomic};
@@ -78,6 +78,9 @@ pub(super) struct Args {
     /// Compare molecules of at most N heavy atoms; the text of a larger one counts as another molecule
     #[arg(long, value_name = "N", default_value_t = MAX_HEAVY_ATOMS)]
     max_atoms: usize,
+    /// Whether isotope labels (`[13CH3]`, `[2H]`) tell molecules and their atoms apart, in the comparison with the prompt and in RMSDs
+    #[arg(long, value_parser = one_of(&Isotopes::ALL, Isotopes::name), default_value = "ignore")]
+    isotopes: Isotopes,
     /// Write the record as JSON to this file; `-` prints it. With --shard, a folder
     #[arg(short, long, value_name = "FILE.json")]
     output: Option<PathBuf>,
@@ -223,6 +226,7 @@ fn plan(mut args: Args, by_text: bool, job: &Job) -> Result<AuditPlan, Error> {
         all_conformers: args.conformers == ConformersArg::All,
         by_text,
         max_atoms: AtomLimit(args.max_atoms),
+        isotopes: args.isotopes,
     }
     .plan()?;
     Ok(AuditPlan { energy, ..plan })

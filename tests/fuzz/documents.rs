@@ -207,6 +207,7 @@ fn check_audit(scene: &Scene, _: &[u8]) -> Verdict {
         all_conformers: true,
         by_text: true,
         max_atoms: drift::chem::AtomLimit::default(),
+        isotopes: drift::chem::Isotopes::Ignore,
     };
     let plan = |encoding| AuditPlan {
         request: request(),

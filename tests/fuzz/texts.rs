@@ -2,7 +2,7 @@
 
 use drift::audit::{judge_block, marks, readable};
 use drift::chem::foreign;
-use drift::chem::{AtomLimit, Molecule, SmilesMolecule, graph_key, same_graph, same_molecule};
+use drift::chem::{AtomLimit, Isotopes, Molecule, SmilesMolecule, graph_key, same_graph, same_molecule};
 use drift::constraint::strip_junk;
 use drift::text::skeleton::{from_smiles, smiles, with_hydrogens, without_needless_hydrogens};
 use rand::Rng;
@@ -21,8 +21,10 @@ fn check_smiles(_: &Scene, bytes: &[u8]) -> Verdict {
     let text = String::from_utf8_lossy(bytes);
     let mut outcome = Outcome::Refused;
     for smiles in text.lines() {
-        let _ =
-            (foreign(smiles), same_molecule(smiles, smiles, AtomLimit::default()), same_graph(smiles, "CCO"));
+        for isotopes in Isotopes::ALL {
+            let _ = same_molecule(smiles, smiles, AtomLimit::default(), isotopes);
+        }
+        let _ = (foreign(smiles), same_graph(smiles, "CCO"));
         let molecule = Molecule::of_smiles(smiles);
         let _ = (
             graph_key(smiles),

@@ -7,7 +7,7 @@ use drift::audit::geometry::Topology;
 use drift::audit::{
     DriftHistogram, EncodingCounts, Outcome, SampleCounts, TextSample, in_angstrom, judge, split,
 };
-use drift::chem::AtomLimit;
+use drift::chem::{AtomLimit, Isotopes};
 use drift::corpus::{Conformer, Embedded};
 use drift::encoding::Encoding;
 use drift::text::{skeleton, tagged, write};
@@ -399,6 +399,7 @@ fn true_texts_are_without_fault() {
                 ended: true,
                 encoding,
                 max_atoms: AtomLimit::default(),
+                isotopes: Isotopes::Ignore,
             });
             assert_eq!(
                 (judged.outcome, &*judged.skeleton),

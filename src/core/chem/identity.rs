@@ -1,8 +1,9 @@
 //! The identity of a SMILES, for tables of molecules: a key that all spellings share, the atom order that maps one spelling to
 //! another, and whether their stereo is the same.
 
-use super::graph::Graph;
+use super::graph::{Graph, SmilesProblem};
 use super::hydrogens::places_without;
+use super::isotopes::Isotopes;
 use super::labelled::LabelledGraph;
 use super::limit::AtomLimit;
 use super::molecule::{Molecule, SmilesError};
@@ -11,18 +12,18 @@ use super::same::key;
 use super::search::{BondColours, IdenticalAtoms, colours, first_order};
 use super::stereo::{DoubleBondMark, StereoMarks};
 
-/// A molecule that is looked up among others. The compared graph is that of [`same_graph`](super::same_graph): without isotopes,
-/// stereo and the hydrogens that a count can replace. Stereo and isotopes are stored beside it.
+/// A molecule that is looked up among others. The compared graph is that of [`same_graph`](super::same_graph): without stereo, the
+/// hydrogens that a count can replace, and the isotopes that do not count. The isomer, with stereo and isotopes, is stored beside it.
 #[derive(Debug, Clone)]
 pub struct MolecularIdentity {
     /// The number of atoms in the text, hydrogens written as atoms included.
     written: usize,
     /// The atoms that are compared, by their numbers in the text, from 0.
     kept: Vec<u32>,
-    /// With its stereo marks, without those that say nothing.
     graph: LabelledGraph,
-    isotopes: Vec<u32>,
     key: u64,
+    /// The graph with its isotopes and stereo marks, without the marks that say nothing; `None` if `graph` is that.
+    isomer: Option<LabelledGraph>,
 }
 
 impl MolecularIdentity {
@@ -30,24 +31,23 @@ impl MolecularIdentity {
     ///
     /// # Errors
     /// If RDKit would refuse it, or it is too large.
-    pub fn from_smiles(smiles: &str, limit: AtomLimit) -> Result<Self, SmilesError> {
+    pub fn from_smiles(smiles: &str, limit: AtomLimit, isotopes: Isotopes) -> Result<Self, SmilesError> {
         let fail = |problem| SmilesError::new(smiles, &problem);
         limit.check(smiles).map_err(fail)?;
         let text = Graph::parse(smiles).map_err(fail)?;
-        let removed = text.needless_hydrogens();
-        let molecule = Molecule::try_from(text.without_hydrogens()).map_err(fail)?;
-        let mut graph = LabelledGraph::of_identity(&molecule);
-        graph.marks = StereoMarks::from_graph(&text).renumbered(&places_without(&removed));
-        let isotopes = molecule.atoms.iter().map(|atom| atom.isotope).collect();
-        let mut identity = MolecularIdentity {
-            written: text.atoms.len(),
-            kept: (0u32..).zip(&removed).filter(|(_, removed)| !**removed).map(|(at, _)| at).collect(),
-            key: key(&graph),
-            graph,
-            isotopes,
+        let written = text.atoms.len();
+        let isomer = isomer(&text).map_err(fail)?;
+        let (graph, isomer, text) = match isotopes {
+            Isotopes::Ignore if text.has_labels() => {
+                let text = text.without_labels();
+                let molecule = Molecule::try_from(text.without_hydrogens()).map_err(fail)?;
+                (LabelledGraph::of_identity(&molecule), Some(isomer), text)
+            }
+            _ => (isomer, None, text),
         };
-        identity.leave_out_idle_marks();
-        Ok(identity)
+        let removed = text.needless_hydrogens();
+        let kept = (0u32..).zip(&removed).filter(|(_, removed)| !**removed).map(|(at, _)| at).collect();
+        Ok(MolecularIdentity { written, kept, key: key(&graph), graph, isomer })
     }
 
     /// A hash that all spellings of the molecule share. Other molecules hardly ever have it.
@@ -65,7 +65,7 @@ impl MolecularIdentity {
         &self.kept
     }
 
-    /// How the atoms of another molecule correspond to those of this one, ignoring isotopes and stereo.
+    /// How the atoms of another molecule correspond to those of this one, ignoring stereo and the isotopes that do not count.
     pub fn atoms_in(&self, other: &MolecularIdentity) -> IdenticalAtoms {
         if self.key != other.key {
             return IdenticalAtoms::None;
@@ -76,67 +76,74 @@ impl MolecularIdentity {
     /// Whether another molecule is this one, isotopes and stereo included. Marks that say nothing, such as that of an atom with two
     /// equivalent neighbours, are ignored. If there is too much symmetry to decide, the answer is no.
     pub fn is_isomer(&self, other: &MolecularIdentity) -> bool {
-        let (own, others) = (&self.graph.marks, &other.graph.marks);
+        if self.key != other.key {
+            return false;
+        }
+        let [own, other] = [self, other].map(|one| one.isomer.as_ref().unwrap_or(&one.graph));
         let counts = |marks: &StereoMarks| {
             [marks.centres.len(), marks.double_bonds.len(), marks.polyhedra.len(), marks.unchecked.len()]
         };
-        if self.key != other.key || counts(own) != counts(others) {
+        if counts(&own.marks) != counts(&other.marks) {
             return false;
         }
-        let keeps = |last: usize, images: &[u32]| {
-            self.isotopes[last] == other.isotopes[images[last] as usize]
-                && keeps_marks(own, others, last, images, &|_| false)
-        };
-        matches!(first_order(&self.graph, &other.graph, &keeps), IdenticalAtoms::Order(_))
+        let keeps =
+            |last: usize, images: &[u32]| keeps_marks(&own.marks, &other.marks, last, images, &|_| false);
+        matches!(first_order(own, other, &keeps), IdenticalAtoms::Order(_))
     }
+}
 
-    /// Removes marks that say nothing: those that some order of equivalent atoms inverts while it keeps all others. Removing one
-    /// mark may make others idle, so the search is repeated.
-    fn leave_out_idle_marks(&mut self) {
-        let graph = &mut self.graph;
-        let marks = std::mem::take(&mut graph.marks);
-        let in_small_ring =
-            |mark: &DoubleBondMark| ring_size(graph, mark.atoms[0], mark.atoms[1]) < SMALLEST_RING;
-        let double_bonds = marks.double_bonds.iter().filter(|mark| !in_small_ring(mark)).copied().collect();
-        graph.marks = StereoMarks { double_bonds, ..marks };
-        while let Some(idle) = self.idle_mark() {
-            let marks = &mut self.graph.marks;
-            match idle.checked_sub(marks.centres.len()) {
-                None => _ = marks.centres.remove(idle),
-                Some(bond) => _ = marks.double_bonds.remove(bond),
-            }
+/// The graph of a text with its isotopes and stereo marks, without the marks that say nothing.
+fn isomer(text: &Graph) -> Result<LabelledGraph, SmilesProblem> {
+    let removed = text.needless_hydrogens();
+    let mut graph = LabelledGraph::of_identity(&Molecule::try_from(text.without_hydrogens())?);
+    graph.marks = StereoMarks::from_graph(text).renumbered(&places_without(&removed));
+    leave_out_idle_marks(&mut graph);
+    Ok(graph)
+}
+
+/// Removes marks that say nothing: those that some order of equivalent atoms inverts while it keeps all others. Removing one mark
+/// may make others idle, so the search is repeated.
+fn leave_out_idle_marks(graph: &mut LabelledGraph) {
+    let marks = std::mem::take(&mut graph.marks);
+    let in_small_ring =
+        |mark: &DoubleBondMark| ring_size(graph, mark.atoms[0], mark.atoms[1]) < SMALLEST_RING;
+    let double_bonds = marks.double_bonds.iter().filter(|mark| !in_small_ring(mark)).copied().collect();
+    graph.marks = StereoMarks { double_bonds, ..marks };
+    while let Some(idle) = idle_mark(graph) {
+        let marks = &mut graph.marks;
+        match idle.checked_sub(marks.centres.len()) {
+            None => _ = marks.centres.remove(idle),
+            Some(bond) => _ = marks.double_bonds.remove(bond),
         }
     }
+}
 
-    /// The index of a mark that says nothing. Indices count centres first, then double bonds.
-    fn idle_mark(&self) -> Option<usize> {
-        let marks = &self.graph.marks;
-        let places = marks.centres.len() + marks.double_bonds.len();
-        if places == 0 {
-            return None;
-        }
-        let [alike] = colours([&self.graph], BondColours::Counted);
-        let looks_same = |atoms: &mut dyn Iterator<Item = usize>| {
-            let mut around: Vec<u64> = atoms.map(|atom| alike[atom]).collect();
-            let all = around.len();
-            around.sort_unstable();
-            around.dedup();
-            around.len() < all
-        };
-        let may_be_idle = |place: &usize| match place.checked_sub(marks.centres.len()) {
-            None => looks_same(&mut marks.centres[*place].neighbours.iter().flatten().copied()),
-            Some(bond) => marks.double_bonds[bond].atoms.iter().any(|atom| {
-                looks_same(&mut self.graph.neighbours[*atom].iter().map(|link| link.atom as usize))
-            }),
-        };
-        (0..places).filter(may_be_idle).find(|place| {
-            let keeps = |last: usize, images: &[u32]| {
-                self.isotopes[last] == self.isotopes[images[last] as usize]
-                    && keeps_marks(marks, marks, last, images, &|at| at == *place)
-            };
-            first_order(&self.graph, &self.graph, &keeps) != IdenticalAtoms::None
-        })
+/// The index of a mark that says nothing. Indices count centres first, then double bonds.
+fn idle_mark(graph: &LabelledGraph) -> Option<usize> {
+    let marks = &graph.marks;
+    let places = marks.centres.len() + marks.double_bonds.len();
+    if places == 0 {
+        return None;
     }
+    let [alike] = colours([graph], BondColours::Counted);
+    let looks_same = |atoms: &mut dyn Iterator<Item = usize>| {
+        let mut around: Vec<u64> = atoms.map(|atom| alike[atom]).collect();
+        let all = around.len();
+        around.sort_unstable();
+        around.dedup();
+        around.len() < all
+    };
+    let may_be_idle = |place: &usize| match place.checked_sub(marks.centres.len()) {
+        None => looks_same(&mut marks.centres[*place].neighbours.iter().flatten().copied()),
+        Some(bond) => marks.double_bonds[bond]
+            .atoms
+            .iter()
+            .any(|atom| looks_same(&mut graph.neighbours[*atom].iter().map(|link| link.atom as usize))),
+    };
+    (0..places).filter(may_be_idle).find(|place| {
+        let keeps = |last: usize, images: &[u32]| keeps_marks(marks, marks, last, images, &|at| at == *place);
+        first_order(graph, graph, &keeps) != IdenticalAtoms::None
+    })
 }
 
 /// Whether each mark that is complete once `last` is placed has an image among the marks of the other molecule with the same
@@ -171,7 +178,11 @@ mod tests {
     use super::*;
 
     fn identity(smiles: &str) -> MolecularIdentity {
-        MolecularIdentity::from_smiles(smiles, AtomLimit::default()).unwrap()
+        MolecularIdentity::from_smiles(smiles, AtomLimit::default(), Isotopes::Ignore).unwrap()
+    }
+
+    fn respected(smiles: &str) -> MolecularIdentity {
+        MolecularIdentity::from_smiles(smiles, AtomLimit::default(), Isotopes::Respect).unwrap()
     }
 
     #[test]
@@ -183,6 +194,8 @@ mod tests {
             ("[H]O[H]", "O"),
             ("C[C@H](N)C(=O)O", "OC(=O)C(C)N"),
             ("[13CH3]C", "CC"),
+            ("[2H]C([2H])([2H])CO", "CCO"),
+            ("[2H][C@](F)(Cl)Br", "FC(Cl)Br"),
         ] {
             let (a, b) = (identity(a), identity(b));
             assert_eq!(a.key(), b.key());
@@ -194,6 +207,16 @@ mod tests {
         // Hydrogens that a count says as well are not compared.
         let water = identity("[H]O[H]");
         assert_eq!((water.written(), water.kept()), (3, &[1][..]));
+        assert_eq!(identity("[2H]O[2H]").kept(), [1]);
+    }
+
+    #[test]
+    fn respected_isotopes_are_compared() {
+        let (water, heavy) = (respected("O"), respected("[2H]O[2H]"));
+        assert_eq!((heavy.kept(), heavy.atoms_in(&water)), (&[0, 1, 2][..], IdenticalAtoms::None));
+        let order = respected("CO[13CH3]").atoms_in(&respected("[13CH3]OC"));
+        assert_eq!(order, IdenticalAtoms::Order(vec![2, 1, 0]));
+        assert_eq!(respected("CO[13CH3]").atoms_in(&respected("COC")), IdenticalAtoms::None);
     }
 
     /// What RDKit 2026.09 writes as one canonical isomeric SMILES, and what it does not.
@@ -220,11 +243,18 @@ mod tests {
             ("C[C@H]1CC[C@@H](C)CC1", "C[C@H]1CC[C@H](C)CC1", false),
             ("[13CH3]C", "CC", false),
             ("C[C@H]([13CH3])O", "C[C@@H]([13CH3])O", false),
+            ("[2H]C", "C", false),
+            ("[2H]CC", "C([2H])C", true),
+            ("C[C@H]([2H])O", "C[C@@H]([2H])O", false),
+            ("C[C@H]([2H])O", "[2H][C@@H](C)O", true),
+            ("C[C@]([2H])([2H])O", "CC([2H])([2H])O", true),
+            ("C/C([13CH3])=C/C", "C/C([13CH3])=C\\C", false),
             ("F[Co@OH1](Cl)(Br)(I)(N)O", "F[Co@OH2](Cl)(Br)(I)(N)O", false),
             ("F[Co@OH1](Cl)(Br)(I)(N)O", "F[Co@OH1](Cl)(Br)(I)(N)O", true),
         ] {
             assert_eq!(identity(a).is_isomer(&identity(b)), same, "{a} {b}");
             assert_eq!(identity(b).is_isomer(&identity(a)), same, "{b} {a}");
+            assert_eq!(respected(a).is_isomer(&respected(b)), same, "{a} {b}");
         }
     }
 }

@@ -144,13 +144,14 @@ impl LabelledGraph {
             doubles.filter_map(|bond| Some([numbers[bond.atoms[0]]?, numbers[bond.atoms[1]]?])).collect();
     }
 
-    /// The properties that RDKit's canonical SMILES without stereo and isotopes distinguishes.
+    /// The properties that RDKit's canonical SMILES without stereo distinguishes. [`Isotopes`](super::Isotopes) decides before this
+    /// which labels the molecule has.
     pub(crate) fn of_identity(molecule: &Molecule) -> Self {
         let aromatic = molecule.aromatic_bonds();
         let mut labelled = LabelledGraph::of_molecule(molecule, &[]);
         for (label, atom) in labelled.labels.iter_mut().zip(&molecule.atoms) {
             // Bond orders are compared themselves, so their sums add nothing.
-            *label = Label { isotope: 0, valence: 0, other: atom.map, ..*label };
+            *label = Label { valence: 0, other: atom.map, ..*label };
         }
         for (bond, _) in molecule.bonds.iter().zip(aromatic).filter(|(_, is_aromatic)| *is_aromatic) {
             labelled.set_order(bond.atoms, Some(Order::Aromatic));
@@ -158,8 +159,8 @@ impl LabelledGraph {
         labelled
     }
 
-    /// The properties that RDKit's `GetBestRMS` preserves: elements, isotopes, unpaired electrons, charges and bonds, but not
-    /// hydrogens and stereo. First it makes terminal O and N equal if one has a single and one a double bond to the same neighbour
+    /// The properties that RDKit's `GetBestRMS` preserves: elements, the molecule's isotopes, unpaired electrons, charges and bonds,
+    /// but not hydrogens and stereo. First it makes terminal O and N equal if one has a single and one a double bond to the same neighbour
     /// (`symmetrizeConjugatedTerminalGroups`), so that the oxygens of a carboxylate or an acid, for example, may be exchanged.
     pub(crate) fn of_rmsd(molecule: &Molecule) -> Self {
         let mut labelled = LabelledGraph::of_identity(molecule);
@@ -169,7 +170,6 @@ impl LabelledGraph {
             *label = Label {
                 hydrogens: 0,
                 charge: if alike[at] { 0 } else { atom.charge },
-                isotope: atom.isotope,
                 other: molecule.radicals(at).max(0).cast_unsigned() << 1 | u32::from(alike[at]),
                 ..*label
             };
@@ -247,6 +247,13 @@ impl LabelledGraph {
         graph.neighbours.iter_mut().flatten().for_each(|link| link.order = None);
         graph.has_orders = false;
         graph
+    }
+
+    /// Removes all isotopes; returns whether there were any.
+    pub(super) fn drop_isotopes(&mut self) -> bool {
+        let had = self.labels.iter().any(|label| label.isotope > 0);
+        self.labels.iter_mut().for_each(|label| label.isotope = 0);
+        had
     }
 
     /// Whether a nitrogen with a double bond has a hydrogen as its only other neighbour: `C=N`.

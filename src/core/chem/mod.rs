@@ -9,6 +9,7 @@
 //! - [`same_graph`] compares two molecules; [`MolecularIdentity`] compares many with many, with their stereo.
 //!   [`SmilesMolecule::pair`] finds the orders of a file's atoms that match a SMILES, and [`SmilesMolecule::order`] the first of
 //!   them that preserves the stereo of the coordinates ([`stereo`]). [`Mismatch`] says why there is none.
+//! - [`Isotopes`] is the rule for isotope labels that all of them follow.
 //!
 //! `docs/audit.md` lists the parts of RDKit that are not covered.
 
@@ -22,6 +23,7 @@ mod graph;
 mod handedness;
 mod hydrogens;
 mod identity;
+mod isotopes;
 mod kekule;
 pub(crate) mod labelled;
 mod limit;
@@ -45,13 +47,16 @@ mod write;
 
 pub use graph::{Atom, Bond, BondsOfAtom, Chirality, Direction, Graph, Order, SmilesProblem};
 pub use identity::MolecularIdentity;
+pub use isotopes::Isotopes;
 pub use limit::{AtomLimit, MAX_HEAVY_ATOMS};
 pub use mapping::{AtomMapping, SmilesMolecule, StereoAgreement};
 pub use mismatch::{Mismatch, StereoDifference};
 pub use molecule::{Molecule, SmilesError};
 pub use polyhedra::PolyhedralMark;
 pub use reading::SmilesReading;
-pub use same::{SameGraph, atoms_in_order, graph_key, same_graph, same_graph_within, same_molecule};
+pub use same::{
+    SameGraph, atoms_in_order, graph_key, same_canonical_smiles, same_graph, same_graph_within, same_molecule,
+};
 pub use sanitized::{Hybridisation, SanitizedMolecule};
 pub use search::IdenticalAtoms;
 pub use spelling::{SmilesNotes, foreign};

@@ -1,6 +1,7 @@
 //! A molecule after RDKit's sanitisation: every reader turns its atoms and bonds into one of these.
 
 use super::graph::{Atom, Bond, BondsOfAtom, Graph, Order, SmilesProblem};
+use super::isotopes::Isotopes;
 use super::limit::AtomLimit;
 
 /// The limit for molecules that are only parsed, not compared: time and memory grow linearly with the atoms.
@@ -60,12 +61,25 @@ impl Molecule {
         Molecule::read(smiles, READ, |graph| graph)
     }
 
-    /// Reads a SMILES like RDKit's `MolFromSmiles`: hydrogen atoms that a count can replace are removed.
+    /// Reads a SMILES with its atoms as written, hydrogens included, and the isotope labels that count.
+    ///
+    /// # Errors
+    /// As [`Molecule::of_smiles`].
+    pub fn of_smiles_with(smiles: &str, isotopes: Isotopes) -> Result<Self, SmilesError> {
+        Molecule::read(smiles, READ, |graph| isotopes.counted(graph))
+    }
+
+    /// Reads a SMILES like RDKit's `MolFromSmiles`: hydrogen atoms that a count can replace are removed. Isotope labels that do not
+    /// count are removed first.
     ///
     /// # Errors
     /// If RDKit would refuse it, or it has more heavy atoms than `limit`.
-    pub fn without_hydrogens(smiles: &str, limit: AtomLimit) -> Result<Self, SmilesError> {
-        Molecule::read(smiles, limit, |graph| graph.without_hydrogens())
+    pub fn without_hydrogens(
+        smiles: &str,
+        limit: AtomLimit,
+        isotopes: Isotopes,
+    ) -> Result<Self, SmilesError> {
+        Molecule::read(smiles, limit, |graph| isotopes.counted(graph).without_hydrogens())
     }
 
     fn read(smiles: &str, limit: AtomLimit, of: impl Fn(Graph) -> Graph) -> Result<Self, SmilesError> {
@@ -136,7 +150,8 @@ mod tests {
 
     #[test]
     fn errors_show_the_beginning() {
-        let error = Molecule::without_hydrogens(&"C".repeat(100_000), AtomLimit::default()).unwrap_err();
+        let error = Molecule::without_hydrogens(&"C".repeat(100_000), AtomLimit::default(), Isotopes::Ignore)
+            .unwrap_err();
         assert_eq!(error.reason, "more than 1000 heavy atoms");
         assert!(error.to_string().len() < 400);
     }

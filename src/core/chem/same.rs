@@ -1,5 +1,6 @@
-//! Whether two SMILES are the same molecular graph, ignoring stereo and isotopes: the users' pass test.
+//! Whether two SMILES are the same molecular graph, ignoring stereo: the users' pass test. [`Isotopes`] says what labels mean.
 
+use super::isotopes::Isotopes;
 use super::labelled::LabelledGraph;
 use super::limit::AtomLimit;
 use super::molecule::{Molecule, SmilesError};
@@ -16,58 +17,84 @@ pub enum SameGraph {
     Different,
 }
 
-/// Compares two SMILES: string identity first, then their graphs.
+/// Compares two SMILES: string identity first, then their graphs, ignoring isotopes.
 ///
 /// # Errors
 /// If RDKit would refuse one of them, even if the strings are equal, or if one has more heavy atoms than
 /// [`MAX_HEAVY_ATOMS`](super::MAX_HEAVY_ATOMS).
 pub fn same_graph(a: &str, b: &str) -> Result<SameGraph, SmilesError> {
-    same_graph_within(a, b, AtomLimit::default())
+    same_graph_within(a, b, AtomLimit::default(), Isotopes::Ignore)
 }
 
 /// Compares two SMILES like [`same_graph`], with at most `limit` heavy atoms each.
 ///
 /// # Errors
 /// As [`same_graph`], with this limit.
-pub fn same_graph_within(a: &str, b: &str, limit: AtomLimit) -> Result<SameGraph, SmilesError> {
+pub fn same_graph_within(
+    a: &str,
+    b: &str,
+    limit: AtomLimit,
+    isotopes: Isotopes,
+) -> Result<SameGraph, SmilesError> {
     // Parsed before the texts are compared: a text that RDKit refuses is not a molecule, so it does not even equal itself.
-    let first = Molecule::without_hydrogens(a, limit)?;
+    let first = Molecule::without_hydrogens(a, limit, isotopes)?;
     if a == b {
         return Ok(SameGraph::Identical);
     }
-    let second = Molecule::without_hydrogens(b, limit)?;
-    let same = first.elements() == second.elements()
-        && are_isomorphic(&LabelledGraph::of_identity(&first), &LabelledGraph::of_identity(&second));
-    Ok(if same { SameGraph::Equivalent } else { SameGraph::Different })
+    let second = Molecule::without_hydrogens(b, limit, isotopes)?;
+    Ok(if are_one(&first, &second) { SameGraph::Equivalent } else { SameGraph::Different })
+}
+
+/// Whether two molecules are the same graph, with the labels that they have.
+fn are_one(first: &Molecule, second: &Molecule) -> bool {
+    first.elements() == second.elements()
+        && are_isomorphic(&LabelledGraph::of_identity(first), &LabelledGraph::of_identity(second))
 }
 
 /// Whether two SMILES are the same molecular graph. The answer is no if RDKit would refuse one, or one is larger than `limit`.
-pub fn same_molecule(a: &str, b: &str, limit: AtomLimit) -> bool {
-    matches!(same_graph_within(a, b, limit), Ok(SameGraph::Identical | SameGraph::Equivalent))
+pub fn same_molecule(a: &str, b: &str, limit: AtomLimit, isotopes: Isotopes) -> bool {
+    matches!(same_graph_within(a, b, limit, isotopes), Ok(SameGraph::Identical | SameGraph::Equivalent))
+}
+
+/// Whether RDKit writes two SMILES as one canonical SMILES without stereo and isotopes, after `RemoveHs`. This ignores labels too,
+/// but a labelled hydrogen is an atom: `RemoveHs` keeps it. The answer is no if RDKit would refuse one, or one is larger than
+/// `limit`.
+pub fn same_canonical_smiles(a: &str, b: &str, limit: AtomLimit) -> bool {
+    let read = |smiles: &str| {
+        let mut molecule = Molecule::without_hydrogens(smiles, limit, Isotopes::Respect).ok()?;
+        molecule.atoms.iter_mut().for_each(|atom| atom.isotope = 0);
+        Some(molecule)
+    };
+    read(a).is_some_and(|first| a == b || read(b).is_some_and(|second| are_one(&first, &second)))
 }
 
 /// For each atom of `to`, in the order of its text, the number of the corresponding atom of `from`, from 0: the first order in
-/// which the two graphs match, ignoring stereo and isotopes. `None` if they do not match, or if one of them writes a hydrogen that
-/// a count can replace, since its atoms are then not those of the graph.
+/// which the two graphs match, ignoring stereo. Isotope labels are kept if any order keeps them, and ignored otherwise. `None` if
+/// the graphs do not match, or if one of them writes a hydrogen that a count can replace, since its atoms are then not those of the
+/// graph.
 pub fn atoms_in_order(from: &str, to: &str, limit: AtomLimit) -> Option<Vec<usize>> {
     let read = |smiles: &str| -> Option<LabelledGraph> {
         let written = Molecule::of_smiles(smiles).ok()?.atoms.len();
-        let molecule = Molecule::without_hydrogens(smiles, limit).ok()?;
+        let molecule = Molecule::without_hydrogens(smiles, limit, Isotopes::Respect).ok()?;
         (molecule.atoms.len() == written).then(|| LabelledGraph::of_identity(&molecule))
     };
-    let (from, to) = (read(from)?, read(to)?);
-    match first_order(&to, &from, &|_, _| true) {
+    let (mut from, mut to) = (read(from)?, read(to)?);
+    let mut found = first_order(&to, &from, &|_, _| true);
+    if found == IdenticalAtoms::None && (from.drop_isotopes() | to.drop_isotopes()) {
+        found = first_order(&to, &from, &|_, _| true);
+    }
+    match found {
         IdenticalAtoms::Order(order) => Some(order.into_iter().map(|image| image as usize).collect()),
         IdenticalAtoms::None | IdenticalAtoms::Unknown => None,
     }
 }
 
-/// A hash that all SMILES of one graph share, for tables of molecules. Other graphs hardly ever have it.
+/// A hash that all SMILES of one graph share, for tables of molecules, ignoring isotopes. Other graphs hardly ever have it.
 ///
 /// # Errors
 /// As [`same_graph`].
 pub fn graph_key(smiles: &str) -> Result<u64, SmilesError> {
-    let molecule = Molecule::without_hydrogens(smiles, AtomLimit::default())?;
+    let molecule = Molecule::without_hydrogens(smiles, AtomLimit::default(), Isotopes::Ignore)?;
     Ok(key(&LabelledGraph::of_identity(&molecule)))
 }
 
@@ -111,10 +138,10 @@ mod tests {
         assert_eq!(error.reason, "more than 1000 heavy atoms");
         assert!(error.to_string().len() < 400);
         assert_eq!(
-            same_graph_within("CC", "CC", AtomLimit(1)).unwrap_err().reason,
+            same_graph_within("CC", "CC", AtomLimit(1), Isotopes::Ignore).unwrap_err().reason,
             "more than 1 heavy atoms"
         );
-        assert!(!same_molecule(&chain(1_001), &chain(1_001), AtomLimit(1_000)));
+        assert!(!same_molecule(&chain(1_001), &chain(1_001), AtomLimit(1_000), Isotopes::Ignore));
         // Deep nesting, on a thread with the stack of a worker.
         let nested = |n: usize| format!("{}C{}", "C(".repeat(n), ")".repeat(n));
         let worker = std::thread::Builder::new().stack_size(1 << 21);
@@ -123,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn hydrogens_charges_and_labels_as_rdkit_has_them() {
+    fn hydrogens_and_charges_as_rdkit_has_them() {
         let verdict = |a, b| same_graph(a, b).unwrap();
         for (a, b) in [
             ("CN(=O)=O", "C[N+](=O)[O-]"),
@@ -132,8 +159,6 @@ mod tests {
             ("O=Cl(=O)(=O)O", "[O-][Cl+3]([O-])([O-])O"),
             ("[H]O[H]", "O"),
             ("[H]n1cccc1", "c1cc[nH]c1"),
-            ("[13CH3]C", "CC"),
-            ("[2H]C", "[3H]C"),
             ("c1ccccc1c1ccccc1", "c1ccccc1-c1ccccc1"),
             ("C1:C:C:C:C:C1", "c1ccccc1"),
             ("C1.C1", "CC"),
@@ -142,11 +167,48 @@ mod tests {
         ] {
             assert_eq!(verdict(a, b), SameGraph::Equivalent, "{a} {b}");
         }
-        for (a, b) in
-            [("[2H]C", "C"), ("[CH2]C", "CC"), ("[CH3:1]C", "CC"), ("[H]/N=C/C", "N=CC"), ("CS([H])C", "CSC")]
-        {
+        for (a, b) in [("[CH2]C", "CC"), ("[CH3:1]C", "CC"), ("[H]/N=C/C", "N=CC"), ("CS([H])C", "CSC")] {
             assert_eq!(verdict(a, b), SameGraph::Different, "{a} {b}");
         }
+    }
+
+    /// By RDKit 2026.09: the canonical SMILES once isotopes are set to 0 and `RemoveHs` has run; with isotopes, after `RemoveHs`
+    /// alone; and without isotopes, after `RemoveHs` alone.
+    #[test]
+    fn isotopes_are_ignored_or_respected() {
+        for (a, b, [ignored, respected, canonical]) in [
+            ("[13CH3]C", "CC", [true, false, true]),
+            ("[13CH3]C", "C[13CH3]", [true; 3]),
+            ("[13CH3]C", "[14CH3]C", [true, false, true]),
+            ("[2H]C", "C", [true, false, false]),
+            ("[2H]C", "[3H]C", [true, false, true]),
+            ("[2H]C([H])[2H]", "[2H]C[2H]", [true; 3]),
+            ("[2H]C([2H])([2H])CO", "CCO", [true, false, false]),
+            ("[2H]C([2H])([2H])CO", "OCC([2H])([2H])[2H]", [true; 3]),
+            ("[2H]C([2H])([2H])CO", "CC([2H])([2H])O[2H]", [true, false, false]),
+            ("[2H]O[2H]", "O", [true, false, false]),
+            ("[2H]n1cccc1", "c1cc[nH]c1", [true, false, false]),
+            ("[2H][Na]", "[NaH]", [true, false, false]),
+            ("[2H][H]", "[H][H]", [true, false, true]),
+            ("[1H]C", "C", [true, false, false]),
+            ("[2H]/N=C/C", "[H]/N=C/C", [true, false, true]),
+            ("[2H]C", "CC", [false; 3]),
+        ] {
+            let same = |isotopes| same_molecule(a, b, AtomLimit::default(), isotopes);
+            assert_eq!([same(Isotopes::Ignore), same(Isotopes::Respect)], [ignored, respected], "{a} {b}");
+            assert_eq!(same_canonical_smiles(a, b, AtomLimit::default()), canonical, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn orders_keep_labels_where_they_can() {
+        let order = |from, to| atoms_in_order(from, to, AtomLimit::default());
+        assert_eq!(order("CO[13CH3]", "[13CH3]OC"), Some(vec![2, 1, 0]));
+        assert_eq!(order("CO[13CH3]", "COC"), Some(vec![0, 1, 2]));
+        assert_eq!(order("[3H]O[2H]", "[2H]O[3H]"), Some(vec![2, 1, 0]));
+        assert_eq!(order("[3H]O", "[2H]O"), Some(vec![0, 1]));
+        // The plain text has no position for the labelled hydrogen.
+        assert_eq!(order("O", "[2H]O"), None);
     }
 
     #[test]

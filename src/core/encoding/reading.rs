@@ -24,6 +24,9 @@ pub struct Reading {
     pub cut: bool,
     /// Whether values of a store in another encoding are converted; otherwise the store is refused.
     pub rewrites: bool,
+    /// Whether values are returned as the text or the store has them, in its own encoding, which each conformer then states.
+    /// `encoding` still holds for files without text.
+    pub as_written: bool,
     /// The treatment of coordinates outside the range of the encoding.
     pub out_of_range: OutOfRange,
 }
@@ -37,7 +40,14 @@ impl Default for Reading {
 impl Reading {
     /// Reads texts in one encoding; numbers with excess decimals are refused.
     pub fn new(encoding: Encoding) -> Self {
-        Reading { encoding, texts: None, cut: false, rewrites: false, out_of_range: OutOfRange::Clip }
+        Reading {
+            encoding,
+            texts: None,
+            cut: false,
+            rewrites: false,
+            as_written: false,
+            out_of_range: OutOfRange::Clip,
+        }
     }
 
     /// This reading for texts that use exactly its encoding. Decimals may still keep or lack their trailing zeros.

@@ -12,6 +12,8 @@ pub struct Enriched {
     pub coordinates: Vec<[Fixed; 3]>,
     /// The conventions for trailing zeros that the numbers agree with.
     pub written: Written,
+    /// The encoding of `coordinates`.
+    pub encoding: Encoding,
 }
 
 /// Why a text was refused, and where.
@@ -54,7 +56,7 @@ pub enum TextProblem {
 }
 
 /// Parses a text without tags: atoms `[…]` with SMILES bonds, ring digits, branches and dots between them, and a slot of
-/// coordinates behind each atom, or behind each symbol. Values are returned in the encoding of `reading`.
+/// coordinates behind each atom, or behind each symbol. Values are returned in the encoding of `reading`, or as written.
 ///
 /// # Errors
 /// The first position that breaks the grammar.
@@ -67,6 +69,7 @@ pub fn parse(text: &str, reading: Reading) -> Result<Enriched, TextError> {
         skeleton: String::with_capacity(slots * 8),
         coordinates: Vec::with_capacity(slots),
         written: Written::ANY,
+        encoding: if reading.as_written { encoding } else { reading.encoding },
     };
     let behind_each = encoding.slots() == Slots::Symbols;
     let (mut at, mut copied, mut depth) = (0, 0, 0usize);
@@ -85,8 +88,8 @@ pub fn parse(text: &str, reading: Reading) -> Result<Enriched, TextError> {
             let (values, written) = encoding
                 .parse_numbers(&bytes[start..end], reading.cut)
                 .map_err(|problem| error(start, problem.into()))?;
-            out.coordinates
-                .push(converted(values, encoding, reading.encoding).map_err(|e| error(start, e.into()))?);
+            let values = converted(values, encoding, out.encoding).map_err(|e| error(start, e.into()))?;
+            out.coordinates.push(values);
             out.written = out.written.join(written);
             out.skeleton.push_str(&text[copied..at]);
             out.skeleton.push_str("<>");

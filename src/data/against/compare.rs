@@ -141,7 +141,7 @@ impl<'o> Comparison<'o> {
     /// Compares a conformer with those of the other corpus that could have the same geometry.
     fn compare(&self, conformer: &Conformer, shared: &Shared, place: &Place<'_>) -> RowFound {
         let (other, molecule) = (self.other, &self.other.molecules[shared.molecule]);
-        let (Some(order), Some(topology)) = (&shared.order, molecule.topology()) else {
+        let (Some(order), Some(topology)) = (&shared.order, molecule.topology(other.isotopes)) else {
             return RowFound::default();
         };
         let at = |block: &u32| other.encoding.angstrom(&conformer.coordinates[*block as usize]);

@@ -36,7 +36,7 @@ impl Finder {
         let new: Vec<(Fingerprint, usize)> = new.into_iter().collect();
         let found: Vec<(Fingerprint, Known)> = new
             .into_par_iter()
-            .map(|(print, at)| (print, other.known(identity(&conformers[at]).as_ref())))
+            .map(|(print, at)| (print, other.known(identity(&conformers[at], other.isotopes).as_ref())))
             .collect();
         self.shared += found.iter().filter(|(_, known)| matches!(known, Known::Shared(_))).count();
         self.known.extend(found);

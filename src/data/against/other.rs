@@ -12,7 +12,7 @@ use super::spelling::{Fingerprint, Known, Shared, fingerprint, identity};
 use crate::audit::geometry::Topology;
 use crate::audit::spread::spread;
 use crate::corpus::{Batch, Conformers, Skipped};
-use drift_core::chem::{IdenticalAtoms, MolecularIdentity};
+use drift_core::chem::{IdenticalAtoms, Isotopes, MolecularIdentity};
 use drift_core::encoding::{Encoding, Fixed};
 use drift_core::error::{Error, Result};
 use drift_core::job::{InputHash, Job, Unit};
@@ -52,6 +52,8 @@ pub struct Other {
     pub(super) first: Vec<u32>,
     pub(super) files: Vec<Arc<str>>,
     pub(super) encoding: Encoding,
+    /// Whether isotope labels tell molecules and their atoms apart.
+    pub(super) isotopes: Isotopes,
     /// The largest RMSD of equal geometries, in Å.
     pub(super) bound: f64,
 }
@@ -100,9 +102,9 @@ impl OtherMolecule {
     }
 
     /// The topology that compares its conformers. Atoms are in the order of the compared atoms of the first isomer.
-    pub(super) fn topology(&self) -> Option<&Topology> {
+    pub(super) fn topology(&self, isotopes: Isotopes) -> Option<&Topology> {
         let first = &self.isomers[0];
-        self.topology.get_or_init(|| Topology::without_hydrogens(&first.skeleton).ok()).as_ref()
+        self.topology.get_or_init(|| Topology::without_hydrogens(&first.skeleton, isotopes).ok()).as_ref()
     }
 
     /// The conformers whose spread is within a distance of `lengths`, in Å.
@@ -126,9 +128,9 @@ impl Other {
     ///
     /// # Errors
     /// As [`Conformers::read`]; also if no molecule can be compared, or there are more than 2³² conformers.
-    pub fn read(source: &dyn Conformers, bound: f64, job: &Job) -> Result<Self> {
+    pub fn read(source: &dyn Conformers, bound: f64, isotopes: Isotopes, job: &Job) -> Result<Self> {
         let encoding = source.reading().encoding;
-        let mut reader = Reader::new(encoding, bound);
+        let mut reader = Reader::new(encoding, bound, isotopes);
         let read = source.read(job, &mut |batch| reader.add(&batch))?;
         let mut other = reader.other;
         let summary = &mut other.summary;
@@ -174,13 +176,13 @@ impl Other {
     /// Sorts the conformers, and counts duplicate geometries.
     fn sort(&mut self, job: &Job) -> Result<()> {
         job.observer().begin("sorting", None, Unit::Items);
-        let (encoding, bound) = (self.encoding, self.bound);
+        let (encoding, bound, isotopes) = (self.encoding, self.bound, self.isotopes);
         let duplicates = self.molecules.par_iter_mut().map(|molecule| {
             job.check()?;
             molecule.points.shrink_to_fit();
             molecule.conformers.shrink_to_fit();
             molecule.conformers.sort_by(|a, b| a.spread[0].total_cmp(&b.spread[0]).then(a.at.cmp(&b.at)));
-            Ok(molecule.duplicates(encoding, bound))
+            Ok(molecule.duplicates(encoding, bound, isotopes))
         });
         let duplicates: Result<u64> = duplicates.sum();
         job.observer().end();
@@ -198,8 +200,8 @@ impl Other {
 
 impl OtherMolecule {
     /// The number of conformers with the same geometry as an earlier one.
-    fn duplicates(&self, encoding: Encoding, bound: f64) -> u64 {
-        let Some(topology) = self.topology().filter(|_| self.conformers.len() > 1) else { return 0 };
+    fn duplicates(&self, encoding: Encoding, bound: f64, isotopes: Isotopes) -> u64 {
+        let Some(topology) = self.topology(isotopes).filter(|_| self.conformers.len() > 1) else { return 0 };
         let is_duplicate = |conformer: &usize| {
             let own = self.points(*conformer, encoding);
             self.near(spread(&own), bound).any(|other| {
@@ -231,7 +233,7 @@ struct Spelling {
 }
 
 impl Reader {
-    fn new(encoding: Encoding, bound: f64) -> Self {
+    fn new(encoding: Encoding, bound: f64, isotopes: Isotopes) -> Self {
         let other = Other {
             summary: OtherSummary::default(),
             molecules: Vec::new(),
@@ -239,6 +241,7 @@ impl Reader {
             first: Vec::new(),
             files: Vec::new(),
             encoding,
+            isotopes,
             bound,
         };
         Reader { other, files: HashMap::new(), spellings: HashMap::new(), number: ("".into(), 0) }
@@ -257,7 +260,7 @@ impl Reader {
         // Molecules are numbered in the order of their first conformers.
         new.sort_unstable();
         let identities: Vec<Option<MolecularIdentity>> =
-            new.par_iter().map(|at| identity(&batch.conformers[*at])).collect();
+            new.par_iter().map(|at| identity(&batch.conformers[*at], self.other.isotopes)).collect();
         for (at, identity) in new.iter().zip(identities) {
             let spelling = identity.and_then(|it| self.spelling(&batch.conformers[*at].skeleton, it));
             self.spellings.insert(prints[*at], spelling);

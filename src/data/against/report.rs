@@ -4,7 +4,9 @@ use serde::Serialize;
 
 use super::found::{AgainstCounts, FoundInOther};
 use super::other::OtherSummary;
+use super::run::AgainstPlan;
 use crate::corpus::{ReadSummary, Skipped};
+use drift_core::chem::Isotopes;
 use drift_core::encoding::Encoding;
 use drift_core::job::Provenance;
 
@@ -20,6 +22,8 @@ pub struct AgainstReport {
     pub encoding: Encoding,
     /// The largest RMSD of equal geometries, in Å.
     pub bound_angstrom: f64,
+    /// Whether isotope labels told molecules and their atoms apart.
+    pub isotopes: Isotopes,
     /// The number of conformers in the streamed corpus.
     pub conformers: u64,
     /// The number of molecules in both corpora, ignoring stereo.
@@ -47,15 +51,16 @@ pub struct AgainstReport {
 
 impl AgainstReport {
     pub(super) fn new(
-        (encoding, bound_angstrom): (Encoding, f64),
+        plan: &AgainstPlan,
         read: ReadSummary,
         found: &FoundInOther,
         other: OtherSummary,
     ) -> Self {
         AgainstReport {
             schema: SCHEMA,
-            encoding,
-            bound_angstrom,
+            encoding: plan.options.reading.encoding,
+            bound_angstrom: plan.bound_angstrom,
+            isotopes: plan.isotopes,
             conformers: read.conformers,
             molecules_shared: found.molecules.len() as u64,
             isomers_shared: found.isomers.len() as u64,

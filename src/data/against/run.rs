@@ -7,6 +7,7 @@ use super::other::Other;
 use super::report::AgainstReport;
 use crate::corpus::{Conformers, Files, ReadOptions};
 use crate::parameter;
+use drift_core::chem::Isotopes;
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 
@@ -21,6 +22,8 @@ pub struct AgainstPlan {
     pub options: ReadOptions,
     /// The largest RMSD of equal geometries, in Å.
     pub bound_angstrom: f64,
+    /// Whether isotope labels tell molecules and their atoms apart.
+    pub isotopes: Isotopes,
     /// Whether a list is written.
     pub is_listed: bool,
 }
@@ -39,7 +42,7 @@ pub fn against(plan: &AgainstPlan, job: &Job, put: &mut PutList<'_>) -> Result<A
     let files = Files { inputs: plan.inputs.clone(), options: plan.options.clone() };
     let read = files.read(job, &mut |batch| put(&comparison.add(&batch)?))?;
     let found = comparison.found;
-    Ok(AgainstReport::new((other.encoding, other.bound), read, &found, other.summary))
+    Ok(AgainstReport::new(plan, read, &found, other.summary))
 }
 
 impl AgainstPlan {
@@ -57,7 +60,7 @@ impl AgainstPlan {
             return Err(Error::parameter(parameter::WITHIN, problem, "leave it out for 0.001"));
         }
         let files = Files { inputs: self.others.clone(), options: self.options.clone() };
-        Other::read(&files, self.bound_angstrom, job)
+        Other::read(&files, self.bound_angstrom, self.isotopes, job)
     }
 }
 

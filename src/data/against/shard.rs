@@ -83,6 +83,5 @@ pub fn merge_against(
     came.summary.inputs.extend(names);
     let folders: Vec<_> = parts.parts.iter().map(|(path, _)| path.clone()).collect();
     came.summary.refuse_if_empty(&folders)?;
-    let read = (plan.options.reading.encoding, plan.bound_angstrom);
-    Ok(AgainstReport::new(read, came.summary, &found, other))
+    Ok(AgainstReport::new(plan, came.summary, &found, other))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use crate::corpus::{AtomOrder, Conformer};
-use drift_core::chem::{AtomLimit, MolecularIdentity};
+use drift_core::chem::{AtomLimit, Isotopes, MolecularIdentity};
 use drift_core::text::skeleton::smiles;
 
 /// The first half of the SHA-256 of a skeleton.
@@ -42,10 +42,11 @@ pub(super) fn fingerprint(conformer: &Conformer) -> Fingerprint {
 }
 
 /// The molecule of a conformer; `None` if its atoms are in file order, its text is not a SMILES, or it is too large.
-pub(super) fn identity(conformer: &Conformer) -> Option<MolecularIdentity> {
+pub(super) fn identity(conformer: &Conformer, isotopes: Isotopes) -> Option<MolecularIdentity> {
     if conformer.order != AtomOrder::Smiles {
         return None;
     }
-    let identity = MolecularIdentity::from_smiles(&smiles(&conformer.skeleton), AtomLimit::default()).ok()?;
+    let smiles = smiles(&conformer.skeleton);
+    let identity = MolecularIdentity::from_smiles(&smiles, AtomLimit::default(), isotopes).ok()?;
     (identity.written() == conformer.coordinates.len()).then_some(identity)
 }

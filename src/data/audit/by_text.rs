@@ -12,6 +12,7 @@ use super::judged::{JudgedFile, JudgedText};
 use super::judging::{DUPLICATE_ANGSTROM, MoleculeDistances, RmsdMatrix, VerdictLine, duplicates};
 use super::references::Measured;
 use super::report::AuditReport;
+use drift_core::chem::Isotopes;
 use drift_core::text::skeleton::smiles;
 
 /// A report, and the results for each text.
@@ -37,10 +38,13 @@ pub(super) struct TextsOfFile {
 }
 
 impl TextsOfFile {
-    pub(super) fn new(file: JudgedFile) -> Self {
+    pub(super) fn new(file: JudgedFile, isotopes: Isotopes) -> Self {
         let keeps = !file.texts.is_empty();
-        let same =
-            file.groups.iter().map(|group| if keeps { same(group) } else { BTreeMap::new() }).collect();
+        let same = file
+            .groups
+            .iter()
+            .map(|group| if keeps { same(group, isotopes) } else { BTreeMap::new() })
+            .collect();
         TextsOfFile {
             name: file.input.name,
             groups: file.groups.iter().map(|group| group.lp().map(str::to_owned)).collect(),
@@ -55,10 +59,10 @@ impl TextsOfFile {
 }
 
 /// For each molecule, the earlier conformers that its conformers duplicate.
-fn same(group: &Group) -> BTreeMap<Box<str>, Vec<Option<usize>>> {
+fn same(group: &Group, isotopes: Isotopes) -> BTreeMap<Box<str>, Vec<Option<usize>>> {
     let several = group.generated.par_iter().filter(|(_, conformers)| conformers.len() > 1);
     let same = several.filter_map(|(skeleton, conformers)| {
-        let topology = Topology::new(skeleton).ok()?;
+        let topology = Topology::with_isotopes(skeleton, isotopes).ok()?;
         Some((skeleton.clone(), duplicates(&topology, conformers, DUPLICATE_ANGSTROM)))
     });
     same.collect()

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::superposition::{Centred, LeastRmsd, Superposition};
 use drift_core::chem::symmetry::Symmetries;
-use drift_core::chem::{AtomLimit, Molecule, SmilesError};
+use drift_core::chem::{AtomLimit, Isotopes, Molecule, SmilesError};
 use drift_core::text::skeleton::smiles;
 use drift_core::vector::distance;
 
@@ -24,12 +24,21 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// The molecule of a skeleton, [`drift_core::text::skeleton`].
+    /// The molecule of a skeleton, [`drift_core::text::skeleton`], without isotope labels: atoms that differ only by them are
+    /// equivalent.
     ///
     /// # Errors
     /// If its text is not a SMILES, or RDKit would refuse it.
     pub fn new(skeleton: &str) -> Result<Self, SmilesError> {
-        Ok(Topology::of(&Molecule::of_smiles(&smiles(skeleton))?))
+        Topology::with_isotopes(skeleton, Isotopes::Ignore)
+    }
+
+    /// [`Topology::new`], with the isotope labels that count.
+    ///
+    /// # Errors
+    /// As [`Topology::new`].
+    pub fn with_isotopes(skeleton: &str, isotopes: Isotopes) -> Result<Self, SmilesError> {
+        Ok(Topology::of(&Molecule::of_smiles_with(&smiles(skeleton), isotopes)?))
     }
 
     /// The molecule of a skeleton without the hydrogen atoms that a count can replace. Its atoms are those of
@@ -37,8 +46,9 @@ impl Topology {
     ///
     /// # Errors
     /// As [`Topology::new`].
-    pub fn without_hydrogens(skeleton: &str) -> Result<Self, SmilesError> {
-        Ok(Topology::of(&Molecule::without_hydrogens(&smiles(skeleton), AtomLimit::default())?))
+    pub fn without_hydrogens(skeleton: &str, isotopes: Isotopes) -> Result<Self, SmilesError> {
+        let molecule = Molecule::without_hydrogens(&smiles(skeleton), AtomLimit::default(), isotopes)?;
+        Ok(Topology::of(&molecule))
     }
 
     fn of(molecule: &Molecule) -> Self {

@@ -60,7 +60,7 @@ pub use judging::{
 };
 pub use marks::{Mark, MarkKind, marks, readable};
 pub use outcome::Outcome;
-pub use references::{GeometryReport, MoleculeGeometry, Reference, References};
+pub use references::{GeometryReport, MoleculeGeometry, Reference, References, reference_reading};
 pub use report::{AuditReport, EncodingFrom, SCHEMA};
 pub use request::{AuditPlan, AuditRequest};
 pub use run::{audit, audit_texts};

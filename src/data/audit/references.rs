@@ -13,7 +13,8 @@ use super::sample::in_angstrom;
 use crate::corpus::{AtomOrder, Conformers, ReadSummary};
 use crate::parameter;
 use crate::stats::bootstrap::Mean;
-use drift_core::chem::AtomLimit;
+use drift_core::chem::{AtomLimit, Isotopes};
+use drift_core::encoding::{Encoding, Precision, Reading};
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_core::text::skeleton::smiles;
@@ -76,12 +77,26 @@ pub struct GeometryReport {
     pub mat_precision_angstrom: Option<Mean>,
 }
 
+/// How files of references are read, for texts of an encoding. A reference in text keeps the values of its own encoding, so that a
+/// text has a distance of exactly 0 to itself. Other files are read in the decimals of the texts, or in four with other encodings.
+pub fn reference_reading(texts: Encoding) -> Reading {
+    let decimals = if texts.is_decimal() { texts } else { Encoding::FIXED };
+    // References may have more decimals than the model writes.
+    let cut = texts.precision() != Precision::FOUR;
+    Reading { cut, rewrites: true, as_written: true, ..Reading::new(decimals) }
+}
+
 impl References {
     /// Reads the conformers of the wanted skeletons.
     ///
     /// # Errors
     /// If the corpus cannot be read, the job was cancelled, or it contains no wanted molecule.
-    pub fn read(corpus: &dyn Conformers, wanted: &HashSet<&str>, job: &Job) -> Result<(Self, ReadSummary)> {
+    pub fn read(
+        corpus: &dyn Conformers,
+        wanted: &HashSet<&str>,
+        isotopes: Isotopes,
+        job: &Job,
+    ) -> Result<(Self, ReadSummary)> {
         let wanted = wanted.iter().map(|skeleton| (*skeleton).into()).collect();
         let (found, summary) = conformers_by_skeleton(corpus, Some(&wanted), job)?;
         if found.is_empty() {
@@ -91,7 +106,7 @@ impl References {
         }
         let molecules = found.into_iter().filter_map(|(skeleton, conformers)| {
             // A skeleton whose text is not a SMILES has no bonds to compare.
-            let topology = Topology::new(&skeleton).ok()?;
+            let topology = Topology::with_isotopes(&skeleton, isotopes).ok()?;
             Some((skeleton, Reference { topology, conformers }))
         });
         Ok((References { molecules: molecules.collect() }, summary))
@@ -127,7 +142,7 @@ impl References {
         mut self,
         pools: &BTreeMap<Box<str>, Box<str>>,
         is_compared: impl Fn(&str) -> bool,
-        limit: AtomLimit,
+        (limit, isotopes): (AtomLimit, Isotopes),
     ) -> Self {
         for (own, pool) in pools {
             let Some(reference) = self.molecules.get(own) else { continue };
@@ -141,7 +156,7 @@ impl References {
             match self.molecules.get_mut(pool) {
                 Some(known) => known.conformers.extend(moved),
                 None => {
-                    let Ok(topology) = Topology::new(pool) else { continue };
+                    let Ok(topology) = Topology::with_isotopes(pool, isotopes) else { continue };
                     self.molecules.insert(pool.clone(), Reference { topology, conformers: moved });
                 }
             }
@@ -174,7 +189,7 @@ pub(super) fn conformers_by_skeleton(
             // Without a text, the atom order is not that of a SMILES.
             if conformer.order == AtomOrder::Smiles && is_wanted {
                 let conformers = found.entry((*conformer.skeleton).into()).or_default();
-                conformers.push(in_angstrom(&conformer.coordinates, encoding));
+                conformers.push(in_angstrom(&conformer.coordinates, conformer.encoding.unwrap_or(encoding)));
             }
         }
         Ok(())

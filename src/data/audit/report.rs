@@ -9,6 +9,7 @@ use super::energies::EnergyReport;
 use super::group::FileReport;
 use super::smoke::{ForeignPrompt, TheirReport};
 use crate::corpus::Skipped;
+use drift_core::chem::Isotopes;
 use drift_core::encoding::Encoding;
 use drift_core::job::Provenance;
 
@@ -40,6 +41,8 @@ pub struct AuditReport {
     pub reference_chemistry: Option<ChemistryReport>,
     /// The treatment of molecules without a usable conformer in coverage and matching.
     pub missing: Missing,
+    /// Whether isotope labels told molecules and their atoms apart.
+    pub isotopes: Isotopes,
     /// Energies and strain; `None` without an energy program.
     pub energy: Option<EnergyReport>,
     /// The first faulty blocks of each kind.

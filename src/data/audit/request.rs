@@ -9,7 +9,7 @@ use super::sample::TextSample;
 use crate::energy::Energies;
 use crate::parameter;
 use drift_core::checkpoint::ModelFolder;
-use drift_core::chem::AtomLimit;
+use drift_core::chem::{AtomLimit, Isotopes};
 use drift_core::constraint::as_written;
 use drift_core::encoding::{AskedEncoding, Encoding, Precision, TrailingZeros};
 use drift_core::error::{Error, Result};
@@ -47,6 +47,8 @@ pub struct AuditRequest {
     pub by_text: bool,
     /// The size limit for molecules that are compared. A text of a larger one counts as another molecule than its prompt.
     pub max_atoms: AtomLimit,
+    /// Whether isotope labels tell molecules and their atoms apart.
+    pub isotopes: Isotopes,
 }
 
 /// The inputs and settings of an audit.
@@ -110,7 +112,8 @@ impl AuditPlan {
 
     /// The text of a record, or one of its conformers, as a sample to judge.
     pub(super) fn sample<'r>(&self, record: &'r Record, text: &'r str, encoding: Encoding) -> TextSample<'r> {
-        let (prompt, max_atoms) = (record.prompt.as_deref(), self.request.max_atoms);
-        TextSample { prompt, answer: text, ended: true, encoding, max_atoms }
+        let AuditRequest { max_atoms, isotopes, .. } = self.request;
+        let prompt = record.prompt.as_deref();
+        TextSample { prompt, answer: text, ended: true, encoding, max_atoms, isotopes }
     }
 }

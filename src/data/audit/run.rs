@@ -12,14 +12,14 @@ use super::energies::{EnergyReport, energy_report};
 use super::group::Group;
 use super::judged::{JudgedFile, judge_files};
 use super::read::{self, FileRecords, Record};
-use super::references::{GeometryReport, Measured, References};
+use super::references::{GeometryReport, Measured, References, reference_reading};
 use super::report::{AuditReport, EncodingFrom, SCHEMA};
 use super::request::AuditPlan;
 use super::sample::split;
 use super::smoke::{TheirReport, foreign_prompts, their_report};
 use crate::corpus::{Conformers, Files, ReadOptions, ReadSummary, SKIPPED_LISTED};
 use crate::parameter;
-use drift_core::encoding::{Encoding, Precision, Reading, TrailingZeros, Written};
+use drift_core::encoding::{Encoding, TrailingZeros, Written};
 use drift_core::error::{Error, Result};
 use drift_core::job::{InputHash, Job, Provenance, Unit};
 
@@ -73,7 +73,8 @@ pub(super) fn report(
     // Isomers are not pooled here: strain is the energy relative to conformers of the same molecule.
     let energy = energy(plan, &files, references.as_ref(), job)?;
     let is_compared = |skeleton: &str| total.generated.contains_key(skeleton);
-    let references = references.map(|read| read.pooled(&total.pools, is_compared, plan.request.max_atoms));
+    let rules = (plan.request.max_atoms, plan.request.isotopes);
+    let references = references.map(|read| read.pooled(&total.pools, is_compared, rules));
     let references = references.as_ref();
     let measured = measure(references, &files);
     let all = measured.as_deref().map(together);
@@ -93,6 +94,7 @@ pub(super) fn report(
         placeholder: plan.request.tokenizer.as_ref().map(|_| plan.request.placeholder.clone()),
         files: reports.collect(),
         missing: plan.request.missing,
+        isotopes: plan.request.isotopes,
         total: whole,
         reference_chemistry: references.map(References::chemistry),
         energy,
@@ -105,7 +107,7 @@ pub(super) fn report(
         skipped,
         skipped_records: skipped_records.into_iter().take(SKIPPED_LISTED).collect(),
     };
-    let files = files.into_iter().map(TextsOfFile::new).collect();
+    let files = files.into_iter().map(|file| TextsOfFile::new(file, plan.request.isotopes)).collect();
     Ok(Audited { report, files, measured: measured.unwrap_or_default() })
 }
 
@@ -128,7 +130,7 @@ fn read_references(plan: &AuditPlan, total: &Group, job: &Job) -> Result<Option<
         return Ok(None);
     }
     let wanted: HashSet<&str> = total.generated.keys().chain(total.pools.keys()).map(|key| &**key).collect();
-    References::read(&corpus(plan), &wanted, job).map(Some)
+    References::read(&corpus(plan), &wanted, plan.request.isotopes, job).map(Some)
 }
 
 /// Compares the conformers of each group of each file with the references; `None` without references.
@@ -160,14 +162,9 @@ fn together(groups: &[Measured]) -> Cow<'_, Measured> {
 }
 
 fn corpus(plan: &AuditPlan) -> Files {
-    // References may have more decimals than the model writes.
-    let cut = plan.like.precision() != Precision::FOUR;
-    // References state their own encoding. With bins, they are compared by the coordinates that the bins stand for.
-    let own = if plan.like.is_decimal() { plan.like } else { Encoding::FIXED };
-    let reading = Reading { cut, rewrites: true, ..Reading::new(own) };
     Files {
         inputs: plan.request.references.clone(),
-        options: ReadOptions { reading, ..ReadOptions::default() },
+        options: ReadOptions { reading: reference_reading(plan.like), ..ReadOptions::default() },
     }
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::block::{BlockVerdict, judge_block};
 use super::outcome::Outcome;
 use super::threedmolgen::judge_as_3dmolgen;
-use drift_core::chem::{AtomLimit, same_molecule};
+use drift_core::chem::{AtomLimit, Isotopes, same_molecule};
 use drift_core::encoding::{Encoding, Fixed, Reading, is_three_numbers};
 use drift_core::text::enriched::in_brackets;
 use drift_core::text::skeleton::smiles;
@@ -25,6 +25,8 @@ pub struct TextSample<'a> {
     pub encoding: Encoding,
     /// The size limit for molecules that are compared. A larger one equals no other molecule.
     pub max_atoms: AtomLimit,
+    /// Whether isotope labels tell molecules apart.
+    pub isotopes: Isotopes,
 }
 
 /// The results for a sample.
@@ -92,7 +94,7 @@ pub fn judge(sample: &TextSample<'_>) -> TextVerdict {
         Outcome::NoEos
     } else if malformed || by_3dmolgen == Outcome::ParseFailure {
         Outcome::ParseFailure
-    } else if by_3dmolgen == Outcome::Pass && is_asked_for(sample.prompt, &skeleton, sample.max_atoms) {
+    } else if by_3dmolgen == Outcome::Pass && is_asked_for(sample, &skeleton) {
         Outcome::Pass
     } else {
         Outcome::GraphMismatch
@@ -157,9 +159,9 @@ fn is_skeleton(skeleton: &str) -> bool {
 
 /// Whether the molecule of a skeleton, including its written hydrogens, is that of the prompt. Without a prompt, any valid molecule
 /// is accepted.
-fn is_asked_for(prompt: Option<&str>, skeleton: &str, limit: AtomLimit) -> bool {
+fn is_asked_for(sample: &TextSample<'_>, skeleton: &str) -> bool {
     let generated = smiles(skeleton);
-    same_molecule(prompt.unwrap_or(&generated), &generated, limit)
+    same_molecule(sample.prompt.unwrap_or(&generated), &generated, sample.max_atoms, sample.isotopes)
 }
 
 /// The coordinates of an answer that passes, in Å. Numbers are read as by [`judge`]: `0.` is 0.
@@ -202,6 +204,7 @@ mod tests {
             ended,
             encoding: Encoding::FIXED,
             max_atoms: AtomLimit::default(),
+            isotopes: Isotopes::Ignore,
         })
         .outcome
     }

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 
 use super::outcome::Outcome;
-use drift_core::chem::{AtomLimit, Graph, Molecule, same_molecule};
+use drift_core::chem::{AtomLimit, Graph, Molecule, same_canonical_smiles};
 use drift_core::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE, SMILES_OPEN};
 
 /// Tokens that their scripts remove from a decoded text.
@@ -34,8 +34,8 @@ pub fn judge_as_3dmolgen(prompt: Option<&str>, text: &str, limit: AtomLimit) -> 
     };
     let generated = strip_smiles(conformer);
     let same = match prompt.or_else(|| between(&text, SMILES_OPEN, SMILES_CLOSE)) {
-        Some(asked) => same_molecule(rdkit_field(asked), &generated, limit),
-        None => same_molecule(&generated, &generated, limit),
+        Some(asked) => same_canonical_smiles(rdkit_field(asked), &generated, limit),
+        None => same_canonical_smiles(&generated, &generated, limit),
     };
     match (same, decodes(conformer, limit)) {
         (false, _) => Outcome::GraphMismatch,

@@ -1,7 +1,6 @@
 //! Builds conformers from bare atoms, for all formats without text.
 //!
-//! Atoms are added with hydrogens if the file has them (they count as mass for [`Frame::Principal`]), and with bonds if the file
-//! has those. The result is a conformer of the heavy atoms in file order, with a chain of bare atoms as its skeleton.
+//! Atoms are added with hydrogens if the file has them, and with bonds if the file has those. The result is a conformer of the heavy atoms in file order, with a chain of bare atoms as its skeleton.
 
 use std::sync::Arc;
 
@@ -18,7 +17,7 @@ use drift_core::encoding::{Fixed, NumberError, Reading};
 /// Collects the atoms of one molecule after another, hydrogens included.
 ///
 /// Numbers are truncated exactly as they arrive (`f32` and decimal text keep their own digits). They are also kept in double
-/// precision: for bonds, for stereo, and for [`Frame::Principal`], where the rotated positions are truncated.
+/// precision: for bonds, for stereo, and for frames, where the rotated positions are truncated.
 ///
 /// Usage: [`push_text`](Self::push_text), [`push_f32`](Self::push_f32) or [`push_f64`](Self::push_f64) for each atom,
 /// [`set_structure`](Self::set_structure) if the file has bonds, [`finish`](Self::finish) for each molecule, and
@@ -187,8 +186,6 @@ impl Atoms {
         {
             return Err(format!("bonds of {} atoms, {} found", structure.atoms.len(), self.numbers.len()));
         }
-        // Rotated before the comparison: a proper rotation changes no stereo.
-        self.turned()?;
         match self.in_smiles_order(labels) {
             Err(reason) if !self.smiles.is_required() => {
                 let conformer = self.in_file_order(labels.molecule)?;
@@ -256,16 +253,17 @@ impl Atoms {
         Ok(Finished { open_stereo, ..conformer.into() })
     }
 
-    /// The coordinates of some atoms in order, in the frame of these atoms if that is requested.
+    /// The coordinates of some atoms in order, in the frame of these atoms: hydrogens that the text lacks do not count.
     ///
     /// # Errors
     /// A reason: a coordinate is out of range in this frame.
     fn coordinates(&self, order: impl Iterator<Item = usize>) -> Result<Vec<[Fixed; 3]>, String> {
-        if self.frame != Frame::FirstAtoms {
+        if self.frame == Frame::Keep {
             return Ok(order.map(|at| self.fixed[at]).collect());
         }
-        let mut positions: Vec<[f64; 3]> = order.map(|at| self.angstrom[at]).collect();
-        frame::first_atoms(&mut positions);
+        let (numbers, mut positions): (Vec<u8>, Vec<[f64; 3]>) =
+            order.map(|at| (self.numbers[at], self.angstrom[at])).unzip();
+        frame::place(self.frame, &numbers, &mut positions);
         positions.into_iter().map(|position| fixed(position, self.reading.encoding)).collect()
     }
 
@@ -305,17 +303,6 @@ impl Atoms {
         }
         let structure = self.share(structure)?;
         Ok(self.smiles.order(smiles, &structure, &self.angstrom))
-    }
-
-    /// For the principal frame, rotates the positions and truncates them.
-    fn turned(&mut self) -> Result<(), String> {
-        if self.frame == Frame::Principal {
-            frame::principal(&self.numbers, &mut self.angstrom);
-            for (at, position) in self.fixed.iter_mut().zip(&self.angstrom) {
-                *at = fixed(*position, self.reading.encoding)?;
-            }
-        }
-        Ok(())
     }
 }
 

@@ -60,7 +60,7 @@ pub use summary::{ReadSummary, SKIPPED_LISTED};
 use serde::{Deserialize, Serialize};
 
 use drift_core::chem::SmilesNotes;
-use drift_core::encoding::{Fixed, Reading, Written};
+use drift_core::encoding::{Encoding, Fixed, Reading, Written};
 use drift_core::error::{one_line, shortened_end, shortened_middle};
 
 /// One conformer: the coordinates of its heavy atoms and its skeleton text.
@@ -72,6 +72,8 @@ pub struct Conformer {
     pub skeleton: Arc<str>,
     /// One entry per block of the skeleton, in units of the last decimal (10⁻⁴ Å, unless read otherwise), truncated toward zero.
     pub coordinates: Vec<[Fixed; 3]>,
+    /// The encoding of `coordinates`, if they were requested [as written](Reading::as_written); otherwise it is the requested one.
+    pub encoding: Option<Encoding>,
     /// The source of the atom order.
     pub order: AtomOrder,
     /// Which decimals the text agreed with, fixed or stripped; both for formats without text.
@@ -89,7 +91,17 @@ impl Conformer {
     /// notes or pool.
     pub fn new(molecule: Arc<str>, skeleton: Arc<str>, coordinates: Vec<[Fixed; 3]>) -> Self {
         let (order, written) = (AtomOrder::Smiles, Written::ANY);
-        Conformer { molecule, skeleton, coordinates, order, written, id: None, notes: None, pool: None }
+        Conformer {
+            molecule,
+            skeleton,
+            coordinates,
+            encoding: None,
+            order,
+            written,
+            id: None,
+            notes: None,
+            pool: None,
+        }
     }
 }
 

@@ -31,7 +31,11 @@ pub(super) fn conformer(text: &str, name: Option<&str>, reading: Reading) -> Res
     let skeleton: Arc<str> = parsed.skeleton.into();
     let molecule = name.or(smiles).map_or_else(|| skeleton.clone(), Arc::from);
     reading.keep(&parsed.coordinates)?;
-    Ok(Conformer { written: parsed.written, ..Conformer::new(molecule, skeleton, parsed.coordinates) })
+    Ok(Conformer {
+        written: parsed.written,
+        encoding: reading.as_written.then_some(parsed.encoding),
+        ..Conformer::new(molecule, skeleton, parsed.coordinates)
+    })
 }
 
 /// Parses a text that states its own encoding or is written in the requested one; otherwise tries to parse it as decimals.

@@ -6,7 +6,7 @@ use super::labels::Labels;
 use super::names::{Names, smiles_of};
 use super::perceive::BondCounts;
 use drift_core::chem::{
-    AtomLimit, AtomMapping, Graph, Mismatch, Molecule, SmilesMolecule, SmilesNotes, SmilesProblem,
+    AtomLimit, AtomMapping, Graph, Isotopes, Mismatch, Molecule, SmilesMolecule, SmilesNotes, SmilesProblem,
     SmilesReading, StereoDifference, same_molecule, without_needless_atoms,
 };
 use drift_core::text::skeleton;
@@ -173,7 +173,7 @@ impl SmilesOrder {
     /// The number of bonds between heavy atoms of a SMILES, by the elements of their ends; `None` if the SMILES is invalid.
     pub(super) fn bonds_by_elements(&mut self, smiles: &str) -> Option<BondCounts> {
         let text = self.known(smiles).text.clone();
-        let molecule = Molecule::without_hydrogens(&text, AtomLimit::default()).ok()?;
+        let molecule = Molecule::without_hydrogens(&text, AtomLimit::default(), Isotopes::Respect).ok()?;
         let mut counts = BondCounts::new();
         for bond in &molecule.bonds {
             let [a, b] = bond.atoms.map(|atom| molecule.atoms[atom].element);
@@ -228,7 +228,7 @@ fn text_of(smiles: &str) -> Result<String, Mismatch> {
     if text.contains("->") || text.contains("<-") {
         // When RDKit reads the text, it makes a bond to a metal dative again if the other atom would otherwise exceed its valence.
         text = text.replace("->", "").replace("<-", "");
-        if !same_molecule(smiles, &text, AtomLimit::default()) {
+        if !same_molecule(smiles, &text, AtomLimit::default(), Isotopes::Respect) {
             return Err(Mismatch::Unreadable("its dative bonds"));
         }
     }

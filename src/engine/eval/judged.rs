@@ -9,6 +9,7 @@ use super::checkpoint::Checkpoint;
 use super::plan::EvalPlan;
 use super::subject::Subject;
 use crate::generate::{End, Generated, GeneratedText};
+use drift_core::chem::Isotopes;
 use drift_core::constraint::{Placeholder, strip_junk};
 use drift_core::encoding::Encoding;
 use drift_core::error::Result;
@@ -91,8 +92,9 @@ fn judged(
     let wasted_tokens = wasted(&tokens, of_prompt, &written_marks);
     let text = if plan.strip_junk { strip_junk(&written, checkpoint.encoding) } else { written };
     let prompt = Some(&*subject.molecule.smiles);
-    let (ended, encoding) = (sample.end == End::Eos, checkpoint.encoding);
-    let mut verdict = audit::judge(&audit::TextSample { prompt, answer: &text, ended, encoding, max_atoms });
+    let (ended, encoding, isotopes) = (sample.end == End::Eos, checkpoint.encoding, Isotopes::Ignore);
+    let judged = audit::TextSample { prompt, answer: &text, ended, encoding, max_atoms, isotopes };
+    let mut verdict = audit::judge(&judged);
     if encoding.is_stripped() {
         let cut = cut_off(&checkpoint.tokenizer, sample, encoding);
         for (at, block) in verdict.blocks.iter_mut().enumerate() {

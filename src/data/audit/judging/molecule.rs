@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::super::chemistry::Chemistry;
 use super::super::geometry::{Conformation, Topology};
+use drift_core::chem::Isotopes;
 use drift_core::error::{Error, Result};
 use drift_core::text::skeleton;
 
@@ -29,8 +30,9 @@ impl JudgedMolecule {
         self.chemistry.get_or_init(|| Chemistry::from_smiles(&skeleton::smiles(&self.skeleton)).ok()).as_ref()
     }
 
-    pub(super) fn topology(&self) -> Result<&Topology> {
-        let topology = self.topology.get_or_init(|| Topology::new(&self.skeleton).ok());
+    /// The topology with the isotope labels that count, which must be the same in all calls.
+    pub(super) fn topology(&self, isotopes: Isotopes) -> Result<&Topology> {
+        let topology = self.topology.get_or_init(|| Topology::with_isotopes(&self.skeleton, isotopes).ok());
         topology.as_ref().ok_or_else(|| Error::input(&self.smiles, "is no molecule", "leave it out"))
     }
 }

@@ -3,7 +3,7 @@
 use super::super::geometry::COVERAGE_THRESHOLD_ANGSTROM;
 use super::duplicates::DUPLICATE_ANGSTROM;
 use super::reward::Reward;
-use drift_core::chem::AtomLimit;
+use drift_core::chem::{AtomLimit, Isotopes};
 use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
 
@@ -18,6 +18,8 @@ pub struct JudgePlan {
     pub duplicate_angstrom: f64,
     /// The size limit for molecules that are compared.
     pub max_atoms: AtomLimit,
+    /// Whether isotope labels tell molecules and their atoms apart.
+    pub isotopes: Isotopes,
     /// Whether all conformers of a text are judged, or only the first.
     pub all_conformers: bool,
     /// The parts of [`ScoredConformer::reward`](super::ScoredConformer::reward).
@@ -31,6 +33,7 @@ impl Default for JudgePlan {
             thresholds: vec![COVERAGE_THRESHOLD_ANGSTROM],
             duplicate_angstrom: DUPLICATE_ANGSTROM,
             max_atoms: AtomLimit::default(),
+            isotopes: Isotopes::Ignore,
             all_conformers: false,
             reward: Reward::default(),
         }

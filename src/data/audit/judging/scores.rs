@@ -124,9 +124,9 @@ fn of_text(
     judged
         .map(|(place, piece)| {
             let prompt = Some(&*molecule.smiles);
-            let (encoding, max_atoms) = (plan.encoding, plan.max_atoms);
+            let JudgePlan { encoding, max_atoms, isotopes, .. } = *plan;
             let ended = split(&piece).ended;
-            let judged = judge(&TextSample { prompt, answer: &piece, ended, encoding, max_atoms });
+            let judged = judge(&TextSample { prompt, answer: &piece, ended, encoding, max_atoms, isotopes });
             let answer = split(&piece).answer;
             let points = usable_points(answer, &judged, &molecule.skeleton, encoding, max_atoms);
             let chemistry = points.as_ref().and_then(|points| molecule.chemistry()?.check(points));
@@ -190,7 +190,7 @@ impl Group {
             };
             return Ok(Group { duplicates: vec![None; usable.len()], usable, deviations });
         }
-        let topology = molecule.topology()?;
+        let topology = molecule.topology(plan.isotopes)?;
         let deviations = topology
             .compare(&own, &molecule.conformers)
             .ok_or_else(|| Error::internal(&molecule.smiles, "references with another number of atoms"))?;

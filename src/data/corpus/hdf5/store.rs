@@ -29,6 +29,7 @@ pub(super) fn read(container: &Container<'_>, context: Context<'_>, emit: &mut E
     let mut blocks = 0;
     for index in 0..reader.conformers {
         let mut conformer = reader.next(index)?;
+        conformer.encoding = reading.as_written.then_some(reader.own);
         blocks += conformer.coordinates.len();
         let turned = frame::turn(&mut conformer, frame, (reader.own, reading.encoding));
         match turned.and_then(|()| reading.keep(&conformer.coordinates)) {
@@ -113,7 +114,7 @@ impl<'a> Reader<'a> {
             container,
             own,
             // If the frame changes, values are rounded only once, after the rotation.
-            given: if options.frame == Frame::Keep { reading.encoding } else { own },
+            given: if options.frame == Frame::Keep && !reading.as_written { reading.encoding } else { own },
             conformers,
             at: 0,
             offset,
