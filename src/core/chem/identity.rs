@@ -10,6 +10,7 @@ use super::open::{SMALLEST_RING, ring_size};
 use super::same::key;
 use super::search::{BondColours, IdenticalAtoms, colours, first_order};
 use super::stereo::{DoubleBondMark, StereoMarks};
+use super::stereogenic::perceived_marks;
 
 /// A molecule that is looked up among others. The compared graph is that of [`same_graph`](super::same_graph): without isotopes,
 /// stereo and the hydrogens that a count can replace. Stereo and isotopes are stored beside it.
@@ -37,7 +38,8 @@ impl MolecularIdentity {
         let removed = text.needless_hydrogens();
         let molecule = Molecule::try_from(text.without_hydrogens()).map_err(fail)?;
         let mut graph = LabelledGraph::of_identity(&molecule);
-        graph.marks = StereoMarks::from_graph(&text).renumbered(&places_without(&removed));
+        let marks = perceived_marks(&text, &removed, &molecule, &molecule.aromatic_bonds());
+        graph.marks = marks.renumbered(&places_without(&removed));
         let isotopes = molecule.atoms.iter().map(|atom| atom.isotope).collect();
         let mut identity = MolecularIdentity {
             written: text.atoms.len(),
