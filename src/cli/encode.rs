@@ -124,7 +124,7 @@ fn tell(report: &EncodeReport, output: &Output) {
     }
     if report.stereo_unchecked > 0 {
         let count = counted(report.stereo_unchecked, "conformer");
-        output.note(&format!("note: {count} with stereo marks that are not compared with coordinates (@AL, or neighbours are missing)"));
+        output.note(&format!("note: {count} with stereo marks that are not compared with coordinates (RDKit drops them, or neighbours are missing)"));
     }
     for (why, count) in &report.not_canonical {
         output.note(&format!(

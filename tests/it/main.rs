@@ -56,6 +56,7 @@ mod readers_bad;
 mod resample;
 mod rows;
 mod shards;
+mod stereo_marks;
 mod store;
 mod support;
 mod text;

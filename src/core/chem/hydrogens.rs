@@ -3,6 +3,8 @@
 use super::graph::{Atom, Bond, BondsOfAtom, Graph, Order};
 use super::valences::valences;
 
+const CARBON: u8 = 6;
+
 /// By atom, its number once some are removed; `None` for these.
 pub(super) fn places_without(removed: &[bool]) -> Vec<Option<usize>> {
     let mut new = 0..;
@@ -51,11 +53,15 @@ impl Graph {
         bracketed.into_iter().filter(move |at| bare.is_implied(*at, &neighbours))
     }
 
-    /// Whether some bracket atom without hydrogens would get implied ones without its brackets: `[O]` of a radical. Enriched text
-    /// puts all atoms into brackets, so it cannot express this difference.
-    pub fn has_bare_radicals(&self) -> bool {
-        let is_bare = |at: &usize| self.atoms[*at].is_plain_in_brackets() && self.atoms[*at].hydrogens == 0;
-        let candidates: Vec<usize> = (0..self.atoms.len()).filter(is_bare).collect();
+    /// Whether some bracket atom would have other hydrogens without its brackets, and enriched text cannot express this difference:
+    /// it puts all atoms into brackets, so the `[O]` of a radical says nothing there. 3DMolGen's validation also reads `[CH2]` as
+    /// a plain carbon, with or without its hydrogens.
+    pub fn has_unwritable_radicals(&self) -> bool {
+        let is_read_bare = |at: &usize| {
+            let atom = &self.atoms[*at];
+            atom.is_plain_in_brackets() && (atom.hydrogens == 0 || atom.element == CARBON)
+        };
+        let candidates: Vec<usize> = (0..self.atoms.len()).filter(is_read_bare).collect();
         if candidates.is_empty() {
             return false;
         }
@@ -64,10 +70,11 @@ impl Graph {
         // An excess bond to a metal is made dative, with or without brackets.
         bare.make_dative(&neighbours);
         candidates.into_iter().any(|at| {
-            bare.atoms[at].bracket = false;
+            let written = self.atoms[at];
+            bare.atoms[at] = Atom { bracket: false, hydrogens: 0, ..written };
             let implied = bare.hydrogens(at, &neighbours[at]);
-            bare.atoms[at] = self.atoms[at];
-            implied != Some(0)
+            bare.atoms[at] = written;
+            implied != Some(written.hydrogens)
         })
     }
 

@@ -11,6 +11,7 @@ use super::open::{SMALLEST_RING, ring_size};
 use super::same::key;
 use super::search::{BondColours, IdenticalAtoms, colours, first_order};
 use super::stereo::{DoubleBondMark, StereoMarks};
+use super::stereogenic::perceived_marks;
 
 /// A molecule that is looked up among others. The compared graph is that of [`same_graph`](super::same_graph): without stereo, the
 /// hydrogens that a count can replace, and the isotopes that do not count. The isomer, with stereo and isotopes, is stored beside it.
@@ -95,8 +96,10 @@ impl MolecularIdentity {
 /// The graph of a text with its isotopes and stereo marks, without the marks that say nothing.
 fn isomer(text: &Graph) -> Result<LabelledGraph, SmilesProblem> {
     let removed = text.needless_hydrogens();
-    let mut graph = LabelledGraph::of_identity(&Molecule::try_from(text.without_hydrogens())?);
-    graph.marks = StereoMarks::from_graph(text).renumbered(&places_without(&removed));
+    let molecule = Molecule::try_from(text.without_hydrogens())?;
+    let mut graph = LabelledGraph::of_identity(&molecule);
+    let marks = perceived_marks(text, &removed, &molecule, &molecule.aromatic_bonds());
+    graph.marks = marks.renumbered(&places_without(&removed));
     leave_out_idle_marks(&mut graph);
     Ok(graph)
 }

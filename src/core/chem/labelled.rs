@@ -95,7 +95,7 @@ impl LabelledGraph {
         let (molecule, has_orders) = sanitised(graph, &removed)?;
         let mut labelled = LabelledGraph::of_molecule(&molecule, &[]);
         labelled.has_orders = has_orders;
-        labelled.come_from(graph, &removed);
+        labelled.come_from(graph, &removed, &StereoMarks::default());
         if hydrogens == Hydrogens::All {
             labelled.expand();
         }
@@ -109,11 +109,12 @@ impl LabelledGraph {
     pub(super) fn of_reading(read: &SmilesReading<'_>) -> Result<(Self, Hydrogens), SmilesProblem> {
         let mut labelled = LabelledGraph::of_molecule(&read.molecule, &read.aromatic);
         labelled.has_orders = read.has_orders;
-        labelled.come_from(&read.written, &read.removed);
+        labelled.come_from(&read.written, &read.removed, &read.marks);
         // A written hydrogen has a block, so the file must have it as an atom. A hydrogen at a nitrogen may be all that fixes the
-        // stereo of `C=N`.
+        // stereo of `C=N`, and the handedness of `C[P@H]CC` depends on where its hydrogen is.
         let is_whole = !read.removed.contains(&true);
-        if is_whole && !labelled.has_hydrogens() && !labelled.has_bare_imine() {
+        let need_hydrogens = labelled.has_bare_imine() || labelled.marks.need_hydrogens();
+        if is_whole && !labelled.has_hydrogens() && !need_hydrogens {
             return Ok((labelled, Hydrogens::Needed));
         }
         if !is_whole {
@@ -121,25 +122,25 @@ impl LabelledGraph {
             let (molecule, has_orders) = sanitised(&read.written, &none)?;
             labelled = LabelledGraph::of_molecule(&molecule, &molecule.aromatic_bonds());
             labelled.has_orders = has_orders;
-            labelled.come_from(&read.written, &none);
+            labelled.come_from(&read.written, &none, &read.marks);
         }
         labelled.expand();
         Ok((labelled, Hydrogens::All))
     }
 
-    /// Sets the source of its atoms, and the stereo marks of the source.
-    fn come_from(&mut self, graph: &Graph, removed: &[bool]) {
+    /// Sets the source of its atoms, and the stereo marks of the source, which has all its atoms.
+    fn come_from(&mut self, graph: &Graph, removed: &[bool], marks: &StereoMarks) {
         let kept = (0u32..).zip(removed).filter(|(_, removed)| !**removed);
         self.places = kept.map(|(at, _)| Some(at)).collect();
         let doubles = graph.bonds.iter().filter(|bond| bond.order == Order::Double);
         // If nothing is removed, all numbers stay the same.
         if self.places.len() == removed.len() {
-            self.marks = StereoMarks::from_graph(graph);
+            self.marks = marks.clone();
             self.double_bonds = doubles.map(|bond| bond.atoms).collect();
             return;
         }
         let numbers = places_without(removed);
-        self.marks = StereoMarks::from_graph(graph).renumbered(&numbers);
+        self.marks = marks.renumbered(&numbers);
         self.double_bonds =
             doubles.filter_map(|bond| Some([numbers[bond.atoms[0]]?, numbers[bond.atoms[1]]?])).collect();
     }
@@ -233,7 +234,18 @@ impl LabelledGraph {
                 self.neighbours.push(LinksOfAtom::from_slice(&[Link { atom: at as u32, order }]));
                 self.places.push(None);
             }
+            let hydrogen = self.labels.len() - 1;
+            for mark in self.marks.centres.iter_mut().filter(|mark| count == 1 && mark.atom == at) {
+                *mark = mark.with_hydrogen(hydrogen);
+            }
         }
+    }
+
+    /// The graph with only the marks that can be compared with coordinates in which some hydrogens have no place; the others are
+    /// unchecked. `None` if no mark needs such a hydrogen.
+    pub(crate) fn where_placed(&self, is_placed: &dyn Fn(usize) -> bool) -> Option<Self> {
+        let marks = self.marks.where_placed(is_placed);
+        (marks.centres.len() < self.marks.centres.len()).then(|| LabelledGraph { marks, ..self.clone() })
     }
 
     /// Removes what a graph without bond orders lacks: orders, charges and valences. The isotopes of hydrogens are kept if
@@ -263,6 +275,11 @@ impl LabelledGraph {
             (label.element, label.hydrogens, self.neighbours[*atom].len()) == (7, 1, 1)
         };
         self.double_bonds.iter().flatten().any(is_bare)
+    }
+
+    /// Whether some hydrogen has no place: its source counts it only.
+    pub(crate) fn lacks_hydrogens(&self) -> bool {
+        self.labels.iter().zip(&self.places).any(|(label, place)| label.element == HYDROGEN && place.is_none())
     }
 
     /// Whether any hydrogen is an atom of the graph.

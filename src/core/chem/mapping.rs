@@ -25,6 +25,8 @@ pub struct SmilesMolecule {
     /// The number of atoms in the text.
     written: usize,
     graph: Arc<LabelledGraph>,
+    /// The same graph without the marks that depend on the place of an implied hydrogen; `None` if there are none.
+    without_hydrogens: Option<Arc<LabelledGraph>>,
     hydrogens: Hydrogens,
     open: OpenStereo,
     /// Built on first use: a molecule whose stereo agrees does not need it.
@@ -35,7 +37,8 @@ pub struct SmilesMolecule {
 #[derive(Debug, Clone)]
 pub struct AtomMapping {
     file: LabelledGraph,
-    /// The graph of the SMILES, without bond orders if the file has none.
+    /// The graph of the SMILES, with the marks that the file's atoms can be compared with, and without bond orders if the file has
+    /// none.
     asked: Arc<LabelledGraph>,
     colours: [Vec<u64>; 2],
     /// Only for files without bond orders.
@@ -73,13 +76,26 @@ impl SmilesMolecule {
         let fail = |problem| Mismatch::of_smiles(read.text, &problem);
         let (graph, hydrogens) = LabelledGraph::of_reading(read).map_err(fail)?;
         let (written, open) = (read.written.atoms.len(), OpenStereo::from_graph(&graph));
-        Ok(SmilesMolecule { written, graph: Arc::new(graph), hydrogens, open, handedness: OnceLock::new() })
+        let without_hydrogens = graph.where_placed(&|atom| graph.places[atom].is_some()).map(Arc::new);
+        Ok(SmilesMolecule {
+            written,
+            graph: Arc::new(graph),
+            without_hydrogens,
+            hydrogens,
+            open,
+            handedness: OnceLock::new(),
+        })
     }
 
-    /// Marked atoms that are not compared with coordinates, by their numbers in the text, from 0: allenes (`@AL`), and polyhedra
-    /// with missing neighbours.
-    pub fn unchecked(&self) -> impl Iterator<Item = usize> {
-        self.graph.marks.unchecked.iter().filter_map(|atom| self.graph.places[*atom]).map(|at| at as usize)
+    /// The number of stereo marks that are not compared with the coordinates of a text: those that RDKit drops, polyhedra with
+    /// missing neighbours, and phosphorus and arsenic whose hydrogen is not written (`C[P@H]CC`).
+    pub fn unchecked(&self) -> usize {
+        self.as_in_texts().marks.unchecked_count()
+    }
+
+    /// The graph with the marks that can be compared with the coordinates of a text.
+    fn as_in_texts(&self) -> &LabelledGraph {
+        self.without_hydrogens.as_deref().unwrap_or(&self.graph)
     }
 
     /// Matches the atoms of a file's molecule to those of the SMILES, ignoring stereo.
@@ -89,11 +105,12 @@ impl SmilesMolecule {
     pub fn pair(&self, file: &Graph) -> Result<AtomMapping, Mismatch> {
         let file = LabelledGraph::of_graph(file, self.hydrogens)
             .map_err(|problem| Mismatch::File(problem.to_string()))?;
+        let graph = self.without_hydrogens.as_ref().filter(|_| file.lacks_hydrogens()).unwrap_or(&self.graph);
         let asked = match file.has_orders {
-            true => self.graph.clone(),
+            true => graph.clone(),
             false => {
                 let has_isotopes = file.labels.iter().any(|label| label.isotope > 0);
-                Arc::new(self.graph.without_orders(has_isotopes))
+                Arc::new(graph.without_orders(has_isotopes))
             }
         };
         // The initial colours are the labels.
@@ -155,29 +172,12 @@ impl SmilesMolecule {
             let place = self.graph.places[atom].and_then(|at| points.get(at as usize));
             place.copied().unwrap_or([f64::NAN; 3])
         };
-        self.marked(&self.handedness().agreement(&self.graph, &place))
+        let graph = self.as_in_texts();
+        marked(graph, &self.handedness().agreement(graph, &place))
     }
 
     fn handedness(&self) -> &Handedness {
         self.handedness.get_or_init(|| Handedness::from_graph(&self.graph))
-    }
-
-    /// Pairs each mark's result with its atoms, by their numbers in the text.
-    fn marked(&self, agrees: &[bool]) -> StereoAgreement {
-        let marks = &self.graph.marks;
-        let number = |atom: usize| self.graph.places[atom].map_or(0, |at| at as usize);
-        let atoms =
-            marks.centres.iter().map(|mark| mark.atom).chain(marks.polyhedra.iter().map(|mark| mark.atom));
-        let (centres, bonds) = agrees.split_at(marks.centres.len() + marks.polyhedra.len());
-        StereoAgreement {
-            centres: atoms.map(number).zip(centres.iter().copied()).collect(),
-            double_bonds: marks
-                .double_bonds
-                .iter()
-                .map(|mark| mark.atoms.map(number))
-                .zip(bonds.iter().copied())
-                .collect(),
-        }
     }
 
     /// Explains why no order preserves bonds and stereo.
@@ -185,8 +185,10 @@ impl SmilesMolecule {
         let (Unfit::Stereo, Some(first)) = (why, pairing.orders.first()) else {
             return if why == Unfit::Bonds { Mismatch::Bonds } else { Mismatch::Symmetry };
         };
-        let agrees = self.handedness().agreement(&self.graph, &|atom| pairing.place(points, first[atom]));
-        let StereoAgreement { centres, double_bonds } = self.marked(&agrees);
+        let graph = self.without_hydrogens.as_deref().filter(|_| pairing.file.lacks_hydrogens());
+        let graph = graph.unwrap_or(&self.graph);
+        let agrees = self.handedness().agreement(graph, &|atom| pairing.place(points, first[atom]));
+        let StereoAgreement { centres, double_bonds } = marked(graph, &agrees);
         Mismatch::Stereo(StereoDifference {
             centres: centres.into_iter().filter(|(_, agrees)| !agrees).map(|(atom, _)| atom + 1).collect(),
             double_bonds: double_bonds
@@ -210,6 +212,11 @@ enum Unfit {
 }
 
 impl AtomMapping {
+    /// Whether the SMILES has stereo marks that are not compared with the file's coordinates.
+    pub fn has_unchecked_stereo(&self) -> bool {
+        self.asked.marks.unchecked_count() > 0
+    }
+
     /// The first order that preserves the stereo of the coordinates, as atoms of the file's graph.
     fn order(&self, points: &[[f64; 3]]) -> Result<Vec<u32>, Unfit> {
         let told = self.unclear.told(&|atom| self.place(points, atom));
@@ -252,6 +259,20 @@ impl AtomMapping {
         let place = self.file.places[atom as usize].and_then(|at| points.get(at as usize));
         // An atom that the file lacks gets NaN, so no comparison with it holds.
         place.copied().unwrap_or([f64::NAN; 3])
+    }
+}
+
+/// Pairs each mark's result with its atoms, by their numbers in the text.
+fn marked(graph: &LabelledGraph, agrees: &[bool]) -> StereoAgreement {
+    let marks = &graph.marks;
+    let number = |atom: usize| graph.places[atom].map_or(0, |at| at as usize);
+    let atoms =
+        marks.centres.iter().map(|mark| mark.atom).chain(marks.polyhedra.iter().map(|mark| mark.atom));
+    let (centres, bonds) = agrees.split_at(marks.centres.len() + marks.polyhedra.len());
+    let double_bonds = marks.double_bonds.iter().map(|mark| mark.atoms.map(number));
+    StereoAgreement {
+        centres: atoms.map(number).zip(centres.iter().copied()).collect(),
+        double_bonds: double_bonds.zip(bonds.iter().copied()).collect(),
     }
 }
 

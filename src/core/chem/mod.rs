@@ -40,6 +40,7 @@ mod sanitized;
 pub(crate) mod search;
 mod spelling;
 pub mod stereo;
+mod stereogenic;
 pub mod symmetry;
 mod valence;
 mod valences;

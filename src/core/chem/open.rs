@@ -259,7 +259,8 @@ fn possible_centre(graph: &LabelledGraph, atom: usize) -> Option<TetrahedralMark
         return None;
     }
     let neighbours = std::array::from_fn(|at| around.get(at).map(|other| *other as usize));
-    Some(TetrahedralMark { atom, neighbours, counterclockwise: true })
+    let has_lone_pair = around.len() + label.hydrogens as usize == 3;
+    Some(TetrahedralMark { atom, neighbours, has_lone_pair, counterclockwise: true })
 }
 
 /// A double bond outside of small rings, with neighbours on each side.

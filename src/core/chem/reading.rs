@@ -3,6 +3,8 @@
 use super::graph::{Graph, Order, SmilesProblem};
 use super::limit::AtomLimit;
 use super::molecule::Molecule;
+use super::stereo::StereoMarks;
+use super::stereogenic::perceived_marks;
 
 /// A SMILES with its molecule.
 #[derive(Debug)]
@@ -18,6 +20,8 @@ pub struct SmilesReading<'t> {
     pub(super) aromatic: Vec<bool>,
     /// Whether any bond has an order.
     pub(super) has_orders: bool,
+    /// Its stereo marks, by atoms as written. Those that RDKit drops are listed as such.
+    pub(super) marks: StereoMarks,
 }
 
 impl<'t> SmilesReading<'t> {
@@ -31,7 +35,8 @@ impl<'t> SmilesReading<'t> {
         let removed = written.needless_hydrogens();
         let (molecule, has_orders) = sanitised(&written, &removed)?;
         let aromatic = molecule.aromatic_bonds();
-        Ok(SmilesReading { text, written, removed, molecule, aromatic, has_orders })
+        let marks = perceived_marks(&written, &removed, &molecule, &aromatic);
+        Ok(SmilesReading { text, written, removed, molecule, aromatic, has_orders, marks })
     }
 
     /// Whether an enriched text can express the SMILES exactly: it has no removable hydrogens, no map numbers, no dative arrows and
@@ -40,7 +45,7 @@ impl<'t> SmilesReading<'t> {
         !self.removed.contains(&true)
             && self.written.atoms.iter().all(|atom| atom.map == 0)
             && self.written.bonds.iter().all(|bond| bond.order != Order::Dative)
-            && !self.written.has_bare_radicals()
+            && !self.written.has_unwritable_radicals()
     }
 }
 

@@ -9,26 +9,23 @@ use std::collections::HashMap;
 use super::graph::{Graph, Order};
 use super::limit::AtomLimit;
 use super::reading::SmilesReading;
-use super::stereo::StereoMarks;
 
 /// Remarks for users of a SMILES.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SmilesNotes {
     /// A feature that RDKit never writes, if one is found.
     pub foreign: Option<&'static str>,
-    /// Whether it has stereo marks that are not compared with coordinates.
+    /// Whether it has stereo marks that are not compared with the coordinates of a text.
     pub has_unchecked_stereo: bool,
 }
 
 impl SmilesNotes {
     /// The remarks on a SMILES that has been read already.
     pub fn from_reading(read: &SmilesReading<'_>) -> Self {
-        let graph = &read.written;
-        let is_polyhedral = graph.atoms.iter().any(|atom| atom.has_polyhedral_mark());
-        SmilesNotes {
-            foreign: foreign_in(read),
-            has_unchecked_stereo: is_polyhedral && !StereoMarks::from_graph(graph).unchecked.is_empty(),
-        }
+        let marks = &read.marks;
+        // A text without its hydrogen says nothing of `C[P@H]CC`.
+        let has_unchecked_stereo = marks.unchecked_count() > 0 || marks.need_hydrogens();
+        SmilesNotes { foreign: foreign_in(read), has_unchecked_stereo }
     }
 
     /// The remarks on a SMILES; none for a text that is not a SMILES.

@@ -21,35 +21,79 @@ pub struct StereoMarks {
     pub double_bonds: Vec<DoubleBondMark>,
     /// Square-planar, trigonal-bipyramidal and octahedral atoms.
     pub polyhedra: Vec<PolyhedralMark>,
-    /// Marked atoms that are not compared with coordinates: allenes, and polyhedra with missing neighbours.
+    /// Marked atoms that cannot be compared with coordinates: polyhedra with missing neighbours.
     pub unchecked: Vec<usize>,
+    /// Marked atoms without meaning: those with two hydrogens, for example, and those that RDKit drops.
+    pub dropped: Vec<usize>,
+    /// Double bonds whose marks RDKit drops.
+    pub dropped_bonds: Vec<[usize; 2]>,
 }
 
 impl StereoMarks {
-    /// The marks of a graph as written. Marks without meaning are left out: at an atom with two bonds, or on one side of a double
-    /// bond only.
+    /// The marks of a graph as written, whether or not RDKit keeps them. A mark on one side of a double bond is none.
     pub fn from_graph(graph: &Graph) -> Self {
         if graph.written.len() != graph.atoms.len() {
             return StereoMarks::default();
         }
-        let centres =
-            (0..graph.atoms.len()).filter_map(|atom| TetrahedralMark::from_graph(graph, atom)).collect();
         let is_double = |bond: &&Bond| bond.order == Order::Double;
         let double_bonds = graph.bonds.iter().filter(is_double);
-        let double_bonds =
-            double_bonds.filter_map(|bond| DoubleBondMark::from_graph(graph, bond.atoms)).collect();
-        let (mut polyhedra, mut unchecked) = (Vec::new(), Vec::new());
+        let double_bonds = double_bonds.filter_map(|bond| DoubleBondMark::from_graph(graph, bond.atoms));
+        let mut marks = StereoMarks { double_bonds: double_bonds.collect(), ..StereoMarks::default() };
         for atom in 0..graph.atoms.len() {
             let Some(chirality) = graph.atoms[atom].chirality else { continue };
-            if !matches!(chirality, Chirality::Counterclockwise | Chirality::Clockwise) {
-                let neighbours = graph.written[atom].iter().map(|bond| graph.bonds[*bond].other(atom));
-                match PolyhedralMark::new(atom, chirality, neighbours.collect()) {
-                    Some(mark) => polyhedra.push(mark),
-                    None => unchecked.push(atom),
+            if matches!(chirality, Chirality::Counterclockwise | Chirality::Clockwise) {
+                match TetrahedralMark::from_graph(graph, atom) {
+                    Some(mark) => marks.centres.push(mark),
+                    None => marks.dropped.push(atom),
                 }
+                continue;
+            }
+            let neighbours = graph.written[atom].iter().map(|bond| graph.bonds[*bond].other(atom));
+            match PolyhedralMark::new(atom, chirality, neighbours.collect()) {
+                Some(mark) => marks.polyhedra.push(mark),
+                None => marks.unchecked.push(atom),
             }
         }
-        StereoMarks { centres, double_bonds, polyhedra, unchecked }
+        marks
+    }
+
+    /// Lists as dropped what is not kept.
+    pub(super) fn only(
+        mut self,
+        is_kept_atom: &dyn Fn(usize) -> bool,
+        is_kept_bond: &dyn Fn([usize; 2]) -> bool,
+    ) -> Self {
+        let centres = self.centres.iter().map(|mark| mark.atom);
+        let polyhedra = self.polyhedra.iter().map(|mark| mark.atom);
+        let marked = centres.chain(polyhedra).chain(self.unchecked.iter().copied());
+        self.dropped.extend(marked.filter(|atom| !is_kept_atom(*atom)));
+        let bonds = self.double_bonds.iter().map(|mark| mark.atoms);
+        self.dropped_bonds.extend(bonds.filter(|atoms| !is_kept_bond(*atoms)));
+        self.centres.retain(|mark| is_kept_atom(mark.atom));
+        self.polyhedra.retain(|mark| is_kept_atom(mark.atom));
+        self.unchecked.retain(|atom| is_kept_atom(*atom));
+        self.double_bonds.retain(|mark| is_kept_bond(mark.atoms));
+        self
+    }
+
+    /// Whether some stereocentre cannot be compared with coordinates that lack implied hydrogens.
+    pub(super) fn need_hydrogens(&self) -> bool {
+        self.centres.iter().any(TetrahedralMark::needs_hydrogen)
+    }
+
+    /// The marks that can be compared with coordinates in which the atoms of `is_placed` have places; the others are unchecked.
+    pub(super) fn where_placed(&self, is_placed: &dyn Fn(usize) -> bool) -> Self {
+        let has_places = |mark: &TetrahedralMark| !mark.needs_hydrogen() && mark.all().all(is_placed);
+        let mut marks = self.clone();
+        let (placed, other): (Vec<_>, Vec<_>) = marks.centres.into_iter().partition(has_places);
+        marks.centres = placed;
+        marks.unchecked.extend(other.iter().map(|mark| mark.atom));
+        marks
+    }
+
+    /// The number of marks that are not compared with coordinates.
+    pub(super) fn unchecked_count(&self) -> usize {
+        self.unchecked.len() + self.dropped.len() + self.dropped_bonds.len()
     }
 
     /// Whether there is no mark to compare.
@@ -78,20 +122,34 @@ impl StereoMarks {
                 .all(|mark| !is_due(&mut mark.all()) || mark.agrees(place) == Some(true))
     }
 
-    /// The remaining marks after some atoms are removed; `places` has the new index of each kept atom.
+    /// The remaining marks after some atoms are removed; `places` has the new index of each kept atom. Marks that need a removed
+    /// atom are listed as unchecked or dropped.
     pub(super) fn renumbered(&self, places: &[Option<usize>]) -> Self {
-        let (mut polyhedra, mut unchecked) = (Vec::new(), self.unchecked.clone());
+        let mut marks = StereoMarks::default();
+        let (mut unchecked, mut dropped) = (self.unchecked.clone(), self.dropped.clone());
+        for mark in &self.centres {
+            match mark.renumbered(places) {
+                Some(mark) => marks.centres.push(mark),
+                None => dropped.push(mark.atom),
+            }
+        }
         for mark in &self.polyhedra {
             match mark.renumbered(|atom| places[atom]) {
-                Some(mark) => polyhedra.push(mark),
+                Some(mark) => marks.polyhedra.push(mark),
                 None => unchecked.push(mark.atom),
             }
         }
-        StereoMarks {
-            centres: self.centres.iter().filter_map(|mark| mark.renumbered(places)).collect(),
-            double_bonds: self.double_bonds.iter().filter_map(|mark| mark.renumbered(places)).collect(),
-            polyhedra,
-            unchecked: unchecked.into_iter().filter_map(|atom| places[atom]).collect(),
+        let mut dropped_bonds = self.dropped_bonds.clone();
+        for mark in &self.double_bonds {
+            match mark.renumbered(places) {
+                Some(mark) => marks.double_bonds.push(mark),
+                None => dropped_bonds.push(mark.atoms),
+            }
         }
+        marks.unchecked = unchecked.into_iter().filter_map(|atom| places[atom]).collect();
+        marks.dropped = dropped.into_iter().filter_map(|atom| places[atom]).collect();
+        marks.dropped_bonds =
+            dropped_bonds.into_iter().filter_map(|[a, b]| Some([places[a]?, places[b]?])).collect();
+        marks
     }
 }

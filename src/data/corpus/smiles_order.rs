@@ -158,6 +158,9 @@ impl SmilesOrder {
         };
         let pairing = pairing.as_ref().map_err(|mismatch| mismatch.clone())?;
         let (order, open) = molecule.order(pairing, points)?;
+        let notes = asked.notes;
+        // A file has the hydrogens on which some marks depend; a text does not.
+        let notes = notes.map(|notes| SmilesNotes { has_unchecked_stereo: pairing.has_unchecked_stereo(), ..notes });
         if open_stereo == OpenStereo::Skip && !open.is_empty() {
             return Err(Mismatch::Open(open));
         }
@@ -166,7 +169,7 @@ impl SmilesOrder {
             let reason = format!("atom {} of the SMILES is a hydrogen that the file does not have", at + 1);
             return Err(Mismatch::Atoms(reason));
         }
-        let (smiles, skeleton, notes) = (known.text.clone(), asked.skeleton.clone(), asked.notes);
+        let (smiles, skeleton) = (known.text.clone(), asked.skeleton.clone());
         Ok(Ordered { smiles, skeleton, order, open, notes })
     }
 
@@ -232,7 +235,7 @@ fn text_of(smiles: &str) -> Result<String, Mismatch> {
             return Err(Mismatch::Unreadable("its dative bonds"));
         }
     }
-    if Graph::parse(&text).map_err(fail)?.has_bare_radicals() {
+    if Graph::parse(&text).map_err(fail)?.has_unwritable_radicals() {
         return Err(Mismatch::Unreadable("its radicals, whose brackets mean nothing in a text"));
     }
     Ok(text)

@@ -3,6 +3,7 @@
 mod hybridisation;
 
 pub use hybridisation::Hybridisation;
+pub(super) use hybridisation::hybridisation;
 
 use super::graph::{Graph, SmilesProblem};
 use super::limit::AtomLimit;
@@ -37,7 +38,7 @@ impl SanitizedMolecule {
         let Some(Rings { aromatic, rings }) = molecule.rings() else {
             return Err(fail(SmilesProblem::Unperceived));
         };
-        let (hybridisation, conjugated) = hybridisation::hybridisation(&molecule, &aromatic);
+        let (hybridisation, conjugated) = hybridisation(&molecule, &aromatic);
         Ok(SanitizedMolecule { molecule, aromatic, rings, hybridisation, conjugated })
     }
 }

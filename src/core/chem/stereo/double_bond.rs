@@ -56,6 +56,14 @@ impl DoubleBondMark {
         }
     }
 
+    /// Whether the neighbours with the highest ranks of both atoms lie on the same side.
+    pub(in crate::chem) fn is_together_by(&self, ranks: &[usize]) -> bool {
+        let is_lower = |end: usize| {
+            self.others[end].is_some_and(|other| ranks[other] > ranks[self.neighbours[end]])
+        };
+        self.together ^ is_lower(0) ^ is_lower(1)
+    }
+
     /// Whether coordinates agree; `None` if all neighbours of one atom lie on the line of the bond. `place` gives the position of
     /// an atom in Å.
     pub fn agrees(&self, place: impl Fn(usize) -> [f64; 3]) -> Option<bool> {
@@ -119,13 +127,16 @@ fn are_straight(a: [f64; 3], b: [f64; 3]) -> bool {
     squares < 1e-6 || dot(a, b) < STRAIGHT_COSINE * squares.sqrt()
 }
 
-/// The first neighbour of an atom whose bond has a direction, and whether it lies above.
+/// The first neighbour of an atom whose bond has a direction, and whether it lies above; `None` if two neighbours are on the same
+/// side.
 fn directed(graph: &Graph, atom: usize) -> Option<(usize, bool)> {
-    graph.written[atom].iter().find_map(|bond| {
+    let mut found = graph.written[atom].iter().filter_map(|bond| {
         let bond = &graph.bonds[*bond];
         let direction = if bond.atoms[0] == atom { bond.direction? } else { bond.direction?.reversed() };
         Some((bond.other(atom), direction == Direction::Up))
-    })
+    });
+    let first = found.next()?;
+    found.all(|(_, is_above)| is_above != first.1).then_some(first)
 }
 
 #[cfg(test)]

@@ -12,14 +12,17 @@ pub struct TetrahedralMark {
     /// The atom.
     pub atom: usize,
     /// Its neighbours in the order of the text, but of four atoms those across ring bonds come last, by their ring-closure
-    /// numbers, as in RDKit; `None` for an implied hydrogen or a lone pair.
+    /// numbers, as in RDKit; `None` for an implied hydrogen or a lone pair. Of both, as in `C[P@H]CC`, the lone pair comes first.
     pub neighbours: [Option<usize>; 4],
+    /// Whether a lone pair is among its neighbours.
+    pub has_lone_pair: bool,
     /// Whether the other neighbours appear counterclockwise from the first one.
     pub counterclockwise: bool,
 }
 
 impl TetrahedralMark {
-    /// The mark of an atom, if it has one.
+    /// The mark of an atom, if it has one and three or four neighbours, implied hydrogens included. Of an atom with two neighbours
+    /// and a hydrogen, the fourth one is a lone pair.
     pub(super) fn from_graph(graph: &Graph, atom: usize) -> Option<Self> {
         let mut counterclockwise = match graph.atoms[atom].chirality? {
             Chirality::Counterclockwise => true,
@@ -34,21 +37,61 @@ impl TetrahedralMark {
             counterclockwise ^= is_odd(four.map(|bond| late(&bond)));
             bonds.sort_by_key(late);
         }
+        let hydrogens = graph.atoms[atom].hydrogens;
         let mut order: Vec<Option<usize>> =
             bonds.iter().map(|bond| Some(graph.bonds[*bond].other(atom))).collect();
-        if order.len() == 3 {
-            order.insert(usize::from(!is_implied_first(graph, atom)), None);
+        match (order.len(), hydrogens) {
+            (4, 0) => {}
+            (3, 0 | 1) => order.insert(usize::from(!is_implied_first(graph, atom)), None),
+            // RDKit adds the hydrogen behind both neighbours.
+            (2, 1) => order.extend([None, None]),
+            _ => return None,
         }
+        if order.len() == 4 && bonds.len() == 2 {
+            order.swap(1, 2);
+        }
+        let has_lone_pair = bonds.len() + hydrogens as usize == 3;
         let neighbours = order.try_into().ok()?;
-        Some(TetrahedralMark { atom, neighbours, counterclockwise })
+        Some(TetrahedralMark { atom, neighbours, has_lone_pair, counterclockwise })
     }
 
     /// The mark with other numbers; `places` has the new index of each kept atom. A removed hydrogen becomes implied. `None` if the
-    /// atom or more than one neighbour is removed.
+    /// atom is removed, or if more than one hydrogen is implied then.
     pub(super) fn renumbered(&self, places: &[Option<usize>]) -> Option<Self> {
-        let neighbours = self.neighbours.map(|atom| places[atom?]);
-        let known = neighbours.iter().flatten().count() >= 3;
-        Some(TetrahedralMark { atom: places[self.atom].filter(|_| known)?, neighbours, ..*self })
+        let mut mark = *self;
+        mark.atom = places[self.atom]?;
+        // A lone pair stays where it is, and a hydrogen behind it. If the hydrogen was before it, both change places.
+        let lone_pair = self.neighbours.iter().position(Option::is_none).filter(|_| self.has_lone_pair);
+        mark.neighbours = self.neighbours.map(|atom| places[atom?]);
+        let missing = (0..4).filter(|at| mark.neighbours[*at].is_none()).collect::<Vec<_>>();
+        if missing.len() > 1 + usize::from(self.has_lone_pair) {
+            return None;
+        }
+        mark.counterclockwise ^= missing.len() == 2 && lone_pair != missing.first().copied();
+        Some(mark)
+    }
+
+    /// The mark with the number of its hydrogen, if this is implied beside a lone pair.
+    pub(in crate::chem) fn with_hydrogen(mut self, hydrogen: usize) -> Self {
+        let last = self.neighbours.iter().rposition(Option::is_none).filter(|_| self.needs_hydrogen());
+        last.into_iter().for_each(|at| self.neighbours[at] = Some(hydrogen));
+        self
+    }
+
+    /// Whether its handedness depends on the place of an implied hydrogen: three neighbours alone are not enough.
+    pub fn needs_hydrogen(&self) -> bool {
+        self.neighbours.iter().flatten().count() < 3
+    }
+
+    /// Whether the neighbours go round counterclockwise in the order of their ranks, a hydrogen first and a lone pair last.
+    pub(in crate::chem) fn is_counterclockwise_by(&self, ranks: &[usize]) -> bool {
+        let lone_pair = self.neighbours.iter().position(Option::is_none).filter(|_| self.has_lone_pair);
+        let rank = |at: usize| match self.neighbours[at] {
+            Some(atom) => ranks[atom] + 1,
+            None if lone_pair == Some(at) => usize::MAX,
+            None => 0,
+        };
+        self.counterclockwise ^ is_odd(std::array::from_fn(rank))
     }
 
     /// Whether coordinates agree; `None` if the bonds are planar. `place` gives the position of an atom in Å.

@@ -224,7 +224,7 @@ impl Chemistry {
                 out.findings.push(wrong(ChemistryRule::DoubleBond, &atoms));
             }
         }
-        out.stereo_unchecked = self.stereo.unchecked().count() as u64;
+        out.stereo_unchecked = self.stereo.unchecked() as u64;
     }
 }
 

@@ -182,7 +182,7 @@ impl ChemistryReport {
     pub(in crate::audit) fn unchecked(&self) -> Option<String> {
         let count = self.stereo_unchecked;
         (count > 0).then(|| {
-            format!("{count} stereo marks of the prompts are not checked (@AL, or neighbours are missing) and do not count as right")
+            format!("{count} stereo marks of the prompts are not checked (RDKit drops them, or neighbours are missing) and do not count as right")
         })
     }
 

@@ -2,6 +2,7 @@
 
 use super::super::outcome::Outcome;
 use super::super::sample::{TextVerdict, judged_blocks, split};
+use drift_core::chem::{AtomLimit, same_molecule};
 use drift_core::encoding::Encoding;
 use drift_core::error::{one_line, shortened_end};
 use drift_core::text::skeleton::smiles;
@@ -36,8 +37,13 @@ pub(in crate::audit) fn why(
             }
         },
         Outcome::GraphMismatch => {
-            let found = quoted(&smiles(&verdict.skeleton));
+            let written = smiles(&verdict.skeleton);
+            let found = quoted(&written);
             match prompt {
+                // For example `[CH2]C=C`.
+                Some(prompt) if same_molecule(prompt, &written, AtomLimit::default()) => {
+                    format!("another molecule by the rules of 3DMolGen, which leave out the hydrogens of [CH2] and [CH]: {found}")
+                }
                 Some(prompt) => format!("another molecule: {found}, not {}", quoted(prompt)),
                 None => format!("not a molecule: {found}"),
             }
