@@ -200,7 +200,7 @@ pub(crate) fn audit(
             model: options.model,
             tokenizer: options.tokenizer.as_ref().map(|tokenizer| tokenizer.load(job)).transpose()?,
             tokenizer_path: options.tokenizer.as_ref().and_then(TokenizerOption::path).cloned(),
-            placeholder: options.placeholder,
+            placeholder: Some(options.placeholder),
             references: options.references,
             thresholds: thresholds(options.thresholds)?,
             as_3dmolgen: choice("passing", &options.passing, &[("drift", false), ("3dmolgen", true)])?,

@@ -19,7 +19,6 @@ use crate::report::covmat_view::covmat_summary;
 use crate::report::energy_view::energy_table;
 use drift_core::checkpoint::Wanted;
 use drift_core::chem::{AtomLimit, Isotopes, MAX_HEAVY_ATOMS};
-use drift_core::constraint::USUAL_PLACEHOLDER;
 use drift_core::error::Error;
 use drift_core::io::{OutputSet, Outputs, write_atomic};
 use drift_core::job::Job;
@@ -37,8 +36,8 @@ pub(super) struct Args {
     /// Files of generated texts, recognised by content: 3DMolGen's smoke reports, JSON Lines, plain text; each also gzipped
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// How the texts should write numbers. `auto` uses the model's recipe, else complete blocks of the texts, else the references; it
-    /// stops with an error if none of them decides
+    /// How the texts should write numbers. `auto` uses the `encoding` that rows state, else the model's recipe, else complete blocks of
+    /// the texts, else the references; it stops with an error if none of them decides
     #[arg(long, value_enum, default_value = "auto")]
     dialect: DialectOrAuto,
     #[command(flatten)]
@@ -50,9 +49,9 @@ pub(super) struct Args {
     /// or the name of a built-in one
     #[arg(long, value_name = "TOKENIZER")]
     tokenizer: Option<PathBuf>,
-    /// The placeholder that blocks are compared with to count drift
-    #[arg(long, value_name = "P", default_value = USUAL_PLACEHOLDER, allow_hyphen_values = true)]
-    placeholder: String,
+    /// The placeholder that blocks are compared with to count drift [default: 0.0000,0.0000,0.0000, or zeros in another encoding]
+    #[arg(long, value_name = "P", allow_hyphen_values = true)]
+    placeholder: Option<String>,
     /// Also compare geometry with these reference conformers: files and folders that `drift mine` reads
     #[arg(long, value_name = "CORPUS", num_args = 1..)]
     references: Vec<PathBuf>,

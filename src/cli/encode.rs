@@ -22,8 +22,8 @@ pub(super) struct Args {
     /// Files and folders, recognised by content: RDKit pickles, SDF, XYZ, GEOM msgpack; each also gzipped or in a .tar(.gz)
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// Write JSON Lines to this file: {id, canonical_smiles, embedded_smiles, embedded_smiles_stripped}; with an encoding other than
-    /// decimals {id, canonical_smiles, embedded_smiles, encoding}. `-` prints them. With --shard, a folder
+    /// Write JSON Lines to this file: {id, canonical_smiles, embedded_smiles, embedded_smiles_stripped}; also `encoding`, unless it
+    /// is fixed or stripped; only decimals have a stripped text. `-` prints them. With --shard, a folder
     #[arg(short, long, value_name = "FILE.jsonl")]
     output: PathBuf,
     /// A file with the SMILES of each molecule, by its name or file name: lines of `SMILES NAME`, or CSV or JSONL with a column of

@@ -70,7 +70,7 @@ struct Line<'a> {
     /// Only for decimals.
     #[serde(skip_serializing_if = "Option::is_none")]
     embedded_smiles_stripped: Option<&'a str>,
-    /// The encoding of the text, unless the text is in decimals between angle brackets.
+    /// The encoding of the texts, unless they are the decimals that a row without it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     encoding: Option<Encoding>,
 }
@@ -248,7 +248,7 @@ fn lines(conformers: &[Conformer], first: Option<u64>, encoding: Encoding) -> Li
             } else {
                 None
             },
-            encoding: (!encoding.is_decimal_blocks()).then_some(encoding),
+            encoding: (!Encoding::ALL.contains(&encoding)).then_some(encoding),
         };
         // Writing to memory cannot fail, and every field is text.
         let _ = serde_json::to_writer(&mut out, &line);

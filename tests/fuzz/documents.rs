@@ -198,7 +198,7 @@ fn check_audit(scene: &Scene, _: &[u8]) -> Verdict {
         model: None,
         tokenizer: None,
         tokenizer_path: None,
-        placeholder: "0.0000,0.0000,0.0000".to_owned(),
+        placeholder: None,
         references: Vec::new(),
         thresholds: vec![0.75],
         as_3dmolgen: true,
@@ -216,7 +216,7 @@ fn check_audit(scene: &Scene, _: &[u8]) -> Verdict {
         like: Encoding::FIXED,
         energy: None,
     };
-    if let Err(error) = audit::read::read(scene.path(), &Job::default()) {
+    if let Err(error) = audit::read::read(scene.path(), None, &Job::default()) {
         return refused(scene, &error);
     }
     let report = match drift::audit(&plan(Some(Encoding::FIXED)), &Job::default()) {

@@ -54,6 +54,7 @@ mod protocol;
 mod readers;
 mod readers_bad;
 mod resample;
+mod round_trips;
 mod rows;
 mod shards;
 mod stereo_marks;

@@ -149,9 +149,11 @@ impl Encoding {
         };
         match end {
             Some(end) => Some((start + end, start + end + close.len())),
-            // Readers of lines trim white space, so a closing character that is white space may be missing at the end.
-            None if close.iter().all(u8::is_ascii_whitespace) => Some((bytes.len(), bytes.len())),
-            None => None,
+            // Readers of lines trim white space, so the white space that ends a closing text may be missing at the end.
+            None => {
+                let inside = bytes[start..].strip_suffix(close.trim_ascii_end())?;
+                close.last()?.is_ascii_whitespace().then_some((start + inside.len(), bytes.len()))
+            }
         }
     }
 

@@ -168,33 +168,54 @@ impl ParsedNumber {
     }
 }
 
-/// Truncates decimal text toward zero, exactly. The grammar is `[+-]?digits[.digits][(e|E)[+-]?digits]`.
+/// A decimal number digit by digit: `±0.d1d2d3… × 10^point`.
+pub(super) struct DecimalDigits {
+    /// Whether it begins with `-`.
+    pub negative: bool,
+    /// The digits, from 0 to 9.
+    pub digits: Vec<u8>,
+    /// The number of digits before the point; negative for a point further to the left.
+    pub point: i64,
+}
+
+impl DecimalDigits {
+    /// Reads `[+-]?digits[.digits][(e|E)[+-]?digits]`.
+    ///
+    /// # Errors
+    /// If the text is not such a number, or NaN or infinity.
+    pub(super) fn parse(text: &str) -> Result<Self, NumberError> {
+        let text = text.trim();
+        let lower = text.trim_start_matches(['+', '-']).to_ascii_lowercase();
+        if lower.starts_with("nan") || lower.starts_with("inf") {
+            return Err(NumberError::NotFinite);
+        }
+        let (negative, rest) = match text.as_bytes() {
+            [b'-', rest @ ..] => (true, rest),
+            [b'+', rest @ ..] => (false, rest),
+            all => (false, all),
+        };
+        let (mantissa, exponent) = match rest.iter().position(|b| matches!(b, b'e' | b'E')) {
+            Some(at) => (&rest[..at], parse_exponent(&rest[at + 1..])?),
+            None => (rest, 0),
+        };
+        let point = mantissa.iter().position(|&b| b == b'.').unwrap_or(mantissa.len());
+        let integer = &mantissa[..point];
+        let fraction = mantissa.get(point + 1..).unwrap_or(&[]);
+        if integer.len() + fraction.len() == 0 || !integer.iter().chain(fraction).all(u8::is_ascii_digit) {
+            return Err(NumberError::Malformed);
+        }
+        let digits = integer.iter().chain(fraction).map(|digit| digit - b'0').collect();
+        Ok(DecimalDigits { negative, digits, point: integer.len() as i64 + exponent })
+    }
+}
+
+/// Truncates decimal text toward zero, exactly. The grammar is that of [`DecimalDigits::parse`].
 ///
 /// For file formats that store numbers as text (SDF, XYZ, JSON).
 pub fn truncate_decimal(text: &str, precision: Precision) -> Result<Fixed, NumberError> {
-    let text = text.trim();
-    let lower = text.trim_start_matches(['+', '-']).to_ascii_lowercase();
-    if lower.starts_with("nan") || lower.starts_with("inf") {
-        return Err(NumberError::NotFinite);
-    }
-    let (negative, rest) = match text.as_bytes() {
-        [b'-', rest @ ..] => (true, rest),
-        [b'+', rest @ ..] => (false, rest),
-        all => (false, all),
-    };
-    let (mantissa, exponent) = match rest.iter().position(|b| matches!(b, b'e' | b'E')) {
-        Some(at) => (&rest[..at], parse_exponent(&rest[at + 1..])?),
-        None => (rest, 0),
-    };
-    let point = mantissa.iter().position(|&b| b == b'.').unwrap_or(mantissa.len());
-    let integer = &mantissa[..point];
-    let fraction = mantissa.get(point + 1..).unwrap_or(&[]);
-    if integer.len() + fraction.len() == 0 || !integer.iter().chain(fraction).all(u8::is_ascii_digit) {
-        return Err(NumberError::Malformed);
-    }
-    let digits: Vec<u8> = integer.iter().chain(fraction).copied().collect();
-    let magnitude = shifted(&digits, integer.len() as i64 + exponent, precision)?;
-    Ok(if negative { -magnitude } else { magnitude })
+    let number = DecimalDigits::parse(text)?;
+    let magnitude = shifted(&number.digits, number.point, precision)?;
+    Ok(if number.negative { -magnitude } else { magnitude })
 }
 
 fn parse_exponent(text: &[u8]) -> Result<i64, NumberError> {
@@ -208,7 +229,7 @@ fn parse_exponent(text: &[u8]) -> Result<i64, NumberError> {
 fn shifted(digits: &[u8], point: i64, precision: Precision) -> Result<Fixed, NumberError> {
     let mut value: i64 = 0;
     for place in 0..(point + precision.decimals() as i64).max(0) {
-        let digit = usize::try_from(place).ok().and_then(|i| digits.get(i)).map_or(0, |d| d - b'0');
+        let digit = usize::try_from(place).ok().and_then(|i| digits.get(i)).map_or(0, |d| *d);
         value = value * 10 + i64::from(digit);
         if value > i64::from(precision.max_fixed()) {
             return Err(NumberError::OutOfRange(precision));

@@ -8,6 +8,7 @@ use super::decimal_text::{
 };
 use super::index::Bins;
 use super::parts::{PartRow, SlotPart};
+use super::scale::Scale;
 
 /// Where slots stand in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,7 +39,7 @@ pub enum NumberFormat {
     /// `-0034`: a coordinate as an integer in its own unit.
     Integer {
         /// The number of units in 1 Å.
-        scale: f64,
+        scale: Scale,
         /// The least number of digits, with leading zeros.
         width: u8,
         /// The largest magnitude.
@@ -139,7 +140,7 @@ impl NumberFormat {
         match self {
             NumberFormat::Decimal { precision, .. } => Some(precision.angstrom(value)),
             NumberFormat::Index { axes, .. } => Some(NumberFormat::bins(axes, axis).angstrom(value)),
-            NumberFormat::Integer { scale, .. } => Some(f64::from(value) / scale),
+            NumberFormat::Integer { scale, .. } => Some(scale.angstrom(value.into())),
             NumberFormat::Code { .. } => None,
         }
     }
@@ -167,7 +168,7 @@ impl NumberFormat {
                 if value >= most {
                     high = f64::INFINITY;
                 }
-                of(low, high, *scale)
+                of(low, high, scale.units())
             }
             NumberFormat::Code { .. } => None,
         }
@@ -195,7 +196,7 @@ impl NumberFormat {
         match self {
             NumberFormat::Decimal { precision, .. } => truncate_f64(x, *precision),
             NumberFormat::Index { axes, .. } => NumberFormat::bins(axes, axis).index(x),
-            NumberFormat::Integer { scale, rounding, .. } => self.rounded(x * scale, *rounding),
+            NumberFormat::Integer { scale, rounding, .. } => Ok(self.clipped(scale.round(x, *rounding)?)),
             NumberFormat::Code { .. } => Err(NumberError::NoCoordinate),
         }
     }
@@ -212,14 +213,17 @@ impl NumberFormat {
         }
     }
 
-    /// The value of a coordinate given in Å as decimal text. Decimals are truncated digit by digit; other formats use the nearest
-    /// double.
+    /// The value of a coordinate given in Å as decimal text. Decimals are truncated, and integers rounded, digit by digit; bins use
+    /// the nearest double.
     ///
     /// # Errors
     /// If the text is not a finite number, or too large to be written, or if numbers are codes.
     pub fn quantize_text(&self, text: &str, axis: usize) -> Result<Fixed, NumberError> {
         match self {
             NumberFormat::Decimal { precision, .. } => truncate_decimal(text, *precision),
+            NumberFormat::Integer { scale, rounding, .. } => {
+                Ok(self.clipped(scale.round_text(text, *rounding)?))
+            }
             _ => {
                 // So that malformed text gives the same error as with decimals.
                 match (truncate_decimal(text, Precision::FOUR), text.trim().parse()) {
@@ -231,18 +235,12 @@ impl NumberFormat {
         }
     }
 
-    fn rounded(&self, x: f64, rounding: RoundTo) -> Result<Fixed, NumberError> {
-        if !x.is_finite() {
-            return Err(NumberError::NotFinite);
-        }
-        let x = match rounding {
-            RoundTo::Truncate => x.trunc(),
-            RoundTo::Nearest => x.round_ties_even(),
-            RoundTo::Floor => x.floor(),
-        };
+    /// An integer, or the end of the range that it is beyond.
+    fn clipped(&self, integer: i64) -> Fixed {
         // Integers have the same limits on every axis.
         let (low, high) = self.limits(0);
-        Ok(x.clamp(f64::from(low), f64::from(high)) as Fixed)
+        // Between two limits that fit.
+        integer.clamp(low.into(), high.into()) as Fixed
     }
 
     /// Appends the text of a value.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::decimal::{Precision, TrailingZeros};
 use super::definition::{Definition, NumberFormat, RoundTo, Slots};
 use super::index::{Bins, TailValues};
+use super::scale::Scale;
 use super::{Encoding, names};
 
 /// The value of `schema`.
@@ -91,7 +92,7 @@ impl BinsFile {
                 Bins::new(edges, tails, fitted)
             }
             (None, Some(low), Some(high), Some(step)) => Bins::even(low, high, step, at),
-            _ => return Err("bins need edges, or low, high and step".to_owned()),
+            _ => return Err("`axes`: bins need `edges`, or `low`, `high` and `step`".to_owned()),
         }
         .map_err(|e| e.to_string())
     }
@@ -118,7 +119,7 @@ impl UsersBins {
         }
         let width = needed.to_string().len().max(3) as u8;
         let bins = Bins::new(edges, TailValues::At(self.low, self.high), Some((self.low, self.high)));
-        Encoding::new(Definition {
+        named_apart(Definition {
             name: format!("{}-{}", self.mode, self.n_bins).into(),
             slots: Slots::Atoms,
             open: "".into(),
@@ -141,7 +142,7 @@ impl EncodingFile {
                 NumberFile::Index { width: *width, axes: axes.iter().map(BinsFile::of).collect() }
             }
             NumberFormat::Integer { scale, width, most, signed, rounding } => NumberFile::Integer {
-                scale: *scale,
+                scale: scale.units(),
                 width: *width,
                 most: *most,
                 signed: *signed,
@@ -167,24 +168,28 @@ impl EncodingFile {
         }
         let number = match self.number {
             NumberFile::Decimal { decimals, trailing_zeros } => NumberFormat::Decimal {
-                precision: Precision::new(decimals).ok_or("numbers have 0 to 6 decimals")?,
+                precision: Precision::new(decimals).ok_or("`decimals`: numbers have 0 to 6 decimals")?,
                 zeros: if trailing_zeros { TrailingZeros::Kept } else { TrailingZeros::Removed },
             },
             NumberFile::Index { width, axes } => NumberFormat::Index {
                 width,
                 axes: axes.into_iter().map(BinsFile::bins).collect::<Result<_, _>>()?,
             },
-            NumberFile::Integer { scale, width, most, signed, rounding } => {
-                NumberFormat::Integer { scale, width, most, signed, rounding }
-            }
+            NumberFile::Integer { scale, width, most, signed, rounding } => NumberFormat::Integer {
+                scale: Scale::new(scale).ok_or_else(|| names::scale_problem(scale))?,
+                width,
+                most,
+                signed,
+                rounding,
+            },
             NumberFile::Code { codes, width } => NumberFormat::Code { below: codes, width },
         };
         let slots = match &*self.slots {
             "atoms" => Slots::Atoms,
             "symbols" => Slots::Symbols,
-            other => return Err(format!("its slots are {other:?}; give \"atoms\" or \"symbols\"")),
+            other => return Err(format!("`slots`: {other:?} is neither \"atoms\" nor \"symbols\"")),
         };
-        Encoding::new(Definition {
+        named_apart(Definition {
             name: self.name.into(),
             slots,
             open: self.open.into(),
@@ -222,7 +227,10 @@ fn read(path: &str) -> Result<Encoding, String> {
 
 /// The encoding in a JSON text.
 fn of_json(text: &str) -> Result<Encoding, String> {
-    let value: serde_json::Value = serde_json::from_str(text).map_err(|e| format!("no JSON: {e}"))?;
+    of_value(serde_json::from_str(text).map_err(|e| format!("no JSON: {e}"))?)
+}
+
+fn of_value(value: serde_json::Value) -> Result<Encoding, String> {
     let not = |e: serde_json::Error| e.to_string();
     if value.get("n_bins").is_some() || value.get("mode").is_some() {
         serde_json::from_value::<UsersBins>(value).map_err(not)?.encoding()
@@ -231,75 +239,33 @@ fn of_json(text: &str) -> Result<Encoding, String> {
     }
 }
 
-impl Definition {
-    /// Checks that texts in this encoding can be parsed again.
+impl Encoding {
+    /// The encoding that a row of a file states: the name of one of drift's, or the content of an encoding's file. The name of
+    /// `asked` stands for it. A path is not followed, because rows are data.
     ///
     /// # Errors
-    /// A sentence that says why they cannot.
-    pub(super) fn check(&self) -> Result<(), String> {
-        if self.name.is_empty() || self.name.len() > 200 {
-            return Err("its name is empty, or longer than 200 bytes".to_owned());
-        }
-        if self.numbers != 1 && self.numbers != 3 {
-            return Err(format!("slots have 1 number or 3, not {}", self.numbers));
-        }
-        for around in [&self.open, &self.separator, &self.close] {
-            // The text around numbers must not look like a part of a number.
-            let digit = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
-            let fits = |byte: u8| !digit(byte) && (byte.is_ascii_graphic() || matches!(byte, b' ' | b'\n'));
-            if around.len() > 16 || !around.bytes().all(fits) {
-                return Err(format!(
-                    "{around:?} cannot stand around numbers: it contains digits, signs or points, or is not ASCII"
-                ));
-            }
-        }
-        let Definition { open, separator, close, .. } = self;
-        if !separator.is_empty() && !close.is_empty() && separator.contains(&**close) {
-            // A slot ends at the first occurrence of its closing text.
-            return Err(format!("{close:?} cannot close a slot whose numbers stand {separator:?} apart"));
-        }
-        if self.numbers == 1 && open.is_empty() {
-            return Err("a single number needs text before it".to_owned());
-        }
-        self.check_number()
+    /// A sentence that says why it is none.
+    pub fn stated(row: &serde_json::Value, asked: Option<Encoding>) -> Result<Encoding, String> {
+        let stated = match row.as_str() {
+            Some(name) => match asked.filter(|asked| asked.name() == name) {
+                Some(asked) => Ok(asked),
+                None => names::named(name).unwrap_or_else(|| {
+                    Err(format!("`{name}` is no encoding; it is one of {}", names::KNOWN))
+                }),
+            },
+            None => of_value(row.clone()),
+        };
+        stated.map_err(|problem| format!("field \"encoding\": {problem}"))
     }
+}
 
-    fn check_number(&self) -> Result<(), String> {
-        match &self.number {
-            NumberFormat::Index { axes, .. } if axes.len() != 1 && axes.len() != 3 => {
-                return Err(format!("bins are given for 1 axis or 3, not {}", axes.len()));
-            }
-            NumberFormat::Integer { scale, most, .. }
-                if !(scale.is_finite() && *scale > 0.0) || *most > 99_999_999 =>
-            {
-                let needs = "an integer needs a scale above 0 and a largest magnitude below 100,000,000";
-                return Err(needs.to_owned());
-            }
-            NumberFormat::Code { below, .. } if !(1..=1_000_000).contains(below) => {
-                return Err(format!("there are 1 to 1,000,000 codes, not {below}"));
-            }
-            _ => {}
-        }
-        let width = self.number.width();
-        if width > 9 {
-            return Err(format!("numbers have at most 9 digits, not {width}"));
-        }
-        // Each axis may have its own bins.
-        let largest = (0..self.numbers).map(|axis| self.number.limits(axis).1).max().unwrap_or(0);
-        let longest = largest.to_string().len();
-        if self.separator.is_empty() && self.numbers > 1 {
-            if self.number.is_signed() {
-                return Err("numbers with signs or decimals need a separator between them".to_owned());
-            }
-            if longest > usize::from(width) {
-                return Err(format!(
-                    "{largest} does not fit into {width} digits, and nothing separates the numbers"
-                ));
-            }
-        } else if self.close.is_empty() {
-            return Err("numbers of varying length need text that closes the slot".to_owned());
-        }
-        Ok(())
+/// The encoding of a file. A row of a corpus may name its encoding, so a name that drift knows belongs to one encoding alone.
+fn named_apart(definition: Definition) -> Result<Encoding, String> {
+    let encoding = Encoding::new(definition)?;
+    match names::named(encoding.name()) {
+        Some(Ok(known)) if known == encoding => Ok(known),
+        Some(_) => Err(format!("`name`: {} is the name of another encoding; give your own", encoding.name())),
+        None => Ok(encoding),
     }
 }
 

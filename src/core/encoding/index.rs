@@ -36,15 +36,31 @@ pub enum TailValues {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum BinsError {
     /// Fewer than two edges.
-    #[error("bins need two edges at least, not {0}")]
+    #[error("`edges`: bins need two edges at least, not {0}")]
     Few(usize),
-    /// Edges that do not ascend, or are not finite.
-    #[error("edge {at} ({value}) is not above the one before it")]
+    /// Edges that do not ascend.
+    #[error("`edges`: edge {at} ({value}) is not above the one before it")]
     NotRising {
         /// The index of the edge, from 0.
         at: usize,
         /// The value of the edge, in Å.
         value: f64,
+    },
+    /// An edge, bound or tail that no molecule reaches.
+    #[error("`{field}`: {value} is not a coordinate from -{FARTHEST_ANGSTROM} to {FARTHEST_ANGSTROM} Å")]
+    Beyond {
+        /// The field of the file.
+        field: &'static str,
+        /// The value, in Å.
+        value: f64,
+    },
+    /// Values of the tails in the wrong order.
+    #[error("`tails`: {below} is not below {above}; the value below the first edge comes first")]
+    Reversed {
+        /// The value of the first tail, in Å.
+        below: f64,
+        /// The value of the last tail, in Å.
+        above: f64,
     },
     /// Bounds of fitted bins with no bin between them.
     #[error("no bin lies between L {low} and H {high}; L is below H, and edges lie between them")]
@@ -56,7 +72,7 @@ pub enum BinsError {
     },
     /// A range and step that give too few or too many edges.
     #[error(
-        "low {low}, high {high} and step {step} give no bins; give low < high and a step that divides the range into at most 100,000"
+        "`low` {low}, `high` {high} and `step` {step} give no bins; give low < high and a step that divides the range into at most 100,000"
     )]
     Range {
         /// The lower bound, in Å.
@@ -68,6 +84,17 @@ pub enum BinsError {
     },
 }
 
+/// The largest magnitude of an edge, a bound or a tail, in Å: coordinates of decimals reach as far.
+pub const FARTHEST_ANGSTROM: f64 = 100_000.0;
+
+/// Refuses values that are not coordinates, and by that everything that is computed from them.
+fn check_reach(field: &'static str, values: &[f64]) -> Result<(), BinsError> {
+    match values.iter().find(|value| !(-FARTHEST_ANGSTROM..=FARTHEST_ANGSTROM).contains(*value)) {
+        Some(&value) => Err(BinsError::Beyond { field, value }),
+        None => Ok(()),
+    }
+}
+
 /// The largest number of edges of an axis.
 pub const MOST_EDGES: usize = 100_000;
 
@@ -75,7 +102,7 @@ impl Bins {
     /// Bins with edges from `low` on, `step` apart: the edges of `numpy.arange(low, high, step)`, bit for bit.
     ///
     /// # Errors
-    /// If there would be fewer than two or more than [`MOST_EDGES`].
+    /// If there would be fewer than two or more than [`MOST_EDGES`], or a bound is beyond [`FARTHEST_ANGSTROM`].
     pub fn even(
         low: f64,
         high: f64,
@@ -83,9 +110,10 @@ impl Bins {
         tails: impl Fn(&[f64]) -> TailValues,
     ) -> Result<Self, BinsError> {
         let wrong = BinsError::Range { low, high, step };
+        check_reach("low", &[low])?;
+        check_reach("high", &[high])?;
         let count = ((high - low) / step).ceil();
-        if !(step > 0.0 && low.is_finite() && high.is_finite() && (2.0..=MOST_EDGES as f64).contains(&count))
-        {
+        if !(step > 0.0 && (2.0..=MOST_EDGES as f64).contains(&count)) {
             return Err(wrong);
         }
         // NumPy computes the first two values and continues with their difference (`DOUBLE_fill`).
@@ -98,7 +126,8 @@ impl Bins {
     /// Bins with given edges. `fitted` holds the bounds of bins that were fitted to data, in Å.
     ///
     /// # Errors
-    /// If there are too few or too many edges, the edges do not ascend, or no bin lies between the bounds.
+    /// If there are too few or too many edges, the edges do not ascend, the tails are reversed, no bin lies between the bounds, or
+    /// a value is beyond [`FARTHEST_ANGSTROM`].
     pub fn new(edges: Vec<f64>, tails: TailValues, fitted: Option<(f64, f64)>) -> Result<Self, BinsError> {
         if edges.len() < 2 {
             return Err(BinsError::Few(edges.len()));
@@ -107,13 +136,13 @@ impl Bins {
             let (low, high) = (edges[0], edges[edges.len() - 1]);
             return Err(BinsError::Range { low, high, step: edges[1] - low });
         }
-        for (at, &value) in edges.iter().enumerate() {
-            if !value.is_finite() || (at > 0 && value <= edges[at - 1]) {
-                return Err(BinsError::NotRising { at, value });
-            }
+        check_reach("edges", &edges)?;
+        if let Some(at) = (1..edges.len()).find(|at| edges[*at] <= edges[at - 1]) {
+            return Err(BinsError::NotRising { at, value: edges[at] });
         }
         let last = edges[edges.len() - 1];
         if let Some((low, high)) = fitted {
+            check_reach("fitted", &[low, high])?;
             // Otherwise every coordinate would be in a tail. A bound that is NaN fails every comparison.
             if !(low < high && low < last && high > edges[0]) {
                 return Err(BinsError::Bounds { low, high });
@@ -124,6 +153,10 @@ impl Bins {
             TailValues::Middles { step } => (middle(edges[0], edges[1]), middle(last, last + step)),
             TailValues::At(below, above) => (below, above),
         };
+        check_reach("tails", &[below, above])?;
+        if below >= above {
+            return Err(BinsError::Reversed { below, above });
+        }
         let inner = edges.windows(2).map(|pair| middle(pair[0], pair[1]));
         let middles = std::iter::once(below).chain(inner).chain([above]).collect();
         let (low, high) = fitted.map_or((edges[0], None), |(low, high)| (low, Some(high)));
@@ -249,8 +282,32 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_coordinate_is_refused_by_its_field() {
+        let problem = |edges: &[f64], tails: (f64, f64), fitted| {
+            let bins = Bins::new(edges.to_vec(), TailValues::At(tails.0, tails.1), fitted);
+            bins.unwrap_err().to_string()
+        };
+        let far = "is not a coordinate from -100000 to 100000 Å";
+        assert_eq!(problem(&[-1e308, 0.0, 1e308], (-1.0, 1.0), None), format!("`edges`: {} {far}", -1e308));
+        assert_eq!(problem(&[-1.0, f64::NAN], (-1.0, 1.0), None), format!("`edges`: NaN {far}"));
+        assert_eq!(problem(&[-1.0, 1.0], (-1.0, 1e9), None), format!("`tails`: 1000000000 {far}"));
+        assert_eq!(
+            problem(&[-1.0, 1.0], (-1.0, 1.0), Some((-1e9, 1.0))),
+            format!("`fitted`: -1000000000 {far}")
+        );
+        assert!(problem(&[-1.0, 1.0], (1.0, -1.0), None).starts_with("`tails`: 1 is not below -1;"));
+        let even = |low, high, step| {
+            Bins::even(low, high, step, |_| TailValues::Middles { step }).unwrap_err().to_string()
+        };
+        assert_eq!(even(-1e308, 1e308, 1e307), format!("`low`: {} {far}", -1e308));
+        assert_eq!(even(-1.0, f64::INFINITY, 1.0), format!("`high`: inf {far}"));
+        // The second edge is the first one in floating point.
+        assert!(even(99_999.0, 99_999.1, 1e-12).contains("`step`"));
+    }
+
+    #[test]
     fn edges_that_do_not_rise_are_refused() {
-        let tails = TailValues::At(0.0, 0.0);
+        let tails = TailValues::At(0.0, 1.0);
         assert_eq!(Bins::new(vec![0.0, 0.0], tails, None), Err(BinsError::NotRising { at: 1, value: 0.0 }));
         assert_eq!(Bins::new(vec![0.0], tails, None), Err(BinsError::Few(1)));
         assert!(Bins::new(vec![0.0, f64::NAN], tails, None).is_err());

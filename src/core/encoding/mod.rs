@@ -18,6 +18,7 @@
 //! expression, and the value of a truncated number ([`Encoding::left_over`]).
 
 pub mod block;
+mod check;
 pub mod decimal;
 pub mod decimal_text;
 mod definition;
@@ -28,6 +29,7 @@ pub mod language;
 mod names;
 pub mod parts;
 mod reading;
+mod scale;
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -41,6 +43,7 @@ pub use dfa::{Dfa, DfaState};
 pub use file::ENCODING_SCHEMA;
 pub use names::AskedEncoding;
 pub use reading::{OutOfRange, Reading};
+pub use scale::Scale;
 
 use language::{Languages, StateId};
 use parts::{PartRow, SlotPart};

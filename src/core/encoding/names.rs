@@ -8,6 +8,7 @@ use super::decimal::{Precision, TrailingZeros};
 use super::definition::{Definition, NumberFormat, RoundTo, Slots};
 use super::index::{Bins, TailValues};
 use super::reading::Reading;
+use super::scale::Scale;
 
 /// The definition of decimals between brackets.
 const fn of_decimals(
@@ -107,6 +108,8 @@ pub(super) const KNOWN: &str = "fixed, stripped, fixed-N, stripped-N, binned-v1:
 
 /// The encoding with this name; `None` if the text is not a name of an encoding.
 pub(super) fn named(name: &str) -> Option<Result<Encoding, String>> {
+    let short = without_default(name);
+    let name = short.as_deref().unwrap_or(name);
     if let Some(definition) = DECIMALS.iter().flatten().flatten().find(|known| known.name == name) {
         return Some(Ok(Encoding(definition)));
     }
@@ -120,6 +123,19 @@ pub(super) fn named(name: &str) -> Option<Result<Encoding, String>> {
         ("fsq", codes) => Some(codes_of(name, codes)),
         _ => None,
     }
+}
+
+/// `fixed-4-spaces` as `fixed-spaces`: an encoding has one name, and four decimals are left out of it.
+fn without_default(name: &str) -> Option<String> {
+    let kind = ["fixed", "stripped", "lines"].into_iter().find(|kind| name.starts_with(kind))?;
+    let rest = name[kind.len()..].strip_prefix("-4")?;
+    (rest.is_empty() || rest.starts_with('-')).then(|| format!("{kind}{rest}"))
+}
+
+/// The problem with a scale that [`Scale::new`] refuses.
+pub(super) fn scale_problem(units: f64) -> String {
+    let (least, most) = (Scale::LEAST, Scale::MOST);
+    format!("`scale`: 1 Å has {least} to {most} units, not {units}")
 }
 
 /// The two ways in which the users write bins.
@@ -181,6 +197,7 @@ fn integers(name: &str, values: &str) -> Result<Encoding, String> {
         _ => return Err(wrong()),
     };
     let scale: f64 = scale.parse().map_err(|_| wrong())?;
+    let scale = Scale::new(scale).ok_or_else(|| format!("`{name}`: {}", scale_problem(scale)))?;
     let width: u8 = width.parse().ok().filter(|width| (1..=8).contains(width)).ok_or_else(wrong)?;
     let largest = 10u32.pow(width.into()) - 1;
     let most = most.map_or(Ok(largest), |most| most.parse()).map_err(|_| wrong())?;
@@ -197,7 +214,7 @@ fn integers(name: &str, values: &str) -> Result<Encoding, String> {
 /// One line for each atom, as in XYZ: `[C] 1.0000 2.0000 3.0000`.
 fn lines(name: &str, decimals: &str) -> Option<Result<Encoding, String>> {
     let decimals = match decimals.strip_prefix('-') {
-        Some(count) => count.parse().ok().filter(|count| *count != 4)?,
+        Some(count) => count.parse().ok()?,
         None if decimals.is_empty() => 4,
         None => return None,
     };
@@ -248,9 +265,20 @@ mod tests {
         let bins = "binned-v1:-21,21,0.05 binned-v2:-13,13,0.104 binned-v1:-21,21,0.042,3";
         let others = "fsq:4096 lines lines-2 integers:10,4 integers:10,4,399";
         bins.split(' ').chain(others.split(' ')).for_each(|name| _ = read(name));
-        let decimals = "fixed-4 fixed-7 lines-4 lines-7 lines-x linesx nope";
+        for (long, short) in [
+            ("fixed-4", "fixed"),
+            ("stripped-4", "stripped"),
+            ("fixed-4-spaces", "fixed-spaces"),
+            ("stripped-4-spaces", "stripped-spaces"),
+            ("lines-4", "lines"),
+        ] {
+            let encoding: Encoding = long.parse().unwrap();
+            assert_eq!((encoding, encoding.name()), (short.parse().unwrap(), short));
+        }
+        let decimals = "fixed-7 fixed-04 fixed-44 fixed-4spaces lines-4-spaces lines-7 lines-x linesx nope";
         let bins = "binned-v1 binned-v1:1,2 binned-v2:1,0,0.1 binned-v1:0,1,x";
-        let others = "fsq:0 fsq:x integers:10 integers:0,4 integers:10,9 integers:x,4";
+        let others =
+            "fsq:0 fsq:x integers:10 integers:0,4 integers:10,9 integers:x,4 integers:10,4,0 integers:1e99,4";
         for wrong in [decimals, bins, others].into_iter().flat_map(|names| names.split(' ')) {
             assert!(wrong.parse::<Encoding>().is_err(), "{wrong}");
         }

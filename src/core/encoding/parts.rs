@@ -4,7 +4,7 @@
 //! the spelling of numbers is derived from these rows: their language ([`super::Dfa`]), their regular expression, and all their
 //! strings as a product of parts, for code that counts or constructs them.
 
-use super::language::{Languages, StateId};
+use super::language::{Languages, Node, StateId};
 
 /// A part of a slot, which stands for one of a few strings.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -67,9 +67,17 @@ impl SlotPart {
     /// The language of the part.
     fn language(&self, languages: &mut Languages<u8>) -> StateId {
         let end = languages.end(());
-        let paths = self.strings().into_iter().map(|text| (text.into_bytes(), end)).collect();
-        // All strings have the same kind of end, so there is no conflict.
-        languages.trie(paths).unwrap_or(end)
+        match self {
+            SlotPart::Integer { below } => integers(below.saturating_sub(1), 1, languages),
+            SlotPart::Padded { below, width } => {
+                integers(below.saturating_sub(1), usize::from(*width).max(1), languages)
+            }
+            SlotPart::Literal(_) | SlotPart::Optional(_) | SlotPart::Digit { .. } => {
+                let paths = self.strings().into_iter().map(|text| (text.into_bytes(), end)).collect();
+                // All strings have the same kind of end, so there is no conflict.
+                languages.trie(paths).unwrap_or(end)
+            }
+        }
     }
 
     /// A regular expression for the part, in the syntax that Rust, Python, Lark and ECMAScript share.
@@ -105,6 +113,51 @@ impl SlotPart {
             }
         }
     }
+}
+
+/// The language of the integers up to `last`, with leading zeros up to `width` digits. Its states are made digit by digit, so they
+/// are as many as the digits, not as the integers.
+fn integers(last: u32, width: usize, languages: &mut Languages<u8>) -> StateId {
+    let end = languages.end(());
+    let longest = last.to_string().len().max(width);
+    // By number of digits: all digits are free.
+    let mut free = vec![end];
+    for length in 0..longest {
+        let edges = (b'0'..=b'9').map(|digit| (digit, free[length])).collect();
+        free.push(languages.intern(Node { edges, end: None }));
+    }
+    let mut all = None;
+    for length in width..=longest {
+        let nines = 10u64.pow(length as u32) - 1;
+        let low = if length == width { 0 } else { 10u64.pow(length as u32 - 1) };
+        let digits = |value: u64| format!("{value:0length$}").into_bytes();
+        let (low, high) = (digits(low), digits(nines.min(last.into())));
+        let of_length = between(Some(&low), Some(&high), &free[..=length], languages);
+        // All strings have the same kind of end, so there is no conflict.
+        all = all.map_or(Some(of_length), |shorter| languages.union(shorter, of_length));
+    }
+    all.unwrap_or(end)
+}
+
+/// The digits from `low` to `high`, where `None` is no bound. `free` has the languages of digits without bounds, by length.
+fn between(
+    low: Option<&[u8]>,
+    high: Option<&[u8]>,
+    free: &[StateId],
+    languages: &mut Languages<u8>,
+) -> StateId {
+    let length = free.len() - 1;
+    if length == 0 || (low.is_none() && high.is_none()) {
+        return free[length];
+    }
+    let (first, last) = (low.map_or(b'0', |low| low[0]), high.map_or(b'9', |high| high[0]));
+    let mut edges = Vec::new();
+    for digit in first..=last {
+        let low = low.filter(|low| low[0] == digit).map(|low| &low[1..]);
+        let high = high.filter(|high| high[0] == digit).map(|high| &high[1..]);
+        edges.push((digit, between(low, high, &free[..length], languages)));
+    }
+    languages.intern(Node { edges, end: None })
 }
 
 /// The number of strings of a row; saturates at 2⁶⁴ - 1.
@@ -228,6 +281,24 @@ fn ranges(low: u32, high: u32, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The states of integers are those of the minimal automaton of all their strings.
+    #[test]
+    fn integers_have_the_language_of_their_strings() {
+        let mut languages = Languages::default();
+        let end = languages.end(());
+        for below in [1, 2, 9, 10, 11, 99, 100, 101, 250, 399, 977, 1_000, 1_001, 1_234, 99_990, 100_001] {
+            for width in 0..=6 {
+                let part =
+                    if width == 0 { SlotPart::Integer { below } } else { SlotPart::Padded { below, width } };
+                let paths = part.strings().into_iter().map(|text| (text.into_bytes(), end)).collect();
+                assert_eq!(Some(part.language(&mut languages)), languages.trie(paths), "{part:?}");
+            }
+        }
+        let part = SlotPart::Padded { below: 100_000_000, width: 8 };
+        let root = part.language(&mut languages);
+        assert_eq!((languages.count(root), languages.reachable(root).len()), (100_000_000, 9));
+    }
 
     #[test]
     fn a_row_is_a_language_of_as_many_strings() {

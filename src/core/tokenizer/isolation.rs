@@ -126,12 +126,13 @@ fn added_slots(tokenizer: &Tokenizer, encoding: Encoding) -> Option<Isolation> {
     if rows.len() > 1 || parts::count(&rows[0]) > MAX_ADDED {
         return None;
     }
+    // The added tokens are looked up among the slots, because there may be a million slots.
+    let slots = encoding.dfa(IntegersBelow::GENERATED);
     let vocabulary = tokenizer.inner().get_added_vocabulary().get_vocab();
-    let ids = parts::strings(&rows[0]).into_iter().filter_map(|text| {
-        let id = *vocabulary.get(&text)?;
-        Some((text, id))
-    });
-    let added: Vec<(String, u32)> = ids.collect();
+    let ids = vocabulary.iter().filter(|(text, _)| slots.matches(text.as_bytes()));
+    let mut added: Vec<(String, u32)> = ids.map(|(text, id)| (text.clone(), *id)).collect();
+    // Shorter numbers are smaller.
+    added.sort_by(|a, b| (a.0.len(), &a.0).cmp(&(b.0.len(), &b.0)));
     let sample = added.first()?.0.clone();
     Some(Isolation { rows, ways: Vec::new(), added, sample })
 }

@@ -211,7 +211,7 @@ impl Part {
         let group = group(&mut self.by_lp, lp, plan, encoding);
         group.counts.add(&judged, prompt.is_some());
         if let (Some(tokenizer), Some(drift)) = (&plan.request.tokenizer, &mut group.drift) {
-            let template = fill(&judged.skeleton, &plan.request.placeholder, encoding);
+            let template = fill(&judged.skeleton, &plan.placeholder(encoding)?, encoding);
             drift.add((tokenizer, encoding), answer, &template, |_| true)?;
         }
         let pool = record.pool.as_deref().filter(|_| plan.request.pool);

@@ -40,6 +40,7 @@ mod shard;
 mod smoke;
 pub mod spread;
 mod superposition;
+mod text_encoding;
 mod threedmolgen;
 
 pub use block::{BlockVerdict, goes_on, judge_block};

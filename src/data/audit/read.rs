@@ -8,7 +8,8 @@
 //! | lines that hold enriched text or its tags | each line |
 //!
 //! The text of an object is its `decoded_text`, `text`, `completion`, `generated_text`, `content`, `embedded_smiles` or
-//! `embedded_smiles_stripped`; the last two hold only the text between the conformer tags. Its prompt is `prompt_smiles`, `smiles`
+//! `embedded_smiles_stripped`; the last two hold only the text between the conformer tags. Its `encoding` states how they are
+//! written; of a row with both, a stripped encoding is that of the second. Its prompt is `prompt_smiles`, `smiles`
 //! or `canonical_smiles`, or else the text between the SMILES tags of its `prompt`, its `custom_id` or its text.
 //!
 //! Several texts of one prompt are a list of texts or objects: `all_generations`, `choices` (OpenAI's interface) or `outputs`
@@ -24,6 +25,7 @@ use super::document::{Report, rows_of};
 use super::records::{FULL, Reader};
 pub use super::records::{Listed, Record, SmokeHead};
 use crate::corpus::{MAX_LINE_BYTES, Skipped};
+use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
 use drift_core::io::{self, BoundedLines, Folded};
 use drift_core::job::{InputHash, Job};
@@ -46,15 +48,15 @@ pub struct FileRecords {
     pub head: Option<SmokeHead>,
 }
 
-/// Reads a file. Records without a text, or with a prompt that is not a SMILES, are skipped and listed.
+/// Reads a file whose texts should be in the encoding `asked`, if that is known. Records without a text, or with a prompt that is not a SMILES, are skipped and listed.
 ///
 /// # Errors
 /// If the file cannot be read, is damaged, contains no text or more than fits into memory, or the job was cancelled; also if it is
 /// a single document larger than [`MAX_FILE_BYTES`].
-pub fn read(path: &Path, job: &Job) -> Result<FileRecords> {
+pub fn read(path: &Path, asked: Option<Encoding>, job: &Job) -> Result<FileRecords> {
     let fail = |error: stdio::Error| job.check().err().unwrap_or_else(|| Error::io(path, error));
     let mut opened = io::open(path, job);
-    let mut file = Reader::new(path.display().to_string());
+    let mut file = Reader::new(path.display().to_string(), asked);
     let mut begun = beginning(&mut opened.reader).map_err(fail)?;
     // A document is read as a whole, so its size is limited. In a file of lines, each line is.
     if Kind::of(&begun) != Kind::Lines {

@@ -7,6 +7,7 @@ use super::judging::without_examples;
 use super::rows::{FieldText, Read, Reading, Row, TEXT_FIELDS};
 use super::sample::split;
 use crate::corpus::{MAX_LINE_BYTES, SKIPPED_LISTED, Skipped};
+use drift_core::encoding::{Encoding, TrailingZeros};
 use drift_core::error::Error;
 use drift_core::io::{BoundedLine, Folded};
 use drift_core::text::skeleton;
@@ -38,6 +39,10 @@ pub struct Record {
     pub generation: Option<u64>,
     /// The SMILES under which texts of several isomers are pooled, if the record names one.
     pub pool: Option<String>,
+    /// How the text is written, if its row states it.
+    pub encoding: Option<Encoding>,
+    /// Whether its decimals keep trailing zeros, if the field of the text tells.
+    pub zeros: Option<TrailingZeros>,
     /// The position of the text in a smoke report, if it comes from one. The first text of a molecule is the one that 3DMolGen
     /// validates.
     pub listed: Option<Listed>,
@@ -73,6 +78,8 @@ pub struct SmokeHead {
 #[derive(Default)]
 pub(super) struct Reader {
     pub name: String,
+    /// The encoding that the texts should have, if the user or a recipe says so.
+    asked: Option<Encoding>,
     pub records: Vec<Record>,
     /// The memory that the records take, in bytes.
     kept_bytes: usize,
@@ -82,9 +89,9 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// A reader for a file with this name.
-    pub(super) fn new(name: String) -> Self {
-        Reader { name, ..Reader::default() }
+    /// A reader for a file with this name, whose texts should be in the encoding `asked`.
+    pub(super) fn new(name: String, asked: Option<Encoding>) -> Self {
+        Reader { name, asked, ..Reader::default() }
     }
 
     /// Reads one line.
@@ -114,6 +121,11 @@ impl Reader {
             return self.skip(place.to_owned(), "not a JSON object".to_owned());
         };
         let opened = row.opened;
+        let stated = row.encoding.take().map(|row| Encoding::stated(&row, self.asked)).transpose();
+        let stated = match stated {
+            Ok(stated) => stated,
+            Err(problem) => return self.skip(place.to_owned(), problem),
+        };
         // What all texts of the object have in common.
         let said = Record {
             prompt: row.prompt().map(str::to_owned),
@@ -131,18 +143,19 @@ impl Reader {
                 match one {
                     Some(text) => {
                         let generation = said.generation.map(|first| first + index as u64);
-                        let (text, listed) = (with_tags(text), listed(index, true));
-                        self.add(Record { place, text, generation, listed, ..said.clone() }, opened);
+                        let said = Record { place, generation, listed: listed(index, true), ..said.clone() };
+                        self.add(said.holding(text, stated), opened);
                     }
                     None => self.skip(place, "contains no text".to_owned()),
                 }
             }
             return;
         }
-        match Row::text(*row) {
+        // A row states how its conformer is written, and holds it both with and without trailing zeros.
+        match Row::text(*row, stated.or(self.asked).and_then(Encoding::zeros)) {
             Some(text) => {
-                let (place, text) = (place.to_owned(), with_tags(text));
-                self.add(Record { place, text, listed: listed(0, false), ..said }, opened);
+                let said = Record { place: place.to_owned(), listed: listed(0, false), ..said };
+                self.add(said.holding(text, stated), opened);
             }
             None => self.skip(place.to_owned(), format!("contains none of {}", TEXT_FIELDS.join(", "))),
         }
@@ -208,9 +221,13 @@ impl Reader {
     }
 }
 
-/// The text of a field. Tags are added if the field holds only the text between them.
-fn with_tags((field, text): FieldText) -> String {
-    let is_inside =
-        field.is_some_and(|field| field.starts_with("embedded_smiles")) && !text.contains(CONFORMER_OPEN);
-    if is_inside { tagged(&text) } else { text }
+impl Record {
+    /// The record with a text, whose row states the encoding `stated`. Tags are added if the field holds only the text between
+    /// them.
+    fn holding(self, FieldText { field, text, zeros }: FieldText, stated: Option<Encoding>) -> Self {
+        let is_inside =
+            field.is_some_and(|field| field.starts_with("embedded_smiles")) && !text.contains(CONFORMER_OPEN);
+        let encoding = stated.map(|stated| zeros.map_or(stated, |zeros| stated.with_zeros(zeros)));
+        Record { text: if is_inside { tagged(&text) } else { text }, encoding, zeros, ..self }
+    }
 }

@@ -70,6 +70,8 @@ pub struct AuditReport {
 pub enum EncodingFrom {
     /// The user.
     Given,
+    /// The rows of the texts.
+    Rows,
     /// The recipe of the model.
     Recipe,
     /// Blocks that are possible in only one encoding.

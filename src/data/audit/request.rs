@@ -10,7 +10,7 @@ use crate::energy::Energies;
 use crate::parameter;
 use drift_core::checkpoint::ModelFolder;
 use drift_core::chem::{AtomLimit, Isotopes};
-use drift_core::constraint::as_written;
+use drift_core::constraint::{USUAL_PLACEHOLDER, as_written};
 use drift_core::encoding::{AskedEncoding, Encoding, Precision, TrailingZeros};
 use drift_core::error::{Error, Result};
 use drift_core::tokenizer::Tokenizer;
@@ -29,8 +29,8 @@ pub struct AuditRequest {
     pub tokenizer: Option<Tokenizer>,
     /// The path of the tokenizer; its folder may contain a recipe too.
     pub tokenizer_path: Option<PathBuf>,
-    /// The placeholder against which drift is counted, without brackets, with commas.
-    pub placeholder: String,
+    /// The placeholder against which drift is counted, without brackets, with commas; zeros if it is not given.
+    pub placeholder: Option<String>,
     /// Files and folders of reference conformers, for geometry, in the formats of `drift mine`; may be empty.
     pub references: Vec<PathBuf>,
     /// The thresholds of coverage, in Å; empty means 0.75.
@@ -53,9 +53,9 @@ pub struct AuditRequest {
 
 /// The inputs and settings of an audit.
 pub struct AuditPlan {
-    /// The user's options. The placeholder is written as in the texts, and there is at least one threshold.
+    /// The user's options, with at least one threshold.
     pub request: AuditRequest,
-    /// The encoding of the texts; if not given, it is determined from the recipe, the texts or the references.
+    /// The encoding of the texts; if not given, it is determined from their rows, the recipe, the texts or the references.
     pub encoding: Option<Encoding>,
     /// The encoding that the model was trained on, if its recipe states it.
     pub recipe: Option<Encoding>,
@@ -82,29 +82,46 @@ impl AuditRequest {
         // Trailing zeros are left to `encoding`, where the texts may decide.
         let asked = AskedEncoding { zeros: None, ..self.blocks };
         let like = asked.over(recipe.unwrap_or(Encoding::FIXED));
-        self.placeholder = as_written(&self.placeholder, like);
-        // The users' placeholders have four decimals, whatever the texts have.
-        let most = Encoding::decimal(TrailingZeros::Kept, like.precision().max(Precision::FOUR));
-        let longest = most.with_spaces(like.separator() == " ");
-        let held = if like.is_decimal() { longest } else { like };
-        held.parse_numbers(self.placeholder.as_bytes(), false).map_err(|problem| {
-            let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
-            Error::parameter(parameter::PLACEHOLDER, problem, remedy)
-        })?;
         if self.thresholds.is_empty() {
             self.thresholds.push(COVERAGE_THRESHOLD_ANGSTROM);
         }
-        Ok(AuditPlan {
+        let plan = AuditPlan {
             encoding: asked.encoding.or(self.zeros.map(|zeros| like.with_zeros(zeros))),
             recipe: recipe.map(|recipe| asked.over(recipe)),
             like,
             energy: None,
             request: self,
-        })
+        };
+        // Refused before any file is read, unless only the files say how their texts are written.
+        plan.placeholder(plan.asked().unwrap_or(like))?;
+        Ok(plan)
     }
 }
 
 impl AuditPlan {
+    /// The encoding that the texts should have by the user's options or the recipe.
+    pub(super) fn asked(&self) -> Option<Encoding> {
+        self.encoding.or(self.recipe)
+    }
+
+    /// The placeholder against which drift is counted, as it is written in texts of an encoding.
+    ///
+    /// # Errors
+    /// If the user gave one that is not the content of a slot of the encoding.
+    pub(super) fn placeholder(&self, encoding: Encoding) -> Result<String> {
+        let Some(given) = &self.request.placeholder else {
+            return Ok(as_written(USUAL_PLACEHOLDER, encoding));
+        };
+        let placeholder = as_written(given, encoding);
+        // The users' placeholders have four decimals, whatever the texts have.
+        let holding = encoding.with_precision(encoding.precision().max(Precision::FOUR));
+        holding.parse_numbers(placeholder.as_bytes(), false).map_err(|problem| {
+            let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
+            Error::parameter(parameter::PLACEHOLDER, problem, remedy)
+        })?;
+        Ok(placeholder)
+    }
+
     /// Whether conformers are compared, with references or with each other.
     pub(super) fn keeps_conformers(&self) -> bool {
         self.request.by_text || !self.request.references.is_empty()

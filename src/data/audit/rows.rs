@@ -1,9 +1,11 @@
 //! The objects of a file of generated text. Only the needed fields are kept, so other content of a file takes no memory.
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess};
+use serde_json::Value;
 
 use super::judging::without_examples;
 use super::sample::split;
+use drift_core::encoding::TrailingZeros;
 use drift_core::io::{Folded, JsonFold, JsonPart};
 use drift_core::text::CONFORMER_OPEN;
 
@@ -55,7 +57,12 @@ pub(super) struct Row {
     pub pool: Option<String>,
     /// Several texts of one prompt.
     pub all: Option<Listing>,
+    /// The encoding of its texts: a name, or an object of format `drift.encoding/1`.
+    pub encoding: Option<Value>,
 }
+
+/// The fields of one conformer in both ways of writing decimals, with and without trailing zeros.
+const BOTH_WAYS: [&str; 2] = ["embedded_smiles", "embedded_smiles_stripped"];
 
 /// The texts of a list.
 #[derive(Debug)]
@@ -66,14 +73,36 @@ pub(super) struct Listing {
     pub texts: Vec<Option<FieldText>>,
 }
 
-/// A text and the field that it comes from; `None` for a bare entry of a list.
-pub(super) type FieldText = (Option<&'static str>, String);
+/// A text and the field that it comes from.
+#[derive(Debug)]
+pub(super) struct FieldText {
+    /// The field; `None` for a bare entry of a list.
+    pub field: Option<&'static str>,
+    pub text: String,
+    /// Whether trailing zeros are kept, if the fields of the row tell.
+    pub zeros: Option<TrailingZeros>,
+}
 
 impl Row {
-    /// The object's own text.
-    pub(super) fn text(self) -> Option<FieldText> {
-        let texts = TEXT_FIELDS.into_iter().zip(self.texts);
-        texts.into_iter().find_map(|(field, text)| Some((Some(field), text?)))
+    /// The object's own text. Of a conformer in both ways of writing decimals it is the one with trailing zeros, unless `zeros`
+    /// asks for the other.
+    pub(super) fn text(mut self, zeros: Option<TrailingZeros>) -> Option<FieldText> {
+        let place = |field: &str| TEXT_FIELDS.iter().position(|known| *known == field);
+        let [with, without] = BOTH_WAYS.map(place);
+        let has = |at: Option<usize>| at.is_some_and(|at| self.texts[at].is_some());
+        let has_both = has(with) && has(without);
+        let dropped = if zeros == Some(TrailingZeros::Removed) { with } else { without };
+        if let Some(at) = dropped.filter(|_| has_both) {
+            self.texts[at] = None;
+        }
+        let mut texts = TEXT_FIELDS.into_iter().zip(self.texts);
+        let (field, text) = texts.find_map(|(field, text)| Some((field, text?)))?;
+        let zeros = match BOTH_WAYS.iter().position(|known| *known == field) {
+            Some(1) => Some(TrailingZeros::Removed),
+            Some(_) if has_both => Some(TrailingZeros::Kept),
+            _ => None,
+        };
+        Some(FieldText { field: Some(field), text, zeros })
     }
 
     /// The object's prompt.
@@ -136,8 +165,8 @@ impl Read {
 
     fn generation(self) -> Option<FieldText> {
         match self {
-            Read::Text(text) => Some((None, text)),
-            Read::Row(row) => row.text(),
+            Read::Text(text) => Some(FieldText { field: None, text, zeros: None }),
+            Read::Row(row) => row.text(None),
             Read::Count(_) | Read::Other => None,
         }
     }
@@ -166,6 +195,8 @@ impl<'de> JsonFold<'de> for Reading {
                 row.texts[at] = fields.next_value_seed(Folded(Reading))?.text();
             } else if let Some(at) = place(&PROMPT_FIELDS) {
                 row.prompts[at] = fields.next_value_seed(Folded(Reading))?.text();
+            } else if field == "encoding" {
+                row.encoding = fields.next_value::<Option<Value>>()?;
             } else if field == "lp" {
                 row.lp = fields.next_value_seed(Folded(Reading))?.text();
             } else if field == "id" {

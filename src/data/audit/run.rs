@@ -7,20 +7,18 @@ use std::path::PathBuf;
 use super::block_faults::{EXAMPLES, keep};
 use super::by_text::{Audited, TextsOfFile};
 use super::chemistry::ChemistryReport;
-use super::encoding::EncodingCounts;
 use super::energies::{EnergyReport, energy_report};
 use super::group::Group;
 use super::judged::{JudgedFile, judge_files};
-use super::read::{self, FileRecords, Record};
+use super::read::{self, FileRecords};
 use super::references::{GeometryReport, Measured, References, reference_reading};
-use super::report::{AuditReport, EncodingFrom, SCHEMA};
+use super::report::{AuditReport, SCHEMA};
 use super::request::AuditPlan;
-use super::sample::split;
 use super::smoke::{TheirReport, foreign_prompts, their_report};
+use super::text_encoding::{Evidence, TextEncoding};
 use crate::corpus::{Conformers, Files, ReadOptions, ReadSummary, SKIPPED_LISTED};
-use crate::parameter;
-use drift_core::encoding::{Encoding, TrailingZeros, Written};
-use drift_core::error::{Error, Result};
+use drift_core::encoding::Encoding;
+use drift_core::error::Result;
 use drift_core::job::{InputHash, Job, Provenance, Unit};
 
 /// Reads and judges the texts of a plan.
@@ -37,19 +35,22 @@ pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
 /// # Errors
 /// As [`audit`].
 pub fn audit_texts(plan: &AuditPlan, job: &Job) -> Result<Audited> {
-    let files = read_files(&plan.request.files, job)?;
-    let (encoding, from) = encoding(plan, evidence(plan, &files), job)?;
-    let judged = judge_files(plan, encoding, files, job)?;
-    report(plan, (encoding, from), judged, job)
+    let files = read_files(&plan.request.files, plan.asked(), job)?;
+    let found = Evidence::of_files(plan, &files)?;
+    let texts = TextEncoding::decide(plan, &found, job)?;
+    let judged = judge_files(plan, texts.encoding, files, job)?;
+    report(plan, texts, judged, job)
 }
 
 /// The report on files, in order. All must have been judged in the given encoding.
 pub(super) fn report(
     plan: &AuditPlan,
-    (encoding, encoding_from): (Encoding, EncodingFrom),
+    texts: TextEncoding,
     files: Vec<JudgedFile>,
     job: &Job,
 ) -> Result<Audited> {
+    let TextEncoding { encoding, from: encoding_from } = texts;
+    let placeholder = plan.request.tokenizer.as_ref().map(|_| plan.placeholder(encoding)).transpose()?;
     let mut total = Group::new(None, plan, encoding);
     let (mut examples, mut theirs, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
     let (mut skipped, mut skipped_records) = (0, Vec::new());
@@ -91,7 +92,7 @@ pub(super) fn report(
         encoding,
         encoding_from,
         tokenizer: plan.request.tokenizer.as_ref().map(|tokenizer| tokenizer.name.clone()),
-        placeholder: plan.request.tokenizer.as_ref().map(|_| plan.request.placeholder.clone()),
+        placeholder,
         files: reports.collect(),
         missing: plan.request.missing,
         isotopes: plan.request.isotopes,
@@ -161,89 +162,23 @@ fn together(groups: &[Measured]) -> Cow<'_, Measured> {
     Cow::Owned(all)
 }
 
-fn corpus(plan: &AuditPlan) -> Files {
+/// The references, as they are read.
+pub(super) fn corpus(plan: &AuditPlan) -> Files {
     Files {
         inputs: plan.request.references.clone(),
         options: ReadOptions { reading: reference_reading(plan.like), ..ReadOptions::default() },
     }
 }
 
-/// Reads the records of files.
-pub(super) fn read_files(paths: &[PathBuf], job: &Job) -> Result<Vec<FileRecords>> {
+/// Reads the records of files, whose texts should be in the encoding `asked`.
+pub(super) fn read_files(paths: &[PathBuf], asked: Option<Encoding>, job: &Job) -> Result<Vec<FileRecords>> {
     job.observer().begin("reading", Some(paths.len() as u64), Unit::Items);
     let mut files = Vec::new();
     for path in paths {
         job.check()?;
-        files.push(read::read(path, job)?);
+        files.push(read::read(path, asked, job)?);
         job.observer().advance(1);
     }
     job.observer().end();
     Ok(files)
-}
-
-/// The evidence of the texts for their encoding, if it is needed.
-pub(super) fn evidence(plan: &AuditPlan, files: &[FileRecords]) -> EncodingCounts {
-    if plan.encoding.or(plan.recipe).is_some() {
-        return EncodingCounts::default();
-    }
-    let evidence = |record: &Record| {
-        let answer = split(&record.text).answer;
-        EncodingCounts::from_blocks(
-            plan.like.slot_ranges(answer).into_iter().map(|range| &answer[range]),
-            plan.like,
-        )
-    };
-    let records = files.iter().flat_map(|file| &file.records);
-    records.map(evidence).fold(EncodingCounts::default(), EncodingCounts::join)
-}
-
-/// The encoding of a run, given the evidence of its texts. If it cannot be determined, this is an error, not a guess.
-pub(super) fn encoding(
-    plan: &AuditPlan,
-    found: EncodingCounts,
-    job: &Job,
-) -> Result<(Encoding, EncodingFrom)> {
-    if let Some(encoding) = plan.encoding {
-        return Ok((encoding, EncodingFrom::Given));
-    }
-    if let Some(encoding) = plan.recipe {
-        return Ok((encoding, EncodingFrom::Recipe));
-    }
-    if let Some(encoding) = found.encoding(plan.like) {
-        return Ok((encoding, EncodingFrom::Texts));
-    }
-    if !plan.request.references.is_empty()
-        && let Some(encoding) = references_encoding(plan, job)?
-    {
-        return Ok((encoding, EncodingFrom::References));
-    }
-    let problem = match found {
-        EncodingCounts { fixed: 0, stripped: 0 } => {
-            "the texts do not tell fixed from stripped: no whole block is of one \
-             dialect alone"
-                .to_owned()
-        }
-        EncodingCounts { fixed, stripped } => {
-            format!("the texts tell both dialects: {fixed} blocks are fixed alone, {stripped} stripped alone")
-        }
-    };
-    let option = parameter::DIALECT;
-    let remedy = format!(
-        "give {option} fixed or {option} stripped, as the model was trained; files of both, one after the other"
-    );
-    Err(Error::input(format!("{option} auto"), problem, remedy))
-}
-
-/// The encoding in which the references are written; `None` if both fit, or neither.
-fn references_encoding(plan: &AuditPlan, job: &Job) -> Result<Option<Encoding>> {
-    let mut written = Written::ANY;
-    corpus(plan).read(job, &mut |batch| {
-        written = batch.conformers.iter().fold(written, |written, conformer| written.join(conformer.written));
-        Ok(())
-    })?;
-    Ok(match written {
-        Written { fixed: true, stripped: false } => Some(plan.like.with_zeros(TrailingZeros::Kept)),
-        Written { fixed: false, stripped: true } => Some(plan.like.with_zeros(TrailingZeros::Removed)),
-        _ => None,
-    })
 }

@@ -5,10 +5,10 @@ use std::io::Read;
 use serde::{Deserialize, Serialize};
 
 use super::by_text::Audited;
-use super::encoding::EncodingCounts;
 use super::judged::{JudgedFile, judge_files};
 use super::request::AuditPlan;
-use super::run::{encoding, evidence, read_files, report};
+use super::run::{read_files, report};
+use super::text_encoding::{Evidence, TextEncoding};
 use crate::parameter;
 use crate::shard::files::{FilesDone, FilesShard, FilesSummary, MergedFiles, check_part};
 use drift_core::encoding::Encoding;
@@ -19,7 +19,7 @@ use drift_core::job::Job;
 /// The first line of a part's output. Each further line is a judged file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
-    evidence: EncodingCounts,
+    evidence: Evidence,
     #[serde(rename = "dialect")]
     encoding: Encoding,
 }
@@ -33,9 +33,9 @@ pub fn audit_shard(plan: &AuditPlan, shard: &mut FilesShard, job: &Job) -> Resul
         return Err(Error::input(folder.display(), "is a folder", "give the files in it"));
     }
     shard.run("jsonl", job, &mut |_, files, path| {
-        let read = read_files(&plan.request.files[files], job)?;
-        let evidence = evidence(plan, &read);
-        let (encoding, _) = encoding(plan, evidence, job)?;
+        let read = read_files(&plan.request.files[files], plan.asked(), job)?;
+        let evidence = Evidence::of_files(plan, &read)?;
+        let encoding = TextEncoding::decide(plan, &evidence, job)?.encoding;
         let mut came = FilesSummary {
             records: read.iter().map(|file| file.records.len() as u64).sum(),
             ..FilesSummary::default()
@@ -74,14 +74,15 @@ pub fn merge_audited(plan: &AuditPlan, shards: &MergedFiles, job: &Job) -> Resul
             files.push(serde_json::from_slice::<JudgedFile>(line).map_err(damaged)?);
         }
     }
-    let found = heads.iter().map(|head| head.evidence).fold(EncodingCounts::default(), EncodingCounts::join);
-    let (encoding, from) = encoding(plan, found, job)?;
+    let mut evidence = heads.iter().map(|head| head.evidence.clone());
+    let found = evidence.try_fold(Evidence::default(), Evidence::join)?;
+    let texts = TextEncoding::decide(plan, &found, job)?;
     // Blocks were counted by the encoding of their own part, which cannot be undone.
-    if heads.iter().any(|head| head.encoding != encoding) {
+    if heads.iter().any(|head| head.encoding != texts.encoding) {
         let problem = "some texts are in another dialect than most";
         let parameter = parameter::DIALECT;
         let remedy = format!("make the shards again with {parameter} fixed or {parameter} stripped");
         return Err(Error::input("the shards", problem, remedy));
     }
-    report(plan, (encoding, from), files, job)
+    report(plan, texts, files, job)
 }

@@ -6,8 +6,9 @@
 use std::borrow::Cow;
 
 use memchr::memmem;
-use serde::de::{Deserialize, DeserializeSeed, MapAccess};
+use serde::de::{DeserializeSeed, MapAccess};
 
+use super::lines::LineError;
 use super::{Conformer, Context, Emit, Source, lines, plain};
 use drift_core::encoding::{Encoding, Reading};
 use drift_core::error::Result;
@@ -21,37 +22,47 @@ pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>
     lines::read(source, context, emit, conformer)
 }
 
-fn conformer(line: &str, reading: Reading) -> Result<Conformer, String> {
+fn conformer(line: &str, reading: Reading) -> Result<Conformer, LineError> {
     if !line.starts_with('{') {
-        return Err(format!("not a JSON object: {}", drift_core::error::excerpt(line.as_bytes())));
+        return Err(format!("not a JSON object: {}", drift_core::error::excerpt(line.as_bytes())).into());
     }
     let mut json = serde_json::Deserializer::from_str(line);
     let row = Folded(Fields).deserialize(&mut json).and_then(|row| json.end().map(|()| row));
     let row = row.map_err(|e| json_reason(&e))?;
     let name = row.canonical_smiles.or(row.smiles);
     let reading = match row.encoding {
-        Some(said) => {
-            let own = told(&said, reading)?;
-            // Bins of different widths look the same in text, so a row that contradicts the requested encoding is refused.
-            if let Some(wanted) = reading.texts.filter(|wanted| *wanted != own) {
-                return Err(format!("it says that it is written as {own}, not as {wanted}"));
-            }
-            Reading { texts: Some(own), ..reading }
-        }
+        Some(stated) => as_stated(Encoding::stated(&stated, Some(reading.encoding))?, reading)?,
         None => reading,
     };
     if let Some(text) = row.embedded_smiles.or(row.embedded_smiles_stripped) {
-        return plain::conformer(&text, name.as_deref(), reading);
+        return Ok(plain::conformer(&text, name.as_deref(), reading)?);
     }
+    let own = reading.texts.unwrap_or(reading.encoding);
     let mut reason = None;
-    for (field, text) in row.others {
+    for (field, text) in row.others.into_iter().filter(|(_, text)| may_be_enriched(text, own)) {
         match plain::conformer(&text, name.as_deref(), reading) {
             Ok(conformer) => return Ok(conformer),
             // The reason of the first field is reported; fields keep the order of the row.
             Err(problem) => _ = reason.get_or_insert_with(|| format!("field {field:?}: {problem}")),
         }
     }
-    Err(reason.unwrap_or_else(|| "no field contains enriched SMILES".to_owned()))
+    Err(reason.unwrap_or_else(|| "no field contains enriched SMILES".to_owned()).into())
+}
+
+/// How a row is read that states its encoding.
+///
+/// # Errors
+/// If the user names another encoding for the texts, or the row has more decimals than are read and nobody asked to cut them.
+fn as_stated(own: Encoding, reading: Reading) -> Result<Reading, LineError> {
+    // Bins of different widths look the same in text, so the user and the row cannot both be followed.
+    if let Some(wanted) = reading.texts.filter(|wanted| *wanted != own) {
+        return Err(LineError::Contradiction { stated: own, wanted });
+    }
+    let (has, most) = (own.precision(), reading.encoding.precision());
+    if own.is_decimal() && reading.encoding.is_decimal() && has > most && !reading.cut {
+        return Err(format!("it is written as {own}, with more than {} decimals", most.in_words()).into());
+    }
+    Ok(Reading { texts: Some(own), ..reading })
 }
 
 /// serde_json's message without the line number, which is always 1.
@@ -97,27 +108,21 @@ impl<'de> JsonFold<'de> for Fields {
                 "embedded_smiles_stripped" => row.embedded_smiles_stripped = value,
                 "canonical_smiles" => row.canonical_smiles = value,
                 "smiles" => row.smiles = value,
-                _ => row.others.extend(value.filter(|v| may_be_enriched(v)).map(|v| (field, v))),
+                // Whether it is enriched text depends on the encoding, which may follow.
+                _ => row.others.extend(value.filter(|v| v.contains(']')).map(|v| (field, v))),
             }
         }
         Ok(row)
     }
 }
 
-/// Whether a string may be enriched text of some encoding: it contains `]<`, or its first `]` is followed by a digit.
-fn may_be_enriched(text: &str) -> bool {
-    memmem::find(text.as_bytes(), b"]<").is_some()
-        || memmem::find(text.as_bytes(), b"]")
-            .is_some_and(|at| text.as_bytes().get(at + 1).is_some_and(u8::is_ascii_digit))
-}
-
-/// The encoding that a row states for its text. The name of the requested encoding selects that encoding; any other name must be
-/// one of drift's own.
-fn told(said: &serde_json::Value, reading: Reading) -> Result<Encoding, String> {
-    if said.as_str() == Some(reading.encoding.name()) {
-        return Ok(reading.encoding);
-    }
-    Encoding::deserialize(said).map_err(|e| format!("field \"encoding\": {e}"))
+/// Whether a string may be enriched text: it contains `]` and the opening of a slot, or its first `]` is followed by a digit.
+fn may_be_enriched(text: &str, encoding: Encoding) -> bool {
+    let has = |opened: &[u8]| memmem::find(text.as_bytes(), opened).is_some();
+    let behind = memmem::find(text.as_bytes(), b"]").and_then(|at| text.as_bytes().get(at + 1));
+    let is_opened = |open: &str| !open.is_empty() && has(format!("]{open}").as_bytes());
+    let is_number = |byte: &u8| byte.is_ascii_digit() || (*byte == b'-' && encoding.open().is_empty());
+    is_opened("<") || is_opened(encoding.open()) || behind.is_some_and(is_number)
 }
 
 /// A string. A value of any other type gives `None`.
@@ -169,7 +174,47 @@ mod tests {
             (r#"{"text": "[C]<1,2>"}"#, "field \"text\": byte 4: block contains 2 numbers, not three"),
             (r#"{"embedded_smiles": ""}"#, "byte 0: no atom"),
         ] {
-            assert_eq!(conformer(line, Reading::default()).unwrap_err(), reason, "{line}");
+            assert_eq!(conformer(line, Reading::default()).unwrap_err(), reason.to_owned().into(), "{line}");
         }
+    }
+
+    #[test]
+    fn rows_that_state_their_encoding_are_read_in_it() {
+        let fixed = "[C]<1.0000,2.0000,3.0000>";
+        for (encoding, text) in [
+            (r#""lines""#, "[C] 1.0000 2.0000 3.0000"),
+            (r#""binned-v1:-21,21,0.05""#, "[C]<440,460,480>"),
+            (r#""fixed-4""#, fixed),
+            (r#""stripped-2-spaces""#, "[C]<1 2 3>"),
+            (
+                r#"{"schema": "drift.encoding/1", "name": "own", "open": "(", "separator": ";", "close": ")", "numbers": 3, "number": {"kind": "decimal", "decimals": 2, "trailing_zeros": true}}"#,
+                "[C](1.00;2.00;3.00)",
+            ),
+        ] {
+            // Wherever the encoding stands, and in any field.
+            for line in [
+                format!(r#"{{"encoding": {encoding}, "text": "{text}"}}"#),
+                format!(r#"{{"smiles": "[CH4]", "embedded_smiles": "{text}", "encoding": {encoding}}}"#),
+            ] {
+                let read = conformer(&line, Reading::default()).unwrap_or_else(|e| panic!("{line}: {e:?}"));
+                let off = read.coordinates[0].iter().zip([10_000, 20_000, 30_000]);
+                assert!(off.into_iter().all(|(found, right)| (found - right).abs() <= 250), "{line}");
+            }
+        }
+        let bins = r#"{"encoding": "binned-v1:-21,21,0.05", "text": "[C]<440,460,480>"}"#;
+        let (stated, wanted) = ("binned-v1:-21,21,0.05", "binned-v1:-11,11,0.05");
+        let reading = Reading::new(wanted.parse().unwrap()).of_texts();
+        assert_eq!(
+            conformer(bins, reading).unwrap_err(),
+            LineError::Contradiction { stated: stated.parse().unwrap(), wanted: reading.encoding }
+        );
+        let six = r#"{"encoding": "lines-6", "text": "[C] 1.000001 2.000000 3.000000"}"#;
+        let reason = "it is written as lines-6, with more than four decimals".to_owned();
+        assert_eq!(conformer(six, Reading::default()).unwrap_err(), reason.into());
+        assert!(conformer(six, Reading::default().cutting(true)).is_ok());
+        // A row is data: the paths of files are not followed.
+        let path = r#"{"encoding": "Cargo.toml", "text": "[C]<1,2,3>"}"#;
+        let LineError::Bad(reason) = conformer(path, Reading::default()).unwrap_err() else { panic!() };
+        assert!(reason.starts_with("field \"encoding\": `Cargo.toml` is no encoding;"), "{reason}");
     }
 }

@@ -14,14 +14,34 @@ use memchr::{memchr, memchr_iter, memrchr};
 use super::damage::read_error;
 use super::{Batch, Conformer, Context, Emit, Frame, ReadOptions, Skipped, Source, frame};
 use drift_core::encoding::{Encoding, Precision, Reading, TrailingZeros};
-use drift_core::error::Result;
+use drift_core::error::{Error, Result};
 use drift_core::io::BoundedLines;
 
 /// The longest line that is read as a record, in bytes (16 MiB). Longer lines are skipped without being stored.
 pub const MAX_LINE_BYTES: usize = 16 << 20;
 
 /// Turns one non-blank line, without its line end, into a record, or gives the reason why it cannot.
-pub(super) type ParseLine = fn(&str, Reading) -> Result<Conformer, String>;
+pub(super) type ParseLine = fn(&str, Reading) -> Result<Conformer, LineError>;
+
+/// The problem with a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum LineError {
+    /// A bad record, which is skipped, for this reason.
+    Bad(String),
+    /// The line and the user name different encodings of its text, so nothing may be read until the user decides.
+    Contradiction {
+        /// The encoding that the line states.
+        stated: Encoding,
+        /// The encoding that the user names.
+        wanted: Encoding,
+    },
+}
+
+impl From<String> for LineError {
+    fn from(reason: String) -> Self {
+        LineError::Bad(reason)
+    }
+}
 
 const BLOCK_BYTES: usize = 1 << 20;
 /// Bounds the number of skipped records that one block can produce.
@@ -58,7 +78,7 @@ pub(super) fn read(
 
 /// Tasks in file order, with the number of bytes that each holds.
 struct Queue {
-    tasks: VecDeque<(usize, Receiver<Batch>)>,
+    tasks: VecDeque<(usize, Receiver<Result<Batch>>)>,
     bytes: usize,
 }
 
@@ -85,7 +105,7 @@ impl Queue {
         if let Some((bytes, batch)) = self.tasks.pop_front() {
             self.bytes -= bytes;
             // A task always sends its batch: it could end without sending only by a panic, which aborts the process.
-            emit(batch.recv().unwrap_or_default())?;
+            emit(batch.recv().unwrap_or_else(|_| Ok(Batch::default()))?)?;
         }
         Ok(())
     }
@@ -181,7 +201,7 @@ struct Task {
 }
 
 impl Task {
-    fn run(self) -> Batch {
+    fn run(self) -> Result<Batch> {
         let mut batch = Batch::default();
         if self.block.too_long {
             self.skip(&mut batch, self.block.first_line, too_long());
@@ -199,15 +219,21 @@ impl Task {
                     push_sharing(&mut batch.conformers, conformer);
                     batch.lines.push(line);
                 }
-                Err(reason) => self.skip(&mut batch, line, reason),
+                Err(LineError::Bad(reason)) => self.skip(&mut batch, line, reason),
+                Err(LineError::Contradiction { stated, wanted }) => {
+                    let place = format!("{}: line {line}", self.file);
+                    let problem = format!("states that it is written as {stated}, not as {wanted}");
+                    let remedy = "name no encoding for the texts, or give texts that are written so";
+                    return Err(Error::input(place, problem, remedy));
+                }
             }
         }
-        batch
+        Ok(batch)
     }
 
-    fn record(&self, record: &[u8]) -> Result<Conformer, String> {
+    fn record(&self, record: &[u8]) -> Result<Conformer, LineError> {
         if record.len() > MAX_LINE_BYTES {
-            return Err(too_long());
+            return Err(too_long().into());
         }
         let text = std::str::from_utf8(record).map_err(|e| format!("byte {}: not UTF-8", e.valid_up_to()))?;
         let ReadOptions { frame, reading, .. } = self.options;
@@ -222,7 +248,7 @@ impl Task {
 
     /// Parses a line into a conformer with the values of its text, before conversion to the requested encoding: if coordinates are
     /// rotated and then rounded to bins, they carry the rounding error of the bins only once.
-    fn as_written(&self, text: &str, reading: Reading) -> Result<(Conformer, Encoding), String> {
+    fn as_written(&self, text: &str, reading: Reading) -> Result<(Conformer, Encoding), LineError> {
         let read = |encoding, texts| {
             let conformer = (self.parse)(text, Reading { encoding, texts, ..reading })?;
             Ok((conformer, encoding))
@@ -231,9 +257,15 @@ impl Task {
         if own.is_decimal() || reading.texts.is_some() {
             return read(own, reading.texts);
         }
-        // A text that does not parse in the requested bins may be written in decimals.
+        // A text that does not parse in the requested bins may be written in decimals, or state its own encoding.
         let decimals = Encoding::decimal(TrailingZeros::Removed, Precision::MOST);
-        read(own, Some(own)).or_else(|reason| read(decimals, None).map_err(|_: String| reason))
+        read(own, Some(own)).or_else(|problem| {
+            read(decimals, None).map_err(|other| match problem {
+                // Nobody else named an encoding for the texts.
+                LineError::Contradiction { .. } => other,
+                LineError::Bad(reason) => LineError::Bad(reason),
+            })
+        })
     }
 
     fn skip(&self, batch: &mut Batch, line: u64, reason: String) {

@@ -50,6 +50,7 @@ use std::sync::Arc;
 pub use conformers::{Conformers, Embedded, EmbeddedCorpus, Files, Texts, files_or_embedded};
 pub use lines::MAX_LINE_BYTES;
 pub use names::Names;
+pub(crate) use plain::looks_like_bins;
 pub use read::{Listing, read};
 pub use smiles_lines::{MAX_SMILES_LINE_BYTES, Rest, SmilesLine, each_prompt, no_prompt, skipped_line};
 pub use smiles_order::{OpenStereo, SmilesSource};

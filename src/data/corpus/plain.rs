@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::{Conformer, Context, Emit, Source, lines};
-use drift_core::encoding::{Encoding, Fixed, Precision, Reading, TrailingZeros};
+use drift_core::encoding::{Encoding, Precision, Reading, TrailingZeros};
 use drift_core::error::{Result, excerpt};
 use drift_core::text::{self, CONFORMER_CLOSE, CONFORMER_OPEN, Enriched, SMILES_CLOSE, SMILES_OPEN};
 
@@ -14,7 +14,7 @@ use drift_core::text::{self, CONFORMER_CLOSE, CONFORMER_OPEN, Enriched, SMILES_C
 /// # Errors
 /// If the stream is damaged, the job was cancelled, or `emit` fails.
 pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-    lines::read(source, context, emit, |line, reading| conformer(line, None, reading))
+    lines::read(source, context, emit, |line, reading| Ok(conformer(line, None, reading)?))
 }
 
 /// Whether a line begins with a tag or an atom, after any special tokens.
@@ -27,7 +27,13 @@ pub(super) fn begins_like_text(line: &[u8]) -> bool {
 /// Parses a text with or without tags into a conformer. The molecule's name is `name`, else the tagged SMILES, else the skeleton.
 pub(super) fn conformer(text: &str, name: Option<&str>, reading: Reading) -> Result<Conformer, String> {
     let (smiles, body) = untag(text)?;
-    let parsed = parse(body, reading)?;
+    let own = reading.texts.unwrap_or(reading.encoding);
+    let letters = [own.open(), own.separator(), own.close()].concat();
+    let parsed = match letters.bytes().any(|byte| byte.is_ascii_alphabetic()) {
+        // The last slot looks like a special token, so nothing is taken away from a text that is whole as it is.
+        true => parse(body, reading).or_else(|_| parse(without_trailing_tokens(body), reading))?,
+        false => parse(without_trailing_tokens(body), reading)?,
+    };
     let skeleton: Arc<str> = parsed.skeleton.into();
     let molecule = name.or(smiles).map_or_else(|| skeleton.clone(), Arc::from);
     reading.keep(&parsed.coordinates)?;
@@ -38,63 +44,71 @@ pub(super) fn conformer(text: &str, name: Option<&str>, reading: Reading) -> Res
     })
 }
 
+/// Decimals of any length, for texts that do not state their encoding.
+fn decimals() -> Encoding {
+    Encoding::decimal(TrailingZeros::Removed, Precision::MOST)
+}
+
 /// Parses a text that states its own encoding or is written in the requested one; otherwise tries to parse it as decimals.
 fn parse(body: &str, reading: Reading) -> Result<Enriched, String> {
+    let own = reading.texts.unwrap_or(reading.encoding);
     let wanted = match text::parse(body, reading) {
-        Ok(parsed)
-            if reading.texts.is_none()
-                && reading.encoding.is_decimal()
-                && looks_like_bins(body, &parsed, reading.precision()) =>
-        {
+        Ok(_) if reading.texts.is_none() && is_binned(body, own) => {
             return Err(
                 "its numbers look like bins, and it does not name its encoding; give the encoding".to_owned()
             );
         }
         Ok(parsed) => return Ok(parsed),
-        Err(error) => error,
+        Err(error) => error.to_string(),
     };
-    let usual = reading.encoding.is_decimal_blocks();
-    if usual && reading.texts.is_none_or(Encoding::is_decimal) {
-        return Err(wanted.to_string());
-    }
     if let Some(texts) = reading.texts {
-        return Err(format!("{wanted}{}", what_it_would_be(body, texts)));
+        let hint = if texts.is_decimal_blocks() { "" } else { what_it_would_be(body, texts) };
+        return Err(format!("{wanted}{hint}"));
     }
-    let decimals = Encoding::decimal(TrailingZeros::Removed, Precision::MOST);
-    let parsed =
-        text::parse(body, Reading { texts: Some(decimals), ..reading }).map_err(|_| wanted.to_string())?;
-    let coordinates = text::parse(body, Reading::new(decimals)).map_err(|e| e.to_string())?;
-    if looks_like_bins(body, &coordinates, Precision::MOST) {
-        return Err(format!("it looks like bins of another encoding than {}", reading.encoding));
+    // The separator is seen in the text.
+    let spaced = own.is_decimal_blocks() && own.separator() == " ";
+    let others = match own.is_decimal_blocks() {
+        true => vec![own.with_spaces(!spaced)],
+        false => vec![decimals(), decimals().with_spaces(true)],
+    };
+    let as_other = |texts: &Encoding| {
+        Some((*texts, text::parse(body, Reading { texts: Some(*texts), ..reading }).ok()?))
+    };
+    match others.iter().find_map(as_other) {
+        Some((texts, _)) if is_binned(body, texts) => {
+            Err(format!("it looks like bins of another encoding than {}", reading.encoding))
+        }
+        Some((_, parsed)) => Ok(parsed),
+        None => Err(wanted),
     }
-    Ok(parsed)
 }
 
 /// For a message: what a text seems to be that does not parse in the encoding it should have.
 fn what_it_would_be(body: &str, wanted: Encoding) -> &'static str {
-    let decimals = Encoding::decimal(TrailingZeros::Removed, Precision::MOST);
-    match text::parse(body, Reading::new(decimals)) {
-        Ok(parsed) if !looks_like_bins(body, &parsed, Precision::MOST) && !wanted.is_decimal() => {
-            "; it is written in decimals"
-        }
+    match text::parse(body, Reading::new(decimals())) {
+        Ok(_) if !is_binned(body, decimals()) && !wanted.is_decimal() => "; it is written in decimals",
         Ok(_) => "; it looks like bins of another encoding",
         Err(_) => "",
     }
 }
 
-/// Whether text that parsed as decimals looks like bins: no block contains a decimal point, and some coordinate is farther from the
-/// origin than a molecule could reach. False if the precision has no decimals, since then nothing distinguishes the two.
-fn looks_like_bins(body: &str, parsed: &Enriched, precision: Precision) -> bool {
-    let angstrom = precision.units_per_angstrom();
-    let far = |values: &[Fixed; 3]| values.iter().any(|value| (value / angstrom).abs() >= 100);
-    let mut blocks =
-        body.split('<').skip(1).map(|rest| rest.split_once('>').map_or(rest, |(inside, _)| inside));
-    precision != Precision::ZERO
-        && parsed.coordinates.iter().any(far)
-        && blocks.all(|block| !block.contains('.'))
+/// [`looks_like_bins`] for the slots of a text.
+fn is_binned(body: &str, encoding: Encoding) -> bool {
+    let contents: Vec<&str> = encoding.slot_ranges(body).into_iter().map(|range| &body[range]).collect();
+    looks_like_bins(&contents, encoding)
 }
 
-/// Returns the tagged SMILES, if any, and the conformer's text without tags and special tokens.
+/// Whether the contents of slots that parse as decimals look like bins: none contains a decimal point, and some coordinate is
+/// farther from the origin than a molecule could reach. False if the numbers have no decimals, since then nothing distinguishes the
+/// two.
+pub(crate) fn looks_like_bins(contents: &[&str], encoding: Encoding) -> bool {
+    let far = |number: &str| number.trim_start_matches('-').len() >= 3 && number.parse::<i64>().is_ok();
+    encoding.decimals() > 0
+        && contents.iter().all(|content| !content.contains('.'))
+        && contents.iter().any(|content| content.split(encoding.separator()).any(far))
+}
+
+/// Returns the tagged SMILES, if any, and the conformer's text without tags; special tokens may follow it.
 fn untag(text: &str) -> Result<(Option<&str>, &str), String> {
     let mut rest = without_leading_tokens(text);
     let mut smiles = None;
@@ -105,7 +119,7 @@ fn untag(text: &str) -> Result<(Option<&str>, &str), String> {
         rest = after.trim_start();
     }
     let Some(after) = rest.strip_prefix(CONFORMER_OPEN) else {
-        return Ok((smiles, without_trailing_tokens(rest)));
+        return Ok((smiles, rest.trim_end()));
     };
     let (body, after) = after
         .split_once(CONFORMER_CLOSE)

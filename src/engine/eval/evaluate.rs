@@ -400,6 +400,7 @@ fn text_record(checkpoint: &Checkpoint, subjects: &[Subject], run: &Run, judged:
         lp: run.processor,
         placeholder: run.placeholder.clone(),
         model: checkpoint.name.clone(),
+        encoding: Some(checkpoint.encoding).filter(|encoding| !Encoding::ALL.contains(encoding)),
         text: judged.text.clone(),
     }
 }

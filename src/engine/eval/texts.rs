@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use drift_core::constraint::ProcessorKind;
+use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
 use drift_core::io::{self, BoundedLines};
 use drift_core::job::Job;
@@ -29,6 +30,9 @@ pub struct TextRecord {
     pub placeholder: Option<String>,
     /// The model's name.
     pub model: String,
+    /// How coordinates are written, unless in the decimals that a row without it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<Encoding>,
     /// The text after the prompt, with special tokens but without the end token.
     pub text: String,
 }
