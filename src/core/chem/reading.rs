@@ -16,8 +16,6 @@ pub struct SmilesReading<'t> {
     pub(super) molecule: Molecule,
     /// By bond of the molecule, whether it is aromatic.
     pub(super) aromatic: Vec<bool>,
-    /// Whether any bond has an order.
-    pub(super) has_orders: bool,
 }
 
 impl<'t> SmilesReading<'t> {
@@ -29,9 +27,9 @@ impl<'t> SmilesReading<'t> {
         limit.check(text)?;
         let written = Graph::parse(text)?;
         let removed = written.needless_hydrogens();
-        let (molecule, has_orders) = sanitised(&written, &removed)?;
+        let molecule = sanitised(&written, &removed)?;
         let aromatic = molecule.aromatic_bonds();
-        Ok(SmilesReading { text, written, removed, molecule, aromatic, has_orders })
+        Ok(SmilesReading { text, written, removed, molecule, aromatic })
     }
 
     /// Whether an enriched text can express the SMILES exactly: it has no removable hydrogens, no map numbers, no dative arrows and
@@ -44,13 +42,12 @@ impl<'t> SmilesReading<'t> {
     }
 }
 
-/// The molecule of a graph without some of its hydrogens, and whether its bonds have orders. Without orders nothing is known about
-/// charges.
-pub(super) fn sanitised(graph: &Graph, removed: &[bool]) -> Result<(Molecule, bool), SmilesProblem> {
+/// The molecule of a graph without some of its hydrogens. Without bond orders nothing is known about charges, so there is nothing to
+/// sanitise.
+pub(super) fn sanitised(graph: &Graph, removed: &[bool]) -> Result<Molecule, SmilesProblem> {
     let bare = match removed.contains(&true) {
         true => graph.without_hydrogens(),
         false => Graph { atoms: graph.atoms.clone(), bonds: graph.bonds.clone(), ..Graph::default() },
     };
-    let has_orders = graph.bonds.is_empty() || graph.bonds.iter().any(|bond| bond.order != Order::Any);
-    Ok((if has_orders { bare.try_into()? } else { Molecule::unsanitised(bare) }, has_orders))
+    if graph.pairs_only { Ok(Molecule::unsanitised(bare)) } else { bare.try_into() }
 }

@@ -49,14 +49,17 @@ fn parse(body: &str, reading: Reading) -> Result<Enriched, String> {
         Ok(parsed) => return Ok(parsed),
         Err(error) => error,
     };
-    let usual = reading.encoding.is_decimal_blocks();
+    // Texts that do not name their encoding have commas.
+    let usual = reading.encoding.is_decimal_blocks() && reading.encoding.separator() == ",";
     if usual && reading.texts.is_none_or(Encoding::is_decimal) {
         return Err(wanted.to_string());
     }
     if let Some(texts) = reading.texts {
         return Err(format!("{wanted}{}", what_it_would_be(body, texts)));
     }
-    let decimals = Encoding::decimal(TrailingZeros::Removed, Precision::MOST);
+    // Decimals are read as without a request, so that more of them than the encoding writes are refused or cut likewise.
+    let precision = if reading.encoding.is_decimal() { reading.precision() } else { Precision::MOST };
+    let decimals = Encoding::decimal(TrailingZeros::Removed, precision);
     let parsed =
         text::parse(body, Reading { texts: Some(decimals), ..reading }).map_err(|_| wanted.to_string())?;
     let coordinates = text::parse(body, Reading::new(decimals)).map_err(|e| e.to_string())?;
@@ -163,6 +166,21 @@ mod tests {
             assert!(begins_like_text(text.as_bytes()));
         }
         assert_eq!(&*conformer(body, Some("name"), Reading::default()).unwrap().molecule, "name");
+    }
+
+    #[test]
+    fn texts_without_an_encoding_have_commas_whatever_is_written() {
+        let body = "[C]<1.0000,2.5000,3.0000>[O]<0.0000,0.0000,-0.5000>";
+        let spaces: Encoding = "stripped-spaces".parse().unwrap();
+        let read = conformer(body, None, Reading::new(spaces)).unwrap();
+        assert_eq!(read.coordinates, [[10_000, 25_000, 30_000], [0, 0, -5_000]]);
+        let spaced = body.replace(',', " ");
+        assert_eq!(conformer(&spaced, None, Reading::new(spaces)).unwrap().coordinates, read.coordinates);
+        // More decimals than asked for are refused, or cut, as with commas.
+        let long = "[C]<1.00005,2,3>";
+        assert!(conformer(long, None, Reading::new(spaces)).is_err());
+        let cut = Reading { cut: true, ..Reading::new(spaces) };
+        assert_eq!(conformer(long, None, cut).unwrap().coordinates, [[10_000, 20_000, 30_000]]);
     }
 
     #[test]
