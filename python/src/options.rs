@@ -143,6 +143,7 @@ impl ReadingOptions {
             names,
             whole: None,
             property: self.property.as_deref().map(Into::into),
+            name_property: None,
             open_stereo,
             required: false,
         })

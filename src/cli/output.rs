@@ -90,7 +90,7 @@ impl Output {
     /// Writes a note that is not part of the result.
     pub(super) fn note(&self, text: &str) {
         // If stderr is closed, there is nobody to tell.
-        let _ = writeln!(std::io::stderr(), "{}", one_line(text));
+        let _ = writeln!(std::io::stderr(), "{}", one_line(&in_flags(text)));
     }
 
     /// Writes an error, in one line.

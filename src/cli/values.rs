@@ -8,11 +8,11 @@ use clap::CommandFactory;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use drift_core::checkpoint::{Wanted, locate};
-use drift_core::chem::Molecule;
 use drift_core::encoding::{AskedEncoding, Encoding, Precision, Reading, TrailingZeros};
 use drift_core::error::Error;
 use drift_core::job::Job;
 use drift_data::audit::geometry::COVERAGE_THRESHOLD_ANGSTROM;
+use drift_data::corpus::names::{ColumnChoice, whole_smiles};
 use drift_data::corpus::{Frame, Names, OpenStereo, SmilesSource};
 
 /// How numbers are written.
@@ -111,6 +111,15 @@ pub(super) struct SmilesArgs {
     /// The data item of SDF, or the key of an XYZ comment, that holds the SMILES [default: canonical_smiles, then smiles]
     #[arg(long, value_name = "NAME")]
     property: Option<String>,
+    /// The data item that holds the name of a molecule, for a file of SMILES by name [default: the title, then id, name, …]
+    #[arg(long, value_name = "NAME")]
+    name_property: Option<String>,
+    /// The column of names in a table of SMILES [default: id, cid, chembl_id, …, name, title]
+    #[arg(long, value_name = "COLUMN")]
+    name_column: Option<String>,
+    /// The column of SMILES in a table of SMILES [default: canonical_smiles, smiles, isosmiles, …]
+    #[arg(long, value_name = "COLUMN")]
+    smiles_column: Option<String>,
     /// What to do with conformers whose SMILES leaves their stereo open
     #[arg(long, value_enum, default_value = "keep")]
     open_stereo: OpenStereoArg,
@@ -124,18 +133,17 @@ enum OpenStereoArg {
     Skip,
 }
 
-/// Whether a text is a SMILES of at least one atom.
-fn is_smiles(text: &str) -> bool {
-    Molecule::of_smiles(text).is_ok_and(|molecule| !molecule.atoms.is_empty())
-}
-
 impl SmilesArgs {
     /// The source of SMILES, with the names of a file if one was given.
     pub(super) fn source(&self, names: Option<&Path>, job: &Job) -> Result<SmilesSource, Error> {
         // A value that is not a file may be a SMILES.
-        let whole = names.filter(|path| !path.exists()).and_then(Path::to_str).filter(|text| is_smiles(text));
-        let names =
-            names.filter(|_| whole.is_none()).map(|path| Names::read(path, job)).transpose()?.map(Arc::new);
+        let whole = names.filter(|path| !path.exists()).and_then(Path::to_str).and_then(whole_smiles);
+        let columns = ColumnChoice {
+            name: self.name_column.as_deref().map(Into::into),
+            smiles: self.smiles_column.as_deref().map(Into::into),
+        };
+        let names = names.filter(|_| whole.is_none());
+        let names = names.map(|path| Names::with_columns(path, &columns, job)).transpose()?.map(Arc::new);
         let open_stereo = match self.open_stereo {
             OpenStereoArg::Keep => OpenStereo::Keep,
             OpenStereoArg::Skip => OpenStereo::Skip,
@@ -144,6 +152,7 @@ impl SmilesArgs {
             names,
             whole: whole.map(Into::into),
             property: self.property.as_deref().map(Into::into),
+            name_property: self.name_property.as_deref().map(Into::into),
             open_stereo,
             required: false,
         })

@@ -19,6 +19,14 @@ pub const ENERGY_BATCH: Parameter = Parameter::new("energy batch");
 pub const ENERGY_TIMEOUT: Parameter = Parameter::new("energy timeout");
 /// The model.
 pub const MODEL: Parameter = Parameter::new("model");
+/// The column of a table that holds names.
+pub const NAME_COLUMN: Parameter = Parameter::new("name column");
+/// The data item that holds a molecule's name.
+pub const NAME_PROPERTY: Parameter = Parameter::new("name property");
+/// The data item that holds a molecule's SMILES.
+pub const PROPERTY: Parameter = Parameter::new("property");
+/// The column of a table that holds SMILES.
+pub const SMILES_COLUMN: Parameter = Parameter::new("smiles column");
 /// The conformers to compare with.
 pub const REFERENCES: Parameter = Parameter::new("references");
 /// The largest deviation within which two geometries count as the same.

@@ -29,6 +29,7 @@ mod edits;
 mod encode;
 mod encode_formats;
 mod encode_rdkit;
+mod encode_smiles;
 mod encodings;
 mod energy;
 mod eval;

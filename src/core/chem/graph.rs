@@ -179,6 +179,8 @@ pub struct Graph {
     pub starts: Vec<bool>,
     /// The ring bonds, as indices into `bonds`, by their ring-closure numbers. Empty in the same cases.
     pub ring_bonds: Vec<usize>,
+    /// Whether the bonds only say which atoms are bonded. Then orders, charges and unpaired electrons are unknown.
+    pub pairs_only: bool,
 }
 
 impl Graph {
@@ -189,6 +191,11 @@ impl Graph {
             bond.atoms.iter().for_each(|atom| atoms[*atom].aromatic = true);
         }
         Graph { atoms, bonds, ..Graph::default() }
+    }
+
+    /// The graph of a format without bonds, whose bonds come from distances.
+    pub fn of_distances(atoms: Vec<Atom>, bonds: Vec<Bond>) -> Self {
+        Graph { atoms, bonds, pairs_only: true, ..Graph::default() }
     }
 
     /// The bonds of each atom, as indices into [`Graph::bonds`].

@@ -44,8 +44,8 @@ pub(crate) type LinksOfAtom = smallvec::SmallVec<[Link; 4]>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Link {
     pub atom: u32,
-    /// The bond order; `None` for a bond that matches any other: aromatic, of unknown order, or deliberately made equal to its
-    /// twin.
+    /// The bond order; `None` for a bond that matches any other: aromatic, perceived from distances, or deliberately made equal to
+    /// its twin. A bond of order zero, `~`, matches only its like.
     pub order: Option<Order>,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct LabelledGraph {
     pub marks: StereoMarks,
     /// Double bonds as written, without aromatic ones.
     pub double_bonds: Vec<[usize; 2]>,
-    /// Whether any bond has an order. If not, the graph says only which atoms are bonded, and nothing about charges.
+    /// Whether its bonds have orders. If not, the graph says only which atoms are bonded, and nothing about charges.
     pub has_orders: bool,
 }
 
@@ -92,9 +92,12 @@ impl LabelledGraph {
             Hydrogens::Needed => graph.needless_hydrogens(),
             Hydrogens::All => vec![false; graph.atoms.len()],
         };
-        let (molecule, has_orders) = sanitised(graph, &removed)?;
+        let molecule = sanitised(graph, &removed)?;
         let mut labelled = LabelledGraph::of_molecule(&molecule, &[]);
-        labelled.has_orders = has_orders;
+        if graph.pairs_only {
+            labelled.has_orders = false;
+            labelled.neighbours.iter_mut().flatten().for_each(|link| link.order = None);
+        }
         labelled.come_from(graph, &removed, &StereoMarks::default());
         if hydrogens == Hydrogens::All {
             labelled.expand();
@@ -108,7 +111,6 @@ impl LabelledGraph {
     /// As [`Molecule::try_from`], applied with all written hydrogens as atoms.
     pub(super) fn of_reading(read: &SmilesReading<'_>) -> Result<(Self, Hydrogens), SmilesProblem> {
         let mut labelled = LabelledGraph::of_molecule(&read.molecule, &read.aromatic);
-        labelled.has_orders = read.has_orders;
         labelled.come_from(&read.written, &read.removed, &read.marks);
         // A written hydrogen has a block, so the file must have it as an atom. A hydrogen at a nitrogen may be all that fixes the
         // stereo of `C=N`, and the handedness of `C[P@H]CC` depends on where its hydrogen is.
@@ -119,10 +121,9 @@ impl LabelledGraph {
         }
         if !is_whole {
             let none = vec![false; read.removed.len()];
-            let (molecule, has_orders) = sanitised(&read.written, &none)?;
+            let molecule = sanitised(&read.written, &none)?;
             labelled = LabelledGraph::of_molecule(&molecule, &molecule.aromatic_bonds());
-            labelled.has_orders = has_orders;
-            labelled.come_from(&read.written, &none, &read.marks);
+                labelled.come_from(&read.written, &none, &read.marks);
         }
         labelled.expand();
         Ok((labelled, Hydrogens::All))
@@ -197,7 +198,7 @@ impl LabelledGraph {
         };
         let link = |at: usize, bond: usize| {
             let is_free = free.get(bond).copied().unwrap_or(false);
-            let order = Some(molecule.bonds[bond].order).filter(|order| !is_free && *order != Order::Any);
+            let order = Some(molecule.bonds[bond].order).filter(|_| !is_free);
             Link { atom: molecule.bonds[bond].other(at) as u32, order }
         };
         let sorted = |(at, bonds): (usize, &BondsOfAtom)| {

@@ -18,8 +18,6 @@ pub struct SmilesReading<'t> {
     pub(super) molecule: Molecule,
     /// By bond of the molecule, whether it is aromatic.
     pub(super) aromatic: Vec<bool>,
-    /// Whether any bond has an order.
-    pub(super) has_orders: bool,
     /// Its stereo marks, by atoms as written. Those that RDKit drops are listed as such.
     pub(super) marks: StereoMarks,
 }
@@ -33,10 +31,10 @@ impl<'t> SmilesReading<'t> {
         limit.check(text)?;
         let written = Graph::parse(text)?;
         let removed = written.needless_hydrogens();
-        let (molecule, has_orders) = sanitised(&written, &removed)?;
+        let molecule = sanitised(&written, &removed)?;
         let aromatic = molecule.aromatic_bonds();
         let marks = perceived_marks(&written, &removed, &molecule, &aromatic);
-        Ok(SmilesReading { text, written, removed, molecule, aromatic, has_orders, marks })
+        Ok(SmilesReading { text, written, removed, molecule, aromatic, marks })
     }
 
     /// Whether an enriched text can express the SMILES exactly: it has no removable hydrogens, no map numbers, no dative arrows and
@@ -49,13 +47,12 @@ impl<'t> SmilesReading<'t> {
     }
 }
 
-/// The molecule of a graph without some of its hydrogens, and whether its bonds have orders. Without orders nothing is known about
-/// charges.
-pub(super) fn sanitised(graph: &Graph, removed: &[bool]) -> Result<(Molecule, bool), SmilesProblem> {
+/// The molecule of a graph without some of its hydrogens. Without bond orders nothing is known about charges, so there is nothing to
+/// sanitise.
+pub(super) fn sanitised(graph: &Graph, removed: &[bool]) -> Result<Molecule, SmilesProblem> {
     let bare = match removed.contains(&true) {
         true => graph.without_hydrogens(),
         false => Graph { atoms: graph.atoms.clone(), bonds: graph.bonds.clone(), ..Graph::default() },
     };
-    let has_orders = graph.bonds.is_empty() || graph.bonds.iter().any(|bond| bond.order != Order::Any);
-    Ok((if has_orders { bare.try_into()? } else { Molecule::unsanitised(bare) }, has_orders))
+    if graph.pairs_only { Ok(Molecule::unsanitised(bare)) } else { bare.try_into() }
 }

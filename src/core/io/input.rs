@@ -10,6 +10,7 @@ use flate2::read::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 
 use super::ahead::ReadAhead;
+use super::utf16::utf8;
 use super::{file_name, hex};
 use crate::error::{Error, Result};
 use crate::job::{InputHash, Job};
@@ -19,15 +20,15 @@ pub const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// `inner`, decompressed if it starts like gzip (multi-member files too).
+/// `inner`, decompressed if it starts like gzip (multi-member files too), and as UTF-8 if it is UTF-16 text.
 ///
 /// # Errors
 /// If its first bytes cannot be read.
 pub fn decompressed<R: BufRead + Send + 'static>(mut inner: R) -> io::Result<Box<dyn BufRead + Send>> {
     if inner.fill_buf()?.starts_with(&GZIP_MAGIC) {
-        Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(inner))))
+        utf8(BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(inner)))
     } else {
-        Ok(Box::new(inner))
+        utf8(inner)
     }
 }
 

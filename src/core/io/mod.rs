@@ -6,6 +6,7 @@ mod json;
 mod lines;
 mod output;
 mod outputs;
+mod utf16;
 
 use std::path::Path;
 

@@ -14,6 +14,9 @@ use drift_core::chem::elements::{HYDROGEN, symbol};
 use drift_core::chem::{Graph, Mismatch};
 use drift_core::encoding::{Fixed, NumberError, Reading};
 
+/// The tolerance for heights that count as equal, in Å (`hasNonZeroZCoords` in RDKit's `Conformer.h`).
+const LEVEL_ANGSTROM: f64 = 1e-3;
+
 /// Collects the atoms of one molecule after another, hydrogens included.
 ///
 /// Numbers are truncated exactly as they arrive (`f32` and decimal text keep their own digits). They are also kept in double
@@ -63,9 +66,15 @@ impl Atoms {
         self.numbers.is_empty()
     }
 
-    /// Whether all atoms lie in the plane z = 0 (within 10⁻⁴ Å).
-    pub fn is_flat(&self) -> bool {
-        self.angstrom.iter().all(|p| p[2].abs() < 1e-4)
+    /// Whether all atoms have the same z, within RDKit's tolerance of 10⁻³ Å.
+    pub fn is_level(&self) -> bool {
+        let first = self.angstrom.first().map_or(0.0, |point| point[2]);
+        self.angstrom.iter().all(|point| (point[2] - first).abs() <= LEVEL_ANGSTROM)
+    }
+
+    /// Whether all atoms lie in the plane z = 0, within RDKit's tolerance of 10⁻³ Å.
+    pub fn is_at_zero(&self) -> bool {
+        self.angstrom.iter().all(|point| point[2].abs() <= LEVEL_ANGSTROM)
     }
 
     /// Drops the atoms.
@@ -231,8 +240,19 @@ impl Atoms {
             }
         }
         let smiles = self.smiles.smiles(labels)?.to_owned();
-        let ordered = self.ordered(&smiles)?.map_err(|mismatch| mismatch.to_string())?;
+        let ordered = self.ordered(&smiles)?.map_err(|mismatch| self.explained(&mismatch))?;
         self.finished(ordered, labels.own_names().next(), labels)
+    }
+
+    /// Why the atoms are not those of a SMILES. Files of heavy atoms alone need a reason of their own.
+    fn explained(&self, mismatch: &Mismatch) -> String {
+        let is_bare = self.structure.is_none() && !self.numbers.contains(&HYDROGEN);
+        match mismatch {
+            Mismatch::Formula { .. } if is_bare => {
+                format!("{mismatch}; the file has no hydrogens, and formats without bonds need all of them")
+            }
+            _ => mismatch.to_string(),
+        }
     }
 
     /// A conformer in the order of a SMILES, with its name if one is needed; fails like `coordinates`.

@@ -17,7 +17,17 @@ pub const SMILES_ITEMS: [&str; 7] = [
 ];
 
 /// The data items that hold a name, in order of preference.
-const NAME_ITEMS: [&str; 4] = ["id", "name", "_Name", "PUBCHEM_COMPOUND_CID"];
+const NAME_ITEMS: [&str; 8] = [
+    "id",
+    "name",
+    "_Name",
+    "PUBCHEM_COMPOUND_CID",
+    // QMugs and ChEMBL.
+    "CHEMBL_ID",
+    "chembl_id",
+    "ZINC_ID",
+    "zinc_id",
+];
 
 /// The limit of what [`Items`] keep of one molecule, in bytes; later items are dropped.
 const MAX_ITEM_BYTES: usize = 1 << 20;
@@ -84,7 +94,7 @@ pub struct Labels<'a> {
     pub pool: Option<&'a Arc<IsomerPool>>,
     /// The data items, if the format has any.
     pub items: Option<&'a Items>,
-    /// A comment that may be a SMILES.
+    /// The SMILES at the start of the title or the comment.
     pub comment: Option<&'a str>,
     /// The molecule's position in its file, if the position is a name that people would use.
     pub place: Option<&'a str>,

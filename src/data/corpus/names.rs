@@ -3,12 +3,13 @@
 //! | content | read as |
 //! | --- | --- |
 //! | a line that begins with `{` | JSON Lines: `canonical_smiles` or `smiles`, and `id`, `name` or `title` |
-//! | a first line with a column of SMILES | CSV (RFC 4180 within a line), commas, semicolons or tabs: the same columns, small letters or capitals; also those of PubChem and ChEMBL, `CID,CanonicalSMILES` |
+//! | a first line with a column of SMILES | CSV (RFC 4180 within a line), commas, semicolons or tabs: the same columns, small letters or capitals; also those of PubChem, ChEMBL and QMugs, `CID,CanonicalSMILES`, `"ChEMBL ID";"Smiles"` |
 //! | one SMILES alone | that of every molecule |
 //! | else | a SMILES, white space, and the name, which is the rest of the line |
 //!
 //! Empty lines are skipped, and so are lines of text that begin with `#`. If a SMILES is in quotes, or is followed by CXSMILES
-//! extensions or a name, only the SMILES is taken.
+//! extensions or a name, only the SMILES is taken. [`ColumnChoice`] names the columns of a table. Rows of a table without a name or
+//! without a SMILES are skipped.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -17,6 +18,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::lines::MAX_LINE_BYTES;
+use crate::parameter;
+use drift_core::chem::Molecule;
 use drift_core::error::{Error, Result, shortened_end};
 use drift_core::io::{self, BoundedLines, LineEnds};
 use drift_core::job::{InputHash, Job};
@@ -36,9 +39,31 @@ const SMILES_FIELDS: [&str; 8] = [
     "connectivitysmiles",
 ];
 
-/// Columns and fields that hold a name, in order of preference, in lower case.
+/// Columns and fields that hold a name, in order of preference, in lower case and with `_` for spaces. Identifiers come first:
+/// ChEMBL's column of names is mostly empty.
 const NAME_FIELDS: [&str; 9] =
-    ["id", "name", "title", "_name", "cid", "compound_cid", "chembl_id", "molecule_chembl_id", "zinc_id"];
+    ["id", "cid", "compound_cid", "chembl_id", "molecule_chembl_id", "zinc_id", "name", "title", "_name"];
+
+/// The most columns that a message lists.
+const COLUMNS_SHOWN: usize = 12;
+
+/// The columns of a table, or the fields of JSON Lines, to use instead of the usual ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ColumnChoice {
+    /// The column of names.
+    pub name: Option<Box<str>>,
+    /// The column of SMILES.
+    pub smiles: Option<Box<str>>,
+}
+
+/// The columns of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Columns {
+    /// The column that names were taken from.
+    name: Box<str>,
+    /// All columns, for messages.
+    all: String,
+}
 
 /// The SMILES of each name.
 #[derive(Debug)]
@@ -47,6 +72,8 @@ pub struct Names {
     smiles: HashMap<Box<str>, (Box<str>, u64)>,
     /// The SMILES of a file that contains one SMILES and no name.
     whole: Option<Arc<str>>,
+    /// The columns, if the file is a table.
+    columns: Option<Columns>,
     /// The file.
     pub source: InputHash,
 }
@@ -55,16 +82,31 @@ pub struct Names {
 enum Layout {
     Text,
     Jsonl,
-    Columns { separator: char, smiles: usize, name: usize },
+    Columns { separator: char, smiles: usize, name: usize, columns: Columns },
+}
+
+/// The name and SMILES of a line. The name is empty if a line of text has only a SMILES.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct NamedSmiles {
+    name: String,
+    smiles: String,
 }
 
 impl Names {
+    /// Reads a file, plain or gzipped, with the usual columns.
+    ///
+    /// # Errors
+    /// As [`Names::with_columns`].
+    pub fn read(path: &Path, job: &Job) -> Result<Self> {
+        Names::with_columns(path, &ColumnChoice::default(), job)
+    }
+
     /// Reads a file, plain or gzipped.
     ///
     /// # Errors
-    /// If the file cannot be read; if a line is longer than 16 MiB, is not text, or lacks a SMILES or a name; if two lines give one
-    /// name different SMILES; or if names and SMILES exceed 1 GiB.
-    pub fn read(path: &Path, job: &Job) -> Result<Self> {
+    /// If the file cannot be read; if it is a table without the columns; if a line is longer than 16 MiB, is not text, or lacks a
+    /// SMILES or a name; if two lines give one name different SMILES; or if names and SMILES exceed 1 GiB.
+    pub fn with_columns(path: &Path, choice: &ColumnChoice, job: &Job) -> Result<Self> {
         let mut opened = io::open(path, job);
         let fail = |error: std::io::Error| match error.kind() {
             std::io::ErrorKind::InvalidData => Error::input(path.display(), error, REMEDY),
@@ -83,14 +125,15 @@ impl Names {
                 // The first non-empty line determines the layout.
                 None if text.trim().is_empty() => continue,
                 None => {
-                    let found = layout.insert(Layout::of(text).map_err(refuse)?);
+                    let found = layout.insert(Layout::of(text, choice).map_err(refuse)?);
                     if matches!(found, Layout::Columns { .. }) || is_header(text) {
                         continue;
                     }
                     found
                 }
             };
-            let Some((name, value)) = layout.entry(text).map_err(refuse)? else { continue };
+            let Some(entry) = layout.entry(text, choice).map_err(refuse)? else { continue };
+            let NamedSmiles { name, smiles: value } = entry;
             // A single SMILES without a name applies to every molecule; among other lines, a SMILES without a name is an error.
             if whole.is_some() || name.is_empty() && !smiles.is_empty() {
                 return Err(refuse("a SMILES without a name".to_owned()));
@@ -116,7 +159,18 @@ impl Names {
             return Err(Error::input(path.display(), "contains no SMILES with a name", REMEDY));
         }
         let source = opened.finish(io::file_name(path)).map_err(fail)?;
-        Ok(Names { smiles, whole, source })
+        let columns = match layout {
+            Some(Layout::Columns { columns, .. }) => Some(columns),
+            _ => None,
+        };
+        Ok(Names { smiles, whole, columns, source })
+    }
+
+    /// Where the names come from, and how to choose other columns, for messages; empty if the file is no table.
+    pub fn origin(&self) -> String {
+        self.columns.as_ref().map_or_else(String::new, |Columns { name, all }| {
+            format!(" in column `{name}` of {} ({all}; {})", self.source.name, choose())
+        })
     }
 
     /// The SMILES for every molecule, if the file contains one SMILES and no name.
@@ -130,66 +184,135 @@ impl Names {
     }
 }
 
+/// How columns are chosen.
+fn choose() -> String {
+    format!("{} and {} choose others", parameter::NAME_COLUMN, parameter::SMILES_COLUMN)
+}
+
 const REMEDY: &str = "give lines of `SMILES NAME`, or CSV or JSONL with columns `smiles` and `name`";
 
 impl Layout {
     /// Determines the layout from the first line.
-    fn of(first: &str) -> Result<Self, String> {
+    fn of(first: &str, choice: &ColumnChoice) -> Result<Self, String> {
         if first.trim_start().starts_with('{') {
             return Ok(Layout::Jsonl);
         }
+        let mut header = None;
         for separator in [',', '\t', ';'] {
             let columns = fields(first, separator)?;
-            let column = |names: &[&str]| {
-                names
-                    .iter()
-                    .find_map(|name| columns.iter().position(|column| column.trim().to_lowercase() == *name))
-            };
-            if columns.len() > 1
-                && let Some(smiles) = column(&SMILES_FIELDS)
-            {
-                let Some(name) = column(&NAME_FIELDS) else {
-                    return Err("a column of SMILES, but none of names: `id`, `name` or `title`".to_owned());
-                };
-                return Ok(Layout::Columns { separator, smiles, name });
+            if columns.len() < 2 {
+                continue;
             }
+            if let Some(smiles) = position(&columns, choice.smiles.as_deref(), &SMILES_FIELDS) {
+                return Layout::of_columns(separator, smiles, &columns, choice);
+            }
+            header.get_or_insert(columns);
         }
-        Ok(Layout::Text)
+        // A comment and a line that begins with a SMILES are no headers, whatever separators they contain.
+        let is_text =
+            first.trim_start().starts_with('#') || is_header(first) || leading_smiles(first).is_some();
+        match header {
+            Some(columns) if *choice != ColumnChoice::default() || !is_text => {
+                Err(format!("no column of SMILES: {}; {}", listed(&columns), choose()))
+            }
+            _ => Ok(Layout::Text),
+        }
     }
 
-    /// The name and SMILES of a line. `None` for an empty line or a comment; the name is empty if the line has only a SMILES.
-    fn entry(&self, line: &str) -> Result<Option<(String, String)>, String> {
+    fn of_columns(
+        separator: char,
+        smiles: usize,
+        columns: &[String],
+        choice: &ColumnChoice,
+    ) -> Result<Self, String> {
+        let all = listed(columns);
+        let name =
+            position(columns, choice.name.as_deref(), &NAME_FIELDS).ok_or_else(|| match &choice.name {
+                Some(name) => format!("no column `{name}`: {all}"),
+                None => format!("a column of SMILES, but none of names: {all}; {}", choose()),
+            })?;
+        let columns = Columns { name: columns[name].trim().into(), all };
+        Ok(Layout::Columns { separator, smiles, name, columns })
+    }
+
+    /// The name and SMILES of a line. `None` for an empty line, a comment, and a row without a name or without a SMILES.
+    fn entry(&self, line: &str, choice: &ColumnChoice) -> Result<Option<NamedSmiles>, String> {
         let line = line.trim();
         if line.is_empty() {
             return Ok(None);
         }
-        let (name, smiles) = match self {
-            Layout::Text if line.starts_with('#') => return Ok(None),
-            Layout::Text => {
-                let smiles = smiles_of(line);
-                // What follows the SMILES, quoted or not, and its extensions.
-                let rest = line.split_once(smiles).map_or("", |(_, rest)| rest);
-                let rest = rest.strip_prefix(['"', '\'']).unwrap_or(rest).trim();
-                let name = match rest.strip_prefix('|').and_then(|rest| rest.split_once('|')) {
-                    Some((_, name)) => name.trim(),
-                    None => rest,
-                };
-                return Ok(Some((name.to_owned(), smiles.to_owned())));
+        match self {
+            Layout::Text if line.starts_with('#') => Ok(None),
+            Layout::Text => Ok(Some(of_text(line))),
+            Layout::Jsonl => {
+                let NamedSmiles { name, smiles } = of_json(line, choice)?;
+                match (name.is_empty(), smiles.is_empty()) {
+                    (false, false) => Ok(Some(NamedSmiles { name, smiles })),
+                    (true, _) => Err("no name".to_owned()),
+                    (_, true) => Err("no SMILES".to_owned()),
+                }
             }
-            Layout::Jsonl => of_json(line)?,
-            Layout::Columns { separator, smiles, name } => {
+            Layout::Columns { separator, smiles, name, .. } => {
                 let fields = fields(line, *separator)?;
                 let field = |at: usize| fields.get(at).map(|field| field.trim());
                 let found = field(*name).zip(field(*smiles)).ok_or("fewer columns than in the first line")?;
-                (found.0.to_owned(), smiles_of(found.1).to_owned())
+                let found = NamedSmiles { name: found.0.to_owned(), smiles: smiles_of(found.1).to_owned() };
+                // Tables of databases have rows of substances without a structure.
+                Ok(Some(found).filter(|row| !row.name.is_empty() && !row.smiles.is_empty()))
             }
-        };
-        match (name.is_empty(), smiles.is_empty()) {
-            (false, false) => Ok(Some((name, smiles))),
-            (true, _) => Err("no name".to_owned()),
-            (_, true) => Err("no SMILES".to_owned()),
         }
     }
+}
+
+/// The position of the chosen column, or of the first usual one.
+fn position(columns: &[String], chosen: Option<&str>, usual: &[&str]) -> Option<usize> {
+    let Some(chosen) = chosen else {
+        return usual.iter().find_map(|name| columns.iter().position(|column| normalised(column) == *name));
+    };
+    let exact = columns.iter().position(|column| column.trim() == chosen.trim());
+    exact.or_else(|| columns.iter().position(|column| normalised(column) == normalised(chosen)))
+}
+
+/// The name of a column in lower case, with `_` for spaces: `ChEMBL ID` becomes `chembl_id`.
+fn normalised(column: &str) -> String {
+    column.trim().to_lowercase().replace(' ', "_")
+}
+
+/// The columns of a table, for a message.
+fn listed(columns: &[String]) -> String {
+    let shown: Vec<String> = columns
+        .iter()
+        .take(COLUMNS_SHOWN)
+        .map(|column| format!("`{}`", shortened_end(column.trim(), 40)))
+        .collect();
+    let more = columns.len().saturating_sub(COLUMNS_SHOWN);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("its columns are {}{more}", shown.join(", "))
+}
+
+/// The name and SMILES of a line of text.
+fn of_text(line: &str) -> NamedSmiles {
+    let smiles = smiles_of(line);
+    // What follows the SMILES, quoted or not, and its extensions.
+    let rest = line.split_once(smiles).map_or("", |(_, rest)| rest);
+    let rest = rest.strip_prefix(['"', '\'']).unwrap_or(rest).trim();
+    let name = match rest.strip_prefix('|').and_then(|rest| rest.split_once('|')) {
+        Some((_, name)) => name.trim(),
+        None => rest,
+    };
+    NamedSmiles { name: name.to_owned(), smiles: smiles.to_owned() }
+}
+
+/// The SMILES at the start of a text, as by [`smiles_of`], if RDKit would accept it and it has an atom.
+pub fn leading_smiles(text: &str) -> Option<&str> {
+    let smiles = smiles_of(text);
+    Molecule::of_smiles(smiles).is_ok_and(|molecule| !molecule.atoms.is_empty()).then_some(smiles)
+}
+
+/// The SMILES of a text that is one SMILES, perhaps with the extensions of CXSMILES behind it.
+pub fn whole_smiles(text: &str) -> Option<&str> {
+    let rest = text.trim().split_once(char::is_whitespace).map_or("", |(_, rest)| rest.trim_start());
+    leading_smiles(text).filter(|_| rest.is_empty() || rest.starts_with('|'))
 }
 
 /// The SMILES at the start of a text, without surrounding quotes and without anything after a space: a name, or the extensions of
@@ -208,21 +331,26 @@ fn is_header(line: &str) -> bool {
 }
 
 /// The name and SMILES of a JSON object.
-fn of_json(line: &str) -> Result<(String, String), String> {
+fn of_json(line: &str, choice: &ColumnChoice) -> Result<NamedSmiles, String> {
     let row: serde_json::Map<String, Value> = serde_json::from_str(line).map_err(|e| {
         let text = e.to_string();
         format!("not a JSON object: {}", text.split(" at line ").next().unwrap_or(&text))
     })?;
-    let field = |names: &[&str]| {
-        names.iter().find_map(|name| match row.get(*name)? {
-            Value::String(text) => Some(text.trim().to_owned()),
-            Value::Number(number) => Some(number.to_string()),
-            _ => None,
-        })
+    let keys: Vec<String> = row.keys().cloned().collect();
+    let field = |chosen: &Option<Box<str>>, usual: &[&str]| match row
+        .get(&keys[position(&keys, chosen.as_deref(), usual)?])?
+    {
+        Value::String(text) => Some(text.trim().to_owned()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
     };
-    let name = field(&NAME_FIELDS).ok_or("no field `id`, `name` or `title`")?;
-    let smiles = field(&SMILES_FIELDS).ok_or("no field `canonical_smiles` or `smiles`")?;
-    Ok((name, smiles_of(&smiles).to_owned()))
+    let missing =
+        |what: &str| format!("no field {what}: {}; {}", listed(&keys).replace("columns", "fields"), choose());
+    let name =
+        field(&choice.name, &NAME_FIELDS).ok_or_else(|| missing("of names, `id`, `name` or `title`"))?;
+    let smiles =
+        field(&choice.smiles, &SMILES_FIELDS).ok_or_else(|| missing("`canonical_smiles` or `smiles`"))?;
+    Ok(NamedSmiles { name, smiles: smiles_of(&smiles).to_owned() })
 }
 
 /// The fields of a CSV line. Quoted fields may contain separators and doubled quotes.
@@ -269,6 +397,7 @@ mod tests {
             "{\"id\": \"the name\", \"smiles\": \"CO\"}\n{\"id\": \"b\", \"canonical_smiles\": \"[CH4]\", \"smiles\": \"no\"}\n",
             "CO b;c\nCO the name\n[CH4] b\n",
             "CO |atomProp:0.a.b| the name\n\"[CH4]\" b\n",
+            "\"ChEMBL ID\";\"Name\";\"Smiles\"\nthe name;\"\";CO\nb;\"a biological\";[CH4]\nprotein;x;\n",
             "CID,CanonicalSMILES,IsomericSMILES\nthe name,no,CO\nb,no,[CH4] |x|\n",
         ] {
             let names = read(content.as_bytes()).unwrap();
@@ -282,6 +411,37 @@ mod tests {
     }
 
     #[test]
+    fn columns_can_be_chosen() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("names");
+        let choice =
+            |name: &str, smiles: &str| ColumnChoice { name: Some(name.into()), smiles: Some(smiles.into()) };
+        let read = |content: &str, choice: &ColumnChoice| {
+            std::fs::write(&path, content).unwrap();
+            Names::with_columns(&path, choice, &Job::default())
+        };
+        let table = "chembl_id,conf_id,smiles,smiles_rdkit\nA,conf_00,no,CO\n";
+        let names = read(table, &choice("conf_id", "smiles_rdkit")).unwrap();
+        assert_eq!((names.get("conf_00"), names.get("A")), (Some("CO"), None));
+        assert!(
+            names
+                .origin()
+                .starts_with(" in column `conf_id` of names (its columns are `chembl_id`, `conf_id`")
+        );
+        let names = read("Mol ID;Structure\nA;CO\n", &choice("mol id", "structure")).unwrap();
+        assert_eq!(names.get("A"), Some("CO"));
+        let names = read("{\"mol\": \"A\", \"smi\": \"CO\"}\n", &choice("mol", "smi")).unwrap();
+        assert_eq!(names.get("A"), Some("CO"));
+        for (name, smiles, reason) in [
+            ("conf", "smiles", "no column `conf`: its columns are `chembl_id`"),
+            ("conf_id", "smi", "no column of SMILES: its columns are `chembl_id`"),
+        ] {
+            let error = read(table, &choice(name, smiles)).unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_said_with_its_line() {
         for (content, reason) in [
             (&b""[..], "contains no SMILES with a name"),
@@ -289,11 +449,18 @@ mod tests {
             (b"CO\nCC\n", "line 2: a SMILES without a name"),
             (b"CO a\nCC\n", "line 2: a SMILES without a name"),
             (b"CO a\nC\xff b\n", "line 2: not UTF-8"),
-            (b"smiles,conformers\nCO,3\n", "line 1: a column of SMILES, but none of names"),
+            (
+                b"smiles,conformers\nCO,3\n",
+                "line 1: a column of SMILES, but none of names: its columns are `smiles`, `conformers`",
+            ),
             (b"smiles,id\nCO\n", "line 2: fewer columns than in the first line"),
-            (b"smiles,id\n,a\n", "line 2: no SMILES"),
+            (b"smiles,id\n,a\nC,\n", "contains no SMILES with a name"),
+            (
+                b"ID;Structure\n1;CO\n",
+                "line 1: no column of SMILES: its columns are `ID`, `Structure`; ‘name column’",
+            ),
             (b"smiles,id\n\"CO,a\n", "line 2: a quote that is not closed in its line"),
-            (b"{\"id\": 1}\n", "line 1: no field `canonical_smiles` or `smiles`"),
+            (b"{\"id\": 1}\n", "line 1: no field `canonical_smiles` or `smiles`: its fields are `id`"),
             (b"{\"id\": 1\n", "line 1: not a JSON object: EOF while parsing an object"),
         ] {
             let error = read(content).unwrap_err().to_string();

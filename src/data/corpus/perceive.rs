@@ -100,7 +100,7 @@ pub(super) fn perceive(
     // Bracket atoms, since no hydrogen is implied if all hydrogens are explicit atoms.
     let atom = |number: &u8| Atom { element: *number, bracket: true, ..Atom::default() };
     let bonds = bonds.into_iter().map(|(bond, _)| Bond::new(bond.map(|atom| atom as usize), Order::Any));
-    Ok(Graph::of_file(numbers.iter().map(atom).collect(), bonds.collect()))
+    Ok(Graph::of_distances(numbers.iter().map(atom).collect(), bonds.collect()))
 }
 
 /// For each pair of heavy elements, keeps as many of the nearest bonds as are wanted; their order stays.

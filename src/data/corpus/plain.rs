@@ -184,6 +184,21 @@ mod tests {
     }
 
     #[test]
+    fn texts_without_an_encoding_have_commas_whatever_is_written() {
+        let body = "[C]<1.0000,2.5000,3.0000>[O]<0.0000,0.0000,-0.5000>";
+        let spaces: Encoding = "stripped-spaces".parse().unwrap();
+        let read = conformer(body, None, Reading::new(spaces)).unwrap();
+        assert_eq!(read.coordinates, [[10_000, 25_000, 30_000], [0, 0, -5_000]]);
+        let spaced = body.replace(',', " ");
+        assert_eq!(conformer(&spaced, None, Reading::new(spaces)).unwrap().coordinates, read.coordinates);
+        // More decimals than asked for are refused, or cut, as with commas.
+        let long = "[C]<1.00005,2,3>";
+        assert!(conformer(long, None, Reading::new(spaces)).is_err());
+        let cut = Reading { cut: true, ..Reading::new(spaces) };
+        assert_eq!(conformer(long, None, cut).unwrap().coordinates, [[10_000, 20_000, 30_000]]);
+    }
+
+    #[test]
     fn numbers_with_a_point_are_no_bins_however_large() {
         let bins = "[C]<190,12,5>[O]<3,0,204>";
         assert!(conformer(bins, None, Reading::default()).unwrap_err().contains("look like bins"));

@@ -5,7 +5,12 @@
 //! `SMILES`, else the title. The numbers of atoms and bonds must equal the announced ones, and the mol block must end with
 //! `M  END`.
 
+mod drawing;
+mod fields;
+mod groups;
 mod lines;
+mod places;
+mod properties;
 mod table;
 
 use std::borrow::Cow;
@@ -17,10 +22,13 @@ use super::collect::{Collector, Finished};
 use super::damage::read_error;
 use super::labels::{Items, Labels};
 use super::lines::Lines;
+use super::names::leading_smiles;
 use super::{Context, Emit, Source};
+use drawing::drawing;
 use drift_core::error::{Result, excerpt};
 use lines::{numbers, push_v2000, push_v2000_bond, push_v3000, push_v3000_bond};
-use table::Table;
+use properties::TextLines;
+use table::{Refusal, Table};
 
 const V30: &str = "M  V30 ";
 
@@ -62,13 +70,22 @@ struct Record {
 
 /// Why the reading of a molecule stops: bad content, or a failed read.
 enum Stop {
+    /// At the line read last.
     Bad(String),
+    /// At an earlier line.
+    Refused(Refusal),
     Io(io::Error),
 }
 
 impl From<String> for Stop {
     fn from(reason: String) -> Self {
         Stop::Bad(reason)
+    }
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Self {
+        Stop::Refused(refusal)
     }
 }
 
@@ -86,6 +103,15 @@ enum End {
     Mark,
     /// At the end of the file.
     File,
+}
+
+/// What a V3000 molecule announces of a block.
+#[derive(Clone, Copy)]
+struct Announced {
+    /// What its lines are.
+    what: &'static str,
+    /// How many there are.
+    count: usize,
 }
 
 struct Records<'a> {
@@ -108,7 +134,7 @@ impl Records<'_> {
             return Ok(None);
         }
         let outcome = self.molecule(&header, atoms);
-        let line = self.lines.number();
+        let mut line = self.lines.number();
         // Read on in any case, so that the next molecule begins after this one's `$$$$`.
         self.data_items(items)?;
         let title = Some(header[0].trim()).filter(|title| !title.is_empty());
@@ -117,9 +143,14 @@ impl Records<'_> {
             Ok(()) => {
                 let molecule: Arc<str> =
                     name.map_or_else(|| format!("molecule {number}").into(), |name| name.into());
-                atoms.finish(&Labels { title, items: Some(items), ..Labels::new(&molecule) })
+                let comment = title.and_then(leading_smiles);
+                atoms.finish(&Labels { title, items: Some(items), comment, ..Labels::new(&molecule) })
             }
             Err(Stop::Bad(reason)) => Err(reason),
+            Err(Stop::Refused(refusal)) => {
+                line = refusal.line;
+                Err(refusal.reason)
+            }
             Err(Stop::Io(error)) => return Err(error),
         };
         let label = name.map_or_else(String::new, |name| format!(" ({name})"));
@@ -157,11 +188,10 @@ impl Records<'_> {
         } else {
             return Err(format!("no counts line of V2000 or V3000: {}", excerpt(counts.as_bytes())).into());
         }
-        // The second line holds a dimension code. Some writers put 2D on 3D coordinates, so the coordinates decide.
-        if header[1].get(20..22) == Some("2D") && atoms.is_flat() {
-            return Err("a 2D drawing, not a conformer".to_owned().into());
+        if let Some(reason) = drawing(&header[1], atoms, table.has_wedges) {
+            return Err(reason.to_owned().into());
         }
-        let structure = atoms.share(table.finish())?;
+        let structure = atoms.share(table.finish()?)?;
         atoms.set_structure(structure);
         Ok(())
     }
@@ -173,6 +203,7 @@ impl Records<'_> {
             push_v2000(&self.inner_line()?, atoms, table)?;
         }
         for read in 0..bond_count {
+            table.line = self.lines.number() + 1;
             let line = self.inner_line()?;
             if !line.trim_start().starts_with(|c: char| c.is_ascii_digit()) {
                 return Err(format!("{bond_count} bonds announced, {read} found").into());
@@ -185,6 +216,7 @@ impl Records<'_> {
     /// Reads the lines after the bonds, up to `M  END`.
     fn v2000_properties(&mut self, table: &mut Table) -> Result<(), Stop> {
         loop {
+            table.line = self.lines.number() + 1;
             let line = self.inner_line()?;
             if line.starts_with(END) {
                 return Ok(());
@@ -193,15 +225,7 @@ impl Records<'_> {
             if line.starts_with('>') {
                 return Err("data items before `M  END`".to_owned().into());
             }
-            // Lines of arbitrary text follow an alias, an abbreviation and `S  SKP`.
-            let texts = if line.starts_with(['A', 'G']) {
-                1
-            } else if let Some(count) = line.strip_prefix("S  SKP") {
-                count.trim().parse().map_err(|_| format!("not a number: {}", excerpt(line.as_bytes())))?
-            } else {
-                table.property(&line)?;
-                0
-            };
+            let TextLines(texts) = table.property(&line)?;
             for _ in 0..texts {
                 self.inner_line()?;
             }
@@ -221,11 +245,20 @@ impl Records<'_> {
                 let end = format!("END {block}");
                 match block {
                     "ATOM" if atoms.is_empty() => {
-                        self.v3000_block(&end, "atoms", atom_count, |line| push_v3000(line, atoms, table))?;
+                        let announced = Announced { what: "atoms", count: atom_count };
+                        self.v3000_block(&end, announced, |line, _| push_v3000(line, atoms, table))?;
                     }
                     "BOND" if !bonds_read => {
-                        self.v3000_block(&end, "bonds", bond_count, |line| push_v3000_bond(line, table))?;
+                        let announced = Announced { what: "bonds", count: bond_count };
+                        self.v3000_block(&end, announced, |line, number| {
+                            table.line = number;
+                            push_v3000_bond(line, table)
+                        })?;
                         bonds_read = true;
+                    }
+                    "SGROUP" => {
+                        let announced = Announced { what: "groups", count: usize::MAX };
+                        self.v3000_block(&end, announced, |line, number| table.groups.v3000(line, number))?;
                     }
                     "ATOM" | "BOND" => return Err(format!("two blocks {block}").into()),
                     _ => while self.v30_line()?.trim() != end {},
@@ -247,13 +280,12 @@ impl Records<'_> {
         Ok(())
     }
 
-    /// Passes the lines of a block to `push`, up to the line `end`. At most as many as announced may be there.
+    /// Passes the lines of a block with their numbers to `push`, up to the line `end`. At most as many as announced may be there.
     fn v3000_block(
         &mut self,
         end: &str,
-        what: &str,
-        announced: usize,
-        mut push: impl FnMut(&str) -> Result<(), String>,
+        announced: Announced,
+        mut push: impl FnMut(&str, u64) -> Result<(), String>,
     ) -> Result<(), Stop> {
         for found in 0.. {
             let line = self.v30_line()?;
@@ -261,10 +293,10 @@ impl Records<'_> {
             if line == end {
                 break;
             }
-            if found == announced {
-                return Err(format!("{announced} {what} announced, more found").into());
+            if found == announced.count {
+                return Err(format!("{} {} announced, more found", announced.count, announced.what).into());
             }
-            push(line)?;
+            push(line, self.lines.number())?;
         }
         Ok(())
     }

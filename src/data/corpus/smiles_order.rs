@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use super::labels::Labels;
-use super::names::{Names, smiles_of};
+use super::labels::{Items, Labels};
+use super::names::{Names, leading_smiles, smiles_of};
 use super::perceive::BondCounts;
+use crate::parameter;
 use drift_core::chem::{
     AtomLimit, AtomMapping, Graph, Isotopes, Mismatch, Molecule, SmilesMolecule, SmilesNotes, SmilesProblem,
     SmilesReading, StereoDifference, same_molecule, without_needless_atoms,
 };
+use drift_core::error::shortened_end;
 use drift_core::text::skeleton;
 
 /// How the SMILES of a file's molecule is found, and what to do with molecules without one.
@@ -24,6 +26,8 @@ pub struct SmilesSource {
     /// The data item that holds the SMILES. By default, the first one present of `canonical_smiles`, `smiles`, `SMILES` and
     /// PubChem's items.
     pub property: Option<Arc<str>>,
+    /// The data item that holds the name to look up in `names`. By default, the title and the usual items are tried.
+    pub name_property: Option<Arc<str>>,
     /// What to do with conformers with stereo that their SMILES leaves open.
     pub open_stereo: OpenStereo,
     /// Whether a conformer is skipped if it does not match a SMILES. Otherwise its atoms stay in file order.
@@ -54,6 +58,12 @@ pub(super) struct Ordered {
     /// What was found about the SMILES, if requested.
     pub notes: Option<SmilesNotes>,
 }
+
+/// An item with a shorter value is not proposed as a SMILES: `C` and `NO` may be anything.
+const SHORTEST_SMILES: usize = 3;
+
+/// The most data items that a message lists.
+const ITEMS_SHOWN: usize = 8;
 
 /// The number of SMILES cached at a time. Isomers that one key pools alternate, so one is not enough.
 const MOST_KNOWN: usize = 8;
@@ -121,20 +131,56 @@ impl SmilesOrder {
     pub(super) fn smiles<'s>(&'s self, labels: &'s Labels<'_>) -> Result<&'s str, String> {
         let names = self.source.names.as_deref();
         let by_name = |names: &'s Names| {
-            let files = self.file.iter().map(|file| &**file);
-            labels.names().chain(files).find_map(|name| names.get(name)).or_else(|| names.whole())
+            self.candidates(labels).find_map(|name| names.get(name)).or_else(|| names.whole())
         };
         let named = self.source.whole.as_deref().or_else(|| names.and_then(by_name));
         let property = self.source.property.as_deref();
         if let Some(smiles) = named.or_else(|| labels.smiles(property).map(smiles_of).next()) {
             return Ok(smiles);
         }
-        let name = labels.names().next().map(|name| drift_core::error::shortened_end(name, 80));
-        Err(match (names, property, name) {
-            (Some(_), _, Some(name)) => format!("no SMILES: `{name}` is not among the names"),
-            (_, Some(property), _) => format!("no SMILES: no data item `{property}`"),
-            _ => "no SMILES: the file gives none".to_owned(),
-        })
+        Err(self.no_smiles(labels))
+    }
+
+    /// The names of a molecule that are looked up in a list, best first.
+    fn candidates<'s>(&'s self, labels: &'s Labels<'_>) -> impl Iterator<Item = &'s str> {
+        let chosen = self.source.name_property.as_deref();
+        let item = chosen.and_then(|item| labels.items?.get(item));
+        let usual =
+            labels.names().chain(self.file.iter().map(|file| &**file)).filter(move |_| chosen.is_none());
+        item.into_iter().chain(usual)
+    }
+
+    /// Why no SMILES was found, and which items or columns may hold one.
+    fn no_smiles(&self, labels: &Labels<'_>) -> String {
+        let items = || labels.items.into_iter().flat_map(Items::iter);
+        let Some(names) = self.source.names.as_deref() else {
+            let reason = match self.source.property.as_deref() {
+                Some(property) => format!("no SMILES: no data item `{property}`"),
+                None => "no SMILES: the file gives none".to_owned(),
+            };
+            let like =
+                items().find(|(_, value)| value.len() >= SHORTEST_SMILES && leading_smiles(value).is_some());
+            return match like {
+                Some((name, _)) => {
+                    format!("{reason}; its item `{name}` may be one: {} {name}", parameter::PROPERTY)
+                }
+                None => reason,
+            };
+        };
+        let chosen = self.source.name_property.as_deref();
+        let place = names.origin();
+        let lookup = if place.is_empty() { "" } else { " to look up" };
+        let reason = match (chosen, self.candidates(labels).next()) {
+            (Some(item), None) => format!("no data item `{item}`{lookup}"),
+            (None, _) if labels.names().next().is_none() => format!("the molecule has no name{lookup}"),
+            (_, name) => format!("`{}` is not among the names", shortened_end(name.unwrap_or_default(), 80)),
+        };
+        let shown: Vec<String> = items().take(ITEMS_SHOWN).map(|(name, _)| format!("`{name}`")).collect();
+        let other = match shown.is_empty() {
+            true => String::new(),
+            false => format!("; {} chooses one of its items: {}", parameter::NAME_PROPERTY, shown.join(", ")),
+        };
+        format!("no SMILES: {reason}{place}{other}")
     }
 
     /// Puts the atoms at `points` (in Å), whose bonds are `structure`, into the order of `smiles`.

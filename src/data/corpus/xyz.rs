@@ -3,8 +3,8 @@
 //! The element is a symbol, a name such as `C1`, or an atomic number; `D` and `T` are isotopes. Anything after z is ignored.
 //! Exponents may be written as in Fortran (`1D-3`) or QM9 (`1.5*^-6`). The values of an extended XYZ comment (`key=value …`) become
 //! data items, and `Properties` states which columns hold species and positions
-//! (<https://github.com/libAtoms/extxyz#extended-xyz-specification-and-parsing-tools>). A comment that is a valid SMILES is taken
-//! as the molecule's SMILES. In QM9 files (R. Ramakrishnan et al., Sci. Data 1 (2014) 140022), the lines of frequencies, SMILES and
+//! (<https://github.com/libAtoms/extxyz#extended-xyz-specification-and-parsing-tools>). A comment that begins
+//! with a valid SMILES, in quotes or not, gives the molecule's SMILES. In QM9 files (R. Ramakrishnan et al., Sci. Data 1 (2014) 140022), the lines of frequencies, SMILES and
 //! InChI after the atoms belong to the record.
 
 use std::borrow::Cow;
@@ -16,8 +16,8 @@ use super::collect::{Collector, Finished};
 use super::damage::read_error;
 use super::labels::{Items, Labels};
 use super::lines::Lines;
+use super::names::leading_smiles;
 use super::{Context, Emit, Source};
-use drift_core::chem::Molecule;
 use drift_core::chem::elements::{atomic_number, isotope_of_name, symbol};
 use drift_core::error::{Result, excerpt};
 
@@ -140,7 +140,7 @@ impl Frames<'_> {
             Some(name) => name.into(),
             None => format!("frame {number}").into(),
         };
-        let comment = title.filter(|title| is_smiles(title));
+        let comment = leading_smiles(&comment);
         let labels = Labels { title, items: Some(&self.items), comment, ..Labels::new(&molecule) };
         Ok(atoms.finish(&labels))
     }
@@ -205,12 +205,6 @@ impl Columns {
         let species = species.or(number).ok_or_else(|| format!("no column `species` in {}", shown()))?;
         Ok(Columns { species, position })
     }
-}
-
-/// Whether a whole comment is a SMILES: one word that RDKit would accept.
-fn is_smiles(comment: &str) -> bool {
-    !comment.contains(char::is_whitespace)
-        && Molecule::of_smiles(comment).is_ok_and(|molecule| !molecule.atoms.is_empty())
 }
 
 fn is_count(line: &str) -> bool {

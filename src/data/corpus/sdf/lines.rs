@@ -2,7 +2,8 @@
 
 use std::str::FromStr;
 
-use super::table::{Notes, Table, atom, coded_charge, mass};
+use super::fields::{Fields, Keyword};
+use super::table::{FileBond, Notes, Table, atom, coded_charge, mass};
 use crate::corpus::atoms::Atoms;
 use drift_core::chem::elements::atomic_number;
 use drift_core::error::excerpt;
@@ -42,7 +43,7 @@ pub(super) fn push_v2000(line: &str, atoms: &mut Atoms, table: &mut Table) -> Re
         let atom = atom(element, symbol, notes)?;
         let valence = valence?;
         atoms.push_text(element, xyz)?;
-        table.push(atom, valence);
+        table.push(atom, valence, None);
         Ok(())
     };
     let columns = fixed_columns(line);
@@ -62,29 +63,34 @@ pub(super) fn push_v2000(line: &str, atoms: &mut Atoms, table: &mut Table) -> Re
     by_fields.filter(Result::is_ok).or(by_columns).unwrap_or_else(|| Err(not_an_atom(line)))
 }
 
-/// Adds the bond of a V2000 line, `111222ttt…`, parsed by columns or by fields.
+/// Adds the bond of a V2000 line, `111222tttsss…`, parsed by columns or by fields.
 pub(super) fn push_v2000_bond(line: &str, table: &mut Table) -> Result<(), String> {
     let column = |at: usize| line.get(at..at + 3)?.trim_ascii().parse().ok();
     let columns = || Some([column(0)?, column(3)?, column(6)?]);
     let [from, to, kind] = columns().or_else(|| numbers(line)).ok_or_else(|| not_a_bond(line))?;
-    table.bond(kind, [from, to])
+    let stereo = column(9).or_else(|| numbers(line).map(|[_, _, _, stereo]: [u64; 4]| stereo));
+    // 1 and 6 are wedges, 3 is a double bond drawn crossed. A wavy bond, 4, says nothing that a conformer could not.
+    table.has_wedges |= matches!(stereo, Some(1 | 3 | 6));
+    table.bond(FileBond { kind, atoms: [from, to], index: None })
 }
 
 /// Adds the atom of a V3000 line, `index type x y z aamap KEY=VALUE…`.
 pub(super) fn push_v3000(line: &str, atoms: &mut Atoms, table: &mut Table) -> Result<(), String> {
-    let mut fields = line.split_ascii_whitespace();
+    let mut fields = Fields::new(line);
     let mut next = || fields.next().ok_or_else(|| not_an_atom(line));
     let (index, symbol, xyz) = (next()?, next()?, [next()?, next()?, next()?]);
     let mut notes = Notes::default();
-    for (key, value) in fields.filter_map(|field| field.split_once('=')) {
+    for keyword in fields.filter_map(Keyword::of) {
+        let value = keyword.value;
         // No upper case of each key: an atom may have many, and each would be allocated.
-        let is = |name: &str| key.eq_ignore_ascii_case(name);
         match () {
-            () if is("CHG") => notes.charge = number(value)?,
-            () if is("MASS") => notes.mass = mass_number(value)?,
-            () if is("RAD") => notes.radical = number(value)?,
-            () if is("VAL") => notes.valence = number(value)?,
-            () if is("HCOUNT") => notes.hydrogens = number(value)?,
+            () if keyword.is("CHG") => notes.charge = number(value)?,
+            () if keyword.is("MASS") => notes.mass = mass_number(value)?,
+            () if keyword.is("RAD") => notes.radical = number(value)?,
+            () if keyword.is("VAL") => notes.valence = number(value)?,
+            () if keyword.is("RGROUPS") => return Err("`RGROUPS`: an R group is no atom".to_owned()),
+            () if keyword.is("CLASS") => return Err("`CLASS`: a residue is no atom".to_owned()),
+            // Queries for hydrogens, rings and unsaturation change nothing; the rest names atoms.
             () => {}
         }
     }
@@ -92,18 +98,23 @@ pub(super) fn push_v3000(line: &str, atoms: &mut Atoms, table: &mut Table) -> Re
     let atom = atom(element, symbol, notes)?;
     atoms.push_text(element, xyz)?;
     // If the index is not a number, bonds refer to the atom by its position.
-    if let Ok(index) = index.parse() {
-        table.name_next(index);
-    }
-    table.push(atom, notes.valence);
+    table.push(atom, notes.valence, index.parse().ok());
     Ok(())
 }
 
-/// Adds the bond of a V3000 line, `index type atom atom …`.
+/// Adds the bond of a V3000 line, `index type atom atom KEY=VALUE…`.
 pub(super) fn push_v3000_bond(line: &str, table: &mut Table) -> Result<(), String> {
-    let bond = line.split_once(|c: char| c.is_ascii_whitespace()).and_then(|(_, bond)| numbers(bond));
-    let [kind, from, to] = bond.ok_or_else(|| not_a_bond(line))?;
-    table.bond(kind, [from, to])
+    let mut fields = Fields::new(line);
+    let index = fields.next().and_then(|index| index.parse().ok());
+    let mut next = || fields.next().and_then(|field| field.parse().ok()).ok_or_else(|| not_a_bond(line));
+    let (kind, atoms) = (next()?, [next()?, next()?]);
+    for keyword in fields.filter_map(Keyword::of) {
+        if keyword.is("ENDPTS") {
+            return Err("`ENDPTS`: a bond to several atoms has no order".to_owned());
+        }
+        table.has_wedges |= keyword.is("CFG") && matches!(keyword.value, "1" | "3");
+    }
+    table.bond(FileBond { kind, atoms, index })
 }
 
 /// The first `N` fields of a line, if they are numbers.

@@ -1,11 +1,12 @@
 //! The connection table of one molecule, interpreted by the rules of RDKit's reader (`MolFileParser.cpp`): charges, isotopes,
-//! radicals and valences. Wedges and parities are ignored, because the coordinates are more informative.
+//! radicals, valences and bonds without an order. Wedges and parities are ignored, because the coordinates are more informative.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
+use super::groups::DataGroups;
+use super::places::Places;
 use drift_core::chem::elements::{HYDROGEN, most_common_isotope};
 use drift_core::chem::{Atom, Bond, Graph, Order};
-use drift_core::error::excerpt;
 
 /// The largest number of bonds that a molecule may announce.
 const MAX_BONDS: usize = 4_000_000;
@@ -21,86 +22,106 @@ pub(super) struct Notes {
     pub radical: i32,
     /// The valence, bonds and hydrogens together; 15 or -1 stands for 0.
     pub valence: i32,
-    /// The number of hydrogens that a query asks for; with one, no hydrogens are implied.
+    /// The number of hydrogens plus one that a query of V2000 asks for; with one, no hydrogens are implied.
     pub hydrogens: i32,
+}
+
+/// Why a molecule is refused that was read to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// The line at fault.
+    pub line: u64,
+    /// What is wrong there.
+    pub reason: String,
+}
+
+/// A bond whose type is no order. Other lines of the molecule may still state its order.
+#[derive(Debug, Clone, Copy)]
+struct OpenBond {
+    kind: u64,
+    line: u64,
 }
 
 /// The atoms and bonds of the current molecule.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    structure: Graph,
+    pub(super) structure: Graph,
     /// The valence of each atom, as in [`Notes`].
-    valences: Vec<i32>,
+    pub(super) valences: Vec<i32>,
     /// Whether property lines listed charges or radicals; then the charges on the atom lines are ignored.
-    listed: bool,
-    /// Positions of atoms by their index in the file, once the indices are not simply 1, 2, 3, …
-    places: Option<HashMap<u64, u32>>,
+    pub(super) listed: bool,
+    /// Whether some bond is drawn as a wedge.
+    pub(super) has_wedges: bool,
+    atom_places: Places,
+    bond_places: Places,
+    /// By position in the list of bonds.
+    open_bonds: BTreeMap<usize, OpenBond>,
+    pub(super) groups: DataGroups,
+    /// The number of the line that is being read.
+    pub(super) line: u64,
 }
 
 impl Table {
-    /// Adds an atom.
-    pub(super) fn push(&mut self, atom: Atom, valence: i32) {
+    /// Adds an atom. Bonds refer to it by `index`, or without one by its position.
+    pub(super) fn push(&mut self, atom: Atom, valence: i32, index: Option<u64>) {
         self.structure.atoms.push(atom);
         self.valences.push(valence);
-    }
-
-    /// Sets the index by which bonds refer to the next atom. If several atoms have the same index, it means the first.
-    pub(super) fn name_next(&mut self, index: u64) {
-        let place = self.structure.atoms.len() as u32;
-        // Nearly all files count from 1, and need no map.
-        if self.places.is_none() && index != u64::from(place) + 1 {
-            self.places = Some((0..place).map(|place| (u64::from(place) + 1, place)).collect());
-        }
-        if let Some(places) = &mut self.places {
-            places.entry(index).or_insert(place);
+        match index {
+            Some(index) => self.atom_places.push_index(index),
+            None => self.atom_places.push(),
         }
     }
 
-    /// Adds a bond between two atoms, given by their indices in the file.
+    /// Adds the bond of a line between two atoms, given by their indices in the file.
     ///
     /// # Errors
     /// A reason: an atom with such an index does not exist.
-    pub(super) fn bond(&mut self, kind: u64, indices: [u64; 2]) -> Result<(), String> {
-        let place = |index: u64| {
-            let simple = || {
-                let place = index.checked_sub(1)?;
-                (place < self.structure.atoms.len() as u64).then_some(place as u32)
-            };
-            let place = self.places.as_ref().map_or_else(simple, |places| places.get(&index).copied());
-            place.ok_or_else(|| format!("a bond to atom {index}, which is missing"))
-        };
-        let bond = [place(indices[0])?, place(indices[1])?];
-        self.structure.bonds.push(Bond::new(bond.map(|atom| atom as usize), order(kind)));
+    pub(super) fn bond(&mut self, bond: FileBond) -> Result<(), String> {
+        let mut atoms = [0; 2];
+        for (atom, index) in atoms.iter_mut().zip(bond.atoms) {
+            *atom = self.atom(index).ok_or_else(|| format!("a bond to atom {index}, which is missing"))?;
+        }
+        let order = order(bond.kind);
+        if order.is_none() {
+            let open = OpenBond { kind: bond.kind, line: self.line };
+            self.open_bonds.insert(self.bonds(), open);
+        }
+        self.structure.bonds.push(Bond::new(atoms, order.unwrap_or(Order::Any)));
+        match bond.index {
+            Some(index) => self.bond_places.push_index(index),
+            None => self.bond_places.push(),
+        }
         Ok(())
     }
 
-    /// Applies a V2000 line `M  CHG`, `M  RAD` or `M  ISO`; other lines do not describe atoms and are ignored.
-    ///
-    /// # Errors
-    /// A reason: entries are missing, are not numbers, or refer to atoms that do not exist.
-    pub(super) fn property(&mut self, line: &str) -> Result<(), String> {
-        let Some(kind @ ("CHG" | "RAD" | "ISO")) = line.strip_prefix("M  ").and_then(|rest| rest.get(..3))
-        else {
-            return Ok(());
-        };
-        if kind != "ISO" && !std::mem::replace(&mut self.listed, true) {
-            // Like RDKit, discards the charges of the atom lines also at the first line of radicals.
-            self.structure.atoms.iter_mut().for_each(|atom| atom.charge = 0);
+    /// The position of an atom by its index in the file.
+    pub(super) fn atom(&self, index: u64) -> Option<usize> {
+        self.atom_places.get(index)
+    }
+
+    /// The position of a bond by its index in the file.
+    pub(super) fn bond_at(&self, index: u64) -> Option<usize> {
+        self.bond_places.get(index)
+    }
+
+    /// Whether the type of a bond states no order, and no other line does so far.
+    pub(super) fn is_open(&self, bond: usize) -> bool {
+        self.open_bonds.contains_key(&bond)
+    }
+
+    /// Sets the order of a bond.
+    pub(super) fn set_order(&mut self, bond: usize, order: Order) {
+        self.structure.bonds[bond].order = order;
+        self.open_bonds.remove(&bond);
+    }
+
+    /// By atom, whether it has an aromatic bond.
+    pub(super) fn aromatic_atoms(&self) -> Vec<bool> {
+        let mut aromatic = vec![false; self.structure.atoms.len()];
+        for bond in self.structure.bonds.iter().filter(|bond| bond.order == Order::Aromatic) {
+            bond.atoms.iter().for_each(|atom| aromatic[*atom] = true);
         }
-        let entries =
-            entries(&line[6..]).ok_or_else(|| format!("not a property: {}", excerpt(line.as_bytes())))?;
-        for (number, value) in entries {
-            let atom = number.checked_sub(1).and_then(|at| self.structure.atoms.get_mut(at));
-            let atom = atom.ok_or_else(|| format!("`M  {kind}` of atom {number}, which is missing"))?;
-            match (kind, value) {
-                // A blank or negative isotope is ignored.
-                ("ISO", None | Some(..0)) => {}
-                ("ISO", Some(mass)) => atom.isotope = isotope(mass)?,
-                ("CHG", value) => atom.charge = charge(value.unwrap_or(0))?,
-                (_, value) => atom.radicals = radicals(value.unwrap_or(0))?,
-            }
-        }
-        Ok(())
+        aromatic
     }
 
     /// The number of bonds so far.
@@ -108,24 +129,48 @@ impl Table {
         self.structure.bonds.len()
     }
 
-    /// Returns the whole graph. Now that the bonds are known, computes the hydrogens that stated valences leave room for.
-    pub(super) fn finish(mut self) -> Graph {
-        if self.valences.iter().any(|valence| *valence != 0) {
-            let mut halves = vec![0; self.valences.len()];
-            for bond in &self.structure.bonds {
-                bond.atoms.iter().for_each(|atom| halves[*atom] += half_valences(bond, *atom));
-            }
-            for ((atom, valence), halves) in self.structure.atoms.iter_mut().zip(self.valences).zip(halves) {
-                if valence != 0 {
-                    // 15 in V2000, and -1 in V3000, stand for a valence of 0.
-                    let room = if matches!(valence, 15 | -1) { 0 } else { valence - halves / 2 };
-                    atom.bracket = true;
-                    atom.hydrogens = room.max(0).cast_unsigned();
-                }
+    /// Returns the whole graph. Now that the bonds are known, computes the hydrogens that stated valences leave room for, and applies
+    /// data groups.
+    ///
+    /// # Errors
+    /// If a data group cannot be applied, or a bond has no order.
+    pub(super) fn finish(mut self) -> Result<Graph, Refusal> {
+        self.apply_valences();
+        std::mem::take(&mut self.groups).apply(&mut self)?;
+        if let Some(open) = self.open_bonds.values().next() {
+            return Err(Refusal { line: open.line, reason: no_order(open.kind) });
+        }
+        Ok(Graph::of_file(self.structure.atoms, self.structure.bonds))
+    }
+
+    fn apply_valences(&mut self) {
+        if self.valences.iter().all(|valence| *valence == 0) {
+            return;
+        }
+        let mut halves = vec![0; self.valences.len()];
+        for bond in &self.structure.bonds {
+            bond.atoms.iter().for_each(|atom| halves[*atom] += half_valences(bond, *atom));
+        }
+        for ((atom, valence), halves) in self.structure.atoms.iter_mut().zip(&self.valences).zip(halves) {
+            if *valence != 0 {
+                // 15 in V2000, and -1 in V3000, stand for a valence of 0.
+                let room = if matches!(valence, 15 | -1) { 0 } else { valence - halves / 2 };
+                atom.bracket = true;
+                atom.hydrogens = room.max(0).cast_unsigned();
             }
         }
-        Graph::of_file(self.structure.atoms, self.structure.bonds)
     }
+}
+
+/// A bond as its line has it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FileBond {
+    /// Its type: 1 to 3 the order, 4 aromatic, 9 dative; all others state no order.
+    pub kind: u64,
+    /// The indices of its atoms.
+    pub atoms: [u64; 2],
+    /// Its own index, if it has one.
+    pub index: Option<u64>,
 }
 
 /// An atom of the given element and symbol.
@@ -143,8 +188,8 @@ pub(super) fn atom(element: u8, symbol: &str, notes: Notes) -> Result<Atom, Stri
         charge: charge(notes.charge)?,
         isotope: isotope(mass)?,
         hydrogens: 0,
-        // V2000 writes the number of hydrogens plus one, and V3000 writes -1 for none. In both cases no hydrogens are implied.
-        bracket: notes.hydrogens > 0 || notes.hydrogens == -1,
+        // RDKit implies no hydrogens on an atom of V2000 with such a query.
+        bracket: notes.hydrogens > 0,
         radicals: radicals(notes.radical)?,
         ..Atom::default()
     })
@@ -173,16 +218,18 @@ pub(super) fn at_most(bonds: usize) -> Result<usize, String> {
     if bonds > MAX_BONDS { Err(format!("{bonds} bonds; at most {MAX_BONDS} are read")) } else { Ok(bonds) }
 }
 
-fn charge(charge: i32) -> Result<i32, String> {
+/// The charge, if an atom can have it.
+pub(super) fn charge(charge: i32) -> Result<i32, String> {
     i8::try_from(charge).map(i32::from).map_err(|_| format!("a charge of {charge}"))
 }
 
-fn isotope(mass: i32) -> Result<u32, String> {
+/// The mass number, if an atom can have it.
+pub(super) fn isotope(mass: i32) -> Result<u32, String> {
     u16::try_from(mass).map(u32::from).map_err(|_| format!("a mass number of {mass}"))
 }
 
 /// The number of unpaired electrons for a radical code: two for singlets and triplets, one for doublets.
-fn radicals(code: i32) -> Result<u32, String> {
+pub(super) fn radicals(code: i32) -> Result<u32, String> {
     match code {
         0 => Ok(0),
         2 => Ok(1),
@@ -191,43 +238,32 @@ fn radicals(code: i32) -> Result<u32, String> {
     }
 }
 
-/// Query bonds and unknown kinds have no known order.
-fn order(kind: u64) -> Order {
+/// The order of a bond type. Queries and unknown types have none.
+fn order(kind: u64) -> Option<Order> {
     match kind {
-        1 => Order::Single,
-        2 => Order::Double,
-        3 => Order::Triple,
-        4 => Order::Aromatic,
-        9 => Order::Dative,
-        _ => Order::Any,
+        1 => Some(Order::Single),
+        2 => Some(Order::Double),
+        3 => Some(Order::Triple),
+        4 => Some(Order::Aromatic),
+        9 => Some(Order::Dative),
+        _ => None,
     }
+}
+
+/// Why a bond of this type is refused.
+fn no_order(kind: u64) -> String {
+    let meaning = match kind {
+        5 => " (single or double)",
+        6 => " (single or aromatic)",
+        7 => " (double or aromatic)",
+        8 => " (any)",
+        10 => " (a hydrogen bond)",
+        _ => "",
+    };
+    format!("bond type {kind}{meaning} states no bond order; 1 to 3 do, 4 is aromatic, 9 dative")
 }
 
 /// The contribution of a bond to the valence of one of its atoms, in halves (`Bond::getValenceContrib`).
 fn half_valences(bond: &Bond, atom: usize) -> i32 {
     if bond.order == Order::Aromatic { 3 } else { 2 * bond.valence(atom).cast_signed() }
-}
-
-/// Parses `nn8 aaa vvv …`, pairs of atom numbers and values; a blank value is `None`. Parses by columns, or by fields for writers
-/// that do not keep to the columns.
-fn entries(text: &str) -> Option<Vec<(usize, Option<i32>)>> {
-    by_columns(text).or_else(|| {
-        let mut fields = text.split_ascii_whitespace();
-        let count: usize = fields.next()?.parse().ok()?;
-        let mut entry = || Some((fields.next()?.parse().ok()?, Some(fields.next()?.parse().ok()?)));
-        // Each entry takes some bytes of the text, so their number is bounded.
-        (0..count.min(text.len() + 1)).map(|_| entry()).collect()
-    })
-}
-
-fn by_columns(text: &str) -> Option<Vec<(usize, Option<i32>)>> {
-    let count: usize = text.get(..3)?.trim().parse().ok()?;
-    let entry = |at: usize| {
-        let (start, end) = (3 + 8 * at, 11 + 8 * at);
-        let value = text.get(start + 4..end.min(text.len())).unwrap_or("").trim();
-        let value = if value.is_empty() { None } else { Some(value.parse().ok()?) };
-        Some((text.get(start..start + 4)?.trim().parse().ok()?, value))
-    };
-    let rest = text.get(3 + 8 * count..).unwrap_or("");
-    if rest.trim().is_empty() { (0..count).map(entry).collect() } else { None }
 }
