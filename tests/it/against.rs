@@ -197,3 +197,69 @@ fn what_cannot_be_compared_is_refused() {
     assert_eq!((&report["rows_not_compared"], &report["in_file_order"]), (&json!(1), &json!(1)));
     assert_eq!(report["pairs"], 1);
 }
+
+#[test]
+fn isotope_labels_do_not_hide_a_copy() {
+    let folder = Folder::new();
+    let run = |input: &str, other: &str, more: &[&str]| {
+        folder.file("input.jsonl", input);
+        folder.file("other.jsonl", other);
+        let command = ["mine", "input.jsonl", "--against", "other.jsonl", "--json"];
+        folder.drift(&[&command, more].concat()).good().json()
+    };
+    // Dimethyl ether with bonds of 1.3 and 1.5 Å, from one end and from the other, in another pose.
+    let row = |text: &str| json!({ "embedded_smiles": text }).to_string() + "\n";
+    let short = |a: &str, b: &str| {
+        row(&format!("[{a}]<0.0000,0.0000,0.0000>[O]<1.3000,0.0000,0.0000>[{b}]<1.3000,1.5000,0.0000>"))
+    };
+    let turned = |a: &str, b: &str| {
+        row(&format!("[{a}]<1.5000,1.0000,1.0000>[O]<0.0000,1.0000,1.0000>[{b}]<0.0000,2.3000,1.0000>"))
+    };
+    let labelled = &row("[13CH3]<0.0000,0.0000,0.0000>[O]<1.4000,0.0000,0.0000>[C]<2.0000,1.4000,0.0000>");
+    for other in [labelled.clone() + &turned("C", "C"), turned("C", "C") + labelled] {
+        for input in [short("C", "C"), short("13CH3", "C"), short("C", "14CH3")] {
+            let report = run(&input, &other, &[]);
+            assert_eq!(
+                (&report["pairs"], &report["molecules_shared"]),
+                (&json!(1), &json!(1)),
+                "{input}{other}"
+            );
+            assert_eq!(report["isotopes"], "ignore");
+        }
+        // Respected labels tell both ends apart: only the plain molecule is in both.
+        let respected = ["--isotopes", "respect"];
+        assert_eq!(run(&short("C", "C"), &other, &respected)["pairs"], 1);
+        let report = run(&short("13CH3", "C"), &other, &respected);
+        assert_eq!((&report["pairs"], &report["molecules_shared"]), (&json!(0), &json!(1)));
+        assert_eq!(run(&short("14CH3", "C"), &other, &respected)["molecules_shared"], 0);
+    }
+    let labels = |input: String| {
+        let one = run(&input, &turned("13CH3", "C"), &["--isotopes", "respect"]);
+        (one["pairs"].clone(), run(&input, &turned("13CH3", "C"), &[])["pairs"].clone())
+    };
+    assert_eq!(labels(short("C", "13CH3")), (json!(1), json!(1)));
+    assert_eq!(labels(short("13CH3", "C")), (json!(0), json!(1)));
+}
+
+#[test]
+fn deuterium_is_hydrogen() {
+    let folder = Folder::new();
+    let row = |text: &str| json!({ "embedded_smiles": text }).to_string() + "\n";
+    folder.file(
+        "plain.jsonl",
+        row("[C]<0.9242,-0.0654,0.0674>[C]<-0.5747,-0.3362,0.0215>[O]<-1.2898,0.8218,0.3559>"),
+    );
+    folder.file(
+        "deuterated.jsonl",
+        row("[O]<-1.2898,0.8218,0.3559>([2H]<-2.2000,0.7000,0.3000>)[C]<-0.5747,-0.3362,0.0215>[C]<0.9242,-0.0654,0.0674>[2H]<1.2171,0.2801,1.0814>"),
+    );
+    for files in [["plain.jsonl", "deuterated.jsonl"], ["deuterated.jsonl", "plain.jsonl"]] {
+        let run = |more: &[&str]| {
+            let command = ["mine", files[0], "--against", files[1], "--json"];
+            folder.drift(&[&command, more].concat()).good().json()
+        };
+        let report = run(&[]);
+        assert_eq!((&report["pairs"], &report["isomers_shared"]), (&json!(1), &json!(0)));
+        assert_eq!(run(&["--isotopes", "respect"])["molecules_shared"], 0);
+    }
+}

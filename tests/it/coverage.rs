@@ -4,10 +4,13 @@ use std::path::Path;
 
 use drift::audit::coverage::{CoverageReport, Deviations, MeanMedian};
 use drift::audit::geometry::{Conformation, Topology};
+use drift::audit::in_angstrom;
+use drift::encoding::{Encoding, Reading};
+use drift::text::parse;
 use drift::text::skeleton::from_smiles;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::support::python;
+use crate::support::{Folder, python};
 
 const THRESHOLDS: [&str; 2] = ["0.5", "0.75"];
 
@@ -76,5 +79,116 @@ fn molecules_of_much_symmetry_are_compared() {
         let conformer = |seed: f64| (0..topology.atoms()).map(|at| point(at, seed)).collect::<Conformation>();
         let (a, b) = (conformer(0.7), conformer(1.3));
         assert!(topology.rmsd(&a, &a).unwrap() < 1e-6 && topology.rmsd(&a, &b).unwrap() > 0.1);
+    }
+}
+
+/// The verdict of one text of a prompt, beside one reference, by `audit`.
+fn verdict(folder: &Folder, [prompt, text, reference]: [&str; 3], more: &[&str]) -> Value {
+    let row = |text: &str| json!({ "canonical_smiles": prompt, "embedded_smiles": text }).to_string() + "\n";
+    folder.file("texts.jsonl", row(text));
+    folder.file("references.jsonl", row(reference));
+    let command = ["audit", "texts.jsonl", "--references", "references.jsonl", "--verdicts", "-", "--quiet"];
+    folder.drift(&[&command, more].concat()).done().json()
+}
+
+/// An ether with two unequal ends, by RDKit 2026.09 and spyrmsd 0 Å from itself in another spelling.
+#[test]
+fn labelled_conformers_in_another_spelling_are_the_same() {
+    let folder = Folder::new();
+    let prompt = "[13CH3]OC";
+    let reference = "[13CH3]<0.0000,0.0000,0.0000>[O]<1.3000,0.0000,0.0000>[C]<1.3000,1.5000,0.0000>";
+    let respelled = "[C]<0.0000,1.5000,1.0000>[O]<0.0000,0.0000,1.0000>[13CH3]<1.3000,0.0000,1.0000>";
+    let exchanged = "[13CH3]<0.0000,1.5000,1.0000>[O]<0.0000,0.0000,1.0000>[C]<1.3000,0.0000,1.0000>";
+    let rmsd = |text: &str, isotopes: &str| {
+        let more = ["--dialect", "fixed", "--isotopes", isotopes];
+        verdict(&folder, [prompt, text, reference], &more)["rmsd_angstrom"].as_f64().unwrap()
+    };
+    for isotopes in ["ignore", "respect"] {
+        assert!(rmsd(respelled, isotopes) < 1e-6, "{isotopes}");
+    }
+    // The labels at the other ends: the same geometry, but not that of the labelled molecule.
+    assert!(rmsd(exchanged, "ignore") < 1e-6);
+    assert!(rmsd(exchanged, "respect") > 0.05);
+}
+
+/// Neighbours that only a label tells apart make a stereocentre, in any spelling.
+#[test]
+fn labels_make_stereocentres() {
+    let folder = Folder::new();
+    let places = [
+        "0.0000,0.0000,0.0000",
+        "0.9000,-0.9000,-0.9000",
+        "-0.9000,0.9000,-0.9000",
+        "-0.9000,-0.9000,0.9000",
+    ];
+    let [centre, a, b, c] = places.map(|place| format!("<{place}>"));
+    // By RDKit 2026.09 (`AssignStereochemistryFrom3D`), the first is `@@`.
+    for (smiles, text, is_right) in [
+        ("C[C@@H]([13CH3])O", format!("[C]{a}[C@@H]{centre}([13CH3]{b})[O]{c}"), true),
+        ("C[C@@H]([13CH3])O", format!("[13CH3]{b}[C@H]{centre}([C]{a})[O]{c}"), true),
+        ("C[C@@H]([13CH3])O", format!("[13CH3]{a}[C@H]{centre}([C]{b})[O]{c}"), false),
+        ("C[C@@H]([2H])O", format!("[C]{a}[C@@H]{centre}([2H]{b})[O]{c}"), true),
+        ("C[C@@H]([2H])O", format!("[2H]{a}[C@H]{centre}([C]{b})[O]{c}"), false),
+    ] {
+        let found = verdict(&folder, [smiles, &text, &text], &["--dialect", "fixed"]);
+        let counts = [&found["stereocentres"], &found["stereocentres_right"]];
+        assert_eq!(counts.map(|count| count.as_u64().unwrap()), [1, u64::from(is_right)], "{text}");
+    }
+}
+
+/// A reference in text has the values of its own encoding.
+#[test]
+fn texts_lie_on_themselves_in_every_encoding() {
+    let folder = Folder::new();
+    for (encoding, text) in [
+        ("fixed", "[C]<0.1234,0.0000,-0.7000>[C]<1.5000,0.3333,0.0000>[O]<2.1000,1.2000,-0.9999>"),
+        ("binned-v1:-13,13,0.104", "[C]<130,125,131>[C]<144,126,120>[O]<150,137,111>"),
+        ("binned-v2:-21,21,0.07", "[C]300305290;[C]321300301;[O]330317295;"),
+        ("integers:333,5", "[C]<00012,-00100,00250>[C]<00499,00030,00071>[O]<00700,00500,-00011>"),
+    ] {
+        let row = |smiles: &str| {
+            let row = json!({ "canonical_smiles": smiles, "embedded_smiles": text, "encoding": encoding });
+            row.to_string() + "\n"
+        };
+        folder.file("own.jsonl", row("CCO"));
+        let command = [
+            "audit",
+            "own.jsonl",
+            "--encoding",
+            encoding,
+            "--references",
+            "own.jsonl",
+            "--verdicts",
+            "-",
+            "--quiet",
+        ];
+        let found = folder.drift(&command).done().json();
+        assert!(found["rmsd_angstrom"].as_f64().unwrap() < 1e-7, "{encoding}: {found}");
+        // Measured as decimals, the reference still lies at the middles of its bins.
+        let middles = encoding.parse::<Encoding>().unwrap();
+        let read = parse(text, Reading::new(middles)).unwrap();
+        let points = in_angstrom(&read.coordinates, middles);
+        let longer: Vec<[f64; 3]> = points.iter().map(|p| p.map(|x| (x * 1e4).trunc() / 1e4)).collect();
+        let blocks: Vec<String> = longer.iter().map(|[x, y, z]| format!("<{x:.4},{y:.4},{z:.4}>")).collect();
+        let decimals =
+            format!("[C]{}[C]{}[O]{}", blocks[0], blocks[1], blocks[2]).replace("-0.0000", "0.0000");
+        folder.file(
+            "decimals.jsonl",
+            json!({ "canonical_smiles": "CCO", "embedded_smiles": decimals }).to_string(),
+        );
+        let command = [
+            "audit",
+            "decimals.jsonl",
+            "--dialect",
+            "fixed",
+            "--references",
+            "own.jsonl",
+            "--verdicts",
+            "-",
+            "--quiet",
+        ];
+        let found = folder.drift(&command).done().json();
+        let expected = Topology::new(&read.skeleton).unwrap().rmsd(&longer, &points).unwrap();
+        assert!((found["rmsd_angstrom"].as_f64().unwrap() - expected).abs() < 1e-9, "{encoding}: {found}");
     }
 }

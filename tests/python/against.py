@@ -3,9 +3,10 @@
     python against.py OUT [--rows 10000] [--others 1000] [--seed 0]
 
 Writes OUT/train.jsonl and OUT/test.jsonl, enriched text in any spelling of the SMILES, Kekulé structures too, in any pose, and
-OUT/expected.json: every pair of rows whose molecules have one canonical SMILES without stereo and whose `GetBestRMS` is within 1e-3 Å,
-measured one by one; those beyond it whose mirror image is; the rows of shared molecules, without and with stereo. Rows are noisy copies
-of few geometries, so that deviations lie on both sides of the bound. Pairs within 1e-6 Å of the bound are listed as doubtful.
+OUT/expected.json: every pair of rows whose molecules have one canonical SMILES without stereo and isotopes and whose `GetBestRMS` is
+within 1e-3 Å, measured one by one; those beyond it whose mirror image is; the rows of shared molecules, without and with stereo and
+isotopes. Rows are noisy copies of few geometries, so that deviations lie on both sides of the bound. A third of the rows has isotope
+labels at random atoms, deuterium among them. Pairs within 1e-6 Å of the bound are listed as doubtful.
 """
 
 import argparse
@@ -54,7 +55,7 @@ def rotation(random):
     return q * np.linalg.det(q)
 
 
-def text(mol, positions, random):
+def text(mol, random):
     """A spelling of the molecule with blocks, and the positions that stand there, in its order."""
     mol = Chem.RenumberAtoms(
         mol, [int(at) for at in random.permutation(mol.GetNumAtoms())]
@@ -80,6 +81,30 @@ def text(mol, positions, random):
     return smiles, ATOM.sub(block, smiles)
 
 
+def labelled(mol, random):
+    """The molecule with labels at random atoms, or as it is."""
+    if random.random() < 0.2:
+        mol = Chem.Mol(mol)
+        for atom in random.choice(mol.GetNumAtoms(), int(random.integers(1, 3))):
+            atom = mol.GetAtomWithIdx(int(atom))
+            atom.SetIsotope({6: 13, 7: 15, 8: 18}.get(atom.GetAtomicNum(), 0))
+    if random.random() < 0.15:
+        whole = Chem.AddHs(mol, addCoords=True)
+        hydrogens = [a for a in whole.GetAtoms() if a.GetAtomicNum() == 1]
+        for atom in random.permutation(len(hydrogens))[: int(random.integers(1, 4))]:
+            hydrogens[int(atom)].SetIsotope(2)
+        mol = Chem.RemoveHs(whole)
+    return mol
+
+
+def unlabelled(mol):
+    """The molecule without labels, as drift compares it."""
+    mol = Chem.Mol(mol)
+    for atom in mol.GetAtoms():
+        atom.SetIsotope(0)
+    return Chem.RemoveHs(mol)
+
+
 def row(mol, positions, random):
     """A line, and its molecule as the text has it."""
     noise = random.choice([0.0, 2e-4, 5e-4, 8e-4, 1e-3, 1.5e-3, 4e-3])
@@ -95,7 +120,8 @@ def row(mol, positions, random):
                 atom.InvertChirality()
             Chem.AssignStereochemistry(mol, cleanIt=True, force=True)
     positions = positions @ rotation(random).T + random.normal(size=3)
-    smiles, enriched = text(with_positions(mol, positions), positions, random)
+    mol = labelled(with_positions(mol, positions), random)
+    smiles, enriched = text(mol, random)
     blocks = re.findall(r"<([^>]*)>", enriched)
     return {"embedded_smiles": enriched}, with_positions(
         Chem.MolFromSmiles(smiles),
@@ -128,7 +154,8 @@ def main():
         return rows
 
     train, test = corpus(options.rows, 3), corpus(options.others, 5)
-    plain = lambda mol: Chem.MolToSmiles(mol, isomericSmiles=False)
+    plain = lambda mol: Chem.MolToSmiles(unlabelled(mol), isomericSmiles=False)
+    bare = [unlabelled(mol) for _, mol in test]
     by_molecule, isomers = {}, {Chem.MolToSmiles(mol) for _, mol in test}
     for at, (_, mol) in enumerate(test):
         by_molecule.setdefault(plain(mol), []).append(at)
@@ -144,10 +171,11 @@ def main():
         expected["molecules"] += [at] if others else []
         expected["isomers"] += [at] if Chem.MolToSmiles(mol) in isomers else []
         # GetBestRMS moves what it compares: stereo of the SMILES must not keep equal atoms from one another.
-        own = Chem.RemoveHs(Chem.Mol(mol))
+        own = unlabelled(mol)
         for other in others:
-            least = rdMolAlign.GetBestRMS(Chem.Mol(own), Chem.Mol(test[other][1]))
-            mirror = rdMolAlign.GetBestRMS(mirrored(own), Chem.Mol(test[other][1]))
+            theirs = bare[other]
+            least = rdMolAlign.GetBestRMS(Chem.Mol(own), Chem.Mol(theirs))
+            mirror = rdMolAlign.GetBestRMS(mirrored(own), Chem.Mol(theirs))
             if min(abs(least - BOUND), abs(mirror - BOUND)) < 1e-6:
                 expected["doubtful"].append([at, other])
             elif least < BOUND:
