@@ -87,7 +87,8 @@ fn the_hydrogen_of_phosphorus_and_arsenic_decides() {
         assert_eq!(blocks.collect::<Vec<_>>().join("<>"), text, "{smiles}");
         // The text has no hydrogen, so nothing can be said of its handedness.
         let said = verdict(&folder);
-        let counts = ["stereocentres", "stereocentres_right", "stereo_unchecked"].map(|key| said[key].as_u64().unwrap());
+        let counts = ["stereocentres", "stereocentres_right", "stereo_unchecked"]
+            .map(|key| said[key].as_u64().unwrap());
         assert_eq!((counts, &said["valid"]), ([0, 0, 1], &true.into()), "{smiles}: {said}");
     }
 }
@@ -143,7 +144,11 @@ fn what_is_encoded_of_a_radical_passes() {
         folder.drift(&["encode", "in.sdf", "-o", "out.jsonl"])
     };
     let ran = with("M  RAD  1   1   2\n", "[CH2]C=C");
-    assert!(ran.code == Some(2) && ran.stderr.contains("no text reads back as the SMILES: its radicals"), "{}", ran.stderr);
+    assert!(
+        ran.code == Some(2) && ran.stderr.contains("no text reads back as the SMILES: its radicals"),
+        "{}",
+        ran.stderr
+    );
     let ran = with("M  ISO  1   1  13\nM  RAD  1   1   2\n", "[13CH2]C=C");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert_eq!(verdict(&folder)["passed"], true);
@@ -156,11 +161,19 @@ fn what_is_encoded_of_a_radical_passes() {
 fn random_marks_are_read_as_rdkit_reads_them() {
     let folder = Folder::new();
     let count = std::env::var("DRIFT_STEREO_CASES").unwrap_or_else(|_| "150".to_owned());
-    let by_rdkit = |arguments: &[&str]| python("rdkit, numpy", "python/stereo_marks.py", &folder.path(), arguments);
+    let by_rdkit =
+        |arguments: &[&str]| python("rdkit, numpy", "python/stereo_marks.py", &folder.path(), arguments);
     eprintln!("{}", by_rdkit(&["make", "made", "--count", &count, "--seed", "5"]));
     let ran = folder.drift(&["encode", "made/cases.sdf", "-o", "made/encoded.jsonl"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let ran = folder.drift(&["audit", "made/texts.jsonl", "--dialect", "fixed", "--verdicts", "made/verdicts.jsonl"]);
+    let ran = folder.drift(&[
+        "audit",
+        "made/texts.jsonl",
+        "--dialect",
+        "fixed",
+        "--verdicts",
+        "made/verdicts.jsonl",
+    ]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let found = by_rdkit(&["check", "made"]);
     eprintln!("{found}");

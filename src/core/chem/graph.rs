@@ -31,6 +31,11 @@ impl Atom {
             && matches!(self.element, 5..=9 | 15..=17 | 35 | 53)
     }
 
+    /// Whether it is a hydrogen without a mass number.
+    pub(super) fn is_protium(&self) -> bool {
+        (self.element, self.isotope) == (1, 0)
+    }
+
     /// Whether the mark behind `@` is of a class other than tetrahedral.
     pub(super) fn has_polyhedral_mark(&self) -> bool {
         !matches!(self.chirality, None | Some(Chirality::Counterclockwise | Chirality::Clockwise))

@@ -280,7 +280,10 @@ impl LabelledGraph {
 
     /// Whether some hydrogen has no place: its source counts it only.
     pub(crate) fn lacks_hydrogens(&self) -> bool {
-        self.labels.iter().zip(&self.places).any(|(label, place)| label.element == HYDROGEN && place.is_none())
+        self.labels
+            .iter()
+            .zip(&self.places)
+            .any(|(label, place)| label.element == HYDROGEN && place.is_none())
     }
 
     /// Whether any hydrogen is an atom of the graph.

@@ -6,13 +6,11 @@ use super::elements::HYDROGEN;
 use super::labelled::LabelledGraph;
 use super::polyhedra::is_polyhedron;
 use super::search::{BondColours, IdenticalAtoms, colours, first_of_colours};
+pub(super) use super::stereo::SMALLEST_RING;
 use super::stereo::{DoubleBondMark, TetrahedralMark};
 
 /// The neighbours of lighter elements lie at the corners of a tetrahedron.
 const LIGHTEST_POLYHEDRON: u8 = 15;
-
-/// Double bonds in smaller rings have no stereo.
-pub(super) const SMALLEST_RING: usize = 8;
 
 /// The atoms and double bonds that could have stereo, marked or not, and which of them are not marked.
 ///

@@ -6,6 +6,7 @@
 mod double_bond;
 mod tetrahedral;
 
+pub(super) use double_bond::SMALLEST_RING;
 pub use double_bond::{DoubleBondMark, are_together};
 pub use tetrahedral::{TetrahedralMark, is_counterclockwise};
 

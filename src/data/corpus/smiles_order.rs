@@ -206,7 +206,8 @@ impl SmilesOrder {
         let (order, open) = molecule.order(pairing, points)?;
         let notes = asked.notes;
         // A file has the hydrogens on which some marks depend; a text does not.
-        let notes = notes.map(|notes| SmilesNotes { has_unchecked_stereo: pairing.has_unchecked_stereo(), ..notes });
+        let notes =
+            notes.map(|notes| SmilesNotes { has_unchecked_stereo: pairing.has_unchecked_stereo(), ..notes });
         if open_stereo == OpenStereo::Skip && !open.is_empty() {
             return Err(Mismatch::Open(open));
         }

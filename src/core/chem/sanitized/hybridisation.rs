@@ -32,7 +32,10 @@ struct Orbitals<'m> {
 }
 
 /// By atom its hybridisation, and by bond whether it is conjugated.
-pub(in crate::chem) fn hybridisation(molecule: &Molecule, aromatic: &[bool]) -> (Vec<Hybridisation>, Vec<bool>) {
+pub(in crate::chem) fn hybridisation(
+    molecule: &Molecule,
+    aromatic: &[bool],
+) -> (Vec<Hybridisation>, Vec<bool>) {
     let orbitals = Orbitals { molecule, aromatic, neighbours: &molecule.neighbours };
     let conjugated = orbitals.conjugated();
     let atoms = 0..molecule.atoms.len();

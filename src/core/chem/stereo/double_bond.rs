@@ -6,6 +6,9 @@ use crate::vector::{cross, dot, minus};
 /// Two bonds with a cosine below this lie on a line: the cosine of 178°, as RDKit writes it.
 const STRAIGHT_COSINE: f64 = -0.999388;
 
+/// Double bonds in smaller rings have no stereo.
+pub(in crate::chem) const SMALLEST_RING: usize = 8;
+
 /// A double bond with `/` or `\` on both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DoubleBondMark {
@@ -58,9 +61,8 @@ impl DoubleBondMark {
 
     /// Whether the neighbours with the highest ranks of both atoms lie on the same side.
     pub(in crate::chem) fn is_together_by(&self, ranks: &[usize]) -> bool {
-        let is_lower = |end: usize| {
-            self.others[end].is_some_and(|other| ranks[other] > ranks[self.neighbours[end]])
-        };
+        let is_lower =
+            |end: usize| self.others[end].is_some_and(|other| ranks[other] > ranks[self.neighbours[end]]);
         self.together ^ is_lower(0) ^ is_lower(1)
     }
 

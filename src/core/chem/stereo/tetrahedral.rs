@@ -12,7 +12,7 @@ pub struct TetrahedralMark {
     /// The atom.
     pub atom: usize,
     /// Its neighbours in the order of the text, but of four atoms those across ring bonds come last, by their ring-closure
-    /// numbers, as in RDKit; `None` for an implied hydrogen or a lone pair. Of both, as in `C[P@H]CC`, the lone pair comes first.
+    /// numbers, as in RDKit, and a hydrogen behind them; `None` for an implied hydrogen or a lone pair. Of both, as in `C[P@H]CC`, the lone pair comes first.
     pub neighbours: [Option<usize>; 4],
     /// Whether a lone pair is among its neighbours.
     pub has_lone_pair: bool,
@@ -30,12 +30,14 @@ impl TetrahedralMark {
             _ => return None,
         };
         let mut bonds = graph.written[atom].clone();
-        // Far from a tetrahedron three bonds may have another sense than another three. RDKit looks at its first three, and it adds ring
-        // bonds behind all others, by their numbers.
+        // Far from a tetrahedron three bonds may have another sense than another three. RDKit looks at its first three. It adds ring
+        // bonds behind all others, by their numbers, and removes hydrogens.
         if let Ok(four) = <[usize; 4]>::try_from(&bonds[..]) {
-            let late = |bond: &usize| graph.ring_bonds.iter().position(|ring| ring == bond);
-            counterclockwise ^= is_odd(four.map(|bond| late(&bond)));
-            bonds.sort_by_key(late);
+            let is_hydrogen = |bond: usize| graph.atoms[graph.bonds[bond].other(atom)].is_protium();
+            let late =
+                |bond: usize| (is_hydrogen(bond), graph.ring_bonds.iter().position(|ring| *ring == bond));
+            counterclockwise ^= is_odd(four.map(late));
+            bonds.sort_by_key(|bond| late(*bond));
         }
         let hydrogens = graph.atoms[atom].hydrogens;
         let mut order: Vec<Option<usize>> =

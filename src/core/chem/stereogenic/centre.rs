@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::VecDeque;
 
-use super::super::elements::HYDROGEN;
 use super::super::graph::{Bond, Chirality, Order};
 use super::super::molecule::Molecule;
 use super::super::sanitized::{Hybridisation, hybridisation};
@@ -53,7 +52,9 @@ impl<'m> Centres<'m> {
         let is_phosphine = matches!(atom.element, 15 | 33);
         match (bonds, bonds + hydrogens as usize) {
             (_, ..3 | 5..) => false,
-            (3, _) if hydrogens == 1 => !self.bonds(at).any(|bond| is_protium(self.molecule, bond.other(at))),
+            (3, _) if hydrogens == 1 => {
+                !self.bonds(at).any(|bond| self.molecule.atoms[bond.other(at)].is_protium())
+            }
             // A phosphine or an arsine keeps its shape.
             (3, _) if is_phosphine => true,
             (3, _) => match atom.element {
@@ -80,7 +81,8 @@ impl<'m> Centres<'m> {
     /// Those of the given atoms that are stereocentres because a ring system has several of them, like the two of
     /// `C[C@H]1CC[C@@H](C)CC1`.
     pub(super) fn in_shared_rings(&self, atoms: &[usize], ranks: &[usize]) -> Vec<usize> {
-        let candidates: Vec<usize> = atoms.iter().copied().filter(|atom| self.is_ring_candidate(*atom, ranks)).collect();
+        let candidates: Vec<usize> =
+            atoms.iter().copied().filter(|atom| self.is_ring_candidate(*atom, ranks)).collect();
         let is_shared = |atom: &usize| {
             let system = self.ring_system(*atom);
             candidates.iter().any(|other| other != atom && system[*other])
@@ -111,7 +113,9 @@ impl<'m> Centres<'m> {
             let list = if self.in_ring[bond] { &mut inside } else { &mut outside };
             list.push(ranks[self.molecule.bonds[bond].other(at)]);
         }
-        if inside.is_empty() || self.molecule.atoms[at].element == NITROGEN && self.degree(at) == 3 && !self.is_braced(at) {
+        if inside.is_empty()
+            || self.molecule.atoms[at].element == NITROGEN && self.degree(at) == 3 && !self.is_braced(at)
+        {
             return false;
         }
         let all = inside.len();
@@ -193,7 +197,9 @@ impl<'m> Centres<'m> {
 /// The small rings, each by its bonds; none for a molecule whose rings cannot be perceived.
 fn rings_by_bonds(molecule: &Molecule) -> Vec<Vec<usize>> {
     let rings = molecule.rings().map(|found| found.rings).unwrap_or_default();
-    let bond_of = |a: usize, b: usize| molecule.neighbours[a].iter().copied().find(|bond| molecule.bonds[*bond].other(a) == b);
+    let bond_of = |a: usize, b: usize| {
+        molecule.neighbours[a].iter().copied().find(|bond| molecule.bonds[*bond].other(a) == b)
+    };
     let bonds_of = |ring: &Vec<usize>| {
         let next = ring.iter().cycle().skip(1);
         ring.iter().zip(next).filter_map(|(a, b)| bond_of(*a, *b)).collect()
@@ -204,9 +210,4 @@ fn rings_by_bonds(molecule: &Molecule) -> Vec<Vec<usize>> {
 /// Whether a bond counts at one of its atoms: a dative bond does not count where it begins.
 fn counts(bond: &Bond, atom: usize) -> bool {
     bond.order != Order::Any && !(bond.order == Order::Dative && bond.atoms[0] == atom)
-}
-
-fn is_protium(molecule: &Molecule, atom: usize) -> bool {
-    let atom = &molecule.atoms[atom];
-    (atom.element, atom.isotope) == (HYDROGEN, 0)
 }

@@ -14,8 +14,7 @@ use self::ranks::Ranking;
 use super::graph::{Graph, Order};
 use super::hydrogens::places_without;
 use super::molecule::Molecule;
-use super::open::SMALLEST_RING;
-use super::stereo::{DoubleBondMark, StereoMarks};
+use super::stereo::{DoubleBondMark, SMALLEST_RING, StereoMarks};
 
 /// The marks of a text; those that RDKit drops are listed as such. Atoms are numbered as in `written`, the graph of the text.
 /// `molecule` is the same graph without the `removed` hydrogens, after sanitisation; `aromatic` tells which of its bonds are
@@ -91,7 +90,8 @@ impl<'m> Perception<'m> {
         for atom in self.centres.in_shared_rings(&open, &self.ranking.ranks) {
             atoms[atom] = true;
         }
-        let polyhedral = self.marks.polyhedra.iter().map(|mark| mark.atom).chain(self.marks.unchecked.iter().copied());
+        let polyhedral =
+            self.marks.polyhedra.iter().map(|mark| mark.atom).chain(self.marks.unchecked.iter().copied());
         for atom in polyhedral {
             atoms[atom] = self.centres.is_polyhedral(atom);
         }
@@ -104,7 +104,8 @@ impl<'m> Perception<'m> {
         let ranks = &self.ranking.ranks;
         let mut has_new = false;
         for (mark, is_r) in self.marks.centres.iter().zip(&mut self.is_r).filter(|(_, is_r)| is_r.is_none()) {
-            if self.centres.is_possible(mark.atom) && self.centres.has_different_neighbours(mark.atom, ranks) {
+            if self.centres.is_possible(mark.atom) && self.centres.has_different_neighbours(mark.atom, ranks)
+            {
                 *is_r = Some(!mark.is_counterclockwise_by(ranks));
                 has_new = true;
             }
@@ -129,11 +130,11 @@ impl<'m> Perception<'m> {
         let ranks = &self.ranking.ranks;
         let [a, b] = mark.atoms;
         let bond = self.molecule.neighbours[a].iter().find(|bond| self.molecule.bonds[**bond].other(a) == b);
-        let is_double = bond.is_some_and(|bond| {
-            self.molecule.bonds[*bond].order == Order::Double && !self.aromatic[*bond]
-        });
+        let is_double = bond
+            .is_some_and(|bond| self.molecule.bonds[*bond].order == Order::Double && !self.aromatic[*bond]);
         let has_ends = mark.atoms.iter().all(|atom| matches!(self.molecule.neighbours[*atom].len(), 2 | 3));
-        let differ = (0..2).all(|end| mark.others[end].is_none_or(|other| ranks[other] != ranks[mark.neighbours[end]]));
+        let differ = (0..2)
+            .all(|end| mark.others[end].is_none_or(|other| ranks[other] != ranks[mark.neighbours[end]]));
         is_double && has_ends && differ && !self.centres.is_in_ring_below([a, b], SMALLEST_RING)
     }
 
@@ -144,7 +145,9 @@ impl<'m> Perception<'m> {
             known[mark.atom] += is_r.map_or(0, |is_r| if is_r { 20 } else { 10 });
         }
         for (mark, is_z) in self.marks.double_bonds.iter().zip(&self.is_z) {
-            mark.atoms.iter().for_each(|atom| known[*atom] += is_z.map_or(0, |is_z| if is_z { 2 } else { 1 }));
+            mark.atoms
+                .iter()
+                .for_each(|atom| known[*atom] += is_z.map_or(0, |is_z| if is_z { 2 } else { 1 }));
         }
         known
     }

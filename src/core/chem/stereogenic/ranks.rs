@@ -79,7 +79,8 @@ impl Ranking {
 fn weighted_neighbours(molecule: &Molecule, aromatic: &[bool], atom: usize) -> Vec<WeightedNeighbour> {
     let weighted = |&bond: &usize| {
         let other = molecule.bonds[bond].other(atom);
-        let is_phosphorus = molecule.atoms[other].element == 15 && matches!(molecule.neighbours[other].len(), 3 | 4);
+        let is_phosphorus =
+            molecule.atoms[other].element == 15 && matches!(molecule.neighbours[other].len(), 3 | 4);
         let weight = match molecule.bonds[bond].order {
             _ if aromatic[bond] => 3,
             // A double bond to phosphorus with three or four neighbours counts less than a single bond.

@@ -97,6 +97,10 @@ fn no_mark_is_lost() {
         let found = marks(smiles);
         let compared_here = found.centres.len() + found.polyhedra.len() + found.double_bonds.len();
         let dropped_here = found.dropped.len() + found.dropped_bonds.len();
-        assert_eq!([compared_here, found.unchecked.len(), dropped_here], [compared, unchecked, dropped], "{smiles}");
+        assert_eq!(
+            [compared_here, found.unchecked.len(), dropped_here],
+            [compared, unchecked, dropped],
+            "{smiles}"
+        );
     }
 }

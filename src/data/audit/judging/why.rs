@@ -42,7 +42,9 @@ pub(in crate::audit) fn why(
             match prompt {
                 // For example `[CH2]C=C`.
                 Some(prompt) if same_molecule(prompt, &written, AtomLimit::default()) => {
-                    format!("another molecule by the rules of 3DMolGen, which leave out the hydrogens of [CH2] and [CH]: {found}")
+                    format!(
+                        "another molecule by the rules of 3DMolGen, which leave out the hydrogens of [CH2] and [CH]: {found}"
+                    )
                 }
                 Some(prompt) => format!("another molecule: {found}, not {}", quoted(prompt)),
                 None => format!("not a molecule: {found}"),
