@@ -6,12 +6,13 @@ use super::coverage::Missing;
 use super::geometry::COVERAGE_THRESHOLD_ANGSTROM;
 use super::records::Record;
 use super::sample::TextSample;
+use crate::corpus::{Files, ReadOptions};
 use crate::energy::Energies;
 use crate::parameter;
 use drift_core::checkpoint::ModelFolder;
 use drift_core::chem::AtomLimit;
 use drift_core::constraint::{USUAL_PLACEHOLDER, as_written};
-use drift_core::encoding::{AskedEncoding, Encoding, Precision, TrailingZeros};
+use drift_core::encoding::{AskedEncoding, Encoding, Precision, Reading, TrailingZeros};
 use drift_core::error::{Error, Result};
 use drift_core::tokenizer::Tokenizer;
 
@@ -118,6 +119,19 @@ impl AuditPlan {
             Error::parameter(parameter::PLACEHOLDER, problem, remedy)
         })?;
         Ok(placeholder)
+    }
+
+    /// The references, as they are read.
+    pub(super) fn references(&self) -> Files {
+        // References may have more decimals than the model writes.
+        let cut = self.like.precision() != Precision::FOUR;
+        // References state their own encoding. With bins, they are compared by the coordinates that the bins stand for.
+        let own = if self.like.is_decimal() { self.like } else { Encoding::FIXED };
+        let reading = Reading { cut, rewrites: true, ..Reading::new(own) };
+        Files {
+            inputs: self.request.references.clone(),
+            options: ReadOptions { reading, ..ReadOptions::default() },
+        }
     }
 
     /// Whether conformers are compared, with references or with each other.

@@ -16,8 +16,8 @@ use super::report::{AuditReport, SCHEMA};
 use super::request::AuditPlan;
 use super::smoke::{TheirReport, foreign_prompts, their_report};
 use super::text_encoding::{Evidence, TextEncoding};
-use crate::corpus::{Conformers, Files, ReadOptions, ReadSummary, SKIPPED_LISTED};
-use drift_core::encoding::{Encoding, Precision, Reading};
+use crate::corpus::{ReadSummary, SKIPPED_LISTED};
+use drift_core::encoding::Encoding;
 use drift_core::error::Result;
 use drift_core::job::{InputHash, Job, Provenance, Unit};
 
@@ -129,7 +129,7 @@ fn read_references(plan: &AuditPlan, total: &Group, job: &Job) -> Result<Option<
         return Ok(None);
     }
     let wanted: HashSet<&str> = total.generated.keys().chain(total.pools.keys()).map(|key| &**key).collect();
-    References::read(&corpus(plan), &wanted, job).map(Some)
+    References::read(&plan.references(), &wanted, job).map(Some)
 }
 
 /// Compares the conformers of each group of each file with the references; `None` without references.
@@ -158,19 +158,6 @@ fn together(groups: &[Measured]) -> Cow<'_, Measured> {
         }
     }
     Cow::Owned(all)
-}
-
-/// The references, as they are read.
-pub(super) fn corpus(plan: &AuditPlan) -> Files {
-    // References may have more decimals than the model writes.
-    let cut = plan.like.precision() != Precision::FOUR;
-    // References state their own encoding. With bins, they are compared by the coordinates that the bins stand for.
-    let own = if plan.like.is_decimal() { plan.like } else { Encoding::FIXED };
-    let reading = Reading { cut, rewrites: true, ..Reading::new(own) };
-    Files {
-        inputs: plan.request.references.clone(),
-        options: ReadOptions { reading, ..ReadOptions::default() },
-    }
 }
 
 /// Reads the records of files, whose texts should be in the encoding `asked`.
