@@ -61,7 +61,9 @@ impl Evidence {
     }
 
     fn of_record(plan: &AuditPlan, record: &Record, place: String) -> Result<Self> {
-        if let Some(asked) = plan.asked() {
+        // Without an encoding, decimals and a separator may be asked for.
+        let asked = plan.asked().or(record.encoding.map(|stated| plan.request.blocks.over(stated)));
+        if let Some(asked) = asked {
             check_agrees(plan, record, asked, &place)?;
         }
         if let Some(encoding) = record.encoding {
@@ -131,9 +133,11 @@ fn check_agrees(plan: &AuditPlan, record: &Record, asked: Encoding, place: &str)
     }
     let problem = format!("states that it is written as {stated}, not as {asked}");
     let (encoding, dialect) = (parameter::ENCODING, parameter::DIALECT);
-    let remedy = match plan.encoding {
-        Some(_) => format!("leave {encoding} and {dialect} out, or give texts that are written so"),
-        None => format!("that is the recipe's; give texts of this model, or {encoding} {stated}"),
+    let remedy = if plan.encoding.is_none() && plan.recipe.is_some() {
+        format!("that is the recipe's; give texts of this model, or {encoding} {stated}")
+    } else {
+        let decimals = parameter::DECIMALS;
+        format!("leave {encoding}, {dialect} and {decimals} out, or give texts that are written so")
     };
     Err(Error::input(place, problem, remedy))
 }
