@@ -244,6 +244,9 @@ fn contradictions_are_refused_with_their_line() {
         .refused_for("line 7: does not state its encoding, while both.jsonl: line 1");
     folder.drift(&["encode", "given.jsonl", "--encoding", "fixed-3", "-o", "three.jsonl", "-q"]).done();
     folder.drift(&["audit", "bins.jsonl", "three.jsonl"]).refused_for("three.jsonl: line 1: states");
+    folder.drift(&["audit", "three.jsonl", "--decimals", "2"]).refused_for("as fixed-3, not as fixed-2");
+    let (total, dialect) = judged(&folder, &["three.jsonl", "--encoding", "stripped-3"]);
+    assert_eq!((&total["invented_blocks"], dialect), (&json!(0), json!("stripped-3")));
     // Bins whose rows state nothing are no decimals.
     let bare = rows(&folder.read("bins.jsonl")).into_iter().map(|mut row| {
         row.as_object_mut().unwrap().remove("encoding");

@@ -8,7 +8,7 @@ use super::decimal_text::{
 };
 use super::index::Bins;
 use super::parts::{PartRow, SlotPart};
-use super::scale::Scale;
+use super::scale::{RoundTo, Scale};
 
 /// Where slots stand in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -56,18 +56,6 @@ pub enum NumberFormat {
         /// The least number of digits, with leading zeros.
         width: u8,
     },
-}
-
-/// The rounding of a coordinate to an integer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RoundTo {
-    /// Toward zero.
-    Truncate,
-    /// To the nearest integer, halves to even, like NumPy's `rint`.
-    Nearest,
-    /// Downward.
-    Floor,
 }
 
 /// The data of an encoding. [`super::Encoding`] is a handle to it.

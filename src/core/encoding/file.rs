@@ -6,9 +6,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::decimal::{Precision, TrailingZeros};
-use super::definition::{Definition, NumberFormat, RoundTo, Slots};
+use super::definition::{Definition, NumberFormat, Slots};
 use super::index::{Bins, TailValues};
-use super::scale::Scale;
+use super::scale::{RoundTo, Scale};
 use super::{Encoding, names};
 
 /// The value of `schema`.

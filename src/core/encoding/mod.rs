@@ -38,12 +38,12 @@ use std::sync::{Mutex, PoisonError};
 pub use block::{BlockError, Progress, is_three_numbers};
 pub use decimal::{Fixed, Precision, TrailingZeros, Written};
 pub use decimal_text::{NumberError, NumberPrefix, scan_prefix};
-pub use definition::{Definition, IntegersBelow, NumberFormat, RoundTo, Slots};
+pub use definition::{Definition, IntegersBelow, NumberFormat, Slots};
 pub use dfa::{Dfa, DfaState};
 pub use file::ENCODING_SCHEMA;
 pub use names::AskedEncoding;
 pub use reading::{OutOfRange, Reading};
-pub use scale::Scale;
+pub use scale::{RoundTo, Scale};
 
 use language::{Languages, StateId};
 use parts::{PartRow, SlotPart};

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 
 use super::Encoding;
 use super::decimal::{Precision, TrailingZeros};
-use super::definition::{Definition, NumberFormat, RoundTo, Slots};
+use super::definition::{Definition, NumberFormat, Slots};
 use super::index::{Bins, TailValues};
 use super::reading::Reading;
-use super::scale::Scale;
+use super::scale::{RoundTo, Scale};
 
 /// The definition of decimals between brackets.
 const fn of_decimals(

@@ -4,7 +4,18 @@
 //! contains. Here a number is multiplied digit by digit wherever its product is close to a border of the rounding.
 
 use super::decimal_text::{DecimalDigits, NumberError};
-use super::definition::RoundTo;
+
+/// The rounding of a coordinate to an integer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RoundTo {
+    /// Toward zero.
+    Truncate,
+    /// To the nearest integer, halves to even, like NumPy's `rint`.
+    Nearest,
+    /// Downward.
+    Floor,
+}
 
 /// The number of units in 1 Å, as the decimal number that was given: `mantissa · 10^exponent`.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]

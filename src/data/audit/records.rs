@@ -152,7 +152,8 @@ impl Reader {
             return;
         }
         // A row states how its conformer is written, and holds it both with and without trailing zeros.
-        match Row::text(*row, stated.or(self.asked).and_then(Encoding::zeros)) {
+        let zeros = self.asked.and_then(Encoding::zeros).or(stated.and_then(Encoding::zeros));
+        match Row::text(*row, zeros) {
             Some(text) => {
                 let said = Record { place: place.to_owned(), listed: listed(0, false), ..said };
                 self.add(said.holding(text, stated), opened);

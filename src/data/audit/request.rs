@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use super::coverage::Missing;
 use super::geometry::COVERAGE_THRESHOLD_ANGSTROM;
 use super::records::Record;
+use super::references::reference_reading;
 use super::sample::TextSample;
+use crate::corpus::{Files, ReadOptions};
 use crate::energy::Energies;
 use crate::parameter;
 use drift_core::checkpoint::ModelFolder;
@@ -120,6 +122,14 @@ impl AuditPlan {
             Error::parameter(parameter::PLACEHOLDER, problem, remedy)
         })?;
         Ok(placeholder)
+    }
+
+    /// The references, as they are read.
+    pub(super) fn references(&self) -> Files {
+        Files {
+            inputs: self.request.references.clone(),
+            options: ReadOptions { reading: reference_reading(self.like), ..ReadOptions::default() },
+        }
     }
 
     /// Whether conformers are compared, with references or with each other.

@@ -11,12 +11,12 @@ use super::energies::{EnergyReport, energy_report};
 use super::group::Group;
 use super::judged::{JudgedFile, judge_files};
 use super::read::{self, FileRecords};
-use super::references::{GeometryReport, Measured, References, reference_reading};
+use super::references::{GeometryReport, Measured, References};
 use super::report::{AuditReport, SCHEMA};
 use super::request::AuditPlan;
 use super::smoke::{TheirReport, foreign_prompts, their_report};
 use super::text_encoding::{Evidence, TextEncoding};
-use crate::corpus::{Conformers, Files, ReadOptions, ReadSummary, SKIPPED_LISTED};
+use crate::corpus::{ReadSummary, SKIPPED_LISTED};
 use drift_core::encoding::Encoding;
 use drift_core::error::Result;
 use drift_core::job::{InputHash, Job, Provenance, Unit};
@@ -131,7 +131,7 @@ fn read_references(plan: &AuditPlan, total: &Group, job: &Job) -> Result<Option<
         return Ok(None);
     }
     let wanted: HashSet<&str> = total.generated.keys().chain(total.pools.keys()).map(|key| &**key).collect();
-    References::read(&corpus(plan), &wanted, plan.request.isotopes, job).map(Some)
+    References::read(&plan.references(), &wanted, plan.request.isotopes, job).map(Some)
 }
 
 /// Compares the conformers of each group of each file with the references; `None` without references.
@@ -160,14 +160,6 @@ fn together(groups: &[Measured]) -> Cow<'_, Measured> {
         }
     }
     Cow::Owned(all)
-}
-
-/// The references, as they are read.
-pub(super) fn corpus(plan: &AuditPlan) -> Files {
-    Files {
-        inputs: plan.request.references.clone(),
-        options: ReadOptions { reading: reference_reading(plan.like), ..ReadOptions::default() },
-    }
 }
 
 /// Reads the records of files, whose texts should be in the encoding `asked`.

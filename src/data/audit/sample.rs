@@ -129,7 +129,7 @@ fn with_commas<'a>(answer: &'a str, (body, bracketed): (&str, &str), encoding: E
         // Only the text between the tags is rewritten.
         let Some((before, behind)) = answer.split_once(body) else { return Cow::Borrowed(answer) };
         // White space that closes the last slot does not belong to the text behind it.
-        let closes = encoding.close().trim_end().is_empty();
+        let closes = encoding.close().ends_with(|c: char| c.is_ascii_whitespace());
         let behind = if closes { behind.trim_start() } else { behind };
         return Cow::Owned([before, bracketed, behind].concat());
     }

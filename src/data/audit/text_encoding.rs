@@ -7,7 +7,6 @@ use super::encoding::EncodingCounts;
 use super::read::{FileRecords, Record};
 use super::report::EncodingFrom;
 use super::request::AuditPlan;
-use super::run::corpus;
 use super::sample::split;
 use crate::corpus::{Conformers, looks_like_bins};
 use crate::parameter;
@@ -62,8 +61,10 @@ impl Evidence {
     }
 
     fn of_record(plan: &AuditPlan, record: &Record, place: String) -> Result<Self> {
-        if let Some(asked) = plan.asked() {
-            check_agrees(record, asked, &place)?;
+        // Without an encoding, decimals and a separator may be asked for.
+        let asked = plan.asked().or(record.encoding.map(|stated| plan.request.blocks.over(stated)));
+        if let Some(asked) = asked {
+            check_agrees(plan, record, asked, &place)?;
         }
         if let Some(encoding) = record.encoding {
             return Ok(Evidence { stated: Some(StatedEncoding { encoding, place }), ..Evidence::default() });
@@ -121,7 +122,7 @@ impl Evidence {
 }
 
 /// Refuses a record whose row, or the field of whose text, states another encoding than the one that texts should have.
-fn check_agrees(record: &Record, asked: Encoding, place: &str) -> Result<()> {
+fn check_agrees(plan: &AuditPlan, record: &Record, asked: Encoding, place: &str) -> Result<()> {
     let stated = match (record.encoding, record.zeros) {
         (Some(stated), _) => stated,
         (None, Some(zeros)) => asked.with_zeros(zeros),
@@ -131,11 +132,13 @@ fn check_agrees(record: &Record, asked: Encoding, place: &str) -> Result<()> {
         return Ok(());
     }
     let problem = format!("states that it is written as {stated}, not as {asked}");
-    let remedy = format!(
-        "leave {} and {} out, or give texts that are written so",
-        parameter::ENCODING,
-        parameter::DIALECT
-    );
+    let (encoding, dialect) = (parameter::ENCODING, parameter::DIALECT);
+    let remedy = if plan.encoding.is_none() && plan.recipe.is_some() {
+        format!("that is the recipe's; give texts of this model, or {encoding} {stated}")
+    } else {
+        let decimals = parameter::DECIMALS;
+        format!("leave {encoding}, {dialect} and {decimals} out, or give texts that are written so")
+    };
     Err(Error::input(place, problem, remedy))
 }
 
@@ -198,7 +201,7 @@ fn undecided(found: EncodingCounts) -> Error {
 /// The encoding in which the references are written; `None` if both fit, or neither.
 fn references_encoding(plan: &AuditPlan, job: &Job) -> Result<Option<Encoding>> {
     let mut written = Written::ANY;
-    corpus(plan).read(job, &mut |batch| {
+    plan.references().read(job, &mut |batch| {
         written = batch.conformers.iter().fold(written, |written, conformer| written.join(conformer.written));
         Ok(())
     })?;
