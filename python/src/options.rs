@@ -138,7 +138,7 @@ impl ReadingOptions {
             whole: None,
             property: self.property.as_deref().map(Into::into),
             open_stereo,
-            required: false,
+            ..SmilesSource::default()
         })
     }
 
@@ -147,7 +147,7 @@ impl ReadingOptions {
         let words =
             [("keep", Frame::Keep), ("principal", Frame::Principal), ("first-atoms", Frame::FirstAtoms)];
         let frame = choice("frame", &self.frame, &words)?;
-        Ok(ReadOptions { frame, reading: self.reading()?, smiles: self.smiles(job)? })
+        Ok(ReadOptions { frame, ..ReadOptions::new(self.reading()?, self.smiles(job)?) })
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use drift::audit::{AuditRequest, VerdictLine};
 use drift::checkpoint::{Wanted, locate};
 use drift::chem::{AtomLimit, MAX_HEAVY_ATOMS};
-use drift::corpus::{ReadOptions, files_or_embedded};
+use drift::corpus::{ReadOptions, RowFilter, files_or_embedded};
 use drift::design::{Aim, Goal, Range, Reuse, SchemeKind, TokenizerRequest};
 use drift::encode::EncodePlan;
 use drift::encoding::{AskedEncoding, Encoding, OutOfRange, Reading};
@@ -194,6 +194,7 @@ pub(crate) fn audit(
         find(&mut options.model, Wanted::Folder)?;
         let request = AuditRequest {
             files: options.files,
+            rows: RowFilter::default(),
             zeros: zeros_or_auto(&options.dialect)?,
             blocks: options.blocks.asked()?,
             model: options.model,

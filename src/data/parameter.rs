@@ -21,5 +21,7 @@ pub const ENERGY_TIMEOUT: Parameter = Parameter::new("energy timeout");
 pub const MODEL: Parameter = Parameter::new("model");
 /// The conformers to compare with.
 pub const REFERENCES: Parameter = Parameter::new("references");
+/// The values by which rows are picked.
+pub const WHERE: Parameter = Parameter::new("where");
 /// The largest deviation within which two geometries count as the same.
 pub const WITHIN: Parameter = Parameter::new("within");

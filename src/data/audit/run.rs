@@ -17,7 +17,7 @@ use super::report::{AuditReport, EncodingFrom, SCHEMA};
 use super::request::AuditPlan;
 use super::sample::split;
 use super::smoke::{TheirReport, foreign_prompts, their_report};
-use crate::corpus::{Conformers, Files, ReadOptions, ReadSummary, SKIPPED_LISTED};
+use crate::corpus::{Conformers, Files, ReadOptions, ReadSummary, RowFilter, SKIPPED_LISTED};
 use crate::parameter;
 use drift_core::encoding::{Encoding, Precision, Reading, TrailingZeros, Written};
 use drift_core::error::{Error, Result};
@@ -37,7 +37,7 @@ pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
 /// # Errors
 /// As [`audit`].
 pub fn audit_texts(plan: &AuditPlan, job: &Job) -> Result<Audited> {
-    let files = read_files(&plan.request.files, job)?;
+    let files = read_files(&plan.request.files, &plan.request.rows, job)?;
     let (encoding, from) = encoding(plan, evidence(plan, &files), job)?;
     let judged = judge_files(plan, encoding, files, job)?;
     report(plan, (encoding, from), judged, job)
@@ -104,6 +104,7 @@ pub(super) fn report(
         warnings,
         skipped,
         skipped_records: skipped_records.into_iter().take(SKIPPED_LISTED).collect(),
+        left_out: files.iter().map(|file| file.left_out).sum(),
     };
     let files = files.into_iter().map(TextsOfFile::new).collect();
     Ok(Audited { report, files, measured: measured.unwrap_or_default() })
@@ -172,12 +173,12 @@ fn corpus(plan: &AuditPlan) -> Files {
 }
 
 /// Reads the records of files.
-pub(super) fn read_files(paths: &[PathBuf], job: &Job) -> Result<Vec<FileRecords>> {
+pub(super) fn read_files(paths: &[PathBuf], rows: &RowFilter, job: &Job) -> Result<Vec<FileRecords>> {
     job.observer().begin("reading", Some(paths.len() as u64), Unit::Items);
     let mut files = Vec::new();
     for path in paths {
         job.check()?;
-        files.push(read::read(path, job)?);
+        files.push(read::read(path, rows, job)?);
         job.observer().advance(1);
     }
     job.observer().end();

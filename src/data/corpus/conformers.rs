@@ -4,7 +4,7 @@ use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use super::summary::ReadSummary;
-use super::{Context, Emit, Frame, ReadOptions, Source, jsonl, plain, read};
+use super::{Context, Emit, Frame, ReadOptions, Source, jsonl, lines, read};
 use crate::parameter;
 use drift_core::encoding::{Encoding, Precision, Reading, Written};
 use drift_core::error::{Error, Result};
@@ -168,7 +168,7 @@ impl Conformers for Embedded {
         };
         let mut reader = io::decompressed(Cursor::new(bytes))
             .map_err(|e| Error::internal(&name, format!("{e}; the build is damaged")))?;
-        let source = Source { name: name.clone(), reader: &mut *reader };
+        let source = Source { name: name.clone(), reader: &mut reader };
         let options = ReadOptions { frame: self.frame, reading, ..ReadOptions::default() };
         let mut summary = read_from(jsonl::read, source, &options, job, emit)?;
         summary.inputs.push(self.corpus.source());
@@ -190,7 +190,7 @@ impl Conformers for Texts<'_> {
     fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
         let name = "texts";
         let source = Source { name: name.to_owned(), reader: &mut self.0.as_bytes() };
-        let mut summary = read_from(plain::read, source, &ReadOptions::default(), job, emit)?;
+        let mut summary = read_from(lines::read_plain, source, &ReadOptions::default(), job, emit)?;
         summary.refuse_if_empty(&[name.into()])?;
         summary.inputs.push(io::hash_bytes(name, self.0.as_bytes()));
         Ok(summary)
