@@ -58,6 +58,7 @@ mod rows;
 mod shards;
 mod store;
 mod support;
+mod tables;
 mod text;
 mod threedmolgen;
 mod train;
