@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use drift::audit::Missing;
 use drift::checkpoint::{Wanted, locate};
-use drift::corpus::{Frame, Names, OpenStereo, ReadOptions, SmilesSource};
+use drift::corpus::{Frame, Names, OpenStereo, ReadOptions, RowFilter, SmilesSource};
 use drift::design::{Base, Beside};
 use drift::encoding::{AskedEncoding, Encoding, Precision, Reading, TrailingZeros};
 use drift::error::{Error, Result};
@@ -113,6 +113,7 @@ pub(crate) struct ReadingOptions {
     pub(crate) smiles_of: Option<PathBuf>,
     property: Option<String>,
     open_stereo: String,
+    rows: Vec<String>,
     frame: String,
     blocks: BlockOptions,
 }
@@ -147,8 +148,14 @@ impl ReadingOptions {
         let words =
             [("keep", Frame::Keep), ("principal", Frame::Principal), ("first-atoms", Frame::FirstAtoms)];
         let frame = choice("frame", &self.frame, &words)?;
-        Ok(ReadOptions { frame, ..ReadOptions::new(self.reading()?, self.smiles(job)?) })
+        let rows = picked(&self.rows)?;
+        Ok(ReadOptions { frame, rows, ..ReadOptions::new(self.reading()?, self.smiles(job)?) })
     }
+}
+
+/// The filter of conditions `column=value`.
+pub(crate) fn picked(conditions: &[String]) -> Result<RowFilter> {
+    RowFilter::new(conditions.iter().map(String::as_str))
 }
 
 /// A tokenizer: its name, the bytes of its JSON and its `tokenizer_config.json`; or its path.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use drift::audit::{AuditRequest, VerdictLine};
 use drift::checkpoint::{Wanted, locate};
 use drift::chem::{AtomLimit, MAX_HEAVY_ATOMS};
-use drift::corpus::{ReadOptions, RowFilter, files_or_embedded};
+use drift::corpus::{ReadOptions, files_or_embedded};
 use drift::design::{Aim, Goal, Range, Reuse, SchemeKind, TokenizerRequest};
 use drift::encode::EncodePlan;
 use drift::encoding::{AskedEncoding, Encoding, OutOfRange, Reading};
@@ -20,7 +20,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::options::{
-    BlockOptions, ReadingOptions, TokenizerOption, all_conformers, choice, encoding_named, missing,
+    BlockOptions, ReadingOptions, TokenizerOption, all_conformers, choice, encoding_named, missing, picked,
     thresholds, zeros, zeros_or_auto,
 };
 use crate::work;
@@ -166,6 +166,7 @@ pub(crate) fn encode(
 #[pyo3(from_item_all)]
 pub(crate) struct AuditOptions {
     files: Vec<PathBuf>,
+    rows: Vec<String>,
     dialect: String,
     blocks: BlockOptions,
     model: Option<PathBuf>,
@@ -194,7 +195,7 @@ pub(crate) fn audit(
         find(&mut options.model, Wanted::Folder)?;
         let request = AuditRequest {
             files: options.files,
-            rows: RowFilter::default(),
+            rows: picked(&options.rows)?,
             zeros: zeros_or_auto(&options.dialect)?,
             blocks: options.blocks.asked()?,
             model: options.model,

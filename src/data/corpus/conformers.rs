@@ -71,7 +71,8 @@ pub fn files_or_embedded(inputs: &[PathBuf], options: ReadOptions) -> Box<dyn Co
         _ => None,
     };
     if let Some(corpus) = named {
-        return Box::new(Embedded { corpus, frame: options.frame, reading: options.reading });
+        let picks_rows = !options.rows.is_empty();
+        return Box::new(Embedded { corpus, frame: options.frame, reading: options.reading, picks_rows });
     }
     Box::new(Files { inputs: inputs.to_vec(), options })
 }
@@ -143,12 +144,22 @@ pub struct Embedded {
     pub frame: Frame,
     /// The encoding to return; at most four decimals.
     pub reading: Reading,
+    /// Whether rows are to be picked by columns. It has none, so reading is refused.
+    pub picks_rows: bool,
 }
 
 impl Conformers for Embedded {
     fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
         let (_, file, bytes) = self.corpus.entry();
         let name = format!("corpora/{file}");
+        if self.picks_rows {
+            let problem = "the built-in corpus has no columns by which rows could be picked";
+            return Err(Error::parameter(
+                parameter::WHERE,
+                problem,
+                format!("give {} too", parameter::CORPUS),
+            ));
+        }
         if self.reading.encoding.is_decimal() && self.reading.precision() > Precision::FOUR {
             let problem = format!("has four decimals, not {}", self.reading.precision().in_words());
             let remedy = format!("give {} with conformers of your own", parameter::CORPUS);
