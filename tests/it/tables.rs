@@ -120,6 +120,8 @@ fn archives_that_are_damaged_or_not_read_are_named() {
     assert_eq!(report["skipped_records"][0]["reason"], "is an xz file");
     // A zip archive is not a file of texts, compressed or not.
     folder.file("texts.zip", stored);
+    folder.file("texts.tar.zst", zstd(&tar(&[("t.csv", table.as_bytes())])));
+    folder.drift(&["audit", "texts.tar.zst"]).refused_for("is a tar archive; unpack it, and give its files");
     folder.drift(&["audit", "texts.zip"]).refused_for("is a zip archive; unpack it first");
 }
 

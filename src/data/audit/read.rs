@@ -31,7 +31,7 @@ pub use super::records::{Listed, Record, SmokeHead};
 use super::rows::{Read, Row};
 use crate::corpus::fields::TEXT_FIELDS;
 use crate::corpus::table::{self, FirstLine, Header, RowBlocks, whole_fields};
-use crate::corpus::{Format, MAX_LINE_BYTES, RowFilter, Skipped, whole};
+use crate::corpus::{Format, MAX_LINE_BYTES, RowFilter, Skipped, is_tar, whole};
 use crate::parameter;
 use drift_core::error::{Error, Result};
 use drift_core::io::{self, BoundedLines, Folded};
@@ -80,6 +80,9 @@ pub fn read(path: &Path, rows: &RowFilter, job: &Job) -> Result<FileRecords> {
         }
         Some(format @ (Format::Sdf | Format::Xyz | Format::Msgpack | Format::Hdf5)) => {
             return Err(no_texts(&file.name, format));
+        }
+        None if is_tar(&begun) => {
+            return Err(Error::input(&file.name, "is a tar archive", "unpack it, and give its files"));
         }
         _ if first == FirstLine::Row => return Err(refused_table(&file.name, &first)),
         Some(Format::Jsonl | Format::Plain) | None => read_text(path, &mut file, &mut rest, rows, job)?,

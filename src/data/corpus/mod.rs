@@ -61,6 +61,7 @@ pub use row_filter::RowFilter;
 pub use smiles_lines::{MAX_SMILES_LINE_BYTES, Rest, SmilesLine, each_prompt, no_prompt, skipped_line};
 pub use smiles_order::{OpenStereo, SmilesSource};
 pub use source::Format;
+pub(crate) use source::is_tar;
 pub use split::Part;
 pub use summary::{ReadSummary, SKIPPED_LISTED};
 

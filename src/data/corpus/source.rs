@@ -154,7 +154,7 @@ fn is_msgpack_map(prefix: &[u8]) -> bool {
 
 /// Whether a stream that begins with `prefix` is a tar archive. POSIX and GNU archives have a mark; older ones are recognized by
 /// their checksum.
-pub(super) fn is_tar(prefix: &[u8]) -> bool {
+pub(crate) fn is_tar(prefix: &[u8]) -> bool {
     prefix.get(257..262) == Some(b"ustar") || prefix.first_chunk().is_some_and(tar::is_header)
 }
 

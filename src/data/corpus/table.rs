@@ -56,7 +56,12 @@ impl FirstLine {
         let headers = DELIMITERS.map(|delimiter| Header::split(line, delimiter)).into_iter().flatten();
         let mut headers: Vec<Header> = headers.collect();
         if let Some(with_text) = headers.iter().position(|header| header.text_columns().next().is_some()) {
-            return FirstLine::Header(headers.swap_remove(with_text));
+            let mut header = headers.swap_remove(with_text);
+            if header.columns.len() == 1 {
+                // Nothing shows the delimiter, and the commas of a text are none.
+                header.delimiter = b'\t';
+            }
+            return FirstLine::Header(header);
         }
         let widest = headers.into_iter().rev().max_by_key(|header| header.columns.len());
         let Some(widest) = widest.filter(|header| header.columns.len() > 1) else { return FirstLine::Other };

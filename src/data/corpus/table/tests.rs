@@ -51,6 +51,7 @@ fn quotes_line_ends_and_orders_of_columns() {
     let batch = read_all(read, table);
     assert_eq!(batch.conformers[0].molecule.as_ref(), "C");
     assert_eq!(read_text("enriched_text\tsmiles\n[C]<1,0,0>\tCC\n").0, [1]);
+    assert_eq!(read_text("text\n[C]<1,0,0>\n\"[C]<2,0,0>\"\n").0, [1, 2]);
 }
 
 #[test]
