@@ -91,6 +91,7 @@ def fit(
     smiles_of: Path | None = None,
     property: str | None = None,
     open_stereo: OpenStereo = "keep",
+    where: str | Iterable[str] = (),
     encoding: EncodingLike | None = None,
     decimals: int | None = None,
     separator: Separator | None = None,
@@ -114,6 +115,8 @@ def fit(
         smiles_of: a file of SMILES by the name of a molecule, for conformers without text.
         property: the data item of SDF, or the key of an XYZ comment, that contains the SMILES.
         open_stereo: whether to keep or to skip conformers whose SMILES leaves their stereo open.
+        where: which rows of CSV, TSV and JSON Lines to read: one or several conditions ``column=value``. Several values
+            of one column are alternatives, several columns must all agree.
         encoding: how coordinates are written, in place of dialect, decimals and separator: ``fixed-3``,
             ``binned-v1:LOW,HIGH,STEP``, ``binned-v2:LOW,HIGH,STEP``, ``fsq:N``, or the path of a file.
         decimals: decimals of the coordinates, 0 to 6; numbers with more are truncated. By default four, and numbers
@@ -147,7 +150,7 @@ def fit(
         "seed": seed,
         "classes": classes,
         "output": output,
-        "reading": _reading(smiles_of, property, open_stereo, frame, decimals, separator, encoding),
+        "reading": _reading(smiles_of, property, open_stereo, frame, decimals, separator, encoding, where),
     }
     return _report(_lib.fit, options, progress)
 
@@ -160,6 +163,7 @@ def mine(
     smiles_of: Path | None = None,
     property: str | None = None,
     open_stereo: OpenStereo = "keep",
+    where: str | Iterable[str] = (),
     encoding: EncodingLike | None = None,
     decimals: int | None = None,
     separator: Separator | None = None,
@@ -174,7 +178,7 @@ def mine(
         frame: coordinates as in the file (``keep``), with the centre of mass at the origin and the principal
             axes on x, y, z (``principal``), or with the first heavy atom of the text at the origin, the second on x,
             and the next one off their line in the plane of x and y (``first-atoms``).
-        smiles_of, property, open_stereo, encoding, decimals, separator, progress: as in `fit`.
+        smiles_of, property, open_stereo, where, encoding, decimals, separator, progress: as in `fit`.
 
     Returns:
         ``conformers``, ``molecules``, ``blocks``, ``axes`` (a dict per axis, lengths in Å), ``by_size``,
@@ -186,7 +190,7 @@ def mine(
     options = {
         "inputs": _paths(inputs),
         "output": output,
-        "reading": _reading(smiles_of, property, open_stereo, frame, decimals, separator, encoding),
+        "reading": _reading(smiles_of, property, open_stereo, frame, decimals, separator, encoding, where),
     }
     return _report(_lib.mine, options, progress)
 
@@ -198,6 +202,7 @@ def encode(
     smiles_of: Path | None = None,
     property: str | None = None,
     open_stereo: OpenStereo = "keep",
+    where: str | Iterable[str] = (),
     frame: Frame = "keep",
     encoding: EncodingLike | None = None,
     input_encoding: EncodingLike | None = None,
@@ -216,7 +221,7 @@ def encode(
         input_encoding: the encoding of input texts that do not name their encoding.
         out_of_range: whether a coordinate outside the range of the encoding is written as the end of the range and
             its conformer counted (``clip``), or the conformer is skipped (``skip``).
-        smiles_of, property, open_stereo, frame, encoding, decimals, separator, progress: as in `fit` and
+        smiles_of, property, open_stereo, where, frame, encoding, decimals, separator, progress: as in `fit` and
             `mine`.
 
     Returns:
@@ -229,7 +234,7 @@ def encode(
     options = {
         "inputs": _paths(inputs),
         "output": output,
-        "reading": _reading(smiles_of, property, open_stereo, frame, decimals, separator, encoding),
+        "reading": _reading(smiles_of, property, open_stereo, frame, decimals, separator, encoding, where),
         "input_encoding": _named(input_encoding),
         "out_of_range": out_of_range,
     }
@@ -261,12 +266,13 @@ def audit(
     encoding: EncodingLike | None = None,
     decimals: int | None = None,
     separator: Separator | None = None,
+    where: str | Iterable[str] = (),
     progress: Progress = False,
 ) -> Report:
     """Judges texts that any engine generated: junk, lost digits, grammar, chemistry, geometry.
 
     Args:
-        texts: files of generated texts (3DMolGen's smoke reports, JSON Lines, plain text; each also gzipped),
+        texts: files of generated texts (3DMolGen's smoke reports and pickles, JSON Lines, CSV, plain text),
             or records in memory: dicts like ``{"smiles": prompt, "text": generated text}``, optionally with
             ``"lp"`` to distinguish groups.
         dialect: how numbers should be written; ``auto`` uses the model's recipe, else the texts, else the
@@ -286,7 +292,7 @@ def audit(
         matrix: a file for the RMSD of every text to every reference, ``.npz`` (see `read_matrix`) or ``.pickle``.
         max_atoms: the largest number of heavy atoms of a molecule that is compared; by default 1,000.
         isotopes: whether labels such as ``[13CH3]`` and ``[2H]`` tell molecules and their atoms apart.
-        encoding, decimals, separator, progress: as in `fit`.
+        encoding, decimals, separator, where, progress: as in `fit`; ``where`` picks the texts, not the references.
 
     Returns:
         ``files``, counts by file and logit processor; ``total``; ``examples`` of faults; ``warnings``;
@@ -303,6 +309,7 @@ def audit(
     with _as_files(texts) as files:
         options = {
             "files": files,
+            "rows": _conditions(where),
             "dialect": dialect,
             "model": model,
             "tokenizer": None if tokenizer is None else tokenizer_source(tokenizer),
@@ -344,6 +351,7 @@ def train_tokenizer(
     smiles_of: Path | None = None,
     property: str | None = None,
     open_stereo: OpenStereo = "keep",
+    where: str | Iterable[str] = (),
     decimals: int | None = None,
     progress: Progress = False,
 ) -> Report:
@@ -374,7 +382,7 @@ def train_tokenizer(
             written too.
         seed: the seed of the search.
         frame: the frame of coordinates, as in `mine`.
-        smiles_of, property, open_stereo, decimals, progress: as in `fit`.
+        smiles_of, property, open_stereo, where, decimals, progress: as in `fit`.
 
     Returns:
         ``new_tokens``, ``tokens_per_block``, ``drift``, ``range_angstrom``, ``coverage``, ``lower_bound``,
@@ -399,7 +407,7 @@ def train_tokenizer(
         "corpus": _paths(corpus),
         "model": model,
         "seed": seed,
-        "reading": _reading(smiles_of, property, open_stereo, frame, decimals, None, encoding),
+        "reading": _reading(smiles_of, property, open_stereo, frame, decimals, None, encoding, where),
     }
     return _report(_lib.train_tokenizer, options, progress)
 
@@ -476,15 +484,22 @@ def _reading(
     decimals: int | None,
     separator: Separator | None,
     encoding: EncodingLike | None,
+    where: str | Iterable[str] = (),
 ) -> dict[str, Any]:
     blocks = {"encoding": _named(encoding), "decimals": decimals, "separator": separator}
     return {
         "smiles_of": smiles_of,
         "property": property,
         "open_stereo": open_stereo,
+        "rows": _conditions(where),
         "frame": frame,
         "blocks": blocks,
     }
+
+
+def _conditions(where: str | Iterable[str]) -> list[str]:
+    """One condition or several, as a list."""
+    return [where] if isinstance(where, str) else list(where)
 
 
 def _named(encoding: EncodingLike | None) -> str | None:

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use drift::audit::Missing;
 use drift::checkpoint::{Wanted, locate};
 use drift::chem::Isotopes;
-use drift::corpus::{Frame, Names, OpenStereo, ReadOptions, SmilesSource};
+use drift::corpus::{Frame, Names, OpenStereo, ReadOptions, RowFilter, SmilesSource};
 use drift::design::{Base, Beside};
 use drift::encoding::{AskedEncoding, Encoding, Precision, Reading, TrailingZeros};
 use drift::error::{Error, Result};
@@ -119,6 +119,7 @@ pub(crate) struct ReadingOptions {
     pub(crate) smiles_of: Option<PathBuf>,
     property: Option<String>,
     open_stereo: String,
+    rows: Vec<String>,
     frame: String,
     blocks: BlockOptions,
 }
@@ -145,7 +146,7 @@ impl ReadingOptions {
             property: self.property.as_deref().map(Into::into),
             name_property: None,
             open_stereo,
-            required: false,
+            ..SmilesSource::default()
         })
     }
 
@@ -154,8 +155,14 @@ impl ReadingOptions {
         let words =
             [("keep", Frame::Keep), ("principal", Frame::Principal), ("first-atoms", Frame::FirstAtoms)];
         let frame = choice("frame", &self.frame, &words)?;
-        Ok(ReadOptions { frame, reading: self.reading()?, smiles: self.smiles(job)? })
+        let rows = picked(&self.rows)?;
+        Ok(ReadOptions { frame, rows, ..ReadOptions::new(self.reading()?, self.smiles(job)?) })
     }
+}
+
+/// The filter of conditions `column=value`.
+pub(crate) fn picked(conditions: &[String]) -> Result<RowFilter> {
+    RowFilter::new(conditions.iter().map(String::as_str))
 }
 
 /// A tokenizer: its name, the bytes of its JSON and its `tokenizer_config.json`; or its path.

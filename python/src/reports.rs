@@ -21,7 +21,7 @@ use serde::Serialize;
 
 use crate::options::{
     BlockOptions, ReadingOptions, TokenizerOption, all_conformers, choice, encoding_named, isotopes, missing,
-    thresholds, zeros, zeros_or_auto,
+    picked, thresholds, zeros, zeros_or_auto,
 };
 use crate::work;
 
@@ -166,6 +166,7 @@ pub(crate) fn encode(
 #[pyo3(from_item_all)]
 pub(crate) struct AuditOptions {
     files: Vec<PathBuf>,
+    rows: Vec<String>,
     dialect: String,
     blocks: BlockOptions,
     model: Option<PathBuf>,
@@ -195,6 +196,7 @@ pub(crate) fn audit(
         find(&mut options.model, Wanted::Folder)?;
         let request = AuditRequest {
             files: options.files,
+            rows: picked(&options.rows)?,
             zeros: zeros_or_auto(&options.dialect)?,
             blocks: options.blocks.asked()?,
             model: options.model,

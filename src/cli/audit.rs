@@ -8,7 +8,7 @@ use super::output::Output;
 use super::shards::{ShardArgs, ShardOf};
 use super::skipped;
 use super::values::{
-    DialectOrAuto, EncodingArgs, found, is_stdout, not_stdout, one_of, threshold, thresholds,
+    DialectOrAuto, EncodingArgs, RowArgs, found, is_stdout, not_stdout, one_of, threshold, thresholds,
 };
 use crate::report::audit_view::{
     audit_coverage_table, audit_table, chemistry_rows, drift_table, examples_table, geometry_table,
@@ -33,9 +33,12 @@ use drift_data::shard::files::MergedFiles;
 /// The command line of `drift audit`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Files of generated texts, recognised by content: 3DMolGen's smoke reports, JSON Lines, plain text; each also gzipped
+    /// Files of generated texts, recognised by content: 3DMolGen's smoke reports and pickles, JSON Lines, CSV, TSV, plain text; each also
+    /// compressed by gzip or zstd
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+    #[command(flatten)]
+    rows: RowArgs,
     /// How the texts should write numbers. `auto` uses the `encoding` that rows state, else the model's recipe, else complete blocks of
     /// the texts, else the references; it stops with an error if none of them decides
     #[arg(long, value_enum, default_value = "auto")]
@@ -210,6 +213,7 @@ fn plan(mut args: Args, by_text: bool, job: &Job) -> Result<AuditPlan, Error> {
     let energy = args.energy.energies()?;
     let load = |path: &PathBuf| -> Result<Tokenizer, Error> { Ok(Tokenizer::load_for(path, job)?.0) };
     let plan = AuditRequest {
+        rows: args.rows.filter()?,
         files: args.files,
         zeros: args.dialect.asked(),
         blocks: args.blocks.asked(None),
@@ -245,6 +249,7 @@ fn show(audited: &Audited, (to, files): (Option<&Path>, &TextFiles), output: &Ou
         return output.document(report);
     }
     skipped::tell(report.skipped, &report.skipped_records, output);
+    skipped::tell_left_out(report.left_out, output);
     report.warnings.iter().for_each(|warning| output.note(&format!("warning: {warning}")));
     output.text(&render(report, output))
 }

@@ -28,6 +28,7 @@ impl Corpus {
         let Ok(summary) = self.summary.lock() else { return };
         if let Some(summary) = summary.as_ref().filter(|_| !output.json) {
             skipped::tell_file_order(summary.in_file_order, &summary.in_file_order_records, output);
+            skipped::tell_left_out(summary.left_out, output);
         }
     }
 }

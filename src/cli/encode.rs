@@ -19,7 +19,8 @@ use drift_data::shard::files::MergedFiles;
 /// The command line of `drift encode`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Files and folders, recognised by content: RDKit pickles, SDF, XYZ, GEOM msgpack; each also gzipped or in a .tar(.gz)
+    /// Files and folders, recognised by content: RDKit pickles, SDF, XYZ, GEOM msgpack, and texts in JSONL, CSV or TSV; each also
+    /// compressed by gzip or zstd, or in a tar or zip archive
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Write JSON Lines to this file: {id, canonical_smiles, embedded_smiles, embedded_smiles_stripped}; also `encoding`, unless it
@@ -49,7 +50,8 @@ pub(super) struct Args {
 /// Reads the conformers, writes their texts and reports the counts.
 pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     let smiles = SmilesSource { required: true, ..args.source.source(args.smiles.as_deref(), job)? };
-    let options = ReadOptions { frame: args.frame.frame(), reading: reading(&args), smiles };
+    let options =
+        ReadOptions { frame: args.frame.frame(), reading: reading(&args), smiles, rows: args.source.rows()? };
     let plan = EncodePlan { inputs: args.inputs, options };
     if let Some(shard) = args.shard.shard {
         let (folder, inputs) = (Some(&*args.output), &*plan.inputs);
@@ -122,6 +124,7 @@ fn tell(report: &EncodeReport, output: &Output) {
             report.encoding
         ));
     }
+    super::skipped::tell_left_out(report.left_out, output);
     if report.stereo_unchecked > 0 {
         let count = counted(report.stereo_unchecked, "conformer");
         output.note(&format!("note: {count} with stereo marks that are not compared with coordinates (RDKit drops them, or neighbours are missing)"));

@@ -78,6 +78,7 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
         frame: args.frame.frame(),
         reading: Reading { rewrites: true, ..reading },
         smiles: args.smiles.source(job)?,
+        rows: args.smiles.rows()?,
     };
     let corpus = Corpus::new(&args.corpus, options);
     let verbose = args.verbose;

@@ -289,8 +289,7 @@ fn examples(args: &Args, job: &Job) -> Result<Vec<PromptMolecule>, Error> {
         return Ok(Vec::new());
     }
     // Examples must not lose precision before the model's encoding writes them.
-    let corpus =
-        Corpus::new(&args.examples, ReadOptions::new(compared(args), args.smiles_source.source(job)?));
+    let corpus = Corpus::new(&args.examples, read_options(args, job)?);
     let read = Molecules::of_corpus(&corpus, &named(&args.examples), &CorpusChoice::default(), job)?;
     let conformers: usize = read.molecules.iter().map(|molecule| molecule.conformers.len()).sum();
     if conformers > MOST_EXAMPLES {
@@ -298,6 +297,12 @@ fn examples(args: &Args, job: &Job) -> Result<Vec<PromptMolecule>, Error> {
         return Err(Error::parameter(parameter::EXAMPLES, problem, format!("give at most {MOST_EXAMPLES}")));
     }
     Ok(read.molecules)
+}
+
+/// How to read conformers.
+fn read_options(args: &Args, job: &Job) -> Result<ReadOptions, Error> {
+    let smiles = args.smiles_source.source(job)?;
+    Ok(ReadOptions { rows: args.smiles_source.rows()?, ..ReadOptions::new(compared(args), smiles) })
 }
 
 /// How to read conformers that texts are compared with: they keep the precision that the model's encoding cannot write.
@@ -379,8 +384,8 @@ fn told_molecules(args: &Args, plan: &EvalPlan, job: &Job, output: &Output) -> a
 
 fn molecules(args: &Args, plan: &EvalPlan, job: &Job) -> anyhow::Result<Molecules> {
     let most = args.samples.map(|most| most as usize);
-    let source = args.smiles_source.source(job)?;
-    let corpus = |inputs: &[PathBuf]| Corpus::new(inputs, ReadOptions::new(compared(args), source.clone()));
+    let options = read_options(args, job)?;
+    let corpus = |inputs: &[PathBuf]| Corpus::new(inputs, options.clone());
     if let Some(path) = &args.smiles {
         let molecules = Molecules::of_file(path, most, job)?;
         return Ok(match args.references.as_slice() {

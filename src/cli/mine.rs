@@ -8,7 +8,7 @@ use super::output::Output;
 use super::shards::{ShardArgs, ShardOf};
 use super::skipped;
 use super::values::{EncodingArgs, FrameArgs, SmilesOfArgs, is_stdout, not_stdout};
-use crate::report::stats_view::{stats_page, stats_table};
+use crate::report::stats_view::{faults_line, stats_page, stats_table};
 use drift_core::error::Error;
 use drift_core::io::{OutputSet, Outputs};
 use drift_core::job::Job;
@@ -21,8 +21,8 @@ use drift_data::shard::files::MergedFiles;
 /// The command line of `drift mine`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Files and folders, recognised by content: JSONL, enriched text, SDF, XYZ, GEOM msgpack, RDKit pickles, HDF5; each also gzipped
-    /// or in a .tar(.gz)
+    /// Files and folders, recognised by content: JSONL, CSV, TSV, enriched text, SDF, XYZ, GEOM msgpack, RDKit pickles, HDF5; each also
+    /// compressed by gzip or zstd, or in a tar or zip archive
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Write the conformers to this store (HDF5); `-` writes it to stdout. With --against, write the list of pairs (JSON Lines). With
@@ -64,7 +64,8 @@ impl Args {
     /// How files are read.
     fn options(&self, job: &Job) -> Result<ReadOptions, Error> {
         let smiles = self.smiles.source(job)?;
-        Ok(ReadOptions { frame: self.frame.frame(), reading: self.blocks.reading().of_texts(), smiles })
+        let (frame, reading) = (self.frame.frame(), self.blocks.reading().of_texts());
+        Ok(ReadOptions { frame, reading, smiles, rows: self.smiles.rows()? })
     }
 }
 
@@ -128,6 +129,7 @@ fn mined(args: &Args, source: &dyn Conformers, job: &Job, output: &Output) -> an
     if !output.json {
         skipped::tell(report.skipped, &report.skipped_records, output);
         skipped::tell_file_order(report.in_file_order, &report.in_file_order_records, output);
+        skipped::tell_left_out(report.left_out, output);
     }
     for warning in report.texts.warnings().iter().filter(|_| !output.json) {
         output.note(&format!("note: {warning}"));
@@ -135,6 +137,10 @@ fn mined(args: &Args, source: &dyn Conformers, job: &Job, output: &Output) -> an
     match path.filter(|_| to_stdout) {
         Some(path) => output.file(&path),
         None if output.json => output.document(&report),
-        None => output.text(&stats_table(&report.stats, output.terminal())),
+        None => output.text(&format!(
+            "{}{}",
+            stats_table(&report.stats, output.terminal()),
+            faults_line(&report.faults)
+        )),
     }
 }

@@ -17,6 +17,13 @@ pub(super) fn tell(count: u64, records: &[Skipped], output: &Output) {
     }
 }
 
+/// Says how many rows were not asked for.
+pub(super) fn tell_left_out(count: u64, output: &Output) {
+    if count > 0 {
+        output.note(&format!("note: {} left out by --where", counted(count, "row")));
+    }
+}
+
 /// Says how many conformers have their atoms in the order of the file, with the reason for the first ones.
 pub(super) fn tell_file_order(count: u64, records: &[Skipped], output: &Output) {
     if count == 0 {

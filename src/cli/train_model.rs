@@ -180,6 +180,7 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
         frame: args.frame.frame(),
         reading: args.blocks.reading(),
         smiles: args.smiles.source(job)?,
+        rows: args.smiles.rows()?,
     };
     let corpus = Corpus::new(&args.corpus, options);
     let mut inputs = args.corpus.clone();

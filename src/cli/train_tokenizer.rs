@@ -112,8 +112,12 @@ impl From<KindArg> for SchemeKind {
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     found(&mut args.base, Wanted::Tokenizer)?;
     found(&mut args.model, Wanted::Weights)?;
-    let options =
-        ReadOptions { frame: args.frame.frame(), reading: reading(&args), smiles: args.smiles.source(job)? };
+    let options = ReadOptions {
+        frame: args.frame.frame(),
+        reading: reading(&args),
+        smiles: args.smiles.source(job)?,
+        rows: args.smiles.rows()?,
+    };
     let corpus = Corpus::new(&args.corpus, options);
     let request = request(&args)?;
     request.check()?;

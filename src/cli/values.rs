@@ -13,7 +13,7 @@ use drift_core::error::Error;
 use drift_core::job::Job;
 use drift_data::audit::geometry::COVERAGE_THRESHOLD_ANGSTROM;
 use drift_data::corpus::names::{ColumnChoice, whole_smiles};
-use drift_data::corpus::{Frame, Names, OpenStereo, SmilesSource};
+use drift_data::corpus::{Frame, Names, OpenStereo, RowFilter, SmilesSource};
 
 /// How numbers are written.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -123,6 +123,24 @@ pub(super) struct SmilesArgs {
     /// What to do with conformers whose SMILES leaves their stereo open
     #[arg(long, value_enum, default_value = "keep")]
     open_stereo: OpenStereoArg,
+    #[command(flatten)]
+    rows: RowArgs,
+}
+
+/// The option for the rows of tables and JSON Lines that are read.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct RowArgs {
+    /// Read only the rows of CSV, TSV and JSON Lines whose column has this value. Repeat it: several values of one column are
+    /// alternatives, several columns must all agree. The rows that are left out are counted
+    #[arg(long = "where", value_name = "COLUMN=VALUE")]
+    conditions: Vec<String>,
+}
+
+impl RowArgs {
+    /// The filter that was asked for.
+    pub(super) fn filter(&self) -> Result<RowFilter, Error> {
+        RowFilter::new(self.conditions.iter().map(String::as_str))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -154,8 +172,13 @@ impl SmilesArgs {
             property: self.property.as_deref().map(Into::into),
             name_property: self.name_property.as_deref().map(Into::into),
             open_stereo,
-            required: false,
+            ..SmilesSource::default()
         })
+    }
+
+    /// Which rows are read.
+    pub(super) fn rows(&self) -> Result<RowFilter, Error> {
+        self.rows.filter()
     }
 }
 
@@ -185,6 +208,11 @@ impl SmilesOfArgs {
     /// The source of SMILES that was asked for.
     pub(super) fn source(&self, job: &Job) -> Result<SmilesSource, Error> {
         self.smiles.source(self.smiles_of.as_deref(), job)
+    }
+
+    /// Which rows are read.
+    pub(super) fn rows(&self) -> Result<RowFilter, Error> {
+        self.smiles.rows()
     }
 }
 

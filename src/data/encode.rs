@@ -42,6 +42,8 @@ pub struct EncodeReport {
     pub skipped_by_reason: BTreeMap<String, u64>,
     /// The first of the skipped records.
     pub skipped_records: Vec<Skipped>,
+    /// The number of rows that were not asked for.
+    pub left_out: u64,
     /// The number of encoded conformers with stereo that their SMILES leaves open.
     pub open_stereo: u64,
     /// The first of these conformers, with the positions of the stereo.
@@ -157,6 +159,7 @@ impl EncodeReport {
             skipped: summary.skipped,
             skipped_by_reason,
             skipped_records: summary.skipped_records,
+            left_out: summary.left_out,
             open_stereo: summary.open_stereo,
             open_stereo_records: summary.open_stereo_records,
             stereo_unchecked: notes.remove(UNCHECKED).unwrap_or(0),

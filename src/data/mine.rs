@@ -10,7 +10,7 @@ use serde::Serialize;
 #[cfg(feature = "hdf5")]
 use crate::corpus::store::StoreWriter as Store;
 use crate::corpus::{Conformer, Conformers, Files, ReadOptions, Skipped};
-use crate::stats::{CoordinateStats, StatsReport, TextReport, TextStats};
+use crate::stats::{CoordinateStats, FaultReport, FaultStats, StatsReport, TextReport, TextStats};
 use drift_core::encoding::Encoding;
 use drift_core::error::Result;
 use drift_core::io::AtomicFile;
@@ -42,6 +42,10 @@ pub struct MineReport {
     pub stats: StatsReport,
     /// The comparison of texts with their SMILES.
     pub texts: TextReport,
+    /// Conformers whose geometry cannot be right.
+    pub faults: FaultReport,
+    /// The number of rows that were not asked for.
+    pub left_out: u64,
     /// The number of records that could not be read.
     pub skipped: u64,
     /// The first of the skipped records.
@@ -101,6 +105,8 @@ pub fn mine_of(
         out_of_range_conformers: summary.out_of_range,
         stats: counts.coordinates.report(),
         texts: counts.texts.report(),
+        faults: counts.faults.report(),
+        left_out: summary.left_out,
         skipped: summary.skipped,
         skipped_records: summary.skipped_records,
         in_file_order: summary.in_file_order,
@@ -115,23 +121,35 @@ struct Counts {
     encoding: Encoding,
     coordinates: CoordinateStats,
     texts: TextStats,
+    faults: FaultStats,
+    /// The number of conformers so far.
+    conformers: u64,
 }
 
 impl Counts {
     fn new(encoding: Encoding) -> Self {
-        Counts { encoding, coordinates: CoordinateStats::new(encoding), texts: TextStats::default() }
+        Counts {
+            encoding,
+            coordinates: CoordinateStats::new(encoding),
+            texts: TextStats::default(),
+            faults: FaultStats::default(),
+            conformers: 0,
+        }
     }
 
     /// Counts conformers on all threads.
     fn add(&mut self, conformers: &[Conformer]) {
+        let first = self.conformers + 1;
         // Counts are integers, so any merge order gives the same result. Collecting the parts keeps the order fixed nevertheless.
         let parts: Vec<Counts> = conformers
             .par_chunks(CHUNK)
-            .map(|chunk| {
+            .enumerate()
+            .map(|(chunk, conformers)| {
                 let mut part = Counts::new(self.encoding);
-                for conformer in chunk {
+                for (number, conformer) in (first + (chunk * CHUNK) as u64..).zip(conformers) {
                     part.coordinates.add(conformer);
                     part.texts.add(conformer);
+                    part.faults.add(conformer, number, self.encoding);
                 }
                 part
             })
@@ -139,7 +157,9 @@ impl Counts {
         for part in &parts {
             self.coordinates.merge(&part.coordinates);
             self.texts.merge(&part.texts);
+            self.faults.merge(&part.faults);
         }
+        self.conformers += conformers.len() as u64;
     }
 }
 

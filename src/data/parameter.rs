@@ -29,5 +29,7 @@ pub const PROPERTY: Parameter = Parameter::new("property");
 pub const SMILES_COLUMN: Parameter = Parameter::new("smiles column");
 /// The conformers to compare with.
 pub const REFERENCES: Parameter = Parameter::new("references");
+/// The values by which rows are picked.
+pub const WHERE: Parameter = Parameter::new("where");
 /// The largest deviation within which two geometries count as the same.
 pub const WITHIN: Parameter = Parameter::new("within");

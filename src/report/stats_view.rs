@@ -5,7 +5,9 @@ use super::html::{Page, Section};
 use super::plot::{Columns, Labels, Line, Lines, columns, lines};
 use super::table::{Table, Terminal};
 use drift_core::encoding::Precision;
+use drift_core::error::shortened_end;
 use drift_core::job::Provenance;
+use drift_data::stats::faults::{FaultReport, LONGEST_BOND_ANGSTROM, SHORTEST_BOND_ANGSTROM};
 use drift_data::stats::histogram::HistogramView;
 use drift_data::stats::report::{AxisReport, GroupReport, Share, StatsReport};
 
@@ -14,6 +16,25 @@ pub fn stats_table(report: &StatsReport, terminal: Terminal) -> String {
     let tables = [range_table(report, true), share_table(report), digits_table(report), size_table(report)];
     let tables = tables.map(|table| table.render(terminal));
     format!("{}\n\n{}", summary(report), tables.join("\n"))
+}
+
+/// A line on conformers whose geometry cannot be right; empty if there is none.
+pub fn faults_line(report: &FaultReport) -> String {
+    let kinds = [
+        (report.conformers_with_coincident_atoms, "atoms on one point".to_owned()),
+        (report.conformers_with_short_bonds, format!("bonds shorter than {SHORTEST_BOND_ANGSTROM} Å")),
+        (report.conformers_with_long_bonds, format!("bonds longer than {LONGEST_BOND_ANGSTROM} Å")),
+    ];
+    let told = kinds.iter().filter(|(count, _)| *count > 0);
+    let told: Vec<String> = told.map(|(count, what)| format!("{} with {what}", thousands(*count))).collect();
+    let Some(first) = report.conformers.first().filter(|_| !told.is_empty()) else { return String::new() };
+    format!(
+        "\nImpossible geometry, conformers: {}. The first is number {} ({}): {}; --json lists them.\n",
+        told.join(", "),
+        thousands(first.number),
+        shortened_end(&first.molecule, 60),
+        first.fault
+    )
 }
 
 /// Sentences that say what the corpus contains.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use drift::audit::{self, AuditPlan, AuditRequest};
 use drift::checkpoint::{Header, WeightFiles};
+use drift::corpus::RowFilter;
 use drift::encoding::{AskedEncoding, Encoding};
 use drift::eval::compare::compare;
 use drift::eval::molecules::Molecules;
@@ -193,6 +194,7 @@ fn audit_case(random: &mut ChaCha8Rng, seeds: &[Vec<u8>]) -> Vec<u8> {
 fn check_audit(scene: &Scene, _: &[u8]) -> Verdict {
     let request = || AuditRequest {
         files: vec![PathBuf::from(scene.file)],
+        rows: RowFilter::default(),
         zeros: None,
         blocks: AskedEncoding::default(),
         model: None,
@@ -216,7 +218,7 @@ fn check_audit(scene: &Scene, _: &[u8]) -> Verdict {
         like: Encoding::FIXED,
         energy: None,
     };
-    if let Err(error) = audit::read::read(scene.path(), None, &Job::default()) {
+    if let Err(error) = audit::read::read(scene.path(), &RowFilter::default(), None, &Job::default()) {
         return refused(scene, &error);
     }
     let report = match drift::audit(&plan(Some(Encoding::FIXED)), &Job::default()) {

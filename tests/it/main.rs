@@ -61,6 +61,7 @@ mod shards;
 mod stereo_marks;
 mod store;
 mod support;
+mod tables;
 mod text;
 mod threedmolgen;
 mod train;

@@ -123,7 +123,7 @@ impl LabelledGraph {
             let none = vec![false; read.removed.len()];
             let molecule = sanitised(&read.written, &none)?;
             labelled = LabelledGraph::of_molecule(&molecule, &molecule.aromatic_bonds());
-                labelled.come_from(&read.written, &none, &read.marks);
+            labelled.come_from(&read.written, &none, &read.marks);
         }
         labelled.expand();
         Ok((labelled, Hydrogens::All))

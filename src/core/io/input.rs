@@ -6,31 +6,15 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use flate2::read::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 
 use super::ahead::ReadAhead;
-use super::utf16::utf8;
+use super::packed::{Compression, Unread, decompressed};
 use super::{file_name, hex};
 use crate::error::{Error, Result};
 use crate::job::{InputHash, Job};
 
-/// The first bytes of a gzip stream.
-pub const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
-
 const BUFFER_BYTES: usize = 256 << 10;
-
-/// `inner`, decompressed if it starts like gzip (multi-member files too), and as UTF-8 if it is UTF-16 text.
-///
-/// # Errors
-/// If its first bytes cannot be read.
-pub fn decompressed<R: BufRead + Send + 'static>(mut inner: R) -> io::Result<Box<dyn BufRead + Send>> {
-    if inner.fill_buf()?.starts_with(&GZIP_MAGIC) {
-        utf8(BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(inner)))
-    } else {
-        utf8(inner)
-    }
-}
 
 /// A file being read; a separate thread decompresses and hashes it ahead of the caller.
 pub struct Opened {
@@ -48,9 +32,19 @@ struct Stored {
     digest: OnceLock<(u64, String)>,
 }
 
-/// Opens a file. Its stored bytes are hashed and reported to the job's observer as they are read. If the file cannot be opened, the
-/// first read fails. If the job is cancelled, every read fails.
+/// Opens a file of text or data. Its stored bytes are hashed and reported to the job's observer as they are read. If the file cannot
+/// be opened, or is packed in a way that drift does not read ([`Unread`]), the first read fails. If the job is cancelled, every read
+/// fails.
 pub fn open(path: &Path, job: &Job) -> Opened {
+    opened(path, job, |prefix| Unread::of(prefix).map_or(Ok(()), |kind| Err(kind.error())))
+}
+
+/// Opens a file like [`open`], but passes on the bytes of any [`Unread`] kind, for readers that look into archives.
+pub fn open_any(path: &Path, job: &Job) -> Opened {
+    opened(path, job, |_| Ok(()))
+}
+
+fn opened(path: &Path, job: &Job, check: fn(&[u8]) -> io::Result<()>) -> Opened {
     let stored = Arc::new(Stored::default());
     let (path, watching, found) = (path.to_owned(), job.clone(), stored.clone());
     let reader = ReadAhead::new(job, move || {
@@ -58,9 +52,10 @@ pub fn open(path: &Path, job: &Job) -> Opened {
         let tally =
             Tally { file, hasher: Some(Sha256::new()), bytes: 0, job: watching, stored: found.clone() };
         let mut bytes = BufReader::with_capacity(BUFFER_BYTES, tally);
-        let compressed = bytes.fill_buf()?.starts_with(&GZIP_MAGIC);
+        let start = bytes.fill_buf()?;
+        check(start)?;
         // The cell is empty: this code runs only once.
-        let _ = found.compressed.set(compressed);
+        let _ = found.compressed.set(Compression::of(start).is_some());
         decompressed(bytes)
     });
     Opened { reader, stored }

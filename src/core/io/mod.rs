@@ -6,6 +6,7 @@ mod json;
 mod lines;
 mod output;
 mod outputs;
+mod packed;
 mod utf16;
 
 use std::path::Path;
@@ -14,13 +15,14 @@ use sha2::{Digest, Sha256};
 
 pub use ahead::{ReadAhead, read_buffered};
 pub use input::{
-    GZIP_MAGIC, Opened, Whole, decompressed, drain, hash_file, open, read_small, read_to_limit, read_whole,
-    too_large,
+    Opened, Whole, drain, hash_file, open, open_any, read_small, read_to_limit, read_whole, too_large,
 };
 pub use json::{BoundedJson, Folded, JsonFold, JsonPart};
 pub use lines::{BoundedLine, BoundedLines, LineEnds};
 pub use output::{AtomicFile, OutputSet, absolute, check_file, check_folder, same_file, write_atomic};
 pub use outputs::Outputs;
+pub use packed::{Compression, Decompressed, PACKED_MAGIC_BYTES, Unread, decompressed, is_zip};
+pub use utf16::Utf8;
 
 use crate::job::InputHash;
 

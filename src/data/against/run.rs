@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::compare::Comparison;
 use super::other::Other;
 use super::report::AgainstReport;
-use crate::corpus::{Conformers, Files, ReadOptions};
+use crate::corpus::{Conformers, Files, ReadOptions, RowFilter};
 use crate::parameter;
 use drift_core::chem::Isotopes;
 use drift_core::error::{Error, Result};
@@ -18,7 +18,7 @@ pub struct AgainstPlan {
     pub inputs: Vec<PathBuf>,
     /// The corpus to hold in memory.
     pub others: Vec<PathBuf>,
-    /// The options for reading both.
+    /// The options for reading both; those for rows apply to the inputs alone.
     pub options: ReadOptions,
     /// The largest RMSD of equal geometries, in Å.
     pub bound_angstrom: f64,
@@ -59,7 +59,9 @@ impl AgainstPlan {
                 format!("is {}, and one geometry lies within 0 to {MOST_ANGSTROM} Å", self.bound_angstrom);
             return Err(Error::parameter(parameter::WITHIN, problem, "leave it out for 0.001"));
         }
-        let files = Files { inputs: self.others.clone(), options: self.options.clone() };
+        // Rows are picked of the corpus that is searched; the other one, such as a test set, counts as a whole.
+        let options = ReadOptions { rows: RowFilter::default(), ..self.options.clone() };
+        let files = Files { inputs: self.others.clone(), options };
         Other::read(&files, self.bound_angstrom, self.isotopes, job)
     }
 }

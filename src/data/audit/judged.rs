@@ -10,6 +10,7 @@ use super::counts::SampleCounts;
 use super::energies::{AnsweredText, EnergyText};
 use super::group::{Checkers, Compared, Group};
 use super::judging::{ConformerVerdict, conformers_in};
+use super::outcome::Outcome;
 use super::read::{FileRecords, Record, SmokeHead};
 use super::request::AuditPlan;
 use super::sample::{TextVerdict, judge, judged_blocks, split};
@@ -19,7 +20,7 @@ use drift_core::encoding::Encoding;
 use drift_core::error::Result;
 use drift_core::job::{InputHash, Job, Unit};
 use drift_core::text::CONFORMER_OPEN;
-use drift_core::text::skeleton::fill;
+use drift_core::text::skeleton::{self, fill};
 
 /// The number of samples in one parallel task.
 const CHUNK: usize = 256;
@@ -51,6 +52,9 @@ pub(super) struct JudgedFile {
     pub skipped: u64,
     /// The first of these records.
     pub skipped_records: Vec<Skipped>,
+    /// The number of rows that were not asked for.
+    #[serde(default)]
+    pub left_out: u64,
 }
 
 /// The results for one text.
@@ -128,7 +132,8 @@ fn judge_file(plan: &AuditPlan, encoding: Encoding, file: FileRecords, job: &Job
         groups: groups.into_values().collect(),
         examples,
         listed,
-        bias: bias(&file),
+        bias: file.note.clone().or_else(|| bias(&file)),
+        left_out: file.left_out,
         energies,
         texts,
         prompts,
@@ -137,6 +142,12 @@ fn judge_file(plan: &AuditPlan, encoding: Encoding, file: FileRecords, job: &Job
         skipped_records: file.skipped_records,
         input: file.input,
     })
+}
+
+/// The SMILES of a text's own skeleton, under which a text without a prompt is judged; `None` if it is not a valid text.
+fn own_smiles(judged: &TextVerdict) -> Option<String> {
+    let own = (judged.outcome == Outcome::Pass).then(|| skeleton::smiles(&judged.skeleton));
+    own.filter(|smiles| skeleton::check(smiles).is_ok())
 }
 
 /// Results by logit processor.
@@ -215,6 +226,8 @@ impl Part {
             drift.add((tokenizer, encoding), answer, &template, |_| true)?;
         }
         let pool = record.pool.as_deref().filter(|_| plan.request.pool);
+        let own = prompt.is_none().then(|| own_smiles(&judged)).flatten();
+        let prompt = prompt.as_deref().or(own.as_deref());
         let (mut chemistry, mut compared) = (None, None);
         if let Some(prompt) = prompt {
             (chemistry, compared) = group.take_conformer(plan, checkers, (prompt, pool), (answer, &judged));
@@ -224,18 +237,13 @@ impl Part {
             self.texts.push(JudgedText {
                 record: record_place.clone(),
                 id: record.id.clone(),
-                smiles: prompt.clone(),
+                smiles: prompt.map(str::to_owned),
                 generation: record.generation,
                 place,
                 lp: lp.clone(),
                 compared,
                 pool: pool.map(str::to_owned),
-                verdict: ConformerVerdict::new(
-                    (text, encoding),
-                    &judged,
-                    prompt.as_deref(),
-                    chemistry.as_ref(),
-                ),
+                verdict: ConformerVerdict::new((text, encoding), &judged, prompt, chemistry.as_ref()),
             });
         }
         Ok(judged)

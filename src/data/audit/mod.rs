@@ -26,6 +26,7 @@ mod group;
 mod judged;
 mod judging;
 mod marks;
+mod molecules;
 mod outcome;
 mod quaternion;
 pub mod read;

@@ -1,20 +1,26 @@
-//! Reads generated text: 3DMolGen's smoke reports, JSON Lines and plain text, each also gzipped. Formats are detected by content.
+//! Reads generated text: 3DMolGen's smoke reports and pickles, JSON Lines, tables and plain text, each also compressed by gzip or
+//! zstd. Formats are detected by content.
 //!
 //! | content | samples |
 //! | --- | --- |
 //! | one JSON object with `passes` or `failures` | a smoke report: each entry of both, or each of its `all_generations` |
 //! | one JSON array of objects | each entry |
 //! | one JSON object a line | each line |
+//! | CSV or TSV with a header that names a column of texts | each row |
 //! | lines that hold enriched text or its tags | each line |
+//! | a pickle of RDKit molecules | each conformer |
 //!
-//! The text of an object is its `decoded_text`, `text`, `completion`, `generated_text`, `content`, `embedded_smiles` or
-//! `embedded_smiles_stripped`; the last two hold only the text between the conformer tags. Its `encoding` states how they are
-//! written; of a row with both, a stripped encoding is that of the second. Its prompt is `prompt_smiles`, `smiles`
-//! or `canonical_smiles`, or else the text between the SMILES tags of its `prompt`, its `custom_id` or its text.
+//! The names of the fields that hold texts and prompts are in [`fields`](crate::corpus); columns have the same names. The prompt is
+//! else the text between the SMILES tags of a row's `prompt`, its `custom_id` or its text. A grouped row (`isomers`) has a text for
+//! each conformer of each isomer.
+//!
+//! The `encoding` of an object states how its texts are written; of a row with both `embedded_smiles` and `embedded_smiles_stripped`, a
+//! stripped encoding is that of the second.
 //!
 //! Several texts of one prompt are a list of texts or objects: `all_generations`, `choices` (OpenAI's interface) or `outputs`
 //! (vLLM). A line of an OpenAI batch holds this list below `response` and `body`. In a chat answer, the text is below `message`.
 
+use std::borrow::Cow;
 use std::io::{self as stdio, BufRead, Read as _};
 use std::path::Path;
 
@@ -22,9 +28,14 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, IgnoredAny};
 
 use super::document::{Report, rows_of};
+use super::molecules;
 use super::records::{FULL, Reader};
 pub use super::records::{Listed, Record, SmokeHead};
-use crate::corpus::{MAX_LINE_BYTES, Skipped};
+use super::rows::{Read, Row};
+use crate::corpus::fields::TEXT_FIELDS;
+use crate::corpus::table::{self, FirstLine, Header, RowBlocks, whole_fields};
+use crate::corpus::{Format, MAX_LINE_BYTES, RowFilter, Skipped, is_tar, whole};
+use crate::parameter;
 use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
 use drift_core::io::{self, BoundedLines, Folded};
@@ -46,42 +57,133 @@ pub struct FileRecords {
     pub skipped_records: Vec<Skipped>,
     /// The figures that a smoke report states.
     pub head: Option<SmokeHead>,
+    /// The number of rows that were not asked for.
+    pub left_out: u64,
+    /// What a reader of the file's shares should know.
+    pub note: Option<String>,
 }
 
-/// Reads a file whose texts should be in the encoding `asked`, if that is known. Records without a text, or with a prompt that is not a SMILES, are skipped and listed.
+/// Reads a file whose texts should be in the encoding `asked`, if that is known; of tables and JSON Lines only the rows of a filter.
+/// Records without a text, or with a prompt that is not a SMILES, are skipped and listed.
 ///
 /// # Errors
 /// If the file cannot be read, is damaged, contains no text or more than fits into memory, or the job was cancelled; also if it is
-/// a single document larger than [`MAX_FILE_BYTES`].
-pub fn read(path: &Path, asked: Option<Encoding>, job: &Job) -> Result<FileRecords> {
+/// a single document larger than [`MAX_FILE_BYTES`], holds conformers in a format without text, or has no columns for the filter.
+pub fn read(path: &Path, rows: &RowFilter, asked: Option<Encoding>, job: &Job) -> Result<FileRecords> {
     let fail = |error: stdio::Error| job.check().err().unwrap_or_else(|| Error::io(path, error));
     let mut opened = io::open(path, job);
     let mut file = Reader::new(path.display().to_string(), asked);
-    let mut begun = beginning(&mut opened.reader).map_err(fail)?;
+    let begun = beginning(&mut opened.reader).map_err(fail)?;
+    let first = FirstLine::of(first_line(content(&begun)));
+    let mut rest = stdio::Cursor::new(&*begun).chain(&mut opened.reader);
+    match Format::from_prefix(&begun) {
+        Some(Format::Table) => read_table(&mut file, &mut rest, rows, job)?,
+        Some(Format::Pickle) => {
+            rows.refuse(&file.name, Format::Pickle.name())?;
+            let bytes = whole(&mut rest, &file.name, job)?;
+            molecules::read(&bytes, &mut file, job)?;
+        }
+        Some(format @ (Format::Sdf | Format::Xyz | Format::Msgpack | Format::Hdf5)) => {
+            return Err(no_texts(&file.name, format));
+        }
+        None if is_tar(&begun) => {
+            return Err(Error::input(&file.name, "is a tar archive", "unpack it, and give its files"));
+        }
+        _ if first == FirstLine::Row => return Err(refused_table(&file.name, &first)),
+        Some(Format::Jsonl | Format::Plain) | None => read_text(path, &mut file, &mut rest, rows, job)?,
+    }
+    let source = opened.finish(io::file_name(path)).map_err(fail)?;
+    if file.records.is_empty() {
+        let is_table = matches!(first, FirstLine::NoText(_));
+        return Err(if is_table { refused_table(&file.name, &first) } else { file.empty() });
+    }
+    let Reader { records, skipped, skipped_records, head, left_out, note, .. } = file;
+    Ok(FileRecords { input: source, records, skipped, skipped_records, head, left_out, note })
+}
+
+/// Reads a document, or lines.
+fn read_text(
+    path: &Path,
+    file: &mut Reader,
+    stream: &mut dyn BufRead,
+    rows: &RowFilter,
+    job: &Job,
+) -> Result<()> {
+    let fail = |error: stdio::Error| job.check().err().unwrap_or_else(|| Error::io(path, error));
+    let mut begun = beginning(stream).map_err(fail)?;
     // A document is read as a whole, so its size is limited. In a file of lines, each line is.
     if Kind::of(&begun) != Kind::Lines {
         let more = (MAX_FILE_BYTES + 1).saturating_sub(begun.len() as u64);
-        opened.reader.by_ref().take(more).read_to_end(&mut begun).map_err(fail)?;
+        stream.take(more).read_to_end(&mut begun).map_err(fail)?;
         if begun.len() as u64 > MAX_FILE_BYTES {
             return Err(io::too_large(path, MAX_FILE_BYTES));
         }
     }
-    if !document(&mut file, content(&begun))? {
-        let mut lines = BoundedLines::new(begun.chain(&mut opened.reader), MAX_LINE_BYTES);
-        while let Some(line) = lines.next_line().map_err(fail)? {
-            job.check()?;
-            file.line(line);
-            if file.is_full() {
-                return Err(Error::input(&file.name, FULL, "split the file"));
+    if document(file, content(&begun))? {
+        return rows.refuse(&file.name, "one JSON document");
+    }
+    let mut lines = BoundedLines::new(begun.chain(stream), MAX_LINE_BYTES);
+    while let Some(line) = lines.next_line().map_err(fail)? {
+        job.check()?;
+        file.line(line, rows);
+        file.check_size()?;
+    }
+    Ok(())
+}
+
+/// Reads the rows of a table.
+fn read_table(file: &mut Reader, stream: &mut dyn BufRead, rows: &RowFilter, job: &Job) -> Result<()> {
+    let name = file.name.clone();
+    let header = table::read_header(stream, &name)?;
+    let picked = header.columns_of(rows, &name)?;
+    let mut blocks = RowBlocks::behind_header(stream, header.delimiter);
+    let fail = |error: stdio::Error| job.check().err().unwrap_or_else(|| Error::io(Path::new(&name), error));
+    while let Some(block) = blocks.next().map_err(fail)? {
+        job.check()?;
+        for place in &block.rows {
+            let row = &block.bytes[place.start..place.end];
+            if place.is_blank() {
+                continue;
+            }
+            let record = format!("line {}", place.line);
+            match whole_fields(row, place.state, &header) {
+                Err(reason) => file.skip(record, reason),
+                Ok(fields) if !rows.picks(picked.iter().map(|at| fields[*at].as_bytes())) => {
+                    file.left_out += 1
+                }
+                Ok(fields) => file.object(&record, None, row_of(&header, fields)),
             }
         }
+        file.check_size()?;
     }
-    let source = opened.finish(io::file_name(path)).map_err(fail)?;
-    if file.records.is_empty() {
-        return Err(file.empty());
+    Ok(())
+}
+
+/// A row of a table as an object. An empty field counts as absent, unless it should hold the text.
+fn row_of(header: &Header, fields: Vec<Cow<'_, str>>) -> Read {
+    let mut row = Box::<Row>::default();
+    for (column, value) in header.columns.iter().zip(fields) {
+        if Row::has_field(column) && (!value.is_empty() || TEXT_FIELDS.contains(&&**column)) {
+            let count = value.parse().ok().filter(|_| column == "generation");
+            row.take(column, count.map_or_else(|| Read::Text(value.into_owned()), Read::Count));
+        }
     }
-    let Reader { records, skipped, skipped_records, head, .. } = file;
-    Ok(FileRecords { input: source, records, skipped, skipped_records, head })
+    Read::Row(row)
+}
+
+/// The refusal of a file of conformers that are no texts.
+fn no_texts(file: &str, format: Format) -> Error {
+    let problem = format!("is {}: conformers, not generated texts", format.name());
+    let remedy = format!(
+        "`drift mine` reads it, `drift encode` writes its texts, and {} takes it to compare texts with",
+        parameter::REFERENCES
+    );
+    Error::input(file, problem, remedy)
+}
+
+fn refused_table(file: &str, first: &FirstLine) -> Error {
+    let (problem, remedy) = table::problem(first).unwrap_or_default();
+    Error::input(file, problem, remedy)
 }
 
 /// The bytes behind a byte-order mark.
@@ -91,7 +193,7 @@ fn content(bytes: &[u8]) -> &[u8] {
 
 /// Enough of a file to detect its format: its first non-blank line, and the text behind a lone `[`. It is not much longer than the
 /// longest line.
-fn beginning(reader: &mut impl BufRead) -> stdio::Result<Vec<u8>> {
+fn beginning(reader: &mut dyn BufRead) -> stdio::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     loop {
         let available = reader.fill_buf()?;

@@ -4,11 +4,13 @@ use serde::de::DeserializeSeed;
 use serde::{Deserialize, Serialize};
 
 use super::judging::without_examples;
-use super::rows::{FieldText, Read, Reading, Row, TEXT_FIELDS};
+use super::rows::{FieldText, Read, Reading, Row};
 use super::sample::split;
-use crate::corpus::{MAX_LINE_BYTES, SKIPPED_LISTED, Skipped};
+use crate::corpus::fields::{TEXT_FIELDS, is_inside_tags};
+use crate::corpus::{MAX_LINE_BYTES, RowFilter, SKIPPED_LISTED, Skipped};
+use crate::parameter;
 use drift_core::encoding::{Encoding, TrailingZeros};
-use drift_core::error::Error;
+use drift_core::error::{Error, Result};
 use drift_core::io::{BoundedLine, Folded};
 use drift_core::text::skeleton;
 use drift_core::text::{CONFORMER_OPEN, SMILES_OPEN, tagged};
@@ -17,7 +19,7 @@ use drift_core::text::{CONFORMER_OPEN, SMILES_OPEN, tagged};
 const MAX_KEPT_BYTES: usize = 1 << 30;
 
 /// The remedy for a file with other content.
-const KNOWN: &str = "give a smoke report of 3DMolGen, JSON Lines or plain enriched text";
+const KNOWN: &str = "give a smoke report of 3DMolGen, JSON Lines, CSV, plain enriched text, or a pickle of generated molecules";
 
 /// The problem with a file that contains more.
 pub(super) const FULL: &str = "contains more texts than fit into memory";
@@ -86,6 +88,10 @@ pub(super) struct Reader {
     pub skipped: u64,
     pub skipped_records: Vec<Skipped>,
     pub head: Option<SmokeHead>,
+    /// The number of rows that were not asked for.
+    pub left_out: u64,
+    /// What a reader of the file's shares should know.
+    pub note: Option<String>,
 }
 
 impl Reader {
@@ -94,8 +100,8 @@ impl Reader {
         Reader { name, asked, ..Reader::default() }
     }
 
-    /// Reads one line.
-    pub(super) fn line(&mut self, line: BoundedLine<'_>) {
+    /// Reads one line, if a filter picks it.
+    pub(super) fn line(&mut self, line: BoundedLine<'_>, rows: &RowFilter) {
         let place = format!("line {}", line.number);
         let text = line.bytes.trim_ascii();
         if line.cut {
@@ -105,12 +111,21 @@ impl Reader {
             Ok("") => {}
             Err(e) => self.skip(place, format!("byte {}: not UTF-8", e.valid_up_to())),
             Ok(text) if text.starts_with('{') => {
+                match rows.picks_json(text) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        self.left_out += 1;
+                        return;
+                    }
+                    Err(reason) => return self.skip(place, reason),
+                }
                 let mut json = serde_json::Deserializer::from_str(text);
                 match Folded(Reading).deserialize(&mut json).and_then(|row| json.end().map(|()| row)) {
                     Ok(row) => self.object(&place, None, row),
                     Err(e) => self.skip(place, format!("not JSON: column {}", e.column())),
                 }
             }
+            Ok(_) if !rows.is_empty() => self.skip(place, "a text alone, which has no columns".to_owned()),
             Ok(text) => self.add(Record { place, text: text.to_owned(), ..Record::default() }, false),
         }
     }
@@ -137,6 +152,23 @@ impl Reader {
         };
         let listed =
             |generation, with_all| in_passes.map(|in_passes| Listed { in_passes, generation, with_all });
+        let isomers = std::mem::take(&mut row.isomers);
+        let is_grouped = !isomers.is_empty();
+        for (smiles, texts) in isomers {
+            for (index, one) in texts.into_iter().enumerate() {
+                let place = format!("{place}.isomers.{smiles}[{index}]");
+                match one {
+                    Some(text) => {
+                        let said = Record { place, prompt: Some(smiles.clone()), ..said.clone() };
+                        self.add(said.holding(text, stated), opened);
+                    }
+                    None => self.skip(place, "contains no text".to_owned()),
+                }
+            }
+        }
+        if is_grouped {
+            return;
+        }
         if let Some(all) = row.all.take().filter(|all| !all.texts.is_empty()) {
             for (index, one) in all.texts.into_iter().enumerate() {
                 let place = format!("{place}.{}[{index}]", all.name);
@@ -160,6 +192,11 @@ impl Reader {
             }
             None => self.skip(place.to_owned(), format!("contains none of {}", TEXT_FIELDS.join(", "))),
         }
+    }
+
+    /// Adds a record that is complete.
+    pub(super) fn add_complete(&mut self, record: Record) {
+        self.add(record, false);
     }
 
     /// Adds a record. `opened` says whether its prompt ends with the opening tag of the answer.
@@ -201,6 +238,17 @@ impl Reader {
         self.kept_bytes > MAX_KEPT_BYTES
     }
 
+    /// Refuses a file that contains more than fits into memory.
+    ///
+    /// # Errors
+    /// If the memory limit is exceeded.
+    pub(super) fn check_size(&self) -> Result<()> {
+        if self.is_full() {
+            return Err(Error::input(&self.name, FULL, "split the file"));
+        }
+        Ok(())
+    }
+
     pub(super) fn skip(&mut self, record: String, reason: String) {
         self.skipped += 1;
         if self.skipped_records.len() < SKIPPED_LISTED {
@@ -211,6 +259,13 @@ impl Reader {
     /// The error for a file without usable records.
     pub(super) fn empty(&self) -> Error {
         let problem = match self.skipped_records.first() {
+            None if self.left_out > 0 => {
+                format!(
+                    "none of its {} rows has the values that {} asks for",
+                    self.left_out,
+                    parameter::WHERE
+                )
+            }
             None => "contains no text".to_owned(),
             Some(first) => {
                 let records = if self.skipped == 1 { "record" } else { "records" };
@@ -226,8 +281,7 @@ impl Record {
     /// The record with a text, whose row states the encoding `stated`. Tags are added if the field holds only the text between
     /// them.
     fn holding(self, FieldText { field, text, zeros }: FieldText, stated: Option<Encoding>) -> Self {
-        let is_inside =
-            field.is_some_and(|field| field.starts_with("embedded_smiles")) && !text.contains(CONFORMER_OPEN);
+        let is_inside = field.is_some_and(is_inside_tags) && !text.contains(CONFORMER_OPEN);
         let encoding = stated.map(|stated| zeros.map_or(stated, |zeros| stated.with_zeros(zeros)));
         Record { text: if is_inside { tagged(&text) } else { text }, encoding, zeros, ..self }
     }

@@ -62,6 +62,8 @@ pub struct AuditReport {
     pub skipped: u64,
     /// The first of these records.
     pub skipped_records: Vec<Skipped>,
+    /// The number of rows that were not asked for.
+    pub left_out: u64,
 }
 
 /// The source of the encoding.

@@ -7,7 +7,7 @@ use super::geometry::COVERAGE_THRESHOLD_ANGSTROM;
 use super::records::Record;
 use super::references::reference_reading;
 use super::sample::TextSample;
-use crate::corpus::{Files, ReadOptions};
+use crate::corpus::{Files, ReadOptions, RowFilter};
 use crate::energy::Energies;
 use crate::parameter;
 use drift_core::checkpoint::ModelFolder;
@@ -21,6 +21,8 @@ use drift_core::tokenizer::Tokenizer;
 pub struct AuditRequest {
     /// Files of generated text.
     pub files: Vec<PathBuf>,
+    /// Which rows of tables and JSON Lines are judged.
+    pub rows: RowFilter,
     /// The treatment of trailing zeros, if it is not to be determined from the texts.
     pub zeros: Option<TrailingZeros>,
     /// Decimals and separator, if they are not the default.

@@ -5,35 +5,18 @@ use serde_json::Value;
 
 use super::judging::without_examples;
 use super::sample::split;
+use crate::corpus::fields::{
+    self, ENCODING_FIELD, ID_FIELDS, ISOMERS_FIELD, POOL_FIELDS, PROMPT_FIELDS, SMILES_FIELDS, TEXT_FIELDS,
+};
 use drift_core::encoding::TrailingZeros;
 use drift_core::io::{Folded, JsonFold, JsonPart};
 use drift_core::text::CONFORMER_OPEN;
-
-/// The fields that may hold the text of a record; the first that is present counts.
-pub(super) const TEXT_FIELDS: [&str; 7] = [
-    "decoded_text",
-    "text",
-    "completion",
-    "generated_text",
-    "content",
-    "embedded_smiles",
-    "embedded_smiles_stripped",
-];
-
-/// The fields that may hold the prompt of a record; the first that is present counts.
-const PROMPT_FIELDS: [&str; 3] = ["prompt_smiles", "smiles", "canonical_smiles"];
-
-/// The fields that may hold a prompt with its tags, as it was given to an engine. Without tags they are ignored.
-const TAGGED_FIELDS: [&str; 2] = ["prompt", "custom_id"];
 
 /// The fields that may list the texts of one prompt: those of 3DMolGen, of OpenAI's interface, and of vLLM.
 const LISTS: [&str; 3] = ["all_generations", "choices", "outputs"];
 
 /// Objects that wrap an answer in OpenAI's interface: in a line of a batch, and in a chat.
 const AROUND: [&str; 3] = ["response", "body", "message"];
-
-/// The SMILES of GEOM under which the texts of several isomers are pooled.
-const POOL_FIELD: &str = "geom_smiles";
 
 /// The most texts of one molecule.
 const MAX_GENERATIONS: usize = 1 << 20;
@@ -42,7 +25,7 @@ const MAX_GENERATIONS: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Row {
     texts: [Option<String>; TEXT_FIELDS.len()],
-    prompts: [Option<String>; PROMPT_FIELDS.len()],
+    prompts: [Option<String>; SMILES_FIELDS.len()],
     /// The logit processor.
     pub lp: Option<String>,
     /// A prompt found between its tags.
@@ -57,6 +40,8 @@ pub(super) struct Row {
     pub pool: Option<String>,
     /// Several texts of one prompt.
     pub all: Option<Listing>,
+    /// The texts of each isomer of a grouped row, with its SMILES.
+    pub isomers: Vec<(String, Vec<Option<FieldText>>)>,
     /// The encoding of its texts: a name, or an object of format `drift.encoding/1`.
     pub encoding: Option<Value>,
 }
@@ -108,6 +93,36 @@ impl Row {
     /// The object's prompt.
     pub(super) fn prompt(&self) -> Option<&str> {
         self.prompts.iter().chain([&self.tagged]).find_map(Option::as_deref)
+    }
+
+    /// Whether a field with a single value belongs to a row.
+    pub(super) fn has_field(field: &str) -> bool {
+        let lists: [&[&str]; 5] = [&TEXT_FIELDS, &SMILES_FIELDS, &PROMPT_FIELDS, &POOL_FIELDS, &ID_FIELDS];
+        lists.iter().any(|list| list.contains(&field))
+            || matches!(field, ENCODING_FIELD | "lp" | "generation")
+    }
+
+    /// Takes the value of a field for which [`has_field`](Self::has_field) holds.
+    pub(super) fn take(&mut self, field: &str, value: Read) {
+        if let Some(at) = fields::place(&TEXT_FIELDS, field) {
+            self.texts[at] = value.text();
+        } else if let Some(at) = fields::place(&SMILES_FIELDS, field) {
+            self.prompts[at] = value.text();
+        } else if fields::place(&PROMPT_FIELDS, field).is_some() {
+            self.take_prompt(field, value.text());
+        } else if fields::place(&POOL_FIELDS, field).is_some() {
+            self.pool = self.pool.take().or(value.text());
+        } else if field == ID_FIELDS[0] {
+            self.id = value.shown().or(self.id.take());
+        } else if field == ID_FIELDS[1] {
+            self.id = self.id.take().or(value.shown());
+        } else if field == ENCODING_FIELD {
+            self.encoding = value.text().map(Value::String);
+        } else if field == "lp" {
+            self.lp = value.text();
+        } else if field == "generation" {
+            self.generation = value.count();
+        }
     }
 
     /// Stores a prompt as it was given to an engine, and what it implies for the text.
@@ -187,37 +202,25 @@ impl<'de> JsonFold<'de> for Reading {
         })
     }
 
-    fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<Read, A::Error> {
+    fn object<A: MapAccess<'de>>(self, mut fields_of: A) -> Result<Read, A::Error> {
         let mut row = Box::<Row>::default();
-        while let Some(field) = fields.next_key::<String>()? {
-            let place = |names: &[&str]| names.iter().position(|name| *name == field);
-            if let Some(at) = place(&TEXT_FIELDS) {
-                row.texts[at] = fields.next_value_seed(Folded(Reading))?.text();
-            } else if let Some(at) = place(&PROMPT_FIELDS) {
-                row.prompts[at] = fields.next_value_seed(Folded(Reading))?.text();
-            } else if field == "encoding" {
-                row.encoding = fields.next_value::<Option<Value>>()?;
-            } else if field == "lp" {
-                row.lp = fields.next_value_seed(Folded(Reading))?.text();
-            } else if field == "id" {
-                row.id = fields.next_value_seed(Folded(Reading))?.shown();
-            } else if field == "generation" {
-                row.generation = fields.next_value_seed(Folded(Reading))?.count();
-            } else if field == POOL_FIELD {
-                row.pool = fields.next_value_seed(Folded(Reading))?.text();
-            } else if let Some(at) = place(&LISTS) {
-                let texts = fields.next_value_seed(Generations)?;
+        while let Some(field) = fields_of.next_key::<String>()? {
+            if let Some(at) = fields::place(&LISTS, &field) {
+                let texts = fields_of.next_value_seed(Generations)?;
                 // A field with this name that is not a list does not replace one found before.
                 row.all = texts.map(|texts| Listing { name: LISTS[at], texts }).or(row.all);
-            } else if place(&TAGGED_FIELDS).is_some() {
-                let text = fields.next_value_seed(Folded(Reading))?.text();
-                row.take_prompt(&field, text);
-            } else if place(&AROUND).is_some() {
-                if let Read::Row(inside) = fields.next_value_seed(Folded(Reading))? {
+            } else if field == ENCODING_FIELD {
+                row.encoding = fields_of.next_value::<Option<Value>>()?;
+            } else if field == ISOMERS_FIELD {
+                row.isomers = fields_of.next_value_seed(Folded(Isomers))?;
+            } else if fields::place(&AROUND, &field).is_some() {
+                if let Read::Row(inside) = fields_of.next_value_seed(Folded(Reading))? {
                     row.take_from(*inside);
                 }
+            } else if Row::has_field(&field) {
+                row.take(&field, fields_of.next_value_seed(Folded(Reading))?);
             } else {
-                fields.next_value::<IgnoredAny>()?;
+                fields_of.next_value::<IgnoredAny>()?;
             }
         }
         Ok(Read::Row(row))
@@ -242,6 +245,48 @@ impl<'de> DeserializeSeed<'de> for Generations {
         };
         let is_list = Folded(Each { each, null_is_list: false }).deserialize(deserializer)?;
         Ok(is_list.then_some(texts))
+    }
+}
+
+/// Reads the isomers of a grouped row: by SMILES a list of texts or objects, or one of them.
+struct Isomers;
+
+impl<'de> JsonFold<'de> for Isomers {
+    type Value = Vec<(String, Vec<Option<FieldText>>)>;
+
+    fn part<E>(self, _: JsonPart<'_>) -> Result<Self::Value, E> {
+        Ok(Vec::new())
+    }
+
+    fn object<A: MapAccess<'de>>(self, mut isomers: A) -> Result<Self::Value, A::Error> {
+        let mut read = Vec::new();
+        while let Some(smiles) = isomers.next_key::<String>()? {
+            read.push((smiles, isomers.next_value_seed(Folded(OneOrMore))?));
+        }
+        Ok(read)
+    }
+}
+
+/// Reads a list of texts or objects, or one of them.
+struct OneOrMore;
+
+impl<'de> JsonFold<'de> for OneOrMore {
+    type Value = Vec<Option<FieldText>>;
+
+    fn part<E: serde::de::Error>(self, part: JsonPart<'_>) -> Result<Self::Value, E> {
+        Ok(vec![Reading.part(part)?.generation()])
+    }
+
+    fn list<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut texts = Vec::new();
+        while let Some(read) = list.next_element_seed(Folded(Reading))? {
+            texts.push(read.generation());
+        }
+        Ok(texts)
+    }
+
+    fn object<A: MapAccess<'de>>(self, fields: A) -> Result<Self::Value, A::Error> {
+        Ok(vec![Reading.object(fields)?.generation()])
     }
 }
 

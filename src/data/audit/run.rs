@@ -17,7 +17,6 @@ use super::request::AuditPlan;
 use super::smoke::{TheirReport, foreign_prompts, their_report};
 use super::text_encoding::{Evidence, TextEncoding};
 use crate::corpus::{ReadSummary, SKIPPED_LISTED};
-use drift_core::encoding::Encoding;
 use drift_core::error::Result;
 use drift_core::job::{InputHash, Job, Provenance, Unit};
 
@@ -35,7 +34,7 @@ pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
 /// # Errors
 /// As [`audit`].
 pub fn audit_texts(plan: &AuditPlan, job: &Job) -> Result<Audited> {
-    let files = read_files(&plan.request.files, plan.asked(), job)?;
+    let files = read_files(&plan.request.files, plan, job)?;
     let found = Evidence::of_files(plan, &files)?;
     let texts = TextEncoding::decide(plan, &found, job)?;
     let judged = judge_files(plan, texts.encoding, files, job)?;
@@ -107,6 +106,7 @@ pub(super) fn report(
         warnings,
         skipped,
         skipped_records: skipped_records.into_iter().take(SKIPPED_LISTED).collect(),
+        left_out: files.iter().map(|file| file.left_out).sum(),
     };
     let files = files.into_iter().map(|file| TextsOfFile::new(file, plan.request.isotopes)).collect();
     Ok(Audited { report, files, measured: measured.unwrap_or_default() })
@@ -162,13 +162,13 @@ fn together(groups: &[Measured]) -> Cow<'_, Measured> {
     Cow::Owned(all)
 }
 
-/// Reads the records of files, whose texts should be in the encoding `asked`.
-pub(super) fn read_files(paths: &[PathBuf], asked: Option<Encoding>, job: &Job) -> Result<Vec<FileRecords>> {
+/// Reads the records of files, whose texts should be in the encoding that the plan asks for.
+pub(super) fn read_files(paths: &[PathBuf], plan: &AuditPlan, job: &Job) -> Result<Vec<FileRecords>> {
     job.observer().begin("reading", Some(paths.len() as u64), Unit::Items);
     let mut files = Vec::new();
     for path in paths {
         job.check()?;
-        files.push(read::read(path, asked, job)?);
+        files.push(read::read(path, &plan.request.rows, plan.asked(), job)?);
         job.observer().advance(1);
     }
     job.observer().end();

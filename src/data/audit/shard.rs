@@ -33,7 +33,7 @@ pub fn audit_shard(plan: &AuditPlan, shard: &mut FilesShard, job: &Job) -> Resul
         return Err(Error::input(folder.display(), "is a folder", "give the files in it"));
     }
     shard.run("jsonl", job, &mut |_, files, path| {
-        let read = read_files(&plan.request.files[files], plan.asked(), job)?;
+        let read = read_files(&plan.request.files[files], plan, job)?;
         let evidence = Evidence::of_files(plan, &read)?;
         let encoding = TextEncoding::decide(plan, &evidence, job)?.encoding;
         let mut came = FilesSummary {

@@ -1,14 +1,16 @@
-//! Tar archives: each regular member is read as a file, in the order of the archive.
+//! Tar and zip archives: each regular member is read as a file, in the order of the archive.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 
-use flate2::bufread::MultiGzDecoder;
+use zip::ZipArchive;
+use zip::result::ZipError;
 
 use super::damage::{damaged, read_error};
 use super::tar::{Kind, Member as TarMember, Tar};
 use super::{Context, Skipped};
-use drift_core::error::{Result, one_line};
-use drift_core::io::GZIP_MAGIC;
+use drift_core::error::{Error, Result, one_line};
+use drift_core::io::{decompressed, drain};
 
 const BUFFER_BYTES: usize = 64 << 10;
 
@@ -20,11 +22,11 @@ pub(super) enum Member<'a> {
     Skipped(Skipped),
 }
 
-/// Reads the archive `name` and passes its files to `each`. Folders and hidden files are left out.
+/// Reads the tar archive `name` and passes its files to `each`. Folders and hidden files are left out.
 ///
 /// # Errors
 /// If the archive is truncated or damaged, or its end mark is missing; also the errors of `each`.
-pub(super) fn read(
+pub(super) fn read_tar(
     name: &str,
     reader: &mut dyn BufRead,
     context: Context<'_>,
@@ -48,20 +50,79 @@ pub(super) fn read(
             each(Member::Skipped(Skipped { file, record, reason }))?;
             continue;
         }
-        let mut content = archive.content();
         // Formats are detected by content, as for files outside of archives.
-        if content.fill_buf().map_err(|e| read_error(&file, e))?.starts_with(&GZIP_MAGIC) {
-            let mut content = BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(content));
-            each(Member::File(file, &mut content))?;
-        } else {
-            each(Member::File(file, &mut content))?;
-        }
+        let mut content = decompressed(archive.content()).map_err(|e| read_error(&file, e))?;
+        each(Member::File(file, &mut content))?;
     }
     // Without this check, an archive that was cut between two members would look complete.
     if !archive.has_end_mark() {
         return Err(damaged(name, "the archive has no end-of-archive mark"));
     }
     Ok(())
+}
+
+/// Reads the zip archive `name`, which lies in `archive`, and passes its files to `each`. Folders and hidden files are left out.
+///
+/// # Errors
+/// If the archive is truncated or damaged, or two members have one name; also the errors of `each`.
+pub(super) fn read_zip(
+    name: &str,
+    archive: File,
+    context: Context<'_>,
+    each: &mut dyn FnMut(Member<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut archive =
+        ZipArchive::new(BufReader::with_capacity(BUFFER_BYTES, archive)).map_err(|e| zip_error(name, e))?;
+    if archive.has_duplicate_names() {
+        // The list of members keeps only the last of them, so the others would be lost in silence.
+        let problem = "two members of the archive have the same name";
+        return Err(Error::input(name, problem, "unpack it, and give its folder"));
+    }
+    for index in 0..archive.len() {
+        context.job.check()?;
+        let of_list = archive.by_index_data(index).map_err(|e| zip_error(name, e))?;
+        let member = of_list.name().map_err(|e| zip_error(name, e))?.into_owned();
+        if of_list.is_dir() || is_hidden(&member) {
+            continue;
+        }
+        let file = format!("{name}:{}", one_line(member.trim_start_matches("./")));
+        let reason = if of_list.encrypted() {
+            Some("encrypted")
+        } else if of_list.is_symlink() {
+            Some("a link, not a regular file")
+        } else {
+            None
+        };
+        let skipped = |reason: &str| {
+            let (file, record, reason) = (file.clone(), "member".to_owned(), reason.to_owned());
+            Member::Skipped(Skipped { file, record, reason })
+        };
+        if let Some(reason) = reason {
+            each(skipped(reason))?;
+            continue;
+        }
+        let content = match archive.by_index(index) {
+            Ok(content) => BufReader::with_capacity(BUFFER_BYTES, content),
+            Err(ZipError::CompressionMethodNotSupported(_) | ZipError::UnsupportedArchive(_)) => {
+                each(skipped("compressed in another way than by deflate: unpack the archive first"))?;
+                continue;
+            }
+            Err(error) => return Err(zip_error(&file, error)),
+        };
+        let mut content = decompressed(content).map_err(|e| read_error(&file, e))?;
+        each(Member::File(file.clone(), &mut content))?;
+        // The checksum of a member is compared at its end.
+        drain(&mut content).map_err(|e| read_error(&file, e))?;
+    }
+    Ok(())
+}
+
+/// The error for a zip archive that cannot be read.
+fn zip_error(name: &str, error: ZipError) -> Error {
+    match error {
+        ZipError::Io(error) => read_error(name, error),
+        error => damaged(name, error),
+    }
 }
 
 /// Whether a component of the member's path is hidden: `.git/x`, or the `._x` that macOS adds.
@@ -90,7 +151,7 @@ mod tests {
         let job = Job::default();
         let mut seen = Vec::new();
         let context = Context { options: &ReadOptions::default(), job: &job };
-        read("a.tar", &mut &bytes[..], context, &mut |member| {
+        read_tar("a.tar", &mut &bytes[..], context, &mut |member| {
             if let Member::File(name, content) = member {
                 let mut text = String::new();
                 content.read_to_string(&mut text).map_err(|e| read_error(&name, e))?;

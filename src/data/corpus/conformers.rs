@@ -4,7 +4,7 @@ use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use super::summary::ReadSummary;
-use super::{Context, Emit, Frame, ReadOptions, Source, jsonl, plain, read};
+use super::{Context, Emit, Frame, ReadOptions, Source, jsonl, lines, read};
 use crate::parameter;
 use drift_core::encoding::{Encoding, Precision, Reading, Written};
 use drift_core::error::{Error, Result};
@@ -71,7 +71,8 @@ pub fn files_or_embedded(inputs: &[PathBuf], options: ReadOptions) -> Box<dyn Co
         _ => None,
     };
     if let Some(corpus) = named {
-        return Box::new(Embedded { corpus, frame: options.frame, reading: options.reading });
+        let picks_rows = !options.rows.is_empty();
+        return Box::new(Embedded { corpus, frame: options.frame, reading: options.reading, picks_rows });
     }
     Box::new(Files { inputs: inputs.to_vec(), options })
 }
@@ -143,12 +144,22 @@ pub struct Embedded {
     pub frame: Frame,
     /// The encoding to return; at most four decimals.
     pub reading: Reading,
+    /// Whether rows are to be picked by columns. It has none, so reading is refused.
+    pub picks_rows: bool,
 }
 
 impl Conformers for Embedded {
     fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
         let (_, file, bytes) = self.corpus.entry();
         let name = format!("corpora/{file}");
+        if self.picks_rows {
+            let problem = "the built-in corpus has no columns by which rows could be picked";
+            return Err(Error::parameter(
+                parameter::WHERE,
+                problem,
+                format!("give {} too", parameter::CORPUS),
+            ));
+        }
         if self.reading.encoding.is_decimal() && self.reading.precision() > Precision::FOUR {
             let problem = format!("has four decimals, not {}", self.reading.precision().in_words());
             let remedy = format!("give {} with conformers of your own", parameter::CORPUS);
@@ -168,7 +179,7 @@ impl Conformers for Embedded {
         };
         let mut reader = io::decompressed(Cursor::new(bytes))
             .map_err(|e| Error::internal(&name, format!("{e}; the build is damaged")))?;
-        let source = Source { name: name.clone(), reader: &mut *reader };
+        let source = Source { name: name.clone(), reader: &mut reader };
         let options = ReadOptions { frame: self.frame, reading, ..ReadOptions::default() };
         let mut summary = read_from(jsonl::read, source, &options, job, emit)?;
         summary.inputs.push(self.corpus.source());
@@ -190,7 +201,7 @@ impl Conformers for Texts<'_> {
     fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
         let name = "texts";
         let source = Source { name: name.to_owned(), reader: &mut self.0.as_bytes() };
-        let mut summary = read_from(plain::read, source, &ReadOptions::default(), job, emit)?;
+        let mut summary = read_from(lines::read_plain, source, &ReadOptions::default(), job, emit)?;
         summary.refuse_if_empty(&[name.into()])?;
         summary.inputs.push(io::hash_bytes(name, self.0.as_bytes()));
         Ok(summary)

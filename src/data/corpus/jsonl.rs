@@ -1,68 +1,44 @@
-//! JSON Lines: one object a line, as 3DMolGen writes its training data.
+//! JSON Lines: one object a line, as 3DMolGen writes its training data, LlamaFactory its predictions, and engines their answers.
 //!
-//! The text is in `embedded_smiles`, else in `embedded_smiles_stripped`, else in the first field whose string parses as enriched
-//! text, with or without tags. The molecule's name is in `canonical_smiles`, else in `smiles`.
+//! The text is in the first field of [`fields::TEXT_FIELDS`] that may hold enriched text, else in the first other field whose string
+//! parses as enriched text, with or without tags. The molecule's name is in one of [`fields::SMILES_FIELDS`], else between the tags
+//! of a prompt. A row may also group the conformers of several isomers (`isomers`).
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use memchr::memmem;
-use serde::de::{DeserializeSeed, MapAccess};
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess};
 
-use super::lines::LineError;
-use super::{Conformer, Context, Emit, Source, lines, plain};
-use drift_core::encoding::{Encoding, Reading};
+use super::fields::{
+    self, ENCODING_FIELD, ISOMERS_FIELD, LABEL_FIELD, POOL_FIELDS, PREDICTION_FIELD, PROMPT_FIELDS,
+    SMILES_FIELDS, TEXT_FIELDS,
+};
+use super::row_text::RowText;
+use super::{Context, Emit, IsomerPool, ReadOptions, Source, lines};
 use drift_core::error::Result;
 use drift_core::io::{Folded, JsonFold, JsonPart};
+use drift_core::text::{SMILES_CLOSE, SMILES_OPEN};
 
 /// Reads a stream of one object a line.
 ///
 /// # Errors
 /// If the stream is damaged, the job was cancelled, or `emit` fails.
 pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-    lines::read(source, context, emit, conformer)
+    lines::read(source, context, emit, texts)
 }
 
-fn conformer(line: &str, reading: Reading) -> Result<Conformer, LineError> {
+/// The texts of a line; `None` if the row is not one of those that are picked.
+fn texts<'t>(line: &'t str, options: &ReadOptions) -> Result<Option<Vec<RowText<'t>>>, String> {
     if !line.starts_with('{') {
-        return Err(format!("not a JSON object: {}", drift_core::error::excerpt(line.as_bytes())).into());
+        return Err(format!("not a JSON object: {}", drift_core::error::excerpt(line.as_bytes())));
     }
     let mut json = serde_json::Deserializer::from_str(line);
     let row = Folded(Fields).deserialize(&mut json).and_then(|row| json.end().map(|()| row));
     let row = row.map_err(|e| json_reason(&e))?;
-    let name = row.canonical_smiles.or(row.smiles);
-    let reading = match row.encoding {
-        Some(stated) => as_stated(Encoding::stated(&stated, Some(reading.encoding))?, reading)?,
-        None => reading,
-    };
-    if let Some(text) = row.embedded_smiles.or(row.embedded_smiles_stripped) {
-        return Ok(plain::conformer(&text, name.as_deref(), reading)?);
+    if !options.rows.picks_json(line)? {
+        return Ok(None);
     }
-    let own = reading.texts.unwrap_or(reading.encoding);
-    let mut reason = None;
-    for (field, text) in row.others.into_iter().filter(|(_, text)| may_be_enriched(text, own)) {
-        match plain::conformer(&text, name.as_deref(), reading) {
-            Ok(conformer) => return Ok(conformer),
-            // The reason of the first field is reported; fields keep the order of the row.
-            Err(problem) => _ = reason.get_or_insert_with(|| format!("field {field:?}: {problem}")),
-        }
-    }
-    Err(reason.unwrap_or_else(|| "no field contains enriched SMILES".to_owned()).into())
-}
-
-/// How a row is read that states its encoding.
-///
-/// # Errors
-/// If the user names another encoding for the texts, or the row has more decimals than are read and nobody asked to cut them.
-fn as_stated(own: Encoding, reading: Reading) -> Result<Reading, LineError> {
-    // Bins of different widths look the same in text, so the user and the row cannot both be followed.
-    if let Some(wanted) = reading.texts.filter(|wanted| *wanted != own) {
-        return Err(LineError::Contradiction { stated: own, wanted });
-    }
-    let (has, most) = (own.precision(), reading.encoding.precision());
-    if own.is_decimal() && reading.encoding.is_decimal() && has > most && !reading.cut {
-        return Err(format!("it is written as {own}, with more than {} decimals", most.in_words()).into());
-    }
-    Ok(Reading { texts: Some(own), ..reading })
+    Ok(Some(row.texts()))
 }
 
 /// serde_json's message without the line number, which is always 1.
@@ -73,16 +49,73 @@ fn json_reason(error: &serde_json::Error) -> String {
 }
 
 /// The relevant fields of a row, borrowed where the JSON has no escapes.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Row<'a> {
-    embedded_smiles: Option<Cow<'a, str>>,
-    embedded_smiles_stripped: Option<Cow<'a, str>>,
-    canonical_smiles: Option<Cow<'a, str>>,
-    smiles: Option<Cow<'a, str>>,
+    texts: [Option<Cow<'a, str>>; TEXT_FIELDS.len()],
+    names: [Option<Cow<'a, str>>; SMILES_FIELDS.len()],
+    /// The SMILES between the tags of a prompt.
+    tagged: Option<Cow<'a, str>>,
+    pool: Option<Cow<'a, str>>,
+    /// By the SMILES of an isomer: its conformers.
+    isomers: Vec<(Cow<'a, str>, Vec<Row<'a>>)>,
     /// How the row's text is encoded: a name, or an object of format `drift.encoding/1`.
     encoding: Option<serde_json::Value>,
     /// Other fields that may contain enriched text.
     others: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+}
+
+impl<'a> Row<'a> {
+    /// The texts of the row: one for each conformer of a grouped row, or the row's own.
+    fn texts(mut self) -> Vec<RowText<'a>> {
+        if self.isomers.is_empty() {
+            return vec![self.text(None)];
+        }
+        let counts =
+            self.isomers.iter().map(|(smiles, rows)| (smiles.to_string(), rows.len() as u64)).collect();
+        let pool = self
+            .pool
+            .take()
+            .map(|smiles| Arc::new(IsomerPool { smiles: smiles.into_owned(), isomers: counts }));
+        let encoding = self.encoding.take();
+        let mut texts = Vec::new();
+        for (smiles, rows) in self.isomers {
+            for (at, row) in rows.into_iter().enumerate() {
+                let mut text = row.text(Some(&smiles));
+                text.encoding = text.encoding.or_else(|| encoding.clone());
+                text.place = format!("isomer {smiles}, conformer {}", at + 1);
+                text.pool = pool.clone();
+                texts.push(text);
+            }
+        }
+        texts
+    }
+
+    /// The row's own text; the molecule is named by `isomer`, else by the row.
+    fn text(self, isomer: Option<&Cow<'a, str>>) -> RowText<'a> {
+        let own = self.names.into_iter().flatten().next().or(self.tagged);
+        let name = isomer.cloned().or(own);
+        let is_predicted =
+            fields::place(&TEXT_FIELDS, PREDICTION_FIELD).is_some_and(|at| self.texts[at].is_some());
+        let known = TEXT_FIELDS.into_iter().zip(self.texts);
+        let known = known.filter(|(field, _)| !(is_predicted && *field == LABEL_FIELD));
+        RowText {
+            known: known.filter_map(|(_, text)| text).collect(),
+            others: self.others,
+            name,
+            encoding: self.encoding,
+            ..RowText::default()
+        }
+    }
+
+    /// Takes the SMILES between the last tags of a prompt; worked examples stand before it.
+    fn take_prompt(&mut self, prompt: Option<Cow<'a, str>>) {
+        let tagged = prompt.as_deref().and_then(|prompt| {
+            let (_, after) = prompt.rsplit_once(SMILES_OPEN)?;
+            let (inside, _) = after.split_once(SMILES_CLOSE)?;
+            Some(inside.trim().to_owned()).filter(|smiles| !smiles.is_empty())
+        });
+        self.tagged = self.tagged.take().or(tagged.map(Cow::Owned));
+    }
 }
 
 /// Reads a row.
@@ -98,31 +131,93 @@ impl<'de> JsonFold<'de> for Fields {
     fn object<A: MapAccess<'de>>(self, mut map: A) -> Result<Row<'de>, A::Error> {
         let mut row = Row::default();
         while let Some(Some(field)) = map.next_key_seed(Folded(Text))? {
-            if field == "encoding" {
+            if field == ENCODING_FIELD {
                 row.encoding = map.next_value::<Option<serde_json::Value>>()?;
                 continue;
             }
+            if field == ISOMERS_FIELD {
+                row.isomers = map.next_value_seed(Folded(Isomers))?;
+                continue;
+            }
             let value = map.next_value_seed(Folded(Text))?;
-            match &*field {
-                "embedded_smiles" => row.embedded_smiles = value,
-                "embedded_smiles_stripped" => row.embedded_smiles_stripped = value,
-                "canonical_smiles" => row.canonical_smiles = value,
-                "smiles" => row.smiles = value,
+            if let Some(at) = fields::place(&TEXT_FIELDS, &field) {
+                row.texts[at] = value;
+            } else if let Some(at) = fields::place(&SMILES_FIELDS, &field) {
+                row.names[at] = value;
+            } else if fields::place(&POOL_FIELDS, &field).is_some() {
+                row.pool = row.pool.or(value);
+            } else if fields::place(&PROMPT_FIELDS, &field).is_some() {
+                row.take_prompt(value);
+            } else {
                 // Whether it is enriched text depends on the encoding, which may follow.
-                _ => row.others.extend(value.filter(|v| v.contains(']')).map(|v| (field, v))),
+                row.others.extend(value.filter(|v| v.contains(']')).map(|v| (field, v)));
             }
         }
         Ok(row)
     }
 }
 
-/// Whether a string may be enriched text: it contains `]` and the opening of a slot, or its first `]` is followed by a digit.
-fn may_be_enriched(text: &str, encoding: Encoding) -> bool {
-    let has = |opened: &[u8]| memmem::find(text.as_bytes(), opened).is_some();
-    let behind = memmem::find(text.as_bytes(), b"]").and_then(|at| text.as_bytes().get(at + 1));
-    let is_opened = |open: &str| !open.is_empty() && has(format!("]{open}").as_bytes());
-    let is_number = |byte: &u8| byte.is_ascii_digit() || (*byte == b'-' && encoding.open().is_empty());
-    is_opened("<") || is_opened(encoding.open()) || behind.is_some_and(is_number)
+/// Reads the isomers of a grouped row; empty for any other value.
+struct Isomers;
+
+impl<'de> JsonFold<'de> for Isomers {
+    type Value = Vec<(Cow<'de, str>, Vec<Row<'de>>)>;
+
+    fn part<E>(self, _: JsonPart<'_>) -> Result<Self::Value, E> {
+        Ok(Vec::new())
+    }
+
+    fn object<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut isomers = Vec::new();
+        while let Some(Some(smiles)) = map.next_key_seed(Folded(Text))? {
+            isomers.push((smiles, map.next_value_seed(Folded(Rows))?));
+        }
+        Ok(isomers)
+    }
+}
+
+/// Reads the conformers of an isomer: a list of rows, or a single one.
+struct Rows;
+
+impl<'de> JsonFold<'de> for Rows {
+    type Value = Vec<Row<'de>>;
+
+    fn part<E>(self, _: JsonPart<'_>) -> Result<Self::Value, E> {
+        Ok(Vec::new())
+    }
+
+    fn list<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut rows = Vec::new();
+        while let Some(row) = list.next_element_seed(Folded(AnyRow))? {
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+
+    fn object<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        Fields.object(map).map(|row| vec![row])
+    }
+}
+
+/// Reads a conformer of an isomer: a row, or its text alone. Any other value is a row without a text.
+struct AnyRow;
+
+impl<'de> JsonFold<'de> for AnyRow {
+    type Value = Row<'de>;
+
+    fn part<E>(self, part: JsonPart<'_>) -> Result<Row<'de>, E> {
+        let JsonPart::Text(text) = part else { return Ok(Row::default()) };
+        Ok(Row { others: vec![(Cow::Borrowed(""), Cow::Owned(text.to_owned()))], ..Row::default() })
+    }
+
+    fn list<A: SeqAccess<'de>>(self, mut list: A) -> Result<Row<'de>, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Row::default())
+    }
+
+    fn object<A: MapAccess<'de>>(self, map: A) -> Result<Row<'de>, A::Error> {
+        Fields.object(map)
+    }
 }
 
 /// A string. A value of any other type gives `None`.
@@ -144,21 +239,47 @@ impl<'de> JsonFold<'de> for Text {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use drift_core::encoding::Written;
+    use crate::corpus::row_text::RowError;
+    use crate::corpus::{Conformer, RowFilter};
+    use drift_core::encoding::{Reading, Written};
+
+    /// The conformers of a line, or why it has none.
+    fn conformers(line: &str) -> Result<Vec<Conformer>, RowError> {
+        let options = ReadOptions::default();
+        let texts = texts(line, &options)?.unwrap();
+        texts.iter().map(|text| text.conformer(&options)).collect()
+    }
+
+    fn conformer(line: &str) -> Result<Conformer, RowError> {
+        Ok(conformers(line)?.remove(0))
+    }
+
+    /// The first conformer of a line that is read in this way.
+    fn read_in(line: &str, reading: Reading) -> Result<Conformer, RowError> {
+        let options = ReadOptions { reading, ..ReadOptions::default() };
+        texts(line, &options)?.unwrap()[0].conformer(&options)
+    }
 
     #[test]
     fn fields_in_order_of_preference() {
         let both = r#"{"id": 1, "canonical_smiles": "C\\C", "x": [1, {"y": null}], "smiles": "no",
             "embedded_smiles_stripped": "[C]<1,2,3>", "embedded_smiles": "[C]<1.0000,2.0000,3.0000>"}"#;
-        let read = conformer(both, Reading::default()).unwrap();
+        let read = conformer(both).unwrap();
         assert_eq!((&*read.molecule, &*read.skeleton), ("C\\C", "[C]<>"));
         assert_eq!(read.written, Written { fixed: true, stripped: false });
         for (line, molecule) in [
             (r#"{"embedded_smiles": null, "embedded_smiles_stripped": "[C]<1,2,3>", "smiles": "C"}"#, "C"),
             (r#"{"note": "a]<b", "text": "[SMILES]CC[/SMILES][CONFORMER][C]<1,2,3>[/CONFORMER]"}"#, "CC"),
-            (r#"{"t\u0065xt": "[C]\u003c1,2,3>"}"#, "[C]<>"),
+            (r#"{"t\u0065xt": "[C]\u003c1,2,3>"}"#, "C"),
+            (r#"{"name": "PubChem3D_1", "enriched_text": "[C]<1,2,3>"}"#, "C"),
+            (
+                r#"{"label": "[N]<1,2,3>", "predict": "[C]<1,2,3>", "prompt": "x [SMILES]CC[/SMILES]\n"}"#,
+                "CC",
+            ),
+            (r#"{"label": "[C]<1,2,3>"}"#, "C"),
+            (r#"{"content": "prose", "other": "[C]<1,2,3>"}"#, "C"),
         ] {
-            let read = conformer(line, Reading::default()).unwrap_or_else(|e| panic!("{line}: {e}"));
+            let read = conformer(line).unwrap_or_else(|e| panic!("{line}: {e:?}"));
             assert_eq!(&*read.molecule, molecule, "{line}");
             assert_eq!(read.coordinates, [[10_000, 20_000, 30_000]], "{line}");
         }
@@ -171,11 +292,44 @@ mod tests {
             (r#"{"embedded_smiles": "[C]<1,"#, "column 27: EOF while parsing a string"),
             (r#"{"embedded_smiles": "[C]<1,2,3>"} x"#, "column 35: trailing characters"),
             (r#"{"smiles": "C", "count": 3}"#, "no field contains enriched SMILES"),
-            (r#"{"text": "[C]<1,2>"}"#, "field \"text\": byte 4: block contains 2 numbers, not three"),
+            (r#"{"label": "[C]<1,2,3>", "predict": "a refusal"}"#, "byte 0: no atom"),
+            (r#"{"text": "[C]<1,2>"}"#, "byte 4: block contains 2 numbers, not three"),
+            (r#"{"note": "[C]<1,2>"}"#, "field \"note\": byte 4: block contains 2 numbers, not three"),
             (r#"{"embedded_smiles": ""}"#, "byte 0: no atom"),
         ] {
-            assert_eq!(conformer(line, Reading::default()).unwrap_err(), reason.to_owned().into(), "{line}");
+            assert_eq!(conformer(line).unwrap_err(), reason.to_owned().into(), "{line}");
         }
+    }
+
+    #[test]
+    fn a_grouped_row_gives_all_its_conformers_under_one_pool() {
+        let row = r#"{"geom_key": "C[C@H](F)O", "geom_id": "0", "isomers": {
+            "C[C@H](F)O": [{"embedded_smiles": "[C]<1,2,3>", "energy": -1.5, "weight": null}, "[C]<2,2,3>"],
+            "C[C@@H](F)O": {"embedded_smiles": "[C]<3,2,3>"}}}"#;
+        let read = conformers(row).unwrap();
+        assert_eq!(read.iter().map(|c| c.coordinates[0][0]).collect::<Vec<_>>(), [10_000, 20_000, 30_000]);
+        assert_eq!(
+            read.iter().map(|c| &*c.molecule).collect::<Vec<_>>(),
+            ["C[C@H](F)O", "C[C@H](F)O", "C[C@@H](F)O"]
+        );
+        let pool = read[2].pool.as_ref().unwrap();
+        assert_eq!(pool.smiles, "C[C@H](F)O");
+        assert_eq!(pool.isomers, [("C[C@H](F)O".to_owned(), 2), ("C[C@@H](F)O".to_owned(), 1)]);
+        let broken = texts(r#"{"isomers": {"C": [{"energy": 1}, 3, [1]]}}"#, &ReadOptions::default());
+        let places: Vec<String> = broken.unwrap().unwrap().into_iter().map(|text| text.place).collect();
+        assert_eq!(places, ["isomer C, conformer 1", "isomer C, conformer 2", "isomer C, conformer 3"]);
+    }
+
+    #[test]
+    fn rows_are_picked_by_their_fields() {
+        let options =
+            ReadOptions { rows: RowFilter::new(["dataset=GEOM"]).unwrap(), ..ReadOptions::default() };
+        let picked = |dataset: &str| {
+            let line = format!(r#"{{"dataset": "{dataset}", "text": "[C]<1,2,3>"}}"#);
+            texts(&line, &options).map(|texts| texts.is_some())
+        };
+        assert_eq!((picked("GEOM"), picked("ZINC")), (Ok(true), Ok(false)));
+        assert!(texts(r#"{"text": "[C]<1,2,3>"}"#, &options).unwrap_err().contains("no field `dataset`"));
     }
 
     #[test]
@@ -196,7 +350,7 @@ mod tests {
                 format!(r#"{{"encoding": {encoding}, "text": "{text}"}}"#),
                 format!(r#"{{"smiles": "[CH4]", "embedded_smiles": "{text}", "encoding": {encoding}}}"#),
             ] {
-                let read = conformer(&line, Reading::default()).unwrap_or_else(|e| panic!("{line}: {e:?}"));
+                let read = read_in(&line, Reading::default()).unwrap_or_else(|e| panic!("{line}: {e:?}"));
                 let off = read.coordinates[0].iter().zip([10_000, 20_000, 30_000]);
                 assert!(off.into_iter().all(|(found, right)| (found - right).abs() <= 250), "{line}");
             }
@@ -205,16 +359,16 @@ mod tests {
         let (stated, wanted) = ("binned-v1:-21,21,0.05", "binned-v1:-11,11,0.05");
         let reading = Reading::new(wanted.parse().unwrap()).of_texts();
         assert_eq!(
-            conformer(bins, reading).unwrap_err(),
-            LineError::Contradiction { stated: stated.parse().unwrap(), wanted: reading.encoding }
+            read_in(bins, reading).unwrap_err(),
+            RowError::Contradiction { stated: stated.parse().unwrap(), wanted: reading.encoding }
         );
         let six = r#"{"encoding": "lines-6", "text": "[C] 1.000001 2.000000 3.000000"}"#;
         let reason = "it is written as lines-6, with more than four decimals".to_owned();
-        assert_eq!(conformer(six, Reading::default()).unwrap_err(), reason.into());
-        assert!(conformer(six, Reading::default().cutting(true)).is_ok());
+        assert_eq!(read_in(six, Reading::default()).unwrap_err(), reason.into());
+        assert!(read_in(six, Reading::default().cutting(true)).is_ok());
         // A row is data: the paths of files are not followed.
         let path = r#"{"encoding": "Cargo.toml", "text": "[C]<1,2,3>"}"#;
-        let LineError::Bad(reason) = conformer(path, Reading::default()).unwrap_err() else { panic!() };
+        let RowError::Bad(reason) = read_in(path, Reading::default()).unwrap_err() else { panic!() };
         assert!(reason.starts_with("field \"encoding\": `Cargo.toml` is no encoding;"), "{reason}");
     }
 }

@@ -4,49 +4,29 @@
 //! caller's processing of the conformers overlap. The bytes of tasks in flight are bounded, and so is the length of a line, so
 //! memory is bounded for any input.
 
-use std::collections::VecDeque;
 use std::io::{self, BufRead};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, sync_channel};
 
 use memchr::{memchr, memchr_iter, memrchr};
 
 use super::damage::read_error;
-use super::{Batch, Conformer, Context, Emit, Frame, ReadOptions, Skipped, Source, frame};
-use drift_core::encoding::{Encoding, Precision, Reading, TrailingZeros};
-use drift_core::error::{Error, Result};
+use super::queue::Queue;
+use super::row_text::{RowLine, RowText, take_row};
+use super::{Batch, Context, Emit, ReadOptions, Source};
+use drift_core::error::Result;
 use drift_core::io::BoundedLines;
 
 /// The longest line that is read as a record, in bytes (16 MiB). Longer lines are skipped without being stored.
 pub const MAX_LINE_BYTES: usize = 16 << 20;
 
-/// Turns one non-blank line, without its line end, into a record, or gives the reason why it cannot.
-pub(super) type ParseLine = fn(&str, Reading) -> Result<Conformer, LineError>;
-
-/// The problem with a line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum LineError {
-    /// A bad record, which is skipped, for this reason.
-    Bad(String),
-    /// The line and the user name different encodings of its text, so nothing may be read until the user decides.
-    Contradiction {
-        /// The encoding that the line states.
-        stated: Encoding,
-        /// The encoding that the user names.
-        wanted: Encoding,
-    },
-}
-
-impl From<String> for LineError {
-    fn from(reason: String) -> Self {
-        LineError::Bad(reason)
-    }
-}
+/// Splits one non-blank line, without its line end, into the texts of its conformers; `None` if the line is to be left out. An error
+/// is the reason why it cannot.
+pub(super) type ParseLine =
+    for<'t> fn(&'t str, &ReadOptions) -> std::result::Result<Option<Vec<RowText<'t>>>, String>;
 
 const BLOCK_BYTES: usize = 1 << 20;
 /// Bounds the number of skipped records that one block can produce.
 const BLOCK_LINES: usize = 1 << 14;
-const IN_FLIGHT_BYTES: usize = 8 << 20;
 
 /// Reads a stream with one record per line; blank lines are ignored.
 ///
@@ -60,55 +40,22 @@ pub(super) fn read(
 ) -> Result<()> {
     let file: Arc<str> = source.name.into();
     let mut blocks = Blocks { reader: source.reader, buffer: Vec::new(), line: 1 };
-    let mut queue = Queue { tasks: VecDeque::new(), bytes: 0 };
+    let mut queue = Queue::default();
     while let Some(block) = blocks.next().map_err(|e| read_error(&file, e))? {
         context.job.check()?;
+        let bytes = block.bytes.len();
         let task = Task { block, file: file.clone(), parse, options: context.options.clone() };
-        queue.push(task);
-        // Waiting for the oldest block bounds the memory and keeps the file order.
-        while queue.bytes > IN_FLIGHT_BYTES {
-            queue.pop(emit)?;
-        }
+        queue.push(bytes, move || task.run(), emit)?;
     }
-    while !queue.tasks.is_empty() {
-        queue.pop(emit)?;
-    }
-    Ok(())
+    queue.finish(emit)
 }
 
-/// Tasks in file order, with the number of bytes that each holds.
-struct Queue {
-    tasks: VecDeque<(usize, Receiver<Result<Batch>>)>,
-    bytes: usize,
-}
-
-impl Queue {
-    fn push(&mut self, task: Task) {
-        // A line that was too long has no bytes, but still counts as a block.
-        let bytes = task.block.bytes.len().max(1);
-        let (send, receive) = sync_channel(1);
-        let run = move || {
-            // If reading failed, the receiver is gone and nobody needs the batch.
-            let _ = send.send(task.run());
-        };
-        if rayon::current_thread_index().is_some() {
-            // On a thread of the pool, waiting for the pool could be waiting for this same thread.
-            run();
-        } else {
-            rayon::spawn_fifo(run);
-        }
-        self.bytes += bytes;
-        self.tasks.push_back((bytes, receive));
-    }
-
-    fn pop(&mut self, emit: &mut Emit<'_>) -> Result<()> {
-        if let Some((bytes, batch)) = self.tasks.pop_front() {
-            self.bytes -= bytes;
-            // A task always sends its batch: it could end without sending only by a panic, which aborts the process.
-            emit(batch.recv().unwrap_or_else(|_| Ok(Batch::default()))?)?;
-        }
-        Ok(())
-    }
+/// Reads a stream with one enriched SMILES per line.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn read_plain(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+    read(source, context, emit, |line, _| Ok(Some(vec![RowText::alone(line)])))
 }
 
 /// Whole lines, or the number of a line that is too long.
@@ -178,7 +125,7 @@ impl Blocks<'_> {
     }
 }
 
-fn skip_to_line_end(reader: &mut dyn BufRead) -> io::Result<()> {
+pub(super) fn skip_to_line_end(reader: &mut dyn BufRead) -> io::Result<()> {
     loop {
         let available = reader.fill_buf()?;
         let (n, found) = match memchr(b'\n', available) {
@@ -204,76 +151,39 @@ impl Task {
     fn run(self) -> Result<Batch> {
         let mut batch = Batch::default();
         if self.block.too_long {
-            self.skip(&mut batch, self.block.first_line, too_long());
+            self.take(&mut batch, self.block.first_line, Err(too_long()))?;
         }
         let bytes = &self.block.bytes;
         let mut start = 0;
         for (line, end) in (self.block.first_line..).zip(memchr_iter(b'\n', bytes).chain([bytes.len()])) {
             let record = trimmed(&bytes[start..end], line);
             start = end + 1;
-            if record.is_empty() {
-                continue;
-            }
-            match self.record(record) {
-                Ok(conformer) => {
-                    push_sharing(&mut batch.conformers, conformer);
-                    batch.lines.push(line);
-                }
-                Err(LineError::Bad(reason)) => self.skip(&mut batch, line, reason),
-                Err(LineError::Contradiction { stated, wanted }) => {
-                    let place = format!("{}: line {line}", self.file);
-                    let problem = format!("states that it is written as {stated}, not as {wanted}");
-                    let remedy = "name no encoding for the texts, or give texts that are written so";
-                    return Err(Error::input(place, problem, remedy));
-                }
+            if !record.is_empty() {
+                self.take(&mut batch, line, self.texts(record))?;
             }
         }
         Ok(batch)
     }
 
-    fn record(&self, record: &[u8]) -> Result<Conformer, LineError> {
+    fn take(
+        &self,
+        batch: &mut Batch,
+        line: u64,
+        texts: Result<Option<Vec<RowText<'_>>>, String>,
+    ) -> Result<()> {
+        take_row(batch, texts, RowLine { file: &self.file, line }, &self.options)
+    }
+
+    fn texts<'t>(&self, record: &'t [u8]) -> Result<Option<Vec<RowText<'t>>>, String> {
         if record.len() > MAX_LINE_BYTES {
-            return Err(too_long().into());
+            return Err(too_long());
         }
         let text = std::str::from_utf8(record).map_err(|e| format!("byte {}: not UTF-8", e.valid_up_to()))?;
-        let ReadOptions { frame, reading, .. } = self.options;
-        if frame == Frame::Keep {
-            return (self.parse)(text, reading);
-        }
-        let (mut conformer, own) = self.as_written(text, reading)?;
-        frame::turn(&mut conformer, frame, (own, reading.encoding))?;
-        reading.keep(&conformer.coordinates)?;
-        Ok(conformer)
-    }
-
-    /// Parses a line into a conformer with the values of its text, before conversion to the requested encoding: if coordinates are
-    /// rotated and then rounded to bins, they carry the rounding error of the bins only once.
-    fn as_written(&self, text: &str, reading: Reading) -> Result<(Conformer, Encoding), LineError> {
-        let read = |encoding, texts| {
-            let conformer = (self.parse)(text, Reading { encoding, texts, ..reading })?;
-            Ok((conformer, encoding))
-        };
-        let own = reading.texts.unwrap_or(reading.encoding);
-        if own.is_decimal() || reading.texts.is_some() {
-            return read(own, reading.texts);
-        }
-        // A text that does not parse in the requested bins may be written in decimals, or state its own encoding.
-        let decimals = Encoding::decimal(TrailingZeros::Removed, Precision::MOST);
-        read(own, Some(own)).or_else(|problem| {
-            read(decimals, None).map_err(|other| match problem {
-                // Nobody else named an encoding for the texts.
-                LineError::Contradiction { .. } => other,
-                LineError::Bad(reason) => LineError::Bad(reason),
-            })
-        })
-    }
-
-    fn skip(&self, batch: &mut Batch, line: u64, reason: String) {
-        batch.skipped.push(Skipped { file: self.file.to_string(), record: format!("line {line}"), reason });
+        (self.parse)(text, &self.options)
     }
 }
 
-fn too_long() -> String {
+pub(super) fn too_long() -> String {
     format!("longer than {} MiB", MAX_LINE_BYTES >> 20)
 }
 
@@ -281,19 +191,6 @@ fn too_long() -> String {
 fn trimmed(line: &[u8], number: u64) -> &[u8] {
     let line = if number == 1 { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) } else { line };
     line.trim_ascii()
-}
-
-/// Adds a conformer. Consecutive conformers of one molecule share its strings.
-fn push_sharing(conformers: &mut Vec<Conformer>, mut conformer: Conformer) {
-    if let Some(last) = conformers.last() {
-        if last.molecule == conformer.molecule {
-            conformer.molecule = last.molecule.clone();
-        }
-        if last.skeleton == conformer.skeleton {
-            conformer.skeleton = last.skeleton.clone();
-        }
-    }
-    conformers.push(conformer);
 }
 
 /// Lines one by one, as text.

@@ -3,7 +3,7 @@
 //!
 //! | content | gives |
 //! | --- | --- |
-//! | 3DMolGen JSONL, plain enriched text, drift's store | text and coordinates |
+//! | 3DMolGen JSONL, tables, plain enriched text, drift's store | text and coordinates |
 //! | SDF, RDKit pickles | atoms with bonds |
 //! | XYZ, GEOM msgpack, SPICE and ANI-1x HDF5 | atoms; bonds are perceived from distances |
 //!
@@ -17,6 +17,7 @@ mod collect;
 mod conformers;
 mod damage;
 pub mod eigen;
+pub(crate) mod fields;
 pub mod frame;
 pub mod geom_pickle;
 #[cfg(feature = "hdf5")]
@@ -28,10 +29,13 @@ pub mod msgpack;
 pub mod names;
 mod perceive;
 pub mod pickle;
-mod pickles;
+pub(crate) mod pickles;
 mod plain;
+mod queue;
 pub mod rdkit;
 mod read;
+mod row_filter;
+mod row_text;
 mod sdf;
 mod side_by_side;
 mod smiles_lines;
@@ -41,6 +45,7 @@ pub mod split;
 #[cfg(feature = "hdf5")]
 pub mod store;
 mod summary;
+pub(crate) mod table;
 mod tar;
 mod walk;
 mod xyz;
@@ -51,10 +56,13 @@ pub use conformers::{Conformers, Embedded, EmbeddedCorpus, Files, Texts, files_o
 pub use lines::MAX_LINE_BYTES;
 pub use names::Names;
 pub(crate) use plain::looks_like_bins;
+pub(crate) use read::whole;
 pub use read::{Listing, read};
+pub use row_filter::RowFilter;
 pub use smiles_lines::{MAX_SMILES_LINE_BYTES, Rest, SmilesLine, each_prompt, no_prompt, skipped_line};
 pub use smiles_order::{OpenStereo, SmilesSource};
 pub use source::Format;
+pub(crate) use source::is_tar;
 pub use split::Part;
 pub use summary::{ReadSummary, SKIPPED_LISTED};
 
@@ -167,6 +175,8 @@ pub struct Batch {
     pub file: Arc<str>,
     /// For each read record, its line number, from 1. Empty if records are not lines.
     pub lines: Vec<u64>,
+    /// The number of rows that were not asked for ([`ReadOptions::rows`]).
+    pub left_out: u64,
 }
 
 impl Batch {
@@ -200,12 +210,14 @@ pub struct ReadOptions {
     pub reading: Reading,
     /// How the SMILES of a molecule without text is found.
     pub smiles: SmilesSource,
+    /// Which rows of tables and JSON Lines are read.
+    pub rows: RowFilter,
 }
 
 impl ReadOptions {
     /// Options that keep coordinates in the frame of the file.
     pub fn new(reading: Reading, smiles: SmilesSource) -> Self {
-        ReadOptions { frame: Frame::Keep, reading, smiles }
+        ReadOptions { reading, smiles, ..ReadOptions::default() }
     }
 }
 

@@ -1,21 +1,13 @@
-//! Reads plain text with one conformer per line: `[SMILES]…[/SMILES][CONFORMER]…[/CONFORMER]<eos>` or bare enriched SMILES.
+//! Parses plain text of one conformer: `[SMILES]…[/SMILES][CONFORMER]…[/CONFORMER]<eos>` or bare enriched SMILES.
 //!
 //! The tags are those of 3DMolGen. Special tokens around the text (`<eos>`, `<|endoftext|>`, `</s>`) are ignored.
 
 use std::sync::Arc;
 
-use super::{Conformer, Context, Emit, Source, lines};
+use super::Conformer;
 use drift_core::encoding::{Encoding, Precision, Reading, TrailingZeros};
-use drift_core::error::{Result, excerpt};
+use drift_core::error::excerpt;
 use drift_core::text::{self, CONFORMER_CLOSE, CONFORMER_OPEN, Enriched, SMILES_CLOSE, SMILES_OPEN};
-
-/// Reads a stream with one text per line.
-///
-/// # Errors
-/// If the stream is damaged, the job was cancelled, or `emit` fails.
-pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-    lines::read(source, context, emit, |line, reading| Ok(conformer(line, None, reading)?))
-}
 
 /// Whether a line begins with a tag or an atom, after any special tokens.
 pub(super) fn begins_like_text(line: &[u8]) -> bool {
@@ -24,7 +16,8 @@ pub(super) fn begins_like_text(line: &[u8]) -> bool {
     start.next() == Some(b'[') && start.next().is_some_and(|b| b.is_ascii_alphanumeric() || b == b'*')
 }
 
-/// Parses a text with or without tags into a conformer. The molecule's name is `name`, else the tagged SMILES, else the skeleton.
+/// Parses a text with or without tags into a conformer. The molecule's name is `name`, else the tagged SMILES, else the SMILES of the
+/// text's own skeleton.
 pub(super) fn conformer(text: &str, name: Option<&str>, reading: Reading) -> Result<Conformer, String> {
     let (smiles, body) = untag(text)?;
     let own = reading.texts.unwrap_or(reading.encoding);
@@ -35,7 +28,7 @@ pub(super) fn conformer(text: &str, name: Option<&str>, reading: Reading) -> Res
         false => parse(without_trailing_tokens(body), reading)?,
     };
     let skeleton: Arc<str> = parsed.skeleton.into();
-    let molecule = name.or(smiles).map_or_else(|| skeleton.clone(), Arc::from);
+    let molecule = name.or(smiles).map_or_else(|| text::skeleton::smiles(&skeleton).into(), Arc::from);
     reading.keep(&parsed.coordinates)?;
     Ok(Conformer {
         written: parsed.written,
@@ -165,14 +158,14 @@ mod tests {
     fn tags_and_special_tokens_are_left_out() {
         let body = "[C]<1.0,2,3>=[O]<0,0,-0.5>";
         for (text, molecule) in [
-            (body.to_owned(), "[C]<>=[O]<>"),
-            (format!("{body}<|endoftext|>"), "[C]<>=[O]<>"),
-            (format!("{body} </s><pad><pad>\t"), "[C]<>=[O]<>"),
-            (format!("[CONFORMER]{body}[/CONFORMER]"), "[C]<>=[O]<>"),
+            (body.to_owned(), "C=O"),
+            (format!("{body}<|endoftext|>"), "C=O"),
+            (format!("{body} </s><pad><pad>\t"), "C=O"),
+            (format!("[CONFORMER]{body}[/CONFORMER]"), "C=O"),
             (format!("[SMILES]C=O[/SMILES][CONFORMER]{body}[/CONFORMER]<eos>"), "C=O"),
             (format!("<|begin_of_text|>[SMILES]C=O[/SMILES] [CONFORMER] {body} [/CONFORMER] <eos>"), "C=O"),
             (format!("[SMILES]C=O[/SMILES]{body}"), "C=O"),
-            (format!("[SMILES][/SMILES]{body}"), "[C]<>=[O]<>"),
+            (format!("[SMILES][/SMILES]{body}"), "C=O"),
         ] {
             let conformer =
                 conformer(&text, None, Reading::default()).unwrap_or_else(|e| panic!("{text}: {e}"));

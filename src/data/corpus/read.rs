@@ -5,14 +5,14 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::archive::{self, Member};
+use super::archive::{Member, read_tar, read_zip};
 use super::damage::read_error;
-use super::source::{self, Format, KNOWN_FORMATS};
+use super::source::{self, Format};
 use super::summary::ReadSummary;
 use super::walk::{self, InputFile};
 use super::{
-    Batch, Context, Emit, ReadOptions, Skipped, Source, jsonl, msgpack, pickles, plain, sdf, side_by_side,
-    xyz,
+    Batch, Context, Emit, ReadOptions, Skipped, Source, jsonl, lines, msgpack, pickles, sdf, side_by_side,
+    table, xyz,
 };
 use drift_core::error::{Error, Result};
 use drift_core::io;
@@ -28,12 +28,12 @@ const MAX_UNPACKED_BYTES: u64 = 8 << 30;
 ///
 /// The content of a file determines how it is read. Records that cannot be read are skipped, counted and listed, and so are files
 /// of unknown content in a folder or an archive. Pickles of up to 4 MiB are read in parallel, a few per thread. Memory is bounded
-/// by these pickles, a few blocks of text and one large pickle (at most 2 GiB). HDF5 inside gzip or an archive goes through a
-/// temporary file (at most 8 GiB).
+/// by these pickles, a few blocks of text and one large pickle (at most 2 GiB). HDF5 or zip inside gzip or an archive
+/// goes through a temporary file (at most 8 GiB).
 ///
 /// # Errors
 /// - an input does not exist, or is a file of unknown content;
-/// - a container (gzip, tar, HDF5) is truncated or damaged;
+/// - a container (gzip, zstd, tar, zip, HDF5) is truncated or damaged;
 /// - no conformer could be read at all;
 /// - the job was cancelled, or `emit` failed.
 pub fn read(
@@ -135,15 +135,21 @@ impl Listing {
 /// Reads one file of any format.
 fn read_file(file: &InputFile, context: Context<'_>, emit: &mut Emit<'_>) -> Result<InputHash> {
     let place = file.place();
-    let mut opened = io::open(&file.path, context.job);
+    let mut opened = io::open_any(&file.path, context.job);
     let prefix = source::prefix(&mut opened.reader).map_err(|e| read_error(&place, e))?;
     let format = Format::from_prefix(&prefix);
-    if format == Some(Format::Hdf5) && file.regular && !opened.compressed() {
-        // HDF5 is read through its path; this pass only hashes the file.
+    let (is_hdf5, is_zip) = (format == Some(Format::Hdf5), io::is_zip(&prefix));
+    if (is_hdf5 || is_zip) && file.regular && !opened.compressed() {
+        // Both are read through the path; this pass only hashes the file.
         let before = stamp(&file.path)?;
         let hash = opened.finish(file.name()).map_err(|e| read_error(&place, e))?;
-        let name: Arc<str> = place.as_str().into();
-        read_hdf5(&file.path, &place, context, &mut |batch| emit(batch.of_file(&name)))?;
+        if is_zip {
+            read_members(&file.path, &place, context, emit)?;
+        } else {
+            context.options.rows.refuse(&place, Format::Hdf5.name())?;
+            let name: Arc<str> = place.as_str().into();
+            read_hdf5(&file.path, &place, context, &mut |batch| emit(batch.of_file(&name)))?;
+        }
         if before != stamp(&file.path)? || before.0 != hash.bytes {
             return Err(Error::input(
                 place,
@@ -156,19 +162,32 @@ fn read_file(file: &InputFile, context: Context<'_>, emit: &mut Emit<'_>) -> Res
     let is_tar = source::is_tar(&prefix);
     let mut stream = Cursor::new(prefix.as_slice()).chain(&mut opened.reader);
     if is_tar {
-        archive::read(&place, &mut stream, context, &mut |member| match member {
-            Member::File(name, content) => read_member(name, content, context, emit),
-            Member::Skipped(skipped) => emit(Batch { skipped: vec![skipped], ..Batch::default() }),
-        })?;
+        read_tar(&place, &mut stream, context, &mut |member| take_member(member, context, emit))?;
+    } else if is_zip {
+        let spooled = spool(&mut stream, &place, context.job)?;
+        read_members(spooled.path(), &place, context, emit)?;
     } else if let Some(format) = format {
         read_format(format, Source { name: place.clone(), reader: &mut stream }, context, emit)?;
     } else if file.folder.is_some() {
         emit(unknown(place.clone(), &prefix))?;
     } else {
-        let reason = unknown_reason(&prefix);
-        return Err(Error::input(place, reason, KNOWN_FORMATS));
+        let (reason, remedy) = source::unknown(&prefix);
+        return Err(Error::input(place, reason, remedy));
     }
     opened.finish(file.name()).map_err(|e| read_error(&place, e))
+}
+
+/// Reads the members of the zip archive at `path`, which is called `name`.
+fn read_members(path: &Path, name: &str, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+    let archive = std::fs::File::open(path).map_err(|e| Error::io(path, e))?;
+    read_zip(name, archive, context, &mut |member| take_member(member, context, emit))
+}
+
+fn take_member(member: Member<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+    match member {
+        Member::File(name, content) => read_member(name, content, context, emit),
+        Member::Skipped(skipped) => emit(Batch { skipped: vec![skipped], ..Batch::default() }),
+    }
 }
 
 /// The size of a file and its time of last change.
@@ -192,27 +211,21 @@ fn read_member(
 
 /// A batch that reports a file of unknown content as skipped.
 fn unknown(file: String, prefix: &[u8]) -> Batch {
-    let reason = unknown_reason(prefix).to_owned();
+    let (reason, _) = source::unknown(prefix);
     Batch { skipped: vec![Skipped { file, record: "file".to_owned(), reason }], ..Batch::default() }
-}
-
-fn unknown_reason(prefix: &[u8]) -> &'static str {
-    if prefix.is_empty() {
-        "the file is empty"
-    } else if source::is_tar(prefix) {
-        "an archive inside an archive"
-    } else {
-        "unknown content"
-    }
 }
 
 /// Passes a stream to the reader of its format.
 fn read_format(format: Format, source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+    if !matches!(format, Format::Jsonl | Format::Table) {
+        context.options.rows.refuse(&source.name, format.name())?;
+    }
     let file: Arc<str> = source.name.as_str().into();
     let emit: &mut Emit<'_> = &mut |batch| emit(batch.of_file(&file));
     match format {
         Format::Jsonl => jsonl::read(source, context, emit),
-        Format::Plain => plain::read(source, context, emit),
+        Format::Plain => lines::read_plain(source, context, emit),
+        Format::Table => table::read(source, context, emit),
         Format::Sdf => sdf::read(source, context, emit),
         Format::Xyz => xyz::read(source, context, emit),
         Format::Msgpack => msgpack::read(source, context, emit),
@@ -242,8 +255,11 @@ fn read_hdf5(_: &Path, name: &str, _: Context<'_>, _: &mut Emit<'_>) -> Result<(
     ))
 }
 
-/// Reads a whole stream of at most [`MAX_PICKLE_BYTES`].
-fn whole(reader: &mut dyn BufRead, name: &str, job: &Job) -> Result<Vec<u8>> {
+/// Reads a whole stream of at most 2 GiB.
+///
+/// # Errors
+/// If it is larger or damaged, does not fit into memory, or the job was cancelled.
+pub(crate) fn whole(reader: &mut dyn BufRead, name: &str, job: &Job) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     copy(reader, name, job, MAX_PICKLE_BYTES, &mut |block| {
         // Memory that cannot be reserved is an error of this file, whereas a failed allocation would abort the program.

@@ -30,7 +30,8 @@ pub(super) fn runs(files: &[InputFile]) -> impl Iterator<Item = &[InputFile]> {
 
 /// Reads those of the files that are uncompressed pickles of protocol 2 and above; returns one outcome per file.
 pub(super) fn read(run: &[InputFile], context: Context<'_>) -> Vec<Outcome> {
-    if run.len() < 2 {
+    // With conditions on rows, the ordinary reader refuses each file that has none.
+    if run.len() < 2 || !context.options.rows.is_empty() {
         return run.iter().map(|_| None).collect();
     }
     run.par_iter().map(|file| is_pickle(file).then(|| read_one(file, context))).collect()

@@ -30,6 +30,8 @@ pub struct SmilesSource {
     pub name_property: Option<Arc<str>>,
     /// What to do with conformers with stereo that their SMILES leaves open.
     pub open_stereo: OpenStereo,
+    /// Whether coordinates need not have the stereo of the SMILES, for conformers whose stereo is judged later.
+    pub any_stereo: bool,
     /// Whether a conformer is skipped if it does not match a SMILES. Otherwise its atoms stay in file order.
     pub required: bool,
 }
@@ -108,6 +110,43 @@ impl Asked {
         let notes = notes.then(|| SmilesNotes::from_reading(read));
         Ok(Asked { molecule: SmilesMolecule::from_reading(read)?, skeleton: skeleton.into(), notes })
     }
+}
+
+impl Asked {
+    /// The same text, whose molecule is compared without its stereo. `text` is the SMILES.
+    fn without_stereo(self, text: &str) -> Result<Self, Mismatch> {
+        let plain = without_marks(text);
+        let read = SmilesReading::new(&plain, AtomLimit::default());
+        let read = read.map_err(|problem| Mismatch::of_smiles(text, &problem))?;
+        Ok(Asked { molecule: SmilesMolecule::from_reading(&read)?, ..self })
+    }
+}
+
+/// A SMILES without its stereo marks, atom by atom the same.
+fn without_marks(smiles: &str) -> String {
+    let mut out = String::with_capacity(smiles.len());
+    let (mut rest, mut in_brackets) = (smiles, false);
+    while let Some(character) = rest.chars().next() {
+        rest = &rest[character.len_utf8()..];
+        match character {
+            '@' if in_brackets => {
+                rest = rest.strip_prefix('@').unwrap_or(rest);
+                let class = ["TH", "AL", "SP", "TB", "OH"].iter().find_map(|class| rest.strip_prefix(class));
+                // `@H` is a mark and a hydrogen; only a number makes letters a class.
+                if let Some(numbered) =
+                    class.filter(|rest| rest.starts_with(|digit: char| digit.is_ascii_digit()))
+                {
+                    rest = numbered.trim_start_matches(|digit: char| digit.is_ascii_digit());
+                }
+            }
+            '/' | '\\' if !in_brackets => {}
+            _ => {
+                in_brackets = character == '[' || in_brackets && character != ']';
+                out.push(character);
+            }
+        }
+    }
+    out
 }
 
 impl SmilesOrder {
@@ -237,7 +276,10 @@ impl SmilesOrder {
         match place {
             Some(at) => self.known[..=at].rotate_right(1),
             None => {
-                let (text, molecule) = asked(smiles, self.source.required);
+                let (text, mut molecule) = asked(smiles, self.source.required);
+                if self.source.any_stereo {
+                    molecule = molecule.and_then(|asked| asked.without_stereo(&text));
+                }
                 // Drops the least recently used SMILES.
                 self.known.truncate(MOST_KNOWN - 1);
                 self.known.insert(0, Known { smiles: smiles.into(), text, molecule, pairing: None });
@@ -286,4 +328,22 @@ fn text_of(smiles: &str) -> Result<String, Mismatch> {
         return Err(Mismatch::Unreadable("its radicals, whose brackets mean nothing in a text"));
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_removed_and_atoms_are_not() {
+        for (smiles, plain) in [
+            ("C[C@H](F)[C@@](N)(O)C", "C[CH](F)[C](N)(O)C"),
+            ("F/C=C\\Cl", "FC=CCl"),
+            ("[Pt@SP2H2](N)(N)Cl", "[PtH2](N)(N)Cl"),
+            ("[13C@TH1H](F)(Cl)Br", "[13CH](F)(Cl)Br"),
+            ("[Co@OH12+3](F)", "[Co+3](F)"),
+        ] {
+            assert_eq!(without_marks(smiles), plain);
+        }
+    }
 }

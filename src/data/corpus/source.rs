@@ -2,7 +2,9 @@
 
 use std::io::{self, BufRead, Read};
 
-use super::{plain, tar};
+use super::table::FirstLine;
+use super::{plain, table, tar};
+use drift_core::io::{Unread, is_zip};
 
 /// The number of bytes at the start of a stream that are examined to recognize its format.
 pub(super) const PREFIX_BYTES: u64 = 64 << 10;
@@ -14,6 +16,8 @@ pub enum Format {
     Jsonl,
     /// One enriched SMILES per line, with or without tags.
     Plain,
+    /// CSV or TSV with a header that names a column of texts.
+    Table,
     /// MDL structure-data file, V2000 or V3000.
     Sdf,
     /// Concatenated XYZ frames.
@@ -27,8 +31,7 @@ pub enum Format {
 }
 
 /// The list of formats for messages.
-pub(super) const KNOWN_FORMATS: &str =
-    "drift reads JSONL, enriched text, SDF, XYZ, msgpack, pickle and HDF5, each also as .gz or .tar.gz";
+pub(super) const KNOWN_FORMATS: &str = "drift reads JSONL, CSV, TSV, enriched text, SDF, XYZ, msgpack, pickle and HDF5, each also as .gz, .zst, .tar or .zip";
 
 const HDF5_MAGIC: &[u8] = b"\x89HDF\r\n\x1a\n";
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -67,9 +70,47 @@ impl Format {
         if plain::begins_like_text(line) {
             return Some(Format::Plain);
         }
+        if let FirstLine::Header(_) = FirstLine::of(line) {
+            return Some(Format::Table);
+        }
         let number = line.trim_ascii_end();
         (!number.is_empty() && number.len() <= 10 && number.iter().all(u8::is_ascii_digit))
             .then_some(Format::Xyz)
+    }
+}
+
+impl Format {
+    /// Its name in messages.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Format::Jsonl => "JSON Lines",
+            Format::Plain => "enriched text",
+            Format::Table => "a table",
+            Format::Sdf => "SDF",
+            Format::Xyz => "XYZ",
+            Format::Msgpack => "msgpack",
+            Format::Pickle => "a pickle",
+            Format::Hdf5 => "HDF5",
+        }
+    }
+}
+
+/// What can be said of content that is no format that drift reads.
+pub(super) fn unknown(prefix: &[u8]) -> (String, String) {
+    if prefix.is_empty() {
+        return ("the file is empty".to_owned(), KNOWN_FORMATS.to_owned());
+    }
+    if is_tar(prefix) || is_zip(prefix) {
+        return ("an archive inside an archive".to_owned(), KNOWN_FORMATS.to_owned());
+    }
+    if let Some(kind) = Unread::of(prefix) {
+        return (format!("is {}", kind.name), kind.remedy.to_owned());
+    }
+    let text = prefix.strip_prefix(BYTE_ORDER_MARK).unwrap_or(prefix).trim_ascii_start();
+    let line = text.split(|&b| b == b'\n').next().unwrap_or(text);
+    match table::problem(&FirstLine::of(line)) {
+        Some(problem) => problem,
+        None => ("unknown content".to_owned(), KNOWN_FORMATS.to_owned()),
     }
 }
 
@@ -113,7 +154,7 @@ fn is_msgpack_map(prefix: &[u8]) -> bool {
 
 /// Whether a stream that begins with `prefix` is a tar archive. POSIX and GNU archives have a mark; older ones are recognized by
 /// their checksum.
-pub(super) fn is_tar(prefix: &[u8]) -> bool {
+pub(crate) fn is_tar(prefix: &[u8]) -> bool {
     prefix.get(257..262) == Some(b"ustar") || prefix.first_chunk().is_some_and(tar::is_header)
 }
 
@@ -155,6 +196,9 @@ mod tests {
             (b"7\n\n\n  1  0  0  0\n    0.0000    0.0000    0.0000 C\n", Some(Format::Xyz)),
             (b"", None),
             (b"SMILES,n\nC,1\n", None),
+            (b"name,enriched_text\r\n", Some(Format::Table)),
+            (b"\xef\xbb\xbf\"enriched_text\"\tname\nx", Some(Format::Table)),
+            (b"PK\x03\x04\x14\0\0\0\0\0a.sdf\n1\n2\n  1  0  0  0  0  0  0  0  0  0999 V2000", None),
         ];
         for (prefix, format) in cases {
             assert_eq!(Format::from_prefix(prefix), *format, "{:?}", String::from_utf8_lossy(prefix));

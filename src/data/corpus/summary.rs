@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::source::KNOWN_FORMATS;
 use super::{AtomOrder, Batch, Conformer, Skipped};
+use crate::parameter;
 use drift_core::encoding::{Encoding, Written};
 use drift_core::error::{Error, Result};
 use drift_core::job::InputHash;
@@ -37,6 +38,9 @@ pub struct ReadSummary {
     pub open_stereo: u64,
     /// The first [`SKIPPED_LISTED`] of these conformers, with the positions of the stereo.
     pub open_stereo_records: Vec<Skipped>,
+    /// The number of rows that were not asked for.
+    #[serde(default)]
+    pub left_out: u64,
 }
 
 impl ReadSummary {
@@ -54,6 +58,7 @@ impl ReadSummary {
         list(&mut self.in_file_order_records, batch.in_file_order.iter().map(Skipped::shown));
         self.open_stereo += batch.open_stereo_count;
         list(&mut self.open_stereo_records, batch.open_stereo.iter().map(Skipped::shown));
+        self.left_out += batch.left_out;
         self.written = batch.conformers.iter().fold(self.written, |all, c| all.join(c.written));
     }
 
@@ -69,6 +74,7 @@ impl ReadSummary {
         self.out_of_range += behind.out_of_range;
         self.open_stereo += behind.open_stereo;
         list(&mut self.open_stereo_records, behind.open_stereo_records);
+        self.left_out += behind.left_out;
     }
 
     /// Refuses inputs without any conformer.
@@ -78,6 +84,15 @@ impl ReadSummary {
     pub fn refuse_if_empty(&self, inputs: &[PathBuf]) -> Result<()> {
         if self.conformers > 0 {
             return Ok(());
+        }
+        if self.skipped == 0 && self.left_out > 0 {
+            let place = inputs.first().map_or_else(String::new, |path| path.display().to_string());
+            let problem = format!(
+                "none of its {} rows has the values that {} asks for",
+                self.left_out,
+                parameter::WHERE
+            );
+            return Err(Error::input(place, problem, "check the values; they are compared letter by letter"));
         }
         let Some(first) = self.skipped_records.first() else {
             let place = inputs.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");

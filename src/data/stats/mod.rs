@@ -1,6 +1,7 @@
 //! Statistics of coordinates, independent of any tokenizer.
 //!
 //! - [`CoordinateStats`] counts conformers one by one and can be merged; [`StatsReport`] is its result.
+//! - [`FaultStats`] counts conformers whose geometry cannot be right.
 //! - [`bootstrap`] computes intervals of means over molecules by resampling.
 //! - [`interval`] contains confidence intervals of shares, of ratios over clusters, and of paired differences.
 //! - [`histogram`] contains counts by value and their quantiles, [`moments`] contains means and standard deviations.
@@ -10,6 +11,7 @@
 
 pub mod bootstrap;
 pub mod coordinates;
+pub mod faults;
 pub mod histogram;
 pub mod interval;
 pub mod moments;
@@ -17,6 +19,7 @@ pub mod report;
 pub mod texts;
 
 pub use coordinates::CoordinateStats;
+pub use faults::{FaultReport, FaultStats};
 pub use interval::Interval;
 pub use report::StatsReport;
 pub use texts::{TextReport, TextStats};

@@ -89,11 +89,12 @@ impl TextStats {
 
 /// Compares the skeleton's graph with the graph of the molecule's name.
 fn judge(conformer: &Conformer) -> Verdict {
-    // A text without a SMILES is named by its own skeleton, which trivially agrees with itself.
-    if conformer.molecule == conformer.skeleton {
-        return Verdict::Unnamed;
+    let own = skeleton::smiles(&conformer.skeleton);
+    // So it is for a text without a SMILES, which is named by its own skeleton.
+    if own == *conformer.molecule {
+        return Verdict::Same;
     }
-    match same_graph(&skeleton::smiles(&conformer.skeleton), &conformer.molecule) {
+    match same_graph(&own, &conformer.molecule) {
         Ok(SameGraph::Identical | SameGraph::Equivalent) => Verdict::Same,
         Ok(SameGraph::Different) => Verdict::Other,
         // A name need not be a SMILES. If it does not parse, it names no molecule, and the text is not at fault.

@@ -2,7 +2,7 @@
 
 use super::super::outcome::Outcome;
 use super::super::sample::{TextVerdict, judged_blocks, split};
-use drift_core::chem::{AtomLimit, same_molecule};
+use drift_core::chem::{AtomLimit, Isotopes, same_molecule};
 use drift_core::encoding::Encoding;
 use drift_core::error::{one_line, shortened_end};
 use drift_core::text::skeleton::smiles;
@@ -41,7 +41,7 @@ pub(in crate::audit) fn why(
             let found = quoted(&written);
             match prompt {
                 // For example `[CH2]C=C`.
-                Some(prompt) if same_molecule(prompt, &written, AtomLimit::default()) => {
+                Some(prompt) if same_molecule(prompt, &written, AtomLimit::default(), Isotopes::Respect) => {
                     format!(
                         "another molecule by the rules of 3DMolGen, which leave out the hydrogens of [CH2] and [CH]: {found}"
                     )

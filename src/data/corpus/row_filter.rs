@@ -1,0 +1,163 @@
+//! Which rows of a table or of JSON Lines are read: those with given values in given columns.
+
+use std::sync::Arc;
+
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess};
+
+use crate::parameter;
+use drift_core::error::{Error, Result};
+use drift_core::io::{Folded, JsonFold, JsonPart};
+
+/// Picks rows by the values of their columns. Without conditions, every row is picked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RowFilter {
+    /// By column: the values of which a row must have one.
+    conditions: Arc<[Condition]>,
+}
+
+/// The values that a column may have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Condition {
+    column: String,
+    values: Vec<String>,
+}
+
+impl RowFilter {
+    /// A filter from conditions of the form `column=value`. A row is picked if each named column has one of the values that the
+    /// conditions give for it.
+    ///
+    /// # Errors
+    /// If a condition has no `=`, or no column.
+    pub fn new<'c>(conditions: impl IntoIterator<Item = &'c str>) -> Result<Self> {
+        let mut all: Vec<Condition> = Vec::new();
+        for condition in conditions {
+            let Some((column, value)) = condition.split_once('=').filter(|(column, _)| !column.is_empty())
+            else {
+                let problem = format!("`{condition}` is not of the form column=value");
+                return Err(Error::parameter(parameter::WHERE, problem, "write for example dataset=GEOM"));
+            };
+            match all.iter_mut().find(|known| known.column == column) {
+                Some(known) => known.values.push(value.to_owned()),
+                None => all.push(Condition { column: column.to_owned(), values: vec![value.to_owned()] }),
+            }
+        }
+        Ok(RowFilter { conditions: all.into() })
+    }
+
+    /// Whether every row is picked.
+    pub fn is_empty(&self) -> bool {
+        self.conditions.is_empty()
+    }
+
+    /// The columns that decide.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &str> {
+        self.conditions.iter().map(|condition| &*condition.column)
+    }
+
+    /// Whether a row is picked, given the values of [`columns`](Self::columns) in order.
+    pub(crate) fn picks<'v>(&self, values: impl IntoIterator<Item = &'v [u8]>) -> bool {
+        let pairs = self.conditions.iter().zip(values);
+        pairs.into_iter().all(|(condition, value)| condition.values.iter().any(|one| one.as_bytes() == value))
+    }
+
+    /// Whether a row of JSON Lines is picked. Numbers and truth values count as they are written in JSON, `null` as the empty text.
+    ///
+    /// # Errors
+    /// A reason: the row is not an object, or lacks a column.
+    pub(crate) fn picks_json(&self, row: &str) -> Result<bool, String> {
+        if self.is_empty() {
+            return Ok(true);
+        }
+        let mut values = vec![None; self.conditions.len()];
+        let mut json = serde_json::Deserializer::from_str(row);
+        let read = Folded(Columns { filter: self, values: &mut values }).deserialize(&mut json);
+        read.map_err(|e| format!("column {}: not a JSON object", e.column()))?;
+        for (condition, value) in self.conditions.iter().zip(&values) {
+            if value.is_none() {
+                return Err(format!("it has no field `{}`, by which rows are picked", condition.column));
+            }
+        }
+        Ok(self.picks(values.iter().flatten().map(|value| value.as_bytes())))
+    }
+
+    /// Refuses a file whose records have no columns, if there are conditions.
+    ///
+    /// # Errors
+    /// If there are conditions.
+    pub(crate) fn refuse(&self, file: &str, format: &str) -> Result<()> {
+        let Some(column) = self.columns().next() else { return Ok(()) };
+        let problem = format!("is {format}, whose records have no column `{column}`");
+        let remedy = format!("give {} with CSV, TSV or JSON Lines", parameter::WHERE);
+        Err(Error::input(file, problem, remedy))
+    }
+}
+
+/// Collects the values of a filter's columns.
+struct Columns<'f> {
+    filter: &'f RowFilter,
+    values: &'f mut [Option<String>],
+}
+
+impl<'de> JsonFold<'de> for Columns<'_> {
+    type Value = ();
+
+    fn part<E: serde::de::Error>(self, _: JsonPart<'_>) -> Result<(), E> {
+        Err(E::custom("not an object"))
+    }
+
+    fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        while let Some(field) = fields.next_key::<String>()? {
+            match self.filter.columns().position(|column| column == field) {
+                Some(at) => self.values[at] = fields.next_value_seed(Folded(Shown))?,
+                None => _ = fields.next_value::<IgnoredAny>()?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A value as text; `None` for a list or an object.
+struct Shown;
+
+impl<'de> JsonFold<'de> for Shown {
+    type Value = Option<String>;
+
+    fn part<E>(self, part: JsonPart<'_>) -> Result<Option<String>, E> {
+        Ok(match part {
+            JsonPart::Text(text) => Some(text.to_owned()),
+            JsonPart::Count(count) => Some(count.to_string()),
+            JsonPart::Negative(number) => Some(number.to_string()),
+            JsonPart::Number(number) => Some(number.to_string()),
+            JsonPart::Truth(truth) => Some(truth.to_string()),
+            JsonPart::Null => Some(String::new()),
+            JsonPart::List | JsonPart::Object => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_must_all_agree_and_values_are_alternatives() {
+        let filter = RowFilter::new(["dataset=GEOM", "test_subset=", "dataset=a=b"]).unwrap();
+        assert_eq!(filter.columns().collect::<Vec<_>>(), ["dataset", "test_subset"]);
+        for (row, picked) in [
+            (r#"{"dataset": "GEOM", "test_subset": null, "x": [1, {"dataset": 2}]}"#, Ok(true)),
+            (r#"{"test_subset": "", "dataset": "a=b"}"#, Ok(true)),
+            (r#"{"test_subset": "loqi", "dataset": "GEOM"}"#, Ok(false)),
+            (r#"{"test_subset": "", "dataset": "ZINC"}"#, Ok(false)),
+        ] {
+            assert_eq!(filter.picks_json(row), picked, "{row}");
+        }
+        assert!(filter.picks_json(r#"{"dataset": "GEOM"}"#).unwrap_err().contains("no field `test_subset`"));
+        assert!(filter.picks_json("[1]").is_err());
+        let number = RowFilter::new(["row=7"]).unwrap();
+        assert_eq!(number.picks_json(r#"{"row": 7}"#), Ok(true));
+        for broken in ["dataset", "=x", ""] {
+            assert!(RowFilter::new([broken]).is_err(), "{broken}");
+        }
+        assert!(RowFilter::default().picks_json("no JSON").unwrap());
+    }
+}
