@@ -14,6 +14,7 @@ mod finder;
 mod found;
 mod list;
 mod other;
+mod plan;
 mod report;
 mod run;
 mod shard;
@@ -21,8 +22,9 @@ mod spelling;
 
 pub use found::{AgainstCounts, FoundInOther};
 pub use other::{Other, OtherSummary};
+pub use plan::AgainstPlan;
 pub use report::{AgainstReport, SCHEMA};
-pub use run::{AgainstPlan, PutList, against};
+pub use run::{PutList, against};
 pub use shard::{against_shard, merge_against};
 
 /// The default bound on the RMSD of equal geometries, in Å.

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::found::{AgainstCounts, FoundInOther};
 use super::other::OtherSummary;
-use super::run::AgainstPlan;
+use super::plan::AgainstPlan;
 use crate::corpus::{ReadSummary, Skipped};
 use drift_core::chem::Isotopes;
 use drift_core::encoding::Encoding;

@@ -1,32 +1,13 @@
 //! Runs a comparison: reads two corpora, writes a report and a list.
 
-use std::path::PathBuf;
-
 use super::compare::Comparison;
 use super::other::Other;
+use super::plan::AgainstPlan;
 use super::report::AgainstReport;
 use crate::corpus::{Conformers, Files, ReadOptions, RowFilter};
 use crate::parameter;
-use drift_core::chem::Isotopes;
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
-
-/// The settings of a comparison.
-#[derive(Debug, Clone)]
-pub struct AgainstPlan {
-    /// The streamed corpus: files and folders.
-    pub inputs: Vec<PathBuf>,
-    /// The corpus to hold in memory.
-    pub others: Vec<PathBuf>,
-    /// The options for reading both; those for rows apply to the inputs alone.
-    pub options: ReadOptions,
-    /// The largest RMSD of equal geometries, in Å.
-    pub bound_angstrom: f64,
-    /// Whether isotope labels tell molecules and their atoms apart.
-    pub isotopes: Isotopes,
-    /// Whether a list is written.
-    pub is_listed: bool,
-}
 
 /// Receives the lines of a list, in order.
 pub type PutList<'p> = dyn FnMut(&[u8]) -> Result<()> + 'p;

@@ -142,7 +142,8 @@ impl References {
         mut self,
         pools: &BTreeMap<Box<str>, Box<str>>,
         is_compared: impl Fn(&str) -> bool,
-        (limit, isotopes): (AtomLimit, Isotopes),
+        limit: AtomLimit,
+        isotopes: Isotopes,
     ) -> Self {
         for (own, pool) in pools {
             let Some(reference) = self.molecules.get(own) else { continue };

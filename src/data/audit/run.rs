@@ -13,7 +13,7 @@ use super::judged::{JudgedFile, judge_files};
 use super::read::{self, FileRecords};
 use super::references::{GeometryReport, Measured, References};
 use super::report::{AuditReport, SCHEMA};
-use super::request::AuditPlan;
+use super::request::{AuditPlan, AuditRequest};
 use super::smoke::{TheirReport, foreign_prompts, their_report};
 use super::text_encoding::{Evidence, TextEncoding};
 use crate::corpus::{ReadSummary, SKIPPED_LISTED};
@@ -73,8 +73,8 @@ pub(super) fn report(
     // Isomers are not pooled here: strain is the energy relative to conformers of the same molecule.
     let energy = energy(plan, &files, references.as_ref(), job)?;
     let is_compared = |skeleton: &str| total.generated.contains_key(skeleton);
-    let rules = (plan.request.max_atoms, plan.request.isotopes);
-    let references = references.map(|read| read.pooled(&total.pools, is_compared, rules));
+    let AuditRequest { max_atoms, isotopes, .. } = plan.request;
+    let references = references.map(|read| read.pooled(&total.pools, is_compared, max_atoms, isotopes));
     let references = references.as_ref();
     let measured = measure(references, &files);
     let all = measured.as_deref().map(together);
