@@ -17,8 +17,8 @@ impl ByteOrder {
     /// text files begin that drift reads.
     fn of(start: &[u8]) -> Option<Self> {
         match start {
-            [0xff, 0xfe, 1.., 0, ..] => Some(ByteOrder::Little),
-            [0xfe, 0xff, 0, 1.., ..] => Some(ByteOrder::Big),
+            [0xff, 0xfe, 1..=127, 0, ..] => Some(ByteOrder::Little),
+            [0xfe, 0xff, 0, 1..=127, ..] => Some(ByteOrder::Big),
             _ => None,
         }
     }

@@ -62,7 +62,8 @@ fn parse(body: &str, reading: Reading) -> Result<Enriched, String> {
     let decimals = Encoding::decimal(TrailingZeros::Removed, precision);
     let parsed =
         text::parse(body, Reading { texts: Some(decimals), ..reading }).map_err(|_| wanted.to_string())?;
-    let coordinates = text::parse(body, Reading::new(decimals)).map_err(|e| e.to_string())?;
+    let plain = Reading { encoding: decimals, texts: None, ..reading };
+    let coordinates = text::parse(body, plain).map_err(|e| e.to_string())?;
     if looks_like_bins(body, &coordinates, Precision::MOST) {
         return Err(format!("it looks like bins of another encoding than {}", reading.encoding));
     }
