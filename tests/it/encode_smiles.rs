@@ -162,25 +162,24 @@ fn tables_of_databases_are_read_or_their_columns_named() {
         (
             methanol("5950", &[]),
             &["--smiles", "chembl.csv"][..],
-            "no SMILES: `5950` is not among the names in column `ChEMBL ID` of chembl.csv \
-             (its columns are `ChEMBL ID`, `Name`, `Smiles`; --name-column and --smiles-column choose others)",
+            "no SMILES: `5950` is not among the names in column `ChEMBL ID` of chembl.csv; \
+             --name-column chooses from `ChEMBL ID`, `Name`, `Smiles`",
         ),
         (
             methanol("", &[("CONF_ID", "conf_00")]),
             &["--smiles", "qmugs.csv"],
-            "no SMILES: the molecule has no name to look up in column `chembl_id` of qmugs.csv \
-             (its columns are `chembl_id`, `conf_id`, `smiles`; --name-column and --smiles-column choose others); \
-             --name-property chooses one of its items: `CONF_ID`",
+            "no SMILES: no name to look up in column `chembl_id` of qmugs.csv; \
+             --name-column chooses from `chembl_id`, `conf_id`, `smiles`; --name-property chooses from its items `CONF_ID`",
         ),
         (
             methanol("m1", &[]),
             &["--smiles", "own.tsv"],
-            "own.tsv: line 1: no column of SMILES: its columns are `Compound`, `Structure`; --name-column and --smiles-column choose others",
+            "own.tsv: line 1: no column of SMILES; --name-column and --smiles-column choose from `Compound`, `Structure`",
         ),
         (
             methanol("m1", &[]),
             &["--smiles", "own.tsv", "--smiles-column", "Structure"],
-            "own.tsv: line 1: a column of SMILES, but none of names: its columns are `Compound`, `Structure`; --name-column",
+            "own.tsv: line 1: a column of SMILES, but none of names; --name-column and --smiles-column choose from `Compound`, `Structure`",
         ),
         (
             methanol("m1", &[]),

@@ -146,7 +146,7 @@ pub struct Skipped {
 
 impl Skipped {
     /// The largest number of characters of each part in reports, since parts may quote the input.
-    const CHARACTERS: usize = 160;
+    const CHARACTERS: usize = 240;
 
     /// A copy for display and reports: each part on one line of bounded length.
     #[must_use]

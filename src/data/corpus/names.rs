@@ -166,11 +166,14 @@ impl Names {
         Ok(Names { smiles, whole, columns, source })
     }
 
-    /// Where the names come from, and how to choose other columns, for messages; empty if the file is no table.
-    pub fn origin(&self) -> String {
-        self.columns.as_ref().map_or_else(String::new, |Columns { name, all }| {
-            format!(" in column `{name}` of {} ({all}; {})", self.source.name, choose())
-        })
+    /// The column that names come from, and how to choose another, for messages; `None` if the file is no table.
+    pub fn column(&self) -> Option<String> {
+        let Columns { name, all } = self.columns.as_ref()?;
+        Some(format!(
+            "column `{name}` of {}; {} chooses from {all}",
+            self.source.name,
+            parameter::NAME_COLUMN
+        ))
     }
 
     /// The SMILES for every molecule, if the file contains one SMILES and no name.
@@ -186,7 +189,7 @@ impl Names {
 
 /// How columns are chosen.
 fn choose() -> String {
-    format!("{} and {} choose others", parameter::NAME_COLUMN, parameter::SMILES_COLUMN)
+    format!("{} and {} choose from", parameter::NAME_COLUMN, parameter::SMILES_COLUMN)
 }
 
 const REMEDY: &str = "give lines of `SMILES NAME`, or CSV or JSONL with columns `smiles` and `name`";
@@ -213,7 +216,7 @@ impl Layout {
             first.trim_start().starts_with('#') || is_header(first) || leading_smiles(first).is_some();
         match header {
             Some(columns) if *choice != ColumnChoice::default() || !is_text => {
-                Err(format!("no column of SMILES: {}; {}", listed(&columns), choose()))
+                Err(format!("no column of SMILES; {} {}", choose(), listed(&columns)))
             }
             _ => Ok(Layout::Text),
         }
@@ -228,8 +231,8 @@ impl Layout {
         let all = listed(columns);
         let name =
             position(columns, choice.name.as_deref(), &NAME_FIELDS).ok_or_else(|| match &choice.name {
-                Some(name) => format!("no column `{name}`: {all}"),
-                None => format!("a column of SMILES, but none of names: {all}; {}", choose()),
+                Some(name) => format!("no column `{name}`, only {all}"),
+                None => format!("a column of SMILES, but none of names; {} {all}", choose()),
             })?;
         let columns = Columns { name: columns[name].trim().into(), all };
         Ok(Layout::Columns { separator, smiles, name, columns })
@@ -287,7 +290,7 @@ fn listed(columns: &[String]) -> String {
         .collect();
     let more = columns.len().saturating_sub(COLUMNS_SHOWN);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("its columns are {}{more}", shown.join(", "))
+    format!("{}{more}", shown.join(", "))
 }
 
 /// The name and SMILES of a line of text.
@@ -344,8 +347,7 @@ fn of_json(line: &str, choice: &ColumnChoice) -> Result<NamedSmiles, String> {
         Value::Number(number) => Some(number.to_string()),
         _ => None,
     };
-    let missing =
-        |what: &str| format!("no field {what}: {}; {}", listed(&keys).replace("columns", "fields"), choose());
+    let missing = |what: &str| format!("no field {what}; {} {}", choose(), listed(&keys));
     let name =
         field(&choice.name, &NAME_FIELDS).ok_or_else(|| missing("of names, `id`, `name` or `title`"))?;
     let smiles =
@@ -423,18 +425,22 @@ mod tests {
         let table = "chembl_id,conf_id,smiles,smiles_rdkit\nA,conf_00,no,CO\n";
         let names = read(table, &choice("conf_id", "smiles_rdkit")).unwrap();
         assert_eq!((names.get("conf_00"), names.get("A")), (Some("CO"), None));
+        let column = names.column().unwrap();
         assert!(
-            names
-                .origin()
-                .starts_with(" in column `conf_id` of names (its columns are `chembl_id`, `conf_id`")
+            column
+                .starts_with("column `conf_id` of names; ‘name column’ chooses from `chembl_id`, `conf_id`")
         );
         let names = read("Mol ID;Structure\nA;CO\n", &choice("mol id", "structure")).unwrap();
         assert_eq!(names.get("A"), Some("CO"));
         let names = read("{\"mol\": \"A\", \"smi\": \"CO\"}\n", &choice("mol", "smi")).unwrap();
         assert_eq!(names.get("A"), Some("CO"));
         for (name, smiles, reason) in [
-            ("conf", "smiles", "no column `conf`: its columns are `chembl_id`"),
-            ("conf_id", "smi", "no column of SMILES: its columns are `chembl_id`"),
+            ("conf", "smiles", "no column `conf`, only `chembl_id`, `conf_id`"),
+            (
+                "conf_id",
+                "smi",
+                "no column of SMILES; ‘name column’ and ‘smiles column’ choose from `chembl_id`",
+            ),
         ] {
             let error = read(table, &choice(name, smiles)).unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");
@@ -451,16 +457,19 @@ mod tests {
             (b"CO a\nC\xff b\n", "line 2: not UTF-8"),
             (
                 b"smiles,conformers\nCO,3\n",
-                "line 1: a column of SMILES, but none of names: its columns are `smiles`, `conformers`",
+                "line 1: a column of SMILES, but none of names; ‘name column’ and ‘smiles column’ choose from `smiles`, `conformers`",
             ),
             (b"smiles,id\nCO\n", "line 2: fewer columns than in the first line"),
             (b"smiles,id\n,a\nC,\n", "contains no SMILES with a name"),
             (
                 b"ID;Structure\n1;CO\n",
-                "line 1: no column of SMILES: its columns are `ID`, `Structure`; ‘name column’",
+                "line 1: no column of SMILES; ‘name column’ and ‘smiles column’ choose from `ID`, `Structure`",
             ),
             (b"smiles,id\n\"CO,a\n", "line 2: a quote that is not closed in its line"),
-            (b"{\"id\": 1}\n", "line 1: no field `canonical_smiles` or `smiles`: its fields are `id`"),
+            (
+                b"{\"id\": 1}\n",
+                "line 1: no field `canonical_smiles` or `smiles`; ‘name column’ and ‘smiles column’ choose from `id`",
+            ),
             (b"{\"id\": 1\n", "line 1: not a JSON object: EOF while parsing an object"),
         ] {
             let error = read(content).unwrap_err().to_string();

@@ -207,19 +207,20 @@ impl SmilesOrder {
             };
         };
         let chosen = self.source.name_property.as_deref();
-        let place = names.origin();
-        let lookup = if place.is_empty() { "" } else { " to look up" };
         let reason = match (chosen, self.candidates(labels).next()) {
-            (Some(item), None) => format!("no data item `{item}`{lookup}"),
-            (None, _) if labels.names().next().is_none() => format!("the molecule has no name{lookup}"),
-            (_, name) => format!("`{}` is not among the names", shortened_end(name.unwrap_or_default(), 80)),
+            (Some(item), None) => format!("no data item `{item}` to look up in"),
+            (None, _) if labels.names().next().is_none() => "no name to look up in".to_owned(),
+            (_, name) => {
+                format!("`{}` is not among the names in", shortened_end(name.unwrap_or_default(), 80))
+            }
         };
+        let place = names.column().unwrap_or_else(|| names.source.name.clone());
         let shown: Vec<String> = items().take(ITEMS_SHOWN).map(|(name, _)| format!("`{name}`")).collect();
         let other = match shown.is_empty() {
             true => String::new(),
-            false => format!("; {} chooses one of its items: {}", parameter::NAME_PROPERTY, shown.join(", ")),
+            false => format!("; {} chooses from its items {}", parameter::NAME_PROPERTY, shown.join(", ")),
         };
-        format!("no SMILES: {reason}{place}{other}")
+        format!("no SMILES: {reason} {place}{other}")
     }
 
     /// Puts the atoms at `points` (in Å), whose bonds are `structure`, into the order of `smiles`.

@@ -42,8 +42,7 @@ pub(super) fn drawing(second_line: &str, atoms: &Atoms, has_wedges: bool) -> Opt
             "a 2D drawing, not a conformer: all z are 0, and bonds are wedges, though its header says 3D",
         ),
         Dimension::Two if is_flat || is_level => Some("a 2D drawing, not a conformer"),
-        // One atom is drawn where it is.
-        Dimension::Unstated if atoms.len() > 1 && (is_flat || is_level) => Some(
+        Dimension::Unstated if is_flat || is_level => Some(
             "a 2D drawing, not a conformer: all z are equal, and its header has no dimension code \
              (`3D` in columns 21 and 22 of its second line states a planar conformer)",
         ),

@@ -271,7 +271,7 @@ fn contradicting_tables_are_refused() {
 #[test]
 fn tables_of_v3000() {
     let text = "title\n  x                 3D\n\n  0  0  0     0  0            999 V3000\nM  V30 BEGIN CTAB\nM  V30 COUNTS 4 3 0 0 0\n\
-        M  V30 BEGIN ATOM\nM  V30 10 C 0 0 0 0 CHG=-1 CFG=1 MASS=13 SUBST=1\nM  V30 7 O 0 0 0 0 rad=2 -\n\
+        M  V30 BEGIN ATOM\nM  V30 10 C 0 0 1 0 CHG=-1 CFG=1 MASS=13 SUBST=1\nM  V30 7 O 0 0 0 0 rad=2 -\n\
         M  V30 VAL=-1\nM  V30 3 N 0 0 0 0 VAL=4 MASS=15.0001\nM  V30 1 H 0 0 0 0 HCOUNT=-1\nM  V30 END ATOM\n\
         M  V30 BEGIN BOND\nM  V30 1 1 10 7 CFG=3\nM  V30 2 4 7 3\nM  V30 3 9 3 1\nM  V30 END BOND\nM  V30 END CTAB\n\
         M  END\n$$$$\n";

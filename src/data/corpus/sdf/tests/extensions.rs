@@ -121,7 +121,7 @@ fn what_makes_a_molecule_a_query_is_refused_by_name() {
         ),
         ("M  SAL   x  1   1\n", "not a substance group: `M  SAL   x  1   1`"),
         (
-            "M  STY  1   1 DAT\nM  SAL   1  1   1\nM  SDT   1 x                                                 SQ=\nM  SED   1 [#7]\n",
+            "M  STY  1   1 DAT\nM  SAL   1  1   1\nM  SDT   1 x                                                   SQ=\nM  SED   1 [#7]\n",
             "data group `x`: a SMARTS pattern is a query, not an atom",
         ),
     ] {
