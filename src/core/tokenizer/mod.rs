@@ -12,6 +12,7 @@ mod answer;
 mod block_tokens;
 pub mod boundaries;
 mod characters;
+mod companions;
 mod counter;
 mod expressions;
 mod inspect;
@@ -23,7 +24,9 @@ mod panics;
 mod parts;
 mod product;
 mod special;
+mod special_tokens;
 pub mod tables;
+mod tokenizer_file;
 mod writable;
 
 pub use answer::SOME_PROMPT;
