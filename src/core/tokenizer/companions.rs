@@ -24,7 +24,7 @@ use crate::io::hash_bytes;
 use crate::job::InputHash;
 
 /// The field of `tokenizer_config.json` that lists added tokens by id.
-const DECODER: &str = "added_tokens_decoder";
+pub const ADDED_TOKENS_DECODER: &str = "added_tokens_decoder";
 
 /// The remedy for files that contradict each other.
 const AGREE: &str = "make the two files agree";
@@ -131,7 +131,7 @@ impl CompanionFiles {
     }
 
     fn has_decoder(&self) -> bool {
-        self.config.as_ref().is_some_and(|file| file.fields.contains_key(DECODER))
+        self.config.as_ref().is_some_and(|file| file.fields.contains_key(ADDED_TOKENS_DECODER))
     }
 
     /// The added tokens that are listed beside the `tokenizer.json`.
@@ -153,10 +153,11 @@ impl CompanionFiles {
     /// The list in `tokenizer_config.json`.
     fn decoder(&self, config: &CompanionFile) -> Result<TokenList> {
         let wrong = || {
-            let problem = format!("its {DECODER} is not an object with ids as keys and tokens as values");
+            let problem =
+                format!("its {ADDED_TOKENS_DECODER} is not an object with ids as keys and tokens as values");
             self.refuse(TOKENIZER_CONFIG, problem, "correct or remove it")
         };
-        let entries = config.fields[DECODER].as_object().ok_or_else(wrong)?;
+        let entries = config.fields[ADDED_TOKENS_DECODER].as_object().ok_or_else(wrong)?;
         let mut tokens = BTreeMap::new();
         for (id, token) in entries {
             let token = added_token(token).filter(|_| token.is_object()).ok_or_else(wrong)?;
@@ -236,7 +237,8 @@ impl CompanionFiles {
 
     /// The file that gives a token of the completed tokenizer its id, other than `own`.
     fn other_list(&self, own: &str, content: &str, tokenizer: &HfTokenizer) -> &'static str {
-        let decoder = self.config.as_ref().and_then(|config| config.fields.get(DECODER)?.as_object());
+        let decoder =
+            self.config.as_ref().and_then(|config| config.fields.get(ADDED_TOKENS_DECODER)?.as_object());
         let is_listed =
             decoder.is_some_and(|entries| entries.values().any(|token| token["content"] == content));
         match is_listed && own != TOKENIZER_CONFIG && tokenizer.get_model().token_to_id(content).is_none() {

@@ -14,6 +14,7 @@ use crate::encoding::Encoding as CoordinateEncoding;
 use crate::error::{Error, Result, excerpt};
 use crate::io;
 use crate::job::{InputHash, Job};
+use crate::text::slot_ranges;
 
 /// The largest size of a tokenizer file, decompressed.
 const MAX_TOKENIZER_BYTES: u64 = 1 << 28;
@@ -134,8 +135,8 @@ impl Tokenizer {
         }
         let file = TokenizerFile::find(path)?;
         let io::Whole { bytes, source } = io::read_whole(&file.path, MAX_TOKENIZER_BYTES, job)?;
-        file.check(&bytes)?;
-        let mut inner = parsed(&source, &bytes)?;
+        let mut inner =
+            parsed(&source, &bytes).map_err(|error| file.other_format(&bytes).unwrap_or(error))?;
         let companions = file.folder().map(CompanionFiles::read).transpose()?;
         let completed = match companions {
             Some(companions) => caught(|| companions.complete(&mut inner, &bytes, &source))
@@ -287,7 +288,7 @@ impl Tokenizer {
     /// # Errors
     /// If the tokenizer cannot encode the text.
     pub fn tokens_of(&self, text: &str, encoding: CoordinateEncoding) -> Result<Vec<Token>> {
-        self.classified(text, &encoding.slot_ranges(text))
+        self.classified(text, &slot_ranges(text, encoding))
     }
 
     fn classified(&self, text: &str, blocks: &[std::ops::Range<usize>]) -> Result<Vec<Token>> {
@@ -322,7 +323,7 @@ impl Tokenizer {
     /// # Errors
     /// As [`Tokenizer::tokens`].
     pub fn in_slots(&self, text: &str, encoding: CoordinateEncoding) -> Result<InBlocks> {
-        let blocks = encoding.slot_ranges(text);
+        let blocks = slot_ranges(text, encoding);
         let mut found = InBlocks { ends: vec![Vec::new(); blocks.len()], copied: Vec::new() };
         let mut next = 0;
         for token in self.classified(text, &blocks)? {

@@ -32,6 +32,7 @@ mod writable;
 pub use answer::SOME_PROMPT;
 pub use block_tokens::{BlockTokens, MAX_BLOCK_TOKENS};
 pub use characters::CharacterKind;
+pub use companions::ADDED_TOKENS_DECODER;
 pub use counter::{BUILT_IN_SKELETONS, Counter, Method};
 pub use inspect::{InspectedBlock, InspectedText, Inspector};
 pub use isolation::Isolation;
