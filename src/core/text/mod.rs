@@ -66,7 +66,7 @@ mod tests {
             ranges.into_iter().map(|range| text[range].to_owned()).collect()
         };
         let bins = "binned-v2:-13,13,0.104";
-        let answer = "[CONFORMER][C]140126111;[C@H]1130120110;[C]100101102;[N]100101103;1[/CONFORMER]";
+        let answer = "[CONFORMER][C]140126111;[C@H]130120110;1[C]100101102;[N]100101103;1[/CONFORMER]";
         let own = slots(answer, bins);
         assert_eq!(own.len(), 4);
         for prompt in

@@ -111,6 +111,16 @@ impl CompanionFiles {
         let list = self.list(json)?;
         let special = self.special_tokens(tokenizer)?;
         let mut new: Vec<AddedToken> = list.tokens.values().cloned().collect();
+        if !self.has_decoder() {
+            // transformers lists the tokens of `tokenizer.json` too, which matters for those that a field names.
+            new.extend(
+                before
+                    .values()
+                    .filter(|own| new.iter().all(|new| new.content != own.content))
+                    .cloned()
+                    .collect::<Vec<_>>(),
+            );
+        }
         let known: Vec<&str> =
             before.values().chain(list.tokens.values()).map(|token| &*token.content).collect();
         new.extend(special.all().filter(|token| !known.contains(&&*token.content)).cloned());
@@ -118,9 +128,12 @@ impl CompanionFiles {
             token.special |= special.named.iter().any(|named| named.content == token.content);
         }
         tokenizer.add_tokens(new).map_err(|e| self.refuse(list.file, e.to_string(), "correct it"))?;
-        self.check(&list, true, tokenizer, json)?;
-        if let Some(ignored) = self.added_tokens.as_ref().filter(|_| self.has_decoder()) {
-            self.check(&self.added_tokens_list(ignored)?, false, tokenizer, json)?;
+        if self.has_decoder() {
+            self.check(&list, true, tokenizer, json)?;
+        }
+        if let Some(file) = &self.added_tokens {
+            // As the file states them, before `tokenizer.json` took precedence.
+            self.check(&self.added_tokens_list(file)?, !self.has_decoder(), tokenizer, json)?;
         }
         let after = added_by_id(tokenizer);
         if after == before {
