@@ -21,6 +21,7 @@ use drift_engine::train::export;
 use drift_engine::train::{
     Augmentation, Gradients, InitCheckpoint, Optimizer, Schedule, Shape, Start, TrainPlan, train,
 };
+use drift_tune::design::extension::config::with_real_ids;
 
 /// The command line of `drift train-model`.
 #[derive(Debug, clap::Args)]
@@ -205,6 +206,7 @@ fn plan(args: Args, job: &Job) -> anyhow::Result<TrainPlan> {
     let tokenizer = args.tokenizer.as_ref().or(args.init.as_ref()).context("--tokenizer is missing")?;
     let tokenizer_config = config_beside(tokenizer)?;
     let (tokenizer, tokenizer_json) = Tokenizer::load_for(tokenizer, job)?;
+    let tokenizer_config = tokenizer_config.map(|config| with_real_ids(config, &tokenizer));
     let device = Device::parse(&args.device)?;
     let gradients = match device.inner().is_cpu() {
         true => Gradients::ByHand,

@@ -3,6 +3,7 @@
 #![allow(clippy::too_many_lines, reason = "tables of cases are long")]
 #![allow(clippy::print_stderr, reason = "some say how much they compared")]
 
+mod added_tokens;
 mod against;
 mod architecture;
 mod archive_mutants;

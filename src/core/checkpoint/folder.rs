@@ -23,6 +23,12 @@ pub(crate) const REPAIR: &str = "repair or remove it";
 /// The settings of the tokenizer: its special tokens and chat template.
 pub const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
 
+/// The special tokens, as older versions of transformers wrote them.
+pub const SPECIAL_TOKENS_MAP: &str = "special_tokens_map.json";
+
+/// The added tokens by text, as older versions of transformers wrote them.
+pub const ADDED_TOKENS: &str = "added_tokens.json";
+
 /// All weights in one file.
 pub const WEIGHTS: &str = "model.safetensors";
 

@@ -13,8 +13,8 @@ mod weight_files;
 pub use float::Float;
 pub(crate) use folder::REPAIR;
 pub use folder::{
-    CONFIG, GENERATION_CONFIG, INDEX, Ids, ModelFolder, RECIPE, TOKENIZER_CONFIG, WEIGHTS, configured_rows,
-    is_tied,
+    ADDED_TOKENS, CONFIG, GENERATION_CONFIG, INDEX, Ids, ModelFolder, RECIPE, SPECIAL_TOKENS_MAP,
+    TOKENIZER_CONFIG, WEIGHTS, configured_rows, is_tied,
 };
 pub use header::{Header, TensorEntry, header_bytes};
 pub use hub::{Wanted, folder_around, folder_name, locate};

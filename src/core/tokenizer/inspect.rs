@@ -6,6 +6,7 @@ use super::{Token, TokenRole, Tokenizer};
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 use crate::parameter;
+use crate::text::slot_ranges;
 
 /// The tokens and blocks of one text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -79,7 +80,7 @@ impl Inspector {
     pub fn inspect(&self, text: String) -> Result<InspectedText> {
         let tokens = self.tokenizer.tokens_of(&text, self.encoding)?;
         let free = tokens.iter().filter(|token| token.class == TokenRole::Free).count();
-        let ranges = self.encoding.slot_ranges(&text);
+        let ranges = slot_ranges(&text, self.encoding);
         // The placeholder is counted inside the same text, because the borders of blocks merge with the surrounding text.
         let mut template = String::with_capacity(text.len());
         let mut copied = 0;

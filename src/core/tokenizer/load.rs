@@ -1,18 +1,20 @@
 //! Loads tokenizers; the reference encoding.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use tokenizers::{Encoding, ModelWrapper, Tokenizer as HfTokenizer};
 
+use super::companions::{CompanionFiles, CompletedJson};
 use super::expressions::Expressions;
 use super::panics::caught;
+use super::tokenizer_file::TokenizerFile;
 use super::{Token, TokenRole};
-use crate::checkpoint::folder_around;
 use crate::encoding::Encoding as CoordinateEncoding;
 use crate::error::{Error, Result, excerpt};
 use crate::io;
 use crate::job::{InputHash, Job};
+use crate::text::slot_ranges;
 
 /// The largest size of a tokenizer file, decompressed.
 const MAX_TOKENIZER_BYTES: u64 = 1 << 28;
@@ -61,7 +63,8 @@ pub const EXTENDED: &[EmbeddedTokenizer] =
 pub struct Tokenizer {
     /// The name of its folder or file, for reports.
     pub name: String,
-    /// Name, size and SHA-256 of the file as stored.
+    /// Name, size and SHA-256 of the file as stored. If files beside it changed its tokens: their names, their total size, and the
+    /// SHA-256 of what `sha256sum` prints for them.
     pub source: InputHash,
     inner: HfTokenizer,
     expressions: Arc<Expressions>,
@@ -101,16 +104,19 @@ const PROBES: [&str; 6] = [
 const LONG: usize = 64;
 
 impl Tokenizer {
-    /// Loads a `tokenizer.json`, plain or gzipped, or the one in a model folder. The names of [`EMBEDDED`] and [`EXTENDED`] load
-    /// embedded tokenizers, unless a file with this name exists.
+    /// Loads a `tokenizer.json`, plain or gzipped, or the one in a model folder. The files beside it add their tokens as in
+    /// transformers' `AutoTokenizer`, unless it has another name. The names of [`EMBEDDED`] and [`EXTENDED`] load embedded
+    /// tokenizers, unless a file with this name exists.
     ///
     /// # Errors
-    /// If there is no such file, or `tokenizers` 0.23 cannot read it as a tokenizer.
+    /// If there is no such file, `tokenizers` 0.23 cannot read it as a tokenizer, or the files beside it are malformed or contradict
+    /// it.
     pub fn load(path: &Path) -> Result<Self> {
         Self::load_with_json(path).map(|(tokenizer, _)| tokenizer)
     }
 
-    /// Loads a tokenizer like [`Tokenizer::load`], and also returns the bytes of its JSON, decompressed.
+    /// Loads a tokenizer like [`Tokenizer::load`], and also returns the bytes of its JSON, decompressed and with all added
+    /// tokens.
     ///
     /// # Errors
     /// As [`Tokenizer::load`].
@@ -127,9 +133,26 @@ impl Tokenizer {
             let source = io::hash_bytes(&format!("{}/tokenizer.json", embedded.name), embedded.json);
             return Ok((Self::from_bytes(embedded.name, source, embedded.json)?, embedded.json.to_vec()));
         }
-        let file = if path.is_dir() { in_folder(path)? } else { path.to_owned() };
-        let io::Whole { bytes, source } = io::read_whole(&file, MAX_TOKENIZER_BYTES, job)?;
-        Ok((Self::from_bytes(&name_of(&file), source, &bytes)?, bytes))
+        let file = TokenizerFile::find(path)?;
+        let io::Whole { bytes, source } = io::read_whole(&file.path, MAX_TOKENIZER_BYTES, job)?;
+        let mut inner =
+            parsed(&source, &bytes).map_err(|error| file.other_format(&bytes).unwrap_or(error))?;
+        let companions = file.folder().map(CompanionFiles::read).transpose()?;
+        let completed = match companions {
+            Some(companions) => caught(|| companions.complete(&mut inner, &bytes, &source))
+                .ok_or_else(|| not_readable(&source))??,
+            None => None,
+        };
+        let name = file.name();
+        let Some(CompletedJson { bytes, source }) = completed else {
+            return Ok((Self::checked(&name, source, inner)?, bytes));
+        };
+        let read_back = parsed(&source, &bytes)?;
+        if read_back.get_added_tokens_decoder() != inner.get_added_tokens_decoder() {
+            let problem = "leaves ids out, so that the added tokens have other ids in a file of their own";
+            return Err(Error::input(&source.name, problem, "save it again with transformers"));
+        }
+        Ok((Self::checked(&name, source, read_back)?, bytes))
     }
 
     /// The embedded tokenizers, without the extended ones.
@@ -151,12 +174,13 @@ impl Tokenizer {
     /// If the bytes are not a tokenizer, the tokenizer encodes randomly (BPE dropout), makes `tokenizers` panic, or drops
     /// characters of the format.
     pub fn from_bytes(name: &str, source: InputHash, bytes: &[u8]) -> Result<Self> {
-        let refuse = |problem: String| {
-            Error::input(&source.name, problem, "give a tokenizer.json of Hugging Face tokenizers")
-        };
-        let mut inner = caught(|| HfTokenizer::from_bytes(bytes).map_err(|e| e.to_string()))
-            .ok_or_else(|| refuse("not a readable tokenizer: the library panics on it".into()))?
-            .map_err(|e| refuse(format!("not a tokenizer: {}", first_line(&e))))?;
+        Self::checked(name, source.clone(), parsed(&source, bytes)?)
+    }
+
+    /// # Errors
+    /// As [`Tokenizer::from_bytes`], for a tokenizer that was parsed.
+    fn checked(name: &str, source: InputHash, mut inner: HfTokenizer) -> Result<Self> {
+        let refuse = |problem: String| refused(&source, problem);
         if let ModelWrapper::BPE(bpe) = inner.get_model()
             && bpe.dropout.is_some_and(|p| p > 0.0)
         {
@@ -264,7 +288,7 @@ impl Tokenizer {
     /// # Errors
     /// If the tokenizer cannot encode the text.
     pub fn tokens_of(&self, text: &str, encoding: CoordinateEncoding) -> Result<Vec<Token>> {
-        self.classified(text, &encoding.slot_ranges(text))
+        self.classified(text, &slot_ranges(text, encoding))
     }
 
     fn classified(&self, text: &str, blocks: &[std::ops::Range<usize>]) -> Result<Vec<Token>> {
@@ -299,7 +323,7 @@ impl Tokenizer {
     /// # Errors
     /// As [`Tokenizer::tokens`].
     pub fn in_slots(&self, text: &str, encoding: CoordinateEncoding) -> Result<InBlocks> {
-        let blocks = encoding.slot_ranges(text);
+        let blocks = slot_ranges(text, encoding);
         let mut found = InBlocks { ends: vec![Vec::new(); blocks.len()], copied: Vec::new() };
         let mut next = 0;
         for token in self.classified(text, &blocks)? {
@@ -331,21 +355,20 @@ impl Tokenizer {
     }
 }
 
-/// The tokenizer file of a model folder.
-fn in_folder(folder: &Path) -> Result<PathBuf> {
-    let mut files = ["tokenizer.json", "tokenizer.json.gz"].iter().map(|name| folder.join(name));
-    files.find(|file| file.is_file()).ok_or_else(|| {
-        let remedy = "give a tokenizer.json or a folder that contains one";
-        Error::input(folder.display(), "contains no tokenizer.json", remedy)
-    })
+/// The tokenizer of the `tokenizers` crate in the bytes of a file.
+fn parsed(source: &InputHash, bytes: &[u8]) -> Result<HfTokenizer> {
+    let parsed = caught(|| HfTokenizer::from_bytes(bytes).map_err(|e| e.to_string()));
+    parsed
+        .ok_or_else(|| not_readable(source))?
+        .map_err(|e| refused(source, format!("not a tokenizer: {}", first_line(&e))))
 }
 
-/// The name of a tokenizer file: `…/qwen3/tokenizer.json.gz` is `qwen3`, `mine.json` is `mine`.
-fn name_of(file: &Path) -> String {
-    let name = io::file_name(file);
-    let stem = name.trim_end_matches(".gz").trim_end_matches(".json");
-    let folder = || folder_around(file).filter(|_| stem == "tokenizer");
-    folder().unwrap_or_else(|| stem.to_owned())
+fn not_readable(source: &InputHash) -> Error {
+    refused(source, "not a readable tokenizer: the library panics on it".to_owned())
+}
+
+fn refused(source: &InputHash, problem: String) -> Error {
+    Error::input(&source.name, problem, "give a tokenizer.json of Hugging Face tokenizers")
 }
 
 fn first_line(text: &str) -> &str {

@@ -6,27 +6,32 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Tokenizer;
-use crate::checkpoint::{CONFIG, GENERATION_CONFIG, Ids, ModelFolder, RECIPE, REPAIR, TOKENIZER_CONFIG};
+use super::companions::CompanionFiles;
+use super::special_tokens::content;
+use crate::checkpoint::{CONFIG, GENERATION_CONFIG, Ids, ModelFolder, RECIPE, REPAIR};
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 
 /// Usual names of the end-of-text token, for tokenizers whose config names none.
 const USUAL_ENDS: [&str; 5] = ["<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>"];
 
-/// The tokenizer_config.json that belongs to a tokenizer file, a model folder, or an embedded tokenizer; `None` if there is none.
+/// The settings of a tokenizer file, a model folder, or an embedded tokenizer: its `tokenizer_config.json`, overridden by its
+/// `special_tokens_map.json` where transformers does that; `None` if there is neither.
 ///
 /// # Errors
-/// If it cannot be read or is not JSON.
+/// If a file cannot be read or is not a JSON object.
 pub fn config_beside(tokenizer: &Path) -> Result<Option<Value>> {
-    let refuse =
-        |e: serde_json::Error| (format!("is not JSON: {e}"), "repair it, or give only the tokenizer.json");
     if let Some(embedded) = Tokenizer::embedded_by_name(tokenizer) {
-        return serde_json::from_str(embedded.config).map(Some).map_err(|e| {
-            let (problem, remedy) = refuse(e);
-            Error::input(tokenizer.display(), problem, remedy)
-        });
+        return serde_json::from_str(embedded.config)
+            .map(Some)
+            .map_err(|e| Error::internal(tokenizer.display(), e));
     }
-    ModelFolder::around(tokenizer).json(TOKENIZER_CONFIG, refuse)
+    settings(ModelFolder::around(tokenizer))
+}
+
+/// The settings of the tokenizer in a folder.
+fn settings(folder: ModelFolder) -> Result<Option<Value>> {
+    Ok(CompanionFiles::read(folder)?.settings().map(Value::Object))
 }
 
 /// The ids that end a text of the checkpoint in `folder`. They come from `generation_config.json`, else from `config.json` (or
@@ -49,8 +54,7 @@ pub fn ends_of_text(
         ends = configured.map_or_else(|| said(CONFIG), |ids| Ok(ids.to_vec()))?;
     }
     if ends.is_empty() {
-        let named: Option<Value> = folder.json(TOKENIZER_CONFIG, |e| (e.to_string(), REPAIR))?;
-        ends.extend(tokenizer.likely_end(named.as_ref()).map(|end| end.id));
+        ends.extend(tokenizer.likely_end(settings(folder.clone())?.as_ref()).map(|end| end.id));
     }
     let vocabulary = tokenizer.vocabulary();
     if let Some(id) = ends.iter().find(|id| !vocabulary.values().any(|known| known == *id)) {
@@ -112,7 +116,7 @@ impl Tokenizer {
     /// # Errors
     /// If there is none, or the config names a text that is not a token.
     pub fn end_of_text(&self, config: Option<&Value>) -> Result<Named> {
-        if let Some(text) = config.and_then(|config| special(config, "eos_token")) {
+        if let Some(text) = config.and_then(|config| special_token(config, "eos_token")) {
             return self.named(text).ok_or_else(|| {
                 let problem = format!("eos_token {text} of its tokenizer_config.json is not a token");
                 Error::input(&self.name, problem, "name a token of the vocabulary")
@@ -126,13 +130,13 @@ impl Tokenizer {
 
     /// The end-of-text token that the config names, if it is a token; else a token with a usual name, if there is one.
     pub fn likely_end(&self, config: Option<&Value>) -> Option<Named> {
-        let said = config.and_then(|config| special(config, "eos_token"));
+        let said = config.and_then(|config| special_token(config, "eos_token"));
         said.and_then(|text| self.named(text)).or_else(|| self.usual_end())
     }
 
     /// The beginning-of-text token that the config names, if it is a token.
     pub fn beginning_of_text(&self, config: Option<&Value>) -> Option<Named> {
-        self.named(special(config?, "bos_token")?)
+        self.named(special_token(config?, "bos_token")?)
     }
 
     /// The token that the post-processor appends, if it has a usual name; else an added token with a usual name, else a plain one.
@@ -154,8 +158,7 @@ impl Tokenizer {
     }
 }
 
-/// A special token of a config: a string, or an object with a `content`.
-fn special<'c>(config: &'c Value, name: &str) -> Option<&'c str> {
-    let token = config.get(name)?;
-    token.as_str().or_else(|| token.get("content")?.as_str())
+/// A special token of the settings: a text, or an object with a `content`.
+fn special_token<'s>(settings: &'s Value, name: &str) -> Option<&'s str> {
+    content(settings.get(name)?)
 }

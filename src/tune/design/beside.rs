@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::extension::config::{UNCHANGED, tokenizer_config};
+use super::extension::config::{UNCHANGED, tokenizer_config, with_real_ids};
 use super::extension::new_tokens::NewTokens;
 use super::report::vocabulary::VocabularyReport;
 use super::rows::initial::{Rows, belongs, rows};
@@ -16,7 +16,7 @@ use drift_core::tokenizer::{Tokenizer, config_beside};
 /// The files of a base in addition to its `tokenizer.json`.
 #[derive(Default)]
 pub struct Beside {
-    /// The base's `tokenizer_config.json`.
+    /// The settings of the base, as [`config_beside`] reads them.
     config: Option<Value>,
     /// The names and contents of the files that the extension keeps.
     kept: Vec<(&'static str, Vec<u8>)>,
@@ -38,6 +38,12 @@ impl Beside {
         };
         beside.config = config_beside(base)?;
         Ok(beside)
+    }
+
+    /// These files beside a tokenizer, with the ids of its tokens.
+    #[must_use]
+    pub fn of(self, tokenizer: &Tokenizer) -> Self {
+        Beside { config: self.config.map(|config| with_real_ids(config, tokenizer)), ..self }
     }
 
     /// Adds the model from whose embedding rows new rows are initialized. It must have a row for each id of the base.

@@ -57,7 +57,8 @@ impl Base {
     /// The errors of [`Tokenizer::load_for`] and [`Beside::read`].
     pub fn load(path: &Path, job: &Job) -> Result<Self> {
         let (tokenizer, json) = Tokenizer::load_for(path, job)?;
-        Ok(Base { tokenizer, json, beside: Beside::read(path)? })
+        let beside = Beside::read(path)?.of(&tokenizer);
+        Ok(Base { tokenizer, json, beside })
     }
 
     /// The JSON of the tokenizer, [as `tokenizers` reads it](as_read).

@@ -10,6 +10,8 @@ pub mod loss;
 pub mod report;
 pub mod tokens;
 
+use std::collections::BTreeSet;
+
 use loss::{Losses, TextLoss};
 use rayon::prelude::*;
 use report::{EncodingRow, EncodingsReport, SCHEMA, recommend};
@@ -41,7 +43,7 @@ pub struct EncodingsPlan {
 /// Measures every encoding with every tokenizer. The corpus is read once, and only a sample of it is kept.
 ///
 /// # Errors
-/// If the corpus cannot be read or contains no conformer, a text cannot be encoded, or the job was cancelled.
+/// If the corpus cannot be read or contains no conformer, a tokenizer cannot write the texts of an encoding, or the job was cancelled.
 pub fn compare_encodings(
     plan: &EncodingsPlan,
     corpus: &dyn Conformers,
@@ -55,6 +57,7 @@ pub fn compare_encodings(
     }
     let conformers = losses.conformers();
     let ((losses, sample), from) = (losses.finish(), corpus.reading().encoding);
+    check_characters(plan, &sample)?;
     let mut rows = Vec::new();
     let tasks = plan.tokenizers.len() * plan.encodings.len();
     job.observer().begin("encodings", Some(tasks as u64), Unit::Items);
@@ -84,6 +87,21 @@ pub fn compare_encodings(
         rows,
         recommended,
     })
+}
+
+/// Refuses tokenizers that cannot write the texts of an encoding: a model reads the same token in place of several characters, and
+/// the number of tokens says nothing.
+fn check_characters(plan: &EncodingsPlan, sample: &[Conformer]) -> Result<()> {
+    let mut characters = BTreeSet::new();
+    // Whether a tokenizer writes a character does not depend on the molecule, so a few skeletons with all characters are enough.
+    let mut skeletons: Vec<&str> = sample.iter().map(|conformer| &*conformer.skeleton).collect();
+    skeletons.retain(|skeleton| skeleton.chars().fold(false, |is_new, c| characters.insert(c) || is_new));
+    for base in &plan.tokenizers {
+        for encoding in &plan.encodings {
+            base.tokenizer.writes(*encoding, skeletons.iter().copied())?;
+        }
+    }
+    Ok(())
 }
 
 /// The rows of an encoding with an unchanged tokenizer, and with its extensions.

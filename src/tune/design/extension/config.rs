@@ -2,10 +2,24 @@
 
 use serde_json::{Value, json};
 
+use drift_core::tokenizer::{ADDED_TOKENS_DECODER, Tokenizer};
+
 /// The files next to a tokenizer that are valid for its extension without changes, since old tokens keep their ids. `vocab.json` and
-/// `merges.txt` are not among them, since they lack the new tokens.
-pub(in crate::design) const UNCHANGED: [&str; 4] =
-    ["special_tokens_map.json", "added_tokens.json", "chat_template.jinja", "chat_template.json"];
+/// `merges.txt` are not among them, since they lack the new tokens; nor is `added_tokens.json`, since its tokens are in the
+/// `tokenizer.json` of the extension.
+pub(in crate::design) const UNCHANGED: [&str; 3] =
+    ["special_tokens_map.json", "chat_template.jinja", "chat_template.json"];
+
+/// The settings of a tokenizer with the ids that its added tokens really have. Files may state others, which `tokenizers` ignores, but
+/// a file that is written must agree with the `tokenizer.json` beside it.
+pub fn with_real_ids(mut settings: Value, tokenizer: &Tokenizer) -> Value {
+    if let Some(Value::Object(listed)) = settings.get_mut(ADDED_TOKENS_DECODER) {
+        let real = |token: &Value| tokenizer.inner().token_to_id(token["content"].as_str()?);
+        let entries = std::mem::take(listed).into_iter();
+        listed.extend(entries.map(|(id, token)| (real(&token).map_or(id, |real| real.to_string()), token)));
+    }
+    settings
+}
 
 /// The configuration with which `transformers` uses `tokenizer.json` unchanged. Some of its tokenizer classes would build their own
 /// pre-tokenizer instead.

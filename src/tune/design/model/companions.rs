@@ -5,7 +5,7 @@ use std::path::Path;
 use super::settings;
 use super::source::{SourceModel, is_weights};
 use crate::design::extension::config::UNCHANGED;
-use drift_core::checkpoint::{CONFIG, ModelFolder, RECIPE, TOKENIZER_CONFIG};
+use drift_core::checkpoint::{ADDED_TOKENS, CONFIG, ModelFolder, RECIPE, TOKENIZER_CONFIG};
 use drift_core::error::{Error, Result};
 use drift_core::io::{file_name, read_to_limit};
 use drift_core::tokenizer::{Tokenizer, config_beside};
@@ -13,8 +13,10 @@ use drift_core::tokenizer::{Tokenizer, config_beside};
 /// The list of new tokens written by `drift train-tokenizer`, taken only from the extension.
 pub(super) const NEW_TOKENS: &str = "new_tokens.json";
 
-/// Files that are not copied: tokenizers without the new tokens, and the state of a training.
-const LEFT: [&str; 8] = [
+/// Files that are not copied: tokenizers without the new tokens, tokens that are in the new `tokenizer.json`, and the state of a
+/// training.
+const LEFT: [&str; 9] = [
+    ADDED_TOKENS,
     "vocab.json",
     "merges.txt",
     "vocab.txt",

@@ -47,7 +47,7 @@ pub(super) struct SourceModel {
     pub config: Value,
     /// `generation_config.json`.
     pub generation: Option<Value>,
-    /// `tokenizer_config.json`.
+    /// The settings of its tokenizer, as [`config_beside`] reads them.
     pub tokenizer_config: Option<Value>,
     /// The weights files.
     pub shards: Vec<Shard>,
@@ -72,7 +72,7 @@ impl SourceModel {
         let (shards, index) = weights(path, &folder)?;
         let source = SourceModel {
             redundant_head: tables.redundant_head(path)?,
-            tokenizer_config: folder.json(TOKENIZER_CONFIG, sound)?,
+            tokenizer_config: config_beside(folder.path())?,
             folder,
             tables,
             config,
