@@ -53,6 +53,7 @@ mod properties;
 mod protocol;
 mod readers;
 mod readers_bad;
+mod remedies;
 mod resample;
 mod rows;
 mod shards;

@@ -9,6 +9,7 @@ use super::expressions::Expressions;
 use super::panics::caught;
 use super::{Token, TokenRole};
 use crate::checkpoint::folder_around;
+use crate::command::absolute;
 use crate::encoding::Encoding as CoordinateEncoding;
 use crate::error::{Error, Result, excerpt};
 use crate::io;
@@ -61,6 +62,8 @@ pub const EXTENDED: &[EmbeddedTokenizer] =
 pub struct Tokenizer {
     /// The name of its folder or file, for reports.
     pub name: String,
+    /// What a command calls it: the absolute path that it was loaded from, or its name.
+    pub place: String,
     /// Name, size and SHA-256 of the file as stored.
     pub source: InputHash,
     inner: HfTokenizer,
@@ -129,7 +132,9 @@ impl Tokenizer {
         }
         let file = if path.is_dir() { in_folder(path)? } else { path.to_owned() };
         let io::Whole { bytes, source } = io::read_whole(&file, MAX_TOKENIZER_BYTES, job)?;
-        Ok((Self::from_bytes(&name_of(&file), source, &bytes)?, bytes))
+        let mut tokenizer = Self::from_bytes(&name_of(&file), source, &bytes)?;
+        tokenizer.place = absolute(path);
+        Ok((tokenizer, bytes))
     }
 
     /// The embedded tokenizers, without the extended ones.
@@ -169,7 +174,8 @@ impl Tokenizer {
         let expressions = caught(|| Expressions::from_tokenizer(&inner))
             .unwrap_or_else(|| Err("its expressions cannot be read".into()))
             .map_err(refuse)?;
-        let tokenizer = Tokenizer { name: name.to_owned(), source, inner, expressions: expressions.into() };
+        let (name, place) = (name.to_owned(), name.to_owned());
+        let tokenizer = Tokenizer { name, place, source, inner, expressions: expressions.into() };
         tokenizer.probe()?;
         if let Some(lost) = tokenizer.lost(ALPHABET)? {
             let problem = format!("drops {lost:?}, so its tokens cannot be counted");

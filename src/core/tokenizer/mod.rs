@@ -22,6 +22,7 @@ mod normalizer;
 mod panics;
 mod parts;
 mod product;
+mod shapes;
 mod special;
 pub mod tables;
 mod writable;

@@ -38,6 +38,13 @@ pub struct EncodingsPlan {
     pub seed: u64,
 }
 
+impl EncodingsPlan {
+    /// The most rows that an encoding has with a tokenizer.
+    fn most_rows(&self) -> usize {
+        1 + self.tokens_per_block.len()
+    }
+}
+
 /// Measures every encoding with every tokenizer. The corpus is read once, and only a sample of it is kept.
 ///
 /// # Errors
@@ -56,16 +63,17 @@ pub fn compare_encodings(
     let conformers = losses.conformers();
     let ((losses, sample), from) = (losses.finish(), corpus.reading().encoding);
     let mut rows = Vec::new();
-    let tasks = plan.tokenizers.len() * plan.encodings.len();
+    let tasks = plan.tokenizers.len() * plan.encodings.len() * plan.most_rows();
     job.observer().begin("encodings", Some(tasks as u64), Unit::Items);
     for base in &plan.tokenizers {
         let json = base.read_json()?;
         // The extensions of one tokenizer at a time, since a real one takes hundreds of megabytes.
         let of_tokenizer = plan.encodings.par_iter().zip(&losses).map(|(encoding, loss)| {
             job.check()?;
-            let rows = rows_of(plan, (&base.tokenizer, &json), (*encoding, loss), (&sample, from), job);
-            job.observer().advance(1);
-            rows
+            let rows = rows_of(plan, (&base.tokenizer, &json), (*encoding, loss), (&sample, from), job)?;
+            // Not every number of tokens has an extension, and each row was counted when it was ready.
+            job.observer().advance(plan.most_rows().saturating_sub(rows.len()) as u64);
+            Ok(rows)
         });
         let of_tokenizer: Vec<Vec<EncodingRow>> = of_tokenizer.collect::<Result<_>>()?;
         rows.extend(of_tokenizer.into_iter().flatten());
@@ -94,22 +102,22 @@ fn rows_of(
     (sample, from): (&[Conformer], Encoding),
     job: &Job,
 ) -> Result<Vec<EncodingRow>> {
-    let row = |costs: TokenCosts, new_tokens: u64| EncodingRow {
-        encoding,
-        tokenizer: base.name.clone(),
-        new_tokens,
-        costs,
-        loss: *loss,
-        on_front: false,
+    let mut rows = Vec::new();
+    let mut ready = |costs: TokenCosts, new_tokens: u64| {
+        let tokenizer = base.name.clone();
+        let row = EncodingRow { encoding, tokenizer, new_tokens, costs, loss: *loss, on_front: false };
+        job.observer().ready(&row.line());
+        job.observer().advance(1);
+        rows.push(row);
     };
     // The unchanged tokenizer comes first: it needs no new tokens, and shows which extensions are worth trying.
     let own = costs(base, encoding, (sample, from), job)?;
-    let mut rows = vec![row(own, 0)];
+    ready(own, 0);
     // An extension to the number of tokens that the tokenizer already has is not informative.
     let asked = plan.tokens_per_block.iter().copied();
     let asked = asked.filter(|tokens| !own.constant || own.tokens_per_block.max != *tokens as u64);
     drafts((base, json), plan.kind, encoding, asked, &mut |extended, new_tokens| {
-        rows.push(row(costs(extended, encoding, (sample, from), job)?, new_tokens));
+        ready(costs(extended, encoding, (sample, from), job)?, new_tokens);
         Ok(())
     })?;
     Ok(rows)
