@@ -50,29 +50,35 @@ pub(super) fn has_automaton(tokenizer: &Tokenizer, encoding: Encoding) -> bool {
 
 /// The error of a base that cannot be extended, with what works with it as it is. Everything that is named was tried.
 pub(super) fn with_ways(error: Error, tokenizer: &Tokenizer, encoding: Encoding) -> Error {
-    let completed = |remedy: &str| {
-        let mut ways: Vec<String> = Vec::new();
-        if takes_templates(tokenizer, encoding).unwrap_or(false) {
-            ways.push(format!("{} finds a placeholder", fit(tokenizer, encoding)));
-        }
-        if has_automaton(tokenizer, encoding) {
-            ways.push(format!("{} writes a grammar", grammar(tokenizer, encoding)));
-        }
-        match (remedy, ways.is_empty()) {
-            (AS_IT_IS, true) => OTHER_BASE.to_owned(),
-            (_, true) => remedy.to_owned(),
-            (AS_IT_IS, false) => format!("{AS_IT_IS}: {}", ways.join("; ")),
-            (_, false) => format!("{remedy}; as it is, {}", ways.join("; ")),
-        }
-    };
-    let is_known = |remedy: &str| [AS_IT_IS, OTHER_BASE, WHOLE_NUMBERS].contains(&remedy);
     match error {
-        Error::Input { place, problem, remedy } if is_known(&remedy) => {
-            Error::input(place, problem, completed(&remedy))
+        Error::Input { place, problem, remedy } if is_of_base(&remedy) => {
+            Error::input(place, problem, completed(&remedy, tokenizer, encoding))
         }
-        Error::Parameter { parameter, problem, remedy } if is_known(&remedy) => {
-            Error::parameter(parameter, problem, completed(&remedy))
+        Error::Parameter { parameter, problem, remedy } if is_of_base(&remedy) => {
+            Error::parameter(parameter, problem, completed(&remedy, tokenizer, encoding))
         }
         error => error,
+    }
+}
+
+/// Whether a remedy says that the base cannot be extended.
+fn is_of_base(remedy: &str) -> bool {
+    [AS_IT_IS, OTHER_BASE, WHOLE_NUMBERS].contains(&remedy)
+}
+
+/// Such a remedy with the commands that work with the base as it is.
+fn completed(remedy: &str, tokenizer: &Tokenizer, encoding: Encoding) -> String {
+    let mut ways: Vec<String> = Vec::new();
+    if takes_templates(tokenizer, encoding).unwrap_or(false) {
+        ways.push(format!("{} finds a placeholder", fit(tokenizer, encoding)));
+    }
+    if has_automaton(tokenizer, encoding) {
+        ways.push(format!("{} writes a grammar", grammar(tokenizer, encoding)));
+    }
+    match (remedy, ways.is_empty()) {
+        (AS_IT_IS, true) => OTHER_BASE.to_owned(),
+        (_, true) => remedy.to_owned(),
+        (AS_IT_IS, false) => format!("{AS_IT_IS}: {}", ways.join("; ")),
+        (_, false) => format!("{remedy}; as it is, {}", ways.join("; ")),
     }
 }

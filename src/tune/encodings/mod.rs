@@ -102,23 +102,42 @@ fn rows_of(
     (sample, from): (&[Conformer], Encoding),
     job: &Job,
 ) -> Result<Vec<EncodingRow>> {
-    let mut rows = Vec::new();
-    let mut ready = |costs: TokenCosts, new_tokens: u64| {
-        let tokenizer = base.name.clone();
-        let row = EncodingRow { encoding, tokenizer, new_tokens, costs, loss: *loss, on_front: false };
-        job.observer().ready(&row.line());
-        job.observer().advance(1);
-        rows.push(row);
-    };
+    let mut rows = Rows { encoding, tokenizer: &base.name, loss, job, ready: Vec::new() };
     // The unchanged tokenizer comes first: it needs no new tokens, and shows which extensions are worth trying.
     let own = costs(base, encoding, (sample, from), job)?;
-    ready(own, 0);
+    rows.add(own, 0);
     // An extension to the number of tokens that the tokenizer already has is not informative.
     let asked = plan.tokens_per_block.iter().copied();
     let asked = asked.filter(|tokens| !own.constant || own.tokens_per_block.max != *tokens as u64);
     drafts((base, json), plan.kind, encoding, asked, &mut |extended, new_tokens| {
-        ready(costs(extended, encoding, (sample, from), job)?, new_tokens);
+        rows.add(costs(extended, encoding, (sample, from), job)?, new_tokens);
         Ok(())
     })?;
-    Ok(rows)
+    Ok(rows.ready)
+}
+
+/// The rows of an encoding with a tokenizer that are ready.
+struct Rows<'a> {
+    encoding: Encoding,
+    tokenizer: &'a str,
+    loss: &'a TextLoss,
+    job: &'a Job,
+    ready: Vec<EncodingRow>,
+}
+
+impl Rows<'_> {
+    /// Adds a row, and shows it.
+    fn add(&mut self, costs: TokenCosts, new_tokens: u64) {
+        let row = EncodingRow {
+            encoding: self.encoding,
+            tokenizer: self.tokenizer.to_owned(),
+            new_tokens,
+            costs,
+            loss: *self.loss,
+            on_front: false,
+        };
+        self.job.observer().ready(&row.line());
+        self.job.observer().advance(1);
+        self.ready.push(row);
+    }
 }
