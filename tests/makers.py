@@ -9,7 +9,8 @@ TOKENIZERS holds a folder for each, with a tokenizer.json or a tokenizer.json.gz
 - works: compared with `tokenizers`. inspect: ids and classes of 76 texts. fit: of 300 random placeholders none does less harm, by a
   replay that is written here. grammar: 200 legal texts are accepted, and 200 random walks are what the encoder makes of their texts.
   fused, separate: blocks of the range take N tokens, texts without blocks take those of the base, old ids stay.
-- refused: exit 2 and one line, the same in two runs, whose remedy is a command; that command is run, and must succeed.
+- refused: exit 2 and one line, the same in two runs, whose remedy is a command; that command is run as it is printed, by the shell
+  and in another folder, and must succeed.
 - cannot write: the same without a remedy, where `tokenizers` itself loses characters of the encoding.
 
 The exit code is 1 if a cell is anything else, or a file that can write an encoding has no way at all. Needs `tokenizers` alone.
@@ -24,7 +25,6 @@ import pathlib
 import random
 import re
 import resource
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -468,35 +468,28 @@ class Run:
             return [given[0]]
         commands = re.findall(r"`(drift [^`]*)`", line)
         for command in commands:
-            words = [
-                str(self.folder) if word == self.folder.name else word
-                for word in shlex.split(command)[1:]
-            ]
-            words = ["cure" if word == "DIR" else word for word in words]
-            if words[0] == "export-grammar":
-                words += ["CCO"]
-            if words[0] == "fit":
-                words += (
-                    []
-                    if "--tokenizer" in words
-                    else [
-                        "--tokenizer",
-                        str(self.folder),
-                        "--encoding",
-                        self.encoding.name,
-                    ]
-                )
-                words += ["--corpus", str(self.corpus()), "--no-classes"]
-            if words[0] == "train-tokenizer":
-                words += ["--corpus", str(self.corpus())] + (
-                    [] if self.encoding.bins else ["--range", str(self.range)]
-                )
-            done = self.run(*words)
+            done = self.as_printed(command)
             require(
                 done.returncode == 0,
                 f"the remedy `{command}` ends in {done.returncode}: {done.stderr[-300:]}",
             )
         return commands
+
+    def as_printed(self, command):
+        """Runs a command as a reader copies it from a message, in another folder."""
+        programs, elsewhere = self.work / "programs", self.work / "elsewhere"
+        for folder in (programs, elsewhere):
+            folder.mkdir(exist_ok=True)
+        if not (programs / "drift").exists():
+            (programs / "drift").symlink_to(self.drift)
+        environment = {
+            **os.environ,
+            "RAYON_NUM_THREADS": os.environ.get("RAYON_NUM_THREADS", "1"),
+            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        }
+        return subprocess.run(
+            ["bash", "-c", command], capture_output=True, text=True, cwd=elsewhere, env=environment
+        )
 
     def can_write(self):
         """Whether `tokenizers` itself keeps every character of texts."""

@@ -240,6 +240,42 @@ def test_the_first_answer_is_that_of_the_first_command(folder: Folder) -> None:
         assert part in printed
 
 
+#: Fenced texts that are no output of a command: how they begin, and what they are.
+NO_OUTPUT = {
+    "indptr, indices = automaton.legal(": "signatures",
+    "import math, sys": "the skeleton of a program",
+    "pip install 'dist/moldrift-": "commands for another machine",
+}
+
+#: Fenced texts that are output, with the test that compares them with a run.
+OUTPUT = {
+    "qwen-like, fixed: use": "test_the_first_answer_is_that_of_the_first_command",
+    "qwen-like, 64 texts each": "test_the_table_of_eval_is_that_of_the_run",
+}
+
+
+def test_every_output_is_compared_with_a_run() -> None:
+    texts = [block for block in BLOCKS if block.language == "text"]
+    for block in texts:
+        begins = [begin for begin in (*NO_OUTPUT, *OUTPUT) if block.code.startswith(begin)]
+        assert len(begins) == 1, f"{block.name}: say what it is"
+    assert len(texts) == len(NO_OUTPUT) + len(OUTPUT)
+    assert all(test in globals() for test in OUTPUT.values())
+
+
+def without_speed(line: str) -> str:
+    """A row of a table of `eval` without its last cell, the tokens per second of a machine."""
+    return re.sub(r" +[\d,]+$", "", line.rstrip())
+
+
+@pytest.mark.slow
+def test_the_table_of_eval_is_that_of_the_run(folder: Folder) -> None:
+    [block] = [block for block in BLOCKS if block.code.startswith("qwen-like, 64 texts each")]
+    printed = {without_speed(line) for line in run("drift eval", folder).splitlines()}
+    for line in block.code.splitlines():
+        assert without_speed(line) in printed, f"README.md shows a line that eval does not print: {line}"
+
+
 def execute(code: str, folder: Path, needed: tuple[str, ...], **environment: str) -> str:
     """What Python prints; skipped where a module that it needs is not installed."""
     for module in needed:

@@ -1,6 +1,6 @@
 //! Progress bars on stderr with rate and remaining time. They appear only in a terminal, and after one second.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write as _};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -42,6 +42,13 @@ impl Observer for Bar {
             if phase.bar.is_hidden() && phase.begun.elapsed() > PATIENCE {
                 phase.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
             }
+        }
+    }
+
+    fn ready(&self, line: &str) {
+        if let Ok(Some(phase)) = self.0.lock().as_deref() {
+            // If stderr is closed, there is nobody to tell.
+            phase.bar.suspend(|| writeln!(std::io::stderr(), "{line}")).ok();
         }
     }
 

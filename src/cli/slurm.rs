@@ -9,10 +9,11 @@ use super::eval_args;
 use super::invocation::Invocation;
 use super::output::Output;
 use super::slurm_status;
+use drift_core::command::quoted;
 use drift_core::error::Error;
 use drift_core::io::{OutputSet, absolute};
 use drift_core::job::Job;
-use drift_data::shard::slurm::{Asked, Jobs, quoted};
+use drift_data::shard::slurm::{Asked, Jobs};
 
 /// The files in the folder of `-o`.
 const ARRAY: &str = "array.sbatch";
@@ -148,8 +149,7 @@ fn eval(args: EvalArgs, invocation: &Invocation, job: &Job, output: &Output) -> 
         let [array, merge] = [ARRAY, MERGE].map(|name| quoted(&format!("{folder_text}/{name}")));
         return output.text(&format!(
             "wrote {array} and {merge}; submit them with\n    \
-             sbatch --parsable {array}\n    \
-             sbatch --dependency=afterok:ID {merge}"
+             sbatch --dependency=afterok:$(sbatch --parsable {array}) {merge}"
         ));
     }
     let array = submitted(&[], &folder.join(ARRAY))?;

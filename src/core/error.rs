@@ -168,21 +168,30 @@ impl Error {
 }
 
 /// Limits in characters for a message and its parts, so that it takes no more than a few lines of a terminal. A problem may use the
-/// space that place and a usual remedy leave. A remedy of several commands may be longer.
+/// space that place and a usual remedy leave. A remedy with commands may be longer, because a part of a command cannot be run.
 const MESSAGE_CHARACTERS: usize = 490;
 const USUAL_CHARACTERS: usize = 380;
 const PLACE_CHARACTERS: usize = 120;
 const USUAL_REMEDY_CHARACTERS: usize = 150;
 const REMEDY_CHARACTERS: usize = 260;
+const COMMANDS_CHARACTERS: usize = 4_000;
 
 /// Any text as a single message: on one line and not too long.
 pub fn message(text: &str) -> String {
-    shortened_end(&one_line(text), MESSAGE_CHARACTERS)
+    let most = if has_command(text) { MESSAGE_CHARACTERS + COMMANDS_CHARACTERS } else { MESSAGE_CHARACTERS };
+    shortened_end(&one_line(text), most)
+}
+
+/// Whether a text holds a command line of [`crate::command`].
+fn has_command(text: &str) -> bool {
+    text.contains("`drift ")
 }
 
 /// Shortens a problem and a remedy so that both fit beside the place.
 fn limited(place: &str, problem: &dyn ToString, remedy: &dyn ToString) -> (String, String) {
-    let remedy = shortened_end(&one_line(&remedy.to_string()), REMEDY_CHARACTERS);
+    let remedy = one_line(&remedy.to_string());
+    let most = if has_command(&remedy) { COMMANDS_CHARACTERS } else { REMEDY_CHARACTERS };
+    let remedy = shortened_end(&remedy, most);
     let beside = remedy.chars().count().min(USUAL_REMEDY_CHARACTERS);
     // Place and remedy are bounded by less than this, so the difference stays above 0.
     let room = USUAL_CHARACTERS - place.chars().count().min(PLACE_CHARACTERS) - beside;

@@ -14,6 +14,8 @@ pub trait Observer: Send + Sync {
     fn begin(&self, phase: &str, total: Option<u64>, unit: Unit);
     /// Reports `n` more finished units.
     fn advance(&self, n: u64);
+    /// Reports a part of the result that is ready before the whole, as a line.
+    fn ready(&self, _line: &str) {}
     /// Ends the phase.
     fn end(&self);
 }

@@ -3,6 +3,7 @@
 
 pub mod checkpoint;
 pub mod chem;
+pub mod command;
 pub mod constraint;
 pub mod encoding;
 pub mod error;

@@ -813,3 +813,50 @@ fn conformers_out_of_range_are_counted_or_skipped() {
     let mined = folder.drift(&["mine", "out.jsonl", "--encoding", "binned-v2:-13,13,0.104", "--json"]).json();
     assert_eq!(mined["out_of_range_conformers"], 0);
 }
+
+/// The rows of a run, as they are shown while it goes on.
+#[derive(Default)]
+struct Shown {
+    rows: std::sync::Mutex<Vec<String>>,
+    sizes: std::sync::Mutex<[u64; 2]>,
+}
+
+impl drift::job::Observer for Shown {
+    fn begin(&self, phase: &str, total: Option<u64>, _: drift::job::Unit) {
+        if phase == "encodings" {
+            *self.sizes.lock().unwrap() = [0, total.unwrap()];
+        }
+    }
+
+    fn advance(&self, n: u64) {
+        self.sizes.lock().unwrap()[0] += n;
+    }
+
+    fn ready(&self, line: &str) {
+        self.rows.lock().unwrap().push(line.to_owned());
+    }
+
+    fn end(&self) {}
+}
+
+#[test]
+fn rows_are_shown_when_they_are_ready() {
+    let shown = Arc::new(Shown::default());
+    let job = drift::job::Job::new(shown.clone(), Arc::default());
+    let plan = drift::encodings::EncodingsPlan {
+        tokenizers: vec![drift::design::Base::load(Path::new("llama-like"), &job).unwrap()],
+        encodings: vec![Encoding::FIXED, "binned-v1:-21,21,0.05".parse().unwrap()],
+        // No extension has one token a block.
+        tokens_per_block: vec![1, 9],
+        kind: SchemeKind::Fused,
+        seed: 0,
+    };
+    let report = drift::encodings::compare_encodings(&plan, &crate::support::First(20), &job).unwrap();
+    let rows = shown.rows.lock().unwrap().clone();
+    assert_eq!(rows.len(), report.rows.len());
+    assert!(rows.len() >= 3 && rows.iter().all(|row| row.contains(", llama-like, ")), "{rows:?}");
+    assert!(rows.iter().any(|row| row.starts_with("fixed, llama-like, 0 new tokens: 1")), "{rows:?}");
+    // What is done is what was announced.
+    let [done, total] = *shown.sizes.lock().unwrap();
+    assert_eq!((done, total), (6, 6));
+}

@@ -55,6 +55,7 @@ mod properties;
 mod protocol;
 mod readers;
 mod readers_bad;
+mod remedies;
 mod resample;
 mod round_trips;
 mod rows;

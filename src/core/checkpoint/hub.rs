@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::folder::{CONFIG, ModelFolder};
 use super::weight_files::WeightFiles;
+use crate::command::quoted;
 use crate::error::{Error, Result, excerpt};
 use crate::io::{file_name, read_to_limit};
 
@@ -124,7 +125,7 @@ impl HubName {
         let HubName { organisation, name, revision } = self;
         let (place, more) = match revision {
             Some(revision) => {
-                (format!("{organisation}/{name}@{revision}"), format!(" --revision {revision}"))
+                (format!("{organisation}/{name}@{revision}"), format!(" --revision {}", quoted(revision)))
             }
             None => (format!("{organisation}/{name}"), String::new()),
         };

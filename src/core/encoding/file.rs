@@ -213,6 +213,17 @@ impl FromStr for Encoding {
     }
 }
 
+impl Encoding {
+    /// What a command line calls it: its name, or the content of its file.
+    pub fn argument(self) -> String {
+        match serde_json::to_value(self) {
+            Ok(serde_json::Value::String(name)) => name,
+            Ok(content) => content.to_string(),
+            Err(_) => self.name().to_owned(),
+        }
+    }
+}
+
 /// The encoding in a file.
 fn read(path: &str) -> Result<Encoding, String> {
     let unknown = || format!("`{path}` is neither an encoding nor a file; give {}", names::KNOWN);

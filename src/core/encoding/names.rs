@@ -186,8 +186,8 @@ fn binned(name: &str, values: &str, version: Version) -> Result<Encoding, String
     .map_err(|problem| format!("`{name}`: {problem}"))
 }
 
-/// Integers in units of 1/`SCALE` Å with a fixed number of digits, optionally with a largest magnitude: `<0012,-0034,0005>`. This
-/// is the format of 3DSMILES-GPT, which rounds to the nearest integer, halves to even.
+/// Integers in units of 1/`SCALE` Å with a fixed number of digits, optionally with a largest magnitude: `<0012,-0034,0005>`. Rounded
+/// to the nearest, halves to even. (3DSMILES-GPT rounds so, but its texts have coordinates behind the whole SMILES.)
 fn integers(name: &str, values: &str) -> Result<Encoding, String> {
     let wrong = || format!("`{name}` does not name its integers; give SCALE,DIGITS: integers:10,4");
     let numbers: Vec<&str> = values.split(',').map(str::trim).collect();

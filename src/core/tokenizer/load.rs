@@ -10,6 +10,7 @@ use super::expressions::Expressions;
 use super::panics::caught;
 use super::tokenizer_file::TokenizerFile;
 use super::{Token, TokenRole};
+use crate::command::absolute;
 use crate::encoding::Encoding as CoordinateEncoding;
 use crate::error::{Error, Result, excerpt};
 use crate::io;
@@ -63,6 +64,8 @@ pub const EXTENDED: &[EmbeddedTokenizer] =
 pub struct Tokenizer {
     /// The name of its folder or file, for reports.
     pub name: String,
+    /// What a command calls it: the absolute path that it was loaded from, or its name.
+    pub place: String,
     /// Name, size and SHA-256 of the file as stored. If files beside it changed its tokens: their names, their total size, and the
     /// SHA-256 of what `sha256sum` prints for them.
     pub source: InputHash,
@@ -144,15 +147,16 @@ impl Tokenizer {
             None => None,
         };
         let name = file.name();
+        let at_path = |tokenizer: Tokenizer| Tokenizer { place: absolute(path), ..tokenizer };
         let Some(CompletedJson { bytes, source }) = completed else {
-            return Ok((Self::checked(&name, source, inner)?, bytes));
+            return Ok((at_path(Self::checked(&name, source, inner)?), bytes));
         };
         let read_back = parsed(&source, &bytes)?;
         if read_back.get_added_tokens_decoder() != inner.get_added_tokens_decoder() {
             let problem = "leaves ids out, so that the added tokens have other ids in a file of their own";
             return Err(Error::input(&source.name, problem, "save it again with transformers"));
         }
-        Ok((Self::checked(&name, source, read_back)?, bytes))
+        Ok((at_path(Self::checked(&name, source, read_back)?), bytes))
     }
 
     /// The embedded tokenizers, without the extended ones.
@@ -193,7 +197,8 @@ impl Tokenizer {
         let expressions = caught(|| Expressions::from_tokenizer(&inner))
             .unwrap_or_else(|| Err("its expressions cannot be read".into()))
             .map_err(refuse)?;
-        let tokenizer = Tokenizer { name: name.to_owned(), source, inner, expressions: expressions.into() };
+        let (name, place) = (name.to_owned(), name.to_owned());
+        let tokenizer = Tokenizer { name, place, source, inner, expressions: expressions.into() };
         tokenizer.probe()?;
         if let Some(lost) = tokenizer.lost(ALPHABET)? {
             let problem = format!("drops {lost:?}, so its tokens cannot be counted");

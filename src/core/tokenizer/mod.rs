@@ -23,6 +23,7 @@ mod normalizer;
 mod panics;
 mod parts;
 mod product;
+mod shapes;
 mod special;
 mod special_tokens;
 pub mod tables;

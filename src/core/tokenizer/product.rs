@@ -15,9 +15,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
+use std::rc::Rc;
 
 use super::boundaries::with_white_space;
 use super::load::Tokenizer;
+use super::shapes::Shapes;
 use crate::encoding::language::{Languages, Node, StateId};
 use crate::encoding::{Dfa, DfaState};
 use crate::error::Result;
@@ -42,9 +44,8 @@ struct Way {
 
 /// Builds the states of plain slots.
 pub struct SlotProduct<'a> {
-    tokenizer: &'a Tokenizer,
-    /// The text before the content of a slot, and its ids.
-    before: (String, Vec<u32>),
+    /// The encoder, for texts behind the one before the content of a slot.
+    shapes: Shapes<'a>,
     /// Tokens that consist only of bytes of the language.
     candidates: Vec<(u32, String)>,
     /// The added tokens among them: by id, their length in bytes. `longest_added` is the largest length.
@@ -53,6 +54,8 @@ pub struct SlotProduct<'a> {
     /// The number of digits in a piece of the pre-tokenizer, if states have to count them.
     group: Option<usize>,
     pairs: HashMap<(Option<u32>, u32, usize), bool>,
+    /// By state of the language, the candidates with which it goes on, by index, and the states behind them.
+    going_on: HashMap<DfaState, Rc<[(usize, DfaState)]>>,
     known: HashMap<Place, Option<StateId>>,
 }
 
@@ -79,10 +82,10 @@ impl<'a> SlotProduct<'a> {
         // The numbers of states must not depend on the order of a hash map.
         candidates.sort();
         let longest_added = added.values().copied().max().unwrap_or(0);
-        let before = (before.to_owned(), tokenizer.ids(before)?);
+        let shapes = Shapes::new(tokenizer, before, longest_added == 0)?;
         let group = digit_group(tokenizer)?;
-        let (pairs, known) = (HashMap::new(), HashMap::new());
-        Ok(SlotProduct { tokenizer, before, candidates, added, longest_added, group, pairs, known })
+        let (pairs, going_on, known) = Default::default();
+        Ok(SlotProduct { shapes, candidates, added, longest_added, group, pairs, going_on, known })
     }
 
     /// The state where slots begin; their ends get the value `end`. `None` if no tokenisation leads through a slot.
@@ -95,8 +98,9 @@ impl<'a> SlotProduct<'a> {
         states: &mut Languages<u32, E>,
         end: E,
     ) -> Result<Option<StateId>> {
-        // Cached ids of an earlier call belong to its states and its kind of end.
+        // What an earlier call cached belongs to its language, its states and its kind of end.
         self.known.clear();
+        self.going_on.clear();
         let place = Place { state: dfa.start(), last: None, open: Vec::new(), digits: 0 };
         self.state(dfa, states, end, place, &Way::default())
     }
@@ -112,11 +116,8 @@ impl<'a> SlotProduct<'a> {
         if let Some(known) = self.known.get(&place) {
             return Ok(*known);
         }
-        let goes_on: Vec<(usize, DfaState)> = (0..self.candidates.len())
-            .filter_map(|at| Some((at, dfa.run(place.state, self.candidates[at].1.as_bytes())?)))
-            .collect();
         let mut edges = Vec::new();
-        for (at, state) in goes_on {
+        for &(at, state) in &*self.going_on(dfa, place.state) {
             let id = self.candidates[at].0;
             if !self.follows(&place, way, at)? {
                 continue;
@@ -134,6 +135,13 @@ impl<'a> SlotProduct<'a> {
         let made = (end.is_some() || !edges.is_empty()).then(|| states.intern(Node { edges, end }));
         self.known.insert(place, made);
         Ok(made)
+    }
+
+    /// The candidates with which the language goes on from a state. Many places share a state.
+    fn going_on(&mut self, dfa: &Dfa, state: DfaState) -> Rc<[(usize, DfaState)]> {
+        let candidates = self.candidates.iter().enumerate();
+        let behind = candidates.filter_map(|(at, (_, text))| Some((at, dfa.run(state, text.as_bytes())?)));
+        self.going_on.entry(state).or_insert_with(|| behind.collect()).clone()
     }
 
     /// The characters behind the last added token with which another one could begin.
@@ -167,10 +175,7 @@ impl<'a> SlotProduct<'a> {
             return Ok(*known);
         }
         // The whole path is encoded, because the text before may merge.
-        let ids = self.tokenizer.ids(&format!("{}{}{text}", self.before.0, way.text))?;
-        let behind = ids.strip_prefix(&self.before.1[..]);
-        let follows =
-            behind.is_some_and(|behind| behind.strip_prefix(&way.ids[..]).is_some_and(|last| last == [*id]));
+        let follows = self.shapes.ends_in(&format!("{}{text}", way.text), &way.ids, *id, text.len())?;
         self.pairs.insert(pair, follows);
         Ok(follows)
     }

@@ -5,6 +5,8 @@
 
 use std::fmt::Write as _;
 
+use drift_core::command::quoted;
+
 /// The options for Slurm.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Asked {
@@ -33,15 +35,6 @@ pub struct Jobs<'j> {
     pub start: &'j str,
     /// The options for Slurm.
     pub asked: &'j Asked,
-}
-
-/// Quotes a word for the shell.
-pub fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:=,@%+-".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
 }
 
 /// Joins words into a shell command, each quoted.

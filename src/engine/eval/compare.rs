@@ -128,7 +128,7 @@ fn group(name: &str, a: &Figures, b: &Figures) -> Group {
 
 fn read(path: &Path, job: &Job) -> Result<Record> {
     let refuse = |problem: String| {
-        Error::input(path.display(), problem, "give a record of `drift eval --json` or a Chrome trace")
+        Error::input(path.display(), problem, "give a record of drift eval, or a Chrome trace")
     };
     let opened = io::open(path, job);
     // One byte more than the limit, to distinguish a file of exactly that size from a larger one.

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use super::{SchemeKind, possible};
+use super::{SchemeKind, possible, ways};
 use crate::placeholder::{FitReport, takes_templates};
+use drift_core::command::DriftCommand;
 use drift_core::constraint::automaton::AutomatonProcessor;
 use drift_core::constraint::{LogitProcessor, Placeholder, ProcessorKind, Specials};
 use drift_core::encoding::Encoding;
@@ -48,18 +49,15 @@ fn advised(error: Error, tokenizer: &Tokenizer, encoding: Encoding) -> Error {
     match error {
         // Only the automaton's own refusals have an empty remedy.
         Error::Input { place, problem, remedy } if remedy.is_empty() => {
-            let mut ways: Vec<String> = Vec::new();
-            ways.extend(
+            let mut found: Vec<String> = Vec::new();
+            found.extend(
                 extension(tokenizer, SchemeKind::Fused, encoding).map(|way| format!("extend it: {way}")),
             );
             if takes_templates(tokenizer, encoding).unwrap_or(false) {
-                let name = &tokenizer.name;
-                ways.push(format!(
-                    "`drift fit --tokenizer {name} --encoding {encoding}` finds a placeholder"
-                ));
+                found.push(format!("{} finds a placeholder", ways::fit(tokenizer, encoding)));
             }
-            let remedy = if ways.is_empty() { NOTHING.to_owned() } else { ways.join("; or ") };
-            Error::Input { place, problem, remedy }
+            let remedy = if found.is_empty() { NOTHING.to_owned() } else { found.join("; or ") };
+            Error::input(place, problem, remedy)
         }
         error => error,
     }
@@ -77,30 +75,23 @@ pub fn complete(report: &mut FitReport, tokenizers: &[Tokenizer]) {
 
 /// The alternatives for a tokenizer for which no template works.
 fn instead_of_templates(tokenizer: &Tokenizer, encoding: Encoding) -> String {
-    let name = &tokenizer.name;
-    let mut ways = Vec::new();
-    // The end token does not matter for whether the automaton can be built.
-    if AutomatonProcessor::new(Arc::new(tokenizer.clone()), encoding, u32::MAX).is_ok() {
+    let mut found = Vec::new();
+    if ways::has_automaton(tokenizer, encoding) {
         // The automaton follows the text, and needs no placeholder.
-        ways.push(format!(
-            "`drift export-grammar --tokenizer {name} --encoding {encoding}` or moldrift.Automaton"
-        ));
+        found.push(format!("{} or moldrift.Automaton", ways::grammar(tokenizer, encoding)));
     }
-    ways.extend(
+    found.extend(
         extension(tokenizer, SchemeKind::Separate, encoding).map(|way| format!("for templates {way}")),
     );
-    if ways.is_empty() {
+    if found.is_empty() {
         // A fused extension supports no templates either, so it is named only if nothing else works.
-        ways.extend(extension(tokenizer, SchemeKind::Fused, encoding));
+        found.extend(extension(tokenizer, SchemeKind::Fused, encoding).map(|way| way.to_string()));
     }
-    if ways.is_empty() { NOTHING.replace("use ", "") } else { ways.join("; ") }
+    if found.is_empty() { NOTHING.replace("use ", "") } else { found.join("; ") }
 }
 
 /// The command for an extension, if one is possible.
-fn extension(tokenizer: &Tokenizer, kind: SchemeKind, encoding: Encoding) -> Option<String> {
+fn extension(tokenizer: &Tokenizer, kind: SchemeKind, encoding: Encoding) -> Option<DriftCommand> {
     let tokens = possible(tokenizer, kind, encoding).ok()?;
-    let (name, kind) = (&tokenizer.name, kind.name());
-    Some(format!(
-        "`drift train-tokenizer --base {name} --kind {kind} --tokens-per-block {tokens} --encoding {encoding} -o DIR`"
-    ))
+    Some(ways::extension(tokenizer, kind, tokens, encoding))
 }

@@ -36,6 +36,7 @@ pub mod scheme;
 pub mod train;
 pub mod train_merges;
 pub mod train_scratch;
+mod ways;
 
 pub use beside::Beside;
 pub use extension::plan::{Aim, ExtensionPlan};

@@ -22,6 +22,7 @@ use super::scheme::slots::Range;
 use super::train::train;
 use super::train_merges::train_merges;
 use super::train_scratch::{scratch_config, train_scratch};
+use super::ways::with_ways;
 use crate::parameter;
 use drift_core::encoding::Reading;
 use drift_core::error::{Error, Result};
@@ -193,7 +194,8 @@ impl TokenizerRequest {
         corpus: &dyn Conformers,
         job: &Job,
     ) -> Result<MadeTokenizer> {
-        let mut trained = train(plan, corpus, job)?;
+        let trained = train(plan, corpus, job);
+        let mut trained = trained.map_err(|error| with_ways(error, &plan.base, plan.encoding))?;
         let rows = beside.rows(&plan.base, &trained.new_tokens, &mut trained.report.vocabulary)?;
         if self.compare {
             let compared = compare(plan, trained.report.new_tokens, Some(&trained), corpus, job)?;
@@ -215,7 +217,8 @@ impl TokenizerRequest {
         corpus: &dyn Conformers,
         job: &Job,
     ) -> Result<MadeTokenizer> {
-        let mut trained = train_merges(&plan, tokens, corpus, job)?;
+        let trained = train_merges(&plan, tokens, corpus, job);
+        let mut trained = trained.map_err(|error| with_ways(error, &plan.base, plan.encoding))?;
         let rows = beside.rows(&plan.base, &trained.new_tokens, &mut trained.report.vocabulary)?;
         if self.compare {
             // The designed extension is only a row of a table here, and is not written.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::extension::base::BaseVocabulary;
 use super::extension::check::{Guarantees, check};
-use super::extension::extend::{Extended, extend, extend_guarded};
+use super::extension::extend::{Extended, WHOLE_NUMBERS, extend, extend_guarded};
 use super::extension::guard::guard;
 use super::extension::json::written;
 use super::extension::layout::Alphabet;
@@ -256,14 +256,19 @@ fn reach(
     match plan.aim {
         Aim::TokensPerBlock(tokens) if !(fewest..=most).contains(&tokens) => {
             let problem = format!("no {} scheme has {tokens} tokens a block", plan.kind.name());
-            let remedy = if fewest == most { format!("give {most}") } else { format!("give {fewest} to {most}") };
+            let remedy =
+                if fewest == most { format!("give {most}") } else { format!("give {fewest} to {most}") };
             Err(Error::parameter(parameter::TOKENS_PER_BLOCK, problem, remedy))
         }
         Aim::TokensPerBlock(tokens) => designs.optimum(tokens, MAX_NEW_TOKENS).ok_or_else(|| {
             let (bound, _) = designs.lower_bound(tokens, known.texts());
+            // A smaller bound says nothing: no scheme attains it.
+            let needed = match bound > MAX_NEW_TOKENS {
+                true => format!("; at least {bound} would be needed"),
+                false => String::new(),
+            };
             let problem = format!(
-                "no scheme with at most {MAX_NEW_TOKENS} new tokens has {tokens} tokens a block; at least {bound} \
-                 would be needed"
+                "no scheme with at most {MAX_NEW_TOKENS} new tokens has {tokens} tokens a block{needed}"
             );
             if plan.encoding.is_decimal() {
                 let remedy = "give more tokens a block or a smaller range";
@@ -274,9 +279,7 @@ fn reach(
                 .map(|tokens| tokens.to_string())
                 .collect();
             let remedy = match &possible[..] {
-                [] => "numbers are whole pre-tokens of this base in all texts, which new tokens would change; \
-                       `drift fit` says what works with it as it is"
-                    .to_owned(),
+                [] => WHOLE_NUMBERS.to_owned(),
                 some => format!("give {} tokens a block", some.join(" or ")),
             };
             Error::parameter(parameter::TOKENS_PER_BLOCK, problem, remedy)

@@ -40,6 +40,13 @@ pub struct EncodingsPlan {
     pub seed: u64,
 }
 
+impl EncodingsPlan {
+    /// The most rows that an encoding has with a tokenizer.
+    fn most_rows(&self) -> usize {
+        1 + self.tokens_per_block.len()
+    }
+}
+
 /// Measures every encoding with every tokenizer. The corpus is read once, and only a sample of it is kept.
 ///
 /// # Errors
@@ -59,16 +66,17 @@ pub fn compare_encodings(
     let ((losses, sample), from) = (losses.finish(), corpus.reading().encoding);
     check_characters(plan, &sample)?;
     let mut rows = Vec::new();
-    let tasks = plan.tokenizers.len() * plan.encodings.len();
+    let tasks = plan.tokenizers.len() * plan.encodings.len() * plan.most_rows();
     job.observer().begin("encodings", Some(tasks as u64), Unit::Items);
     for base in &plan.tokenizers {
         let json = base.read_json()?;
         // The extensions of one tokenizer at a time, since a real one takes hundreds of megabytes.
         let of_tokenizer = plan.encodings.par_iter().zip(&losses).map(|(encoding, loss)| {
             job.check()?;
-            let rows = rows_of(plan, (&base.tokenizer, &json), (*encoding, loss), (&sample, from), job);
-            job.observer().advance(1);
-            rows
+            let rows = rows_of(plan, (&base.tokenizer, &json), (*encoding, loss), (&sample, from), job)?;
+            // Not every number of tokens has an extension, and each row was counted when it was ready.
+            job.observer().advance(plan.most_rows().saturating_sub(rows.len()) as u64);
+            Ok(rows)
         });
         let of_tokenizer: Vec<Vec<EncodingRow>> = of_tokenizer.collect::<Result<_>>()?;
         rows.extend(of_tokenizer.into_iter().flatten());
@@ -112,23 +120,42 @@ fn rows_of(
     (sample, from): (&[Conformer], Encoding),
     job: &Job,
 ) -> Result<Vec<EncodingRow>> {
-    let row = |costs: TokenCosts, new_tokens: u64| EncodingRow {
-        encoding,
-        tokenizer: base.name.clone(),
-        new_tokens,
-        costs,
-        loss: *loss,
-        on_front: false,
-    };
+    let mut rows = Rows { encoding, tokenizer: &base.name, loss, job, ready: Vec::new() };
     // The unchanged tokenizer comes first: it needs no new tokens, and shows which extensions are worth trying.
     let own = costs(base, encoding, (sample, from), job)?;
-    let mut rows = vec![row(own, 0)];
+    rows.add(own, 0);
     // An extension to the number of tokens that the tokenizer already has is not informative.
     let asked = plan.tokens_per_block.iter().copied();
     let asked = asked.filter(|tokens| !own.constant || own.tokens_per_block.max != *tokens as u64);
     drafts((base, json), plan.kind, encoding, asked, &mut |extended, new_tokens| {
-        rows.push(row(costs(extended, encoding, (sample, from), job)?, new_tokens));
+        rows.add(costs(extended, encoding, (sample, from), job)?, new_tokens);
         Ok(())
     })?;
-    Ok(rows)
+    Ok(rows.ready)
+}
+
+/// The rows of an encoding with a tokenizer that are ready.
+struct Rows<'a> {
+    encoding: Encoding,
+    tokenizer: &'a str,
+    loss: &'a TextLoss,
+    job: &'a Job,
+    ready: Vec<EncodingRow>,
+}
+
+impl Rows<'_> {
+    /// Adds a row, and shows it.
+    fn add(&mut self, costs: TokenCosts, new_tokens: u64) {
+        let row = EncodingRow {
+            encoding: self.encoding,
+            tokenizer: self.tokenizer.to_owned(),
+            new_tokens,
+            costs,
+            loss: *self.loss,
+            on_front: false,
+        };
+        self.job.observer().ready(&row.line());
+        self.job.observer().advance(1);
+        self.ready.push(row);
+    }
 }

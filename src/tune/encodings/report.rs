@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::loss::TextLoss;
-use super::tokens::TokenCosts;
+use super::tokens::{TokenCosts, TokensPerBlock};
 use drift_core::encoding::Encoding;
 use drift_core::job::Provenance;
 use drift_data::corpus::Skipped;
@@ -69,6 +69,19 @@ pub struct RecommendedEncoding {
 }
 
 impl EncodingRow {
+    /// The costs as a line, for a user who waits for the other rows.
+    pub(super) fn line(&self) -> String {
+        let EncodingRow { encoding, tokenizer, new_tokens, costs, .. } = self;
+        let TokensPerBlock { min, max, .. } = costs.tokens_per_block;
+        let block = if min == max { max.to_string() } else { format!("{min} to {max}") };
+        let passes =
+            costs.passes_per_conformer.map_or_else(String::new, |passes| format!(", {passes:.2} passes"));
+        format!(
+            "{encoding}, {tokenizer}, {new_tokens} new tokens: {block} tokens a block, {:.2} a conformer{passes}",
+            costs.tokens_per_conformer
+        )
+    }
+
     /// The costs, all of which should be small: forward passes, RMSD, share of valid conformers lost, new tokens.
     fn prices(&self) -> [f64; 4] {
         // Without an automaton every token needs its own forward pass.

@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::classes::{PartitionReport, best_partition};
 use super::report::{FitReport, FitResult, SCHEMA};
+use drift_core::command::DriftCommand;
 use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
 use drift_core::io;
@@ -65,10 +66,10 @@ impl FittedFile {
         }
         let io::Whole { bytes, source } = io::read_whole(path, LIMIT, job)?;
         let refused = |problem: String| {
-            let remedy = "give a file that `drift fit -o` wrote for a tokenizer";
+            let remedy = "give a file that drift fit wrote for a tokenizer";
             Error::input(path.display(), problem, remedy)
         };
-        let unlike = |e: serde_json::Error| refused(format!("is not a result of `drift fit`: {e}"));
+        let unlike = |e: serde_json::Error| refused(format!("is not a result of drift fit: {e}"));
         // A report of another version lacks fields, and its schema explains why.
         let Head { schema } = serde_json::from_slice(&bytes).map_err(unlike)?;
         if schema != SCHEMA {
@@ -101,10 +102,16 @@ impl FittedFile {
             let name = |result: &Fitted| format!("{}, {}", result.tokenizer, result.encoding.name());
             let held = self.results.iter().map(name).collect::<Vec<String>>().join("; ");
             let held = if held.is_empty() { "none" } else { &held };
-            let (tokenizer, encoding) = (&tokenizer.name, encoding.name());
-            let problem =
-                format!("contains no placeholder for {tokenizer}, {encoding} dialect, but for {held}");
-            Error::input(&self.place, problem, "run `drift fit` with this tokenizer and dialect")
+            let problem = format!(
+                "contains no placeholder for {}, {} dialect, but for {held}",
+                tokenizer.name,
+                encoding.name()
+            );
+            let command = DriftCommand::new("fit")
+                .option("--tokenizer", &tokenizer.place)
+                .option("--encoding", encoding.argument())
+                .option("-o", "placeholders");
+            Error::input(&self.place, problem, format!("{command} fits it"))
         })
     }
 

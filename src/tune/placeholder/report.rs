@@ -85,6 +85,8 @@ impl Refused {
         let join = if self.token_count == 1 { "joins" } else { "join" };
         let harm = match self.looked_at_blocks {
             0 => String::new(),
+            // A corpus of a few blocks may have only such that agree.
+            blocks if blocks == self.agreeing_blocks => String::new(),
             blocks => format!(
                 ", and of {blocks} blocks no template, whatever its placeholder, agrees with more than {:.1} %",
                 self.agreeing_blocks as f64 / blocks as f64 * 100.0

@@ -34,7 +34,7 @@ mod segment;
 mod table;
 mod verify;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use learn::refuse;
@@ -69,6 +69,8 @@ pub struct Automaton {
     cuts: Option<TokenBoundaries>,
     /// The number of states of a block that begins as usual, without those for unusual borders.
     size: usize,
+    /// Tokens of one character that are also bytes of the vocabulary, with the character ([`mistaken`]).
+    mistaken: BTreeMap<u32, char>,
     /// The result of [`Automaton::table`], built on first use.
     table: OnceLock<Arc<BlockTable>>,
 }
@@ -113,7 +115,8 @@ impl Automaton {
         let entries = entries(&mut states, &starts, encoding, minus, &id).ok_or_else(ambiguous)?;
         let isolated_block = isolation.map(|isolation| isolation.sample).unwrap_or_default();
         let compact = Automaton::compact(&states, entries, &starts, minus);
-        Ok(Automaton { encoding, cuts, isolated_block, ..compact })
+        let mistaken = mistaken(&id);
+        Ok(Automaton { encoding, cuts, isolated_block, mistaken, ..compact })
     }
 
     /// The number of states of the coordinate grammar, including the one behind a block.
@@ -178,7 +181,7 @@ impl Automaton {
         let modes = modes.into_iter().filter(|(_, start)| start.is_some()).map(|(mode, _)| mode);
         let entries = entries.into_iter().map(|(entry, id)| (entry, target(id))).collect();
         Automaton {
-            // `new` sets the fields that the states do not determine: encoding, cuts and the sample.
+            // `new` sets the fields that the states do not determine: encoding, cuts, the sample and the mistaken tokens.
             encoding: Encoding::FIXED,
             states: compact,
             entries,
@@ -186,6 +189,7 @@ impl Automaton {
             isolated_block: String::new(),
             cuts: None,
             size,
+            mistaken: BTreeMap::new(),
             table: OnceLock::new(),
         }
     }
@@ -273,6 +277,14 @@ fn entries(
         }
     }
     Some(entries)
+}
+
+/// The tokens of one character of ASCII that have a token of the same byte with a smaller id, `<0x43>` beside `C`, as vocabularies
+/// with byte fallback have. An engine that finds a token by its bytes finds the other one.
+fn mistaken(id: &dyn Fn(&str) -> Option<u32>) -> BTreeMap<u32, char> {
+    let printed = '!'..='~';
+    let pairs = printed.filter_map(|c| Some((id(&c.to_string())?, id(&format!("<0x{:02X}>", c as u32))?, c)));
+    pairs.filter(|(own, byte, _)| byte < own).map(|(own, _, c)| (own, c)).collect()
 }
 
 /// The automaton together with the texts between slots, for one tokenizer and encoding.

@@ -1,5 +1,6 @@
 //! The automaton of one molecule: alternating segments and blocks.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::segment::{OVER, Segment};
@@ -36,6 +37,11 @@ impl Step {
 }
 
 impl MoleculeAutomaton {
+    /// The tokens of one character that are also bytes of the vocabulary with a smaller id, with the character.
+    pub fn mistaken(&self) -> &BTreeMap<u32, char> {
+        &self.automaton.mistaken
+    }
+
     fn states(&self) -> u32 {
         self.automaton.states.len() as u32
     }

@@ -11,6 +11,8 @@
 mod rules;
 mod write;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::automaton::MoleculeAutomaton;
@@ -74,7 +76,10 @@ pub fn grammar(molecule_automaton: &MoleculeAutomaton, format: GrammarFormat) ->
     if format == GrammarFormat::Json {
         return serde_json::to_string(&table).map_err(|e| Error::internal("the automaton's table", e));
     }
-    let rules = rules::rules(&table);
+    // The other engine reads ids as they are.
+    let mistaken =
+        if format == GrammarFormat::Lark { molecule_automaton.mistaken() } else { &BTreeMap::new() };
+    let rules = rules::rules(&table, mistaken);
     let blocks = table.order.len() - 1;
     if blocks > MAX_NESTED && rules.keys().any(|head| matches!(head, rules::Head::From(..))) {
         let problem = format!("a grammar of {blocks} atoms would be nested too deep");

@@ -3,6 +3,12 @@
 //! A block may end in one of two modes, and the text behind depends on the mode. So rules are made for each mode: `b7` derives the
 //! token sequences from state 7 to an end in this mode. If only one mode occurs, the molecule is one rule, a sequence of segments.
 //! If both occur, each place between two blocks has a rule for either mode.
+//!
+//! llguidance (up to 1.9.1) fails where the only legal token has the bytes of another token with a smaller id, as the characters
+//! of a vocabulary with byte fallback have: it looks the token up by its bytes, and finds the other. There the rules have the
+//! character itself. llguidance then asks the tokenizer, which writes a character as its token and not as its byte. Where several
+//! tokens are legal, a character would also allow the byte, and ids work; so a block that had to end is told from one that could
+//! have continued, since only behind the first is the next token the only one.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +19,12 @@ use crate::constraint::automaton::{BlockTable, MoleculeTable, TEXT_OVER};
 pub(super) enum Head {
     /// The whole molecule.
     Start,
-    /// The rest of the molecule from an entry of `order` on, behind a block that ended in a mode.
+    /// The rest of the molecule from an entry of `order` on, behind a block with an end (see [`ENDS`]).
     From(usize, usize),
-    /// A segment behind a block that ended in a mode, together with the block behind it, which ends in another mode; the last
-    /// segment has no block behind it.
+    /// A segment behind a block with an end, together with the block behind it, which has another end; the last segment has no
+    /// block behind it.
     Segment(usize, usize, Option<usize>),
-    /// A block from a state on, up to an end in a mode.
+    /// A block from a state on, up to an end.
     Block(usize, usize),
     /// A rule that derives no text. There are two, which refer to each other.
     Nothing(usize),
@@ -29,6 +35,8 @@ pub(super) enum Head {
 pub(super) enum Symbol {
     /// One of these tokens; sorted.
     Tokens(Vec<u32>),
+    /// The token of this character, which is the only legal one.
+    Character(char),
     /// Any text that this rule derives.
     Rule(Head),
 }
@@ -39,9 +47,26 @@ pub(super) type Ways = Vec<Vec<Symbol>>;
 /// The rules of a grammar, from [`Head::Start`] on.
 pub(super) type Rules = BTreeMap<Head, Ways>;
 
+/// The number of ends of a block: the two modes of a block that had to end, then the two modes of one that could have continued.
+pub(super) const ENDS: usize = 4;
+
+/// The mode of an end.
+fn mode_of(end: usize) -> usize {
+    end % 2
+}
+
+/// Whether a block with this end could have continued.
+fn could_continue(end: usize) -> bool {
+    end >= 2
+}
+
+/// Tokens that the engine looks up by their bytes and mistakes for others, with the character that each writes.
+pub(super) type Mistaken = BTreeMap<u32, char>;
+
 /// The rules of a molecule.
-pub(super) fn rules(table: &MoleculeTable) -> Rules {
-    let mut builder = Builder { table, block: &table.block, ends: ends(&table.block), rules: Rules::new() };
+pub(super) fn rules(table: &MoleculeTable, mistaken: &Mistaken) -> Rules {
+    let ends = ends(&table.block, !mistaken.is_empty());
+    let mut builder = Builder { table, block: &table.block, mistaken, ends, rules: Rules::new() };
     builder.start();
     uncached(builder.rules)
 }
@@ -64,9 +89,15 @@ fn uncached(mut rules: Rules) -> Rules {
     rules
 }
 
-/// By state, the modes in which a block can end from there on.
-fn ends(block: &BlockTable) -> Vec<[bool; 2]> {
-    let mut ends: Vec<Option<[bool; 2]>> = vec![None; block.edges.len()];
+/// The end of a block that ends in a state although it could continue, if such an end counts as another one.
+fn end_at(block: &BlockTable, state: usize, apart: bool) -> Option<usize> {
+    let mode = usize::try_from(block.exits[state]).ok()?;
+    Some(if apart { mode + 2 } else { mode })
+}
+
+/// By state, the ends of a block from there on. `apart`: whether an end of a block that could have continued counts as another one.
+fn ends(block: &BlockTable, apart: bool) -> Vec<[bool; ENDS]> {
+    let mut ends: Vec<Option<[bool; ENDS]>> = vec![None; block.edges.len()];
     for root in 0..ends.len() {
         let mut waiting = vec![root];
         while let Some(&state) = waiting.last() {
@@ -75,11 +106,10 @@ fn ends(block: &BlockTable) -> Vec<[bool; 2]> {
             let unknown: Vec<usize> = states.clone().filter(|to| ends[*to].is_none()).collect();
             if ends[state].is_some() || unknown.is_empty() {
                 let exits = targets.iter().filter(|to| **to < 0).map(|to| (-1 - to) as usize);
-                let exits = exits.chain(usize::try_from(block.exits[state]));
-                let mut here = [false; 2];
-                exits.for_each(|mode| here[mode] = true);
+                let mut here = [false; ENDS];
+                exits.chain(end_at(block, state, apart)).for_each(|end| here[end] = true);
                 for below in states.filter_map(|to| ends[to]) {
-                    here = [here[0] || below[0], here[1] || below[1]];
+                    here = std::array::from_fn(|end| here[end] || below[end]);
                 }
                 ends[state] = Some(here);
                 waiting.pop();
@@ -95,28 +125,29 @@ fn ends(block: &BlockTable) -> Vec<[bool; 2]> {
 struct Builder<'t> {
     table: &'t MoleculeTable,
     block: &'t BlockTable,
-    ends: Vec<[bool; 2]>,
+    mistaken: &'t Mistaken,
+    ends: Vec<[bool; ENDS]>,
     rules: Rules,
 }
 
 impl Builder<'_> {
     /// Adds the rule of the molecule and all rules that it needs.
     fn start(&mut self) {
-        let modes: Vec<usize> = (0..2).filter(|mode| self.ends.iter().any(|ends| ends[*mode])).collect();
-        let way = match modes[..] {
-            [mode] => self.row(mode),
+        let found: Vec<usize> = (0..ENDS).filter(|end| self.ends.iter().any(|ends| ends[*end])).collect();
+        let way = match found[..] {
+            [end] => self.row(end),
             _ => vec![self.from(0, 0)],
         };
         self.rules.insert(Head::Start, vec![way]);
     }
 
-    /// All segments in sequence, for blocks that can end in only one mode.
-    fn row(&mut self, mode: usize) -> Vec<Symbol> {
+    /// All segments in sequence, for blocks that have only one end.
+    fn row(&mut self, end: usize) -> Vec<Symbol> {
         let last = self.table.order.len() - 1;
         let order = self.table.order.iter().enumerate();
         let symbol = |(at, segment): (usize, &u32)| {
-            let before = if at == 0 { 0 } else { mode };
-            self.segment(*segment as usize, before, (at < last).then_some(mode))
+            let before = if at == 0 { 0 } else { end };
+            self.segment(*segment as usize, before, (at < last).then_some(end))
         };
         order.map(symbol).collect()
     }
@@ -126,7 +157,7 @@ impl Builder<'_> {
         let head = Head::From(at, before);
         // Built from the end, because a molecule may have more atoms than recursion could handle.
         for at in (at..self.table.order.len()).rev() {
-            for before in 0..2 {
+            for before in 0..ENDS {
                 let ways = self.ways_from(at, before);
                 if !ways.is_empty() {
                     self.rules.insert(Head::From(at, before), ways);
@@ -138,7 +169,7 @@ impl Builder<'_> {
 
     fn ways_from(&mut self, at: usize, before: usize) -> Ways {
         let segment = self.table.order[at] as usize;
-        let root = self.table.segments[segment].roots[before];
+        let root = self.table.segments[segment].roots[mode_of(before)];
         // A root of `TEXT_OVER` is not a place but still an alternative: the last segment has no tokens.
         if (root < 0 && root != TEXT_OVER) || (at == 0 && before > 0) {
             return Vec::new();
@@ -147,17 +178,16 @@ impl Builder<'_> {
             return vec![vec![self.segment(segment, before, None)]];
         }
         let mut ways = Vec::new();
-        for after in 0..2 {
+        for after in 0..ENDS {
             let next = Head::From(at + 1, after);
-            let leads = self.leads(segment, self.table.segments[segment].roots[before], after);
-            if leads && self.rules.contains_key(&next) {
+            if self.leads(segment, root, after) && self.rules.contains_key(&next) {
                 ways.push(vec![self.segment(segment, before, Some(after)), Symbol::Rule(next)]);
             }
         }
         ways
     }
 
-    /// Whether a place of a segment leads to a block that can end in a mode.
+    /// Whether a place of a segment leads to a block that can have an end.
     fn leads(&self, segment: usize, place: i32, after: usize) -> bool {
         match self.node(place) {
             Some(node) => {
@@ -177,68 +207,83 @@ impl Builder<'_> {
     fn segment(&mut self, segment: usize, before: usize, after: Option<usize>) -> Symbol {
         let head = Head::Segment(segment, before, after);
         if !self.rules.contains_key(&head) {
-            let ways = self.ways_of(segment, self.table.segments[segment].roots[before], after);
+            let root = self.table.segments[segment].roots[mode_of(before)];
+            let ways = self.ways_of(segment, root, after, could_continue(before));
             self.rules.insert(head, ways);
         }
         Symbol::Rule(head)
     }
 
-    /// The alternatives from a place of a segment on. Segments are small trees, so all paths are listed.
-    fn ways_of(&mut self, segment: usize, place: i32, after: Option<usize>) -> Ways {
+    /// The tokens of a place. `only`: whether no other is legal there.
+    fn tokens(&self, ids: Vec<u32>, only: bool) -> Symbol {
+        let character = match ids[..] {
+            [id] if only => self.mistaken.get(&id),
+            _ => None,
+        };
+        character.map_or(Symbol::Tokens(ids), |c| Symbol::Character(*c))
+    }
+
+    /// The alternatives from a place of a segment on. Segments are small trees, so all paths are listed. `open`: whether the block
+    /// before could have continued instead.
+    fn ways_of(&mut self, segment: usize, place: i32, after: Option<usize>, open: bool) -> Ways {
         let table = self.table;
         if place == TEXT_OVER {
             return if after.is_none() { vec![Vec::new()] } else { Vec::new() };
         }
         let Some(node) = self.node(place) else {
             return match after {
-                Some(mode) if place >= 0 && self.ends[place as usize][mode] => vec![self.block(place, mode)],
+                Some(end) if place >= 0 && self.ends[place as usize][end] => vec![self.block(place, end)],
                 _ => Vec::new(),
             };
         };
         let mut ways = Vec::new();
-        for (to, ids) in by_target(table.segments[segment].edges.row(node)) {
-            for rest in self.ways_of(segment, to, after) {
-                ways.push([vec![Symbol::Tokens(ids.clone())], rest].concat());
+        let row = table.segments[segment].edges.row(node);
+        let only = row.0.len() == 1 && !open;
+        for (to, ids) in by_target(row) {
+            for rest in self.ways_of(segment, to, after, false) {
+                ways.push([vec![self.tokens(ids.clone(), only)], rest].concat());
             }
         }
         ways
     }
 
     /// A block from a state on: first the forced tokens, then a rule.
-    fn block(&mut self, mut state: i32, mode: usize) -> Vec<Symbol> {
+    fn block(&mut self, mut state: i32, end: usize) -> Vec<Symbol> {
         let block = self.block;
         let mut way = Vec::new();
         while let (&[id], &[to]) = block.edges.row(state as usize)
             && block.exits[state as usize] < 0
             && to >= 0
         {
-            way.push(Symbol::Tokens(vec![id]));
+            way.push(self.tokens(vec![id], true));
             state = to;
         }
-        let head = Head::Block(state as usize, mode);
+        let head = Head::Block(state as usize, end);
         if !self.rules.contains_key(&head) {
             // Inserted before its alternatives are built, so that it is built once. Blocks are finite, so it does not occur inside
             // itself.
             self.rules.insert(head, Vec::new());
-            let ways = self.ways_in(state as usize, mode);
+            let ways = self.ways_in(state as usize, end);
             self.rules.insert(head, ways);
         }
         way.push(Symbol::Rule(head));
         way
     }
 
-    fn ways_in(&mut self, state: usize, mode: usize) -> Ways {
+    fn ways_in(&mut self, state: usize, end: usize) -> Ways {
         let block = self.block;
         let mut ways = Vec::new();
-        for (to, ids) in by_target(block.edges.row(state)) {
-            let tokens = Symbol::Tokens(ids);
-            if to == -1 - mode as i32 {
+        let row = block.edges.row(state);
+        let only = row.0.len() == 1 && block.exits[state] < 0;
+        for (to, ids) in by_target(row) {
+            let tokens = self.tokens(ids, only);
+            if to == -1 - end as i32 {
                 ways.push(vec![tokens]);
-            } else if to >= 0 && self.ends[to as usize][mode] {
-                ways.push([vec![tokens], self.block(to, mode)].concat());
+            } else if to >= 0 && self.ends[to as usize][end] {
+                ways.push([vec![tokens], self.block(to, end)].concat());
             }
         }
-        if block.exits[state] == mode as i32 {
+        if end_at(block, state, !self.mistaken.is_empty()) == Some(end) {
             ways.push(Vec::new());
         }
         ways

@@ -44,6 +44,7 @@ pub(super) fn written(rules: &Rules, spelling: &Spelling) -> String {
                 match symbol {
                     Symbol::Rule(head) => name(&mut out, *head, spelling),
                     Symbol::Tokens(ids) => tokens(&mut out, ids, spelling),
+                    Symbol::Character(c) => character(&mut out, *c),
                 }
             }
         }
@@ -56,18 +57,24 @@ pub(super) fn written(rules: &Rules, spelling: &Spelling) -> String {
 const WRITTEN: &str = "a text takes what is written to it";
 
 fn name(out: &mut String, head: Head, spelling: &Spelling) {
-    let mode = |mode: usize| ['p', 'i'][mode];
+    let end = |end: usize| ['p', 'i', 'q', 'j'][end];
     match head {
         Head::Start => write!(out, "{}", spelling.start),
-        Head::From(at, before) => write!(out, "m{at}{}", mode(before)),
+        Head::From(at, before) => write!(out, "m{at}{}", end(before)),
         Head::Segment(segment, before, Some(after)) => {
-            write!(out, "s{segment}{}{}", mode(before), mode(after))
+            write!(out, "s{segment}{}{}", end(before), end(after))
         }
-        Head::Segment(segment, before, None) => write!(out, "s{segment}{}", mode(before)),
-        Head::Block(state, after) => write!(out, "b{state}{}", mode(after)),
+        Head::Segment(segment, before, None) => write!(out, "s{segment}{}", end(before)),
+        Head::Block(state, after) => write!(out, "b{state}{}", end(after)),
         Head::Nothing(number) => write!(out, "u{number}"),
     }
     .expect(WRITTEN);
+}
+
+/// Prints a character as a quoted string.
+fn character(out: &mut String, c: char) {
+    let escape = if matches!(c, '"' | '\\') { "\\" } else { "" };
+    write!(out, "\"{escape}{c}\"").expect(WRITTEN);
 }
 
 /// Prints sorted ids. Three or more consecutive ids become a range, if the format has ranges.

@@ -29,8 +29,13 @@ pub struct Extended {
     pub new_tokens: Vec<(u32, String)>,
 }
 
-/// The remedy if a base cannot be extended; `fit` says what works with it unchanged.
-const REMEDY: &str = "extend a BPE tokenizer, byte-level or SentencePiece; `drift fit` says what works with this one unchanged";
+/// The remedies of bases that cannot be extended. The caller, who has the tokenizer, adds what works with it as it is.
+pub(in crate::design) const OTHER_BASE: &str = "extend a BPE tokenizer, byte-level or SentencePiece";
+/// The remedy if the base itself already writes numbers as tokens.
+pub(in crate::design) const AS_IT_IS: &str = "leave it as it is";
+/// The remedy if all texts of the base would change.
+pub(in crate::design) const WHOLE_NUMBERS: &str =
+    "numbers are whole pre-tokens of this base in all texts, which new tokens would change";
 
 /// Writes `scheme` into a base. `new` are the pieces that its vocabulary lacks.
 ///
@@ -51,7 +56,7 @@ pub fn extend_guarded(
     (new, ids): (&[String], &[u32]),
     guard: Option<&str>,
 ) -> Result<Extended> {
-    let refuse = |problem: &str| Error::input(place, problem, REMEDY);
+    let refuse = |problem: &str| Error::input(place, problem, OTHER_BASE);
     let mut json = base.clone();
     let added = added_tokens(base);
     if let Some((_, content)) = added.iter().find(|(_, content)| may_touch_a_block(content, scheme.grammar)) {
@@ -65,13 +70,10 @@ pub fn extend_guarded(
         let (problem, remedy) = match (number, special) {
             (true, true) => (
                 format!("{problem}, and flagged special: decoding without special tokens drops coordinates"),
-                "add its numbers again without the flag; then fit and eval take it as it is",
+                "add its numbers again without the flag, and leave it as it is then",
             ),
-            (true, false) => (
-                format!("has numbers as added tokens already, such as `{content}`"),
-                "leave it as it is: fit, eval and export-grammar count and force these tokens",
-            ),
-            (false, _) => (problem, REMEDY),
+            (true, false) => (format!("has numbers as added tokens already, such as `{content}`"), AS_IT_IS),
+            (false, _) => (problem, OTHER_BASE),
         };
         return Err(Error::input(place, problem, remedy));
     }
@@ -93,7 +95,7 @@ pub(in crate::design) fn add_tokens(
     new: &[String],
     ids: &[u32],
 ) -> Result<Vec<(u32, String)>> {
-    let refuse = |problem: &str| Error::input(place, problem, REMEDY);
+    let refuse = |problem: &str| Error::input(place, problem, OTHER_BASE);
     let added = added_tokens(json);
     let kind = model_kind(json).map(str::to_owned);
     if kind.as_deref() == Some("Unigram") {

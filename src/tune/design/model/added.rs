@@ -4,8 +4,12 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use super::companions::NEW_TOKENS;
+use crate::design::SchemeKind;
 use crate::design::extension::new_tokens::{NewTokens, list};
+use crate::design::train::possible;
+use crate::design::ways::extension;
 use drift_core::checkpoint::ModelFolder;
+use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
 use drift_core::tokenizer::Tokenizer;
 
@@ -52,7 +56,10 @@ pub(super) fn added(
             differences.len(),
             old.len()
         );
-        let remedy = "extend the model's own tokenizer, with drift train-tokenizer --base";
+        let (kind, encoding) = (SchemeKind::Fused, Encoding::FIXED);
+        let command = possible(own, kind, encoding).map(|tokens| extension(own, kind, tokens, encoding));
+        let how = command.map_or_else(|_| String::new(), |command| format!(": {command}"));
+        let remedy = format!("extend the model's own tokenizer{how}");
         return Err(Error::input(&extended.source.name, problem, remedy));
     }
     let mut new: Vec<(u32, String)> = all
