@@ -36,13 +36,16 @@ const ARSINE: [PlacedAtom; 7] = [
 ];
 const ARSINE_BONDS: [[usize; 3]; 6] = [[1, 2, 1], [2, 3, 1], [1, 4, 1], [1, 5, 1], [1, 6, 1], [2, 7, 1]];
 
-/// Encodes one conformer with a SMILES, and gives the run and its rows.
-fn encoded(
-    folder: &Folder,
-    (atoms, bonds): (&[PlacedAtom], &[[usize; 3]]),
-    smiles: &str,
-) -> (Ran, Vec<Value>) {
-    folder.file("in.sdf", sdf("a", atoms, bonds, "", &[("smiles", smiles)]));
+/// A conformer of a file.
+#[derive(Clone, Copy)]
+struct Conformer<'c> {
+    atoms: &'c [PlacedAtom],
+    bonds: &'c [[usize; 3]],
+}
+
+/// Encodes a conformer with a SMILES, and gives the run and its rows.
+fn encoded(folder: &Folder, conformer: Conformer<'_>, smiles: &str) -> (Ran, Vec<Value>) {
+    folder.file("in.sdf", sdf("a", conformer.atoms, conformer.bonds, "", &[("smiles", smiles)]));
     let ran = folder.drift(&["encode", "in.sdf", "-o", "out.jsonl", "--json"]);
     if ran.code == Some(2) {
         return (ran, Vec::new());
@@ -62,8 +65,8 @@ fn verdict(folder: &Folder) -> Value {
 #[test]
 fn the_hydrogen_of_phosphorus_and_arsenic_decides() {
     let folder = Folder::new();
-    let phosphine = (&PHOSPHINE[..], &PHOSPHINE_BONDS[..]);
-    let arsine = (&ARSINE[..], &ARSINE_BONDS[..]);
+    let phosphine = Conformer { atoms: &PHOSPHINE, bonds: &PHOSPHINE_BONDS };
+    let arsine = Conformer { atoms: &ARSINE, bonds: &ARSINE_BONDS };
     for (molecule, smiles, text) in [
         (phosphine, "CC[P@H]F", Some("[C]<>[C]<>[P@H]<>[F]<>")),
         (phosphine, "CC[P@@H]F", None),
@@ -96,8 +99,9 @@ fn the_hydrogen_of_phosphorus_and_arsenic_decides() {
 #[test]
 fn a_file_without_the_hydrogen_leaves_the_centre_unchecked() {
     let folder = Folder::new();
+    let heavy = Conformer { atoms: &PHOSPHINE[..4], bonds: &PHOSPHINE_BONDS[..3] };
     for smiles in ["CC[P@H]F", "CC[P@@H]F"] {
-        let (ran, rows) = encoded(&folder, (&PHOSPHINE[..4], &PHOSPHINE_BONDS[..3]), smiles);
+        let (ran, rows) = encoded(&folder, heavy, smiles);
         assert_eq!((rows.len(), &ran.json()["stereo_unchecked"]), (1, &1.into()), "{smiles}: {}", ran.stderr);
     }
 }
@@ -116,7 +120,7 @@ fn marks_that_rdkit_drops_do_not_count() {
     let mirrored = amine.map(|(symbol, [x, y, z])| (symbol, [x, y, -z]));
     let bonds = [[1, 2, 1], [2, 3, 1], [2, 4, 1], [4, 5, 1]];
     for (atoms, smiles) in [(amine, "C[N@](C)CO"), (mirrored, "C[N@](C)CO"), (mirrored, "C[N@@](C)CO")] {
-        let (ran, rows) = encoded(&folder, (&atoms, &bonds), smiles);
+        let (ran, rows) = encoded(&folder, Conformer { atoms: &atoms, bonds: &bonds }, smiles);
         assert_eq!(rows.len(), 1, "{smiles}: {}", ran.stderr);
         let said = verdict(&folder);
         assert_eq!((&said["stereocentres"], &said["stereo_unchecked"]), (&0.into(), &1.into()), "{said}");

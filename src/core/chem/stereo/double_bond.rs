@@ -1,6 +1,6 @@
 //! Double bonds with `/` or `\` on both sides, and the sides that coordinates give to their neighbours.
 
-use crate::chem::graph::{Direction, Graph};
+use crate::chem::graph::{Bond, Direction, Graph, Order};
 use crate::vector::{cross, dot, minus};
 
 /// Two bonds with a cosine below this lie on a line: the cosine of 178°, as RDKit writes it.
@@ -28,8 +28,10 @@ impl DoubleBondMark {
         let [a, b] = atoms;
         let ((x, x_above), (y, y_above)) = (directed(graph, a)?, directed(graph, b)?);
         let other = |atom: usize, seen: [usize; 2]| {
-            let mut around = graph.written[atom].iter().map(|bond| graph.bonds[*bond].other(atom));
-            around.find(|neighbour| !seen.contains(neighbour))
+            // The oxygen of `C=[S](/[H])=O` cannot take the place of the hydrogen.
+            let single = |bond: &&Bond| matches!(bond.order, Order::Single | Order::Aromatic);
+            let bonds = graph.written[atom].iter().map(|bond| &graph.bonds[*bond]).filter(single);
+            bonds.map(|bond| bond.other(atom)).find(|neighbour| !seen.contains(neighbour))
         };
         let others = [other(a, [b, x]), other(b, [a, y])];
         Some(DoubleBondMark { atoms, neighbours: [x, y], others, together: x_above == y_above })

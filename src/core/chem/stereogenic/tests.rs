@@ -70,6 +70,7 @@ fn marks_are_kept_as_rdkit_keeps_them() {
         ("C/P(C)(C)=C/C", &[], &[]),
         ("CC=[C@]=CC", &[], &[]),
         ("F/C(/Cl)=C(/F)Cl", &[], &[[1, 3]]),
+        ("F/N=S(/[H])=O", &[], &[]),
     ];
     for (smiles, centres, double_bonds) in cases {
         let found = marks(smiles);
