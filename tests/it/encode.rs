@@ -18,7 +18,7 @@ pub(crate) fn sdf(
     items: &[(&str, &str)],
 ) -> String {
     let mut out = format!(
-        "{name}\n  drift           3D\n\n{:3}{:3}  0  0  0  0  0  0  0  0999 V2000\n",
+        "{name}\n  drift             3D\n\n{:3}{:3}  0  0  0  0  0  0  0  0999 V2000\n",
         atoms.len(),
         bonds.len()
     );

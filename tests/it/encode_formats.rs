@@ -145,7 +145,7 @@ fn v3000_and_v2000_give_the_same() {
     let items = [("smiles", "[13CH3]C([NH3+])[O-]")];
     let v2000 = sdf("x", &atoms, &table, listed, &items);
     // Indices of the atoms need not be their places.
-    let v3000 = "x\n  drift           3D\n\n  0  0  0     0  0            999 V3000\nM  V30 BEGIN CTAB\nM  V30 COUNTS 4 3 0 0 0\n\
+    let v3000 = "x\n  drift             3D\n\n  0  0  0     0  0            999 V3000\nM  V30 BEGIN CTAB\nM  V30 COUNTS 4 3 0 0 0\n\
         M  V30 BEGIN ATOM\nM  V30 40 N 1.4000 0.0000 0.5000 0 CHG=1\nM  V30 7 C 0.0000 0.0000 0.0000 0\n\
         M  V30 2 C -0.9000 1.2000 -0.3000 0 MASS=13\nM  V30 1 O -1.0000 -1.1000 -\nM  V30 0.2000 0 CHG=-1\nM  V30 END ATOM\n\
         M  V30 BEGIN BOND\nM  V30 1 1 40 7 CFG=1\nM  V30 2 1 7 2\nM  V30 3 1 7 1\nM  V30 END BOND\nM  V30 END CTAB\nM  END\n\

@@ -168,3 +168,28 @@ fn judged(folder: &Folder, checks_texts: bool) -> usize {
     }
     expected.len()
 }
+
+/// Drawings, aromatic bonds, charges, hydrogens, bond orders and queries in the lines and keywords of both versions of SDF: taken, called a
+/// drawing, or refused as RDKit's reader decides.
+#[test]
+#[cfg_attr(not(has_rdkit), ignore = "needs RDKit")]
+fn statements_of_sdf_are_read_as_rdkit_reads_them() {
+    let folder = Folder::new();
+    python("rdkit", "python/sdf_statements.py", &folder.path(), &["made"]);
+    let report = encode(&folder, "made/statements.sdf", "out.jsonl", &[]);
+    let mut reasons: BTreeMap<usize, &str> = BTreeMap::new();
+    for skipped in report["skipped_records"].as_array().unwrap() {
+        let record = skipped["record"].as_str().unwrap().strip_prefix("molecule ").unwrap();
+        let number = record.split([' ', ',']).next().unwrap().parse().unwrap();
+        reasons.insert(number, skipped["reason"].as_str().unwrap());
+    }
+    for (number, expected) in (1..).zip(rows(&folder.read("made/expected.jsonl"))) {
+        let reason = reasons.get(&number).copied();
+        let verdict = match reason {
+            None => "taken",
+            Some(reason) if reason.starts_with("a 2D drawing") => "drawing",
+            Some(_) => "refused",
+        };
+        assert_eq!(expected["verdict"], verdict, "record {number}: {expected}: {reason:?}");
+    }
+}

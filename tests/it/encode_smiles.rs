@@ -220,3 +220,23 @@ fn texts_without_an_encoding_are_decimals_whatever_is_written() {
         assert!(texts.contains(&&Value::from(text)), "{encoding}: {rows:?}");
     }
 }
+
+#[test]
+fn bonds_of_order_zero_are_read_and_no_text_is_written() {
+    let adduct = |smiles: &str| {
+        let atoms = [("N", [0.0, 0.0, 0.0]), ("B", [1.6, 0.0, 0.3])];
+        let more = "M  ZBO  1   1   0\nM  HYD  2   1   3   2   3\n";
+        sdf("x", &atoms, &[[1, 2, 1]], more, &[("smiles", smiles)])
+    };
+    for (smiles, reason) in [
+        ("NB", "its atoms are H6BN, those of the SMILES H4BN"),
+        ("N.B", "its bonds differ from the SMILES"),
+        ("N~B", "no text reads back as the SMILES: its bonds of order zero, `~`"),
+    ] {
+        let (_, ran) = encode(adduct(smiles), &[]);
+        assert!(ran.code == Some(2) && ran.stderr.contains(reason), "{smiles}: {}", ran.stderr);
+    }
+    // Without the lines it is the molecule of another SMILES.
+    let plain = adduct("NB").replace("M  ZBO  1   1   0\nM  HYD  2   1   3   2   3\n", "");
+    assert_eq!(smiles_of(plain, &[]), ["NB"]);
+}

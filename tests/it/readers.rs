@@ -20,7 +20,7 @@ pub(crate) const LINE: &str = "[SMILES]C=O[/SMILES][CONFORMER][C]<1,2,3>=[O]<0,0
 /// A good frame of XYZ.
 pub(crate) const XYZ: &str = "3\nCO\nC 0 0 0\nO 0 0 1.2\nH 1 1 1\n";
 /// A good molecule of SDF.
-pub(crate) const SDF: &str = "formaldehyde\n  drift           3D\n\n  2  1  0  0  0  0  0  0  0  0999 V2000\n    \
+pub(crate) const SDF: &str = "formaldehyde\n  drift             3D\n\n  2  1  0  0  0  0  0  0  0  0999 V2000\n    \
     1.0000    2.0000    3.0000 C   0  0\n    0.0000    0.5000   -0.1234 O   0  0\n  1  2  2  0\nM  END\n$$$$\n";
 
 pub(crate) fn gzip(content: &[u8]) -> Vec<u8> {

@@ -37,12 +37,12 @@ impl<'t> SmilesReading<'t> {
         Ok(SmilesReading { text, written, removed, molecule, aromatic, marks })
     }
 
-    /// Whether an enriched text can express the SMILES exactly: it has no removable hydrogens, no map numbers, no dative arrows and
-    /// no radicals that a text cannot express.
+    /// Whether an enriched text can express the SMILES exactly: it has no removable hydrogens, no map numbers, no dative arrows, no
+    /// bonds of order zero, and no radicals that a text cannot express.
     pub fn is_as_in_texts(&self) -> bool {
         !self.removed.contains(&true)
             && self.written.atoms.iter().all(|atom| atom.map == 0)
-            && self.written.bonds.iter().all(|bond| bond.order != Order::Dative)
+            && self.written.bonds.iter().all(|bond| !matches!(bond.order, Order::Dative | Order::Any))
             && !self.written.has_unwritable_radicals()
     }
 }

@@ -25,7 +25,9 @@ use super::lines::Lines;
 use super::names::leading_smiles;
 use super::{Context, Emit, Source};
 use drawing::drawing;
+use drift_core::chem::Graph;
 use drift_core::error::{Result, excerpt};
+use groups::DataGroups;
 use lines::{numbers, push_v2000, push_v2000_bond, push_v3000, push_v3000_bond};
 use properties::TextLines;
 use table::{Refusal, Table};
@@ -114,6 +116,23 @@ struct Announced {
     count: usize,
 }
 
+/// What the lines of a molecule state.
+#[derive(Default)]
+struct Statements {
+    table: Table,
+    groups: DataGroups,
+}
+
+impl Statements {
+    /// The molecule, after its last line.
+    fn finish(mut self) -> Result<Graph, Refusal> {
+        // RDKit's order: the hydrogens of stated valences, then the groups, which may replace them.
+        self.table.apply_valences();
+        self.groups.apply(&mut self.table)?;
+        self.table.finish()
+    }
+}
+
 struct Records<'a> {
     lines: Lines<'a>,
     end: End,
@@ -179,44 +198,44 @@ impl Records<'_> {
     /// Reads the atoms and bonds that the header announces.
     fn molecule(&mut self, header: &[String; 4], atoms: &mut Atoms) -> Result<(), Stop> {
         let counts = &header[3];
-        let mut table = Table::default();
+        let mut read = Statements::default();
         if counts.ends_with("V3000") {
-            self.v3000(atoms, &mut table)?;
+            self.v3000(atoms, &mut read)?;
         } else if counts.ends_with("V2000") || !counts.contains('V') && v2000_counts(counts).is_ok() {
             // Old writers state no version.
-            self.v2000(counts, atoms, &mut table)?;
+            self.v2000(counts, atoms, &mut read)?;
         } else {
             return Err(format!("no counts line of V2000 or V3000: {}", excerpt(counts.as_bytes())).into());
         }
-        if let Some(reason) = drawing(&header[1], atoms, table.has_wedges) {
+        if let Some(reason) = drawing(&header[1], atoms, read.table.has_wedges) {
             return Err(reason.to_owned().into());
         }
-        let structure = atoms.share(table.finish()?)?;
+        let structure = atoms.share(read.finish()?)?;
         atoms.set_structure(structure);
         Ok(())
     }
 
     /// Reads the atoms, bonds and properties of a V2000 molecule.
-    fn v2000(&mut self, counts: &str, atoms: &mut Atoms, table: &mut Table) -> Result<(), Stop> {
+    fn v2000(&mut self, counts: &str, atoms: &mut Atoms, read: &mut Statements) -> Result<(), Stop> {
         let (atom_count, bond_count) = v2000_counts(counts)?;
         for _ in 0..atom_count {
-            push_v2000(&self.inner_line()?, atoms, table)?;
+            push_v2000(&self.inner_line()?, atoms, &mut read.table)?;
         }
-        for read in 0..bond_count {
-            table.line = self.lines.number() + 1;
+        for found in 0..bond_count {
+            read.table.line = self.lines.number() + 1;
             let line = self.inner_line()?;
             if !line.trim_start().starts_with(|c: char| c.is_ascii_digit()) {
-                return Err(format!("{bond_count} bonds announced, {read} found").into());
+                return Err(format!("{bond_count} bonds announced, {found} found").into());
             }
-            push_v2000_bond(&line, table)?;
+            push_v2000_bond(&line, &mut read.table)?;
         }
-        self.v2000_properties(table)
+        self.v2000_properties(read)
     }
 
     /// Reads the lines after the bonds, up to `M  END`.
-    fn v2000_properties(&mut self, table: &mut Table) -> Result<(), Stop> {
+    fn v2000_properties(&mut self, read: &mut Statements) -> Result<(), Stop> {
         loop {
-            table.line = self.lines.number() + 1;
+            read.table.line = self.lines.number() + 1;
             let line = self.inner_line()?;
             if line.starts_with(END) {
                 return Ok(());
@@ -225,7 +244,7 @@ impl Records<'_> {
             if line.starts_with('>') {
                 return Err("data items before `M  END`".to_owned().into());
             }
-            let TextLines(texts) = table.property(&line)?;
+            let TextLines(texts) = read.table.property(&line, &mut read.groups)?;
             for _ in 0..texts {
                 self.inner_line()?;
             }
@@ -233,7 +252,8 @@ impl Records<'_> {
     }
 
     /// Reads the table of a V3000 molecule: counts, atoms, bonds, and other blocks, which are skipped.
-    fn v3000(&mut self, atoms: &mut Atoms, table: &mut Table) -> Result<(), Stop> {
+    fn v3000(&mut self, atoms: &mut Atoms, read: &mut Statements) -> Result<(), Stop> {
+        let Statements { table, groups } = read;
         let (mut counts, mut bonds_read) = (None, false);
         loop {
             let line = self.v30_line()?;
@@ -258,7 +278,7 @@ impl Records<'_> {
                     }
                     "SGROUP" => {
                         let announced = Announced { what: "groups", count: usize::MAX };
-                        self.v3000_block(&end, announced, |line, number| table.groups.v3000(line, number))?;
+                        self.v3000_block(&end, announced, |line, number| groups.v3000(line, number))?;
                     }
                     "ATOM" | "BOND" => return Err(format!("two blocks {block}").into()),
                     _ => while self.v30_line()?.trim() != end {},

@@ -7,7 +7,7 @@ use super::names::{Names, leading_smiles, smiles_of};
 use super::perceive::BondCounts;
 use crate::parameter;
 use drift_core::chem::{
-    AtomLimit, AtomMapping, Graph, Isotopes, Mismatch, Molecule, SmilesMolecule, SmilesNotes, SmilesProblem,
+    AtomLimit, AtomMapping, Graph, Isotopes, Mismatch, Molecule, Order, SmilesMolecule, SmilesNotes, SmilesProblem,
     SmilesReading, StereoDifference, same_molecule, without_needless_atoms,
 };
 use drift_core::error::shortened_end;
@@ -325,7 +325,12 @@ fn text_of(smiles: &str) -> Result<String, Mismatch> {
             return Err(Mismatch::Unreadable("its dative bonds"));
         }
     }
-    if Graph::parse(&text).map_err(fail)?.has_unwritable_radicals() {
+    let graph = Graph::parse(&text).map_err(fail)?;
+    // 3DMolGen's reader of texts does not know `~`.
+    if graph.bonds.iter().any(|bond| bond.order == Order::Any) {
+        return Err(Mismatch::Unreadable("its bonds of order zero, `~`"));
+    }
+    if graph.has_unwritable_radicals() {
         return Err(Mismatch::Unreadable("its radicals, whose brackets mean nothing in a text"));
     }
     Ok(text)

@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::fields::{Fields, Keyword};
-use super::properties::hydrogens;
-use super::table::{Refusal, Table, charge};
+use super::table::{Refusal, Table, charge, hydrogens};
 use drift_core::chem::Order;
 use drift_core::error::excerpt;
 
@@ -97,7 +96,7 @@ impl DataGroups {
         Ok(())
     }
 
-    /// Changes the atoms and bonds of the table as the groups say, in the order of their indices.
+    /// Changes the atoms and bonds of the table as the groups state, in the order of their indices.
     ///
     /// # Errors
     /// If a group names missing atoms or bonds, has values that no atom can have, or makes an atom a query.

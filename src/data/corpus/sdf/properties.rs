@@ -1,6 +1,7 @@
 //! Lines between the bonds and the end of a V2000 molecule, as RDKit's reader interprets them.
 
-use super::table::{Table, charge, isotope, radicals};
+use super::groups::DataGroups;
+use super::table::{Table, charge, hydrogens, isotope, radicals};
 use drift_core::chem::Order;
 use drift_core::error::excerpt;
 
@@ -17,11 +18,11 @@ struct Entry {
 }
 
 impl Table {
-    /// Applies a line behind the bonds of a V2000 molecule. Returns the number of following lines that are arbitrary text.
+    /// Applies a line behind the bonds of a V2000 molecule, or adds it to the groups. Returns the number of following lines that are arbitrary text.
     ///
     /// # Errors
     /// A reason: the line is damaged, refers to atoms or bonds that do not exist, or says that the molecule is a query.
-    pub(super) fn property(&mut self, line: &str) -> Result<TextLines, String> {
+    pub(super) fn property(&mut self, line: &str, groups: &mut DataGroups) -> Result<TextLines, String> {
         let kind = line.strip_prefix("M  ").and_then(|rest| rest.get(..3));
         match (kind, line.bytes().next()) {
             (Some("CHG" | "RAD"), _) => {
@@ -33,7 +34,7 @@ impl Table {
             }
             (Some("ISO" | "ZCH" | "HYD"), _) => self.atom_properties(line)?,
             (Some("ZBO"), _) => self.bond_orders(line)?,
-            (Some("STY" | "SAL" | "SBL" | "SDT" | "SCD" | "SED"), _) => self.groups.v2000(line, self.line)?,
+            (Some("STY" | "SAL" | "SBL" | "SDT" | "SCD" | "SED"), _) => groups.v2000(line, self.line)?,
             (Some("ALS"), _) => return Err("`M  ALS`: a list of elements is a query, not an atom".to_owned()),
             (Some("RGP"), _) => return Err("`M  RGP`: an R group is no atom".to_owned()),
             (Some("CRS"), _) => return Err("`M  CRS`: crossing bonds of a polymer are not read".to_owned()),
@@ -94,11 +95,6 @@ impl Table {
         }
         Ok(())
     }
-}
-
-/// The number of hydrogens of an atom, if an atom can have it.
-pub(super) fn hydrogens(count: i32) -> Result<u32, String> {
-    u8::try_from(count).map(u32::from).map_err(|_| format!("an atom with {count} hydrogens"))
 }
 
 /// The lines to skip after `S  SKP`; other lines that begin with `S` have none.

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use super::groups::DataGroups;
 use super::places::Places;
 use drift_core::chem::elements::{HYDROGEN, most_common_isotope};
 use drift_core::chem::{Atom, Bond, Graph, Order};
@@ -56,7 +55,6 @@ pub(super) struct Table {
     bond_places: Places,
     /// By position in the list of bonds.
     open_bonds: BTreeMap<usize, OpenBond>,
-    pub(super) groups: DataGroups,
     /// The number of the line that is being read.
     pub(super) line: u64,
 }
@@ -129,21 +127,19 @@ impl Table {
         self.structure.bonds.len()
     }
 
-    /// Returns the whole graph. Now that the bonds are known, computes the hydrogens that stated valences leave room for, and applies
-    /// data groups.
+    /// Returns the whole graph.
     ///
     /// # Errors
-    /// If a data group cannot be applied, or a bond has no order.
-    pub(super) fn finish(mut self) -> Result<Graph, Refusal> {
-        self.apply_valences();
-        std::mem::take(&mut self.groups).apply(&mut self)?;
+    /// If a bond has no order.
+    pub(super) fn finish(self) -> Result<Graph, Refusal> {
         if let Some(open) = self.open_bonds.values().next() {
             return Err(Refusal { line: open.line, reason: no_order(open.kind) });
         }
         Ok(Graph::of_file(self.structure.atoms, self.structure.bonds))
     }
 
-    fn apply_valences(&mut self) {
+    /// Computes the hydrogens that stated valences leave room for, now that all bonds are known.
+    pub(super) fn apply_valences(&mut self) {
         if self.valences.iter().all(|valence| *valence == 0) {
             return;
         }
@@ -226,6 +222,11 @@ pub(super) fn charge(charge: i32) -> Result<i32, String> {
 /// The mass number, if an atom can have it.
 pub(super) fn isotope(mass: i32) -> Result<u32, String> {
     u16::try_from(mass).map(u32::from).map_err(|_| format!("a mass number of {mass}"))
+}
+
+/// The number of hydrogens, if an atom can have it.
+pub(super) fn hydrogens(count: i32) -> Result<u32, String> {
+    u8::try_from(count).map(u32::from).map_err(|_| format!("an atom with {count} hydrogens"))
 }
 
 /// The number of unpaired electrons for a radical code: two for singlets and triplets, one for doublets.

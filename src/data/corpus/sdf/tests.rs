@@ -3,7 +3,7 @@ mod extensions;
 
 use super::*;
 use crate::corpus::{Batch, ReadOptions};
-use drift_core::chem::{Atom, Bond, Graph, Order};
+use drift_core::chem::{Atom, Bond, Order};
 
 fn read_all(text: &str) -> Batch {
     crate::corpus::testing::read_all(read, text)
