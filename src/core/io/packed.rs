@@ -160,7 +160,8 @@ pub struct Unread {
     pub remedy: &'static str,
 }
 
-/// The kinds of [`Unread`] by the first bytes of a file. None of them is text: a title of SDF may begin with `PAR1`. Sources: the formats' own descriptions, and the list of `file` (libmagic).
+/// The kinds of [`Unread`] by the first bytes of a file. None of them is text: a title of SDF may begin with `PAR1`. Sources: the
+/// formats' own descriptions, and the list of `file` (libmagic).
 const UNREAD: [(&[u8], Unread); 14] = [
     (ZIP, Unread { name: "a zip archive", remedy: "unpack it first, for example with `unzip`" }),
     (b"PK\x05\x06", Unread { name: "an empty zip archive", remedy: "check that this is the right file" }),

@@ -42,8 +42,8 @@ impl Format {
         if prefix.starts_with(HDF5_MAGIC) {
             return Some(Format::Hdf5);
         }
-        // The fourth line of a packed file may look like that of SDF: it may be that of its first member.
-        if Unread::of(prefix).is_some() {
+        // The lines of an archive may look like those of a file: they may be those of its first member.
+        if is_tar(prefix) || Unread::of(prefix).is_some() {
             return None;
         }
         // A pickle of protocol 2 to 5. An empty msgpack map is also 0x80, but in a file of maps the next byte is not 2 to 5.

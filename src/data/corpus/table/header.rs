@@ -37,7 +37,11 @@ impl FirstLine {
     /// Looks at the first line of a file, without its byte-order mark.
     pub(crate) fn of(line: &[u8]) -> Self {
         let line = line.trim_ascii_end();
-        if line.is_empty() || matches!(line[0], b'{' | b'[' | b'<') || begins_like_text(line) {
+        if line.is_empty()
+            || line.contains(&0)
+            || matches!(line[0], b'{' | b'[' | b'<')
+            || begins_like_text(line)
+        {
             return FirstLine::Other;
         }
         let headers = DELIMITERS.map(|delimiter| Header::split(line, delimiter)).into_iter().flatten();
