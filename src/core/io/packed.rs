@@ -162,7 +162,8 @@ pub struct Unread {
     pub remedy: &'static str,
 }
 
-/// The kinds of [`Unread`] by the first bytes of a file. Sources: the formats' own descriptions, and the list of `file` (libmagic).
+/// The kinds of [`Unread`] by the first bytes of a file. None of them is text: a title of SDF may begin with `PAR1`. Sources: the
+/// formats' own descriptions, and the list of `file` (libmagic).
 const UNREAD: [(&[u8], Unread); 14] = [
     (ZIP, Unread { name: "a zip archive", remedy: "unpack it first, for example with `unzip`" }),
     (b"PK\x05\x06", Unread { name: "an empty zip archive", remedy: "check that this is the right file" }),
@@ -172,7 +173,7 @@ const UNREAD: [(&[u8], Unread); 14] = [
     ),
     (b"\xfd7zXZ\0", Unread { name: "an xz file", remedy: "unpack it first, for example with `xz -d`" }),
     (b"]\0\0", Unread { name: "an lzma file", remedy: "unpack it first, for example with `xz -d`" }),
-    (b"LZIP", Unread { name: "an lzip file", remedy: "unpack it first, for example with `lzip -d`" }),
+    (b"LZIP\x01", Unread { name: "an lzip file", remedy: "unpack it first, for example with `lzip -d`" }),
     (
         b"\x04\x22\x4d\x18",
         Unread { name: "an lz4 file", remedy: "unpack it first, for example with `lz4 -d`" },
@@ -187,21 +188,21 @@ const UNREAD: [(&[u8], Unread); 14] = [
     ),
     (b"\xff\x06\0\0sNaPpY", Unread { name: "a snappy file", remedy: "unpack it first" }),
     (
-        b"PAR1",
+        b"PAR1\x15",
         Unread {
             name: "a Parquet file",
             remedy: "write it as CSV or JSON Lines, for example with `to_csv` of pandas",
         },
     ),
     (
-        b"ARROW1",
+        b"ARROW1\0\0",
         Unread {
             name: "an Arrow file",
             remedy: "write it as CSV or JSON Lines, for example with `to_csv` of pandas",
         },
     ),
     (b"SQLite format 3\0", Unread { name: "an SQLite database", remedy: "export its table as CSV" }),
-    (b"MSCF", Unread { name: "a cabinet archive", remedy: "unpack it first" }),
+    (b"MSCF\0\0\0\0", Unread { name: "a cabinet archive", remedy: "unpack it first" }),
 ];
 
 /// The first bytes of a zip archive that is not empty.
@@ -301,8 +302,17 @@ mod tests {
         assert_eq!(name(b"PK\x03\x04\x14\0"), Some("a zip archive"));
         assert_eq!(name(b"BZh91AY&SY"), Some("a bzip2 file"));
         assert_eq!(name(b"\xfd7zXZ\0\0"), Some("an xz file"));
-        for text in [&b"BZh9 is a level"[..], b"PK", b"[C]<1,2,3>", b"", b"name,enriched_text\n", b"\x1f\x8b"]
-        {
+        for text in [
+            &b"BZh9 is a level"[..],
+            b"PK",
+            b"PAR1 of a title",
+            b"LZIP\n",
+            b"MSCF1\n",
+            b"[C]<1,2,3>",
+            b"",
+            b"name,enriched_text\n",
+            b"\x1f\x8b",
+        ] {
             assert_eq!(name(text), None, "{text:?}");
         }
     }

@@ -292,7 +292,7 @@ mod tests {
             (r#"{"embedded_smiles": "[C]<1,"#, "column 27: EOF while parsing a string"),
             (r#"{"embedded_smiles": "[C]<1,2,3>"} x"#, "column 35: trailing characters"),
             (r#"{"smiles": "C", "count": 3}"#, "no field contains enriched SMILES"),
-            (r#"{"label": "[C]<1,2,3>", "predict": "a refusal"}"#, "byte 0: no atom"),
+            (r#"{"label": "[C]<1,2,3>", "predict": "a refusal"}"#, "byte 0: unexpected 'a'"),
             (r#"{"text": "[C]<1,2>"}"#, "byte 4: block contains 2 numbers, not three"),
             (r#"{"note": "[C]<1,2>"}"#, "field \"note\": byte 4: block contains 2 numbers, not three"),
             (r#"{"embedded_smiles": ""}"#, "byte 0: no atom"),

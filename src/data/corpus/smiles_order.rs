@@ -7,8 +7,8 @@ use super::names::{Names, leading_smiles, smiles_of};
 use super::perceive::BondCounts;
 use crate::parameter;
 use drift_core::chem::{
-    AtomLimit, AtomMapping, Graph, Isotopes, Mismatch, Molecule, Order, SmilesMolecule, SmilesNotes, SmilesProblem,
-    SmilesReading, StereoDifference, same_molecule, without_needless_atoms,
+    AtomLimit, AtomMapping, Graph, Isotopes, Mismatch, Molecule, Order, SmilesMolecule, SmilesNotes,
+    SmilesProblem, SmilesReading, StereoDifference, same_molecule, without_needless_atoms,
 };
 use drift_core::error::shortened_end;
 use drift_core::text::skeleton;

@@ -42,6 +42,10 @@ impl Format {
         if prefix.starts_with(HDF5_MAGIC) {
             return Some(Format::Hdf5);
         }
+        // The lines of an archive may look like those of a file: they may be those of its first member.
+        if is_tar(prefix) || Unread::of(prefix).is_some() {
+            return None;
+        }
         // A pickle of protocol 2 to 5. An empty msgpack map is also 0x80, but in a file of maps the next byte is not 2 to 5.
         if let [0x80, 2..=5, ..] = prefix {
             return Some(Format::Pickle);

@@ -1,3 +1,6 @@
+use std::io;
+
+use super::rows::RowState;
 use super::*;
 use crate::corpus::testing::read_all;
 
