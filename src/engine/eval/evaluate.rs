@@ -29,6 +29,7 @@ use crate::model::Synthetic;
 use crate::parameter;
 use drift_core::checkpoint::folder_name;
 use drift_core::constraint::ProcessorKind;
+use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
 use drift_core::job::{InputHash, Job, Provenance};
 use drift_data::audit::EnergyReport;
