@@ -158,7 +158,7 @@ mod tests {
             (r#"{"note": "a]<b", "text": "[SMILES]CC[/SMILES][CONFORMER][C]<1,2,3>[/CONFORMER]"}"#, "CC"),
             (r#"{"t\u0065xt": "[C]\u003c1,2,3>"}"#, "[C]<>"),
         ] {
-            let read = conformer(line, Reading::default()).unwrap_or_else(|e| panic!("{line}: {e}"));
+            let read = conformer(line, Reading::default()).unwrap_or_else(|e| panic!("{line}: {e:?}"));
             assert_eq!(&*read.molecule, molecule, "{line}");
             assert_eq!(read.coordinates, [[10_000, 20_000, 30_000]], "{line}");
         }
