@@ -287,7 +287,7 @@ mod tests {
     fn integers_have_the_language_of_their_strings() {
         let mut languages = Languages::default();
         let end = languages.end(());
-        for below in [1, 2, 9, 10, 11, 99, 100, 101, 250, 399, 977, 1_000, 1_001, 1_234, 99_990, 100_001] {
+        for below in [1, 2, 9, 10, 11, 99, 100, 101, 250, 399, 977, 1_000, 1_001, 1_234, 10_001] {
             for width in 0..=6 {
                 let part =
                     if width == 0 { SlotPart::Integer { below } } else { SlotPart::Padded { below, width } };

@@ -252,9 +252,9 @@ mod tests {
         let coordinates = [[1.0, 9.5, 0.0], [-1.0, -9.55, 0.25], [0.0, 5.0, 0.0], [-3.5, 2.5, 9.99]];
         let mut read = 0;
         for number in [decimal, stripped, integer, &bins(3), &bins(4)] {
-            for open in ["", "<", "(", "|", " ", ",", "=<", ";"] {
-                for separator in ["", ",", "|", " ", ";", ",;", ";;", "::"] {
-                    for close in ["", ">", ";", ",", "|", "\\n", ",;", ";;", ";>", " ;", ">)"] {
+            for open in ["", "<", "(", "|", " ", ",", "=<", ";", "<x"] {
+                for separator in ["", ",", "|", " ", ";", ",;", ";;", "::", "y"] {
+                    for close in ["", ">", ";", ",", "|", "\\n", ",;", ";;", ";>", " ;", ">)", "; ", "z>"] {
                         let file = format!(
                             r#"{{"schema": "drift.encoding/1", "name": "own", "open": "{open}", "separator": "{separator}", "close": "{close}", "numbers": 3, "number": {number}}}"#
                         );
@@ -268,6 +268,9 @@ mod tests {
                         let parsed = super::parse(&text, Reading::new(encoding).of_texts());
                         let parsed = parsed.unwrap_or_else(|e| panic!("{e}: {text:?} of {file}"));
                         assert_eq!((&*parsed.skeleton, &parsed.coordinates), (skeleton, &values), "{file}");
+                        // Readers trim the white space that may close the last slot.
+                        let trimmed = super::parse(text.trim_end(), Reading::new(encoding).of_texts());
+                        assert_eq!(trimmed, Ok(parsed.clone()), "{text:?} of {file}");
                         let inside = |values| {
                             let mut out = String::new();
                             encoding.write_numbers(values, &mut out);
