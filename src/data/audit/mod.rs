@@ -26,7 +26,9 @@ mod group;
 mod judged;
 mod judging;
 mod marks;
+mod other_molecules;
 mod outcome;
+mod prompt_matcher;
 mod quaternion;
 pub mod read;
 mod records;
@@ -60,6 +62,7 @@ pub use judging::{
 };
 pub use marks::{Mark, MarkKind, marks, readable};
 pub use outcome::Outcome;
+pub use prompt_matcher::{FoundPrompt, FoundPrompts, PromptMatcher};
 pub use references::{GeometryReport, MoleculeGeometry, Reference, References};
 pub use report::{AuditReport, EncodingFrom, SCHEMA};
 pub use request::{AuditPlan, AuditRequest};
