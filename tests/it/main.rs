@@ -55,6 +55,7 @@ mod readers;
 mod readers_bad;
 mod resample;
 mod rows;
+mod run_files;
 mod shards;
 mod store;
 mod support;
@@ -64,6 +65,7 @@ mod train;
 mod train_init;
 mod train_reference;
 mod ways;
+mod without_texts;
 
 // As the program.
 #[global_allocator]

@@ -5,7 +5,7 @@ mod input;
 mod json;
 mod lines;
 mod output;
-mod outputs;
+mod place;
 
 use std::path::Path;
 
@@ -18,8 +18,8 @@ pub use input::{
 };
 pub use json::{BoundedJson, Folded, JsonFold, JsonPart};
 pub use lines::{BoundedLine, BoundedLines, LineEnds};
-pub use output::{AtomicFile, OutputSet, absolute, check_file, check_folder, same_file, write_atomic};
-pub use outputs::Outputs;
+pub use output::{AtomicFile, OutputSet, absolute, check_file, check_folder, write_atomic};
+pub use place::{FilePlace, place_in};
 
 use crate::job::InputHash;
 
