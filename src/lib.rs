@@ -120,7 +120,9 @@
 //! comparisons of encodings) and `drift_engine` (models on candle). A program with its own engine only needs `drift-core`.
 //! ARCHITECTURE.md has the map.
 
-pub use drift_core::{checkpoint, chem, constraint, encoding, error, io, job, sampling, text, tokenizer};
+pub use drift_core::{
+    checkpoint, chem, constraint, encoding, error, io, job, run_files, sampling, text, tokenizer,
+};
 pub use drift_data::{against, audit, corpus, encode, energy, export, mine, shard, stats};
 #[cfg(feature = "generate")]
 pub use drift_engine::{eval, generate, model, train};

@@ -238,6 +238,39 @@ class Judge:
                 warnings.warn(warning, stacklevel=2)
         return Scores(arrays, self._thresholds)
 
+    def coverage(self, scores: Scores, missing: Literal["zero", "leave-out"] = "zero") -> dict[str, Any]:
+        """Coverage and matching over molecules, with the fields and rules of the ``coverage`` of `moldrift.audit`.
+
+        With ``missing="zero"`` a molecule that has references counts 0 in COV if it has no text in ``scores``, or none that
+        can be compared. With ``leave-out`` such molecules are left out. MAT is over the molecules with a text to compare.
+
+        Returns:
+            a dict: ``molecules``, the number of molecules that COV is over; ``without_text``, the SMILES of molecules with
+            references and without a text; ``thresholds``, a list of ``{"angstrom", "cov_r", "cov_p"}``; ``mat_r`` and
+            ``mat_p`` in Å. Each figure is ``{"mean", "median"}``, or None over no molecule.
+        """
+        if missing not in ("zero", "leave-out"):
+            raise DriftError(f"missing: `{missing}` is none of its words; give zero or leave-out")
+        without = self._judge.without_texts(list(scores.group_smiles))
+        kept = scores.group_references > 0
+        if missing == "leave-out":
+            kept &= scores.group_usable > 0
+        zeros = np.zeros((len(without) if missing == "zero" else 0, len(self._thresholds)))
+        recall, precision = (
+            np.concatenate([np.nan_to_num(shares[kept]), zeros])
+            for shares in (scores.coverage_recall, scores.coverage_precision)
+        )
+        return {
+            "molecules": len(recall),
+            "without_text": without,
+            "thresholds": [
+                {"angstrom": float(angstrom), "cov_r": _over(recall[:, at]), "cov_p": _over(precision[:, at])}
+                for at, angstrom in enumerate(self._thresholds)
+            ],
+            "mat_r": _over(scores.matching_recall[kept]),
+            "mat_p": _over(scores.matching_precision[kept]),
+        }
+
     def _add(self, smiles: str, conformers: Any) -> None:
         """Adds the references of a molecule, of any kind, in their order."""
         for one in _each(smiles, conformers):
@@ -247,6 +280,12 @@ class Judge:
                 self._judge.add_conformers(smiles, *_of_rdkit(smiles, one))
             else:
                 self._judge.add_conformers(smiles, None, _of_array(smiles, one))
+
+
+def _over(values: Floats) -> dict[str, float] | None:
+    """The mean and the median over the molecules that have the figure."""
+    known = values[~np.isnan(values)]
+    return {"mean": float(known.mean()), "median": float(np.median(known))} if known.size else None
 
 
 def _each(smiles: str, conformers: Any) -> Iterator[Any]:

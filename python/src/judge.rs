@@ -113,6 +113,12 @@ impl Judge {
             .collect()
     }
 
+    /// The molecules that have references and are none of these.
+    fn without_texts(&self, py: Python<'_>, smiles: Vec<String>) -> PyResult<Vec<String>> {
+        let smiles: Vec<&str> = smiles.iter().map(String::as_str).collect();
+        py.detach(|| self.read().without_texts(&smiles)).map_err(raised)
+    }
+
     /// Scores texts; returns arrays by name.
     fn score<'py>(
         &self,

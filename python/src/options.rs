@@ -11,6 +11,7 @@ use drift::design::{Base, Beside};
 use drift::encoding::{AskedEncoding, Encoding, Precision, Reading, TrailingZeros};
 use drift::error::{Error, Result};
 use drift::parameter;
+use drift::run_files::RunFiles;
 use drift::{Job, Tokenizer};
 use pyo3::prelude::*;
 
@@ -95,6 +96,11 @@ impl BlockOptions {
         encoding_named(name).map(Some)
     }
 
+    /// The file of the encoding, if it is one.
+    pub(crate) fn file(&self) -> Option<&str> {
+        self.encoding.as_deref()
+    }
+
     /// How texts are read, and how coordinates without text are written.
     pub(crate) fn reading(&self) -> Result<Reading> {
         Ok(self.asked()?.reading(Encoding::FIXED))
@@ -128,6 +134,11 @@ impl ReadingOptions {
     /// How texts are read.
     pub(crate) fn reading(&self) -> Result<Reading> {
         self.blocks.reading()
+    }
+
+    /// The files that these options name.
+    pub(crate) fn files(&self) -> RunFiles {
+        RunFiles::new().reads_all(&self.smiles_of).reads_all(self.blocks.file())
     }
 
     /// The requested parts of an encoding.

@@ -11,9 +11,10 @@ use drift::design::{Aim, Goal, Range, Reuse, SchemeKind, TokenizerRequest};
 use drift::encode::EncodePlan;
 use drift::encoding::{AskedEncoding, Encoding, OutOfRange, Reading};
 use drift::error::{Error, Result};
-use drift::io::{AtomicFile, OutputSet, Outputs};
+use drift::io::{AtomicFile, OutputSet};
 use drift::parameter;
-use drift::report::folders::{TOKENIZER_FILES, fit_files, refuse_over, write_fit, write_tokenizer};
+use drift::report::folders::{fit_files, refuse_over, tokenizer_files, write_fit, write_tokenizer};
+use drift::run_files::RunFiles;
 use drift::tokenizer::Inspector;
 use drift::{EncodingChoice, FitPlan, Job, MinePlan, Objective, Tokenizer};
 use pyo3::prelude::*;
@@ -76,10 +77,9 @@ pub(crate) fn fit(py: Python<'_>, mut options: FitOptions, progress: Option<Py<P
             classes: options.classes,
         };
         let names = fit_files(plan.tokenizers.iter().map(|tokenizer| &*tokenizer.name));
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let mut inputs = options.corpus.clone();
-        inputs.extend(options.tokenizers.iter().filter_map(TokenizerOption::path).cloned());
-        Outputs::new().folder(OUTPUT, options.output.as_deref(), &names)?.apart_from(&inputs)?;
+        let files = options.reading.files().reads_all(&options.corpus);
+        let files = files.reads_models(options.tokenizers.iter().filter_map(TokenizerOption::path));
+        files.writes_in(OUTPUT, options.output.as_deref(), &names)?.check()?;
         let corpus = files_or_embedded(&options.corpus, options.reading.options(job)?);
         let mut report = drift::fit(&plan, &*corpus, job)?;
         drift::design::advice::complete(&mut report, &plan.tokenizers);
@@ -112,8 +112,7 @@ pub(crate) struct MineOptions {
 pub(crate) fn mine(py: Python<'_>, options: MineOptions, progress: Option<Py<PyAny>>) -> PyResult<String> {
     work::run(py, progress, |job| {
         let MineOptions { inputs, reading, output } = options;
-        let read_too = inputs.iter().chain(&reading.smiles_of).cloned().collect::<Vec<_>>();
-        Outputs::new().file(OUTPUT, output.as_deref())?.apart_from(&read_too)?;
+        reading.files().reads_all(&inputs).writes(OUTPUT, output.as_deref())?.check()?;
         let mut options = reading.options(job)?;
         options.reading = options.reading.of_texts();
         json(&drift::mine(&MinePlan { inputs, options, store: output }, job)?)
@@ -139,8 +138,8 @@ pub(crate) fn encode(
 ) -> PyResult<(String, Option<Vec<u8>>)> {
     work::run(py, progress, |job| {
         let EncodeOptions { inputs, reading, output, input_encoding, out_of_range } = options;
-        let read_too = inputs.iter().chain(&reading.smiles_of).cloned().collect::<Vec<_>>();
-        Outputs::new().file(OUTPUT, output.as_deref())?.apart_from(&read_too)?;
+        let files = reading.files().reads_all(&inputs).reads_all(&input_encoding);
+        files.writes(OUTPUT, output.as_deref())?.check()?;
         let mut read = reading.options(job)?;
         let words = [("clip", OutOfRange::Clip), ("skip", OutOfRange::Skip)];
         let texts = input_encoding.as_deref().map(encoding_named).transpose()?;
@@ -194,6 +193,12 @@ pub(crate) fn audit(
     work::run(py, progress, |job| {
         options.tokenizer.iter_mut().try_for_each(TokenizerOption::find)?;
         find(&mut options.model, Wanted::Folder)?;
+        let (verdicts, matrix) = (options.verdicts, options.matrix);
+        let files = RunFiles::new().reads_all(&options.files).reads_all(&options.references);
+        let files = files.reads_all(options.blocks.file()).reads_models(&options.model);
+        let files = files.reads_models(options.tokenizer.as_ref().and_then(TokenizerOption::path));
+        let files = files.writes("verdicts", verdicts.as_deref())?.writes("matrix", matrix.as_deref())?;
+        files.check()?;
         let request = AuditRequest {
             files: options.files,
             rows: picked(&options.rows)?,
@@ -209,15 +214,10 @@ pub(crate) fn audit(
             missing: missing(&options.missing)?,
             pool: options.pool,
             all_conformers: all_conformers(&options.conformers)?,
-            by_text: options.verdicts.is_some() || options.matrix.is_some(),
+            by_text: verdicts.is_some() || matrix.is_some(),
             max_atoms: AtomLimit(options.max_atoms.unwrap_or(MAX_HEAVY_ATOMS)),
             isotopes: isotopes(&options.isotopes)?,
         };
-        let (verdicts, matrix) = (options.verdicts, options.matrix);
-        let outputs =
-            Outputs::new().file("verdicts", verdicts.as_deref())?.file("matrix", matrix.as_deref())?;
-        let inputs: Vec<PathBuf> = request.files.iter().chain(&request.references).cloned().collect();
-        outputs.apart_from(&inputs)?;
         let audited = drift::audit::audit_texts(&request.plan()?, job)?;
         let mut files = OutputSet::new();
         if let Some(path) = &verdicts {
@@ -319,7 +319,9 @@ impl TokenizerOptions {
         let beside =
             [("base", self.base.as_ref().and_then(TokenizerOption::path)), ("model", self.model.as_ref())];
         refuse_over(&self.output, &beside.map(|(what, path)| (what, path.map(PathBuf::as_path))))?;
-        Outputs::new().folder(OUTPUT, Some(&self.output), &TOKENIZER_FILES)?.apart_from(&self.corpus)?;
+        let files = self.reading.files().reads_all(&self.corpus).reads_models(&self.model);
+        let files = files.reads_models(self.base.as_ref().and_then(TokenizerOption::path));
+        files.writes_in(OUTPUT, Some(&self.output), &tokenizer_files())?.check()?;
         let mut base = self.base.map(|base| base.base(job)).transpose()?;
         if let (Some(base), Some(model)) = (&mut base, &self.model) {
             base.beside = std::mem::take(&mut base.beside).with_model(model, &base.tokenizer)?;

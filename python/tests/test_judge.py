@@ -45,6 +45,33 @@ def test_the_interface() -> None:
     assert Judge(threshold=0.75).thresholds.tolist() == Judge().thresholds.tolist() == [0.75]
 
 
+def test_molecules_without_a_text_count_as_zero(tmp_path: Path) -> None:
+    amine = ETHANOL.replace("[O]", "[N]")
+    judge = Judge({"CCO": [ETHANOL], "CCN": [amine, amine]}, thresholds=[0.5, 0.75])
+    scores = judge.score(["CCO", "CCC"], [text(), text().replace("[O]", "[C]")])
+    found = judge.coverage(scores)
+    assert (found["molecules"], found["without_text"]) == (2, ["CCN"])
+    at = found["thresholds"][1]
+    assert (at["angstrom"], at["cov_r"], at["cov_p"]) == (0.75, *[{"mean": 0.5, "median": 0.5}] * 2)
+    zero = pytest.approx(0.0, abs=1e-9)
+    assert found["mat_r"] == found["mat_p"] == {"mean": zero, "median": zero}
+    left = judge.coverage(scores, missing="leave-out")
+    assert left["molecules"] == 1 and left["thresholds"][0]["cov_r"]["mean"] == 1.0
+    # A text that does not pass is no text to compare.
+    broken = judge.coverage(judge.score("CCO", "[CONFORMER][C]<1"), missing="leave-out")
+    assert broken["molecules"] == 0 and broken["thresholds"][0]["cov_r"] is None and broken["mat_r"] is None
+    with pytest.raises(DriftError, match="missing: `none` is none of its words"):
+        judge.coverage(scores, missing="none")  # type: ignore[arg-type]
+    # As `audit` says.
+    (tmp_path / "texts.jsonl").write_text(json.dumps({"smiles": "CCO", "text": text()}) + "\n")
+    rows = [{"embedded_smiles": one} for one in (ETHANOL, amine, amine)]
+    (tmp_path / "references.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    references = tmp_path / "references.jsonl"
+    report = moldrift.audit(tmp_path / "texts.jsonl", dialect="fixed", references=references, thresholds=[0.75])
+    assert report["total"]["coverage"]["thresholds"][0]["cov_r"]["mean"] == at["cov_r"]["mean"]
+    assert report["total"]["geometry"]["without_text"] == 1
+
+
 def test_references_of_every_kind(tmp_path: Path) -> None:
     path = tmp_path / "references.jsonl"
     path.write_text(json.dumps({"canonical_smiles": "CCO", "embedded_smiles": ETHANOL}) + "\n")

@@ -8,8 +8,8 @@ use super::values::{is_stdout, not_stdout, one_of};
 use crate::report::against_view::against_table;
 use drift_core::chem::Isotopes;
 use drift_core::error::Error;
-use drift_core::io::Outputs;
 use drift_core::job::Job;
+use drift_core::run_files::RunFiles;
 use drift_data::against::{AgainstPlan, AgainstReport, BOUND_ANGSTROM, PutList, against, merge_against};
 use drift_data::corpus::ReadOptions;
 use drift_data::shard::files::MergedFiles;
@@ -54,33 +54,32 @@ impl AgainstArgs {
     }
 }
 
-/// Compares the corpora, writes the list and shows the report. `beside` is a further input, the file of `--smiles-of`.
+/// Compares the corpora, writes the list and shows the report.
 pub(super) fn run(
     plan: &AgainstPlan,
     to: Option<&Path>,
-    beside: Option<&PathBuf>,
+    files: RunFiles,
     job: &Job,
     output: &Output,
 ) -> anyhow::Result<()> {
-    let inputs: Vec<PathBuf> = plan.inputs.iter().chain(&plan.others).chain(beside).cloned().collect();
-    listed(to, &inputs, output, |put| against(plan, job, put))
+    listed(to, files, output, |put| against(plan, job, put))
 }
 
 /// Finishes the command with the results of its shards.
 pub(super) fn merge(
     plan: &AgainstPlan,
     parts: &MergedFiles,
-    to: Option<&Path>,
+    (to, files): (Option<&Path>, RunFiles),
     job: &Job,
     output: &Output,
 ) -> anyhow::Result<()> {
-    listed(to, &[], output, |put| merge_against(plan, parts, job, put))
+    listed(to, files, output, |put| merge_against(plan, parts, job, put))
 }
 
 /// Writes the list if one was asked for, and shows the report.
 fn listed(
     to: Option<&Path>,
-    inputs: &[PathBuf],
+    files: RunFiles,
     output: &Output,
     each: impl FnOnce(&mut PutList<'_>) -> Result<AgainstReport, Error>,
 ) -> anyhow::Result<()> {
@@ -90,7 +89,7 @@ fn listed(
         let problem = "is named like a store, and with --against -o is the list of pairs, in JSON Lines";
         return Err(Error::input(path.display(), problem, "name it .jsonl, or mine without --against").into());
     }
-    Outputs::new().file("-o", not_stdout(to))?.apart_from(inputs)?;
+    files.writes("-o", not_stdout(to))?.check()?;
     let report = match to {
         Some(path) => output.pieces(path, each)?,
         None => each(&mut |_| Ok(()))?,

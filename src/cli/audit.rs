@@ -20,8 +20,9 @@ use crate::report::energy_view::energy_table;
 use drift_core::checkpoint::Wanted;
 use drift_core::chem::{AtomLimit, Isotopes, MAX_HEAVY_ATOMS};
 use drift_core::error::Error;
-use drift_core::io::{OutputSet, Outputs, write_atomic};
+use drift_core::io::{OutputSet, write_atomic};
 use drift_core::job::Job;
+use drift_core::run_files::RunFiles;
 use drift_core::tokenizer::Tokenizer;
 use drift_data::audit::{
     AuditPlan, AuditReport, AuditRequest, Audited, Missing, VerdictLine, audit_shard, audit_texts,
@@ -133,16 +134,17 @@ impl TextFiles {
         }
     }
 
-    /// Refuses files that cannot be written. `taken` says whether the report goes to stdout.
-    fn check(&self, outputs: Outputs, taken: bool) -> Result<Outputs, Error> {
+    /// Refuses files that cannot be written, or that are inputs. `taken` says whether the report goes to stdout.
+    fn check(&self, files: RunFiles, taken: bool) -> Result<(), Error> {
         if taken && self.verdicts.as_deref().is_some_and(is_stdout) {
             let problem = "the record already goes to stdout";
             return Err(Error::input("--verdicts -", problem, "write one of them to a file"));
         }
-        outputs
-            .file("--verdicts", not_stdout(self.verdicts.as_deref()))?
-            .file("--matrix", self.matrix.as_deref())?
-            .file("--summary", self.summary.as_deref())
+        files
+            .writes("--verdicts", not_stdout(self.verdicts.as_deref()))?
+            .writes("--matrix", self.matrix.as_deref())?
+            .writes("--summary", self.summary.as_deref())?
+            .check()
     }
 
     /// Writes the files. If one of them cannot be written, none is.
@@ -177,13 +179,11 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
         return shard.run(job, output, |files, job| audit_shard(&plan, files, job));
     }
     let target = not_stdout(to.as_deref());
-    let mut inputs = args.files.clone();
-    inputs.extend(args.references.clone());
     let files = args.beside.clone();
     let listed = args.energy.list()?;
     let taken = output.json || to.as_deref().is_some_and(is_stdout);
-    let outputs = Outputs::new().file("-o", target)?.file("--energy-list", listed.as_deref())?;
-    files.check(outputs, taken)?.apart_from(&inputs)?;
+    let all = invocation.files().writes("-o", target)?.writes("--energy-list", listed.as_deref())?;
+    files.check(all.writes("--energy-cache", args.energy.cache())?, taken)?;
     let by_text = files.verdicts.is_some() || files.matrix.is_some();
     let audited = audit_texts(&plan(args, by_text, job)?, job)?;
     list(&audited.report, listed.as_deref())?;
@@ -195,13 +195,15 @@ pub(super) fn merge(
     manifest: &Manifest,
     parts: &MergedFiles,
     (to, files): (Option<&Path>, TextFiles),
+    all: RunFiles,
     job: &Job,
     output: &Output,
 ) -> anyhow::Result<()> {
     let args: Args = Invocation::parsed(manifest)?;
     let files = files.or(args.beside.clone());
     let taken = output.json || to.is_some_and(is_stdout);
-    files.check(Outputs::new().file("-o", not_stdout(to))?, taken)?;
+    let all = all.writes("-o", not_stdout(to))?.writes("--energy-cache", args.energy.cache())?;
+    files.check(all, taken)?;
     let plan = plan(args, true, job)?;
     show(&merge_audited(&plan, parts, job)?, (to, &files), output)
 }

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use super::invocation::Invocation;
 use super::output::Output;
 use super::values::{in_flags, is_stdout, not_stdout, one_of};
 use crate::report::format::{bytes, number, or_dash, percent, seconds, thousands};
@@ -11,7 +12,6 @@ use drift_core::chem::AtomLimit;
 use drift_core::constraint::ProcessorKind;
 use drift_core::constraint::automaton::AnswerForm;
 use drift_core::error::Error;
-use drift_core::io::Outputs;
 use drift_core::job::Job;
 use drift_engine::eval::device::{DevicePlan, DeviceReport, DeviceSpeed, examine_device, unusable_device};
 use drift_engine::eval::plan::{EngineChoice, EvalPlan, Generations, ModelChoice};
@@ -55,8 +55,8 @@ pub(super) struct Args {
 }
 
 /// Examines the device, writes the report and shows it.
-pub(super) fn run(args: &Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    Outputs::new().file("-o", not_stdout(Some(&args.output)))?;
+pub(super) fn run(args: &Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
+    invocation.files().writes("-o", not_stdout(Some(&args.output)))?.check()?;
     // A name that no device can have is a typing error, and gets no report.
     Device::elsewhere(&args.device)?;
     let report = match Device::parse(&args.device) {

@@ -9,8 +9,8 @@ use super::values::{EncodingArgs, FrameArgs, SmilesArgs, not_stdout};
 use crate::report::format::{counted, thousands};
 use drift_core::encoding::{Encoding, OutOfRange, Reading};
 use drift_core::error::Error;
-use drift_core::io::Outputs;
 use drift_core::job::Job;
+use drift_core::run_files::RunFiles;
 use drift_data::corpus::{ReadOptions, SmilesSource};
 use drift_data::encode::{EncodePlan, EncodeReport, Put, encode, encode_shard, merge_encoded};
 use drift_data::shard::Manifest;
@@ -58,9 +58,7 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
         let shard = ShardOf { shard, invocation, folder, inputs };
         return shard.run(job, output, |files, job| encode_shard(&plan, files, job));
     }
-    let mut inputs = plan.inputs.clone();
-    inputs.extend(args.smiles);
-    encoded(&args.output, &inputs, output, |put| encode(&plan, job, put))
+    encoded(&args.output, invocation.files(), output, |put| encode(&plan, job, put))
 }
 
 /// What to do with conformers out of range.
@@ -85,23 +83,23 @@ fn reading(args: &Args) -> Reading {
 pub(super) fn merge(
     manifest: &Manifest,
     parts: &MergedFiles,
-    to: &Path,
+    (to, files): (&Path, RunFiles),
     job: &Job,
     output: &Output,
 ) -> anyhow::Result<()> {
     let args: Args = Invocation::parsed_writing(manifest, to)?;
-    encoded(to, &[], output, |put| merge_encoded(parts, reading(&args).encoding, job, put))
+    encoded(to, files, output, |put| merge_encoded(parts, reading(&args).encoding, job, put))
 }
 
 /// Writes what `each` puts out, and reports the counts.
 fn encoded(
     to: &Path,
-    inputs: &[PathBuf],
+    files: RunFiles,
     output: &Output,
     each: impl FnOnce(&mut Put<'_>) -> Result<EncodeReport, Error>,
 ) -> anyhow::Result<()> {
     output.refuse_stdout(Some(to), "text")?;
-    Outputs::new().file("-o", not_stdout(Some(to)))?.apart_from(inputs)?;
+    files.writes("-o", not_stdout(Some(to)))?.check()?;
     let report = output.pieces(to, each)?;
     if output.json {
         return output.document(&report);

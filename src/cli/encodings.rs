@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::corpus::Corpus;
+use super::invocation::Invocation;
 use super::output::Output;
 use super::skipped;
 use super::values::{FrameArgs, SmilesOfArgs, found, is_stdout, not_stdout};
@@ -10,7 +11,7 @@ use crate::report::encodings_view::{encodings_page, encodings_table};
 use drift_core::checkpoint::Wanted;
 use drift_core::encoding::{Encoding, Precision, Reading, TrailingZeros};
 use drift_core::error::Error;
-use drift_core::io::{OutputSet, Outputs};
+use drift_core::io::OutputSet;
 use drift_core::job::Job;
 use drift_data::corpus::ReadOptions;
 use drift_tune::design::{Base, SchemeKind};
@@ -60,15 +61,14 @@ pub(super) struct Args {
 }
 
 /// Compares the encodings, writes the files and shows the table.
-pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     found(&mut args.tokenizer, Wanted::Tokenizer)?;
     if args.html.as_deref().is_some_and(is_stdout) {
         let problem = "stdout takes either the table or the report";
         return Err(Error::input("--html -", problem, "write the page to a file").into());
     }
-    let outputs = Outputs::new().file("-o", not_stdout(args.output.as_deref()))?;
-    let outputs = outputs.file("--html", not_stdout(args.html.as_deref()))?;
-    outputs.apart_from(&[args.corpus.as_slice(), &args.tokenizer].concat())?;
+    let files = invocation.files().writes("-o", not_stdout(args.output.as_deref()))?;
+    files.writes("--html", not_stdout(args.html.as_deref()))?.check()?;
     // Texts and stores have four decimals. More are read only if an encoding has more.
     let decimals =
         args.encoding.iter().filter(|encoding| encoding.is_decimal()).map(|encoding| encoding.precision());

@@ -1,6 +1,6 @@
 //! `--energy`: energies that an external program computes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::values::{is_stdout, one_of};
@@ -20,7 +20,7 @@ pub(super) struct EnergyArgs {
     /// The unit of the energies that CMD writes
     #[arg(long, value_name = "UNIT", value_parser = one_of(&UNITS, name), default_value = "kcal/mol", requires = "energy")]
     energy_unit: EnergyUnit,
-    /// Stop CMD after this many seconds without a line. The frame then has no energy, and CMD is started again for the next one
+    /// Stop CMD after this many seconds without an answer. The frame then has no energy, and CMD is started again for the next one
     #[arg(
         long,
         value_name = "SECONDS",
@@ -59,6 +59,11 @@ impl EnergyArgs {
     #[cfg(feature = "generate")]
     pub(super) fn is_asked(&self) -> bool {
         self.energy.is_some()
+    }
+
+    /// The file in which answers are kept.
+    pub(super) fn cache(&self) -> Option<&Path> {
+        self.energy_cache.as_deref()
     }
 
     /// The file for the energies of texts.

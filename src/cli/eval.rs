@@ -20,6 +20,7 @@ use drift_core::constraint::{Placeholder, USUAL_PLACEHOLDER};
 use drift_core::encoding::Reading;
 use drift_core::error::Error;
 use drift_core::job::Job;
+use drift_core::run_files::RunFiles;
 use drift_data::corpus::{Embedded, EmbeddedCorpus, ReadOptions};
 use drift_data::shard::{FILE, Manifest, Shard};
 use drift_engine::eval::device::with_engine;
@@ -40,12 +41,12 @@ const EMBEDDED_SAMPLES: usize = 64;
 /// Reads the molecules, generates and judges texts, writes the files and shows the tables.
 pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     find(&mut args)?;
+    let targets = targets(&args)?;
+    targets.check(invocation.files())?;
     let plan = plan(&args, Device::parse, job)?;
     one_run(&args, &plan)?;
     kept_for_energies(&args)?;
     let printed = Printed::of(&args, output)?;
-    let targets = targets(&args)?;
-    targets.check(&inputs(&args))?;
     let folder = not_stdout(args.output.as_deref());
     let molecules = told_molecules(&args, &plan, job, output)?;
     let manifest = folder.map(|_| manifest(&args, invocation)).transpose()?;
@@ -115,6 +116,7 @@ pub(super) fn merge(
     manifest: &Manifest,
     (shards, is_partial): (Vec<(Shard, Vec<Finished>)>, bool),
     targets: &Targets,
+    files: RunFiles,
     job: &Job,
     output: &Output,
 ) -> anyhow::Result<()> {
@@ -124,10 +126,11 @@ pub(super) fn merge(
     args.verdicts = targets.verdicts.clone().or(args.verdicts);
     args.matrix = targets.matrix.clone().or(args.matrix);
     let (verdicts, matrix) = (args.verdicts.clone(), args.matrix.clone());
-    let targets = &Targets { verdicts, matrix, ..targets.clone() };
+    let cache = args.energy.cache().map(Path::to_owned);
+    let targets = &Targets { verdicts, matrix, cache, ..targets.clone() };
+    targets.check(files)?;
     let plan = plan(&args, Device::elsewhere, job)?;
     one_run(&args, &plan)?;
-    targets.check(&inputs(&args))?;
     let molecules = told_molecules(&args, &plan, job, output)?;
     let mut kept = Kept::merged(shards, is_partial)?;
     let evaluation = evaluate(&plan, &molecules, &mut kept, job)?;
@@ -148,8 +151,16 @@ fn check_shards(place: String, shards: u32, molecules: &Molecules) -> Result<(),
 }
 
 /// Checks a command that is to be split into shards as [`run`] would, as far as possible without the weights of the models.
-pub(super) fn check_array(mut args: Args, shards: u32, job: &Job, output: &Output) -> anyhow::Result<()> {
+/// `files` has the inputs, and the files of the jobs.
+pub(super) fn check_array(
+    mut args: Args,
+    shards: u32,
+    files: RunFiles,
+    job: &Job,
+    output: &Output,
+) -> anyhow::Result<()> {
     find(&mut args)?;
+    targets(&args)?.check(files)?;
     for folder in &args.model {
         Config::load(folder)?;
     }
@@ -175,6 +186,7 @@ fn targets(args: &Args) -> Result<Targets, Error> {
         verdicts: args.verdicts.clone(),
         matrix: args.matrix.clone(),
         energies: args.energy.list()?,
+        cache: args.energy.cache().map(Path::to_owned),
     })
 }
 
@@ -198,17 +210,6 @@ fn one_run(args: &Args, plan: &EvalPlan) -> Result<(), Error> {
         }
         _ => Ok(()),
     }
-}
-
-/// The input files, which no output may overwrite.
-fn inputs(args: &Args) -> Vec<PathBuf> {
-    let mut inputs = args.corpus.clone();
-    inputs.extend_from_slice(&args.references);
-    inputs.extend_from_slice(&args.examples);
-    inputs.extend(args.same_as.clone());
-    inputs.extend(args.smiles.iter().chain(&args.tokenizer).chain(&args.smiles_source.smiles_of).cloned());
-    inputs.extend(args.placeholder.iter().map(PathBuf::from));
-    inputs
 }
 
 /// The result that goes to stdout.

@@ -22,8 +22,10 @@ use crate::report::table::{Table, narrow};
 use crate::report::trace::chrome_trace;
 use crate::report::worst_view::chemistry_rows;
 use drift_core::error::Error;
-use drift_core::io::{OutputSet, Outputs};
+use drift_core::io::OutputSet;
+use drift_core::run_files::RunFiles;
 use drift_data::audit::VerdictLine;
+use drift_data::shard::FILE;
 use drift_engine::eval::Evaluation;
 use drift_engine::eval::plan::EvalPlan;
 use drift_engine::eval::record::EvalReport;
@@ -49,20 +51,24 @@ pub(super) struct Targets {
     pub matrix: Option<PathBuf>,
     /// The energies of the texts.
     pub energies: Option<PathBuf>,
+    /// The answers of the energy program.
+    pub cache: Option<PathBuf>,
 }
 
 impl Targets {
-    /// Refuses files that cannot be written, or that would overwrite an input.
-    pub(super) fn check(&self, inputs: &[PathBuf]) -> Result<(), Error> {
-        let outputs = Outputs::new().folder("-o", not_stdout(self.folder.as_deref()), &[RECORD, PAGE])?;
-        let outputs = outputs
-            .file("--texts", not_stdout(self.texts.as_deref()))?
-            .file("--trace", not_stdout(self.trace.as_deref()))?
-            .file("--verdicts", self.verdicts.as_deref())?
-            .file("--matrix", self.matrix.as_deref())?
-            .file("--energy-list", self.energies.as_deref())?;
+    /// Refuses files that cannot be written, or that would overwrite an input. `files` has the inputs.
+    pub(super) fn check(&self, files: RunFiles) -> Result<(), Error> {
+        let files = files.writes_in("-o", not_stdout(self.folder.as_deref()), &[RECORD, PAGE, FILE])?;
+        let files = files
+            .writes("--texts", not_stdout(self.texts.as_deref()))?
+            .writes("--trace", not_stdout(self.trace.as_deref()))?
+            .writes("--verdicts", self.verdicts.as_deref())?
+            .writes("--matrix", self.matrix.as_deref())?
+            .writes("--energy-list", self.energies.as_deref())?
+            .writes("--energy-cache", self.cache.as_deref())?;
+        files.writes("--molecules", not_stdout(self.molecules.as_deref()))?.check()?;
         self.molecules.as_deref().map(LinesFormat::from_path).transpose()?;
-        outputs.file("--molecules", not_stdout(self.molecules.as_deref()))?.apart_from(inputs)
+        Ok(())
     }
 
     /// Writes all files and removes `stale`, a file that is no longer needed. If one of them cannot be written, nothing changes.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::invocation::Invocation;
 use super::output::Output;
 use super::values::{DialectOrAuto, EncodingArgs, found, not_stdout};
 use crate::report::format::{counted, encoding_name, thousands};
@@ -11,7 +12,6 @@ use drift_core::constraint::automaton::AnswerForm;
 use drift_core::constraint::grammar::GrammarFormat;
 use drift_core::encoding::Encoding;
 use drift_core::error::Error;
-use drift_core::io::Outputs;
 use drift_core::job::Job;
 use drift_core::tokenizer::{Tokenizer, encoding_beside, end_beside};
 use drift_data::export::{ExportPlan, ExportReport, ExportSource, export};
@@ -77,13 +77,10 @@ impl From<FormatArg> for GrammarFormat {
 const NO_END: u32 = u32::MAX;
 
 /// Reads the molecules, writes their grammars and reports the counts.
-pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     found([&mut args.tokenizer], Wanted::Tokenizer)?;
     output.refuse_stdout(Some(&args.output), "grammars")?;
-    let outputs = Outputs::new().file("-o", not_stdout(Some(&args.output)))?;
-    let mut inputs = vec![args.tokenizer.clone()];
-    inputs.extend(args.smiles.clone());
-    outputs.apart_from(&inputs)?;
+    invocation.files().writes("-o", not_stdout(Some(&args.output)))?.check()?;
     let path = args.output.clone();
     let plan = plan(args, job, output)?;
     let report = output.pieces(&path, |put| export(&plan, job, put))?;

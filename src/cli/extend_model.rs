@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
+use super::invocation::Invocation;
 use super::output::Output;
 use super::values::{folder_alone, found, one_of};
 use crate::report::extend_view::extend_table;
 use crate::report::folders::refuse_over;
-use drift_core::checkpoint::{CONFIG, TOKENIZER_CONFIG, WEIGHTS, Wanted};
-use drift_core::io::Outputs;
+use drift_core::checkpoint::{CONFIG, Wanted};
 use drift_core::job::Job;
 use drift_tune::design::{ExtendModelPlan, RowInit, extend_model};
 
@@ -33,13 +33,13 @@ pub(super) struct Args {
 }
 
 /// Checks the inputs, writes the checkpoint and shows the report.
-pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     found([&mut args.model], Wanted::Model)?;
     found([&mut args.tokenizer], Wanted::Tokenizer)?;
     let beside = [("model", Some(args.model.as_path())), ("tokenizer", Some(args.tokenizer.as_path()))];
     refuse_over(&args.output, &beside)?;
-    let folder = folder_alone("-o", &args.output)?;
-    Outputs::new().folder("-o", folder, &["tokenizer.json", TOKENIZER_CONFIG, CONFIG, WEIGHTS])?;
+    folder_alone("-o", &args.output)?;
+    invocation.files().writes_folder("-o", &args.output)?.check()?;
     let plan = ExtendModelPlan {
         model: args.model,
         tokenizer: args.tokenizer,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::corpus::Corpus;
+use super::invocation::Invocation;
 use super::output::Output;
 use super::values::{DialectOrAuto, EncodingArgs, FrameArgs, SmilesOfArgs, found, is_stdout, not_stdout};
 use crate::report::fit_view::{certificate_table, classes_table, grounds, lead, refusal, short_table, table};
@@ -12,7 +13,6 @@ use crate::report::table::narrow;
 use drift_core::checkpoint::Wanted;
 use drift_core::encoding::Encoding;
 use drift_core::error::Error;
-use drift_core::io::Outputs;
 use drift_core::job::Job;
 use drift_core::tokenizer::Tokenizer;
 use drift_data::corpus::ReadOptions;
@@ -63,7 +63,7 @@ pub(super) struct Args {
 }
 
 /// Fits the placeholders, writes the files and shows the result.
-pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     found(&mut args.tokenizer, Wanted::Tokenizer)?;
     let options = ReadOptions {
         frame: args.frame.frame(),
@@ -75,10 +75,7 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
     let plan = plan(&args, job)?;
     let folder = not_stdout(args.output.as_deref());
     let names = fit_files(plan.tokenizers.iter().map(|tokenizer| &*tokenizer.name));
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    Outputs::new()
-        .folder("-o", folder, &names)?
-        .apart_from(&[args.corpus.as_slice(), &args.tokenizer].concat())?;
+    invocation.files().writes_in("-o", folder, &names)?.check()?;
     let mut report = fit(&plan, &corpus, job)?;
     complete(&mut report, &plan.tokenizers);
     corpus.tell(output);

@@ -5,9 +5,11 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Command};
+use clap::{ArgMatches, Command, CommandFactory};
 
+use super::paths::inputs;
 use drift_core::error::Error;
+use drift_core::run_files::RunFiles;
 use drift_data::shard::{Manifest, Shard};
 
 /// Options that do not change the result of a shard.
@@ -21,6 +23,7 @@ const UNNAMED: &str = "";
 pub(super) struct Invocation {
     verb: String,
     options: BTreeMap<String, Vec<OsString>>,
+    files: RunFiles,
 }
 
 impl Invocation {
@@ -42,7 +45,25 @@ impl Invocation {
             let raw = own.get_raw(id).into_iter().flatten().filter(|_| argument.get_action().takes_values());
             options.insert(name.to_owned(), raw.map(OsStr::to_owned).collect());
         }
-        Invocation { verb: command.get_name().to_owned(), options }
+        Invocation { verb: command.get_name().to_owned(), options, files: inputs(command, own) }
+    }
+
+    /// The files and folders that the command line names as inputs, to which the verb adds its outputs.
+    pub(super) fn files(&self) -> RunFiles {
+        self.files.clone()
+    }
+
+    /// The inputs of the command of a manifest, if the current folder is the one where it ran.
+    ///
+    /// # Errors
+    /// As [`Invocation::parsed`].
+    pub(super) fn files_of(manifest: &Manifest) -> anyhow::Result<RunFiles> {
+        let mut command = super::Cli::command();
+        let mut arguments = Invocation::arguments(manifest);
+        // Some verbs require it; stdout is no file.
+        arguments.insert(1, "--output=-".to_owned());
+        let matches = command.try_get_matches_from_mut([vec!["drift".to_owned()], arguments].concat())?;
+        Ok(Invocation::new(&command, &matches).files)
     }
 
     /// The manifest of this invocation, for work that can be split into shards, and interrupted and continued.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::invocation::Invocation;
 use super::output::Output;
 use super::values::is_stdout;
 use super::{audit, encode, mine};
@@ -9,6 +10,7 @@ use crate::report::shards_view::shards_table;
 use drift_core::error::Error;
 use drift_core::io::absolute;
 use drift_core::job::Job;
+use drift_core::run_files::RunFiles;
 use drift_data::shard::files::{FilesFinished, MergedFiles};
 use drift_data::shard::progress::{FinishedPiece, ShardsProgress};
 use drift_data::shard::{Manifest, Shard, ShardSet};
@@ -49,7 +51,7 @@ pub(super) struct Args {
 }
 
 /// Reads the shards and finishes their command.
-pub(super) fn run(args: &Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     let mut set = ShardSet::open(&args.shards)?;
     if args.dry_run {
         let progress = progress(&set)?;
@@ -60,13 +62,7 @@ pub(super) fn run(args: &Args, job: &Job, output: &Output) -> anyhow::Result<()>
     }
     args.check(&set.manifest.verb)?;
     // Paths in the shards' command are relative to the folder where it ran; paths of this command are relative to the current folder.
-    let here = |path: &PathBuf| if is_stdout(path) { Ok(path.clone()) } else { absolute(path) };
-    let here = |path: &Option<PathBuf>| path.as_ref().map(here).transpose();
-    let (verdicts, matrix) = (here(&args.verdicts)?, here(&args.matrix)?);
-    let files = audit::TextFiles { verdicts, matrix, summary: here(&args.summary)? };
-    let (to, page) = (here(&args.output)?, here(&args.html)?);
-    #[cfg(feature = "generate")]
-    let [texts, molecules] = [here(&args.texts)?, here(&args.molecules)?];
+    let outputs = args.outputs()?;
     for folder in set.folders.values_mut() {
         *folder = absolute(folder)?;
     }
@@ -83,30 +79,59 @@ pub(super) fn run(args: &Args, job: &Job, output: &Output) -> anyhow::Result<()>
         }
         verb => return Err(unknown(&set, verb).into()),
     };
-    let folder = &set.manifest.folder;
-    std::env::set_current_dir(folder).map_err(|e| Error::io(folder, e))?;
     let manifest = &set.manifest;
-    match (shards, &*manifest.verb) {
-        #[cfg(feature = "generate")]
-        (Shards::Eval(Finished { shards, is_partial }), _) => {
-            let shards = shards.into_iter().map(|(shard, _, pieces)| (shard, pieces)).collect();
-            let targets = super::eval_output::Targets {
-                folder: to,
-                texts,
-                molecules,
-                trace: None,
-                verdicts: files.verdicts,
-                matrix: files.matrix,
-                energies: None,
-            };
-            super::eval::merge(manifest, (shards, is_partial), &targets, job, output)
-        }
-        (Shards::Files(parts), "mine") => mine::merge(manifest, parts, [to, page], job, output),
-        (Shards::Files(parts), "audit") => {
-            audit::merge(manifest, &parts, (to.as_deref(), files), job, output)
-        }
-        (Shards::Files(parts), _) => {
-            encode::merge(manifest, &parts, to.as_deref().unwrap_or(Path::new("-")), job, output)
+    std::env::set_current_dir(&manifest.folder).map_err(|e| Error::io(&manifest.folder, e))?;
+    // Not only the shards: what a single run would have refused to overwrite.
+    let files = invocation.files().reads_as(&Invocation::files_of(manifest)?);
+    outputs.write(manifest, shards, files, job, output)
+}
+
+/// The absolute paths of the outputs; `-` stands for stdout.
+struct MergeOutputs {
+    to: Option<PathBuf>,
+    #[cfg(feature = "generate")]
+    texts: Option<PathBuf>,
+    #[cfg(feature = "generate")]
+    molecules: Option<PathBuf>,
+    of_texts: audit::TextFiles,
+    page: Option<PathBuf>,
+}
+
+impl MergeOutputs {
+    /// Finishes the command of the shards. `files` has the inputs.
+    fn write(
+        self,
+        manifest: &Manifest,
+        shards: Shards,
+        files: RunFiles,
+        job: &Job,
+        output: &Output,
+    ) -> anyhow::Result<()> {
+        let MergeOutputs { to, of_texts, page, .. } = self;
+        match (shards, &*manifest.verb) {
+            #[cfg(feature = "generate")]
+            (Shards::Eval(Finished { shards, is_partial }), _) => {
+                let shards = shards.into_iter().map(|(shard, _, pieces)| (shard, pieces)).collect();
+                let targets = super::eval_output::Targets {
+                    folder: to,
+                    texts: self.texts,
+                    molecules: self.molecules,
+                    trace: None,
+                    verdicts: of_texts.verdicts,
+                    matrix: of_texts.matrix,
+                    energies: None,
+                    cache: None,
+                };
+                super::eval::merge(manifest, (shards, is_partial), &targets, files, job, output)
+            }
+            (Shards::Files(parts), "mine") => mine::merge(manifest, parts, [to, page], files, job, output),
+            (Shards::Files(parts), "audit") => {
+                audit::merge(manifest, &parts, (to.as_deref(), of_texts), files, job, output)
+            }
+            (Shards::Files(parts), _) => {
+                let to = to.as_deref().unwrap_or(Path::new("-"));
+                encode::merge(manifest, &parts, (to, files), job, output)
+            }
         }
     }
 }
@@ -141,6 +166,21 @@ fn unknown(set: &ShardSet, verb: &str) -> Error {
 }
 
 impl Args {
+    fn outputs(&self) -> Result<MergeOutputs, Error> {
+        let here = |path: &PathBuf| if is_stdout(path) { Ok(path.clone()) } else { absolute(path) };
+        let here = |path: &Option<PathBuf>| path.as_ref().map(here).transpose();
+        let (verdicts, matrix) = (here(&self.verdicts)?, here(&self.matrix)?);
+        Ok(MergeOutputs {
+            to: here(&self.output)?,
+            #[cfg(feature = "generate")]
+            texts: here(&self.texts)?,
+            #[cfg(feature = "generate")]
+            molecules: here(&self.molecules)?,
+            of_texts: audit::TextFiles { verdicts, matrix, summary: here(&self.summary)? },
+            page: here(&self.html)?,
+        })
+    }
+
     /// Refuses options for files that the shards' verb does not write.
     fn check(&self, verb: &str) -> Result<(), Error> {
         let others: [(_, _, &[&str]); 6] = [

@@ -10,8 +10,9 @@ use super::skipped;
 use super::values::{EncodingArgs, FrameArgs, SmilesOfArgs, is_stdout, not_stdout};
 use crate::report::stats_view::{faults_line, stats_page, stats_table};
 use drift_core::error::Error;
-use drift_core::io::{OutputSet, Outputs};
+use drift_core::io::OutputSet;
 use drift_core::job::Job;
+use drift_core::run_files::RunFiles;
 use drift_data::against::against_shard;
 use drift_data::corpus::{Conformers, Files, ReadOptions};
 use drift_data::mine::{MinePlan, StoredParts, mine_of, mine_shard};
@@ -57,7 +58,7 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
         return shard.run(job, output, |files, job| mine_shard(&plan, files, job));
     }
     let source = Files { inputs: args.inputs.clone(), options };
-    mined(&args, &source, job, output)
+    mined(&args, &source, invocation.files(), job, output)
 }
 
 impl Args {
@@ -79,7 +80,7 @@ fn compared(
 ) -> anyhow::Result<()> {
     let plan = args.other.plan(&args.inputs, options, args.output.is_some());
     let Some(shard) = args.shard.shard else {
-        return against::run(&plan, args.output.as_deref(), args.smiles.smiles_of.as_ref(), job, output);
+        return against::run(&plan, args.output.as_deref(), invocation.files(), job, output);
     };
     let (folder, inputs) = (args.output.as_deref(), &*args.inputs);
     let shard = ShardOf { shard, invocation, folder, inputs };
@@ -91,6 +92,7 @@ pub(super) fn merge(
     manifest: &Manifest,
     parts: MergedFiles,
     [store, page]: [Option<PathBuf>; 2],
+    files: RunFiles,
     job: &Job,
     output: &Output,
 ) -> anyhow::Result<()> {
@@ -98,19 +100,23 @@ pub(super) fn merge(
     if args.other.is_asked() {
         let options = args.options(job)?;
         let plan = args.other.plan(&args.inputs, options, true);
-        return against::merge(&plan, &parts, store.as_deref(), job, output);
+        return against::merge(&plan, &parts, (store.as_deref(), files), job, output);
     }
     (args.output, args.html) = (store, page);
     let source = StoredParts { parts, reading: args.blocks.reading().of_texts() };
-    mined(&args, &source, job, output)
+    mined(&args, &source, files, job, output)
 }
 
 /// Counts and stores the conformers of a source, and shows the statistics.
-fn mined(args: &Args, source: &dyn Conformers, job: &Job, output: &Output) -> anyhow::Result<()> {
+fn mined(
+    args: &Args,
+    source: &dyn Conformers,
+    files: RunFiles,
+    job: &Job,
+    output: &Output,
+) -> anyhow::Result<()> {
     let (store, page) = (not_stdout(args.output.as_deref()), not_stdout(args.html.as_deref()));
-    let outputs = Outputs::new().file("-o", store)?.file("--html", page)?;
-    let inputs: Vec<PathBuf> = args.inputs.iter().chain(&args.smiles.smiles_of).cloned().collect();
-    outputs.apart_from(&inputs)?;
+    files.writes("-o", store)?.writes("--html", page)?.check()?;
     output.refuse_stdout(args.output.as_deref(), "store")?;
     if args.html.as_deref().is_some_and(is_stdout) {
         let problem = "stdout takes either the table or the store";

@@ -27,6 +27,7 @@ mod invocation;
 mod merge;
 mod mine;
 mod output;
+mod paths;
 mod progress;
 mod shards;
 mod skipped;
@@ -118,6 +119,7 @@ enum Verb {
 /// Parses the command line, runs the verb and maps its outcome to an exit code: 0 done, 2 usage or input error, 130
 /// interrupted.
 pub fn main() -> ExitCode {
+    keep_running_at_file_limit();
     let mut command = Cli::command();
     let arguments = inspect::texts_last(std::env::args_os().collect(), &command);
     let parsed = command.try_get_matches_from_mut(arguments);
@@ -131,8 +133,8 @@ pub fn main() -> ExitCode {
             let outcome = run(cli, (&command, &matches), &output);
             (output, outcome)
         }
-        // clap reports usage errors itself. Help is a result, and is printed as one.
-        Err(error) if error.use_stderr() => error.exit(),
+        // Help is a result, and is printed as one.
+        Err(error) if error.use_stderr() => return Output::usage_error(&error),
         Err(help) => {
             let output = Output::new(false);
             let outcome = output.help(&help);
@@ -162,25 +164,38 @@ fn run(cli: Cli, given: (&clap::Command, &ArgMatches), output: &Output) -> anyho
     match cli.verb {
         Verb::Mine(args) => mine::run(args, &invocation, &job, output),
         Verb::Encode(args) => encode::run(args, &invocation, &job, output),
-        Verb::Fit(args) => fit::run(args, &job, output),
-        Verb::Encodings(args) => encodings::run(args, &job, output),
+        Verb::Fit(args) => fit::run(args, &invocation, &job, output),
+        Verb::Encodings(args) => encodings::run(args, &invocation, &job, output),
         Verb::Audit(args) => audit::run(args, &invocation, &job, output),
         Verb::Inspect(args) => inspect::run(args, &job, output),
-        Verb::ExportGrammar(args) => export_grammar::run(args, &job, output),
-        Verb::TrainTokenizer(args) => train_tokenizer::run(args, &job, output),
-        Verb::ExtendModel(args) => extend_model::run(args, &job, output),
+        Verb::ExportGrammar(args) => export_grammar::run(args, &invocation, &job, output),
+        Verb::TrainTokenizer(args) => train_tokenizer::run(args, &invocation, &job, output),
+        Verb::ExtendModel(args) => extend_model::run(args, &invocation, &job, output),
         #[cfg(feature = "generate")]
         Verb::Eval(args) => eval::run(*args, &invocation, &job, output),
         #[cfg(feature = "generate")]
-        Verb::Device(args) => device::run(&args, &job, output),
-        Verb::Merge(args) => merge::run(&args, &job, output),
+        Verb::Device(args) => device::run(&args, &invocation, &job, output),
+        Verb::Merge(args) => merge::run(&args, &invocation, &job, output),
         #[cfg(feature = "generate")]
         Verb::Slurm(args) => slurm::run(args, &invocation, &job, output),
         #[cfg(feature = "generate")]
         Verb::Compare(args) => compare::run(&args, &job, output),
         #[cfg(feature = "generate")]
-        Verb::TrainModel(args) => train_model::run(args, &job, output),
+        Verb::TrainModel(args) => train_model::run(args, &invocation, &job, output),
         Verb::Completions(args) => completions::run(args, &mut Cli::command(), output),
+    }
+}
+
+/// Makes writing beyond the limit on a file's size (`ulimit -f`) an error that is reported, instead of the end of the process. The
+/// threads of the process inherit it, the programs that it starts do not.
+fn keep_running_at_file_limit() {
+    #[cfg(unix)]
+    {
+        use nix::sys::signal::{SigSet, Signal};
+        let mut limit = SigSet::empty();
+        limit.add(Signal::SIGXFSZ);
+        // This fails for no set of signals that exists.
+        let _ = limit.thread_block();
     }
 }
 

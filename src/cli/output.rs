@@ -3,12 +3,13 @@
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Read, Seek, Write};
 use std::path::Path;
+use std::process::ExitCode;
 
 use serde::Serialize;
 
 use super::values::{in_flags, is_stdout};
 use crate::report::Terminal;
-use drift_core::error::{Error, message, one_line};
+use drift_core::error::{Error, message, one_line, shortened_middle};
 use drift_core::io::AtomicFile;
 
 /// How results are shown.
@@ -47,6 +48,15 @@ impl Output {
     pub(super) fn help(&self, help: &clap::Error) -> anyhow::Result<()> {
         let outcome = help.print().and_then(|()| std::io::stdout().flush());
         Ok(outcome.map_err(|e| Error::io(Path::new("stdout"), e))?)
+    }
+
+    /// Prints clap's error for a wrong command line. A value in it may be very long, and is then shortened.
+    pub(super) fn usage_error(error: &clap::Error) -> ExitCode {
+        let text = error.render().to_string();
+        let shown = shortened_usage(&text);
+        // clap colours the text that is not shortened. If stderr is closed, there is nobody to tell.
+        let _ = if shown == text { error.print() } else { write!(std::io::stderr(), "{shown}") };
+        ExitCode::from(2)
     }
 
     /// Copies a finished file to stdout.
@@ -128,7 +138,46 @@ impl Aside {
     }
 }
 
+/// The longest word, the longest line and the largest number of lines of a usage error. clap's own have fewer.
+const USAGE_WORD_CHARACTERS: usize = 120;
+const USAGE_CHARACTERS: usize = 1_000;
+const USAGE_LINES: usize = 40;
+
+/// A usage error without the middle of long words and lines, and without lines in the middle of a long text.
+fn shortened_usage(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let kept = if lines.len() > USAGE_LINES { USAGE_LINES / 2 } else { lines.len() };
+    let ends = lines.iter().take(kept).chain(lines.iter().skip(kept.max(lines.len() - kept)));
+    ends.map(|line| shortened_line(line) + "\n").collect()
+}
+
+fn shortened_line(line: &str) -> String {
+    let words: Vec<String> =
+        line.split(' ').map(|word| shortened_middle(word, USAGE_WORD_CHARACTERS)).collect();
+    shortened_middle(&words.join(" "), USAGE_CHARACTERS)
+}
+
 /// The width of the terminal in columns.
 fn terminal_width() -> Option<u16> {
     terminal_size::terminal_size().map(|(width, _)| width.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usage_errors_stay_short() {
+        let usual = "error: invalid value 'x' for '--batch <N>'\n\nFor more information, try '--help'.\n";
+        assert_eq!(shortened_usage(usual), usual);
+        let long = usual.replace('x', &"é".repeat(100_000));
+        let shown = shortened_usage(&long);
+        assert!(
+            shown.chars().count() < 600
+                && shown.ends_with("é' for '--batch <N>'\n\nFor more information, try '--help'.\n")
+        );
+        let lines = usual.replace('x', &"x\n".repeat(100_000));
+        let shown = shortened_usage(&lines);
+        assert!(shown.lines().count() == USAGE_LINES && shown.contains("--batch"), "{shown}");
+    }
 }

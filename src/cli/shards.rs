@@ -57,6 +57,7 @@ impl ShardOf<'_> {
             let problem = "is a file, but a shard is kept in a folder";
             return Err(Error::input(folder.display(), problem, "give another name").into());
         }
+        self.invocation.files().writes_folder("-o", folder)?.check()?;
         let manifest = self.invocation.manifest(Some(shard))?;
         let mut files = FilesShard::begin(&manifest, shard, folder, inputs)?;
         let (before, all) = files.progress();

@@ -122,7 +122,8 @@ fn eval(args: EvalArgs, invocation: &Invocation, job: &Job, output: &Output) -> 
             to_merge.push(format!("--{name}={}", text(&absolute(path)?)?));
         }
     }
-    super::eval::check_array(eval, jobs.array, job, output)?;
+    let files = invocation.files().writes_in("-o", Some(&folder), &[ARRAY, MERGE])?;
+    super::eval::check_array(eval, jobs.array, files, job, output)?;
     if jobs.submit {
         // Checked before anything is written.
         sbatch(&["--version".to_owned()])?;

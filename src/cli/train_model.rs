@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use anyhow::Context;
 
 use super::corpus::Corpus;
+use super::invocation::Invocation;
 use super::output::Output;
 use super::values::{DialectArg, EncodingArgs, FrameArgs, SmilesOfArgs, folder_alone, found};
 use crate::report::train_view::train_table;
 use drift_core::checkpoint::Wanted;
 use drift_core::encoding::Encoding;
 use drift_core::error::Error;
-use drift_core::io::Outputs;
 use drift_core::job::Job;
 use drift_core::tokenizer::{Tokenizer, config_beside};
 use drift_data::corpus::{Frame, ReadOptions};
@@ -173,7 +173,7 @@ enum Arch {
 }
 
 /// Trains the model, writes the checkpoint and shows the report.
-pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     found(&mut args.tokenizer, Wanted::Tokenizer)?;
     found(&mut args.new_tokens_of, Wanted::Tokenizer)?;
     found(&mut args.init, Wanted::Model)?;
@@ -184,11 +184,9 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
         rows: args.smiles.rows()?,
     };
     let corpus = Corpus::new(&args.corpus, options);
-    let mut inputs = args.corpus.clone();
-    inputs.extend(args.init.iter().flat_map(|init| export::WRITTEN.map(|name| init.join(name))));
+    let folder = folder_alone("-o", &args.output)?;
+    invocation.files().writes_in("-o", folder, &export::WRITTEN)?.check()?;
     let plan = plan(args, job)?;
-    let folder = folder_alone("-o", &plan.output)?;
-    Outputs::new().folder("-o", folder, &export::WRITTEN)?.apart_from(&inputs)?;
     let report = train(&plan, &corpus, job)?;
     corpus.tell(output);
     if output.json {

@@ -4,15 +4,15 @@
 use std::path::{Path, PathBuf};
 
 use super::corpus::Corpus;
+use super::invocation::Invocation;
 use super::output::Output;
 use super::values::{DialectArg, FrameArgs, SmilesOfArgs, folder_alone, found};
 use crate::report::design_view::design_table;
-use crate::report::folders::{TOKENIZER_FILES, refuse_over, write_tokenizer};
+use crate::report::folders::{refuse_over, tokenizer_files, write_tokenizer};
 use crate::report::learned_view::learned_table;
 use drift_core::checkpoint::Wanted;
 use drift_core::encoding::{AskedEncoding, Encoding, Precision, Reading};
 use drift_core::error::Error;
-use drift_core::io::Outputs;
 use drift_core::job::Job;
 use drift_data::corpus::ReadOptions;
 use drift_tune::design::{Aim, Base, Goal, Range, Reuse, SchemeKind, TokenizerReport, TokenizerRequest};
@@ -109,7 +109,7 @@ impl From<KindArg> for SchemeKind {
 }
 
 /// Designs or learns the tokenizer, checks it, writes the files and shows the report.
-pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     found(&mut args.base, Wanted::Tokenizer)?;
     found(&mut args.model, Wanted::Weights)?;
     let options = ReadOptions {
@@ -123,7 +123,7 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
     request.check()?;
     refuse_over(&args.output, &[("base", args.base.as_deref()), ("model", args.model.as_deref())])?;
     let folder = folder_alone("-o", &args.output)?;
-    Outputs::new().folder("-o", folder, &TOKENIZER_FILES)?.apart_from(&args.corpus)?;
+    invocation.files().writes_in("-o", folder, &tokenizer_files())?.check()?;
     let made = request.make(base(&args, job)?, &corpus, job)?;
     write_tokenizer(&args.output, &made)?;
     if made.trained.unchanged {

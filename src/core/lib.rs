@@ -10,6 +10,7 @@ pub mod error;
 pub mod io;
 pub mod job;
 pub mod parameter;
+pub mod run_files;
 pub mod sampling;
 pub mod text;
 pub mod tokenizer;

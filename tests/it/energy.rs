@@ -193,7 +193,7 @@ fn a_program_that_hangs_is_ended() {
     assert_eq!((&said["with_energy"], &open["with_energy"]), (&json!(3), &json!(3)));
     // At every one: three times in a row are enough.
     let always = audit(&folder, "sleep 1000", &["--energy-timeout", "0.3"]);
-    always.refused_for("--energy: wrote no line for 0.3 s, 3 times in a row, and was stopped");
+    always.refused_for("--energy: answered no frame for 0.3 s, 3 times in a row, and was stopped");
 }
 
 #[test]
@@ -299,4 +299,23 @@ fn xtb_finds_the_strain_of_texts() {
         assert!((energy + 7_150.0).abs() < 5.0 && (0.1..5.0).contains(&strain), "{row}");
     }
     assert!(rows[2]["strain"].as_f64().is_none_or(|strain| strain > 50.0), "{}", rows[2]);
+}
+
+/// Comments and empty lines are no answer, however many there are.
+#[test]
+fn endless_comments_are_a_hang() {
+    let folder = Folder::new();
+    texts(&folder);
+    let endless = |line: &str| {
+        let command = format!("while read -r all; do :; done; while :; do echo '{line}'; done");
+        audit(&folder, &command, &["--energy-timeout", "0.3"])
+    };
+    for line in ["# still at it", "", "   "] {
+        endless(line).refused_for("--energy: answered no frame for 0.3 s, 3 times in a row, and was stopped");
+    }
+    // An answer among them counts, and a comment may be long.
+    let comment = "x".repeat(5_000);
+    let answered = format!("awk '$1 == \"O\" {{print \"# {comment}\"; print \"\"; print 10 * $2, 15}}'");
+    let total = audit(&folder, &answered, &["--json"]).good().json()["energy"]["total"].take();
+    assert_eq!((&total["with_energy"], &total["timed_out"]), (&json!(3), &json!(0)));
 }

@@ -59,6 +59,7 @@ mod remedies;
 mod resample;
 mod round_trips;
 mod rows;
+mod run_files;
 mod shards;
 mod stereo_marks;
 mod store;
@@ -70,6 +71,7 @@ mod train;
 mod train_init;
 mod train_reference;
 mod ways;
+mod without_texts;
 
 // As the program.
 #[global_allocator]

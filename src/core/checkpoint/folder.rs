@@ -35,11 +35,38 @@ pub const WEIGHTS: &str = "model.safetensors";
 /// Which shard holds which tensor.
 pub const INDEX: &str = "model.safetensors.index.json";
 
+/// Other files that a model or a tokenizer is read from, in the layout of Hugging Face or as drift writes them beside a tokenizer.
+const OTHER_FILES: [&str; 12] = [
+    "tokenizer.json",
+    "tokenizer.json.gz",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "merges.txt",
+    "chat_template.jinja",
+    "chat_template.json",
+    "new_tokens.json",
+    "report.json",
+    "extension.json",
+    "adapter_config.json",
+];
+
+/// Endings of files with weights or with a tokenizer in another format.
+const ENDINGS: [&str; 6] = [".safetensors", ".index.json", ".bin", ".pth", ".model", ".tiktoken"];
+
 /// The remedy for weights in formats that only PyTorch reads.
 const CONVERT: &str = "convert it to safetensors as docs/use.md, extend-model, shows";
 
 /// No real file of settings is larger.
 const MAX_SETTINGS_BYTES: u64 = 1 << 26;
+
+/// Whether a model or a tokenizer is read from a file of this name, if it is in the model's folder.
+pub fn is_model_file(name: &str) -> bool {
+    let settings = [CONFIG, GENERATION_CONFIG, RECIPE, TOKENIZER_CONFIG];
+    settings.contains(&name)
+        || OTHER_FILES.contains(&name)
+        || ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
 
 /// The folder of a model; it need not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]

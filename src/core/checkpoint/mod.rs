@@ -14,7 +14,7 @@ pub use float::Float;
 pub(crate) use folder::REPAIR;
 pub use folder::{
     ADDED_TOKENS, CONFIG, GENERATION_CONFIG, INDEX, Ids, ModelFolder, RECIPE, SPECIAL_TOKENS_MAP,
-    TOKENIZER_CONFIG, WEIGHTS, configured_rows, is_tied,
+    TOKENIZER_CONFIG, WEIGHTS, configured_rows, is_model_file, is_tied,
 };
 pub use header::{Header, TensorEntry, header_bytes};
 pub use hub::{Wanted, folder_around, folder_name, locate};

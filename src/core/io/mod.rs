@@ -5,8 +5,8 @@ mod input;
 mod json;
 mod lines;
 mod output;
-mod outputs;
 mod packed;
+mod place;
 mod utf16;
 
 use std::path::Path;
@@ -19,9 +19,9 @@ pub use input::{
 };
 pub use json::{BoundedJson, Folded, JsonFold, JsonPart};
 pub use lines::{BoundedLine, BoundedLines, LineEnds};
-pub use output::{AtomicFile, OutputSet, absolute, check_file, check_folder, same_file, write_atomic};
-pub use outputs::Outputs;
+pub use output::{AtomicFile, OutputSet, absolute, check_file, check_folder, write_atomic};
 pub use packed::{Compression, Decompressed, PACKED_MAGIC_BYTES, Unread, decompressed, is_zip};
+pub use place::{FilePlace, place_in};
 pub use utf16::Utf8;
 
 use crate::job::InputHash;

@@ -10,13 +10,14 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile, TempPath};
 
+use super::place::{followed, parent};
 use crate::error::{Error, Result};
 
 /// The prefix of unfinished files.
 const PREFIX: &str = ".drift-";
 
-/// The largest number of links from a name to a file; no system follows more.
-const MAX_LINKS: usize = 40;
+/// The problem of a link that never comes to a file.
+const ENDLESS: &str = "is a link that leads back to itself";
 
 /// An output that appears under its name only when it is complete: it is written beside it, then renamed. If the name is a link,
 /// the link stays and its target is replaced.
@@ -229,8 +230,13 @@ pub fn check_folder(folder: &Path, names: &[&str]) -> Result<()> {
         }
         return probe(folder, folder);
     }
-    if fs::symlink_metadata(folder).is_ok() {
-        return Err(Error::input(folder.display(), "is a file", "give the name of a folder"));
+    if folder.is_symlink() || folder.exists() {
+        let problem = match fs::symlink_metadata(followed(folder)) {
+            Ok(end) if end.is_symlink() => ENDLESS,
+            Ok(_) => "is a file",
+            Err(_) => "is a link to a folder that does not exist",
+        };
+        return Err(Error::input(folder.display(), problem, "give the name of a folder"));
     }
     let there = folder.ancestors().find(|path| is_empty(path) || path.exists()).unwrap_or(Path::new(""));
     let there = if is_empty(there) { Path::new(".") } else { there };
@@ -249,39 +255,17 @@ pub fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).map_err(|e| Error::io(path, e))
 }
 
-/// Whether two paths, which need not exist, name the same file.
-pub fn same_file(a: &Path, b: &Path) -> bool {
-    let place = |path: &Path| {
-        let path = followed(path);
-        path.canonicalize().ok().or_else(|| Some(parent(&path).canonicalize().ok()?.join(path.file_name()?)))
-    };
-    a == b || matches!((place(a), place(b)), (Some(a), Some(b)) if a == b)
-}
-
 fn is_empty(path: &Path) -> bool {
     path.as_os_str().is_empty()
-}
-
-/// The folder that contains a file.
-fn parent(path: &Path) -> &Path {
-    path.parent().filter(|parent| !is_empty(parent)).unwrap_or(Path::new("."))
-}
-
-/// The end of a chain of links, which need not exist.
-fn followed(path: &Path) -> PathBuf {
-    let mut at = path.to_owned();
-    for _ in 0..MAX_LINKS {
-        match fs::read_link(&at) {
-            Ok(next) => at = parent(&at).join(next),
-            Err(_) => break,
-        }
-    }
-    at
 }
 
 /// The final path of a file with this name.
 fn destination(named: &Path) -> Result<PathBuf> {
     let target = followed(named);
+    if target.is_symlink() {
+        // Renaming would replace the link.
+        return Err(Error::input(named.display(), ENDLESS, "remove it, or give the name of a file"));
+    }
     if target.is_dir() {
         return Err(Error::input(named.display(), "is a folder", "give the name of a file"));
     }
@@ -397,8 +381,25 @@ mod tests {
         assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
         assert_eq!(fs::read(at("far/file")).unwrap(), b"2");
         assert_eq!(fs::metadata(at("far/file")).unwrap().permissions().mode() & 0o777, 0o640);
-        assert!(same_file(&at("link"), &at("far/file")) && !same_file(&at("far/file"), &at("far/other")));
-        assert!(same_file(&at("far/../new"), &at("new")));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_without_an_end_are_refused() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for (name, to) in [("own", "own"), ("a", "b"), ("b", "a"), ("dangling", "none")] {
+            symlink(to, at(name)).unwrap();
+        }
+        let refused = |outcome: Result<()>| outcome.unwrap_err().to_string();
+        for name in ["own", "a"] {
+            assert!(refused(write_atomic(&at(name), b"1")).contains(ENDLESS) && at(name).is_symlink());
+            assert!(refused(check_folder(&at(name), &["x"])).contains(ENDLESS), "{name}");
+        }
+        assert!(refused(check_folder(&at("dangling"), &[])).contains("that does not exist"));
+        write_atomic(&at("dangling"), b"1").unwrap();
+        assert_eq!(fs::read(at("none")).unwrap(), b"1");
     }
 
     #[test]

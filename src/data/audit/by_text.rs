@@ -176,7 +176,8 @@ impl Audited {
         placed.iter().map(line).collect()
     }
 
-    /// The RMSDs of all pairs of a text and a reference, by molecule in the order of first occurrence.
+    /// The RMSDs of all pairs of a text and a reference, by molecule in the order of first occurrence. Molecules
+    /// of the references without a text come last.
     pub fn matrix(&self) -> RmsdMatrix<'_> {
         let mut places: HashMap<&str, usize> = HashMap::new();
         let mut matrix = RmsdMatrix::default();
@@ -192,6 +193,11 @@ impl Audited {
             let row = one.conformer.map(|conformer| Cow::Borrowed(&*deviations.rmsd[conformer]));
             matrix.molecules[at].push(line as u64, row);
         }
+        // Molecules with references and without a text come last.
+        let references = self.together();
+        let without = references.iter().filter(|(skeleton, _)| !places.contains_key(**skeleton));
+        let without = without.map(|(skeleton, (count, _))| MoleculeDistances::new(smiles(skeleton), *count));
+        matrix.molecules.extend(without);
         matrix
     }
 }

@@ -149,7 +149,9 @@ impl Group {
         let counted = measured.map(|measured| plan.request.missing.counted(measured.values()));
         let geometry = counted.as_ref().map(|counted| {
             let left_out = measured.map_or(0, |all| all.len() - counted.len()) as u64;
-            GeometryReport { left_out, ..GeometryReport::of_deviations(counted) }
+            let without_text = measured.into_iter().flat_map(|all| all.keys());
+            let without_text = without_text.filter(|key| !self.generated.contains_key(*key)).count() as u64;
+            GeometryReport { left_out, without_text, ..GeometryReport::of_deviations(counted) }
         });
         FileReport {
             file: file.to_owned(),

@@ -27,7 +27,9 @@ mod judged;
 mod judging;
 mod marks;
 mod molecules;
+mod other_molecules;
 mod outcome;
+mod prompt_matcher;
 mod quaternion;
 pub mod read;
 mod records;
@@ -62,6 +64,7 @@ pub use judging::{
 };
 pub use marks::{Mark, MarkKind, marks, readable};
 pub use outcome::Outcome;
+pub use prompt_matcher::{FoundPrompt, FoundPrompts, PromptMatcher};
 pub use references::{GeometryReport, MoleculeGeometry, Reference, References, reference_reading};
 pub use report::{AuditReport, EncodingFrom, SCHEMA};
 pub use request::{AuditPlan, AuditRequest};

@@ -1,14 +1,16 @@
 //! Reference conformers, and the comparison of generated ones with them, molecule by molecule.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::chemistry::{Chemistry, ChemistryReport, MoleculeChemistry};
-use super::coverage::Deviations;
+use super::coverage::{Deviations, Missing};
 use super::geometry::{COVERAGE_THRESHOLD_ANGSTROM, Conformation, Coverage, Topology};
 use super::judging::reordered;
+use super::other_molecules::OtherMolecules;
+use super::prompt_matcher::{FoundPrompts, PromptMatcher};
 use super::sample::in_angstrom;
 use crate::corpus::{AtomOrder, Conformers, ReadSummary};
 use crate::parameter;
@@ -26,6 +28,10 @@ const SEED: u64 = 0;
 #[derive(Debug, Default)]
 pub struct References {
     molecules: BTreeMap<Box<str>, Reference>,
+    /// The molecules that no text was requested for, by skeleton, with the number of their references.
+    without_text: BTreeMap<Box<str>, usize>,
+    /// The isomers whose texts are compared under a pool that their own conformers do not fit.
+    unpooled: BTreeSet<Box<str>>,
 }
 
 /// The references of one molecule.
@@ -49,7 +55,7 @@ pub struct MoleculeGeometry {
 /// Geometry over molecules. Every estimate is a mean over the molecules that have the value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GeometryReport {
-    /// The number of requested molecules that have references.
+    /// The number of molecules that have references.
     pub molecules: u64,
     /// The number of these with a usable generated conformer, that is, one that passes.
     pub molecules_with_conformers: u64,
@@ -60,6 +66,9 @@ pub struct GeometryReport {
     /// The number of molecules with references but no usable conformer that are left out of these figures.
     #[serde(default)]
     pub left_out: u64,
+    /// The number of molecules with references for which there is no text at all, whether they are left out or not.
+    #[serde(default)]
+    pub without_text: u64,
     /// The threshold of coverage, in Å.
     pub threshold_angstrom: f64,
     /// How many RMSDs, over all pairs, are upper bounds because the search was cut off by too much symmetry.
@@ -87,21 +96,47 @@ pub fn reference_reading(texts: Encoding) -> Reading {
 }
 
 impl References {
-    /// Reads the conformers of the wanted skeletons.
+    /// Reads the conformers of the wanted skeletons, in any order of atoms, and counts those of other molecules. `pools` maps the
+    /// skeletons of isomers to that of their pool.
     ///
     /// # Errors
     /// If the corpus cannot be read, the job was cancelled, or it contains no wanted molecule.
-    pub fn read(
+    pub(super) fn read(
         corpus: &dyn Conformers,
-        wanted: &HashSet<&str>,
+        wanted: &BTreeSet<&str>,
+        pools: &BTreeMap<Box<str>, Box<str>>,
         isotopes: Isotopes,
         job: &Job,
     ) -> Result<(Self, ReadSummary)> {
-        let wanted = wanted.iter().map(|skeleton| (*skeleton).into()).collect();
-        let (found, summary) = conformers_by_skeleton(corpus, Some(&wanted), job)?;
+        let wanted: Vec<(String, &str)> =
+            wanted.iter().map(|skeleton| (smiles(skeleton), *skeleton)).collect();
+        let mut matcher = PromptMatcher::new(wanted.iter().map(|(smiles, skeleton)| (&**smiles, *skeleton)));
+        let (mut found, mut others) = (BySkeleton::new(), OtherMolecules::new(isotopes));
+        let requested = corpus.reading().encoding;
+        let summary = corpus.read(job, &mut |batch| {
+            // Without a text, the atom order is not that of a SMILES.
+            for conformer in batch.conformers.iter().filter(|one| one.order == AtomOrder::Smiles) {
+                let encoding = conformer.encoding.unwrap_or(requested);
+                let FoundPrompts::Prompts(prompts) = matcher.find(conformer, encoding) else {
+                    others.add(&conformer.skeleton);
+                    continue;
+                };
+                others.leave_out(&conformer.skeleton);
+                let points = in_angstrom(&conformer.coordinates, encoding);
+                let skeletons = || prompts.iter().map(|prompt| wanted[prompt.prompt].1);
+                // The conformers of an isomer are added to its pool later.
+                let pooled: Vec<&str> = skeletons().filter_map(|own| Some(&**pools.get(own)?)).collect();
+                for (skeleton, prompt) in skeletons().zip(&prompts) {
+                    if !pooled.contains(&skeleton) {
+                        found.entry(skeleton.into()).or_default().extend(prompt.ordered(&points));
+                    }
+                }
+            }
+            Ok(())
+        })?;
         if found.is_empty() {
             let problem = "contain none of the molecules that were generated";
-            let remedy = "give the conformers of the prompts, as enriched text in the same atom order";
+            let remedy = "give the conformers of the prompts, as enriched text or with their SMILES";
             return Err(Error::parameter(parameter::REFERENCES, problem, remedy));
         }
         let molecules = found.into_iter().filter_map(|(skeleton, conformers)| {
@@ -109,7 +144,8 @@ impl References {
             let topology = Topology::with_isotopes(&skeleton, isotopes).ok()?;
             Some((skeleton, Reference { topology, conformers }))
         });
-        Ok((References { molecules: molecules.collect() }, summary))
+        let (molecules, without_text) = (molecules.collect(), others.counts());
+        Ok((References { molecules, without_text, unpooled: BTreeSet::new() }, summary))
     }
 
     /// The references of a skeleton.
@@ -128,11 +164,17 @@ impl References {
     }
 
     /// Compares generated conformers, by skeleton of the prompt. A prompt without a usable conformer has an empty list.
+    /// Molecules with references and without any text have empty results.
     pub(super) fn measure(&self, generated: &BySkeleton) -> Measured {
-        let compared = generated.par_iter().filter_map(|(skeleton, generated)| {
-            Some((skeleton.clone(), self.get(skeleton)?.deviations(generated)?))
+        let measured = self.molecules.par_iter().filter(|(skeleton, _)| !self.unpooled.contains(*skeleton));
+        let compared = measured.filter_map(|(skeleton, reference)| {
+            let generated = generated.get(skeleton).map_or(&[][..], Vec::as_slice);
+            Some((skeleton.clone(), reference.deviations(generated)?))
         });
-        compared.collect()
+        let mut measured: Measured = compared.collect();
+        let none = |references: usize| Deviations { references, ..Deviations::default() };
+        measured.extend(self.without_text.iter().map(|(skeleton, count)| (skeleton.clone(), none(*count))));
+        measured
     }
 
     /// The references with those of several molecules pooled under one skeleton, which `pools` maps to. Atoms are reordered to
@@ -149,7 +191,10 @@ impl References {
             let Some(reference) = self.molecules.get(own) else { continue };
             let moved = reference.conformers.iter();
             let moved = moved.map(|points| reordered(points.clone(), own, pool, limit));
-            let Some(moved) = moved.collect::<Option<Vec<Conformation>>>() else { continue };
+            let Some(moved) = moved.collect::<Option<Vec<Conformation>>>() else {
+                self.unpooled.extend((!is_compared(own)).then(|| own.clone()));
+                continue;
+            };
             // If the prompt is also compared under its own SMILES, its references stay there too.
             if !is_compared(own) {
                 self.molecules.remove(own);
@@ -213,6 +258,7 @@ impl GeometryReport {
             conformers: count(|one| one.rmsd.len()),
             references: count(|one| one.references),
             left_out: 0,
+            without_text: 0,
             threshold_angstrom: COVERAGE_THRESHOLD_ANGSTROM,
             rmsd_upper_bounds: molecules.iter().flat_map(|one| &one.upper_bounds).sum(),
             bond_length_error_angstrom: mean(&|m| m.bond_length_error_angstrom),
@@ -221,6 +267,14 @@ impl GeometryReport {
             cov_precision: mean(&|m| m.coverage.cov_precision),
             mat_precision_angstrom: mean(&|m| m.coverage.mat_precision_angstrom),
         }
+    }
+
+    /// A sentence, if molecules of the references have no text and count 0.
+    pub fn uncovered(&self, missing: Missing) -> Option<String> {
+        let (count, all) = (self.without_text, self.molecules);
+        (count > 0 && missing == Missing::Zero).then(|| {
+            format!("{count} of the {all} molecules of the references have no text and count 0 in COV")
+        })
     }
 
     /// A sentence, if some RMSDs are upper bounds.

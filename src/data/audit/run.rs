@@ -1,7 +1,7 @@
 //! Runs an audit: reads files, returns a report.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::block_faults::{EXAMPLES, keep};
@@ -80,6 +80,7 @@ pub(super) fn report(
     let all = measured.as_deref().map(together);
     let whole = total.report("total", all.as_deref(), plan);
     warnings.extend(whole.geometry.as_ref().and_then(GeometryReport::inexact));
+    warnings.extend(whole.geometry.as_ref().and_then(|one| one.uncovered(plan.request.missing)));
     warnings.extend(whole.chemistry.as_ref().and_then(ChemistryReport::unchecked));
     let groups = files.iter().flat_map(|file| file.groups.iter().map(|group| (&*file.input.name, group)));
     let reports = groups
@@ -130,8 +131,8 @@ fn read_references(plan: &AuditPlan, total: &Group, job: &Job) -> Result<Option<
     if plan.request.references.is_empty() {
         return Ok(None);
     }
-    let wanted: HashSet<&str> = total.generated.keys().chain(total.pools.keys()).map(|key| &**key).collect();
-    References::read(&plan.references(), &wanted, plan.request.isotopes, job).map(Some)
+    let wanted: BTreeSet<&str> = total.generated.keys().chain(total.pools.keys()).map(|key| &**key).collect();
+    References::read(&plan.references(), &wanted, &total.pools, plan.request.isotopes, job).map(Some)
 }
 
 /// Compares the conformers of each group of each file with the references; `None` without references.

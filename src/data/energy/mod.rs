@@ -98,7 +98,7 @@ pub struct Energies {
     cache: Mutex<Cache>,
 }
 
-/// The number of times in a row that the program may be killed with no line written in between.
+/// The number of times in a row that the program may be killed with no answer in between.
 const PATIENCE: u32 = 3;
 
 impl Energies {
@@ -121,7 +121,7 @@ impl Energies {
     /// The energies of some conformers, in their order.
     ///
     /// # Errors
-    /// If the program dies, writes anything but one or two numbers per frame, or is killed three times in a row with no line
+    /// If the program dies, writes anything but one or two numbers per frame, or is killed three times in a row with no answer
     /// written in between; if the cache cannot be written; or the job was cancelled. Answers from before the error are in the
     /// cache.
     pub fn of(&self, frames: &[EnergyFrame], job: &Job) -> Result<Vec<EnergyAnswer>> {
@@ -186,7 +186,8 @@ impl Energies {
 
     fn hangs(&self) -> Error {
         let seconds = self.plan.timeout.as_secs_f64();
-        let problem = format!("wrote no line for {seconds} s, {PATIENCE} times in a row, and was stopped");
+        let problem =
+            format!("answered no frame for {seconds} s, {PATIENCE} times in a row, and was stopped");
         let remedy = format!("try it on one frame, or give it more time with {}", parameter::ENERGY_TIMEOUT);
         Error::parameter(parameter::ENERGY, problem, remedy)
     }

@@ -24,7 +24,7 @@ const KEPT_BYTES: usize = 4_000;
 pub(super) enum Ended {
     /// All frames were answered.
     Done,
-    /// The program wrote no line for too long and was killed.
+    /// The program answered no frame for too long and was killed.
     Silent,
     /// The program failed, or the job was cancelled.
     Failed(Error),
@@ -46,7 +46,7 @@ struct Running<'p> {
     child: Child,
     lines: Receiver<Vec<u8>>,
     messages: Receiver<Vec<u8>>,
-    /// The time at which it last wrote a line.
+    /// The time at which it last answered a frame. Comments and empty lines do not count: a program that hangs may go on writing them.
     heard: Instant,
 }
 
@@ -85,23 +85,24 @@ impl<'p> Running<'p> {
     fn gather(&mut self, frames: usize, answers: &mut Vec<EnergyAnswer>, job: &Job) -> Ended {
         let outcome = loop {
             match self.lines.recv_timeout(STEP) {
-                Ok(line) => {
-                    self.heard = Instant::now();
-                    match self.answer(&line, answers.len(), frames) {
-                        Ok(answer) => answers.extend(answer),
-                        Err(error) => break Ended::Failed(error),
+                Ok(line) => match self.answer(&line, answers.len(), frames) {
+                    Ok(Some(answer)) => {
+                        self.heard = Instant::now();
+                        answers.push(answer);
                     }
-                }
+                    Ok(None) => {}
+                    Err(error) => break Ended::Failed(error),
+                },
                 Err(RecvTimeoutError::Disconnected) => break self.after(frames, answers.len(), job),
-                Err(RecvTimeoutError::Timeout) => {
-                    if let Err(error) = job.check() {
-                        break Ended::Failed(error);
-                    }
-                    if self.heard.elapsed() >= self.plan.timeout {
-                        // If all answers are written, the program merely failed to exit.
-                        break if answers.len() == frames { Ended::Done } else { Ended::Silent };
-                    }
-                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            // Also after a line: a program may write lines faster than the pause that `recv_timeout` waits for.
+            if let Err(error) = job.check() {
+                break Ended::Failed(error);
+            }
+            if self.heard.elapsed() >= self.plan.timeout {
+                // If all answers are written, the program merely failed to exit.
+                break if answers.len() == frames { Ended::Done } else { Ended::Silent };
             }
         };
         self.end();
@@ -194,16 +195,31 @@ impl<'p> Running<'p> {
     }
 }
 
-/// Sends the output line by line, including a last line without a line end. Of a line that is too long, only the beginning is sent,
-/// and nothing after it.
+/// Sends the output line by line, including a last line without a line end. A comment may have any length. Of another line that is
+/// too long, only the beginning is sent, and nothing after it.
 fn send_lines(stdout: impl Read, to: &SyncSender<Vec<u8>>) {
     let mut reader = BufReader::new(stdout);
     loop {
         let mut line = Vec::new();
         let read = reader.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
-        let is_last = !line.ends_with(b"\n");
+        let mut is_last = !line.ends_with(b"\n");
+        if is_last && line.trim_ascii_start().starts_with(b"#") {
+            is_last = !skipped_line(&mut reader);
+        }
         if !matches!(read, Ok(1..)) || to.send(line).is_err() || is_last {
             return;
+        }
+    }
+}
+
+/// Reads to the end of a line without keeping it. Returns whether it has an end.
+fn skipped_line(reader: &mut impl BufRead) -> bool {
+    loop {
+        let Ok(block) = reader.fill_buf() else { return false };
+        let (read, end) = (block.len(), memchr::memchr(b'\n', block));
+        reader.consume(end.map_or(read, |at| at + 1));
+        if end.is_some() || read == 0 {
+            return end.is_some();
         }
     }
 }

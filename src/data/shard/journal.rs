@@ -5,7 +5,7 @@
 //! the journal that it writes.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -31,6 +31,7 @@ impl Journal {
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
         lock(path, &file)?;
+        refuse_foreign(path, &file)?;
         let (pieces, whole) = read(path, &file)?;
         // An incomplete last line is removed, so that the next piece begins on its own line.
         file.set_len(whole).and_then(|()| file.seek(SeekFrom::End(0))).map_err(io)?;
@@ -60,6 +61,9 @@ impl Journal {
         self.file.sync_data().map_err(|e| Error::io(&self.path, e))
     }
 }
+
+/// The number of bytes before the JSON of a line: the checksum and a space.
+const SUM_BYTES: u64 = 9;
 
 /// How long to wait for a process that is just ending.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -139,6 +143,19 @@ fn read<T: DeserializeOwned>(path: &Path, file: &File) -> Result<(Vec<T>, u64)> 
     Ok((pieces, whole))
 }
 
+/// Refuses a file that does not begin as a journal does, since opening it as one might cut it.
+fn refuse_foreign(path: &Path, mut file: &File) -> Result<()> {
+    let mut begun = Vec::new();
+    let read = file.take(SUM_BYTES).read_to_end(&mut begun).and_then(|_| file.rewind());
+    read.map_err(|e| Error::io(path, e))?;
+    let is_sum = |(at, byte): (usize, &u8)| if at < 8 { byte.is_ascii_hexdigit() } else { *byte == b' ' };
+    if begun.iter().enumerate().all(is_sum) {
+        return Ok(());
+    }
+    let problem = "was not written by this command before, and would be overwritten";
+    Err(Error::input(path.display(), problem, "give another name"))
+}
+
 fn piece<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
     let line = line.strip_suffix(b"\n").ok_or("it has no end")?;
     let (sum, json) = line.split_at_checked(9).ok_or("it is too short")?;
@@ -178,6 +195,20 @@ mod tests {
             drop(journal);
             assert_eq!(std::fs::read(&path).unwrap(), whole);
             assert_eq!(pieces::<Vec<u32>>(&path).unwrap(), all);
+        }
+    }
+
+    /// A file of one line would otherwise be taken for a journal whose first line was cut.
+    #[test]
+    fn files_of_others_are_not_emptied() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notes");
+        for text in ["one line", "{\"smiles\": \"CCO\"}\n", "\n", "0123", "01234567x"] {
+            std::fs::write(&path, text).unwrap();
+            let opened = Journal::open::<u32>(&path).map(|_| ()).map_err(|error| error.to_string());
+            let is_cut_sum = text == "0123";
+            assert_eq!(opened.is_ok(), is_cut_sum, "{text}: {opened:?}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), if is_cut_sum { "" } else { text });
         }
     }
 

@@ -1,17 +1,17 @@
 //! Reference conformers for molecules that are named by SMILES.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::molecules::{Molecules, UNUSED_LISTED, without_order};
 use super::record::ReferenceCounts;
 use crate::parameter;
-use drift_core::chem::{AtomLimit, AtomMapping, Graph, SmilesMolecule, graph_key};
-use drift_core::encoding::{Encoding, Fixed, Written};
+use drift_core::encoding::Written;
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_core::text::skeleton::smiles;
-use drift_data::corpus::{AtomOrder, Conformer, Conformers, Skipped};
+use drift_data::audit::{FoundPrompts, PromptMatcher};
+use drift_data::corpus::{AtomOrder, Conformers, Skipped};
 
 impl Molecules {
     /// Assigns reference conformers to the molecules: conformers of the same text, and conformers of the same molecule with another
@@ -22,7 +22,8 @@ impl Molecules {
     /// As for [`Conformers::read`], or if no conformer belongs to a requested molecule.
     pub fn with_references(mut self, corpus: &dyn Conformers, name: &str, job: &Job) -> Result<Self> {
         let encoding = corpus.reading().encoding;
-        let mut matcher = Matcher::new(&self);
+        let prompts = self.molecules.iter().map(|molecule| (&*molecule.smiles, &*molecule.skeleton));
+        let mut matcher = PromptMatcher::new(prompts);
         let mut counts = ReferenceCounts { from: Some(name.to_owned()), ..ReferenceCounts::default() };
         let mut other: HashSet<Arc<str>> = HashSet::new();
         let mut first_other = None;
@@ -35,22 +36,23 @@ impl Molecules {
                 }
                 written = written.join(conformer.written);
                 match matcher.find(conformer, encoding) {
-                    Found::Prompts(prompts) => {
+                    FoundPrompts::Prompts(prompts) => {
                         counts.used += 1;
-                        for (prompt, coordinates, is_reordered) in prompts {
-                            counts.reordered += u64::from(is_reordered);
-                            self.molecules[prompt].encoding = encoding;
-                            self.molecules[prompt].conformers.push(coordinates);
+                        for found in prompts {
+                            let Some(coordinates) = found.ordered(&conformer.coordinates) else { continue };
+                            counts.reordered += u64::from(found.order.is_some());
+                            self.molecules[found.prompt].encoding = encoding;
+                            self.molecules[found.prompt].conformers.push(coordinates);
                         }
                     }
-                    Found::OtherStereo(reason) => {
+                    FoundPrompts::OtherStereo(reason) => {
                         counts.other_stereo += 1;
                         if counts.unused.len() < UNUSED_LISTED {
                             let record = smiles(&conformer.skeleton);
                             counts.unused.push(Skipped { file: name.to_owned(), record, reason }.shown());
                         }
                     }
-                    Found::NotAskedFor => {
+                    FoundPrompts::NotAskedFor => {
                         counts.not_asked_for += 1;
                         first_other.get_or_insert_with(|| smiles(&conformer.skeleton));
                         other.insert(conformer.skeleton.clone());
@@ -94,92 +96,6 @@ fn none_usable(name: &str, counts: &ReferenceCounts, conformers: u64, first: Opt
         counts.molecules_not_asked_for
     );
     Error::input(place, problem, format!("give the conformers of the molecules of {}", parameter::SMILES))
-}
-
-/// The relation of a reference conformer to the prompts.
-enum Found {
-    /// The prompts of the same molecule, by index, with the coordinates in the prompt's order of atoms, and whether this order
-    /// differs from the conformer's own.
-    Prompts(Vec<(usize, Vec<[Fixed; 3]>, bool)>),
-    /// A prompt has the same graph, but the coordinates are another stereoisomer, for the reason given.
-    OtherStereo(String),
-    NotAskedFor,
-}
-
-/// Finds the prompts that conformers belong to.
-struct Matcher {
-    /// The prompts by skeleton.
-    exact: HashMap<String, Vec<usize>>,
-    /// The prompts by a hash of the graph without stereo.
-    graphs: HashMap<u64, Vec<usize>>,
-    smiles: Vec<String>,
-    /// For the skeleton of a conformer: the prompts with the same graph but another skeleton, each with the orders of atoms.
-    known: HashMap<Arc<str>, Vec<Candidate>>,
-}
-
-/// A prompt that may be the same molecule as a skeleton, in another order of atoms.
-struct Candidate {
-    prompt: usize,
-    molecule: SmilesMolecule,
-    pairing: AtomMapping,
-}
-
-impl Matcher {
-    fn new(molecules: &Molecules) -> Self {
-        let (mut exact, mut graphs) = (HashMap::new(), HashMap::new());
-        for (place, molecule) in molecules.molecules.iter().enumerate() {
-            exact.entry(molecule.skeleton.clone()).or_insert_with(Vec::new).push(place);
-            if let Ok(graph) = graph_key(&molecule.smiles) {
-                graphs.entry(graph).or_insert_with(Vec::new).push(place);
-            }
-        }
-        let smiles = molecules.molecules.iter().map(|molecule| molecule.smiles.clone()).collect();
-        Matcher { exact, graphs, smiles, known: HashMap::new() }
-    }
-
-    fn find(&mut self, conformer: &Conformer, encoding: Encoding) -> Found {
-        // The same text has its atoms in the same order, so no atoms have to be matched.
-        if let Some(prompts) = self.exact.get(&*conformer.skeleton) {
-            let own = |prompt: &usize| (*prompt, conformer.coordinates.clone(), false);
-            return Found::Prompts(prompts.iter().map(own).collect());
-        }
-        if !self.known.contains_key(&conformer.skeleton) {
-            let candidates = self.candidates(&conformer.skeleton);
-            self.known.insert(conformer.skeleton.clone(), candidates);
-        }
-        let candidates = self.known.get_mut(&conformer.skeleton).map_or(&mut [][..], Vec::as_mut_slice);
-        if candidates.is_empty() {
-            return Found::NotAskedFor;
-        }
-        let points = drift_data::audit::in_angstrom(&conformer.coordinates, encoding);
-        let (mut prompts, mut mismatch) = (Vec::new(), String::new());
-        for candidate in candidates {
-            match candidate.molecule.order(&candidate.pairing, &points) {
-                // Stereo that the prompt leaves open counts as equal.
-                Ok((order, _)) => {
-                    let coordinates =
-                        order.iter().map(|atom| conformer.coordinates.get(*atom as usize).copied());
-                    let coordinates: Option<Vec<[Fixed; 3]>> = coordinates.collect();
-                    prompts.extend(coordinates.map(|coordinates| (candidate.prompt, coordinates, true)));
-                }
-                Err(reason) => mismatch = reason.to_string(),
-            }
-        }
-        if prompts.is_empty() { Found::OtherStereo(mismatch) } else { Found::Prompts(prompts) }
-    }
-
-    /// The prompts that may be the same molecule as a skeleton, in another order of atoms.
-    fn candidates(&self, skeleton: &str) -> Vec<Candidate> {
-        let own = smiles(skeleton);
-        let prompts = graph_key(&own).ok().and_then(|graph| self.graphs.get(&graph));
-        let Some((prompts, graph)) = prompts.zip(Graph::parse(&own).ok()) else { return Vec::new() };
-        let candidate = |prompt: &usize| {
-            let molecule = SmilesMolecule::new(&self.smiles[*prompt], AtomLimit::default()).ok()?;
-            let pairing = molecule.pair(&graph).ok()?;
-            Some(Candidate { prompt: *prompt, molecule, pairing })
-        };
-        prompts.iter().filter_map(candidate).collect()
-    }
 }
 
 #[cfg(test)]

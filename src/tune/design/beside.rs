@@ -65,7 +65,7 @@ impl Beside {
         let configured_rows = config(folder)?.as_ref().and_then(configured_rows);
         let mut beside = Beside { configured_rows, ..Beside::default() };
         // Not `config.json`, whose `vocab_size` must match the model's weights.
-        for name in UNCHANGED.into_iter().chain([GENERATION_CONFIG]) {
+        for name in Beside::kept_names() {
             beside.kept.extend(folder.bytes(name)?.map(|bytes| (name, bytes)));
         }
         Ok(beside)
@@ -87,6 +87,11 @@ impl Beside {
         let model_rows = self.model.as_ref().map(|model| model.embedding.rows).or(self.configured_rows);
         report.for_model(model_rows, rows.as_ref().map(|rows| rows.report.clone()));
         Ok(rows)
+    }
+
+    /// The names that [`Beside::kept`] may have.
+    pub fn kept_names() -> impl Iterator<Item = &'static str> {
+        UNCHANGED.into_iter().chain([GENERATION_CONFIG])
     }
 
     /// The files that are copied unchanged for the extension, by name.

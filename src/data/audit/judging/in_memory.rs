@@ -1,6 +1,6 @@
 //! The judge: it holds the references by molecule and judges texts.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::super::geometry::Conformation;
@@ -167,6 +167,16 @@ impl Judge {
         }
         found.into_iter().for_each(|(skeleton, conformers)| self.put(skeleton, conformers));
         Ok(summary)
+    }
+
+    /// The SMILES of molecules that have references and are none of `smiles`, the prompts of a batch or of several.
+    ///
+    /// # Errors
+    /// If one of `smiles` is not a SMILES.
+    pub fn without_texts(&self, smiles: &[&str]) -> Result<Vec<String>> {
+        let asked: BTreeSet<Box<str>> = smiles.iter().map(|one| skeleton_of(one)).collect::<Result<_>>()?;
+        let without = self.references.keys().filter(|skeleton| !asked.contains(*skeleton));
+        Ok(without.map(|skeleton| skeleton::smiles(skeleton)).collect())
     }
 
     fn put(&mut self, key: Box<str>, conformers: Vec<Conformation>) {
