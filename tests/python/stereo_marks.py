@@ -224,6 +224,9 @@ def make(options):
         grown = Chem.MolFromSmiles(Chem.MolToSmiles(grown))
         if grown is None or not 4 <= grown.GetNumHeavyAtoms() <= 14:
             continue
+        # No text can express most radicals.
+        if any(a.GetNumRadicalElectrons() for a in grown.GetAtoms()):
+            continue
         Chem.RemoveStereochemistry(grown)
         whole = random_molecules.embedded(grown, draw.randrange(1 << 30))
         if whole is None:
