@@ -73,7 +73,7 @@ fn every_container_of_a_table_gives_the_same_conformers() {
         let report = folder.drift(&["mine", name, "--json"]).json();
         assert_eq!(report["conformers"], 2, "{name}: {report}");
         assert_eq!(report["skipped"], 0, "{name}");
-        folder.drift(&["encode", name, "-o", "out.jsonl"]).good();
+        folder.drift(&["encode", name, "-o", "out.jsonl"]).done();
         let written = rows(&folder.read("out.jsonl"));
         assert_eq!(written[0]["canonical_smiles"], "C=O", "{name}");
         assert_eq!(written[0]["embedded_smiles_stripped"], TEXT, "{name}");

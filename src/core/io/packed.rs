@@ -46,7 +46,7 @@ pub fn decompressed<R: BufRead>(mut inner: R) -> io::Result<Utf8<Decompressed<R>
     utf8(match compression {
         None => Decompressed::Plain(whole),
         Some(Compression::Gzip) => {
-            Decompressed::Gzip(BufReader::with_capacity(BUFFER_BYTES, Gzip::new(whole)))
+            Decompressed::Gzip(Box::new(BufReader::with_capacity(BUFFER_BYTES, Gzip::new(whole))))
         }
         Some(Compression::Zstd) => {
             let decoder = Zstd(zstd::stream::read::Decoder::with_buffer(whole)?);
@@ -63,7 +63,7 @@ pub enum Decompressed<R: BufRead> {
     /// Not compressed.
     Plain(Whole<R>),
     /// The content of gzip.
-    Gzip(BufReader<Gzip<Whole<R>>>),
+    Gzip(Box<BufReader<Gzip<Whole<R>>>>),
     /// The content of zstd.
     Zstd(BufReader<Zstd<Whole<R>>>),
 }

@@ -136,7 +136,7 @@ fn read_table(file: &mut Reader, stream: &mut dyn BufRead, rows: &RowFilter, job
     let name = file.name.clone();
     let header = table::read_header(stream, &name)?;
     let picked = header.columns_of(rows, &name)?;
-    let mut blocks = RowBlocks::behind_header(stream, header.delimiter);
+    let mut blocks = RowBlocks::behind_header(stream, &header);
     let fail = |error: stdio::Error| job.check().err().unwrap_or_else(|| Error::io(Path::new(&name), error));
     while let Some(block) = blocks.next().map_err(fail)? {
         job.check()?;

@@ -33,7 +33,7 @@ pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>
     let header = read_header(source.reader, &file)?;
     let picked = header.columns_of(&context.options.rows, &file)?;
     let table = Arc::new(Table { header, picked, options: context.options.clone(), file: file.clone() });
-    let mut blocks = RowBlocks::behind_header(source.reader, table.header.delimiter);
+    let mut blocks = RowBlocks::behind_header(source.reader, &table.header);
     let mut queue = Queue::default();
     while let Some(block) = blocks.next().map_err(|e| read_error(&file, e))? {
         context.job.check()?;

@@ -55,6 +55,7 @@ const MAX_SPAN_BYTES: usize = 1 << 20;
 pub(crate) struct RowBlocks<R> {
     reader: R,
     delimiter: u8,
+    columns: usize,
     buffer: Vec<u8>,
     line: u64,
     at_end: bool,
@@ -71,15 +72,10 @@ enum RowEnd {
 }
 
 impl<R: BufRead> RowBlocks<R> {
-    /// Starts at the first line of a stream.
-    #[cfg(test)]
-    pub(super) fn new(reader: R, delimiter: u8) -> Self {
-        RowBlocks { reader, delimiter, buffer: Vec::new(), line: 1, at_end: false }
-    }
-
     /// Starts behind the header, at the second line of a file.
-    pub(crate) fn behind_header(reader: R, delimiter: u8) -> Self {
-        RowBlocks { reader, delimiter, buffer: Vec::new(), line: 2, at_end: false }
+    pub(crate) fn behind_header(reader: R, header: &Header) -> Self {
+        let (delimiter, columns) = (header.delimiter, header.columns.len());
+        RowBlocks { reader, delimiter, columns, buffer: Vec::new(), line: 2, at_end: false }
     }
 
     /// The next rows; `None` at the end.
@@ -135,6 +131,16 @@ impl<R: BufRead> RowBlocks<R> {
         Ok(n > 0)
     }
 
+    /// The end of a row whose quotes are closed. Two lines that were cut within quotes may look like a row, but not of all columns.
+    fn whole(&self, start: usize, end: usize, lines: u64) -> RowEnd {
+        let row = &self.buffer[start..end];
+        let row = row.strip_suffix(b"\r").unwrap_or(row);
+        match lines > 0 && Fields::new(row, self.delimiter).count() != self.columns {
+            true => RowEnd::Broken,
+            false => RowEnd::At(end),
+        }
+    }
+
     fn first_line_end(&self, start: usize) -> usize {
         memchr(b'\n', &self.buffer[start..]).map_or(self.buffer.len(), |at| start + at)
     }
@@ -142,12 +148,12 @@ impl<R: BufRead> RowBlocks<R> {
     /// Looks for the end of the row that begins at `start`.
     fn row_end(&self, start: usize) -> RowEnd {
         let bytes = &self.buffer[..];
-        let (mut at, mut in_quotes, mut lines) = (start, false, 0);
+        let (mut at, mut in_quotes, mut lines) = (start, false, 0u64);
         while let Some(found) = memchr2(b'"', b'\n', &bytes[at..]) {
             let found_at = at + found;
             at = found_at + 1;
             match (bytes[found_at], in_quotes) {
-                (b'\n', false) => return RowEnd::At(found_at),
+                (b'\n', false) => return self.whole(start, found_at, lines),
                 (b'\n', true) => {
                     lines += 1;
                     if at - start > MAX_SPAN_BYTES {
@@ -170,7 +176,7 @@ impl<R: BufRead> RowBlocks<R> {
             () if lines > 0 && bytes.len() - start > MAX_SPAN_BYTES => RowEnd::Broken,
             () if !self.at_end => RowEnd::More,
             () if in_quotes => RowEnd::Broken,
-            () => RowEnd::At(bytes.len()),
+            () => self.whole(start, bytes.len(), lines),
         }
     }
 }

@@ -71,6 +71,10 @@ fn rows_cut_in_the_middle_lose_only_themselves() {
         let (read, skipped) = read_text(&format!("name,enriched_text,dataset\n{a}{b}{cut}"));
         assert_eq!((read, skipped.len()), (vec![1, 2], 1), "{cut}: {skipped:?}");
     }
+    // Two cuts within quotes, one behind the other, are two rows.
+    let two = format!("name,enriched_text,dataset\n{a}c,\"\nd,\"\n{b}");
+    let (read, skipped) = read_text(&two);
+    assert_eq!((read, skipped.len()), (vec![1, 2], 2), "{skipped:?}");
     // Two rows whose line end is missing.
     let joined = format!("name,enriched_text,dataset\n{}{b}{a}", a.trim_end());
     assert_eq!(read_text(&joined).0, [1]);
@@ -85,7 +89,10 @@ fn blocks_of_any_size_give_the_same_rows() {
         text.push_str(&format!("{cut}{name},\"[C]<{row},0,0>\"\r\n"));
     }
     let rows = |capacity: usize| {
-        let mut blocks = RowBlocks::new(io::BufReader::with_capacity(capacity, text.as_bytes()), b',');
+        let mut blocks = RowBlocks::behind_header(
+            io::BufReader::with_capacity(capacity, text.as_bytes()),
+            &header("name,enriched_text"),
+        );
         let mut rows = Vec::new();
         while let Some(block) = blocks.next().unwrap() {
             rows.extend(
