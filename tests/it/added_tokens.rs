@@ -27,7 +27,7 @@ fn folders_are_loaded_as_by_transformers() {
     let mut arguments = vec![env!("CARGO_BIN_EXE_drift"), "."];
     arguments.extend(bases.iter().map(String::as_str));
     let said =
-        python("tokenizers, transformers, safetensors", "python/added_tokens.py", folder.path(), &arguments);
+        python("tokenizers, transformers, safetensors", "python/added_tokens.py", &folder.path(), &arguments);
     assert_eq!(said.lines().filter(|line| line.contains(" new tokens")).count(), 6, "{said}");
 }
 

@@ -438,6 +438,15 @@ fn what_a_tokenizer_cannot_write_is_named() {
     assert_eq!(automaton(Encoding::FIXED).unwrap().to_string(), message);
     // Bins need no brackets.
     assert!(tokenizer.writes("binned-v2:-13,13,0.104".parse().unwrap(), ["[C]<>"]).is_ok());
+    // Their tokens are not counted either.
+    let folder = Folder::new();
+    folder.file("base/tokenizer.json", plan.base_json.to_string());
+    folder.file("one.txt", "[C]<1.0000,-2.0000,3.0000>[O]<0.0000,0.0000,0.0000>\n");
+    let compare =
+        ["encodings", "--corpus", "one.txt", "--tokenizer", "base", "--no-extensions", "--encoding"];
+    let said = folder.drift(&[&compare[..], &["fixed"]].concat()).refused();
+    assert!(said.contains("cannot write `<`, which texts of fixed contain"), "{said}");
+    folder.drift(&[&compare[..], &["binned-v2:-13,13,0.104"]].concat()).good();
 }
 
 #[test]

@@ -66,3 +66,24 @@ fn the_terminal_view_is_aligned() {
     assert!(stdout.starts_with(expected), "{stdout}");
     assert!(stdout.contains("-1.5,0.25,-10"), "{stdout}");
 }
+
+/// Ring closures behind a `]` look like slots of an encoding without brackets, but a prompt has none.
+#[test]
+fn prompts_have_no_blocks() {
+    let answer = "[CONFORMER][C]140126111;[C@H]130120110;1[C]100101102;[N]100101103;1[/CONFORMER]";
+    let texts = [
+        answer.to_owned(),
+        format!("[SMILES]C[C@H]1CN1[/SMILES]{answer}"),
+        format!("[SMILES][O-][N+]1(=O)[C@H]2[C@@H]12[/SMILES]{answer}"),
+        "[SMILES]C[C@H]1CN1[/SMILES]".to_owned(),
+    ];
+    let mut arguments = vec!["inspect", "--json", "--encoding", "binned-v2:-13,13,0.104"];
+    arguments.extend(texts.iter().map(String::as_str));
+    let reports = drift(&arguments).good().json();
+    for (report, blocks) in reports.as_array().unwrap().iter().zip([4, 4, 4, 0]) {
+        let found = report["blocks"].as_array().unwrap();
+        assert_eq!(found.len(), blocks, "{}", report["text"]);
+        assert!(found.iter().all(|block| block["drift"] == 0), "{}", report["text"]);
+        assert_eq!(report["free"], 9 * blocks, "{}", report["text"]);
+    }
+}

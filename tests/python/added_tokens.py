@@ -69,7 +69,8 @@ def check_inspect(program, folder, tokenizer):
         for character in text:
             inside.append(character == "<" or (inside[-1] and character != ">"))
         free = sum(
-            all(inside[at] and text[at] != ">" for at in range(start, end)) for start, end in encoded["offset_mapping"]
+            start < end and all(inside[at] and text[at] != ">" for at in range(start, end))
+            for start, end in encoded["offset_mapping"]
         )
         if report["free"] != free:
             sys.exit(f"{folder}: {text!r} has {report['free']} FREE tokens, by transformers {free}")
@@ -144,8 +145,8 @@ def check_model(program, folder, extended, sizes):
 def check_refusals(program, folder, json_text, size):
     """Files that contradict each other are refused, with both names."""
     flags = {"lstrip": False, "rstrip": False, "single_word": False, "normalized": False, "special": True}
-    taken = next(iter(json.loads(json_text)["model"]["vocab"].values()), 0)
-    taken = 5 if isinstance(taken, (list, float)) else taken
+    vocabulary = json.loads(json_text)["model"]["vocab"]
+    taken = next(iter(vocabulary.values())) if isinstance(vocabulary, dict) else 5
     cases = {
         "taken": ("tokenizer.json", {"tokenizer_config.json": {**CLASS, "added_tokens_decoder": {str(taken): {"content": "[NEW]", **flags}}}}),
         "moved": ("tokenizer.json", {"tokenizer_config.json": {**CLASS, "added_tokens_decoder": {str(size + 7): {"content": "[NEW]", **flags}}}}),

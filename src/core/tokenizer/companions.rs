@@ -165,18 +165,20 @@ impl CompanionFiles {
 
     /// The list in `tokenizer_config.json`.
     fn decoder(&self, config: &CompanionFile) -> Result<TokenList> {
-        let wrong = || {
-            let problem =
-                format!("its {ADDED_TOKENS_DECODER} is not an object with ids as keys and tokens as values");
-            self.refuse(TOKENIZER_CONFIG, problem, "correct or remove it")
-        };
-        let entries = config.fields[ADDED_TOKENS_DECODER].as_object().ok_or_else(wrong)?;
+        let entries = config.fields[ADDED_TOKENS_DECODER].as_object().ok_or_else(|| self.no_decoder())?;
         let mut tokens = BTreeMap::new();
         for (id, token) in entries {
-            let token = added_token(token).filter(|_| token.is_object()).ok_or_else(wrong)?;
-            tokens.insert(id.parse().map_err(|_| wrong())?, token);
+            let id = id.parse().map_err(|_| self.no_decoder())?;
+            let token = added_token(token).filter(|_| token.is_object()).ok_or_else(|| self.no_decoder())?;
+            tokens.insert(id, token);
         }
         Ok(TokenList { file: TOKENIZER_CONFIG, tokens })
+    }
+
+    fn no_decoder(&self) -> Error {
+        let problem =
+            format!("its {ADDED_TOKENS_DECODER} is not an object with ids as keys and tokens as values");
+        self.refuse(TOKENIZER_CONFIG, problem, "correct or remove it")
     }
 
     /// The list in `added_tokens.json`, which has no flags.
@@ -337,13 +339,19 @@ fn stated(json: &[u8]) -> Vec<StatedToken> {
 /// A `tokenizer.json` with these added tokens instead of its own.
 fn with_added(json: &[u8], added: &BTreeMap<u32, AddedToken>) -> Result<Vec<u8>, serde_json::Error> {
     let mut document: Value = serde_json::from_slice(json)?;
-    let entry = |(id, token): (&u32, &AddedToken)| {
-        let mut entry = json!({ "id": id });
-        if let (Some(entry), Value::Object(token)) = (entry.as_object_mut(), json!(token)) {
-            entry.extend(token);
-        }
-        entry
-    };
-    document["added_tokens"] = added.iter().map(entry).collect();
+    document["added_tokens"] = added.iter().map(|(id, token)| stated_token(*id, token)).collect();
     serde_json::to_vec(&document)
+}
+
+/// An entry of `added_tokens` in a `tokenizer.json`.
+fn stated_token(id: u32, token: &AddedToken) -> Value {
+    json!({
+        "id": id,
+        "content": token.content,
+        "single_word": token.single_word,
+        "lstrip": token.lstrip,
+        "rstrip": token.rstrip,
+        "normalized": token.normalized,
+        "special": token.special,
+    })
 }
