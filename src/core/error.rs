@@ -253,6 +253,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn commands_are_never_cut() {
+        let command = format!("`drift fit --tokenizer /{} --encoding fixed`", "deep/".repeat(150));
+        let error = Error::input("t", "bad ".repeat(1000), format!("{command}; or {command}")).to_string();
+        assert_eq!(message(&error).matches(&command).count(), 2, "{error}");
+        assert!(message(&"x`drift ".repeat(10_000)).chars().count() < 5_000);
+    }
+
+    #[test]
     fn messages_are_one_short_line_without_what_moves_the_cursor() {
         let name = format!("{}/x\u{1b}[2J\n\u{202e}.json", "deep/".repeat(500));
         let errors = [
