@@ -16,7 +16,8 @@ pub(crate) fn records(format: Format, bytes: &[u8]) -> Option<RangeInclusive<u64
         Format::Sdf => Some(molecules(bytes)),
         Format::Xyz => Some(frames(bytes)),
         Format::Msgpack => msgpack_keys(bytes).map(|keys| keys..=u64::MAX),
-        Format::Pickle | Format::Hdf5 => None,
+        // A row may span lines, and a grouped row gives many conformers.
+        Format::Table | Format::Pickle | Format::Hdf5 => None,
     }
 }
 

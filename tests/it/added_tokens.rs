@@ -81,11 +81,14 @@ fn added_tokens_have_the_ids_and_flags_of_transformers() {
     assert_eq!(alone.source.name, "other.json");
 }
 
+/// Files of a folder with their content, and what the refusal names.
+type ContradictingFiles<'f> = (&'f [(&'f str, Value)], &'f [&'f str]);
+
 #[test]
 fn files_that_contradict_each_other_are_refused() {
     let decoder = |id: &str, content: &str| json!({"added_tokens_decoder": {id: {"content": content, "special": true}}});
     let (config, added, map) = ("tokenizer_config.json", "added_tokens.json", "special_tokens_map.json");
-    let cases: [(&[(&str, Value)], &[&str]); 9] = [
+    let cases: [ContradictingFiles<'_>; 9] = [
         (&[(config, decoder("5", "[NEW]"))], &[config, "`tokenizer.json`", "the id 5"]),
         (&[(config, decoder("3409", "[NEW]"))], &[config, "tokenizer.json", "it is 3401"]),
         (&[(config, decoder("3401", "<|endoftext|>"))], &[config, "tokenizer.json", "it is 3400"]),

@@ -46,7 +46,7 @@ impl SpecialTokens {
                     }
                 }
                 Some(Value::Array(list)) => {
-                    let list = list.iter().map(|value| added_token(value));
+                    let list = list.iter().map(added_token);
                     tokens.extra.extend(list.collect::<Option<Vec<_>>>().ok_or_else(|| no_token(name))?);
                 }
                 Some(_) => return Err(no_token(name)),

@@ -269,8 +269,13 @@ impl GeometryReport {
         }
     }
 
+    /// What a reader of the figures should know: one sentence each.
+    pub(super) fn warnings(&self, missing: Missing) -> impl Iterator<Item = String> {
+        self.inexact().into_iter().chain(self.uncovered(missing))
+    }
+
     /// A sentence, if molecules of the references have no text and count 0.
-    pub fn uncovered(&self, missing: Missing) -> Option<String> {
+    fn uncovered(&self, missing: Missing) -> Option<String> {
         let (count, all) = (self.without_text, self.molecules);
         (count > 0 && missing == Missing::Zero).then(|| {
             format!("{count} of the {all} molecules of the references have no text and count 0 in COV")

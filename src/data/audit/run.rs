@@ -79,8 +79,7 @@ pub(super) fn report(
     let measured = measure(references, &files);
     let all = measured.as_deref().map(together);
     let whole = total.report("total", all.as_deref(), plan);
-    warnings.extend(whole.geometry.as_ref().and_then(GeometryReport::inexact));
-    warnings.extend(whole.geometry.as_ref().and_then(|one| one.uncovered(plan.request.missing)));
+    warnings.extend(whole.geometry.iter().flat_map(|one| one.warnings(plan.request.missing)));
     warnings.extend(whole.chemistry.as_ref().and_then(ChemistryReport::unchecked));
     let groups = files.iter().flat_map(|file| file.groups.iter().map(|group| (&*file.input.name, group)));
     let reports = groups

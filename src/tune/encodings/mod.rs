@@ -103,7 +103,7 @@ fn check_characters(plan: &EncodingsPlan, sample: &[Conformer]) -> Result<()> {
     let mut characters = BTreeSet::new();
     // Whether a tokenizer writes a character does not depend on the molecule, so a few skeletons with all characters are enough.
     let mut skeletons: Vec<&str> = sample.iter().map(|conformer| &*conformer.skeleton).collect();
-    skeletons.retain(|skeleton| skeleton.chars().fold(false, |is_new, c| characters.insert(c) || is_new));
+    skeletons.retain(|skeleton| skeleton.chars().filter(|c| characters.insert(*c)).count() > 0);
     for base in &plan.tokenizers {
         for encoding in &plan.encodings {
             base.tokenizer.writes(*encoding, skeletons.iter().copied())?;

@@ -6,11 +6,14 @@ fn marks(smiles: &str) -> StereoMarks {
     SmilesReading::new(smiles, AtomLimit::default()).unwrap().marks
 }
 
+/// A SMILES, its marked centres, and its marked double bonds.
+type MarkedMolecule = (&'static str, &'static [usize], &'static [[usize; 2]]);
+
 /// The centres and double bonds whose marks are left in the molecule that RDKit 2026.09 reads.
 #[test]
 #[allow(clippy::too_many_lines, reason = "a table of cases")]
 fn marks_are_kept_as_rdkit_keeps_them() {
-    let cases: &[(&str, &[usize], &[[usize; 2]])] = &[
+    let cases: &[MarkedMolecule] = &[
         ("CC[N@](C)CCO", &[], &[]),
         ("CC(=O)[N@](C)CC", &[], &[]),
         ("C[C@H](C)O", &[], &[]),
