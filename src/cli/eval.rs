@@ -150,8 +150,7 @@ fn check_shards(place: String, shards: u32, molecules: &Molecules) -> Result<(),
     Err(Error::input(place, format!("there are only {count} molecules"), "give fewer shards"))
 }
 
-/// Checks a command that is to be split into shards as [`run`] would, as far as possible without the weights of the models.
-/// `files` has the inputs, and the files of the jobs.
+/// Checks a command for shards as [`run`] would, as far as possible without weights. `files`: its inputs and the files of its jobs.
 pub(super) fn check_array(
     mut args: Args,
     shards: u32,

@@ -11,7 +11,7 @@ use super::energies::{EnergyReport, energy_report};
 use super::group::Group;
 use super::judged::{JudgedFile, judge_files};
 use super::read::{self, FileRecords};
-use super::references::{GeometryReport, Measured, References};
+use super::references::{Measured, References};
 use super::report::{AuditReport, SCHEMA};
 use super::request::{AuditPlan, AuditRequest};
 use super::smoke::{TheirReport, foreign_prompts, their_report};
