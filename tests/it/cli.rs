@@ -417,6 +417,8 @@ heavy atoms  conformers  molecules  blocks  x negative  sd of x, Å  of y  of z 
 ──────────────────────────────────────────────────────────────────────────────────────────────────────
 1-14                  3          2       7      28.6 %        1.63  0.95  4.99         4.02        0 %
 all                   3          2       7      28.6 %        1.63  0.95  4.99         4.02        0 %
+
+Impossible geometry, conformers: 2 with bonds longer than 2.5 Å. The first is number 1 (CC=O): the bond of atoms 2 and 3 is 13.12 Å long; --json lists them.
 ";
 
 const FITTED: &str = "\

@@ -184,7 +184,13 @@ fn hydrogens_charges_isotopes_radicals_salts_and_metals() {
         ("a charge", "C[NH3+]", line(&["N", "C"]), vec![[1, 2, 1]], "M  CHG  1   1   1\n"),
         ("an isotope", "[13CH3]O", line(&["O", "C"]), vec![[1, 2, 1]], "M  ISO  1   2  13\n"),
         ("deuterium", "[2H]CO", line(&["O", "C", "D"]), vec![[1, 2, 1], [2, 3, 1]], ""),
-        ("a radical", "[CH2]O", line(&["O", "C"]), vec![[1, 2, 1]], "M  RAD  1   2   2\n"),
+        (
+            "a radical",
+            "[13CH2]O",
+            line(&["O", "C"]),
+            vec![[1, 2, 1]],
+            "M  RAD  1   2   2\nM  ISO  1   2  13\n",
+        ),
         ("a salt", "C[O-].[Na+]", line(&["Na", "O", "C"]), vec![[2, 3, 1]], "M  CHG  2   1   1   2  -1\n"),
         ("a metal", "C[Hg]C", line(&["Hg", "C", "C"]), vec![[1, 2, 1], [1, 3, 1]], ""),
         (

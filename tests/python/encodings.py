@@ -92,7 +92,7 @@ class Encoding:
 
 
 class Integers:
-    """Whole numbers of 3DSMILES-GPT: `integers:SCALE,WIDTH,MOST`."""
+    """Whole numbers: `integers:SCALE,WIDTH,MOST`."""
 
     def __init__(self, name):
         scale, self.width, self.most = (int(value) for value in name.split(":")[1].split(","))
@@ -100,7 +100,9 @@ class Integers:
         self.edges = (numpy.arange(-self.most, self.most + 1) - 0.5) / scale
 
     def index(self, x):
-        return int(numpy.clip(numpy.rint(x * self.scale), -self.most, self.most))
+        # A product of doubles may lie on the other side of a half than the number that the file has.
+        exact = decimal.Decimal(repr(float(x))) * self.scale
+        return int(numpy.clip(int(exact.to_integral_value(decimal.ROUND_HALF_EVEN)), -self.most, self.most))
 
     def is_tail(self, index):
         return abs(index) >= self.most

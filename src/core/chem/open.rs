@@ -39,10 +39,15 @@ impl OpenStereo {
         let (centres, double_bonds) = possible(graph, &colours);
         let marks = &graph.marks;
         let is_marked = |place: usize| match centres.get(place) {
-            Some(mark) => marks.centres.iter().any(|known| known.atom == mark.atom),
+            // A mark that RDKit drops decides nothing, but it is not left open either.
+            Some(mark) => {
+                marks.centres.iter().any(|known| known.atom == mark.atom)
+                    || marks.dropped.contains(&mark.atom)
+            }
             None => {
                 let atoms = double_bonds[place - centres.len()].atoms;
-                marks.double_bonds.iter().any(|known| known.atoms.iter().all(|atom| atoms.contains(atom)))
+                let known = marks.double_bonds.iter().map(|known| &known.atoms);
+                known.chain(&marks.dropped_bonds).any(|known| known.iter().all(|atom| atoms.contains(atom)))
             }
         };
         let differ = |place: &usize| match centres.get(*place) {

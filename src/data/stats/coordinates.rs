@@ -293,26 +293,6 @@ mod tests {
         stats
     }
 
-    /// Edges may lie where four decimals do not reach: such a coordinate is no zero.
-    #[test]
-    fn coordinates_beyond_four_decimals_are_counted_as_the_largest() {
-        let bins =
-            r#"{"kind": "index", "width": 1, "axes": [{"low": -300000, "high": 300000, "step": 100000}]}"#;
-        let file = format!(
-            r#"{{"schema": "drift.encoding/1", "name": "wide", "open": "<", "separator": ",", "close": ">", "numbers": 3, "number": {bins}}}"#
-        );
-        let encoding: Encoding = file.parse().unwrap();
-        let values = encoding.quantize([250_000.0, -150_000.0, 1_000.0]).unwrap();
-        let mut stats = CoordinateStats::new(encoding);
-        stats.add(&conformer("C", vec![values]));
-        let report = stats.report();
-        let [x, y, z] = &report.total.axes;
-        assert_eq!((x.zero, x.positive, y.zero, y.negative.count), (0, 1, 0, 1));
-        assert_eq!((x.first_digit[9], y.first_digit[9]), (1, 1));
-        // The bin from 0 Å on is read as its middle, 50,000 Å.
-        assert_eq!((z.zero, z.first_digit[5]), (0, 1));
-    }
-
     #[test]
     fn counts_by_hand() {
         let stats = counted(&[
