@@ -67,7 +67,9 @@ def test_molecules_without_a_text_count_as_zero(tmp_path: Path) -> None:
     rows = [{"embedded_smiles": one} for one in (ETHANOL, amine, amine)]
     (tmp_path / "references.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     references = tmp_path / "references.jsonl"
-    report = moldrift.audit(tmp_path / "texts.jsonl", dialect="fixed", references=references, thresholds=[0.75])
+    report = moldrift.audit(
+        tmp_path / "texts.jsonl", dialect="fixed", references=references, thresholds=[0.75]
+    )
     assert report["total"]["coverage"]["thresholds"][0]["cov_r"]["mean"] == at["cov_r"]["mean"]
     assert report["total"]["geometry"]["without_text"] == 1
 
