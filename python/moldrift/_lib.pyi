@@ -51,6 +51,9 @@ class Judge:
     def references(self) -> list[tuple[str, int]]:
         """Molecules with references, and how many each."""
 
+    def without_texts(self, smiles: list[str]) -> list[str]:
+        """The molecules that have references and are none of these."""
+
     def score(self, smiles: list[str], texts: list[str]) -> dict[str, Any]:
         """What texts come to; arrays by name."""
 
