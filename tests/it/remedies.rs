@@ -50,6 +50,7 @@ fn placed(folder: &Folder, name: &str, change: &dyn Fn(&mut Value)) -> String {
 fn as_it_is(_: &mut Value) {}
 
 #[test]
+#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn without_templates_a_grammar_and_an_extension_work() {
     let folder = Folder::new();
     let tokenizer = placed(&folder, "border-open-minus", &as_it_is);
@@ -138,6 +139,7 @@ fn a_foreign_tokenizer_says_how_to_extend_the_models_own() {
 
 /// An encoding of a file has no name that a command could give, so its content stands in the command.
 #[test]
+#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn commands_hold_encodings_of_files() {
     let folder = Folder::new();
     let tokenizer = placed(&folder, "border-open-minus", &as_it_is);
