@@ -105,9 +105,9 @@ pub fn comparison_table(report: &EvalReport) -> Table {
         .number("their\nRMSD, Å")
         .number("speed");
     for pair in &report.comparisons {
-        let mut cells = model_cells(report, &pair.model);
+        let mut cells = model_cells(report, pair.row.model.as_deref().unwrap_or_default());
         cells.extend([
-            pair.label(),
+            pair.row.processor(),
             format!("{:+}", pair.passed_difference),
             same_text(pair),
             difference(pair.bond_error_difference_angstrom),
@@ -118,7 +118,7 @@ pub fn comparison_table(report: &EvalReport) -> Table {
             difference(pair.rescued.and_then(|found| found.nearest_difference_angstrom)),
             speed(pair),
         ]);
-        table.marked_row(pair.lp == ProcessorKind::Automaton, cells);
+        table.marked_row(pair.row.is_automaton(), cells);
     }
     table.note(
         "Differences over the molecules whose texts pass both ways, with 95 % bootstrap intervals for each row. Same text: of \
@@ -325,7 +325,7 @@ fn unseen(report: &EvalReport) -> String {
 
 /// A speed ratio with its interval: `1.37 [1.31, 1.43]`.
 fn speed(pair: &PairedComparison) -> String {
-    let Some(speed) = pair.speed else { return format!("{:.2}", pair.speed_ratio) };
+    let Some(speed) = pair.speed else { return or_dash(pair.speed_ratio, |ratio| format!("{ratio:.2}")) };
     let interval = speed.interval.map(|Interval { low, high }| format!(" [{low:.2}, {high:.2}]"));
     format!("{:.2}{}", speed.ratio, interval.unwrap_or_default())
 }

@@ -1,44 +1,47 @@
-//! Derives advice, in words, from the numbers of an evaluation.
-//!
-//! A logit processor is not blamed for anything that the model does without it: every claim is a difference from the run without a
-//! logit processor, and its interval, corrected for the number of rows in the table, lies on one side of zero.
+//! Advice on the runs of an evaluation: that of [`drift_data::audit::pairs`], and what self-checks of a GPU found.
 
-use std::cmp::Ordering;
-
-use super::paired::level;
-use super::record::{ComparedFigure, FigureDifference, PairedComparison, Rescued, RunReport, SpeedRatio};
-use super::speed::{BatchTimes, ratio};
+use super::record::{PairedComparison, RunReport};
 use crate::generate::Verdict;
-use drift_core::constraint::ProcessorKind;
-use drift_data::stats::Interval;
-use drift_data::stats::bootstrap::Mean;
+use drift_data::audit::RowLabel;
+use drift_data::audit::pairs::{self, AdvisedRow, BatchTimes};
 
-/// The largest difference in geometry that counts as negligible, in Å.
-const NEGLIGIBLE_ANGSTROM: f64 = 0.02;
-
-/// The largest length that rounds to zero with three decimals, in Å.
-const INVISIBLE_ANGSTROM: f64 = 0.0005;
-
-/// Sentences for each model: which logit processor to use, if any, what it costs and saves, what to avoid, and which deviations are
-/// only upper bounds. Names of logit processors and placeholders are in backticks.
+/// Sentences for each model: which logit processor to use, and what it costs.
 pub(super) fn advice(runs: &[RunReport], comparisons: &[PairedComparison]) -> Vec<String> {
-    let mut out = Vec::new();
-    for (model, own) in by_model(runs) {
-        let pairs: Vec<&PairedComparison> = comparisons.iter().filter(|pair| pair.model == model).collect();
-        out.extend(of_model(model, &own, &pairs));
-        out.extend(fastest(model, &own));
-        let inexact =
-            |run: &&RunReport| Some(format!("`{}`: {}.", run.label(), run.geometry.as_ref()?.inexact()?));
-        out.extend(own.iter().filter_map(inexact));
+    let kept = KeptRow::of_runs(runs);
+    pairs::advice(&advised(runs, &kept), comparisons, None)
+}
+
+/// Advice for models with random weights, for which only the speed is meaningful.
+pub(super) fn speed_advice(runs: &[RunReport]) -> Vec<String> {
+    let kept = KeptRow::of_runs(runs);
+    pairs::speed_advice(&advised(runs, &kept))
+}
+
+/// What a run's report holds in another form than advice needs.
+struct KeptRow {
+    label: RowLabel,
+    times: BatchTimes,
+}
+
+impl KeptRow {
+    fn of_runs(runs: &[RunReport]) -> Vec<Self> {
+        let of = |run: &RunReport| KeptRow {
+            label: run.row_label(),
+            times: BatchTimes { measure: run.speed_measure, seconds: run.batch_seconds.clone() },
+        };
+        runs.iter().map(of).collect()
     }
-    if let Some(rows) = comparisons.iter().map(|pair| pair.rows).max() {
-        let rows =
-            if rows == 1 { "one row".to_owned() } else { format!("all {rows} rows of a model at once") };
-        out.push(format!(
-            "Brackets show 95 % intervals. Harm is listed where the interval excludes zero, corrected for {rows} (Bonferroni) but not for the number of figures."
-        ));
-    }
-    out
+}
+
+fn advised<'r>(runs: &'r [RunReport], kept: &'r [KeptRow]) -> Vec<AdvisedRow<'r>> {
+    let of = |(run, kept): (&'r RunReport, &'r KeptRow)| AdvisedRow {
+        label: &kept.label,
+        tokenizer: Some(&run.tokenizer),
+        counts: &run.outcome,
+        geometry: run.geometry.as_ref(),
+        times: &kept.times,
+    };
+    runs.iter().zip(kept).map(of).collect()
 }
 
 /// The runs whose self-check did not pass, with the source of their texts in that case.
@@ -60,281 +63,4 @@ pub(super) fn self_checks(runs: &[RunReport]) -> Vec<String> {
         Some(format!("{}, `{}`: {how}, {texts}: {problem}{kept}{evidence}.", run.model, run.label()))
     };
     runs.iter().filter_map(said).collect()
-}
-
-/// Advice for models with random weights, for which only the speed is meaningful.
-pub(super) fn speed_advice(runs: &[RunReport]) -> Vec<String> {
-    by_model(runs).into_iter().filter_map(|(model, own)| fastest(model, &own)).collect()
-}
-
-/// The runs of each model and tokenizer.
-fn by_model(runs: &[RunReport]) -> Vec<(&str, Vec<&RunReport>)> {
-    let mut models: Vec<(&str, &str)> = runs.iter().map(|run| (&*run.model, &*run.tokenizer)).collect();
-    // Runs of a model are adjacent.
-    models.dedup();
-    let own = |(model, tokenizer): (&'_ str, &'_ str)| {
-        runs.iter().filter(|run| run.model == model && run.tokenizer == tokenizer).collect::<Vec<_>>()
-    };
-    models.iter().map(|names| (names.0, own(*names))).collect()
-}
-
-fn of_model(model: &str, runs: &[&RunReport], pairs: &[&PairedComparison]) -> Vec<String> {
-    let mut out = Vec::new();
-    let without = runs.iter().find(|run| run.lp == ProcessorKind::None);
-    let exact = runs.iter().find(|run| run.lp == ProcessorKind::Automaton);
-    if let (Some(without), Some(exact)) = (without, exact) {
-        let pair = pairs.iter().find(|pair| pair.lp == ProcessorKind::Automaton);
-        out.push(whether(model, without, exact, pair.copied()));
-        out.extend(pair.and_then(|pair| pair.rescued.as_ref()).map(|found| rescued(model, found)));
-    } else if let Some(best) = runs.iter().max_by_key(|run| run.outcome.passed) {
-        let (passed, samples) = (best.outcome.passed, best.outcome.samples);
-        let label = best.label();
-        out.push(format!("{model}: most texts pass with `{label}` ({passed} of {samples})."));
-    }
-    out.extend(pairs.iter().filter(|pair| pair.lp != ProcessorKind::Automaton).filter_map(|pair| harm(pair)));
-    out
-}
-
-/// Says whether to use a logit processor at all.
-fn whether(model: &str, without: &RunReport, exact: &RunReport, pair: Option<&PairedComparison>) -> String {
-    let (passed, samples) = (exact.outcome.passed, exact.outcome.samples);
-    let alone = without.outcome.passed;
-    let geometry = pair.and_then(worst);
-    let outcome = match passed.cmp(&alone) {
-        Ordering::Greater => "more texts pass",
-        Ordering::Equal => "as many texts pass",
-        Ordering::Less => "fewer texts pass",
-    };
-    let cost = match geometry {
-        None => "too few texts pass both ways to compare geometry",
-        Some((_, interval)) if interval.low > NEGLIGIBLE_ANGSTROM => "their geometry is worse",
-        Some((_, interval)) if interval.high <= NEGLIGIBLE_ANGSTROM => {
-            "texts that pass both ways keep their geometry"
-        }
-        Some(_) => "any difference in geometry may be chance",
-    };
-    let by = geometry.map(|(by, interval)| format!(", geometry {} Å", difference(by, interval)));
-    let speed = pair.and_then(|pair| pair.speed).and_then(claimed);
-    let time = speed.map_or_else(String::new, |speed| format!(", {}", in_words(&speed)));
-    let numbers = format!(
-        "{outcome}, and {cost} ({passed} of {samples} pass instead of {alone}{}{time})",
-        by.unwrap_or_default()
-    );
-    let is_costly = geometry.is_some_and(|(_, interval)| interval.low > NEGLIGIBLE_ANGSTROM);
-    let is_faster = speed.is_some_and(|speed| speed.ratio > 1.0);
-    if passed < alone || is_costly && passed == alone {
-        format!("{model}: use no logit processor. With `automaton` {numbers}.")
-    } else if alone == samples && !is_faster {
-        format!("{model}: no logit processor is needed. With `automaton` {numbers}.")
-    } else {
-        format!("{model}: use `automaton`: {numbers}.")
-    }
-}
-
-/// Describes the texts that pass only with the automaton.
-fn rescued(model: &str, found: &Rescued) -> String {
-    let Rescued { texts, molecules_compared, bond_error_difference_angstrom, nearest_difference_angstrom } =
-        found;
-    let count = if *texts == 1 { "1 text passes".to_owned() } else { format!("{texts} texts pass") };
-    let begin = format!("{model}: {count} with `automaton` only");
-    let figures = [
-        (bond_error_difference_angstrom, "bond lengths"),
-        (nearest_difference_angstrom, "least RMSD to a reference"),
-    ];
-    let known: Vec<String> = figures
-        .iter()
-        .filter_map(|(mean, what)| {
-            let Mean { mean, interval, .. } = (*mean).as_ref()?;
-            let interval = (*interval)?;
-            let verdict = match interval {
-                Interval { low, .. } if low > INVISIBLE_ANGSTROM => "worse",
-                Interval { high, .. } if high < -INVISIBLE_ANGSTROM => "better",
-                Interval { high, .. } if high <= NEGLIGIBLE_ANGSTROM => "as good",
-                _ => "hard to tell apart",
-            };
-            Some(format!("{what} {verdict} ({} Å)", difference(*mean, interval)))
-        })
-        .collect();
-    if known.is_empty() {
-        return format!(
-            "{begin}; too few of their molecules have other texts to compare their geometry with."
-        );
-    }
-    format!(
-        "{begin}; beside texts of the same molecules that pass both ways: {} ({molecules_compared} molecules).",
-        known.join(", ")
-    )
-}
-
-/// The harm that a logit processor does to this model, compared with the model without it.
-fn harm(pair: &PairedComparison) -> Option<String> {
-    let harms: Vec<String> = pair.figures.iter().filter(|figure| is_worse(figure)).map(shown).collect();
-    (!harms.is_empty())
-        .then(|| format!("{}: `{}` does harm: {}.", pair.model, pair.label(), harms.join("; ")))
-}
-
-/// Whether a figure is worse with the logit processor than without, judged by its interval.
-fn is_worse(found: &FigureDifference) -> bool {
-    let least = if found.figure.is_length() { INVISIBLE_ANGSTROM } else { 0.0 };
-    found.interval.is_some_and(|interval| match found.figure.more_is_better() {
-        true => interval.high < -least,
-        false => interval.low > least,
-    })
-}
-
-/// Formats a figure: `junk blocks 5.2 % instead of 0.1 %`. The intervals are in the record.
-fn shown(found: &FigureDifference) -> String {
-    let FigureDifference { figure, without, with, .. } = *found;
-    if figure.is_length() {
-        return format!("{} {with:.3} Å instead of {without:.3} Å", figure.name());
-    }
-    format!("{} {:.1} % instead of {:.1} %", figure.name(), 100.0 * with, 100.0 * without)
-}
-
-/// The difference in geometry that matters most, with its interval. A certain loss takes precedence, since a larger one that may be
-/// chance would hide it. Otherwise it is the difference that may be the largest loss.
-fn worst(pair: &PairedComparison) -> Option<(f64, Interval)> {
-    let wanted = [ComparedFigure::BondLengthError, ComparedFigure::MatPrecision];
-    let known = pair.figures.iter().filter(|found| wanted.contains(&found.figure));
-    let known = known.filter_map(|found| Some((found.difference, found.interval?)));
-    let is_certain = |interval: &Interval| interval.low > NEGLIGIBLE_ANGSTROM;
-    known.max_by(|(_, a), (_, b)| is_certain(a).cmp(&is_certain(b)).then(a.high.total_cmp(&b.high)))
-}
-
-/// A speed ratio about which a claim can be made: its interval does not contain 1.
-fn claimed(speed: SpeedRatio) -> Option<SpeedRatio> {
-    Some(speed).filter(|speed| speed.interval.is_some_and(|interval| !interval.contains(1.0)))
-}
-
-/// Formats a speed ratio: `1.37 times as fast [1.31, 1.43]`, with its unit.
-fn in_words(speed: &SpeedRatio) -> String {
-    let range = speed.interval.map(|Interval { low, high }| format!(" [{low:.2}, {high:.2}]"));
-    format!(
-        "{:.2} times as fast{} by texts per {}",
-        speed.ratio,
-        range.unwrap_or_default(),
-        speed.measure.unit()
-    )
-}
-
-/// Names the run that is faster than every other one, if there is one. With more runs, the intervals are wider.
-fn fastest(model: &str, runs: &[&RunReport]) -> Option<String> {
-    let pace =
-        |run: &RunReport| BatchTimes { measure: run.speed_measure, seconds: run.batch_seconds.clone() };
-    let against = |run: &RunReport, other: &RunReport| ratio(&pace(run), &pace(other), level(runs.len() - 1));
-    let is_faster = |run: &RunReport, other: &RunReport| {
-        against(run, other).and_then(claimed).is_some_and(|speed| speed.ratio > 1.0)
-    };
-    let others =
-        |at: usize| runs.iter().enumerate().filter(move |(other, _)| *other != at).map(|(_, run)| *run);
-    let best =
-        (0..runs.len()).find(|at| runs.len() > 1 && others(*at).all(|other| is_faster(runs[*at], other)))?;
-    let next = others(best).filter_map(|other| against(runs[best], other));
-    let next = next.min_by(|a, b| a.ratio.total_cmp(&b.ratio))?;
-    Some(format!("{model}: `{}` is fastest: {} as the next one.", runs[best].label(), in_words(&next)))
-}
-
-/// Formats a difference: `+0.088 [+0.045, +0.131]`.
-fn difference(mean: f64, Interval { low, high }: Interval) -> String {
-    format!("{mean:+.3} [{low:+.3}, {high:+.3}]")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::record::SpeedMeasure;
-    use super::*;
-
-    fn pair(figures: Vec<FigureDifference>) -> PairedComparison {
-        PairedComparison {
-            model: "m".to_owned(),
-            lp: ProcessorKind::Allowlist,
-            placeholder: None,
-            passed_difference: 0,
-            well_formed_without: 0,
-            identical: 0,
-            bond_error_difference_angstrom: None,
-            mat_precision_difference_angstrom: None,
-            mat_recall_difference_angstrom: None,
-            speed_ratio: 1.0,
-            speed: None,
-            rows: 6,
-            figures,
-            rescued: None,
-        }
-    }
-
-    fn figure(figure: ComparedFigure, difference: f64, half: f64) -> FigureDifference {
-        let interval = Some(Interval::around(difference, half));
-        FigureDifference { figure, without: 0.0074, with: 0.0074 + difference, difference, interval }
-    }
-
-    #[test]
-    fn nothing_is_blamed_that_the_model_does_alone() {
-        // As much junk as without, and less; a difference in bonds that no decimal shows.
-        let alone = vec![
-            figure(ComparedFigure::JunkBlocks, 0.0, 0.0),
-            figure(ComparedFigure::TruncatedBlocks, -0.0006, 0.0004),
-            figure(ComparedFigure::InventedBlocks, 0.0003, 0.0005),
-            figure(ComparedFigure::BondLengthError, 0.00001, 0.000001),
-            figure(ComparedFigure::Passed, 0.1, 0.05),
-        ];
-        assert_eq!(harm(&pair(alone)), None);
-        let harmful = vec![
-            figure(ComparedFigure::JunkBlocks, 0.05, 0.01),
-            figure(ComparedFigure::Passed, -0.2, 0.1),
-            figure(ComparedFigure::MatPrecision, 0.2, 0.1),
-        ];
-        let said = harm(&pair(harmful)).unwrap();
-        assert!(said.contains("junk blocks 5.7 % instead of 0.7 %"), "{said}");
-        assert!(
-            said.contains("texts that pass -19.3 %") && said.contains("MAT-P 0.207 Å instead of 0.007 Å"),
-            "{said}"
-        );
-    }
-
-    #[test]
-    fn a_certain_loss_is_not_hidden_by_a_larger_one_that_may_be_chance() {
-        let certain = figure(ComparedFigure::BondLengthError, 0.05, 0.01);
-        let may_be = figure(ComparedFigure::MatPrecision, 0.2, 0.5);
-        assert_eq!(worst(&pair(vec![certain, may_be])).unwrap().0, 0.05);
-        // Of two that may be chance, the one that may be larger.
-        let small = figure(ComparedFigure::BondLengthError, 0.01, 0.02);
-        assert_eq!(worst(&pair(vec![small, may_be])).unwrap().0, 0.2);
-    }
-
-    #[test]
-    fn no_speed_is_claimed_whose_interval_holds_one() {
-        let speed = |ratio, half| SpeedRatio {
-            ratio,
-            interval: Some(Interval::around(ratio, half)),
-            batches: 4,
-            measure: SpeedMeasure::Cpu,
-        };
-        assert_eq!(claimed(speed(1.3, 0.4)), None);
-        assert_eq!(
-            in_words(&claimed(speed(1.3, 0.1)).unwrap()),
-            "1.30 times as fast [1.20, 1.40] by texts per CPU second"
-        );
-        assert_eq!(claimed(SpeedRatio { interval: None, ..speed(1.3, 0.1) }), None);
-    }
-
-    #[test]
-    fn rescued_texts_are_judged_beside_kept_ones() {
-        let mean = |mean, half| Some(Mean { items: 9, mean, interval: Some(Interval::around(mean, half)) });
-        let found = Rescued {
-            texts: 237,
-            molecules_compared: 90,
-            bond_error_difference_angstrom: mean(0.02, 0.01),
-            nearest_difference_angstrom: mean(0.1, 0.2),
-        };
-        let said = rescued("m", &found);
-        assert!(
-            said.contains("237 texts pass with `automaton` only") && said.contains("(90 molecules)"),
-            "{said}"
-        );
-        assert!(said.contains("bond lengths worse (+0.020 [+0.010, +0.030] Å)"), "{said}");
-        assert!(said.contains("least RMSD to a reference hard to tell apart (+0.100"), "{said}");
-        let alone = Rescued { texts: 3, ..Rescued::default() };
-        assert!(rescued("m", &alone).contains("too few of their molecules"));
-    }
 }

@@ -6,7 +6,6 @@ use super::advice::{advice, self_checks, speed_advice};
 use super::by_text::TextFigures;
 use super::checkpoint::Checkpoint;
 use super::chemistry::of_references;
-use super::differences::label;
 use super::encoding::settle;
 use super::energies::{Answered, unless_cancelled};
 use super::judged::Judged;
@@ -15,7 +14,7 @@ use super::likelihood::{MoleculeNats, likelihood, score};
 use super::measured::measure;
 use super::molecule_records::{MoleculeRecord, molecule_records};
 use super::molecules::Molecules;
-use super::paired::compare;
+use super::paired::{MeasuredRun, compare};
 use super::placeholders::{NamedPlaceholder, placeholders};
 use super::plan::{EvalPlan, Generations, ModelChoice, PlaceholderChoice};
 use super::protocol::protocol;
@@ -351,12 +350,13 @@ impl Gathered {
             self.ask_energies(plan, (&checkpoint, subjects), run, job)?;
             self.records.extend(molecule_records(plan, &checkpoint, subjects, (run, measured), &nats));
         }
-        let pairs: Vec<_> = done.iter().zip(measured.iter().map(Vec::as_slice)).collect();
+        let pairs: Vec<MeasuredRun<'_>> =
+            done.iter().zip(&measured).map(|(run, molecules)| MeasuredRun { run, molecules }).collect();
         self.comparisons.extend(compare(&checkpoint, &pairs, plan.seed));
         for (run, spans) in done.into_iter().zip(spans) {
             let record = |judged: &Judged| text_record(&checkpoint, subjects, &run, judged);
             self.texts.extend(run.judged.iter().map(record));
-            let label = label(run.processor, run.placeholder.as_deref());
+            let label = run.row_label(&checkpoint).processor();
             self.spans.push((format!("{} {label}", checkpoint.name), spans));
         }
         Ok(())
@@ -371,7 +371,7 @@ impl Gathered {
         job: &Job,
     ) -> Result<()> {
         let Some(energies) = plan.energy.as_ref().filter(|_| !self.interrupted) else { return Ok(()) };
-        let label = label(run.processor, run.placeholder.as_deref());
+        let label = run.row_label(checkpoint).processor();
         let texts = (&*checkpoint.name, &*label, &*run.judged);
         let asked = unless_cancelled(self.energies.add(energies, subjects, texts, job))?;
         self.interrupted = asked.is_none();

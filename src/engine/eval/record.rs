@@ -3,13 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 pub use super::cost::{Cost, Roofline, Seconds};
-use super::differences::label;
-pub use super::differences::{
-    ComparedFigure, FigureDifference, PairedComparison, Rescued, SpeedMeasure, SpeedRatio,
-};
 pub use super::example::{Example, ExampleProblem};
 use super::mask_cost::{MaskCost, ResamplingReport};
 use super::plan::{EngineChoice, EvalPart};
+use super::run::row_label;
 use super::texts::SameTexts;
 use crate::generate::SelfCheck;
 use crate::model::{Room, Synthetic};
@@ -17,8 +14,12 @@ use drift_core::constraint::{ProcessorKind, TextClass};
 use drift_core::encoding::Encoding;
 use drift_core::job::Provenance;
 use drift_data::audit::chemistry::{ChemistryFinding, ChemistryReport};
+use drift_data::audit::RowLabel;
 use drift_data::audit::coverage::CoverageReport;
 use drift_data::audit::geometry::Conformation;
+pub use drift_data::audit::pairs::{
+    ComparedFigure, FigureDifference, PairedComparison, Rescued, SpeedMeasure, SpeedRatio,
+};
 use drift_data::audit::{DriftHistogram, EnergyReport, GeometryReport, Missing, SampleCounts};
 use drift_data::corpus::Skipped;
 use drift_data::stats::Interval;
@@ -349,7 +350,12 @@ pub struct Likelihood {
 impl RunReport {
     /// The name of the logit processor with its placeholder, as in `allowlist 0.0000,0.0000,0.0000`.
     pub fn label(&self) -> String {
-        label(self.lp, self.placeholder.as_deref())
+        self.row_label().processor()
+    }
+
+    /// What is known of its texts.
+    pub fn row_label(&self) -> RowLabel {
+        row_label(&self.model, self.lp, self.placeholder.as_deref())
     }
 }
 

@@ -7,7 +7,6 @@ use rayon::prelude::*;
 
 use super::answers::{apart, check_form, examples, prompt as prompt_text};
 use super::checkpoint::Checkpoint;
-use super::differences::label;
 use super::environment::cpu_seconds;
 use super::finished::RunPlace;
 use super::judged::{Judged, judge_all};
@@ -17,7 +16,6 @@ use super::molecules::PromptMolecule;
 use super::placeholders::NamedPlaceholder;
 use super::plan::EvalPlan;
 use super::record::{ClassPlaceholder, SpeedMeasure};
-use super::speed::BatchTimes;
 use super::subject::Subject;
 use crate::generate::{Generated, Options, Prompt, Resampling, SelfCheck, SelfChecking, Span};
 use drift_core::constraint::vocabulary::Vocabulary;
@@ -27,6 +25,8 @@ use drift_core::error::Result;
 use drift_core::job::Job;
 use drift_core::text::{skeleton, tagged};
 use drift_core::tokenizer::Tokenizer;
+use drift_data::audit::RowLabel;
+use drift_data::audit::pairs::BatchTimes;
 use drift_tune::design::advice;
 
 /// The widest block: on each axis a negative number with two digits before the point.
@@ -48,7 +48,18 @@ pub(super) struct Run {
     pub peak_memory_bytes: Option<u64>,
 }
 
+/// What is known of the texts of a model under a logit processor.
+pub(super) fn row_label(model: &str, processor: ProcessorKind, placeholder: Option<&str>) -> RowLabel {
+    let [model, lp] = [model, processor.name()].map(|name| Some(name.to_owned()));
+    RowLabel { model, lp, placeholder: placeholder.map(str::to_owned) }
+}
+
 impl Run {
+    /// What is known of its texts, which `checkpoint` wrote.
+    pub(super) fn row_label(&self, checkpoint: &Checkpoint) -> RowLabel {
+        row_label(&checkpoint.name, self.processor, self.placeholder.as_deref())
+    }
+
     /// The wall time in seconds, including templates.
     pub(super) fn total_seconds(&self) -> f64 {
         self.generated.timing.total() + self.templates_seconds
@@ -132,7 +143,7 @@ pub(super) fn generate(
 
 /// The settings of the self-check of a device. Evidence of a failed check goes to a folder for this run.
 fn self_check(plan: &EvalPlan, checkpoint: &Checkpoint, (processor, named): Processor<'_>) -> SelfChecking {
-    let label = label(processor, named.map(|named| &*named.label));
+    let label = row_label(&checkpoint.name, processor, named.map(|named| &*named.label)).processor();
     let name: String = format!("{}-{label}", checkpoint.name)
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' })

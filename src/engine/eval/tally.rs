@@ -8,10 +8,10 @@ use super::plan::EvalPlan;
 use super::probabilities::{mask_cost, probabilities, resampling};
 use super::record::{Cost, Roofline, RunReport, Seconds, Unseen};
 use super::run::Run;
-use super::speed::BatchTimes;
 use super::subject::Subject;
 use crate::generate::{Generated, Traffic};
 use drift_data::audit::coverage::{CoverageReport, Deviations};
+use drift_data::audit::pairs::BatchTimes;
 use drift_data::audit::{DriftHistogram, GeometryReport, SampleCounts};
 use drift_data::stats::interval::{ClusterSums, LEVEL};
 

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use drift_core::constraint::ProcessorKind;
-use drift_data::stats::Interval;
-use drift_data::stats::bootstrap::Mean;
+use super::super::row_label::RowLabel;
+use crate::stats::Interval;
+use crate::stats::bootstrap::Mean;
 
 /// How seconds of a run are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -27,15 +27,13 @@ impl SpeedMeasure {
     }
 }
 
-/// A run compared with the run of the same model without a logit processor, on the same molecules with the same random numbers.
+/// A row compared with the base row, on the same molecules and generations: in an evaluation with the one of the same model without a
+/// logit processor, with the same random numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PairedComparison {
-    /// The model's name.
-    pub model: String,
-    /// The logit processor.
-    pub lp: ProcessorKind,
-    /// The placeholder of the logit processor.
-    pub placeholder: Option<String>,
+    /// The row.
+    #[serde(flatten)]
+    pub row: RowLabel,
     /// The number of texts that passed in this run minus the number that passed without.
     pub passed_difference: i64,
     /// The number of texts whose skeleton the model copied exactly without a logit processor, with every block well formed.
@@ -49,8 +47,8 @@ pub struct PairedComparison {
     /// MAT-R of this run minus the one without, in Å, paired in the same way.
     pub mat_recall_difference_angstrom: Option<Mean>,
     /// The ratio of texts per CPU second in this run to those without, so that other load on the machine has little effect.
-    /// Wall-clock seconds are used if CPU seconds are not known.
-    pub speed_ratio: f64,
+    /// Wall-clock seconds are used if CPU seconds are not known; null if no time is known.
+    pub speed_ratio: Option<f64>,
     /// How many times as fast this run was as the one without, with its interval, over the batches of both.
     #[serde(default)]
     pub speed: Option<SpeedRatio>,
@@ -166,16 +164,4 @@ pub struct Rescued {
     pub bond_error_difference_angstrom: Option<Mean>,
     /// The smallest RMSD to a reference of the rescued texts minus that of the others, in Å; a mean over molecules with both.
     pub nearest_difference_angstrom: Option<Mean>,
-}
-
-impl PairedComparison {
-    /// The name of the logit processor, with its placeholder.
-    pub fn label(&self) -> String {
-        label(self.lp, self.placeholder.as_deref())
-    }
-}
-
-/// The name of a logit processor, with its placeholder.
-pub(super) fn label(lp: ProcessorKind, placeholder: Option<&str>) -> String {
-    placeholder.map_or_else(|| lp.to_string(), |placeholder| format!("{lp} {placeholder}"))
 }

@@ -1,11 +1,14 @@
 //! The speed ratio of two runs, from the same measure, with an interval over batches.
 
-use super::record::{SpeedMeasure, SpeedRatio};
-use drift_data::stats::interval::{Interval, student_quantile};
+use super::differences::{SpeedMeasure, SpeedRatio};
+use crate::stats::interval::{Interval, student_quantile};
 
 /// The seconds of batches with equal numbers of texts.
-pub(super) struct BatchTimes {
+#[derive(Debug, Clone, Default)]
+pub struct BatchTimes {
+    /// How they are measured.
     pub measure: SpeedMeasure,
+    /// The seconds of each batch.
     pub seconds: Vec<f64>,
 }
 
@@ -14,7 +17,7 @@ pub(super) struct BatchTimes {
 ///
 /// The n-th batches of both runs are paired, because both runs begin with the longest molecules. The interval is Student's t over
 /// batches for the logarithm of the ratio, linearised.
-pub(super) fn ratio(run: &BatchTimes, other: &BatchTimes, level: f64) -> Option<SpeedRatio> {
+pub fn ratio(run: &BatchTimes, other: &BatchTimes, level: f64) -> Option<SpeedRatio> {
     let pairs: Vec<(f64, f64)> = run
         .seconds
         .iter()

@@ -1,0 +1,344 @@
+//! Derives advice, in words, from the numbers of rows.
+//!
+//! A logit processor is not blamed for anything that the model does without it: every claim is a difference from the run without a
+//! logit processor, and its interval, corrected for the number of rows in the table, lies on one side of zero.
+
+use std::cmp::Ordering;
+
+use super::super::counts::SampleCounts;
+use super::super::references::GeometryReport;
+use super::super::row_label::RowLabel;
+use super::comparison::level;
+use super::differences::{ComparedFigure, FigureDifference, PairedComparison, Rescued, SpeedRatio};
+use super::speed::{BatchTimes, ratio};
+use crate::stats::Interval;
+use crate::stats::bootstrap::Mean;
+
+/// The largest difference in geometry that counts as negligible, in Å.
+const NEGLIGIBLE_ANGSTROM: f64 = 0.02;
+
+/// The largest length that rounds to zero with three decimals, in Å.
+const INVISIBLE_ANGSTROM: f64 = 0.0005;
+
+/// The figures of a row on which advice rests.
+#[derive(Debug, Clone, Copy)]
+pub struct AdvisedRow<'r> {
+    /// What is known of the row.
+    pub label: &'r RowLabel,
+    /// The name of the tokenizer, if it is known.
+    pub tokenizer: Option<&'r str>,
+    /// The counts of its texts.
+    pub counts: &'r SampleCounts,
+    /// Its geometry, if there are references.
+    pub geometry: Option<&'r GeometryReport>,
+    /// The time of each batch; empty if it is not known.
+    pub times: &'r BatchTimes,
+}
+
+/// Sentences for each model: which logit processor to use, if any, what it costs and saves, what to avoid, and which deviations are
+/// only upper bounds. Names of logit processors and placeholders are in backticks.
+///
+/// `base` names the base row if it is not the one without a logit processor of each model.
+pub fn advice(rows: &[AdvisedRow<'_>], comparisons: &[PairedComparison], base: Option<&RowLabel>) -> Vec<String> {
+    let mut out = Vec::new();
+    for own in by_model(rows) {
+        let label = own[0].label;
+        let pairs: Vec<&PairedComparison> =
+            comparisons.iter().filter(|pair| pair.row.model == label.model).collect();
+        out.extend(of_model(&own, &pairs));
+        out.extend(fastest(&own));
+        let inexact = |row: &AdvisedRow<'_>| Some(format!("`{}`: {}.", row.label.processor(), row.geometry?.inexact()?));
+        out.extend(own.iter().filter_map(inexact));
+    }
+    if let Some(rows) = comparisons.iter().map(|pair| pair.rows).max() {
+        let rows = match (rows, base) {
+            (1, _) => "one row".to_owned(),
+            (_, None) => format!("all {rows} rows of a model at once"),
+            (_, Some(_)) => format!("all {rows} rows at once"),
+        };
+        out.push(format!(
+            "Brackets show 95 % intervals. Harm is listed where the interval excludes zero, corrected for {rows} (Bonferroni) but not for the number of figures."
+        ));
+    }
+    out
+}
+
+/// Advice for models with random weights, for which only the speed is meaningful.
+pub fn speed_advice(rows: &[AdvisedRow<'_>]) -> Vec<String> {
+    by_model(rows).iter().filter_map(|own| fastest(own)).collect()
+}
+
+/// The rows of each model and tokenizer, which are adjacent.
+fn by_model<'a, 'r>(rows: &'a [AdvisedRow<'r>]) -> Vec<&'a [AdvisedRow<'r>]> {
+    rows.chunk_by(|a, b| a.label.model == b.label.model && a.tokenizer == b.tokenizer).collect()
+}
+
+/// The beginning of a sentence about a model.
+fn about(label: &RowLabel) -> String {
+    label.model.as_ref().map_or_else(String::new, |model| format!("{model}: "))
+}
+
+fn of_model(rows: &[AdvisedRow<'_>], pairs: &[&PairedComparison]) -> Vec<String> {
+    let mut out = Vec::new();
+    let without = rows.iter().find(|row| row.label.is_without_processor());
+    let exact = rows.iter().find(|row| row.label.is_automaton());
+    if let (Some(without), Some(exact)) = (without, exact) {
+        let pair = pairs.iter().find(|pair| pair.row.is_automaton());
+        out.push(whether(without, exact, pair.copied()));
+        out.extend(pair.and_then(|pair| pair.rescued.as_ref()).map(|found| rescued(exact.label, found)));
+    } else if let Some(best) = rows.iter().max_by_key(|row| row.counts.passed).filter(|_| rows.len() > 1 || pairs.is_empty()) {
+        let (passed, samples) = (best.counts.passed, best.counts.samples);
+        let (about, label) = (about(best.label), best.label.processor());
+        out.push(format!("{about}most texts pass with `{label}` ({passed} of {samples})."));
+    }
+    out.extend(pairs.iter().filter(|pair| !pair.row.is_automaton()).filter_map(|pair| harm(pair)));
+    out
+}
+
+/// Says whether to use a logit processor at all.
+fn whether(without: &AdvisedRow<'_>, exact: &AdvisedRow<'_>, pair: Option<&PairedComparison>) -> String {
+    let (passed, samples) = (exact.counts.passed, exact.counts.samples);
+    let (alone, about) = (without.counts.passed, about(exact.label));
+    let geometry = pair.and_then(worst);
+    let outcome = match passed.cmp(&alone) {
+        Ordering::Greater => "more texts pass",
+        Ordering::Equal => "as many texts pass",
+        Ordering::Less => "fewer texts pass",
+    };
+    let cost = match geometry {
+        None => "too few texts pass both ways to compare geometry",
+        Some((_, interval)) if interval.low > NEGLIGIBLE_ANGSTROM => "their geometry is worse",
+        Some((_, interval)) if interval.high <= NEGLIGIBLE_ANGSTROM => {
+            "texts that pass both ways keep their geometry"
+        }
+        Some(_) => "any difference in geometry may be chance",
+    };
+    let by = geometry.map(|(by, interval)| format!(", geometry {} Å", difference(by, interval)));
+    let speed = pair.and_then(|pair| pair.speed).and_then(claimed);
+    let time = speed.map_or_else(String::new, |speed| format!(", {}", in_words(&speed)));
+    let numbers = format!(
+        "{outcome}, and {cost} ({passed} of {samples} pass instead of {alone}{}{time})",
+        by.unwrap_or_default()
+    );
+    let is_costly = geometry.is_some_and(|(_, interval)| interval.low > NEGLIGIBLE_ANGSTROM);
+    let is_faster = speed.is_some_and(|speed| speed.ratio > 1.0);
+    if passed < alone || is_costly && passed == alone {
+        format!("{about}use no logit processor. With `automaton` {numbers}.")
+    } else if alone == samples && !is_faster {
+        format!("{about}no logit processor is needed. With `automaton` {numbers}.")
+    } else {
+        format!("{about}use `automaton`: {numbers}.")
+    }
+}
+
+/// Describes the texts that pass only with the automaton.
+fn rescued(label: &RowLabel, found: &Rescued) -> String {
+    let Rescued { texts, molecules_compared, bond_error_difference_angstrom, nearest_difference_angstrom } =
+        found;
+    let count = if *texts == 1 { "1 text passes".to_owned() } else { format!("{texts} texts pass") };
+    let begin = format!("{}{count} with `automaton` only", about(label));
+    let figures = [
+        (bond_error_difference_angstrom, "bond lengths"),
+        (nearest_difference_angstrom, "least RMSD to a reference"),
+    ];
+    let known: Vec<String> = figures
+        .iter()
+        .filter_map(|(mean, what)| {
+            let Mean { mean, interval, .. } = (*mean).as_ref()?;
+            let interval = (*interval)?;
+            let verdict = match interval {
+                Interval { low, .. } if low > INVISIBLE_ANGSTROM => "worse",
+                Interval { high, .. } if high < -INVISIBLE_ANGSTROM => "better",
+                Interval { high, .. } if high <= NEGLIGIBLE_ANGSTROM => "as good",
+                _ => "hard to tell apart",
+            };
+            Some(format!("{what} {verdict} ({} Å)", difference(*mean, interval)))
+        })
+        .collect();
+    if known.is_empty() {
+        return format!(
+            "{begin}; too few of their molecules have other texts to compare their geometry with."
+        );
+    }
+    format!(
+        "{begin}; beside texts of the same molecules that pass both ways: {} ({molecules_compared} molecules).",
+        known.join(", ")
+    )
+}
+
+/// The harm that a logit processor does to this model, compared with the model without it.
+fn harm(pair: &PairedComparison) -> Option<String> {
+    let harms: Vec<String> = pair.figures.iter().filter(|figure| is_worse(figure)).map(shown).collect();
+    (!harms.is_empty())
+        .then(|| format!("{}`{}` does harm: {}.", about(&pair.row), pair.row.processor(), harms.join("; ")))
+}
+
+/// Whether a figure is worse with the logit processor than without, judged by its interval.
+fn is_worse(found: &FigureDifference) -> bool {
+    let least = if found.figure.is_length() { INVISIBLE_ANGSTROM } else { 0.0 };
+    found.interval.is_some_and(|interval| match found.figure.more_is_better() {
+        true => interval.high < -least,
+        false => interval.low > least,
+    })
+}
+
+/// Formats a figure: `junk blocks 5.2 % instead of 0.1 %`. The intervals are in the record.
+fn shown(found: &FigureDifference) -> String {
+    let FigureDifference { figure, without, with, .. } = *found;
+    if figure.is_length() {
+        return format!("{} {with:.3} Å instead of {without:.3} Å", figure.name());
+    }
+    format!("{} {:.1} % instead of {:.1} %", figure.name(), 100.0 * with, 100.0 * without)
+}
+
+/// The difference in geometry that matters most, with its interval. A certain loss takes precedence, since a larger one that may be
+/// chance would hide it. Otherwise it is the difference that may be the largest loss.
+fn worst(pair: &PairedComparison) -> Option<(f64, Interval)> {
+    let wanted = [ComparedFigure::BondLengthError, ComparedFigure::MatPrecision];
+    let known = pair.figures.iter().filter(|found| wanted.contains(&found.figure));
+    let known = known.filter_map(|found| Some((found.difference, found.interval?)));
+    let is_certain = |interval: &Interval| interval.low > NEGLIGIBLE_ANGSTROM;
+    known.max_by(|(_, a), (_, b)| is_certain(a).cmp(&is_certain(b)).then(a.high.total_cmp(&b.high)))
+}
+
+/// A speed ratio about which a claim can be made: its interval does not contain 1.
+fn claimed(speed: SpeedRatio) -> Option<SpeedRatio> {
+    Some(speed).filter(|speed| speed.interval.is_some_and(|interval| !interval.contains(1.0)))
+}
+
+/// Formats a speed ratio: `1.37 times as fast [1.31, 1.43]`, with its unit.
+fn in_words(speed: &SpeedRatio) -> String {
+    let range = speed.interval.map(|Interval { low, high }| format!(" [{low:.2}, {high:.2}]"));
+    format!(
+        "{:.2} times as fast{} by texts per {}",
+        speed.ratio,
+        range.unwrap_or_default(),
+        speed.measure.unit()
+    )
+}
+
+/// Names the row that is faster than every other one, if there is one. With more rows, the intervals are wider.
+fn fastest(rows: &[AdvisedRow<'_>]) -> Option<String> {
+    let level = level(rows.len() - 1);
+    let best = (0..rows.len()).find(|at| rows.len() > 1 && is_fastest(rows, *at, level))?;
+    let next = others(rows, best).filter_map(|other| ratio(rows[best].times, other.times, level));
+    let next = next.min_by(|a, b| a.ratio.total_cmp(&b.ratio))?;
+    let (about, label) = (about(rows[best].label), rows[best].label.processor());
+    Some(format!("{about}`{label}` is fastest: {} as the next one.", in_words(&next)))
+}
+
+/// The rows but for one.
+fn others<'a, 'r>(rows: &'a [AdvisedRow<'r>], at: usize) -> impl Iterator<Item = &'a AdvisedRow<'r>> {
+    rows.iter().enumerate().filter(move |(other, _)| *other != at).map(|(_, row)| row)
+}
+
+/// Whether a row is faster than every other one, by an interval of this level.
+fn is_fastest(rows: &[AdvisedRow<'_>], at: usize, level: f64) -> bool {
+    others(rows, at).all(|other| {
+        let speed = ratio(rows[at].times, other.times, level).and_then(claimed);
+        speed.is_some_and(|speed| speed.ratio > 1.0)
+    })
+}
+
+/// Formats a difference: `+0.088 [+0.045, +0.131]`.
+fn difference(mean: f64, Interval { low, high }: Interval) -> String {
+    format!("{mean:+.3} [{low:+.3}, {high:+.3}]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::differences::SpeedMeasure;
+    use super::*;
+
+    fn pair(figures: Vec<FigureDifference>) -> PairedComparison {
+        PairedComparison {
+            row: RowLabel { model: Some("m".to_owned()), lp: Some("allowlist".to_owned()), placeholder: None },
+            passed_difference: 0,
+            well_formed_without: 0,
+            identical: 0,
+            bond_error_difference_angstrom: None,
+            mat_precision_difference_angstrom: None,
+            mat_recall_difference_angstrom: None,
+            speed_ratio: Some(1.0),
+            speed: None,
+            rows: 6,
+            figures,
+            rescued: None,
+        }
+    }
+
+    fn figure(figure: ComparedFigure, difference: f64, half: f64) -> FigureDifference {
+        let interval = Some(Interval::around(difference, half));
+        FigureDifference { figure, without: 0.0074, with: 0.0074 + difference, difference, interval }
+    }
+
+    #[test]
+    fn nothing_is_blamed_that_the_model_does_alone() {
+        // As much junk as without, and less; a difference in bonds that no decimal shows.
+        let alone = vec![
+            figure(ComparedFigure::JunkBlocks, 0.0, 0.0),
+            figure(ComparedFigure::TruncatedBlocks, -0.0006, 0.0004),
+            figure(ComparedFigure::InventedBlocks, 0.0003, 0.0005),
+            figure(ComparedFigure::BondLengthError, 0.00001, 0.000001),
+            figure(ComparedFigure::Passed, 0.1, 0.05),
+        ];
+        assert_eq!(harm(&pair(alone)), None);
+        let harmful = vec![
+            figure(ComparedFigure::JunkBlocks, 0.05, 0.01),
+            figure(ComparedFigure::Passed, -0.2, 0.1),
+            figure(ComparedFigure::MatPrecision, 0.2, 0.1),
+        ];
+        let said = harm(&pair(harmful)).unwrap();
+        assert!(said.contains("junk blocks 5.7 % instead of 0.7 %"), "{said}");
+        assert!(
+            said.contains("texts that pass -19.3 %") && said.contains("MAT-P 0.207 Å instead of 0.007 Å"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_certain_loss_is_not_hidden_by_a_larger_one_that_may_be_chance() {
+        let certain = figure(ComparedFigure::BondLengthError, 0.05, 0.01);
+        let may_be = figure(ComparedFigure::MatPrecision, 0.2, 0.5);
+        assert_eq!(worst(&pair(vec![certain, may_be])).unwrap().0, 0.05);
+        // Of two that may be chance, the one that may be larger.
+        let small = figure(ComparedFigure::BondLengthError, 0.01, 0.02);
+        assert_eq!(worst(&pair(vec![small, may_be])).unwrap().0, 0.2);
+    }
+
+    #[test]
+    fn no_speed_is_claimed_whose_interval_holds_one() {
+        let speed = |ratio, half| SpeedRatio {
+            ratio,
+            interval: Some(Interval::around(ratio, half)),
+            batches: 4,
+            measure: SpeedMeasure::Cpu,
+        };
+        assert_eq!(claimed(speed(1.3, 0.4)), None);
+        assert_eq!(
+            in_words(&claimed(speed(1.3, 0.1)).unwrap()),
+            "1.30 times as fast [1.20, 1.40] by texts per CPU second"
+        );
+        assert_eq!(claimed(SpeedRatio { interval: None, ..speed(1.3, 0.1) }), None);
+    }
+
+    #[test]
+    fn rescued_texts_are_judged_beside_kept_ones() {
+        let mean = |mean, half| Some(Mean { items: 9, mean, interval: Some(Interval::around(mean, half)) });
+        let found = Rescued {
+            texts: 237,
+            molecules_compared: 90,
+            bond_error_difference_angstrom: mean(0.02, 0.01),
+            nearest_difference_angstrom: mean(0.1, 0.2),
+        };
+        let said = rescued("m", &found);
+        assert!(
+            said.contains("237 texts pass with `automaton` only") && said.contains("(90 molecules)"),
+            "{said}"
+        );
+        assert!(said.contains("bond lengths worse (+0.020 [+0.010, +0.030] Å)"), "{said}");
+        assert!(said.contains("least RMSD to a reference hard to tell apart (+0.100"), "{said}");
+        let alone = Rescued { texts: 3, ..Rescued::default() };
+        assert!(rescued("m", &alone).contains("too few of their molecules"));
+    }
+}

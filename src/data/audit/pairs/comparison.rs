@@ -1,0 +1,284 @@
+//! Compares rows with one of them, on the same molecules and generations.
+
+use super::super::coverage::Deviations;
+use super::super::outcome::Outcome;
+use super::super::references::MoleculeGeometry;
+use super::differences::{ComparedFigure, FigureDifference, PairedComparison, Rescued};
+use super::row::{ComparedRow, PairedText};
+use super::speed::ratio;
+use crate::stats::bootstrap::Mean;
+use crate::stats::interval::{Interval, LEVEL, paired, student_quantile};
+
+/// The level of intervals that hold for `rows` rows simultaneously: C. E. Bonferroni, 1936.
+pub fn level(rows: usize) -> f64 {
+    1.0 - (1.0 - LEVEL) / rows.max(1) as f64
+}
+
+/// A text of the base row, and the text of the compared row for the same molecule and generation.
+#[derive(Clone, Copy)]
+struct Pair<'r> {
+    before: &'r PairedText<'r>,
+    after: &'r PairedText<'r>,
+}
+
+/// The deviations of the texts of a molecule that are usable in both rows.
+struct CommonDeviations {
+    before: Deviations,
+    after: Deviations,
+}
+
+/// A figure of one molecule.
+type Figure = fn(&MoleculeGeometry) -> Option<f64>;
+
+/// Compares a row with the base row. `rows` rows are compared with it, for which intervals are corrected; `seed` is that of
+/// bootstrap intervals.
+pub fn comparison(base: &ComparedRow<'_>, row: &ComparedRow<'_>, rows: usize, seed: u64) -> PairedComparison {
+    let passed = |row: &ComparedRow<'_>| row.texts.iter().filter(|text| text.passed()).count() as i64;
+    let pairs = pairs(base, row);
+    // A text with junk may change under any logit processor. Only well-formed texts can show that it changes nothing.
+    let well_formed = pairs.iter().filter(|pair| pair.before.counts.is_well_formed);
+    let identical = well_formed.clone().filter(|pair| pair.before.text == pair.after.text);
+    let molecules = common_deviations(base, row, &pairs);
+    let difference = |figure: Figure| -> Option<Mean> {
+        let pairs = differences(&molecules, figure);
+        Mean::from_values(&pairs.iter().map(|(a, b)| b - a).collect::<Vec<f64>>(), seed)
+    };
+    PairedComparison {
+        row: row.label.clone(),
+        passed_difference: passed(row) - passed(base),
+        well_formed_without: well_formed.count() as u64,
+        identical: identical.count() as u64,
+        bond_error_difference_angstrom: difference(|m| m.bond_length_error_angstrom),
+        mat_precision_difference_angstrom: difference(|m| m.coverage.mat_precision_angstrom),
+        mat_recall_difference_angstrom: difference(|m| m.coverage.mat_recall_angstrom),
+        speed_ratio: total_ratio(base, row),
+        speed: ratio(&row.times, &base.times, level(rows)),
+        rows,
+        figures: shares(&pairs, level(rows)).into_iter().chain(lengths(&molecules, level(rows))).collect(),
+        rescued: rescued(&pairs, row, level(rows)),
+    }
+}
+
+/// The texts of both rows for the same prompt and generation. An interrupted row lacks some.
+fn pairs<'r>(base: &'r ComparedRow<'r>, row: &'r ComparedRow<'r>) -> Vec<Pair<'r>> {
+    let partner = |before: &'r PairedText<'r>| {
+        let place = row.texts.binary_search_by_key(&before.key(), PairedText::key).ok()?;
+        Some(Pair { before, after: &row.texts[place] })
+    };
+    base.texts.iter().filter_map(partner).collect()
+}
+
+/// For each molecule of both rows, the deviations of the texts that are usable in both.
+fn common_deviations(base: &ComparedRow<'_>, row: &ComparedRow<'_>, pairs: &[Pair<'_>]) -> Vec<CommonDeviations> {
+    let of_molecule = |pairs: &[Pair<'_>]| {
+        let molecule = pairs[0].before.molecule;
+        let (before, after) = (base.deviations.get(&molecule)?, row.deviations.get(&molecule)?);
+        let places = pairs.iter().filter_map(|pair| pair.before.conformer.zip(pair.after.conformer));
+        let (own, others): (Vec<usize>, Vec<usize>) = places.unzip();
+        Some(CommonDeviations { before: before.of(&own), after: after.of(&others) })
+    };
+    pairs.chunk_by(|a, b| a.before.molecule == b.before.molecule).filter_map(of_molecule).collect()
+}
+
+/// A figure in the base row and in the other, for each molecule that has it in both.
+fn differences(molecules: &[CommonDeviations], figure: Figure) -> Vec<(f64, f64)> {
+    let of = |one: &Deviations| figure(&MoleculeGeometry::from_deviations(one)?);
+    molecules.iter().filter_map(|both| Some((of(&both.before)?, of(&both.after)?))).collect()
+}
+
+/// How many of how many have a property.
+#[derive(Debug, Clone, Copy, Default)]
+struct Share {
+    count: u64,
+    of: u64,
+}
+
+impl Share {
+    fn add(&mut self, other: Share) {
+        self.count += other.count;
+        self.of += other.of;
+    }
+}
+
+/// The share of a figure in one text; `None` if the text does not show it.
+fn share(figure: ComparedFigure, text: &PairedText<'_>) -> Option<Share> {
+    let counts = text.counts;
+    let is = |outcome: Outcome| Some(Share { count: u64::from(counts.outcome == outcome), of: 1 });
+    let of_blocks = |count: u64| Some(Share { count, of: counts.blocks });
+    match figure {
+        ComparedFigure::Passed => is(Outcome::Pass),
+        ComparedFigure::GraphMismatch => is(Outcome::GraphMismatch),
+        ComparedFigure::ParseFailures => is(Outcome::ParseFailure),
+        ComparedFigure::NoEos => is(Outcome::NoEos),
+        ComparedFigure::JunkBlocks => of_blocks(counts.junk),
+        ComparedFigure::TruncatedBlocks => of_blocks(counts.truncated?),
+        ComparedFigure::InventedBlocks => of_blocks(counts.invented),
+        _ => None,
+    }
+}
+
+/// The shares of one molecule in the base row and in the other.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cluster {
+    before: Share,
+    after: Share,
+}
+
+/// The differences of shares of texts and of blocks.
+fn shares(pairs: &[Pair<'_>], level: f64) -> Vec<FigureDifference> {
+    let figures = [
+        ComparedFigure::Passed,
+        ComparedFigure::GraphMismatch,
+        ComparedFigure::ParseFailures,
+        ComparedFigure::NoEos,
+        ComparedFigure::JunkBlocks,
+        ComparedFigure::TruncatedBlocks,
+        ComparedFigure::InventedBlocks,
+    ];
+    let of = |figure| {
+        let molecules = pairs.chunk_by(|a, b| a.before.molecule == b.before.molecule);
+        let clusters: Option<Vec<Cluster>> = molecules.map(|pairs| cluster(figure, pairs)).collect();
+        share_difference(figure, &clusters?, level)
+    };
+    figures.into_iter().filter_map(of).collect()
+}
+
+/// The shares of a figure in the texts of a molecule; `None` if a text does not show it.
+fn cluster(figure: ComparedFigure, pairs: &[Pair<'_>]) -> Option<Cluster> {
+    let mut cluster = Cluster::default();
+    for pair in pairs {
+        cluster.before.add(share(figure, pair.before)?);
+        cluster.after.add(share(figure, pair.after)?);
+    }
+    Some(cluster)
+}
+
+/// The difference of two ratios on the same clusters, with the interval of its linear approximation (W. G. Cochran, Sampling
+/// Techniques, 3rd ed., section 6.5).
+fn share_difference(figure: ComparedFigure, clusters: &[Cluster], level: f64) -> Option<FigureDifference> {
+    let sum = |of: fn(&Cluster) -> u64| clusters.iter().map(of).sum::<u64>() as f64;
+    let (y0, n0) = (sum(|c| c.before.count), sum(|c| c.before.of));
+    let (y1, n1) = (sum(|c| c.after.count), sum(|c| c.after.of));
+    // A share of nothing is undefined, not 0.
+    if n0 == 0.0 || n1 == 0.0 {
+        return None;
+    }
+    let (without, with, m) = (y0 / n0, y1 / n1, clusters.len() as f64);
+    // The first-order contribution of a molecule to the difference of the two ratios. The spread of the contributions gives that of
+    // the difference.
+    let residual = |Cluster { before, after }: &Cluster| {
+        (after.count as f64 - with * after.of as f64) * m / n1
+            - (before.count as f64 - without * before.of as f64) * m / n0
+    };
+    let squares: f64 = clusters.iter().map(|cluster| residual(cluster).powi(2)).sum();
+    let difference = with - without;
+    // A single molecule has no spread, so there is no quantile and no interval.
+    let interval = student_quantile(level, (clusters.len() as u64).saturating_sub(1))
+        .map(|quantile| Interval::around(difference, quantile * (squares / (m - 1.0) / m).sqrt()));
+    Some(FigureDifference { figure, without, with, difference, interval })
+}
+
+/// The geometry over the texts that are usable in both rows.
+fn lengths(molecules: &[CommonDeviations], level: f64) -> Vec<FigureDifference> {
+    let figures: [(ComparedFigure, Figure); 5] = [
+        (ComparedFigure::BondLengthError, |m| m.bond_length_error_angstrom),
+        (ComparedFigure::MatPrecision, |m| m.coverage.mat_precision_angstrom),
+        (ComparedFigure::MatRecall, |m| m.coverage.mat_recall_angstrom),
+        (ComparedFigure::CovPrecision, |m| m.coverage.cov_precision),
+        (ComparedFigure::CovRecall, |m| Some(m.coverage.cov_recall)),
+    ];
+    let of = |(figure, value): (ComparedFigure, Figure)| {
+        let values = differences(molecules, value);
+        let n = values.len() as f64;
+        let differences: Vec<f64> = values.iter().map(|(a, b)| b - a).collect();
+        (!values.is_empty()).then(|| FigureDifference {
+            figure,
+            without: values.iter().map(|(a, _)| a).sum::<f64>() / n,
+            with: values.iter().map(|(_, b)| b).sum::<f64>() / n,
+            difference: differences.iter().sum::<f64>() / n,
+            interval: paired(&differences, level).map(|found| found.interval),
+        })
+    };
+    figures.into_iter().filter_map(of).collect()
+}
+
+/// Compares texts that pass only in the row with texts of the same molecule that pass in both rows. All geometry is from the row.
+fn rescued(pairs: &[Pair<'_>], row: &ComparedRow<'_>, level: f64) -> Option<Rescued> {
+    let mut found = Rescued::default();
+    let (mut bonds, mut nearest) = (Vec::new(), Vec::new());
+    for texts in pairs.chunk_by(|a, b| a.before.molecule == b.before.molecule) {
+        let passing = || texts.iter().filter(|pair| pair.after.passed());
+        found.texts += passing().filter(|pair| !pair.before.passed()).count() as u64;
+        let Some(deviations) = row.deviations.get(&texts[0].before.molecule) else { continue };
+        let places = |passed_before: bool| -> Vec<usize> {
+            passing().filter(|pair| pair.before.passed() == passed_before).filter_map(|pair| pair.after.conformer).collect()
+        };
+        let (new, kept) = (places(false), places(true));
+        // A molecule needs both kinds of texts, or else harder molecules would be compared with easier ones.
+        if new.is_empty() || kept.is_empty() {
+            continue;
+        }
+        found.molecules_compared += 1;
+        bonds.extend(mean_difference(&new, &kept, |at| deviations.bond_errors[at]));
+        nearest.extend(mean_difference(&new, &kept, |at| deviations.nearest(at)));
+    }
+    found.bond_error_difference_angstrom = over_molecules(&bonds, level);
+    found.nearest_difference_angstrom = over_molecules(&nearest, level);
+    (found.texts > 0).then_some(found)
+}
+
+/// The mean of a value over some conformers minus the mean over others; `None` if it is not known for any of them.
+fn mean_difference(new: &[usize], kept: &[usize], value: impl Fn(usize) -> Option<f64>) -> Option<f64> {
+    let mean = |places: &[usize]| {
+        let known: Vec<f64> = places.iter().filter_map(|at| value(*at)).collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    };
+    Some(mean(new)? - mean(kept)?)
+}
+
+/// The mean over molecules, with its interval.
+fn over_molecules(values: &[f64], level: f64) -> Option<Mean> {
+    let interval = paired(values, level).map(|found| found.interval);
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    (!values.is_empty()).then_some(Mean { items: values.len(), mean, interval })
+}
+
+/// How many times as fast the whole row was as the base row, by CPU time if that is known for both; `None` if no time is known.
+fn total_ratio(base: &ComparedRow<'_>, row: &ComparedRow<'_>) -> Option<f64> {
+    match (row.texts_per_cpu_second, base.texts_per_cpu_second) {
+        (Some(row), Some(base)) => Some(row / base),
+        _ => Some(row.texts_per_second? / base.texts_per_second?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A molecule with `before` of 10 and `after` of 10.
+    fn of_ten(before: u64, after: u64) -> Cluster {
+        Cluster { before: Share { count: before, of: 10 }, after: Share { count: after, of: 10 } }
+    }
+
+    #[test]
+    fn a_difference_of_shares_is_paired() {
+        let of = |clusters: &[Cluster]| share_difference(ComparedFigure::JunkBlocks, clusters, 0.95).unwrap();
+        // The same in every molecule: no spread, however unlike the molecules are.
+        let same: Vec<Cluster> = (0..20).map(|i| of_ten(i % 5, i % 5)).collect();
+        assert_eq!(of(&same).interval, Some(Interval { low: 0.0, high: 0.0 }));
+        let worse: Vec<Cluster> = (0..20).map(|i| of_ten(i % 5, i % 5 + 2 + i % 2)).collect();
+        let found = of(&worse);
+        assert!((found.difference - 0.25).abs() < 1e-12 && (found.without - 0.2).abs() < 1e-12);
+        let interval = found.interval.unwrap();
+        // Half of the molecules have 0.2 more, half 0.3.
+        let half = 2.093_024 * (0.05 * 0.05 * 20.0 / 19.0f64 / 20.0).sqrt();
+        assert!((interval.high - 0.25 - half).abs() < 1e-6, "{interval:?}");
+        assert!(share_difference(ComparedFigure::NoEos, &[], 0.95).is_none());
+        assert!(of(&[of_ten(1, 2)]).interval.is_none());
+    }
+
+    #[test]
+    fn more_rows_take_wider_intervals() {
+        assert!((level(1) - 0.95).abs() < 1e-12 && (level(10) - 0.995).abs() < 1e-12);
+    }
+}

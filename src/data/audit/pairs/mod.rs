@@ -1,0 +1,18 @@
+//! Compares rows of texts: each with a base row, on the same molecules and generations.
+//!
+//! [`ComparedRow`] holds the texts of a row; [`comparison()`] pairs two rows, [`advice()`] puts the results into words. `drift eval`
+//! compares its runs by it, and `drift audit` the texts of anyone.
+
+mod advice;
+mod comparison;
+mod differences;
+mod row;
+mod speed;
+
+pub use advice::{AdvisedRow, advice, speed_advice};
+pub use comparison::{comparison, level};
+pub use differences::{
+    ComparedFigure, FigureDifference, PairedComparison, Rescued, SpeedMeasure, SpeedRatio,
+};
+pub use row::{ComparedRow, PairedText, TextCounts};
+pub use speed::{BatchTimes, ratio};
