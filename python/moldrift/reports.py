@@ -263,6 +263,8 @@ def audit(
     matrix: Path | None = None,
     max_atoms: int | None = None,
     isotopes: Isotopes = "ignore",
+    against_row: str | None = None,
+    row_field: str = "lp",
     encoding: EncodingLike | None = None,
     decimals: int | None = None,
     separator: Separator | None = None,
@@ -292,14 +294,17 @@ def audit(
         matrix: a file for the RMSD of every text to every reference, ``.npz`` (see `read_matrix`) or ``.pickle``.
         max_atoms: the largest number of heavy atoms of a molecule that is compared; by default 1,000.
         isotopes: whether labels such as ``[13CH3]`` and ``[2H]`` tell molecules and their atoms apart.
+        against_row: the row with which all others are compared, text by text: the name of a logit processor (``none``), with its
+            placeholder if it has one, of a model, or of a file.
+        row_field: the field of records that names their logit processor, or ``file`` if each file is a row of its own.
         encoding, decimals, separator, where, progress: as in `fit`; ``where`` picks the texts, not the references.
 
     Returns:
-        ``files``, counts by file and logit processor; ``total``; ``examples`` of faults; ``warnings``;
-        ``skipped``.
+        ``files``, counts by file and logit processor; ``total``; ``runs``, one entry a row; with ``against_row`` also
+        ``comparisons`` and ``advice``; ``examples`` of faults; ``warnings``; ``skipped``.
 
     Raises:
-        DriftError: if a file cannot be read or contains no text, or nothing decides the dialect.
+        DriftError: if a file cannot be read or contains no text, nothing decides the dialect, or there is no such row.
 
     >>> text = "[CONFORMER][C]<0.5170,1.2034,0.0131>[O]<1.2218,0.0415,0.1142>[/CONFORMER]"
     >>> report = audit([{"smiles": "CO", "text": text}])
@@ -324,6 +329,8 @@ def audit(
             "matrix": matrix,
             "max_atoms": max_atoms,
             "isotopes": isotopes,
+            "row_field": row_field,
+            "against_row": against_row,
             "blocks": {"encoding": _named(encoding), "decimals": decimals, "separator": separator},
         }
         return _report(_lib.audit, options, progress)

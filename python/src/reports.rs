@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use drift::audit::{AuditRequest, VerdictLine};
+use drift::audit::{AuditRequest, RowField, VerdictLine};
 use drift::checkpoint::{Wanted, locate};
 use drift::chem::{AtomLimit, MAX_HEAVY_ATOMS};
 use drift::corpus::{ReadOptions, files_or_embedded};
@@ -181,6 +181,8 @@ pub(crate) struct AuditOptions {
     matrix: Option<PathBuf>,
     max_atoms: Option<usize>,
     isotopes: String,
+    row_field: String,
+    against_row: Option<String>,
 }
 
 /// Judges generated text.
@@ -217,6 +219,8 @@ pub(crate) fn audit(
             by_text: verdicts.is_some() || matrix.is_some(),
             max_atoms: AtomLimit(options.max_atoms.unwrap_or(MAX_HEAVY_ATOMS)),
             isotopes: isotopes(&options.isotopes)?,
+            row_field: RowField::named(options.row_field),
+            against_row: options.against_row,
         };
         let audited = drift::audit::audit_texts(&request.plan()?, job)?;
         let mut files = OutputSet::new();

@@ -17,6 +17,8 @@ use crate::report::audit_view::{
 use crate::report::chemistry_view::{chemistry_table, flatness_table};
 use crate::report::covmat_view::covmat_summary;
 use crate::report::energy_view::energy_table;
+use crate::report::format::wrapped;
+use crate::report::pairs_view::{audit_comparison_table, rows_table};
 use drift_core::checkpoint::Wanted;
 use drift_core::chem::{AtomLimit, Isotopes, MAX_HEAVY_ATOMS};
 use drift_core::error::Error;
@@ -25,7 +27,7 @@ use drift_core::job::Job;
 use drift_core::run_files::RunFiles;
 use drift_core::tokenizer::Tokenizer;
 use drift_data::audit::{
-    AuditPlan, AuditReport, AuditRequest, Audited, Missing, VerdictLine, audit_shard, audit_texts,
+    AuditPlan, AuditReport, AuditRequest, Audited, Missing, RowField, VerdictLine, audit_shard, audit_texts,
     merge_audited,
 };
 use drift_data::shard::Manifest;
@@ -76,6 +78,13 @@ pub(super) struct Args {
     /// Which conformers to judge in a text that contains several
     #[arg(long, value_enum, default_value = "first")]
     conformers: ConformersArg,
+    /// Compare each row with this one, text by text: differences with intervals, and advice. A row is named by its logit processor, with
+    /// its placeholder if it has one (`none`, `allowlist 0.0000,0.0000,0.0000`), by its model, or by its file
+    #[arg(long, value_name = "ROW", allow_hyphen_values = true)]
+    against_row: Option<String>,
+    /// The field of records that names their logit processor, or `file` if each file is a row of its own
+    #[arg(long, value_name = "FIELD", default_value = "lp")]
+    row_field: String,
     #[command(flatten)]
     beside: TextFiles,
     /// Compare molecules of at most N heavy atoms; the text of a larger one counts as another molecule
@@ -232,6 +241,8 @@ fn plan(mut args: Args, by_text: bool, job: &Job) -> Result<AuditPlan, Error> {
         by_text,
         max_atoms: AtomLimit(args.max_atoms),
         isotopes: args.isotopes,
+        row_field: RowField::named(args.row_field),
+        against_row: args.against_row,
     }
     .plan()?;
     Ok(AuditPlan { energy, ..plan })
@@ -265,6 +276,8 @@ fn list(report: &AuditReport, to: Option<&Path>) -> anyhow::Result<()> {
 fn render(report: &AuditReport, output: &Output) -> String {
     let chemistry = chemistry_rows(report);
     let tables = [
+        rows_table(report),
+        audit_comparison_table(report),
         Some(audit_table(report)),
         Some(their_table(report)),
         geometry_table(report),
@@ -275,7 +288,14 @@ fn render(report: &AuditReport, output: &Output) -> String {
         drift_table(report),
         examples_table(report),
     ];
-    let shown: Vec<String> =
+    let mut shown: Vec<String> =
         tables.into_iter().flatten().map(|table| table.render(output.terminal())).collect();
+    // Advice follows the tables that it rests on.
+    let width = output.terminal().width.map_or(usize::MAX, usize::from);
+    let sentences = report.advice.iter().map(|sentence| wrapped(&format!("- {sentence}\n"), width, 2));
+    let advice: String = sentences.collect();
+    if !advice.is_empty() {
+        shown.insert(2, advice);
+    }
     shown.join("\n")
 }

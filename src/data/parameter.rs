@@ -3,6 +3,8 @@
 use drift_core::error::Parameter;
 pub use drift_core::parameter::*;
 
+/// The row with which others are compared.
+pub const AGAINST_ROW: Parameter = Parameter::new("against row");
 /// The conformers.
 pub const CORPUS: Parameter = Parameter::new("corpus");
 /// The number of decimals of coordinates.
@@ -23,6 +25,8 @@ pub const MODEL: Parameter = Parameter::new("model");
 pub const NAME_COLUMN: Parameter = Parameter::new("name column");
 /// The data item that holds a molecule's name.
 pub const NAME_PROPERTY: Parameter = Parameter::new("name property");
+/// The field of records that names their row.
+pub const ROW_FIELD: Parameter = Parameter::new("row field");
 /// The data item that holds a molecule's SMILES.
 pub const PROPERTY: Parameter = Parameter::new("property");
 /// The column of a table that holds SMILES.

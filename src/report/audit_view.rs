@@ -5,7 +5,7 @@ use super::coverage_view::{coverage_cells, coverage_columns, coverage_note};
 use super::format::{angstrom, encoding_name, or_dash, percent, percent_interval, thousands};
 use super::table::Table;
 use drift_core::error::escaped;
-use drift_data::audit::{AuditReport, FileReport};
+use drift_data::audit::{AuditReport, FileReport, RowLabel};
 use drift_data::stats::bootstrap::Mean;
 
 /// One row per file and logit processor.
@@ -43,6 +43,13 @@ pub fn audit_table(report: &AuditReport) -> Table {
     table
 }
 
+/// The logit processor of a row, with its placeholder if that is known, and behind the model if that is.
+fn processor(file: &FileReport) -> String {
+    let RowLabel { model, lp, .. } = &file.row;
+    let processor = lp.as_ref().map(|_| file.row.processor());
+    [model.clone(), processor].into_iter().flatten().collect::<Vec<String>>().join(" ")
+}
+
 /// Adds a row for each file, and their total if there is more than one.
 fn add_rows(table: &mut Table, report: &AuditReport, row: fn(&FileReport) -> Vec<String>) {
     report.files.iter().for_each(|file| _ = table.row(row(file)));
@@ -64,7 +71,7 @@ pub fn chemistry_rows(report: &AuditReport) -> Vec<ChemistryRow<'_>> {
 
 fn chemistry_row(file: &FileReport, strong: bool) -> Option<ChemistryRow<'_>> {
     let chemistry = file.chemistry.as_ref()?;
-    let name = format!("{} {}", file.file, file.lp.as_deref().unwrap_or_default()).trim_end().to_owned();
+    let name = format!("{} {}", file.file, processor(file)).trim_end().to_owned();
     let (passed, texts) = (Some(file.counts.passed), file.counts.samples);
     Some(ChemistryRow { name, strong, passed, chemistry, texts })
 }
@@ -110,7 +117,7 @@ fn their_row(file: &FileReport) -> Vec<String> {
     let counts = &file.counts;
     vec![
         file.file.clone(),
-        file.lp.clone().unwrap_or_default(),
+        processor(file),
         thousands(counts.samples),
         share(counts.passed_by_3dmolgen, counts.samples),
         thousands(counts.graph_mismatch_by_3dmolgen),
@@ -121,7 +128,7 @@ fn their_row(file: &FileReport) -> Vec<String> {
 }
 
 /// A count with its share, unless it is 0.
-fn share(count: u64, of: u64) -> String {
+pub(super) fn share(count: u64, of: u64) -> String {
     match (count, of) {
         (0, _) => "0".to_owned(),
         _ => format!("{} ({})", thousands(count), percent(drift_data::stats::share(count, of))),
@@ -132,7 +139,7 @@ fn row(file: &FileReport) -> Vec<String> {
     let counts = &file.counts;
     vec![
         file.file.clone(),
-        file.lp.clone().unwrap_or_default(),
+        processor(file),
         thousands(counts.samples),
         share(counts.passed, counts.samples),
         thousands(counts.graph_mismatch),
@@ -170,7 +177,7 @@ pub fn geometry_table(report: &AuditReport) -> Option<Table> {
         let share = |estimate: Option<Mean>| or_dash(estimate, |e| percent(e.mean));
         table.row([
             file.file.clone(),
-            file.lp.clone().unwrap_or_default(),
+            processor(file),
             format!("{} of {}", geometry.molecules_with_conformers, geometry.molecules),
             thousands(geometry.conformers),
             length(geometry.bond_length_error_angstrom),
@@ -192,7 +199,7 @@ pub fn audit_coverage_table(report: &AuditReport) -> Option<Table> {
     table = coverage_columns(table, thresholds);
     for file in &report.files {
         let Some(coverage) = &file.coverage else { continue };
-        let mut cells = vec![file.file.clone(), file.lp.clone().unwrap_or_default()];
+        let mut cells = vec![file.file.clone(), processor(file)];
         cells.extend(coverage_cells(coverage, thresholds.len()));
         table.row(cells);
     }

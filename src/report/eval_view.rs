@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use super::coverage_view::{coverage_cells, coverage_columns, coverage_note};
 use super::format::{number, or_dash, percent, seconds, signed, thousands};
+use super::pairs_view::{comparison_cells, comparison_columns};
 use super::table::Table;
 use drift_core::constraint::ProcessorKind;
 use drift_data::audit::GeometryReport;
 use drift_data::stats::Interval;
 use drift_data::stats::bootstrap::Mean;
-use drift_engine::eval::record::{EvalReport, PairedComparison, RunReport, Unseen};
+use drift_engine::eval::record::{EvalReport, RunReport, Unseen};
 
 /// The outcome of the texts, one row per logit processor, the automaton in bold.
 pub fn outcome_table(report: &EvalReport) -> Table {
@@ -94,30 +95,11 @@ pub fn placeholder_table(report: &EvalReport) -> Option<Table> {
 
 /// The paired comparison of each logit processor with no logit processor.
 pub fn comparison_table(report: &EvalReport) -> Table {
-    let mut table = runs_table(report, "against no logit processor, paired")
-        .number("pass")
-        .number("same text")
-        .number("bond error, Å")
-        .number("MAT-P, Å")
-        .number("MAT-R, Å")
-        .number("rescued\ntexts")
-        .number("their bond\nerror, Å")
-        .number("their\nRMSD, Å")
-        .number("speed");
+    let mut table = comparison_columns(runs_table(report, "against no logit processor, paired"));
     for pair in &report.comparisons {
         let mut cells = model_cells(report, pair.row.model.as_deref().unwrap_or_default());
-        cells.extend([
-            pair.row.processor(),
-            format!("{:+}", pair.passed_difference),
-            same_text(pair),
-            difference(pair.bond_error_difference_angstrom),
-            difference(pair.mat_precision_difference_angstrom),
-            difference(pair.mat_recall_difference_angstrom),
-            pair.rescued.map_or_else(|| "0".to_owned(), |found| thousands(found.texts)),
-            difference(pair.rescued.and_then(|found| found.bond_error_difference_angstrom)),
-            difference(pair.rescued.and_then(|found| found.nearest_difference_angstrom)),
-            speed(pair),
-        ]);
+        cells.push(pair.row.processor());
+        cells.extend(comparison_cells(pair));
         table.marked_row(pair.row.is_automaton(), cells);
     }
     table.note(
@@ -321,23 +303,6 @@ fn unseen(report: &EvalReport) -> String {
         Unseen::Unknown => format!("; whether {model} has seen these molecules in training is not known"),
     };
     models.iter().map(said).collect()
-}
-
-/// A speed ratio with its interval: `1.37 [1.31, 1.43]`.
-fn speed(pair: &PairedComparison) -> String {
-    let Some(speed) = pair.speed else { return or_dash(pair.speed_ratio, |ratio| format!("{ratio:.2}")) };
-    let interval = speed.interval.map(|Interval { low, high }| format!(" [{low:.2}, {high:.2}]"));
-    format!("{:.2}{}", speed.ratio, interval.unwrap_or_default())
-}
-
-fn same_text(pair: &PairedComparison) -> String {
-    format!("{} of {}", thousands(pair.identical), thousands(pair.well_formed_without))
-}
-
-fn difference(mean: Option<Mean>) -> String {
-    let Some(Mean { mean, interval, .. }) = mean else { return "-".to_owned() };
-    let interval = interval.map(|Interval { low, high }| format!(" [{low:+.3}, {high:+.3}]"));
-    format!("{mean:+.3}{}", interval.unwrap_or_default())
 }
 
 /// A table whose title begins with the model if there is only one, and which else has a column for the model.

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use drift::audit::read::TextReading;
 use drift::audit::{self, AuditPlan, AuditRequest};
 use drift::checkpoint::{Header, WeightFiles};
 use drift::corpus::RowFilter;
@@ -210,6 +211,8 @@ fn check_audit(scene: &Scene, _: &[u8]) -> Verdict {
         by_text: true,
         max_atoms: drift::chem::AtomLimit::default(),
         isotopes: drift::chem::Isotopes::Ignore,
+        row_field: drift::audit::RowField::default(),
+        against_row: None,
     };
     let plan = |encoding| AuditPlan {
         request: request(),
@@ -218,7 +221,7 @@ fn check_audit(scene: &Scene, _: &[u8]) -> Verdict {
         like: Encoding::FIXED,
         energy: None,
     };
-    if let Err(error) = audit::read::read(scene.path(), &RowFilter::default(), None, &Job::default()) {
+    if let Err(error) = audit::read::read(scene.path(), &TextReading::default(), &Job::default()) {
         return refused(scene, &error);
     }
     let report = match drift::audit(&plan(Some(Encoding::FIXED)), &Job::default()) {

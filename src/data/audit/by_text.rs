@@ -8,10 +8,11 @@ use rayon::prelude::*;
 use super::coverage::Deviations;
 use super::geometry::Topology;
 use super::group::Group;
-use super::judged::{JudgedFile, JudgedText};
+use super::judged::{JudgedFile, JudgedText, TextPairing};
 use super::judging::{DUPLICATE_ANGSTROM, MoleculeDistances, RmsdMatrix, VerdictLine, duplicates};
 use super::references::Measured;
 use super::report::AuditReport;
+use super::row_label::RowLabel;
 use drift_core::chem::Isotopes;
 use drift_core::text::skeleton::smiles;
 
@@ -30,8 +31,8 @@ pub struct Audited {
 #[derive(Debug)]
 pub(super) struct TextsOfFile {
     name: String,
-    /// The logit processors of its groups.
-    groups: Vec<Option<String>>,
+    /// The rows of its groups.
+    groups: Vec<RowLabel>,
     /// By group and skeleton: for each conformer, the earlier one that it duplicates.
     same: Vec<BTreeMap<Box<str>, Vec<Option<usize>>>>,
     texts: Vec<JudgedText>,
@@ -47,14 +48,14 @@ impl TextsOfFile {
             .collect();
         TextsOfFile {
             name: file.input.name,
-            groups: file.groups.iter().map(|group| group.lp().map(str::to_owned)).collect(),
+            groups: file.groups.iter().map(|group| group.row.clone()).collect(),
             same,
             texts: file.texts,
         }
     }
 
     fn group(&self, text: &JudgedText) -> usize {
-        self.groups.iter().position(|lp| *lp == text.lp).unwrap_or(0)
+        self.groups.iter().position(|row| *row == text.row).unwrap_or(0)
     }
 }
 
@@ -66,6 +67,21 @@ fn same(group: &Group, isotopes: Isotopes) -> BTreeMap<Box<str>, Vec<Option<usiz
         Some((skeleton.clone(), duplicates(&topology, conformers, DUPLICATE_ANGSTROM)))
     });
     same.collect()
+}
+
+/// A text that is compared with those of other rows.
+pub(super) struct PairedRecord<'a> {
+    pub row: &'a RowLabel,
+    pub file: &'a str,
+    /// The SMILES of its prompt.
+    pub prompt: &'a str,
+    /// The skeleton that it is compared under.
+    pub under: &'a str,
+    /// Whether it has a conformer to compare.
+    pub is_usable: bool,
+    pub generation: u64,
+    pub place: usize,
+    pub pairing: &'a TextPairing,
 }
 
 /// A text, and the index of its conformer among those of its molecule in its group.
@@ -87,15 +103,31 @@ impl Placed<'_> {
 }
 
 impl Audited {
+    /// The texts of all files that are compared by their rows, in order.
+    pub(super) fn paired_texts(&self) -> impl Iterator<Item = PairedRecord<'_>> {
+        self.placed().into_iter().filter_map(|one| {
+            Some(PairedRecord {
+                row: &one.text.row,
+                file: &one.file.name,
+                prompt: one.text.smiles.as_deref()?,
+                under: &one.text.compared.as_ref()?.under,
+                is_usable: one.conformer.is_some(),
+                generation: one.generation,
+                place: one.text.place,
+                pairing: one.text.pairing.as_ref()?,
+            })
+        })
+    }
+
     /// The texts of all files, in order.
     fn placed(&self) -> Vec<Placed<'_>> {
         let mut out = Vec::new();
         let mut groups = 0;
         for file in &self.files {
-            let mut generations: HashMap<(&Option<String>, &Option<String>), u64> = HashMap::new();
+            let mut generations: HashMap<(&RowLabel, &Option<String>), u64> = HashMap::new();
             let mut conformers: HashMap<(usize, &str), usize> = HashMap::new();
             for text in &file.texts {
-                let known = generations.entry((&text.lp, &text.smiles)).or_default();
+                let known = generations.entry((&text.row, &text.smiles)).or_default();
                 // Further conformers of a text belong to the same generation.
                 *known += u64::from(text.place == 0);
                 let generation = text.generation.unwrap_or_else(|| known.saturating_sub(1));
@@ -162,9 +194,9 @@ impl Audited {
                 id: one.text.id.as_ref().unwrap_or(&one.text.record).clone(),
                 file: Some(one.file.name.clone()),
                 record: Some(one.text.record.clone()),
-                model: None,
-                lp: one.text.lp.clone(),
-                placeholder: None,
+                model: one.text.row.model.clone(),
+                lp: one.text.row.lp.clone(),
+                placeholder: one.text.row.placeholder.clone(),
                 smiles: one.text.smiles.clone(),
                 geom_smiles: one.text.pool.clone(),
                 generation: one.generation,

@@ -3,8 +3,11 @@
 use serde::de::{IgnoredAny, MapAccess};
 
 use super::records::{FULL, Reader, SmokeHead};
-use super::rows::{Each, Read, Reading};
+use super::rows::{Each, LP_FIELD, Read, Reading};
 use drift_core::io::{Folded, JsonFold, JsonPart};
+
+/// Reads a value with drift's own names of fields.
+const OWN: Reading<'static> = Reading { lp: LP_FIELD };
 
 /// A fold that passes the entries of a list to a reader. `null` counts as an empty list.
 pub(super) fn rows_of<'r>(
@@ -12,12 +15,13 @@ pub(super) fn rows_of<'r>(
     list: &'static str,
 ) -> Each<impl FnMut(Read) -> Result<(), &'static str> + 'r> {
     let mut index = 0u64;
+    let lp = reader.row_field.lp().to_owned();
     let each = move |row| {
         reader.object(&format!("{list}[{index}]"), (list != "record").then_some(list == "passes"), row);
         index += 1;
         if reader.is_full() { Err(FULL) } else { Ok(()) }
     };
-    Each { each, null_is_list: true }
+    Each { each, null_is_list: true, lp }
 }
 
 /// Passes the entries of a smoke report to a reader, and returns the report's own figures.
@@ -50,8 +54,8 @@ impl<'de> JsonFold<'de> for Report<'_> {
                     let [failures] = fields.next_value_seed(Folded(Fields(["parse_failures"])))?;
                     head.parse_failures = failures.count();
                 }
-                "num_passed" => head.num_passed = fields.next_value_seed(Folded(Reading))?.count(),
-                "num_failed" => head.num_failed = fields.next_value_seed(Folded(Reading))?.count(),
+                "num_passed" => head.num_passed = fields.next_value_seed(Folded(OWN))?.count(),
+                "num_failed" => head.num_failed = fields.next_value_seed(Folded(OWN))?.count(),
                 _ => _ = fields.next_value::<IgnoredAny>()?,
             }
         }
@@ -72,7 +76,7 @@ impl<'de, const N: usize> JsonFold<'de> for Fields<N> {
     fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<[Read; N], A::Error> {
         let mut found = self.0.map(|_| Read::Other);
         while let Some(name) = fields.next_key::<String>()? {
-            let read = fields.next_value_seed(Folded(Reading))?;
+            let read = fields.next_value_seed(Folded(OWN))?;
             if let Some(at) = self.0.iter().position(|known| *known == name) {
                 found[at] = read;
             }

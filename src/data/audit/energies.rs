@@ -65,7 +65,12 @@ impl EnergyText {
         let valid = checker.check(&points).is_some_and(|found| found.is_valid());
         let elements = checker.elements().collect();
         let frame = EnergyFrame { smiles: skeleton::smiles(&key), elements, points };
-        Some(EnergyText { record: record.place.clone(), lp: record.lp.clone(), valid, frame })
+        Some(EnergyText {
+            record: record.place.clone(),
+            lp: record.row.lp.as_ref().map(|_| record.row.processor()),
+            valid,
+            frame,
+        })
     }
 }
 

@@ -8,8 +8,11 @@ use super::chemistry::{Chemistry, ChemistryReport, ConformerChemistry, MoleculeC
 use super::counts::{DriftHistogram, SampleCounts};
 use super::coverage::CoverageReport;
 use super::judging::{points_by_3dmolgen, reordered, usable_points};
+use super::outcome::Outcome;
+use super::records::Record;
 use super::references::{BySkeleton, GeometryReport, Measured};
 use super::request::AuditPlan;
+use super::row_label::RowLabel;
 use super::sample::TextVerdict;
 use crate::stats::interval::{Interval, LEVEL, wilson};
 use drift_core::encoding::Encoding;
@@ -20,8 +23,9 @@ use drift_core::text::skeleton;
 pub struct FileReport {
     /// The file's name.
     pub file: String,
-    /// The logit processor, if records name one.
-    pub lp: Option<String>,
+    /// The model, logit processor and placeholder, as far as records name them.
+    #[serde(flatten)]
+    pub row: RowLabel,
     /// The counts.
     #[serde(flatten)]
     pub counts: SampleCounts,
@@ -42,8 +46,13 @@ pub struct FileReport {
 pub(super) struct Group {
     #[serde(rename = "dialect")]
     encoding: Encoding,
-    lp: Option<String>,
+    /// What its records say of their origin.
+    pub row: RowLabel,
     pub counts: SampleCounts,
+    /// By prompt, or by the SMILES that pools it, how many of how many texts pass.
+    pub passed: BTreeMap<Box<str>, PassedTexts>,
+    /// The times of its texts, as far as records state them.
+    pub times: TextTimes,
     pub drift: Option<DriftHistogram>,
     /// Conformers that can be compared, by skeleton of the prompt. A prompt without any has an empty list.
     pub generated: BySkeleton,
@@ -52,6 +61,39 @@ pub(super) struct Group {
     pub pools: BTreeMap<Box<str>, Box<str>>,
     /// By skeleton of the prompt, its chemistry.
     chemistry: BTreeMap<Box<str>, MoleculeChemistry>,
+}
+
+/// How many of how many texts of a molecule pass.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub(super) struct PassedTexts {
+    pub passed: u64,
+    pub texts: u64,
+}
+
+/// The times and tokens that records state, in the order of texts.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct TextTimes {
+    /// The number of records.
+    pub texts: u64,
+    /// The seconds of those that state them.
+    pub seconds: Vec<f64>,
+    /// The number of tokens of those that state them.
+    pub tokens: Vec<u64>,
+}
+
+impl TextTimes {
+    /// Counts a record.
+    pub(super) fn add(&mut self, record: &Record) {
+        self.texts += 1;
+        self.seconds.extend(record.seconds);
+        self.tokens.extend(record.tokens);
+    }
+
+    fn merge(&mut self, other: &TextTimes) {
+        self.texts += other.texts;
+        self.seconds.extend_from_slice(&other.seconds);
+        self.tokens.extend_from_slice(&other.tokens);
+    }
 }
 
 /// The molecule under which a text is compared.
@@ -78,11 +120,13 @@ impl Checkers {
 }
 
 impl Group {
-    pub(super) fn new(lp: Option<&str>, plan: &AuditPlan, encoding: Encoding) -> Self {
+    pub(super) fn new(row: RowLabel, plan: &AuditPlan, encoding: Encoding) -> Self {
         Group {
             encoding,
-            lp: lp.map(str::to_owned),
+            row,
             counts: SampleCounts::new(encoding),
+            passed: BTreeMap::new(),
+            times: TextTimes::default(),
             drift: plan.request.tokenizer.as_ref().map(|_| DriftHistogram::default()),
             generated: BySkeleton::new(),
             pools: BTreeMap::new(),
@@ -130,8 +174,22 @@ impl Group {
         (found, Some(Compared { under, is_usable }))
     }
 
+    /// Counts a text of a molecule, given by its SMILES.
+    pub(super) fn count_passed(&mut self, molecule: &str, judged: &TextVerdict) {
+        let known = self.passed.entry(molecule.into()).or_default();
+        known.passed += u64::from(judged.outcome == Outcome::Pass);
+        known.texts += 1;
+    }
+
+    /// Counts and conformers of another group as well.
     pub(super) fn merge(&mut self, other: &Group) {
         self.counts.merge(&other.counts);
+        self.times.merge(&other.times);
+        for (molecule, PassedTexts { passed, texts }) in &other.passed {
+            let known = self.passed.entry(molecule.clone()).or_default();
+            known.passed += passed;
+            known.texts += texts;
+        }
         if let (Some(all), Some(more)) = (&mut self.drift, &other.drift) {
             all.merge(more);
         }
@@ -155,7 +213,7 @@ impl Group {
         });
         FileReport {
             file: file.to_owned(),
-            lp: self.lp.clone(),
+            row: self.row.clone(),
             counts: self.counts.clone(),
             pass_interval: wilson(self.counts.passed, self.counts.samples, LEVEL),
             drift: self.drift.clone(),
@@ -165,10 +223,5 @@ impl Group {
             chemistry: (!self.chemistry.is_empty())
                 .then(|| ChemistryReport::from_molecules(self.chemistry.values())),
         }
-    }
-
-    /// The logit processor.
-    pub(super) fn lp(&self) -> Option<&str> {
-        self.lp.as_deref()
     }
 }

@@ -11,10 +11,13 @@ use super::energies::{AnsweredText, EnergyText};
 use super::group::{Checkers, Compared, Group};
 use super::judging::{ConformerVerdict, conformers_in};
 use super::outcome::Outcome;
+use super::pairs::TextCounts;
 use super::read::{FileRecords, Record, SmokeHead};
 use super::request::AuditPlan;
+use super::row_label::RowLabel;
 use super::sample::{TextVerdict, judge, judged_blocks, split};
 use super::smoke::bias;
+use super::texts_header::TextsHeader;
 use crate::corpus::Skipped;
 use drift_core::encoding::Encoding;
 use drift_core::error::Result;
@@ -30,12 +33,15 @@ const CHUNK: usize = 256;
 pub(super) struct JudgedFile {
     /// The name, size and hash of the file.
     pub input: InputHash,
-    /// The results by logit processor.
+    /// The results by row.
     pub groups: Vec<Group>,
     /// The first faulty blocks of each kind.
     pub examples: Vec<FaultyBlock>,
     /// The figures that a smoke report states.
     pub head: Option<SmokeHead>,
+    /// What the file's first line says of its texts, if drift wrote them.
+    #[serde(default)]
+    pub header: Option<TextsHeader>,
     /// The counts over the first text of each molecule, and the number of further texts.
     pub listed: (SampleCounts, u64),
     /// Why shares over all texts of the file mislead, if they do.
@@ -70,12 +76,23 @@ pub(super) struct JudgedText {
     pub generation: Option<u64>,
     /// The index among the conformers of the record's text.
     pub place: usize,
-    pub lp: Option<String>,
+    pub row: RowLabel,
     /// The molecule under which it is compared; `None` for a text without a prompt.
     pub compared: Option<Compared>,
     /// The SMILES that it is compared under, if it differs from the prompt.
     pub pool: Option<String>,
     pub verdict: ConformerVerdict,
+    /// What rows are compared by, if they are.
+    #[serde(default)]
+    pub pairing: Option<TextPairing>,
+}
+
+/// A text, as far as its row is compared with others.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct TextPairing {
+    pub counts: TextCounts,
+    /// The answer.
+    pub answer: Box<str>,
 }
 
 /// Judges texts, and drops the texts themselves.
@@ -108,14 +125,14 @@ fn judge_file(plan: &AuditPlan, encoding: Encoding, file: FileRecords, job: &Job
         })
         .collect::<Result<_>>()?;
     // Parts are merged in file order, so chunks and threads do not change the result.
-    let mut groups = ByLp::new();
+    let mut groups = ByRow::new();
     let (mut listed, mut examples) = ((SampleCounts::new(encoding), 0), Vec::new());
     let (mut asked, mut texts) = (Vec::new(), Vec::new());
     for part in parts {
         listed.0.merge(&part.listed.0);
         listed.1 += part.listed.1;
-        for (lp, found) in &part.by_lp {
-            group(&mut groups, lp, plan, encoding).merge(found);
+        for (row, found) in &part.by_row {
+            group(&mut groups, row, plan, encoding).merge(found);
         }
         part.examples.into_iter().for_each(|example| keep(&mut examples, example));
         asked.extend(part.asked);
@@ -138,6 +155,7 @@ fn judge_file(plan: &AuditPlan, encoding: Encoding, file: FileRecords, job: &Job
         texts,
         prompts,
         head: file.head,
+        header: file.header,
         skipped: file.skipped,
         skipped_records: file.skipped_records,
         input: file.input,
@@ -150,21 +168,16 @@ fn own_smiles(judged: &TextVerdict) -> Option<String> {
     own.filter(|smiles| skeleton::check(smiles).is_ok())
 }
 
-/// Results by logit processor.
-type ByLp = BTreeMap<Option<String>, Group>;
+/// Results by row.
+type ByRow = BTreeMap<RowLabel, Group>;
 
-fn group<'g>(
-    groups: &'g mut ByLp,
-    lp: &Option<String>,
-    plan: &AuditPlan,
-    encoding: Encoding,
-) -> &'g mut Group {
-    groups.entry(lp.clone()).or_insert_with(|| Group::new(lp.as_deref(), plan, encoding))
+fn group<'g>(groups: &'g mut ByRow, row: &RowLabel, plan: &AuditPlan, encoding: Encoding) -> &'g mut Group {
+    groups.entry(row.clone()).or_insert_with(|| Group::new(row.clone(), plan, encoding))
 }
 
 /// The results for a part of a file.
 struct Part {
-    by_lp: ByLp,
+    by_row: ByRow,
     /// As in [`JudgedFile`].
     listed: (SampleCounts, u64),
     examples: Vec<FaultyBlock>,
@@ -176,7 +189,7 @@ struct Part {
 fn judge_records(plan: &AuditPlan, encoding: Encoding, file: &str, records: &[Record]) -> Result<Part> {
     let listed = (SampleCounts::new(encoding), 0);
     let (examples, asked, texts) = (Vec::new(), Vec::new(), Vec::new());
-    let mut part = Part { by_lp: ByLp::new(), listed, examples, asked, texts };
+    let mut part = Part { by_row: ByRow::new(), listed, examples, asked, texts };
     let mut checkers = Checkers::default();
     for record in records {
         let whole = if plan.request.all_conformers && record.text.matches(CONFORMER_OPEN).count() > 1 {
@@ -216,10 +229,10 @@ impl Part {
         (file, record): (&str, &Record),
         (place, text): (usize, &str),
     ) -> Result<TextVerdict> {
-        let Record { place: record_place, prompt, lp, .. } = record;
+        let Record { place: record_place, prompt, row, .. } = record;
         let answer = split(text).answer;
         let judged = judge(&plan.sample(record, text, encoding));
-        let group = group(&mut self.by_lp, lp, plan, encoding);
+        let group = group(&mut self.by_row, row, plan, encoding);
         group.counts.add(&judged, prompt.is_some());
         if let (Some(tokenizer), Some(drift)) = (&plan.request.tokenizer, &mut group.drift) {
             let template = fill(&judged.skeleton, &plan.placeholder(encoding)?, encoding);
@@ -228,6 +241,10 @@ impl Part {
         let pool = record.pool.as_deref().filter(|_| plan.request.pool);
         let own = prompt.is_none().then(|| own_smiles(&judged)).flatten();
         let prompt = prompt.as_deref().or(own.as_deref());
+        if place == 0 {
+            group.times.add(record);
+        }
+        group.count_passed(pool.or(prompt).unwrap_or_default(), &judged);
         let (mut chemistry, mut compared) = (None, None);
         if let Some(prompt) = prompt {
             (chemistry, compared) = group.take_conformer(plan, checkers, (prompt, pool), (answer, &judged));
@@ -240,10 +257,14 @@ impl Part {
                 smiles: prompt.map(str::to_owned),
                 generation: record.generation,
                 place,
-                lp: lp.clone(),
+                row: row.clone(),
                 compared,
                 pool: pool.map(str::to_owned),
                 verdict: ConformerVerdict::new((text, encoding), &judged, prompt, chemistry.as_ref()),
+                pairing: plan.request.against_row.as_ref().map(|_| TextPairing {
+                    counts: TextCounts::new(answer, encoding, &judged, prompt),
+                    answer: answer.into(),
+                }),
             });
         }
         Ok(judged)

@@ -29,9 +29,10 @@ use serde::de::{DeserializeSeed, IgnoredAny};
 
 use super::document::{Report, rows_of};
 use super::molecules;
-use super::records::{FULL, Reader};
+use super::records::{FULL, Reader, RowField};
 pub use super::records::{Listed, Record, SmokeHead};
 use super::rows::{Read, Row};
+use super::texts_header::TextsHeader;
 use crate::corpus::fields::TEXT_FIELDS;
 use crate::corpus::table::{self, FirstLine, Header, RowBlocks, whole_fields};
 use crate::corpus::{Format, MAX_LINE_BYTES, RowFilter, Skipped, is_tar, whole};
@@ -45,7 +46,7 @@ use drift_core::job::{InputHash, Job};
 pub const MAX_FILE_BYTES: u64 = 1 << 29;
 
 /// The content of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FileRecords {
     /// The name, size and hash of the file.
     pub input: InputHash,
@@ -61,18 +62,32 @@ pub struct FileRecords {
     pub left_out: u64,
     /// What a reader of the file's shares should know.
     pub note: Option<String>,
+    /// What the file's first line says of its texts, if drift wrote them.
+    pub header: Option<TextsHeader>,
 }
 
-/// Reads a file whose texts should be in the encoding `asked`, if that is known; of tables and JSON Lines only the rows of a filter.
+/// How files of generated text are read.
+#[derive(Debug, Clone, Default)]
+pub struct TextReading {
+    /// Which rows of tables and JSON Lines are read.
+    pub rows: RowFilter,
+    /// The field that names the row of a report to which a text belongs.
+    pub row_field: RowField,
+    /// The encoding that the texts should have, if it is known.
+    pub asked: Option<Encoding>,
+}
+
+/// Reads a file of generated text.
 /// Records without a text, or with a prompt that is not a SMILES, are skipped and listed.
 ///
 /// # Errors
 /// If the file cannot be read, is damaged, contains no text or more than fits into memory, or the job was cancelled; also if it is
 /// a single document larger than [`MAX_FILE_BYTES`], holds conformers in a format without text, or has no columns for the filter.
-pub fn read(path: &Path, rows: &RowFilter, asked: Option<Encoding>, job: &Job) -> Result<FileRecords> {
+pub fn read(path: &Path, reading: &TextReading, job: &Job) -> Result<FileRecords> {
+    let rows = &reading.rows;
     let fail = |error: stdio::Error| job.check().err().unwrap_or_else(|| Error::io(path, error));
     let mut opened = io::open(path, job);
-    let mut file = Reader::new(path.display().to_string(), asked);
+    let mut file = Reader::new(path.display().to_string(), reading.asked, reading.row_field.clone());
     let begun = beginning(&mut opened.reader).map_err(fail)?;
     let first = FirstLine::of(first_line(content(&begun)));
     let mut rest = stdio::Cursor::new(&*begun).chain(&mut opened.reader);
@@ -97,8 +112,8 @@ pub fn read(path: &Path, rows: &RowFilter, asked: Option<Encoding>, job: &Job) -
         let is_table = matches!(first, FirstLine::NoText(_));
         return Err(if is_table { refused_table(&file.name, &first) } else { file.empty() });
     }
-    let Reader { records, skipped, skipped_records, head, left_out, note, .. } = file;
-    Ok(FileRecords { input: source, records, skipped, skipped_records, head, left_out, note })
+    let Reader { records, skipped, skipped_records, head, left_out, note, header, .. } = file;
+    Ok(FileRecords { input: source, records, skipped, skipped_records, head, left_out, note, header })
 }
 
 /// Reads a document, or lines.
@@ -125,7 +140,7 @@ fn read_text(
     let mut lines = BoundedLines::new(begun.chain(stream), MAX_LINE_BYTES);
     while let Some(line) = lines.next_line().map_err(fail)? {
         job.check()?;
-        file.line(line, rows);
+        file.line(line, rows)?;
         file.check_size()?;
     }
     Ok(())
@@ -151,7 +166,10 @@ fn read_table(file: &mut Reader, stream: &mut dyn BufRead, rows: &RowFilter, job
                 Ok(fields) if !rows.picks(picked.iter().map(|at| fields[*at].as_bytes())) => {
                     file.left_out += 1
                 }
-                Ok(fields) => file.object(&record, None, row_of(&header, fields)),
+                Ok(fields) => {
+                    let row = row_of(&header, fields, file.row_field.lp());
+                    file.object(&record, None, row);
+                }
             }
         }
         file.check_size()?;
@@ -160,15 +178,22 @@ fn read_table(file: &mut Reader, stream: &mut dyn BufRead, rows: &RowFilter, job
 }
 
 /// A row of a table as an object. An empty field counts as absent, unless it should hold the text.
-fn row_of(header: &Header, fields: Vec<Cow<'_, str>>) -> Read {
+fn row_of(header: &Header, fields: Vec<Cow<'_, str>>, lp: &str) -> Read {
     let mut row = Box::<Row>::default();
     for (column, value) in header.columns.iter().zip(fields) {
-        if Row::has_field(column) && (!value.is_empty() || TEXT_FIELDS.contains(&&**column)) {
-            let count = value.parse().ok().filter(|_| column == "generation");
-            row.take(column, count.map_or_else(|| Read::Text(value.into_owned()), Read::Count));
+        if Row::has_field(column, lp) && (!value.is_empty() || TEXT_FIELDS.contains(&&**column)) {
+            row.take(column, lp, value_of(column, value));
         }
     }
     Read::Row(row)
+}
+
+/// The value of a column. Most columns hold text, even if it looks like a number.
+fn value_of(column: &str, value: Cow<'_, str>) -> Read {
+    let count =
+        matches!(column, "generation" | "tokens").then(|| value.parse().ok().map(Read::Count)).flatten();
+    let number = (column == "seconds").then(|| value.parse().ok().map(Read::Number)).flatten();
+    count.or(number).unwrap_or_else(|| Read::Text(value.into_owned()))
 }
 
 /// The refusal of a file of conformers that are no texts.

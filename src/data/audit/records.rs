@@ -4,8 +4,10 @@ use serde::de::DeserializeSeed;
 use serde::{Deserialize, Serialize};
 
 use super::judging::without_examples;
-use super::rows::{FieldText, Read, Reading, Row};
+use super::row_label::RowLabel;
+use super::rows::{FieldText, LP_FIELD, Read, Reading, Row};
 use super::sample::split;
+use super::texts_header::TextsHeader;
 use crate::corpus::fields::{TEXT_FIELDS, is_inside_tags};
 use crate::corpus::{MAX_LINE_BYTES, RowFilter, SKIPPED_LISTED, Skipped};
 use crate::parameter;
@@ -24,8 +26,39 @@ const KNOWN: &str = "give a smoke report of 3DMolGen, JSON Lines, CSV, plain enr
 /// The problem with a file that contains more.
 pub(super) const FULL: &str = "contains more texts than fit into memory";
 
-/// One generated text.
+/// The field of records that names the row to which a text belongs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum RowField {
+    /// `lp`, beside `model` and `placeholder`, as drift writes them.
+    #[default]
+    Own,
+    /// A field with another name, such as `processor`, in place of `lp`.
+    Named(String),
+    /// No field: all texts of a file are one row, with the file's name.
+    File,
+}
+
+impl RowField {
+    /// The field with this name; `file` stands for the file itself.
+    pub fn named(name: String) -> Self {
+        match &*name {
+            LP_FIELD => RowField::Own,
+            "file" => RowField::File,
+            _ => RowField::Named(name),
+        }
+    }
+
+    /// The field that names the logit processor.
+    pub(super) fn lp(&self) -> &str {
+        match self {
+            RowField::Named(name) => name,
+            RowField::Own | RowField::File => LP_FIELD,
+        }
+    }
+}
+
+/// One generated text.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Record {
     /// The position in the file: `line 12`, `passes[3]`.
     pub place: String,
@@ -33,8 +66,8 @@ pub struct Record {
     pub prompt: Option<String>,
     /// The text as in the file; it may include the prompt.
     pub text: String,
-    /// The logit processor, if the record names one.
-    pub lp: Option<String>,
+    /// The model, logit processor and placeholder, as far as the record names them.
+    pub row: RowLabel,
     /// The id of the text in the file.
     pub id: Option<String>,
     /// The index of the text among those of its molecule, if the record states it.
@@ -45,6 +78,12 @@ pub struct Record {
     pub encoding: Option<Encoding>,
     /// Whether its decimals keep trailing zeros, if the field of the text tells.
     pub zeros: Option<TrailingZeros>,
+    /// Whether the text was cut at its largest number of tokens, if the record says so.
+    pub is_cut: bool,
+    /// The seconds that it took, if the record states them.
+    pub seconds: Option<f64>,
+    /// The number of its tokens, if the record states it.
+    pub tokens: Option<u64>,
     /// The position of the text in a smoke report, if it comes from one. The first text of a molecule is the one that 3DMolGen
     /// validates.
     pub listed: Option<Listed>,
@@ -82,6 +121,10 @@ pub(super) struct Reader {
     pub name: String,
     /// The encoding that the texts should have, if the user or a recipe says so.
     asked: Option<Encoding>,
+    /// The field that names the row of a record.
+    pub row_field: RowField,
+    /// What the file's first line says of its texts, if drift wrote them.
+    pub header: Option<TextsHeader>,
     pub records: Vec<Record>,
     /// The memory that the records take, in bytes.
     kept_bytes: usize,
@@ -96,12 +139,26 @@ pub(super) struct Reader {
 
 impl Reader {
     /// A reader for a file with this name, whose texts should be in the encoding `asked`.
-    pub(super) fn new(name: String, asked: Option<Encoding>) -> Self {
-        Reader { name, asked, ..Reader::default() }
+    pub(super) fn new(name: String, asked: Option<Encoding>, row_field: RowField) -> Self {
+        Reader { name, asked, row_field, ..Reader::default() }
     }
 
     /// Reads one line, if a filter picks it.
-    pub(super) fn line(&mut self, line: BoundedLine<'_>, rows: &RowFilter) {
+    ///
+    /// # Errors
+    /// If it is the header of texts in a format that this drift does not know.
+    pub(super) fn line(&mut self, line: BoundedLine<'_>, rows: &RowFilter) -> Result<()> {
+        if line.number == 1 && !line.cut {
+            self.header = TextsHeader::of_line(line.bytes, &self.name)?;
+            if self.header.is_some() {
+                return Ok(());
+            }
+        }
+        self.text_line(line, rows);
+        Ok(())
+    }
+
+    fn text_line(&mut self, line: BoundedLine<'_>, rows: &RowFilter) {
         let place = format!("line {}", line.number);
         let text = line.bytes.trim_ascii();
         if line.cut {
@@ -120,13 +177,17 @@ impl Reader {
                     Err(reason) => return self.skip(place, reason),
                 }
                 let mut json = serde_json::Deserializer::from_str(text);
-                match Folded(Reading).deserialize(&mut json).and_then(|row| json.end().map(|()| row)) {
+                let reading = Reading { lp: self.row_field.lp() };
+                match Folded(reading).deserialize(&mut json).and_then(|row| json.end().map(|()| row)) {
                     Ok(row) => self.object(&place, None, row),
                     Err(e) => self.skip(place, format!("not JSON: column {}", e.column())),
                 }
             }
             Ok(_) if !rows.is_empty() => self.skip(place, "a text alone, which has no columns".to_owned()),
-            Ok(text) => self.add(Record { place, text: text.to_owned(), ..Record::default() }, false),
+            Ok(text) => {
+                let row = self.label(&mut Row::default());
+                self.add(Record { place, text: text.to_owned(), row, ..Record::default() }, false);
+            }
         }
     }
 
@@ -144,7 +205,10 @@ impl Reader {
         // What all texts of the object have in common.
         let said = Record {
             prompt: row.prompt().map(str::to_owned),
-            lp: row.lp.take(),
+            row: self.label(&mut row),
+            is_cut: row.is_cut,
+            seconds: row.seconds,
+            tokens: row.tokens,
             id: row.id.take(),
             generation: row.generation,
             pool: row.pool.take(),
@@ -194,8 +258,17 @@ impl Reader {
         }
     }
 
+    /// The row of an object.
+    fn label(&self, row: &mut Row) -> RowLabel {
+        match self.row_field {
+            RowField::File => RowLabel { lp: Some(self.name.clone()), ..RowLabel::default() },
+            RowField::Own | RowField::Named(_) => row.label(),
+        }
+    }
+
     /// Adds a record that is complete.
-    pub(super) fn add_complete(&mut self, record: Record) {
+    pub(super) fn add_complete(&mut self, mut record: Record) {
+        record.row = self.label(&mut Row::default());
         self.add(record, false);
     }
 
@@ -226,7 +299,8 @@ impl Reader {
         if let Some(Err(error)) = pool.as_deref().map(skeleton::check) {
             return self.skip(record.place, format!("geom_smiles: {error}"));
         }
-        let said = [&record.prompt, &record.lp, &record.id, &record.pool].into_iter().flatten();
+        let RowLabel { model, lp, placeholder } = &record.row;
+        let said = [&record.prompt, model, lp, placeholder, &record.id, &record.pool].into_iter().flatten();
         // The record itself is counted too: a file may contain very many short texts.
         let bytes: usize = said.chain([&record.place, &record.text]).map(String::len).sum();
         self.kept_bytes = self.kept_bytes.saturating_add(bytes + size_of::<Record>());
@@ -280,9 +354,10 @@ impl Reader {
 impl Record {
     /// The record with a text, whose row states the encoding `stated`. Tags are added if the field holds only the text between
     /// them.
-    fn holding(self, FieldText { field, text, zeros }: FieldText, stated: Option<Encoding>) -> Self {
+    fn holding(self, FieldText { field, text, zeros, is_cut }: FieldText, stated: Option<Encoding>) -> Self {
         let is_inside = field.is_some_and(is_inside_tags) && !text.contains(CONFORMER_OPEN);
         let encoding = stated.map(|stated| zeros.map_or(stated, |zeros| stated.with_zeros(zeros)));
-        Record { text: if is_inside { tagged(&text) } else { text }, encoding, zeros, ..self }
+        let is_cut = self.is_cut || is_cut;
+        Record { text: if is_inside { tagged(&text) } else { text }, encoding, zeros, is_cut, ..self }
     }
 }

@@ -7,6 +7,8 @@ use super::chemistry::ChemistryReport;
 use super::coverage::Missing;
 use super::energies::EnergyReport;
 use super::group::FileReport;
+use super::pairs::PairedComparison;
+use super::runs::AuditRun;
 use super::smoke::{ForeignPrompt, TheirReport};
 use crate::corpus::Skipped;
 use drift_core::chem::Isotopes;
@@ -37,6 +39,17 @@ pub struct AuditReport {
     pub files: Vec<FileReport>,
     /// The report over all files.
     pub total: FileReport,
+    /// One entry a row, over all files: the names are those of records of `drift eval`.
+    pub runs: Vec<AuditRun>,
+    /// The row with which others were compared, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub against_row: Option<String>,
+    /// Each row compared with that row, pair by pair.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub comparisons: Vec<PairedComparison>,
+    /// Recommendations, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub advice: Vec<String>,
     /// The chemistry of the references of requested molecules; `None` without references.
     pub reference_chemistry: Option<ChemistryReport>,
     /// The treatment of molecules without a usable conformer in coverage and matching.

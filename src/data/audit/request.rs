@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::coverage::Missing;
 use super::geometry::COVERAGE_THRESHOLD_ANGSTROM;
-use super::records::Record;
+use super::records::{Record, RowField};
 use super::references::reference_reading;
 use super::sample::TextSample;
 use crate::corpus::{Files, ReadOptions, RowFilter};
@@ -53,6 +53,10 @@ pub struct AuditRequest {
     pub max_atoms: AtomLimit,
     /// Whether isotope labels tell molecules and their atoms apart.
     pub isotopes: Isotopes,
+    /// The field of records that names the row of a text.
+    pub row_field: RowField,
+    /// The row with which all others are compared, pair by pair; `None` to compare none.
+    pub against_row: Option<String>,
 }
 
 /// The inputs and settings of an audit.
@@ -89,6 +93,8 @@ impl AuditRequest {
         if self.thresholds.is_empty() {
             self.thresholds.push(COVERAGE_THRESHOLD_ANGSTROM);
         }
+        // Rows are paired text by text.
+        self.by_text |= self.against_row.is_some();
         let plan = AuditPlan {
             encoding: asked.encoding.or(self.zeros.map(|zeros| like.with_zeros(zeros))),
             recipe: recipe.map(|recipe| asked.over(recipe)),
@@ -143,6 +149,6 @@ impl AuditPlan {
     pub(super) fn sample<'r>(&self, record: &'r Record, text: &'r str, encoding: Encoding) -> TextSample<'r> {
         let AuditRequest { max_atoms, isotopes, .. } = self.request;
         let prompt = record.prompt.as_deref();
-        TextSample { prompt, answer: text, ended: true, encoding, max_atoms, isotopes }
+        TextSample { prompt, answer: text, ended: !record.is_cut, encoding, max_atoms, isotopes }
     }
 }

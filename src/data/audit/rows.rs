@@ -4,6 +4,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess
 use serde_json::Value;
 
 use super::judging::without_examples;
+use super::row_label::RowLabel;
 use super::sample::split;
 use crate::corpus::fields::{
     self, ENCODING_FIELD, ID_FIELDS, ISOMERS_FIELD, POOL_FIELDS, PROMPT_FIELDS, SMILES_FIELDS, TEXT_FIELDS,
@@ -14,6 +15,12 @@ use drift_core::text::CONFORMER_OPEN;
 
 /// The fields that may list the texts of one prompt: those of 3DMolGen, of OpenAI's interface, and of vLLM.
 const LISTS: [&str; 3] = ["all_generations", "choices", "outputs"];
+
+/// The field in which drift names the logit processor.
+pub(super) const LP_FIELD: &str = "lp";
+
+/// The fields that say why a text ended, of drift and of OpenAI's interface and vLLM.
+const END_FIELDS: [&str; 2] = ["end", "finish_reason"];
 
 /// Objects that wrap an answer in OpenAI's interface: in a line of a batch, and in a chat.
 const AROUND: [&str; 3] = ["response", "body", "message"];
@@ -27,7 +34,17 @@ pub(super) struct Row {
     texts: [Option<String>; TEXT_FIELDS.len()],
     prompts: [Option<String>; SMILES_FIELDS.len()],
     /// The logit processor.
-    pub lp: Option<String>,
+    lp: Option<String>,
+    /// The model.
+    model: Option<String>,
+    /// The placeholder of the logit processor.
+    placeholder: Option<String>,
+    /// Whether the text was cut at its largest number of tokens.
+    pub is_cut: bool,
+    /// The seconds that it took, if the row states them.
+    pub seconds: Option<f64>,
+    /// The number of its tokens, if the row states it.
+    pub tokens: Option<u64>,
     /// A prompt found between its tags.
     tagged: Option<String>,
     /// Whether the prompt ends with the opening tag of the answer.
@@ -66,6 +83,8 @@ pub(super) struct FieldText {
     pub text: String,
     /// Whether trailing zeros are kept, if the fields of the row tell.
     pub zeros: Option<TrailingZeros>,
+    /// Whether it was cut at its largest number of tokens.
+    pub is_cut: bool,
 }
 
 impl Row {
@@ -87,7 +106,12 @@ impl Row {
             Some(_) if has_both => Some(TrailingZeros::Kept),
             _ => None,
         };
-        Some(FieldText { field: Some(field), text, zeros })
+        Some(FieldText { field: Some(field), text, zeros, is_cut: self.is_cut })
+    }
+
+    /// What the object says of its origin.
+    pub(super) fn label(&mut self) -> RowLabel {
+        RowLabel { model: self.model.take(), lp: self.lp.take(), placeholder: self.placeholder.take() }
     }
 
     /// The object's prompt.
@@ -95,16 +119,21 @@ impl Row {
         self.prompts.iter().chain([&self.tagged]).find_map(Option::as_deref)
     }
 
-    /// Whether a field with a single value belongs to a row.
-    pub(super) fn has_field(field: &str) -> bool {
+    /// Whether a field with a single value belongs to a row. `lp` is the field of the logit processor.
+    pub(super) fn has_field(field: &str, lp: &str) -> bool {
         let lists: [&[&str]; 5] = [&TEXT_FIELDS, &SMILES_FIELDS, &PROMPT_FIELDS, &POOL_FIELDS, &ID_FIELDS];
         lists.iter().any(|list| list.contains(&field))
-            || matches!(field, ENCODING_FIELD | "lp" | "generation")
+            || END_FIELDS.contains(&field)
+            || matches!(field, ENCODING_FIELD | "model" | "placeholder" | "generation" | "seconds" | "tokens")
+            || field == lp
     }
 
     /// Takes the value of a field for which [`has_field`](Self::has_field) holds.
-    pub(super) fn take(&mut self, field: &str, value: Read) {
-        if let Some(at) = fields::place(&TEXT_FIELDS, field) {
+    pub(super) fn take(&mut self, field: &str, lp: &str, value: Read) {
+        // First, because a user may name any field as that of the logit processor.
+        if field == lp {
+            self.lp = value.shown();
+        } else if let Some(at) = fields::place(&TEXT_FIELDS, field) {
             self.texts[at] = value.text();
         } else if let Some(at) = fields::place(&SMILES_FIELDS, field) {
             self.prompts[at] = value.text();
@@ -118,10 +147,17 @@ impl Row {
             self.id = self.id.take().or(value.shown());
         } else if field == ENCODING_FIELD {
             self.encoding = value.text().map(Value::String);
-        } else if field == "lp" {
-            self.lp = value.text();
-        } else if field == "generation" {
-            self.generation = value.count();
+        } else if END_FIELDS.contains(&field) {
+            self.is_cut |= value.text().as_deref() == Some("length");
+        } else {
+            match field {
+                "model" => self.model = value.text(),
+                "placeholder" => self.placeholder = value.text(),
+                "generation" => self.generation = value.count(),
+                "tokens" => self.tokens = value.count(),
+                "seconds" => self.seconds = value.number(),
+                _ => {}
+            }
         }
     }
 
@@ -142,6 +178,7 @@ impl Row {
             *own = own.take().or(other);
         }
         self.all = self.all.take().or(inside.all);
+        self.is_cut |= inside.is_cut;
     }
 }
 
@@ -154,6 +191,8 @@ pub(super) enum Read {
     Text(String),
     /// An integer of 0 or more.
     Count(u64),
+    /// Another number.
+    Number(f64),
     /// Anything else.
     Other,
 }
@@ -169,35 +208,52 @@ impl Read {
         match self {
             Read::Text(text) => Some(text),
             Read::Count(count) => Some(count.to_string()),
+            Read::Number(number) => Some(number.to_string()),
             Read::Row(_) | Read::Other => None,
         }
     }
 
     /// The number, if it is one.
+    fn number(self) -> Option<f64> {
+        match self {
+            Read::Count(count) => Some(count as f64),
+            Read::Number(number) => Some(number),
+            Read::Row(_) | Read::Text(_) | Read::Other => None,
+        }
+    }
+
+    /// The integer, if it is one.
     pub(super) fn count(self) -> Option<u64> {
         if let Read::Count(count) = self { Some(count) } else { None }
     }
 
     fn generation(self) -> Option<FieldText> {
         match self {
-            Read::Text(text) => Some(FieldText { field: None, text, zeros: None }),
+            Read::Text(text) => Some(FieldText { field: None, text, zeros: None, is_cut: false }),
             Read::Row(row) => row.text(None),
-            Read::Count(_) | Read::Other => None,
+            Read::Count(_) | Read::Number(_) | Read::Other => None,
         }
     }
 }
 
 /// Reads any value.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reading;
+pub(super) struct Reading<'f> {
+    /// The field of an object that names its logit processor.
+    pub lp: &'f str,
+}
 
-impl<'de> JsonFold<'de> for Reading {
+/// Reads any value inside an object, with drift's own names of fields.
+const INSIDE: Reading<'static> = Reading { lp: LP_FIELD };
+
+impl<'de> JsonFold<'de> for Reading<'_> {
     type Value = Read;
 
     fn part<E>(self, part: JsonPart<'_>) -> Result<Read, E> {
         Ok(match part {
             JsonPart::Text(text) => Read::Text(text.to_owned()),
             JsonPart::Count(count) => Read::Count(count),
+            JsonPart::Number(number) => Read::Number(number),
             _ => Read::Other,
         })
     }
@@ -214,11 +270,11 @@ impl<'de> JsonFold<'de> for Reading {
             } else if field == ISOMERS_FIELD {
                 row.isomers = fields_of.next_value_seed(Folded(Isomers))?;
             } else if fields::place(&AROUND, &field).is_some() {
-                if let Read::Row(inside) = fields_of.next_value_seed(Folded(Reading))? {
+                if let Read::Row(inside) = fields_of.next_value_seed(Folded(INSIDE))? {
                     row.take_from(*inside);
                 }
-            } else if Row::has_field(&field) {
-                row.take(&field, fields_of.next_value_seed(Folded(Reading))?);
+            } else if Row::has_field(&field, self.lp) {
+                row.take(&field, self.lp, fields_of.next_value_seed(Folded(INSIDE))?);
             } else {
                 fields_of.next_value::<IgnoredAny>()?;
             }
@@ -243,7 +299,8 @@ impl<'de> DeserializeSeed<'de> for Generations {
                 Ok(())
             }
         };
-        let is_list = Folded(Each { each, null_is_list: false }).deserialize(deserializer)?;
+        let is_list =
+            Folded(Each { each, null_is_list: false, lp: LP_FIELD.to_owned() }).deserialize(deserializer)?;
         Ok(is_list.then_some(texts))
     }
 }
@@ -274,25 +331,27 @@ impl<'de> JsonFold<'de> for OneOrMore {
     type Value = Vec<Option<FieldText>>;
 
     fn part<E: serde::de::Error>(self, part: JsonPart<'_>) -> Result<Self::Value, E> {
-        Ok(vec![Reading.part(part)?.generation()])
+        Ok(vec![INSIDE.part(part)?.generation()])
     }
 
     fn list<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
         let mut texts = Vec::new();
-        while let Some(read) = list.next_element_seed(Folded(Reading))? {
+        while let Some(read) = list.next_element_seed(Folded(INSIDE))? {
             texts.push(read.generation());
         }
         Ok(texts)
     }
 
     fn object<A: MapAccess<'de>>(self, fields: A) -> Result<Self::Value, A::Error> {
-        Ok(vec![Reading.object(fields)?.generation()])
+        Ok(vec![INSIDE.object(fields)?.generation()])
     }
 }
 
 /// Passes each value of a list to a function while it is read. Its value says whether there is a list.
 pub(super) struct Each<F> {
     pub each: F,
+    /// The field of an object that names its logit processor.
+    pub lp: String,
     /// Whether `null` counts as an empty list.
     pub null_is_list: bool,
 }
@@ -305,7 +364,7 @@ impl<'de, F: FnMut(Read) -> Result<(), &'static str>> JsonFold<'de> for Each<F> 
     }
 
     fn list<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<bool, A::Error> {
-        while let Some(read) = list.next_element_seed(Folded(Reading))? {
+        while let Some(read) = list.next_element_seed(Folded(Reading { lp: &self.lp }))? {
             (self.each)(read).map_err(A::Error::custom)?;
         }
         Ok(true)

@@ -10,10 +10,12 @@ use super::chemistry::ChemistryReport;
 use super::energies::{EnergyReport, energy_report};
 use super::group::Group;
 use super::judged::{JudgedFile, judge_files};
-use super::read::{self, FileRecords};
+use super::read::{self, FileRecords, TextReading};
 use super::references::{Measured, References};
 use super::report::{AuditReport, SCHEMA};
 use super::request::{AuditPlan, AuditRequest};
+use super::row_label::RowLabel;
+use super::runs::{RowResults, compare};
 use super::smoke::{TheirReport, foreign_prompts, their_report};
 use super::text_encoding::{Evidence, TextEncoding};
 use crate::corpus::{ReadSummary, SKIPPED_LISTED};
@@ -50,7 +52,7 @@ pub(super) fn report(
 ) -> Result<Audited> {
     let TextEncoding { encoding, from: encoding_from } = texts;
     let placeholder = plan.request.tokenizer.as_ref().map(|_| plan.placeholder(encoding)).transpose()?;
-    let mut total = Group::new(None, plan, encoding);
+    let mut total = Group::new(RowLabel::default(), plan, encoding);
     let (mut examples, mut theirs, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
     let (mut skipped, mut skipped_records) = (0, Vec::new());
     for file in &files {
@@ -85,6 +87,7 @@ pub(super) fn report(
     let reports = groups
         .enumerate()
         .map(|(at, (file, group))| group.report(file, measured.as_ref().map(|measured| &measured[at]), plan));
+    let rows = RowResults::of_files(&files, measured.as_deref());
     let report = AuditReport {
         schema: SCHEMA,
         provenance: Provenance::from_inputs(inputs),
@@ -93,6 +96,10 @@ pub(super) fn report(
         tokenizer: plan.request.tokenizer.as_ref().map(|tokenizer| tokenizer.name.clone()),
         placeholder,
         files: reports.collect(),
+        runs: rows.iter().map(|row| row.report(plan, encoding, encoding_from)).collect(),
+        against_row: None,
+        comparisons: Vec::new(),
+        advice: Vec::new(),
         missing: plan.request.missing,
         isotopes: plan.request.isotopes,
         total: whole,
@@ -108,8 +115,11 @@ pub(super) fn report(
         skipped_records: skipped_records.into_iter().take(SKIPPED_LISTED).collect(),
         left_out: files.iter().map(|file| file.left_out).sum(),
     };
+    let seed = files.iter().find_map(|file| file.header.as_ref()).map_or(0, |header| header.protocol.seed);
     let files = files.into_iter().map(|file| TextsOfFile::new(file, plan.request.isotopes)).collect();
-    Ok(Audited { report, files, measured: measured.unwrap_or_default() })
+    let mut audited = Audited { report, files, measured: measured.unwrap_or_default() };
+    compare(plan, &mut audited, &rows, seed)?;
+    Ok(audited)
 }
 
 /// The energies of all texts, if there is an energy program.
@@ -165,10 +175,12 @@ fn together(groups: &[Measured]) -> Cow<'_, Measured> {
 /// Reads the records of files, whose texts should be in the encoding that the plan asks for.
 pub(super) fn read_files(paths: &[PathBuf], plan: &AuditPlan, job: &Job) -> Result<Vec<FileRecords>> {
     job.observer().begin("reading", Some(paths.len() as u64), Unit::Items);
+    let AuditRequest { rows, row_field, .. } = &plan.request;
+    let reading = TextReading { rows: rows.clone(), row_field: row_field.clone(), asked: plan.asked() };
     let mut files = Vec::new();
     for path in paths {
         job.check()?;
-        files.push(read::read(path, &plan.request.rows, plan.asked(), job)?);
+        files.push(read::read(path, &reading, job)?);
         job.observer().advance(1);
     }
     job.observer().end();

@@ -35,7 +35,8 @@ struct KeptRow {
 
 impl KeptRow {
     fn new(checkpoint: &Checkpoint, run: &Run) -> Self {
-        let counts = |text: &Judged| TextCounts::from_verdict(&text.verdict, text.copied && text.marks.is_empty());
+        let counts =
+            |text: &Judged| TextCounts::from_verdict(&text.verdict, text.copied && text.marks.is_empty());
         KeptRow { label: run.row_label(checkpoint), counts: run.judged.iter().map(counts).collect() }
     }
 

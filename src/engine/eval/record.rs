@@ -13,8 +13,8 @@ use crate::model::{Room, Synthetic};
 use drift_core::constraint::{ProcessorKind, TextClass};
 use drift_core::encoding::Encoding;
 use drift_core::job::Provenance;
-use drift_data::audit::chemistry::{ChemistryFinding, ChemistryReport};
 use drift_data::audit::RowLabel;
+use drift_data::audit::chemistry::{ChemistryFinding, ChemistryReport};
 use drift_data::audit::coverage::CoverageReport;
 use drift_data::audit::geometry::Conformation;
 pub use drift_data::audit::pairs::{

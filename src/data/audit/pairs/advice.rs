@@ -39,7 +39,11 @@ pub struct AdvisedRow<'r> {
 /// only upper bounds. Names of logit processors and placeholders are in backticks.
 ///
 /// `base` names the base row if it is not the one without a logit processor of each model.
-pub fn advice(rows: &[AdvisedRow<'_>], comparisons: &[PairedComparison], base: Option<&RowLabel>) -> Vec<String> {
+pub fn advice(
+    rows: &[AdvisedRow<'_>],
+    comparisons: &[PairedComparison],
+    base: Option<&RowLabel>,
+) -> Vec<String> {
     let mut out = Vec::new();
     for own in by_model(rows) {
         let label = own[0].label;
@@ -47,7 +51,9 @@ pub fn advice(rows: &[AdvisedRow<'_>], comparisons: &[PairedComparison], base: O
             comparisons.iter().filter(|pair| pair.row.model == label.model).collect();
         out.extend(of_model(&own, &pairs));
         out.extend(fastest(&own));
-        let inexact = |row: &AdvisedRow<'_>| Some(format!("`{}`: {}.", row.label.processor(), row.geometry?.inexact()?));
+        let inexact = |row: &AdvisedRow<'_>| {
+            Some(format!("`{}`: {}.", row.label.processor(), row.geometry?.inexact()?))
+        };
         out.extend(own.iter().filter_map(inexact));
     }
     if let Some(rows) = comparisons.iter().map(|pair| pair.rows).max() {
@@ -86,7 +92,9 @@ fn of_model(rows: &[AdvisedRow<'_>], pairs: &[&PairedComparison]) -> Vec<String>
         let pair = pairs.iter().find(|pair| pair.row.is_automaton());
         out.push(whether(without, exact, pair.copied()));
         out.extend(pair.and_then(|pair| pair.rescued.as_ref()).map(|found| rescued(exact.label, found)));
-    } else if let Some(best) = rows.iter().max_by_key(|row| row.counts.passed).filter(|_| rows.len() > 1 || pairs.is_empty()) {
+    } else if let Some(best) =
+        rows.iter().max_by_key(|row| row.counts.passed).filter(|_| rows.len() > 1 || pairs.is_empty())
+    {
         let (passed, samples) = (best.counts.passed, best.counts.samples);
         let (about, label) = (about(best.label), best.label.processor());
         out.push(format!("{about}most texts pass with `{label}` ({passed} of {samples})."));
@@ -252,7 +260,12 @@ mod tests {
 
     fn pair(figures: Vec<FigureDifference>) -> PairedComparison {
         PairedComparison {
-            row: RowLabel { model: Some("m".to_owned()), lp: Some("allowlist".to_owned()), placeholder: None },
+            row: RowLabel {
+                model: Some("m".to_owned()),
+                lp: Some("allowlist".to_owned()),
+                placeholder: None,
+            },
+            unpaired: 0,
             passed_difference: 0,
             well_formed_without: 0,
             identical: 0,

@@ -45,6 +45,7 @@ pub fn comparison(base: &ComparedRow<'_>, row: &ComparedRow<'_>, rows: usize, se
     };
     PairedComparison {
         row: row.label.clone(),
+        unpaired: (base.texts.len() + row.texts.len() - 2 * pairs.len()) as u64,
         passed_difference: passed(row) - passed(base),
         well_formed_without: well_formed.count() as u64,
         identical: identical.count() as u64,
@@ -69,7 +70,11 @@ fn pairs<'r>(base: &'r ComparedRow<'r>, row: &'r ComparedRow<'r>) -> Vec<Pair<'r
 }
 
 /// For each molecule of both rows, the deviations of the texts that are usable in both.
-fn common_deviations(base: &ComparedRow<'_>, row: &ComparedRow<'_>, pairs: &[Pair<'_>]) -> Vec<CommonDeviations> {
+fn common_deviations(
+    base: &ComparedRow<'_>,
+    row: &ComparedRow<'_>,
+    pairs: &[Pair<'_>],
+) -> Vec<CommonDeviations> {
     let of_molecule = |pairs: &[Pair<'_>]| {
         let molecule = pairs[0].before.molecule;
         let (before, after) = (base.deviations.get(&molecule)?, row.deviations.get(&molecule)?);
@@ -211,7 +216,10 @@ fn rescued(pairs: &[Pair<'_>], row: &ComparedRow<'_>, level: f64) -> Option<Resc
         found.texts += passing().filter(|pair| !pair.before.passed()).count() as u64;
         let Some(deviations) = row.deviations.get(&texts[0].before.molecule) else { continue };
         let places = |passed_before: bool| -> Vec<usize> {
-            passing().filter(|pair| pair.before.passed() == passed_before).filter_map(|pair| pair.after.conformer).collect()
+            passing()
+                .filter(|pair| pair.before.passed() == passed_before)
+                .filter_map(|pair| pair.after.conformer)
+                .collect()
         };
         let (new, kept) = (places(false), places(true));
         // A molecule needs both kinds of texts, or else harder molecules would be compared with easier ones.

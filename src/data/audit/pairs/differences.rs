@@ -34,6 +34,9 @@ pub struct PairedComparison {
     /// The row.
     #[serde(flatten)]
     pub row: RowLabel,
+    /// The number of texts of either row without a partner in the other, which are in no pair.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub unpaired: u64,
     /// The number of texts that passed in this run minus the number that passed without.
     pub passed_difference: i64,
     /// The number of texts whose skeleton the model copied exactly without a logit processor, with every block well formed.
@@ -62,6 +65,10 @@ pub struct PairedComparison {
     /// The texts that pass in this run but not without, compared with texts of the same molecule that pass in both runs.
     #[serde(default)]
     pub rescued: Option<Rescued>,
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// How many times as fast one run is as another.

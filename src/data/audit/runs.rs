@@ -1,0 +1,331 @@
+//! The rows of an audit over all files: one for each model, logit processor and placeholder, and their comparison.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::by_text::Audited;
+use super::chemistry::ChemistryReport;
+use super::counts::{DriftHistogram, SampleCounts};
+use super::coverage::{CoverageReport, Deviations};
+use super::group::{Group, TextTimes};
+use super::judged::JudgedFile;
+use super::pairs::{AdvisedRow, BatchTimes, ComparedRow, PairedText, SpeedMeasure, advice, comparison};
+use super::references::{GeometryReport, Measured};
+use super::report::EncodingFrom;
+use super::request::AuditPlan;
+use super::row_label::{BaseRows, RowLabel};
+use super::texts_header::HeaderRun;
+use crate::parameter;
+use crate::stats::interval::{ClusterSums, Interval, LEVEL};
+use drift_core::encoding::Encoding;
+use drift_core::error::{Error, Result};
+
+/// The number of texts whose seconds are added up, so that the speeds of rows can be compared, if no batches are stated.
+const TIMED_TEXTS: usize = 32;
+
+/// The names of figures that a row has by itself, whatever a header says.
+const OWN_FIGURES: [&str; 6] =
+    ["dialect", "dialect_from", "speed_measure", "batch_seconds", "drift", "geometry"];
+
+/// The results for one row, with the names that records of `drift eval` have.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AuditRun {
+    /// The model, logit processor and placeholder. Texts whose records name neither model nor logit processor are a row with the
+    /// name of their file.
+    #[serde(flatten)]
+    pub row: RowLabel,
+    /// The encoding by which texts were judged.
+    #[serde(rename = "dialect")]
+    pub encoding: Encoding,
+    /// How the encoding was determined.
+    #[serde(rename = "dialect_from")]
+    pub encoding_from: EncodingFrom,
+    /// The counts of texts by outcome.
+    #[serde(flatten)]
+    pub counts: SampleCounts,
+    /// The 95 % interval of the share that passed, over molecules.
+    pub passed_interval: Option<Interval>,
+    /// The chemistry of the texts that pass.
+    #[serde(flatten)]
+    pub chemistry: ChemistryReport,
+    /// The geometry of texts that passed; null without references.
+    pub geometry: Option<GeometryReport>,
+    /// Coverage and matching; empty without references.
+    #[serde(flatten)]
+    pub coverage: CoverageReport,
+    /// The number of blocks by drift; null without a tokenizer.
+    pub drift: Option<DriftHistogram>,
+    /// How the seconds of `batch_seconds` are measured.
+    pub speed_measure: SpeedMeasure,
+    /// The seconds of each batch, or of each 32 texts; empty if they are not known.
+    pub batch_seconds: Vec<f64>,
+    /// What generation measured, as far as the file says it.
+    #[serde(flatten)]
+    pub generation: Map<String, Value>,
+}
+
+/// The results of a row before the report.
+pub(super) struct RowResults {
+    row: RowLabel,
+    group: Group,
+    measured: Option<Measured>,
+    stated: Option<HeaderRun>,
+}
+
+/// The row under which the texts of a group are reported.
+pub(super) fn reported_row(row: &RowLabel, file: &str) -> RowLabel {
+    if row.model.is_none() && row.lp.is_none() {
+        return RowLabel { lp: Some(file.to_owned()), ..RowLabel::default() };
+    }
+    row.clone()
+}
+
+impl RowResults {
+    /// The rows of files, in the order of their first texts. `measured` has the comparisons of all groups in order.
+    pub(super) fn of_files(files: &[JudgedFile], measured: Option<&[Measured]>) -> Vec<Self> {
+        let mut rows: Vec<RowResults> = Vec::new();
+        let groups = files.iter().flat_map(|file| file.groups.iter().map(move |group| (file, group)));
+        for (at, (file, group)) in groups.enumerate() {
+            let row = reported_row(&group.row, &file.input.name);
+            let measured = measured.map(|measured| &measured[at]);
+            let stated = file.header.iter().flat_map(|header| &header.runs).find(|run| run.row == row);
+            match rows.iter_mut().find(|known| known.row == row) {
+                Some(known) => known.add(group, measured),
+                None => rows.push(RowResults {
+                    row,
+                    group: group.clone(),
+                    measured: measured.cloned(),
+                    stated: stated.cloned(),
+                }),
+            }
+        }
+        rows
+    }
+
+    /// Adds a group of another file to the row.
+    fn add(&mut self, group: &Group, measured: Option<&Measured>) {
+        self.group.merge(group);
+        // What is stated holds for one file alone.
+        self.stated = None;
+        for (skeleton, deviations) in measured.into_iter().flatten() {
+            let all = self.measured.get_or_insert_with(Measured::new);
+            match all.get_mut(skeleton) {
+                Some(known) => known.append(deviations.clone()),
+                None => _ = all.insert(skeleton.clone(), deviations.clone()),
+            }
+        }
+    }
+
+    /// The row of the report.
+    pub(super) fn report(
+        &self,
+        plan: &AuditPlan,
+        encoding: Encoding,
+        encoding_from: EncodingFrom,
+    ) -> AuditRun {
+        let report = self.group.report("", self.measured.as_ref(), plan);
+        let mut passed = ClusterSums::default();
+        for molecule in self.group.passed.values() {
+            passed.add(molecule.passed as i64, molecule.texts);
+        }
+        let times = self.times();
+        AuditRun {
+            row: self.row.clone(),
+            encoding,
+            encoding_from,
+            counts: report.counts,
+            passed_interval: passed.share_interval(LEVEL),
+            chemistry: report.chemistry.unwrap_or_default(),
+            geometry: report.geometry,
+            coverage: report.coverage.unwrap_or_default(),
+            drift: report.drift,
+            speed_measure: times.measure,
+            batch_seconds: times.seconds,
+            generation: self.generation(),
+        }
+    }
+
+    /// The seconds of batches: those of the header, or else of the texts.
+    fn times(&self) -> BatchTimes {
+        let stated = self.stated.as_ref().map(HeaderRun::times).filter(|times| !times.seconds.is_empty());
+        stated.unwrap_or_else(|| {
+            let seconds = self.known_seconds().unwrap_or_default();
+            let seconds = seconds.chunks(TIMED_TEXTS).map(|texts| texts.iter().sum()).collect();
+            BatchTimes { measure: SpeedMeasure::Wall, seconds }
+        })
+    }
+
+    /// The seconds of the texts, if all records state them.
+    fn known_seconds(&self) -> Option<&[f64]> {
+        let TextTimes { texts, seconds, .. } = &self.group.times;
+        (seconds.len() as u64 == *texts).then_some(seconds)
+    }
+
+    /// What is known of generation: the figures of the header, or else those that seconds and tokens of texts give.
+    fn generation(&self) -> Map<String, Value> {
+        if let Some(stated) = &self.stated {
+            let mut figures = stated.figures.clone();
+            OWN_FIGURES.iter().for_each(|name| _ = figures.remove(*name));
+            return figures;
+        }
+        let mut figures = Map::new();
+        if let Some(seconds) = self.known_seconds() {
+            let total = seconds.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+            figures.insert("conformers_per_second".to_owned(), (seconds.len() as f64 / total).into());
+            let TextTimes { texts, tokens, .. } = &self.group.times;
+            if tokens.len() as u64 == *texts {
+                let tokens: u64 = tokens.iter().sum();
+                figures.insert("generated_tokens".to_owned(), tokens.into());
+                figures.insert("tokens_per_second".to_owned(), (tokens as f64 / total).into());
+            }
+        }
+        figures
+    }
+}
+
+impl AuditRun {
+    /// A figure of generation, if it is known.
+    pub fn generation_figure(&self, name: &str) -> Option<f64> {
+        self.generation.get(name)?.as_f64()
+    }
+}
+
+/// Compares all rows of an audit with the row that the plan asks for, and adds the comparisons and advice to its report.
+///
+/// # Errors
+/// If there is no such row, or two texts of a row are for the same prompt and generation.
+pub(super) fn compare(plan: &AuditPlan, audited: &mut Audited, rows: &[RowResults], seed: u64) -> Result<()> {
+    let Some(wanted) = &plan.request.against_row else { return Ok(()) };
+    let labels: Vec<&RowLabel> = rows.iter().map(|row| &row.row).collect();
+    let bases = BaseRows::find(&labels, wanted)?;
+    let compared = compared_rows(audited, rows)?;
+    let mut comparisons = Vec::new();
+    for (at, row) in compared.iter().enumerate() {
+        if let Some(base) = bases.of_row(at) {
+            comparisons.push(comparison(&compared[base], row, bases.rows_beside(base), seed));
+        }
+    }
+    drop(compared);
+    let report = &mut audited.report;
+    let times: Vec<BatchTimes> = rows.iter().map(RowResults::times).collect();
+    let advised: Vec<AdvisedRow<'_>> =
+        report.runs.iter().zip(&times).map(|(run, times)| run.advised(times)).collect();
+    report.advice = advice(&advised, &comparisons, bases.only());
+    let unpaired = comparisons.iter().filter(|pair| pair.unpaired > 0).map(|pair| {
+        format!(
+            "{} texts of `{}` or its base row have no partner, and are in no pair",
+            pair.unpaired,
+            pair.row.name()
+        )
+    });
+    report.warnings.extend(unpaired);
+    report.against_row = Some(wanted.clone());
+    report.comparisons = comparisons;
+    Ok(())
+}
+
+impl AuditRun {
+    fn advised<'r>(&'r self, times: &'r BatchTimes) -> AdvisedRow<'r> {
+        AdvisedRow {
+            label: &self.row,
+            tokenizer: self.generation.get("tokenizer").and_then(Value::as_str),
+            counts: &self.counts,
+            geometry: self.geometry.as_ref(),
+            times,
+        }
+    }
+}
+
+/// The texts of all rows. Molecules and prompts have the same numbers in all rows.
+fn compared_rows<'r>(audited: &'r Audited, rows: &'r [RowResults]) -> Result<Vec<ComparedRow<'r>>> {
+    let mut numbers = Numbers::default();
+    let mut compared: Vec<ComparedRow<'r>> = rows.iter().map(RowResults::compared).collect();
+    // Where the conformers of each file begin among those of a row and molecule.
+    let mut conformers: BTreeMap<(usize, &str), usize> = BTreeMap::new();
+    let mut deviations: Vec<BTreeMap<usize, &'r Deviations>> = rows.iter().map(|_| BTreeMap::new()).collect();
+    for text in audited.paired_texts() {
+        let row = reported_row(text.row, text.file);
+        let Some(at) = rows.iter().position(|known| known.row == row) else { continue };
+        let molecule = numbers.of(text.under);
+        if let Some(own) = rows[at].measured.as_ref().and_then(|measured| measured.get(text.under)) {
+            deviations[at].insert(molecule, own);
+        }
+        let conformer = text.is_usable.then(|| {
+            let next = conformers.entry((at, text.under)).or_default();
+            *next += 1;
+            *next - 1
+        });
+        let is_measured = deviations[at].contains_key(&molecule);
+        compared[at].texts.push(PairedText {
+            molecule,
+            prompt: numbers.of(text.prompt),
+            generation: text.generation,
+            place: text.place,
+            conformer: conformer.filter(|_| is_measured),
+            counts: &text.pairing.counts,
+            text: &text.pairing.answer,
+        });
+    }
+    for (row, deviations) in compared.iter_mut().zip(deviations) {
+        row.deviations = deviations;
+        // Prompts of a molecule must be adjacent, and molecules in the same order in all rows.
+        row.texts.sort_by_key(PairedText::key);
+        if let Some(twice) = row.texts.windows(2).find(|pair| pair[0].key() == pair[1].key()) {
+            return Err(twice_in_row(row.label, numbers.name(twice[0].prompt), twice[0].generation));
+        }
+    }
+    Ok(compared)
+}
+
+/// The error for two texts that cannot be told apart.
+fn twice_in_row(row: &RowLabel, prompt: &str, generation: u64) -> Error {
+    let problem =
+        format!("`{}` has two texts {generation} of {prompt}, so texts cannot be paired", row.name());
+    let remedy = format!(
+        "give {} file if each file is a row of its own, or number the texts of a prompt by `generation`",
+        parameter::ROW_FIELD
+    );
+    Error::parameter(parameter::AGAINST_ROW, problem, remedy)
+}
+
+/// Numbers for names, in the order of their first use.
+#[derive(Default)]
+struct Numbers<'r> {
+    numbers: BTreeMap<&'r str, usize>,
+    names: Vec<&'r str>,
+}
+
+impl<'r> Numbers<'r> {
+    fn of(&mut self, name: &'r str) -> usize {
+        let next = self.names.len();
+        let number = *self.numbers.entry(name).or_insert(next);
+        if number == next {
+            self.names.push(name);
+        }
+        number
+    }
+
+    fn name(&self, number: usize) -> &'r str {
+        self.names[number]
+    }
+}
+
+impl RowResults {
+    /// The row without its texts.
+    fn compared(&self) -> ComparedRow<'_> {
+        let texts = self.group.times.texts as f64;
+        let total = self.known_seconds().map(|seconds| seconds.iter().sum::<f64>());
+        let stated = |name: &str| self.stated.as_ref()?.number(name).filter(|value| *value > 0.0);
+        let per_second = total.filter(|seconds| *seconds > 0.0).map(|seconds| texts / seconds);
+        ComparedRow {
+            label: &self.row,
+            texts: Vec::new(),
+            deviations: BTreeMap::new(),
+            times: self.times(),
+            texts_per_cpu_second: stated("cpu_seconds").map(|seconds| texts / seconds),
+            texts_per_second: stated("conformers_per_second").or(per_second),
+        }
+    }
+}
