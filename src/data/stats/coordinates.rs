@@ -78,8 +78,8 @@ impl CoordinateStats {
     }
 }
 
-/// The coordinates that values represent, truncated to four decimals. Bin edges and large integers may be beyond the range of
-/// [`Fixed`]; they become the largest representable coordinate.
+/// The coordinates that values represent, truncated to four decimals. Large integers may lie farther than decimals reach, as in
+/// `integers:1,7`; they become the farthest coordinate.
 fn in_four_decimals(values: &[Fixed; 3], encoding: Encoding) -> [Fixed; 3] {
     let most = Precision::FOUR.angstrom(Precision::FOUR.max_fixed());
     let cut = |x: f64| Encoding::FIXED.number().quantize(x.clamp(-most, most), 0).unwrap_or_default();
@@ -291,6 +291,14 @@ mod tests {
         let mut stats = CoordinateStats::default();
         conformers.iter().for_each(|c| stats.add(c));
         stats
+    }
+
+    #[test]
+    fn integers_farther_than_decimals_reach_are_the_farthest_coordinate() {
+        let encoding: Encoding = "integers:1,7".parse().unwrap();
+        let farthest = Precision::FOUR.max_fixed();
+        let found = in_four_decimals(&[9_999_999, -100_000, 12], encoding);
+        assert_eq!(found, [farthest, -farthest, 120_000]);
     }
 
     #[test]
