@@ -190,11 +190,9 @@ fn fuse(rings: &mut [Ring], bonds: usize) {
     for (at, ring) in rings.iter().enumerate().filter(|(_, ring)| ring.bonds.len() <= LARGEST_FUSED) {
         ring.bonds.iter().for_each(|bond| by_bond[*bond].push(at));
     }
-    for at in 0..rings.len() {
-        if rings[at].bonds.len() <= LARGEST_FUSED {
-            let sharing = rings[at].bonds.iter().flat_map(|bond| &by_bond[*bond]);
-            rings[at].fused = once(sharing.filter(|other| **other != at));
-        }
+    for (at, ring) in rings.iter_mut().enumerate().filter(|(_, ring)| ring.bonds.len() <= LARGEST_FUSED) {
+        let sharing = ring.bonds.iter().flat_map(|bond| &by_bond[*bond]);
+        ring.fused = once(sharing.filter(|other| **other != at));
     }
 }
 
