@@ -295,10 +295,12 @@ mod tests {
 
     #[test]
     fn integers_farther_than_decimals_reach_are_the_farthest_coordinate() {
-        let encoding: Encoding = "integers:1,7".parse().unwrap();
-        let farthest = Precision::FOUR.max_fixed();
-        let found = in_four_decimals(&[9_999_999, -100_000, 12], encoding);
-        assert_eq!(found, [farthest, -farthest, 120_000]);
+        let mut stats = CoordinateStats::new("integers:1,7".parse().unwrap());
+        stats.add(&conformer("C", vec![[9_999_999, -100_000, 12]]));
+        let report = stats.report();
+        let [x, y, z] = &report.total.axes;
+        assert_eq!((x.zero, x.positive, y.zero, y.negative.count), (0, 1, 0, 1));
+        assert_eq!((x.first_digit[9], y.first_digit[9], z.first_digit[1]), (1, 1, 1));
     }
 
     #[test]
