@@ -13,13 +13,12 @@ use syn::visit::{self, Visit};
 const CRATES: [&str; 4] = ["core", "data", "tune", "engine"];
 
 /// Other people's crates that few modules know, of the crates that have them.
-const KNOWN_TO_FEW: [(&str, &[&str]); 7] = [
+const KNOWN_TO_FEW: [(&str, &[&str]); 6] = [
     ("argmin", &["anneal", "placeholder", "design"]),
     ("candle_core", &["model", "train", "generate"]),
     ("fancy_regex", &["tokenizer"]),
     ("pulp", &["model"]),
     ("rust_hdf5", &["corpus"]),
-    ("smiles_rs", &["chem"]),
     ("tokenizers", &["tokenizer"]),
 ];
 

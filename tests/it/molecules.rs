@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 
 use drift::audit::geometry::{Conformation, Topology};
+use drift::chem::{Molecule, SameGraph, same_graph};
 use drift::text::skeleton::from_smiles;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::encode::sdf;
-use crate::support::{Folder, python, rows};
+use crate::support::{Folder, python, rows, sized};
 
 /// The seed of what is made.
 const SEED: &str = "3";
@@ -156,6 +157,39 @@ fn a_conformer_in_another_order_of_equal_atoms_is_the_same() {
         count += 1;
     }
     assert_eq!(count, 40 * kinds);
+}
+
+/// A spelling of a ring system, from `tests/python/aromaticity.py`.
+#[derive(Deserialize)]
+struct RingSystem {
+    smiles: String,
+    /// The pairs of atoms whose bond RDKit finds aromatic.
+    aromatic: Vec<[usize; 2]>,
+    /// RDKit's canonical SMILES, in the first spelling of a system.
+    canonical: Option<String>,
+}
+
+#[test]
+#[cfg_attr(not(has_rdkit), ignore = "needs RDKit")]
+fn aromatic_bonds_are_those_of_rdkit_in_every_spelling() {
+    let count = sized("2000", "200");
+    let made = python("rdkit", "python/aromaticity.py", &Folder::new().path(), &["--count", count]);
+    let (mut canonical, mut aromatic) = (String::new(), 0);
+    for line in made.lines() {
+        let system: RingSystem = serde_json::from_str(line).unwrap();
+        let molecule = Molecule::of_smiles(&system.smiles).unwrap();
+        let bonds = molecule.bonds.iter().zip(molecule.aromatic_bonds());
+        let pair = |[a, b]: [usize; 2]| [a.min(b), a.max(b)];
+        let mut found: Vec<[usize; 2]> =
+            bonds.filter(|(_, is_aromatic)| *is_aromatic).map(|(bond, _)| pair(bond.atoms)).collect();
+        found.sort_unstable();
+        assert_eq!(found, system.aromatic, "{}", system.smiles);
+        aromatic += usize::from(!found.is_empty());
+        canonical = system.canonical.unwrap_or(canonical);
+        let verdict = same_graph(&system.smiles, &canonical).unwrap();
+        assert!(verdict != SameGraph::Different, "{} {canonical}", system.smiles);
+    }
+    assert!(aromatic > 150, "{aromatic}");
 }
 
 /// A carbon chain of three with a double bond to nitrogen, whose hydrogen lies on one side.

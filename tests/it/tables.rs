@@ -89,10 +89,15 @@ fn archives_that_are_damaged_or_not_read_are_named() {
     let stored = zip(&[("t.csv", table.as_bytes())], Stored);
     let mut flipped = stored.clone();
     flipped[60] ^= 1;
+    // The method of bzip2, in the header of the member and in the list of members.
+    let mut bzip2 = stored.clone();
+    let list = bzip2.windows(4).position(|window| window == b"PK\x01\x02").unwrap();
+    (bzip2[8], bzip2[list + 10]) = (12, 12);
     let frame = zstd(table.as_bytes());
     for (name, content, problem) in [
         ("cut.zip", whole[..whole.len() - 30].to_vec(), "truncated or damaged"),
         ("flipped.zip", flipped, "truncated or damaged"),
+        ("bzip2.zip", bzip2, "compressed in another way than by deflate: unpack the archive first"),
         ("cut.zst", frame[..frame.len() - 5].to_vec(), "truncated or damaged"),
         ("tail.zst", [&frame[..], b"garbage"].concat(), "truncated or damaged"),
         ("tail.gz", [gzip(table.as_bytes()), b"\0\0garbage".to_vec()].concat(), "truncated or damaged"),

@@ -1,6 +1,6 @@
 //! Aromaticity of plain ring systems. A system is plain if each of its rings has five or six atoms and satisfies Hückel's rule by
 //! itself, or if it is a single ring of at most seven atoms, aromatic or not. Most molecules have only these, and they take
-//! microseconds; the rest go to `smiles-rs` ([`super::rings`]).
+//! microseconds; the rest take the whole model ([`super::huckel`]).
 //!
 //! The rule and the electron counts of atoms are those of RDKit's default model (`Code/GraphMol/Aromaticity.cpp`, release 2026.09).
 
@@ -135,7 +135,7 @@ impl Molecule {
 
     /// The electrons that an atom gives to an aromatic ring; `None` if it cannot be in one (`getAtomDonorTypeArom`,
     /// `isAtomCandForArom`).
-    fn donates(&self, at: usize, in_ring: &[bool]) -> Option<i32> {
+    pub(super) fn donates(&self, at: usize, in_ring: &[bool]) -> Option<i32> {
         let atom = &self.atoms[at];
         let allowed = valences(atom.element)[0];
         let multiple = |bond: &&usize| self.valence(**bond, at) > 1;
@@ -179,7 +179,7 @@ fn is_more_electronegative(a: u8, b: u8) -> bool {
 mod tests {
     use super::*;
 
-    /// What is plain is as `smiles-rs`, which follows the whole model, has it.
+    /// What is plain is as the whole model has it.
     #[test]
     fn plain_rings_are_perceived_as_the_whole_model_does() {
         let mut plain = 0;
@@ -228,7 +228,7 @@ mod tests {
             let molecule = Molecule::of_smiles(smiles).unwrap();
             let in_ring = ring_bonds(&molecule.bonds, &molecule.neighbours);
             if let Some(found) = molecule.aromatic_in_plain_rings(&in_ring) {
-                assert_eq!(found, molecule.rings().unwrap().aromatic, "{smiles}");
+                assert_eq!(found, molecule.rings().aromatic, "{smiles}");
                 plain += 1;
             }
         }

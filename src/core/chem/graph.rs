@@ -158,8 +158,8 @@ pub enum SmilesProblem {
     /// Hydrogens written as atoms carry stereo that a text without them cannot express.
     #[error("its stereo cannot be written without its hydrogens")]
     Stereo,
-    /// Its rings cannot be perceived.
-    #[error("an atom or bond of unknown kind, so its rings cannot be perceived")]
+    /// It has a `*`, whose element is unknown.
+    #[error("an atom of an unknown element (`*`)")]
     Unperceived,
     /// An aromatic atom stands in no ring.
     #[error("atom {0} is aromatic but not in a ring")]

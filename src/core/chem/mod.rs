@@ -16,11 +16,13 @@
 mod aromaticity;
 mod blossom;
 mod brackets;
+mod cycles;
 mod distances;
 mod electrons;
 pub mod elements;
 mod graph;
 mod handedness;
+mod huckel;
 mod hydrogens;
 mod identity;
 mod isotopes;

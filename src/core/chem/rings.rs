@@ -1,12 +1,8 @@
-//! Aromaticity and small rings as RDKit perceives them, computed by `smiles-rs`, which follows RDKit's default model and its
-//! symmetrised smallest set of smallest rings.
+//! Aromaticity and small rings as RDKit perceives them.
 
 use std::borrow::Cow;
-use std::fmt::Write;
 
-use smiles_rs::prelude::Smiles;
-
-use super::elements::symbol;
+use super::cycles::relevant_cycles;
 use super::graph::{Bond, BondsOfAtom, Order};
 use super::molecule::Molecule;
 
@@ -15,23 +11,17 @@ use super::molecule::Molecule;
 pub(crate) struct Rings {
     /// By bond, whether it is aromatic.
     pub aromatic: Vec<bool>,
-    /// The symmetrised smallest set of smallest rings: equivalent rings of the same size are included. Each lists its atoms in
-    /// order.
+    /// RDKit's symmetrised smallest set of smallest rings, smallest first: the rings that are no sum of smaller ones. Each lists its
+    /// atoms in order.
     pub rings: Vec<Vec<usize>>,
 }
 
 impl Molecule {
-    /// Aromatic bonds and small rings; `None` for molecules that `smiles-rs` does not support, such as those with `*`. A bond that
-    /// is still written as aromatic after sanitisation counts as aromatic.
-    pub(crate) fn rings(&self) -> Option<Rings> {
-        let smiles = self.spelled().parse::<Smiles>().ok()?.non_isomeric();
-        let found = smiles.aromaticity_assignment();
-        let aromatic =
-            |bond: &Bond| bond.order == Order::Aromatic || found.contains_edge(bond.atoms[0], bond.atoms[1]);
-        Some(Rings {
-            aromatic: self.bonds.iter().map(aromatic).collect(),
-            rings: smiles.symm_sssr_result().cycles().to_vec(),
-        })
+    /// Aromatic bonds and small rings.
+    pub(crate) fn rings(&self) -> Rings {
+        let in_ring = self.in_ring();
+        let rings = relevant_cycles(self, &in_ring);
+        Rings { aromatic: self.aromatic_in_rings(&in_ring, &rings), rings }
     }
 
     /// By bond, whether it lies in a ring. Dative bonds do not close rings.
@@ -42,54 +32,13 @@ impl Molecule {
         }
     }
 
-    /// By bond, whether it is aromatic. In molecules whose rings cannot be perceived, the bonds written as aromatic.
+    /// By bond, whether it is aromatic.
     pub fn aromatic_bonds(&self) -> Vec<bool> {
-        let is_written = || self.bonds.iter().map(|bond| bond.order == Order::Aromatic).collect();
-        // Without a double bond, no ring is perceived as aromatic.
-        if !self.bonds.iter().any(|bond| bond.order == Order::Double) {
-            return is_written();
-        }
         let in_ring = self.in_ring();
         if !in_ring.contains(&true) {
-            return is_written();
+            return self.bonds.iter().map(|bond| bond.order == Order::Aromatic).collect();
         }
-        let plain = self.aromatic_in_plain_rings(&in_ring);
-        plain.or_else(|| Some(self.rings()?.aromatic)).unwrap_or_else(is_written)
-    }
-
-    /// A SMILES of the molecule for `smiles-rs`, without aromaticity, stereo and mass numbers; every atom is in brackets with all
-    /// its hydrogens. It is not canonical and not meant for people: all bonds are ring bonds, so that nesting does not grow with
-    /// the molecule.
-    fn spelled(&self) -> String {
-        let mut out = String::with_capacity(self.atoms.len() * 12);
-        for (at, atom) in self.atoms.iter().enumerate() {
-            if at > 0 {
-                out.push('.');
-            }
-            // Writing to a string cannot fail.
-            let _ = write!(out, "[{}", symbol(atom.element).unwrap_or("*"));
-            if self.hydrogens[at] > 0 {
-                let _ = write!(out, "H{}", self.hydrogens[at]);
-            }
-            if atom.charge != 0 {
-                let _ = write!(out, "{:+}", atom.charge);
-            }
-            out.push(']');
-            for bond in &self.neighbours[at] {
-                out.push_str(match self.bonds[*bond].order {
-                    // RDKit's rings contain no dative bonds.
-                    Order::Dative => continue,
-                    Order::Single => "",
-                    Order::Double => "=",
-                    Order::Triple => "#",
-                    Order::Quadruple => "$",
-                    Order::Aromatic => ":",
-                    Order::Any => "~",
-                });
-                let _ = write!(out, "%({bond})");
-            }
-        }
-        out
+        self.aromatic_in_plain_rings(&in_ring).unwrap_or_else(|| self.rings().aromatic)
     }
 }
 

@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
-use zip::ZipArchive;
 use zip::result::ZipError;
+use zip::{CompressionMethod, ZipArchive};
 
 use super::damage::{damaged, read_error};
 use super::tar::{Kind, Member as TarMember, Tar};
@@ -102,19 +102,26 @@ pub(super) fn read_zip(
             continue;
         }
         let content = match archive.by_index(index) {
-            Ok(content) => BufReader::with_capacity(BUFFER_BYTES, content),
-            Err(ZipError::CompressionMethodNotSupported(_) | ZipError::UnsupportedArchive(_)) => {
+            // Members in other methods are opened too, and fail when they are read.
+            Ok(content) if is_readable(content.compression()) => content,
+            Ok(_) | Err(ZipError::CompressionMethodNotSupported(_) | ZipError::UnsupportedArchive(_)) => {
                 each(skipped("compressed in another way than by deflate: unpack the archive first"))?;
                 continue;
             }
             Err(error) => return Err(zip_error(&file, error)),
         };
+        let content = BufReader::with_capacity(BUFFER_BYTES, content);
         let mut content = decompressed(content).map_err(|e| read_error(&file, e))?;
         each(Member::File(file.clone(), &mut content))?;
         // The checksum of a member is compared at its end.
         drain(&mut content).map_err(|e| read_error(&file, e))?;
     }
     Ok(())
+}
+
+/// Whether members of a zip archive in this method are read.
+fn is_readable(method: CompressionMethod) -> bool {
+    matches!(method, CompressionMethod::Stored | CompressionMethod::Deflated)
 }
 
 /// The error for a zip archive that cannot be read.

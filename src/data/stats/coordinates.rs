@@ -78,8 +78,8 @@ impl CoordinateStats {
     }
 }
 
-/// The coordinates that values represent, truncated to four decimals. Bin edges and large integers may be beyond the range of
-/// [`Fixed`]; they become the largest representable coordinate.
+/// The coordinates that values represent, truncated to four decimals. Large integers may lie farther than decimals reach, as in
+/// `integers:1,7`; they become the farthest coordinate.
 fn in_four_decimals(values: &[Fixed; 3], encoding: Encoding) -> [Fixed; 3] {
     let most = Precision::FOUR.angstrom(Precision::FOUR.max_fixed());
     let cut = |x: f64| Encoding::FIXED.number().quantize(x.clamp(-most, most), 0).unwrap_or_default();
@@ -291,6 +291,16 @@ mod tests {
         let mut stats = CoordinateStats::default();
         conformers.iter().for_each(|c| stats.add(c));
         stats
+    }
+
+    #[test]
+    fn integers_farther_than_decimals_reach_are_the_farthest_coordinate() {
+        let mut stats = CoordinateStats::new("integers:1,7".parse().unwrap());
+        stats.add(&conformer("C", vec![[9_999_999, -100_000, 12]]));
+        let report = stats.report();
+        let [x, y, z] = &report.total.axes;
+        assert_eq!((x.zero, x.positive, y.zero, y.negative.count), (0, 1, 0, 1));
+        assert_eq!((x.first_digit[9], y.first_digit[9], z.first_digit[1]), (1, 1, 1));
     }
 
     #[test]

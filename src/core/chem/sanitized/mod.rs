@@ -17,8 +17,8 @@ pub struct SanitizedMolecule {
     pub molecule: Molecule,
     /// By bond, whether it is aromatic.
     pub aromatic: Vec<bool>,
-    /// The symmetrised smallest set of smallest rings: equivalent rings of the same size are included. Each lists its atoms in
-    /// order.
+    /// RDKit's symmetrised smallest set of smallest rings, smallest first: the rings that are no sum of smaller ones. Each lists its
+    /// atoms in order.
     pub rings: Vec<Vec<usize>>,
     /// By atom, its hybridisation.
     pub hybridisation: Vec<Hybridisation>,
@@ -30,14 +30,15 @@ impl SanitizedMolecule {
     /// Reads a SMILES within the default size limit ([`AtomLimit::default`]).
     ///
     /// # Errors
-    /// If RDKit would refuse `smiles`, it has more heavy atoms, or its rings cannot be perceived, for example because of a `*`.
+    /// If RDKit would refuse `smiles`, it has more heavy atoms, or it has a `*`.
     pub fn new(smiles: &str) -> Result<Self, SmilesError> {
         let fail = |problem: SmilesProblem| SmilesError::new(smiles, &problem);
         let graph = AtomLimit::default().check(smiles).and_then(|()| Graph::parse(smiles)).map_err(fail)?;
         let molecule = Molecule::try_from(graph).map_err(fail)?;
-        let Some(Rings { aromatic, rings }) = molecule.rings() else {
+        if molecule.atoms.iter().any(|atom| atom.element == 0) {
             return Err(fail(SmilesProblem::Unperceived));
-        };
+        }
+        let Rings { aromatic, rings } = molecule.rings();
         let (hybridisation, conjugated) = hybridisation(&molecule, &aromatic);
         Ok(SanitizedMolecule { molecule, aromatic, rings, hybridisation, conjugated })
     }

@@ -194,17 +194,9 @@ impl<'m> Centres<'m> {
     }
 }
 
-/// The small rings, each by its bonds; none for a molecule whose rings cannot be perceived.
+/// The small rings, each by its bonds.
 fn rings_by_bonds(molecule: &Molecule) -> Vec<Vec<usize>> {
-    let rings = molecule.rings().map(|found| found.rings).unwrap_or_default();
-    let bond_of = |a: usize, b: usize| {
-        molecule.neighbours[a].iter().copied().find(|bond| molecule.bonds[*bond].other(a) == b)
-    };
-    let bonds_of = |ring: &Vec<usize>| {
-        let next = ring.iter().cycle().skip(1);
-        ring.iter().zip(next).filter_map(|(a, b)| bond_of(*a, *b)).collect()
-    };
-    rings.iter().map(bonds_of).collect()
+    molecule.rings().rings.iter().map(|ring| molecule.bonds_of_ring(ring)).collect()
 }
 
 /// Whether a bond counts at one of its atoms: a dative bond does not count where it begins.
