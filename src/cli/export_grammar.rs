@@ -9,7 +9,7 @@ use super::values::{DialectOrAuto, EncodingArgs, found, not_stdout};
 use crate::report::format::{counted, encoding_name, thousands};
 use drift_core::checkpoint::Wanted;
 use drift_core::constraint::automaton::AnswerForm;
-use drift_core::constraint::grammar::GrammarFormat;
+use drift_core::constraint::grammar::{GrammarFormat, llguidance_loads};
 use drift_core::encoding::Encoding;
 use drift_core::error::Error;
 use drift_core::job::Job;
@@ -48,7 +48,7 @@ pub(super) struct Args {
     /// The format of the grammars
     #[arg(long, value_enum, default_value = "lark")]
     format: FormatArg,
-    /// Write JSON Lines, {smiles, skeleton, grammar}; `-` prints them
+    /// Write JSON Lines, {smiles, skeleton, grammar}, with prompt_ids where a token crosses the end of the prompt; `-` prints them
     #[arg(short, long, value_name = "FILE.jsonl", default_value = "-")]
     output: PathBuf,
 }
@@ -115,8 +115,15 @@ fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
         return Err(Error::input(&tokenizer.name, "has no end-of-text token (EOS)", remedy));
     }
     let form = AnswerForm { conformers: args.conformers.into(), opened: args.opened };
+    let processor = advice::automaton(&tokenizer, encoding, eos.unwrap_or(NO_END))?.answering(form);
+    if format == GrammarFormat::Lark && !llguidance_loads(&tokenizer) {
+        output.note(
+            "note: llguidance cannot load this tokenizer, because its decoder is neither ByteLevel nor ByteFallback; use XGrammar, with \
+             --format ebnf",
+        );
+    }
     Ok(ExportPlan {
-        processor: advice::automaton(&tokenizer, encoding, eos.unwrap_or(NO_END))?.answering(form),
+        processor,
         tokenizer,
         encoding,
         source: match (args.smiles, args.molecule) {
@@ -139,4 +146,10 @@ fn tell(report: &ExportReport, output: &Output) {
         thousands(report.skipped),
         encoding_name(report.encoding)
     ));
+    if report.with_prompt_ids > 0 {
+        output.note(
+            "note: a token of this tokenizer crosses the end of the prompt, so the prompt's text alone has other tokens than in training: \
+             give the engine the prompt_ids of each line instead of the text",
+        );
+    }
 }

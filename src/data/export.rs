@@ -13,6 +13,7 @@ use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result, excerpt};
 use drift_core::job::{InputHash, Job, Provenance};
 use drift_core::text::skeleton::from_smiles;
+use drift_core::text::{CONFORMER_OPEN, SMILES_CLOSE, SMILES_OPEN};
 use drift_core::tokenizer::Tokenizer;
 
 /// The number of molecules that are written at a time.
@@ -48,6 +49,10 @@ pub struct GrammarLine<'a> {
     pub smiles: &'a str,
     /// The enriched SMILES with every block emptied.
     pub skeleton: &'a str,
+    /// The ids of the prompt, if they are not those of `[SMILES]…[/SMILES]` alone: then a token crosses the end of the prompt, and the
+    /// grammar begins with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_ids: Option<Vec<u32>>,
     /// The grammar.
     pub grammar: Spelled,
 }
@@ -80,6 +85,8 @@ pub struct ExportReport {
     pub skipped: u64,
     /// The first of the skipped lines.
     pub skipped_records: Vec<Skipped>,
+    /// The number of lines that state the ids of their prompt.
+    pub with_prompt_ids: u64,
     /// drift's version, and the inputs by name and hash.
     pub provenance: Provenance,
 }
@@ -93,7 +100,7 @@ pub fn export(
     job: &Job,
     out: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<ExportReport> {
-    let liner = Liner { processor: &plan.processor, format: plan.format };
+    let liner = Liner { processor: &plan.processor, tokenizer: &plan.tokenizer, format: plan.format };
     let mut writer = Writer { liner, waiting: Vec::new(), report: report(plan), out };
     match &plan.source {
         ExportSource::Smiles(smiles) => {
@@ -101,7 +108,7 @@ pub fn export(
             let skeleton =
                 from_smiles(smiles).map_err(|e| Error::input(excerpt(smiles.as_bytes()), e, remedy))?;
             let line = writer.liner.line(smiles, &skeleton)?;
-            writer.put(&line)?;
+            writer.put(line)?;
         }
         ExportSource::File(path) => {
             let hash = each_prompt(path, job, &mut |prompt| {
@@ -141,6 +148,7 @@ fn report(plan: &ExportPlan) -> ExportReport {
         line_bytes: [u64::MAX, 0],
         skipped: 0,
         skipped_records: Vec::new(),
+        with_prompt_ids: 0,
         provenance: Provenance::from_inputs(inputs),
     }
 }
@@ -148,22 +156,42 @@ fn report(plan: &ExportPlan) -> ExportReport {
 /// Creates lines; usable on any thread.
 struct Liner<'a> {
     processor: &'a AutomatonProcessor,
+    tokenizer: &'a Tokenizer,
     format: GrammarFormat,
 }
 
 impl Liner<'_> {
     /// The line of one molecule, including the line end.
-    fn line(&self, smiles: &str, skeleton: &str) -> Result<Vec<u8>> {
+    fn line(&self, smiles: &str, skeleton: &str) -> Result<Line> {
         let molecule_automaton = self.processor.molecule(skeleton)?;
         let grammar = match self.format {
             GrammarFormat::Json => Spelled::Table(Box::new(molecule_automaton.table())),
             format => Spelled::Text(grammar(&molecule_automaton, format)?),
         };
-        let line = serde_json::to_vec(&GrammarLine { smiles, skeleton, grammar });
-        let mut line = line.map_err(|e| Error::internal("a line of grammars", e))?;
-        line.push(b'\n');
-        Ok(line)
+        let prompt_ids = self.prompt_ids(smiles)?;
+        let with_prompt_ids = prompt_ids.is_some();
+        let line = serde_json::to_vec(&GrammarLine { smiles, skeleton, prompt_ids, grammar });
+        let mut bytes = line.map_err(|e| Error::internal("a line of grammars", e))?;
+        bytes.push(b'\n');
+        Ok(Line { bytes, with_prompt_ids })
     }
+
+    /// The ids of the prompt of a molecule, if they are not those of its text alone.
+    fn prompt_ids(&self, smiles: &str) -> Result<Option<Vec<u32>>> {
+        let prompt = format!("{SMILES_OPEN}{smiles}{SMILES_CLOSE}");
+        match self.processor.form().opened {
+            true => self.tokenizer.prompt_ids_apart(&format!("{prompt}{CONFORMER_OPEN}"), ""),
+            false => self.tokenizer.prompt_ids_apart(&prompt, CONFORMER_OPEN),
+        }
+    }
+}
+
+/// A finished line.
+struct Line {
+    /// With the line end.
+    bytes: Vec<u8>,
+    /// Whether it states the ids of its prompt.
+    with_prompt_ids: bool,
 }
 
 /// A molecule, and the number of its line in the input.
@@ -184,11 +212,11 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn write_waiting(&mut self, path: &Path) -> Result<()> {
         let (waiting, liner) = (std::mem::take(&mut self.waiting), &self.liner);
-        let lines: Vec<Result<Vec<u8>>> =
+        let lines: Vec<Result<Line>> =
             waiting.par_iter().map(|one| liner.line(&one.smiles, &one.skeleton)).collect();
         for (line, from) in lines.into_iter().zip(waiting) {
             match line {
-                Ok(line) => self.put(&line)?,
+                Ok(line) => self.put(line)?,
                 // A molecule without a grammar is skipped, and the others are still written.
                 Err(Error::Input { problem, .. }) => self.skip(skipped_line(path, from.line, &problem)),
                 Err(error) => return Err(error),
@@ -197,12 +225,13 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn put(&mut self, line: &[u8]) -> Result<()> {
-        let bytes = line.len() as u64;
+    fn put(&mut self, line: Line) -> Result<()> {
+        let bytes = line.bytes.len() as u64;
         let [least, most] = self.report.line_bytes;
         self.report.line_bytes = [least.min(bytes), most.max(bytes)];
         self.report.molecules += 1;
-        (self.out)(line)
+        self.report.with_prompt_ids += u64::from(line.with_prompt_ids);
+        (self.out)(&line.bytes)
     }
 
     fn skip(&mut self, skipped: Skipped) {

@@ -18,16 +18,17 @@ fn fixture(name: &str) -> PathBuf {
 
 #[test]
 #[cfg_attr(
-    not(all(all_tests, has_transformers, has_safetensors)),
-    ignore = "takes long: DRIFT_ALL=1, and needs transformers and safetensors in DRIFT_PYTHON"
+    not(all(has_transformers, has_safetensors)),
+    ignore = "needs transformers and safetensors in DRIFT_PYTHON"
 )]
 fn folders_are_loaded_as_by_transformers() {
     let folder = Folder::new();
-    let base = fixture("gpt2-like").display().to_string();
-    let arguments = [env!("CARGO_BIN_EXE_drift"), ".", &base];
+    let bases = ["gpt2-like", "llama-2-like-untagged"].map(|name| fixture(name).display().to_string());
+    let mut arguments = vec![env!("CARGO_BIN_EXE_drift"), "."];
+    arguments.extend(bases.iter().map(String::as_str));
     let said =
         python("tokenizers, transformers, safetensors", "python/added_tokens.py", &folder.path(), &arguments);
-    assert_eq!(said.lines().filter(|line| line.contains(" new tokens")).count(), 3, "{said}");
+    assert_eq!(said.lines().filter(|line| line.contains(" new tokens")).count(), 6, "{said}");
 }
 
 /// The fixture `gpt2-like` without its tags, in a folder with these files beside it.

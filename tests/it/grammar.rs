@@ -14,7 +14,8 @@ use rayon::prelude::*;
 use serde_json::Value;
 
 use crate::automaton::{EOS, SKELETONS, automaton, shared_tokenizers, tokenizers};
-use crate::counting::whole;
+use crate::bases::fixture;
+use crate::counting::{fixture_tokenizer, whole};
 use crate::support::{Folder, Ran, drift, rows, sized};
 
 /// A reader of an exported grammar: where a text stands, what may come next.
@@ -114,8 +115,11 @@ struct Rules {
 /// The tokens of characters whose byte has a token with a smaller id, which llguidance finds in their place.
 fn mistaken(tokenizer: &Tokenizer) -> BTreeMap<char, u32> {
     let ids = tokenizer.vocabulary();
-    let own = |c: char| Some((ids.get(&c.to_string())?, ids.get(&format!("<0x{:02X}>", u32::from(c)))?));
-    ('!'..='~').filter_map(|c| own(c).filter(|(own, byte)| byte < own).map(|(own, _)| (c, *own))).collect()
+    let own = |c: char| {
+        let spelled = if c == ' ' { "▁".to_owned() } else { c.to_string() };
+        Some((ids.get(&spelled)?, ids.get(&format!("<0x{:02X}>", u32::from(c)))?))
+    };
+    ('\0'..='~').filter_map(|c| own(c).filter(|(own, byte)| byte < own).map(|(own, _)| (c, *own))).collect()
 }
 
 impl Rules {
@@ -280,6 +284,59 @@ fn tables_and_grammars_allow_what_the_automaton_allows() {
             eprintln!("{}, {}: {masks} states compared", tokenizer.name, encoding.name());
         }
     }
+}
+
+/// Spaces and line ends that are the only legal tokens, and have bytes in the vocabulary.
+#[test]
+fn and_so_for_white_space() {
+    let spaces = r#"{"schema": "drift.encoding/1", "name": "own", "slots": "atoms", "open": "<", "separator": " ", "close": ">",
+        "numbers": 3, "number": {"kind": "index", "width": 3, "axes": [{"low": -13, "high": 13, "step": 0.104}]}}"#;
+    let mut spelled = BTreeSet::new();
+    for name in ["llama-2-like", "llama-2-like-untagged", "mistral-v3-like", "gemma-like"] {
+        let tokenizer = fixture_tokenizer(name);
+        for encoding in [spaces, "lines"] {
+            let encoding: Encoding = encoding.parse().unwrap();
+            let Ok(processor) = automaton(&tokenizer, encoding, EOS) else { continue };
+            let processor = processor.automaton().unwrap();
+            assert!(compare(processor, &tokenizer, EOS, sized(12, 4)) > 80, "{name}");
+            let lark = grammar(&processor.molecule("[C]<>[O]<>").unwrap(), GrammarFormat::Lark).unwrap();
+            spelled.extend([r#""\u0020""#, r#""\u000a""#].into_iter().filter(|c| lark.contains(c)));
+        }
+    }
+    assert_eq!(spelled.len(), 2);
+}
+
+/// The tags of this tokenizer are no tokens, so `][` crosses the end of the prompt.
+#[test]
+fn prompts_that_share_a_token_with_the_answer_are_stated_in_ids() {
+    let path = fixture("llama-2-like-untagged").join("tokenizer.json.gz");
+    let tokenizer = Tokenizer::load(&path).unwrap();
+    let ran = exported(&["CC=O", "--dialect", "fixed", "--tokenizer", path.to_str().unwrap()]);
+    assert!(ran.stderr.contains("prompt_ids"), "{}", ran.stderr);
+    let row = &rows(&ran.stdout)[0];
+    let stated: Vec<u32> = serde_json::from_value(row["prompt_ids"].clone()).unwrap();
+    let whole = tokenizer.ids("[SMILES]CC=O[/SMILES][CONFORMER][C]<1.0000,2.0000,3.0000>").unwrap();
+    let first: Vec<u32> = row["grammar"].as_str().unwrap().lines().nth(1).unwrap()["s0pp: <[".len()..]
+        .split(']')
+        .take(1)
+        .map(|id| id.parse().unwrap())
+        .collect();
+    let behind = whole.windows(2).position(|pair| pair[1] == first[0]).unwrap() + 1;
+    assert!(stated.ends_with(&whole[..behind]), "{stated:?} and {whole:?}");
+    let alone = exported(&["CC=O", "--dialect", "fixed"]);
+    assert!(rows(&alone.stdout)[0].get("prompt_ids").is_none() && !alone.stderr.contains("prompt_ids"));
+}
+
+/// Its decoder is `Metaspace`, whose bytes llguidance does not know.
+#[test]
+fn a_tokenizer_that_llguidance_cannot_load_is_said_at_once() {
+    let path = fixture("unigram-digits-like").join("tokenizer.json.gz");
+    let says = |format: &str| {
+        exported(&["CC", "--dialect", "fixed", "--tokenizer", path.to_str().unwrap(), "--format", format])
+            .stderr
+            .contains("llguidance cannot load this tokenizer")
+    };
+    assert_eq!(["lark", "ebnf", "json"].map(says), [true, false, false]);
 }
 
 /// Where slots are cut out whole, nothing stands behind the last one then.

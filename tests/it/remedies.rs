@@ -49,24 +49,28 @@ fn placed(folder: &Folder, name: &str, change: &dyn Fn(&mut Value)) -> String {
 
 fn as_it_is(_: &mut Value) {}
 
+/// Two decimals, so that the extension that is advised is checked in seconds.
+const TWO_DECIMALS: &str = "fixed-2";
+
 #[test]
-#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn without_templates_a_grammar_and_an_extension_work() {
     let folder = Folder::new();
     let tokenizer = placed(&folder, "border-open-minus", &as_it_is);
-    for encoding in sized(&["fixed", "fixed-2"][..], &["fixed"]) {
-        let ran = folder.drift(&["fit", "--no-classes", "--tokenizer", &tokenizer, "--encoding", encoding]);
-        let message = ran.refused();
+    for encoding in sized(&["fixed", TWO_DECIMALS, "fixed-1"][..], &[TWO_DECIMALS, "fixed-1"]) {
+        let fit = |tokenizer| ["fit", "--no-classes", "--tokenizer", tokenizer, "--encoding", encoding];
+        let message = folder.drift(&fit(&tokenizer)).refused();
         assert_eq!(verbs(&message), ["export-grammar", "train-tokenizer"], "{message}");
         let (elsewhere, ran) = run_as_printed(&message);
         assert_eq!(rows(&ran[0].stdout)[0]["smiles"], "CCO");
         assert!(elsewhere.path().join("border-open-minus-separate/tokenizer.json").exists());
-        if *encoding == "fixed" {
-            // Templates work with the extension.
-            let words =
-                ["fit", "--no-classes", "--tokenizer", "border-open-minus-separate", "--encoding", encoding];
-            elsewhere.drift(&words).done();
-        }
+        // Templates work with the extension, and lose only a few blocks beyond its range.
+        elsewhere.drift(&fit("border-open-minus-separate")).done();
+        let blocks = ["[C]<-16.0000,0.0000,1.0000>", &"[C]<-1.0000,2.0000,3.0000>".repeat(29)].concat();
+        elsewhere.file("far.jsonl", format!("{}\n", json!({"embedded_smiles": blocks})));
+        let ran =
+            elsewhere.drift(&[&fit("border-open-minus-separate")[..], &["--corpus", "far.jsonl"]].concat());
+        let said = String::from_utf8(ran.done().stdout).unwrap();
+        assert!(said.contains("3.3 % of blocks become unparsable"), "{said}");
     }
 }
 
@@ -132,19 +136,23 @@ fn a_file_of_another_tokenizer_says_how_to_fit_this_one() {
 fn a_foreign_tokenizer_says_how_to_extend_the_models_own() {
     let folder = Folder::new();
     folder.reference_checkpoint("model");
+    // The advice is for the encoding that the model was trained on.
+    let mut recipe: Value = serde_json::from_slice(&folder.read("model/recipe.json")).unwrap();
+    recipe["recipe"]["dialect"] = TWO_DECIMALS.into();
+    folder.file("model/recipe.json", recipe.to_string());
     let message = folder.line("extend-model --model model --tokenizer llama-like -o x").refused();
     assert_eq!(verbs(&message), ["train-tokenizer"], "{message}");
+    assert!(message.contains(&format!("--encoding {TWO_DECIMALS}")), "{message}");
     run_as_printed(&message);
 }
 
 /// An encoding of a file has no name that a command could give, so its content stands in the command.
 #[test]
-#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn commands_hold_encodings_of_files() {
     let folder = Folder::new();
     let tokenizer = placed(&folder, "border-open-minus", &as_it_is);
     let own = json!({"schema": "drift.encoding/1", "name": "own", "slots": "atoms", "open": "<", "separator": ",",
-        "close": ">", "numbers": 3, "number": {"kind": "decimal", "decimals": 4, "trailing_zeros": true}});
+        "close": ">", "numbers": 3, "number": {"kind": "decimal", "decimals": 2, "trailing_zeros": true}});
     folder.file("own.json", own.to_string());
     let ran = folder.drift(&["fit", "--no-classes", "--tokenizer", &tokenizer, "--encoding", "own.json"]);
     let message = ran.refused();

@@ -4,7 +4,7 @@
 
 For each BASE, a `tokenizer.json` or `tokenizer.json.gz`, the four tags, an end token and a padding token are put in turn into
 `added_tokens_decoder` of `tokenizer_config.json`, into `added_tokens.json`, and into `special_tokens_map.json`, in a new folder in FOLDER.
-Judged by AutoTokenizer: the ids and FREE tokens of `inspect`; that the grammar of `export-grammar` accepts the ids of a text (by
+Judged by AutoTokenizer: the ids and FREE tokens of `inspect`; the prompt and the answer that a grammar of `export-grammar` accepts (by
 llguidance, if it is there and reads the grammar); the ids of an extension of `train-tokenizer`; and the rows of `extend-model`. Files that
 contradict each other must be refused by names. Prints a line for each folder; exit status 1 at the first difference.
 """
@@ -22,8 +22,11 @@ import transformers  # noqa: E402
 
 NEW = ["[SMILES]", "[/SMILES]", "[CONFORMER]", "[/CONFORMER]", "[EOS]", "[PAD]"]
 ANSWER = "[CONFORMER][C]<1.0000,-2.0000,3.1234>[C]<-10.5000,0.0001,0.0000>=[O]<0.1000,2.0000,12.0000>[/CONFORMER]"
-TEXT = f"[SMILES]CC=O[/SMILES]{ANSWER}"
-TEXTS = [TEXT, TEXT + "[EOS]", " [SMILES] C[C@H]1CN1 [/SMILES]", "[PAD][PAD]x", "[CONFORMER"]
+PROMPT = "[SMILES]CC=O[/SMILES]"
+TEXT = PROMPT + ANSWER
+# Blocks that the extension of `check_extension` isolates.
+SHORT = PROMPT + "[CONFORMER][C]<1.00,-0.25,0.10>[C]<-1.99,0.00,1.50>=[O]<0.01,-0.99,0.50>[/CONFORMER]"
+TEXTS = [TEXT, TEXT + "[EOS]", SHORT, " [SMILES] C[C@H]1CN1 [/SMILES]", "[PAD][PAD]x", "[CONFORMER"]
 CLASS = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
 
 
@@ -91,8 +94,14 @@ def check_grammar(program, folder, tokenizer):
     matcher = llguidance.LLMatcher(llguidance.hf.from_tokenizer(tokenizer), grammar["grammar"])
     if matcher.is_error():
         return None
-    prompt = len(tokenizer("[SMILES]CC=O[/SMILES]", add_special_tokens=False)["input_ids"])
-    for id in tokenizer(TEXT + "[EOS]", add_special_tokens=False)["input_ids"][prompt:]:
+    encoded = tokenizer(TEXT + "[EOS]", add_special_tokens=False, return_offsets_mapping=True)
+    # A token that crosses the end of the prompt belongs to the answer.
+    behind = sum(end <= len(PROMPT) for _, end in encoded["offset_mapping"])
+    ids, alone = encoded["input_ids"], tokenizer(PROMPT, add_special_tokens=False)["input_ids"]
+    stated = grammar.get("prompt_ids")
+    if stated is None and ids[:behind] != alone or stated is not None and stated[-behind:] != ids[:behind]:
+        sys.exit(f"{folder}: the prompt {alone} is {ids[:behind]} before an answer; the grammar says {stated}")
+    for id in ids[behind:]:
         if not matcher.consume_token(id):
             sys.exit(f"{folder}: the grammar does not allow {id}, {tokenizer.decode([id])!r}")
     return True
@@ -101,7 +110,8 @@ def check_grammar(program, folder, tokenizer):
 def check_extension(program, folder, tokenizer):
     corpus, extended = os.path.join(folder, "corpus.txt"), os.path.join(folder, "extended")
     write(folder, "corpus.txt", TEXT + "\n")
-    request = ["--kind", "fused", "--tokens-per-block", "9", "--range", "15", "--corpus", corpus, "-o", extended]
+    # The fewest numbers, since drift encodes each in many contexts.
+    request = ["--kind", "fused", "--tokens-per-block", "9", "--range", "2", "--decimals", "2", "--corpus", corpus, "-o", extended]
     ran = subprocess.run([program, "train-tokenizer", "--base", folder, *request, "--quiet"], capture_output=True, text=True)
     if ran.returncode != 0:
         return ran.stderr.strip()[-80:]

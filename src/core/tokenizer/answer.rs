@@ -14,6 +14,14 @@ use crate::text::CONFORMER_OPEN;
 /// An example prompt, as far as the tokens of an answer may depend on it.
 pub const SOME_PROMPT: &str = "[SMILES]C[/SMILES]";
 
+/// The ids of a prompt, with the post-processor's prefix.
+struct PromptBefore {
+    /// Those before an answer.
+    ids: Vec<u32>,
+    /// Those of the prompt without an answer.
+    alone: Vec<u32>,
+}
+
 impl Tokenizer {
     /// The tokens of an answer behind a prompt. Offsets count from the beginning of the answer; a first token that begins in the
     /// prompt gets offset 0.
@@ -55,14 +63,30 @@ impl Tokenizer {
     /// # Errors
     /// As [`Tokenizer::ids`].
     pub fn prompt_ids(&self, prompt: &str) -> Result<Vec<u32>> {
+        Ok(self.prompt_before(prompt, CONFORMER_OPEN)?.ids)
+    }
+
+    /// The ids of a prompt that an answer follows, if they are not those of the prompt alone, because a token crosses its end
+    /// (`][`). `begun` is the part of the answer's first tag that the prompt lacks: the tag or nothing.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::ids`].
+    pub fn prompt_ids_apart(&self, prompt: &str, begun: &str) -> Result<Option<Vec<u32>>> {
+        let PromptBefore { ids, alone } = self.prompt_before(prompt, begun)?;
+        Ok((ids != alone).then_some(ids))
+    }
+
+    fn prompt_before(&self, prompt: &str, begun: &str) -> Result<PromptBefore> {
         let ids = self.ids(prompt)?;
         let whole = self.encoded(prompt, true, false)?.get_ids().to_vec();
         // A suffix of the post-processor is left out, because it would end the text before the answer.
         let before = whole.windows(ids.len().max(1)).position(|window| window == ids).unwrap_or(0);
         // The prompt's last tokens may depend on the text behind it, so the prompt is encoded with the beginning of an answer.
-        let mut tokens = self.tokens(&format!("{prompt}{CONFORMER_OPEN}[C]<"))?;
+        let mut tokens = self.tokens(&format!("{prompt}{begun}[C]<"))?;
         tokens.retain(|token| token.end <= prompt.len());
-        Ok(whole[..before].iter().copied().chain(tokens.iter().map(|token| token.id)).collect())
+        let prefix = &whole[..before];
+        let behind: Vec<u32> = tokens.iter().map(|token| token.id).collect();
+        Ok(PromptBefore { ids: [prefix, &behind].concat(), alone: [prefix, &ids].concat() })
     }
 
     /// The text of an answer's ids, including special tokens, without characters of the prompt in the first token.

@@ -69,7 +69,7 @@ pub(super) fn lost(blocks: u64) -> String {
     match blocks {
         0 => String::new(),
         _ => format!(
-            " {blocks} blocks are not of the range that the tokenizer was extended for, and share a token with a bracket: they are \
+            " Blocks that share a token with a bracket, as those outside the range of an extended tokenizer may: {blocks}. They are \
              counted as unparsable under every placeholder."
         ),
     }

@@ -45,8 +45,6 @@ pub(super) struct Task<'t> {
     depends_on: Option<Box<str>>,
     /// The candidates whose templates would force a digit or a sign.
     forcing: Vec<Choice>,
-    /// Whether blocks outside the range of an extended tokenizer may cross their brackets.
-    some_cross: bool,
 }
 
 /// The results of a part of the corpus.
@@ -75,8 +73,7 @@ impl<'t> Task<'t> {
         let borders = borders(tokenizer, &first_pass.atoms, encoding)?;
         // Only in blocks outside its range may an extended tokenizer cross brackets. Small blocks are in every range, so there it
         // must not.
-        let some_cross = !borders.crossing.is_empty();
-        if some_cross && borders.in_small_blocks {
+        if borders.in_small_blocks {
             return Ok(Err(refused(tokenizer, encoding, &borders.crossing, &first_pass.first)?));
         }
         let counter = Counter::for_encoding(tokenizer, encoding, first_pass.skeletons.iter().map(|s| &**s))?;
@@ -89,16 +86,13 @@ impl<'t> Task<'t> {
         let constructed =
             |(&free, text): (&u8, &String)| Choice { placeholder: text.clone(), source: None, free };
         choices.extend(attainable.best.iter().map(constructed));
-        let (choices, forcing) = match some_cross {
-            // Without a crossing token no template can force part of a block, so no candidate has to be encoded again.
-            true => apart(tokenizer, choices, encoding)?,
-            false => (choices, Vec::new()),
-        };
+        // The examples of `borders` may all lie in an extended tokenizer's range, and a placeholder outside.
+        let (choices, forcing) = apart(tokenizer, choices, encoding)?;
         if choices.is_empty() {
             return Ok(Err(refused(tokenizer, encoding, &borders.crossing, &first_pass.first)?));
         }
         let (replayed, depends_on) = (Part::default(), borders.depends_on);
-        Ok(Ok(Task { counter, encoding, attainable, choices, replayed, depends_on, forcing, some_cross }))
+        Ok(Ok(Task { counter, encoding, attainable, choices, replayed, depends_on, forcing }))
     }
 
     /// Replays conformers, the first of which is at `place` in the corpus. Returns the number of blocks.
@@ -244,7 +238,7 @@ impl<'t> Task<'t> {
         // A few blocks outside an extended tokenizer's range are reported as lost. If there were more, the figures would describe
         // another corpus.
         let Part { counts, crossed, .. } = &self.replayed;
-        let few = self.some_cross && *crossed as f64 <= MOST_CROSSED * counts.blocks() as f64;
+        let few = *crossed as f64 <= MOST_CROSSED * counts.blocks() as f64;
         if few && !crossing.is_empty() && conditions.broken.is_none() {
             conditions.broken = Some("a template forces a digit or a sign in some skeleton".to_owned());
         }

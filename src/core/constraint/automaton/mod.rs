@@ -280,10 +280,11 @@ fn entries(
 }
 
 /// The tokens of one character of ASCII that have a token of the same byte with a smaller id, `<0x43>` beside `C`, as vocabularies
-/// with byte fallback have. An engine that finds a token by its bytes finds the other one.
+/// with byte fallback have. An engine that finds a token by its bytes finds the other one. These vocabularies write `▁` for a space.
 fn mistaken(id: &dyn Fn(&str) -> Option<u32>) -> BTreeMap<u32, char> {
-    let printed = '!'..='~';
-    let pairs = printed.filter_map(|c| Some((id(&c.to_string())?, id(&format!("<0x{:02X}>", c as u32))?, c)));
+    let spelled = |c: char| if c == ' ' { '\u{2581}' } else { c }.to_string();
+    let characters = (' '..='~').chain(['\t', '\n', '\r']);
+    let pairs = characters.filter_map(|c| Some((id(&spelled(c))?, id(&format!("<0x{:02X}>", c as u32))?, c)));
     pairs.filter(|(own, byte, _)| byte < own).map(|(own, _, c)| (own, c)).collect()
 }
 
@@ -344,6 +345,11 @@ impl AutomatonProcessor {
     pub fn answering(mut self, form: AnswerForm) -> Self {
         self.form = form;
         self
+    }
+
+    /// The layout of the answers.
+    pub fn form(&self) -> AnswerForm {
+        self.form
     }
 
     /// The coordinate grammar.

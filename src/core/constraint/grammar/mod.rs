@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::automaton::MoleculeAutomaton;
 use crate::error::{Error, Result};
+use crate::tokenizer::Tokenizer;
 
 /// The syntax of a grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +60,16 @@ impl std::str::FromStr for GrammarFormat {
             .find(|format| format.name() == name)
             .ok_or_else(|| Error::input("format", format!("there is no `{name}`"), "give lark, ebnf or json"))
     }
+}
+
+/// Whether llguidance (up to 1.9.1) can load a tokenizer, and so read its Lark grammars. It derives the bytes of tokens from the
+/// decoder, and knows two kinds: `ByteLevel`, and sequences with `ByteLevel` or `ByteFallback`.
+pub fn llguidance_loads(tokenizer: &Tokenizer) -> bool {
+    // A decoder that was read from JSON can be written as JSON.
+    let decoder = serde_json::to_value(tokenizer.inner().get_decoder()).unwrap_or_default();
+    let parts = decoder["decoders"].as_array().map_or(&[][..], Vec::as_slice);
+    decoder["type"] == "ByteLevel"
+        || parts.iter().any(|part| part["type"] == "ByteLevel" || part["type"] == "ByteFallback")
 }
 
 /// The most blocks of a molecule whose grammar has a rule for each place between two blocks. These rules are nested, and other

@@ -71,10 +71,14 @@ fn name(out: &mut String, head: Head, spelling: &Spelling) {
     .expect(WRITTEN);
 }
 
-/// Prints a character as a quoted string.
+/// Prints a character as a quoted string. White space is escaped, so that symbols can be told apart by the spaces between them.
 fn character(out: &mut String, c: char) {
-    let escape = if matches!(c, '"' | '\\') { "\\" } else { "" };
-    write!(out, "\"{escape}{c}\"").expect(WRITTEN);
+    match c {
+        '"' | '\\' => write!(out, "\"\\{c}\""),
+        '!'..='~' => write!(out, "\"{c}\""),
+        _ => write!(out, "\"\\u{:04x}\"", u32::from(c)),
+    }
+    .expect(WRITTEN);
 }
 
 /// Prints sorted ids. Three or more consecutive ids become a range, if the format has ranges.

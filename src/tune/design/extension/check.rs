@@ -88,7 +88,7 @@ pub(in crate::design) fn check_pieces(
     };
     let run = check.numbers(pieces, new_tokens, job)?;
     let fallbacks = check.fallbacks(new_tokens)?;
-    let (plain_texts, plain_bytes) = check.plain_texts(job)?;
+    let (plain_texts, plain_bytes) = check.plain_texts(plain_text, job)?;
     Ok(Guarantees {
         unchanged_tokens,
         reached_tokens: new_tokens.len() as u64,

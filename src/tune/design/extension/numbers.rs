@@ -9,8 +9,9 @@ use super::checker::Checker;
 use super::layout::Alphabet;
 use super::plain::first_error;
 use super::texts::HEADS;
-use crate::design::scheme::blocks::{block, numbers, shape, shapes_of_blocks};
+use crate::design::scheme::blocks::{block, blocks_of_missing_shapes, numbers, shape, shapes_of_blocks};
 use crate::design::scheme::cuts::spans;
+use crate::design::scheme::grammar::{Grammar, SpelledNumber};
 use drift_core::error::Result;
 use drift_core::job::{Job, Unit};
 
@@ -38,6 +39,29 @@ impl NumbersRun {
     }
 }
 
+/// The blocks that are run.
+struct AllBlocks {
+    grammar: Grammar,
+    /// The number of blocks that [`numbers`] gives.
+    usual: u64,
+    /// The blocks after them.
+    more: Vec<[SpelledNumber; 3]>,
+}
+
+impl AllBlocks {
+    fn count(&self) -> u64 {
+        self.usual + self.more.len() as u64
+    }
+
+    /// The numbers of a block.
+    fn numbers(&self, index: u64) -> [SpelledNumber; 3] {
+        match index.checked_sub(self.usual) {
+            Some(place) => self.more[place as usize],
+            None => numbers(self.grammar, index),
+        }
+    }
+}
+
 /// A text before or between blocks, with the base's ids.
 type Around<'c> = (Cow<'c, str>, Vec<u32>);
 
@@ -50,9 +74,13 @@ impl Checker<'_> {
         job: &Job,
     ) -> Result<NumbersRun> {
         let grammar = self.scheme.grammar;
-        // Numbers with few decimals are rare, so in the stripped encoding every shape of block is run in addition.
+        // Numbers with few decimals are rare, so in the stripped encoding every shape of block is run in addition; in the others, those
+        // that a small range leaves out.
         let shapes = shapes_of_blocks(grammar);
-        let blocks = grammar.numbers() + if grammar.is_stripped() { shapes } else { 0 };
+        let more = if grammar.is_stripped() { Vec::new() } else { blocks_of_missing_shapes(grammar) };
+        let stripped = if grammar.is_stripped() { shapes } else { 0 };
+        let all = AllBlocks { grammar, usual: grammar.numbers() + stripped, more };
+        let blocks = all.count();
         let chunks = blocks.div_ceil(CHUNK);
         let tasks: Vec<(usize, u64)> = (0..self.contexts.len())
             .flat_map(|context| (0..chunks).map(move |chunk| (context, chunk)))
@@ -67,8 +95,9 @@ impl Checker<'_> {
             // The heads alternate: with several chunks in each context, all of them are used.
             let around = [&heads[chunk as usize % HEADS.len()], &glue[context]];
             let indices = chunk * CHUNK..((chunk + 1) * CHUNK).min(blocks);
+            let blocks: Vec<[SpelledNumber; 3]> = indices.map(|index| all.numbers(index)).collect();
             // Decoding works token by token, so one context is enough for it.
-            let run = self.chunk(indices, around, pieces, context == 0)?;
+            let run = self.chunk(&blocks, around, pieces, context == 0)?;
             total.lock().unwrap_or_else(PoisonError::into_inner).add(run);
             job.observer().advance(1);
             Ok(())
@@ -89,7 +118,7 @@ impl Checker<'_> {
     /// Encodes the blocks of one text; with `decoded`, also decodes them.
     fn chunk(
         &self,
-        indices: std::ops::Range<u64>,
+        blocks: &[[SpelledNumber; 3]],
         [(head, head_ids), (between, between_ids)]: [&Around<'_>; 2],
         pieces: &Pieces,
         decoded: bool,
@@ -98,13 +127,12 @@ impl Checker<'_> {
         let mut text = head.to_string();
         let mut expected = head_ids.clone();
         let mut run = NumbersRun::default();
-        for index in indices {
+        for numbers in blocks {
             if run.blocks > 0 {
                 text.push_str(between);
                 expected.extend(between_ids);
             }
-            let numbers = numbers(grammar, index);
-            let (block, starts) = block(grammar, &numbers);
+            let (block, starts) = block(grammar, numbers);
             let mut cuts = self.scheme.starts(numbers.map(|number| number.decimals));
             cuts.iter_mut().for_each(|cut| *cut = starts[*cut]);
             for (start, end) in spans(&cuts, block.len()) {
@@ -112,7 +140,7 @@ impl Checker<'_> {
                 expected.extend(ids.ok_or_else(|| self.broken("a piece is missing"))?);
             }
             text.push_str(&block);
-            run.shapes.insert(shape(grammar, &numbers));
+            run.shapes.insert(shape(grammar, numbers));
             run.blocks += 1;
         }
         if self.extended.ids(&text)? != expected {

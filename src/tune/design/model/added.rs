@@ -26,7 +26,7 @@ pub(super) struct Added {
 }
 
 /// Compares `extended` with `own`. `replaced` contains the old tokens that the extension states it replaced, by the id that new
-/// tokens took.
+/// tokens took. `encoding` is the one for which the advice extends `own`.
 ///
 /// # Errors
 /// If it is not an extension: every other token of `own` must keep its id.
@@ -34,6 +34,7 @@ pub(super) fn added(
     own: &Tokenizer,
     extended: &Tokenizer,
     replaced: &BTreeMap<u32, String>,
+    encoding: Encoding,
 ) -> Result<Added> {
     let [old, all] = [own, extended].map(Tokenizer::vocabulary);
     let differs = |text: &str, id: u32| match all.get(text) {
@@ -56,7 +57,7 @@ pub(super) fn added(
             differences.len(),
             old.len()
         );
-        let (kind, encoding) = (SchemeKind::Fused, Encoding::FIXED);
+        let kind = SchemeKind::Fused;
         let command = possible(own, kind, encoding).map(|tokens| extension(own, kind, tokens, encoding));
         let how = command.map_or_else(|_| String::new(), |command| format!(": {command}"));
         let remedy = format!("extend the model's own tokenizer{how}");

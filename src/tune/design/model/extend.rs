@@ -15,6 +15,7 @@ use super::tables::{GrownTable, grown, rows};
 use crate::design::rows::initial::has_rows;
 use crate::design::rows::recipe::RowInit;
 use drift_core::checkpoint::INDEX;
+use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
 use drift_core::io::OutputSet;
 use drift_core::job::{Job, Provenance, Unit};
@@ -123,7 +124,10 @@ fn prepare<'s>(source: &'s SourceModel, plan: &ExtendModelPlan, job: &Job) -> Re
         Some(_) => BTreeMap::new(),
         None => replaced(&plan.tokenizer)?,
     };
-    let added = added(&own, &extended, &replaced)?;
+    let encoding = encoding_beside(&plan.tokenizer)?;
+    // What the model was trained on, if the tokenizer is for no encoding.
+    let wanted = encoding.or(encoding_beside(&plan.model)?).unwrap_or(Encoding::FIXED);
+    let added = added(&own, &extended, &replaced, wanted)?;
     has_rows(&source.tables, &own.name, added.old_ids)?;
     source.check_special_tokens(&plan.tokenizer, &added.new)?;
     let rows = rows(source, &added, plan.pad_to_multiple_of);
@@ -136,7 +140,7 @@ fn prepare<'s>(source: &'s SourceModel, plan: &ExtendModelPlan, job: &Job) -> Re
         model: source.tables.name.clone(),
         base: own.name.clone(),
         tokenizer: extended.name.clone(),
-        encoding: encoding_beside(&plan.tokenizer)?,
+        encoding,
         init: plan.init,
         tied: source.tables.head.is_none(),
         old_tokens: added.old_tokens,

@@ -1,5 +1,7 @@
 //! Generates blocks for checks, with every number in every position and every shape; and finds blocks in texts.
 
+use std::collections::HashSet;
+
 use super::grammar::{Grammar, SpelledNumber, power};
 use super::slots::{BlockSlot, MOST_SLOTS};
 
@@ -82,6 +84,35 @@ pub fn numbers(grammar: Grammar, index: u64) -> [SpelledNumber; 3] {
         let fraction = if decimals == 0 { 0 } else { (index as u32 % 999 * 10 + 7) * step % grammar.units() };
         SpelledNumber { negative: rest % 2 == 1, integer, fraction, decimals }
     })
+}
+
+/// A block of every shape that no block of [`numbers`] below the count of numbers has. In a small grammar these few blocks leave out
+/// combinations, such as three numbers with two digits before the point.
+pub fn blocks_of_missing_shapes(grammar: Grammar) -> Vec<[SpelledNumber; 3]> {
+    let all = shapes_of_blocks(grammar);
+    let mut seen = HashSet::new();
+    for index in 0..grammar.numbers() {
+        seen.insert(shape(grammar, &numbers(grammar, index)));
+        if seen.len() as u64 == all {
+            return Vec::new();
+        }
+    }
+    let [xs, ys, zs] = [0, 1, 2].map(|axis| examples(grammar, axis));
+    let mut blocks = Vec::new();
+    for x in &xs {
+        for y in &ys {
+            blocks.extend(zs.iter().map(|z| [*x, *y, *z]));
+        }
+    }
+    blocks.retain(|numbers| seen.insert(shape(grammar, numbers)));
+    blocks
+}
+
+/// A number of every shape of an axis.
+fn examples(grammar: Grammar, axis: usize) -> Vec<SpelledNumber> {
+    let mut seen = HashSet::new();
+    let numbers = (0..grammar.numbers_of(axis)).map(|index| grammar.number(index, axis));
+    numbers.filter(|number| seen.insert(shape(grammar, &[*number; 3]))).collect()
 }
 
 /// The text of a block, with the byte offset at which each slot begins.
@@ -170,6 +201,21 @@ mod tests {
     use super::*;
     use crate::design::scheme::slots::Range;
     use drift_core::encoding::Encoding;
+
+    /// Small grammars, whose blocks with one number each leave out shapes, and a large one.
+    #[test]
+    fn every_shape_has_a_block() {
+        for (name, range, missing) in
+            [("fixed-1", 15, true), ("fixed-2", 11, true), ("integers:10,4", 15, false), ("fixed", 15, false)]
+        {
+            let grammar = Grammar::constant(name.parse().unwrap(), Range::new(range).unwrap());
+            let more = blocks_of_missing_shapes(grammar);
+            assert_eq!(!more.is_empty(), missing, "{name}");
+            let usual = (0..grammar.numbers()).map(|index| numbers(grammar, index));
+            let seen: BTreeSet<u64> = usual.chain(more).map(|numbers| shape(grammar, &numbers)).collect();
+            assert_eq!(seen.len() as u64, shapes_of_blocks(grammar), "{name}");
+        }
+    }
 
     /// Counts that the usual steps are factors of, or that differ by axis.
     #[test]
