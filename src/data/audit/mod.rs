@@ -44,6 +44,7 @@ mod smoke;
 pub mod spread;
 mod superposition;
 mod text_encoding;
+mod text_line;
 mod threedmolgen;
 
 pub use block::{BlockVerdict, goes_on, judge_block};
@@ -73,4 +74,5 @@ pub use sample::{Split, TextSample, TextVerdict, coordinates, in_angstrom, judge
 pub use shard::{audit_shard, merge_audited};
 pub use smoke::{ForeignPrompt, Recounted, TheirReport};
 pub use superposition::LeastRmsd;
+pub use text_line::{End, TextCost, TextLine};
 pub use threedmolgen::judge_as_3dmolgen;

@@ -7,8 +7,8 @@ use std::cmp::Ordering;
 
 use super::paired::level;
 use super::record::{ComparedFigure, FigureDifference, PairedComparison, Rescued, RunReport, SpeedRatio};
+use super::self_check_note::self_check_note;
 use super::speed::{BatchTimes, ratio};
-use crate::generate::Verdict;
 use drift_core::constraint::ProcessorKind;
 use drift_data::stats::Interval;
 use drift_data::stats::bootstrap::Mean;
@@ -43,22 +43,7 @@ pub(super) fn advice(runs: &[RunReport], comparisons: &[PairedComparison]) -> Ve
 
 /// The runs whose self-check did not pass, with the source of their texts in that case.
 pub(super) fn self_checks(runs: &[RunReport]) -> Vec<String> {
-    let said = |run: &RunReport| {
-        let check = run.self_check.as_ref().filter(|check| check.verdict != Verdict::Passed)?;
-        let texts = match check.insisted {
-            true => "but they wrote the texts, because the run insisted on them: do not rely on these texts",
-            false => "so the texts are those of candle's operations",
-        };
-        let how = match check.verdict {
-            Verdict::Failed => "the GPU's kernels failed the self-check",
-            _ => "the GPU's kernels differ from candle's operations",
-        };
-        let problem = check.problem.as_deref().unwrap_or("no reason was given");
-        let kept = if check.kept { " (found by an earlier run)" } else { "" };
-        let evidence = check.evidence.as_ref().map(|folder| format!("; what was compared is in {folder}"));
-        let evidence = evidence.unwrap_or_default();
-        Some(format!("{}, `{}`: {how}, {texts}: {problem}{kept}{evidence}.", run.model, run.label()))
-    };
+    let said = |run: &RunReport| self_check_note(&run.model, &run.label(), run.self_check.as_ref()?);
     runs.iter().filter_map(said).collect()
 }
 

@@ -3,29 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use drift_core::constraint::ProcessorKind;
+pub use drift_data::generation::SpeedMeasure;
 use drift_data::stats::Interval;
 use drift_data::stats::bootstrap::Mean;
-
-/// How seconds of a run are measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SpeedMeasure {
-    /// CPU seconds of all threads, so that other load on the machine has little effect.
-    Cpu,
-    /// Wall-clock seconds: on a GPU, or if the system reports no CPU seconds.
-    #[default]
-    Wall,
-}
-
-impl SpeedMeasure {
-    /// The unit in words, as in "texts per …".
-    pub fn unit(self) -> &'static str {
-        match self {
-            SpeedMeasure::Cpu => "CPU second",
-            SpeedMeasure::Wall => "second",
-        }
-    }
-}
 
 /// A run compared with the run of the same model without a logit processor, on the same molecules with the same random numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
