@@ -9,6 +9,7 @@
 //!   molecules.
 //! - [`chemistry`] checks stereo, clashes, bonds, angles and planes of a conformer.
 //! - [`Judge`] does all of this in memory, text by text.
+//! - [`TextLine`] is a generated text as a line of a file.
 //! - [`read`] reads files of generated text, [`audit`](run::audit) runs a whole audit.
 
 pub mod align;
