@@ -162,6 +162,8 @@ def commands(i: dict[str, pathlib.Path]) -> list[tuple[str, list]]:
     add("eval", "eval", *every, "--samples", 3, "-o", "record", "--texts", "texts.jsonl", "--probabilities")
     add("eval-json", "eval", *every, "--samples", 3, "--json", "--likelihood")
     add("eval-texts", "eval", "--samples", 2, "--generations", 2, "--lp", "none,truncating,automaton", "--texts", "-")
+    add("generate", "generate", *every, "--samples", 2, "--max-new-tokens", 60, "--probabilities", "-o", "-")
+    add("generate-json", "generate", "--samples", 2, "--lp", "automaton", "-o", "texts.jsonl", "--json")
     add("eval-smiles", "eval", "--smiles", i["smiles"], "--lp", "automaton", "--preset", "greedy", "--json")
     fitted = ["--placeholder", "fitted", "--placeholder", "0.000,0.000,0.000", "--kv-cache", "growing"]
     add("eval-fitted", "eval", "--samples", 2, "--lp", "allowlist", *fitted, "--json")

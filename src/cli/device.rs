@@ -14,7 +14,7 @@ use drift_core::constraint::automaton::AnswerForm;
 use drift_core::error::Error;
 use drift_core::job::Job;
 use drift_engine::eval::device::{DevicePlan, DeviceReport, DeviceSpeed, examine_device, unusable_device};
-use drift_engine::eval::plan::{EngineChoice, EvalPlan, Generations, ModelChoice};
+use drift_engine::eval::plan::{EngineChoice, EvalPlan, GeneratePlan, Generations, ModelChoice};
 use drift_engine::generate::{Sampling, SelfCheck, SelfChecking, Verdict};
 use drift_engine::model::{Device, Room, Synthetic};
 
@@ -96,14 +96,13 @@ fn plan(args: &Args, device: Device) -> anyhow::Result<DevicePlan> {
         engines => engines.to_vec(),
     };
     let evidence = not_stdout(Some(&args.output)).map(|file| file.with_extension("self-check"));
-    let run = EvalPlan {
+    let generate = GeneratePlan {
         models,
         tokenizer: None,
         processors: vec![ProcessorKind::Automaton, ProcessorKind::None],
         placeholders: Vec::new(),
         encoding: Default::default(),
         generations: Generations::Each(1),
-        thresholds: Vec::new(),
         batch: args.batch as usize,
         preset: "qwen3".to_owned(),
         sampling: Sampling::QWEN3,
@@ -118,14 +117,18 @@ fn plan(args: &Args, device: Device) -> anyhow::Result<DevicePlan> {
         eos: None,
         room: Room::Static,
         max_new_tokens: Some(args.tokens as usize),
-        strip_junk: false,
-        max_atoms: AtomLimit::default(),
         log_probabilities: false,
         resample: None,
+        trace: false,
+    };
+    let run = EvalPlan {
+        generate,
+        thresholds: Vec::new(),
+        strip_junk: false,
+        max_atoms: AtomLimit::default(),
         likelihood: false,
         missing: Default::default(),
         by_text: false,
-        trace: false,
         same_as: None,
         energy: None,
     };

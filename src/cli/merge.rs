@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args, invocation: &Invocation, job: &Job, output: &Outp
     }
     let shards = match &*set.manifest.verb {
         #[cfg(feature = "generate")]
-        "eval" => Shards::Eval(args.finished(&set)?),
+        "eval" | "generate" => Shards::Texts(args.finished(&set)?),
         "audit" | "encode" | "mine" => {
             let Finished { shards, is_partial } = args.finished::<FilesFinished>(&set)?;
             if is_partial {
@@ -110,8 +110,12 @@ impl MergeOutputs {
         let MergeOutputs { to, of_texts, page, .. } = self;
         match (shards, &*manifest.verb) {
             #[cfg(feature = "generate")]
-            (Shards::Eval(Finished { shards, is_partial }), _) => {
-                let shards = shards.into_iter().map(|(shard, _, pieces)| (shard, pieces)).collect();
+            (Shards::Texts(finished), "generate") => {
+                let to = to.as_deref().unwrap_or(Path::new("-"));
+                super::generate::merge(manifest, finished.of_texts(), (to, files), job, output)
+            }
+            #[cfg(feature = "generate")]
+            (Shards::Texts(finished), _) => {
                 let targets = super::eval_output::Targets {
                     folder: to,
                     texts: self.texts,
@@ -122,7 +126,7 @@ impl MergeOutputs {
                     energies: None,
                     cache: None,
                 };
-                super::eval::merge(manifest, (shards, is_partial), &targets, files, job, output)
+                super::eval::merge(manifest, finished.of_texts(), &targets, files, job, output)
             }
             (Shards::Files(parts), "mine") => mine::merge(manifest, parts, [to, page], files, job, output),
             (Shards::Files(parts), "audit") => {
@@ -139,7 +143,7 @@ impl MergeOutputs {
 /// The finished work of the shards.
 enum Shards {
     #[cfg(feature = "generate")]
-    Eval(Finished<drift_engine::eval::Finished>),
+    Texts(Finished<drift_engine::eval::Finished>),
     Files(MergedFiles),
 }
 
@@ -149,11 +153,20 @@ struct Finished<P> {
     is_partial: bool,
 }
 
+#[cfg(feature = "generate")]
+impl<P> Finished<P> {
+    /// The pieces of each shard, and whether something is missing.
+    fn of_texts(self) -> (Vec<(Shard, Vec<P>)>, bool) {
+        let shards = self.shards.into_iter().map(|(shard, _, pieces)| (shard, pieces)).collect();
+        (shards, self.is_partial)
+    }
+}
+
 /// The progress of the shards.
 fn progress(set: &ShardSet) -> Result<ShardsProgress, Error> {
     match &*set.manifest.verb {
         #[cfg(feature = "generate")]
-        "eval" => ShardsProgress::read::<drift_engine::eval::Finished>(set),
+        "eval" | "generate" => ShardsProgress::read::<drift_engine::eval::Finished>(set),
         "audit" | "encode" | "mine" => ShardsProgress::read::<FilesFinished>(set),
         verb => Err(unknown(set, verb)),
     }

@@ -22,6 +22,12 @@ mod eval_output;
 mod export_grammar;
 mod extend_model;
 mod fit;
+#[cfg(feature = "generate")]
+mod generate;
+#[cfg(feature = "generate")]
+mod generate_args;
+#[cfg(feature = "generate")]
+mod generation;
 mod inspect;
 mod invocation;
 mod merge;
@@ -98,13 +104,18 @@ enum Verb {
     Inspect(inspect::Args),
     /// Write the automaton of each molecule as a grammar, for vLLM, SGLang and other engines
     ExportGrammar(export_grammar::Args),
+    /// Generate texts with a model under several logit processors, without judging them
+    #[cfg(feature = "generate")]
+    #[command(after_help = generate::EXAMPLES)]
+    Generate(Box<generate::Args>),
     /// Generate texts with a model under several logit processors, and measure what each costs
     #[cfg(feature = "generate")]
+    #[command(after_help = eval_args::EXAMPLES)]
     Eval(Box<eval_args::Args>),
     /// Check a GPU: what is installed and what is missing, whether drift's kernels are right, and how fast they are
     #[cfg(feature = "generate")]
     Device(device::Args),
-    /// Run `drift eval` as a Slurm job array
+    /// Run `drift eval` or `drift generate` as a Slurm job array
     #[cfg(feature = "generate")]
     Slurm(slurm::Args),
     /// Merge shards into what a single run would have written
@@ -171,6 +182,8 @@ fn run(cli: Cli, given: (&clap::Command, &ArgMatches), output: &Output) -> anyho
         Verb::ExportGrammar(args) => export_grammar::run(args, &invocation, &job, output),
         Verb::TrainTokenizer(args) => train_tokenizer::run(args, &invocation, &job, output),
         Verb::ExtendModel(args) => extend_model::run(args, &invocation, &job, output),
+        #[cfg(feature = "generate")]
+        Verb::Generate(args) => generate::run(*args, &invocation, &job, output),
         #[cfg(feature = "generate")]
         Verb::Eval(args) => eval::run(*args, &invocation, &job, output),
         #[cfg(feature = "generate")]

@@ -28,6 +28,9 @@ const OUTPUTS: [&str; 10] = [
 /// The options that name a model or a tokenizer.
 const MODELS: [&str; 5] = ["model", "init", "tokenizer", "base", "new-tokens-of"];
 
+/// The positional argument that names models.
+const POSITIONAL_MODELS: &str = "models";
+
 /// The options with a text that may be the path of a file.
 const TEXTS: [&str; 1] = ["placeholder"];
 
@@ -66,7 +69,7 @@ fn kind(argument: &Arg) -> Option<Kind> {
     match name {
         PROGRAM => Some(Kind::Program),
         _ if OUTPUTS.contains(&name) || !(is_path || TEXTS.contains(&name)) => None,
-        _ if MODELS.contains(&name) => Some(Kind::Models),
+        _ if MODELS.contains(&name) || argument.get_id() == POSITIONAL_MODELS => Some(Kind::Models),
         _ => Some(Kind::Files),
     }
 }

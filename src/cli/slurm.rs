@@ -6,6 +6,7 @@ use std::process::Command;
 use clap::Subcommand;
 
 use super::eval_args;
+use super::generate;
 use super::invocation::Invocation;
 use super::output::Output;
 use super::slurm_status;
@@ -13,11 +14,13 @@ use drift_core::command::quoted;
 use drift_core::error::Error;
 use drift_core::io::{OutputSet, absolute};
 use drift_core::job::Job;
+use drift_data::shard::Shard;
 use drift_data::shard::slurm::{Asked, Jobs};
 
 /// The files in the folder of `-o`.
 const ARRAY: &str = "array.sbatch";
 const MERGE: &str = "merge.sbatch";
+const TEXTS: &str = "texts.jsonl";
 
 /// Options that belong to the jobs or the merge, and not to a shard.
 const NOT_OF_A_SHARD: [&str; 14] = [
@@ -48,6 +51,8 @@ pub(super) struct Args {
 enum Verb {
     /// Write, and with --submit start, a job array of `drift eval` and a job that merges its shards
     Eval(Box<EvalArgs>),
+    /// Write, and with --submit start, a job array of `drift generate` and a job that merges its shards into texts.jsonl
+    Generate(Box<GenerateJobArgs>),
     /// Show the progress of the shards in a folder
     Status(slurm_status::Args),
 }
@@ -57,6 +62,15 @@ enum Verb {
 struct EvalArgs {
     #[command(flatten)]
     eval: eval_args::Args,
+    #[command(flatten)]
+    jobs: JobArgs,
+}
+
+/// The command line of `drift slurm generate`.
+#[derive(Debug, clap::Args)]
+struct GenerateJobArgs {
+    #[command(flatten)]
+    generate: generate::Args,
     #[command(flatten)]
     jobs: JobArgs,
 }
@@ -107,14 +121,14 @@ struct JobArgs {
 pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     match args.verb {
         Verb::Eval(args) => eval(*args, invocation, job, output),
+        Verb::Generate(args) => generate(*args, invocation, job, output),
         Verb::Status(args) => slurm_status::run(&args, output),
     }
 }
 
 fn eval(args: EvalArgs, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     let EvalArgs { eval, jobs } = args;
-    let folder = folder(&eval)?;
-    let folder_text = text(&folder)?;
+    let folder = folder(eval.generate.running.shard, eval.output.as_deref())?;
     let merge = [("texts", &eval.texts), ("molecules", &eval.molecules)];
     let mut to_merge = Vec::new();
     for (name, path) in merge {
@@ -124,51 +138,93 @@ fn eval(args: EvalArgs, invocation: &Invocation, job: &Job, output: &Output) -> 
     }
     let files = invocation.files().writes_in("-o", Some(&folder), &[ARRAY, MERGE])?;
     super::eval::check_array(eval, jobs.array, files, job, output)?;
-    if jobs.submit {
-        // Checked before anything is written.
-        sbatch(&["--version".to_owned()])?;
-    }
-    let manifest = invocation.without(&NOT_OF_A_SHARD).manifest(None)?;
-    let program = std::env::current_exe().map_err(|e| Error::io(Path::new("drift"), e))?;
-    let written = Jobs {
-        program: &text(&program)?,
-        command: &Invocation::arguments(&manifest),
-        merge: &to_merge,
-        shards: jobs.array,
-        folder: &folder_text,
-        start: &text(&manifest.folder)?,
-        asked: &asked(&jobs),
-    };
-    let mut files = OutputSet::new();
-    // Slurm writes logs to this folder, and fails without it.
-    files.folder(&folder.join("logs"))?;
-    files.folder(&folder.join("shards"))?;
-    files.put(&folder.join(ARRAY), written.array().as_bytes())?;
-    files.put(&folder.join(MERGE), written.merging().as_bytes())?;
-    files.commit()?;
-    if !jobs.submit {
-        let [array, merge] = [ARRAY, MERGE].map(|name| quoted(&format!("{folder_text}/{name}")));
-        return output.text(&format!(
-            "wrote {array} and {merge}; submit them with\n    \
-             sbatch --dependency=afterok:$(sbatch --parsable {array}) {merge}"
-        ));
-    }
-    let array = submitted(&[], &folder.join(ARRAY))?;
-    let merge = submitted(&[format!("--dependency=afterok:{array}")], &folder.join(MERGE))?;
-    output.text(&format!(
-        "submitted job {array}, an array of {} shards, and job {merge}, which merges them\n\
-         drift slurm status {} shows how far they are",
-        jobs.array,
-        quoted(&folder_text)
-    ))
+    let array = Array { jobs, merged: text(&folder)?, folder, to_merge };
+    array.write(invocation, output)
 }
 
-/// The folder for all files.
-fn folder(eval: &eval_args::Args) -> Result<PathBuf, Error> {
-    if eval.shard.is_some() {
+fn generate(
+    args: GenerateJobArgs,
+    invocation: &Invocation,
+    job: &Job,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let GenerateJobArgs { generate, jobs } = args;
+    let folder = folder(generate.shard(), Some(generate.output()))?;
+    let files = invocation.files().writes_in("-o", Some(&folder), &[ARRAY, MERGE, TEXTS])?;
+    super::generate::check_array(generate, jobs.array, files, job, output)?;
+    let array = Array { jobs, merged: text(&folder.join(TEXTS))?, folder, to_merge: Vec::new() };
+    array.write(invocation, output)
+}
+
+/// A job array and the job that merges its shards.
+struct Array {
+    jobs: JobArgs,
+    /// The folder for all files.
+    folder: PathBuf,
+    /// What the merge writes.
+    merged: String,
+    /// Further options of the merge.
+    to_merge: Vec<String>,
+}
+
+impl Array {
+    /// Writes the scripts, and submits them if that was asked for.
+    fn write(&self, invocation: &Invocation, output: &Output) -> anyhow::Result<()> {
+        let Array { jobs, folder, merged, to_merge } = self;
+        if jobs.submit {
+            // Checked before anything is written.
+            sbatch(&["--version".to_owned()])?;
+        }
+        let folder_text = text(folder)?;
+        let manifest = invocation.without(&NOT_OF_A_SHARD).manifest(None)?;
+        let program = std::env::current_exe().map_err(|e| Error::io(Path::new("drift"), e))?;
+        let written = Jobs {
+            program: &text(&program)?,
+            command: &Invocation::arguments(&manifest),
+            merge: to_merge,
+            merged,
+            shards: jobs.array,
+            folder: &folder_text,
+            start: &text(&manifest.folder)?,
+            asked: &asked(jobs),
+        };
+        let mut files = OutputSet::new();
+        // Slurm writes logs to this folder, and fails without it.
+        files.folder(&folder.join("logs"))?;
+        files.folder(&folder.join("shards"))?;
+        files.put(&folder.join(ARRAY), written.array().as_bytes())?;
+        files.put(&folder.join(MERGE), written.merging().as_bytes())?;
+        files.commit()?;
+        self.submit(&folder_text, output)
+    }
+
+    /// Submits both jobs, or says how to.
+    fn submit(&self, folder_text: &str, output: &Output) -> anyhow::Result<()> {
+        let Array { jobs, folder, .. } = self;
+        if !jobs.submit {
+            let [array, merge] = [ARRAY, MERGE].map(|name| quoted(&format!("{folder_text}/{name}")));
+            return output.text(&format!(
+                "wrote {array} and {merge}; submit them with\n    \
+                 sbatch --dependency=afterok:$(sbatch --parsable {array}) {merge}"
+            ));
+        }
+        let array = submitted(&[], &folder.join(ARRAY))?;
+        let merge = submitted(&[format!("--dependency=afterok:{array}")], &folder.join(MERGE))?;
+        output.text(&format!(
+            "submitted job {array}, an array of {} shards, and job {merge}, which merges them\n\
+             drift slurm status {} shows how far they are",
+            jobs.array,
+            quoted(folder_text)
+        ))
+    }
+}
+
+/// The folder for all files. `to` is the value of `-o`.
+fn folder(shard: Option<Shard>, to: Option<&Path>) -> Result<PathBuf, Error> {
+    if shard.is_some() {
         return Err(Error::input("--shard", "each task of the array has its own", "leave it out"));
     }
-    match &eval.output {
+    match to {
         Some(folder) if !super::values::is_stdout(folder) => absolute(folder),
         _ => Err(Error::input("-o", "is missing", "give a folder that all nodes see")),
     }

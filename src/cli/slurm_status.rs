@@ -12,7 +12,7 @@ use drift_engine::eval::Finished;
 /// The command line of `drift slurm status`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The folder that `drift slurm eval` wrote to
+    /// The folder that `drift slurm eval` or `drift slurm generate` wrote to
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }

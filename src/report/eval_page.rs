@@ -193,7 +193,7 @@ fn examples_section(section: &mut Section, report: &EvalReport) {
 }
 
 fn method(section: &mut Section, report: &EvalReport) {
-    let protocol = &report.protocol;
+    let protocol = &report.protocol.generation;
     let precision = report.runs.first().map_or(Precision::FOUR, |run| run.encoding.precision());
     let decimals = precision.in_words();
     section.list([

@@ -235,7 +235,7 @@ pub fn likelihood_table(report: &EvalReport) -> Table {
 
 /// The setting of the evaluation as a sentence: the number of texts, the molecules, the engine and the device.
 pub fn setting(report: &EvalReport) -> String {
-    let protocol = &report.protocol;
+    let protocol = &report.protocol.generation;
     let devices: Vec<&str> = report.runs.iter().map(|run| &*run.device).collect();
     let mut out = format!(
         "{} molecules of {}, {}, preset {}, seed {}, batch {}, {} engine on {}",
@@ -279,7 +279,7 @@ pub fn setting(report: &EvalReport) -> String {
     if let Some(eos) = &protocol.eos {
         out.push_str(&format!("; {eos} ends a text"));
     }
-    if protocol.strip_junk {
+    if report.protocol.strip_junk {
         out.push_str("; junk was removed from numbers before judging");
     }
     if report.interrupted {
@@ -291,7 +291,7 @@ pub fn setting(report: &EvalReport) -> String {
 
 /// Whether the models have seen the molecules in training, as far as is known.
 fn unseen(report: &EvalReport) -> String {
-    if report.protocol.synthetic.is_some() {
+    if report.protocol.generation.synthetic.is_some() {
         return String::new();
     }
     let mut models: Vec<(&str, Unseen)> = report.runs.iter().map(|run| (&*run.model, run.unseen)).collect();

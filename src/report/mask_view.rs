@@ -4,7 +4,7 @@ use super::eval_view::{run_cells, runs_table};
 use super::format::{thousands, unsigned_zero};
 use super::html::Section;
 use super::table::Table;
-use drift_engine::eval::mask_cost::Spread;
+use drift_data::generation::Spread;
 use drift_engine::eval::record::EvalReport;
 
 /// The probability that the mask left, by class of token; `None` if not all logits were computed.

@@ -5,8 +5,8 @@
 //! - [`html::Page`] is a page of sections that loads nothing.
 //! - [`stats_view`], [`fit_view`], [`fit_page`], [`design_view`], [`design_page`], [`learned_view`], [`comparison_view`],
 //!   [`promises_view`], [`extend_view`], [`train_view`], [`against_view`], [`audit_view`], [`pairs_view`], [`energy_view`], [`eval_view`],
-//!   [`summary_view`], [`chemistry_view`], [`worst_view`], [`mask_view`], [`floor_view`], [`same_view`], [`eval_page`] and
-//!   [`compare_view`] combine these for the verbs. [`card`] is the section of a model card for an extended tokenizer.
+//!   [`summary_view`], [`chemistry_view`], [`worst_view`], [`mask_view`], [`floor_view`], [`same_view`], [`eval_page`],
+//!   [`generate_view`] and [`compare_view`] combine these for the verbs. [`card`] is the section of a model card for an extended tokenizer.
 //! - [`folders`] writes reports and their pages into a folder.
 //! - [`format`](mod@format) formats numbers for people.
 //!
@@ -36,6 +36,8 @@ pub mod fit_view;
 pub mod floor_view;
 pub mod folders;
 pub mod format;
+#[cfg(feature = "generate")]
+pub mod generate_view;
 pub mod html;
 pub mod learned_view;
 #[cfg(feature = "generate")]

@@ -27,7 +27,7 @@ fn step(shape: Synthetic, batch: u64, context: u64, head: u64) -> Traffic {
         head_rows: head * batch,
         ..WorkCounts::default()
     };
-    Traffic::new(&Config::synthetic(shape), (2, 2), &counts).expect("positions were counted")
+    counts.traffic(&Config::synthetic(shape), (2, 2)).expect("positions were counted")
 }
 
 /// Three digits at most.

@@ -38,6 +38,7 @@ mod extend_model;
 mod extended;
 mod file_shards;
 mod generate;
+mod generate_texts;
 mod grammar;
 mod hdf5;
 mod hdf5_mutants;

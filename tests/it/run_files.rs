@@ -20,7 +20,7 @@ struct Reading {
 
 const SDF: &str = "in/sub/a.sdf";
 
-const READING: [Reading; 13] = [
+const READING: [Reading; 14] = [
     Reading {
         line: "encode in --smiles names.smi --encoding bins.json --input-encoding bins.json",
         outputs: &["-o"],
@@ -91,6 +91,12 @@ const READING: [Reading; 13] = [
         outputs: &["--texts", "--energy-cache=energies --energy true --energy-list"],
         folders: &[("-o", "record.json")],
         inputs: &[SDF, "names.smi", "model/tokenizer.json"],
+    },
+    Reading {
+        line: "generate --smiles prompts.smi --references in --examples one.jsonl --placeholder fitted.json --model model",
+        outputs: &["-o", "-o x.jsonl --trace"],
+        folders: &[],
+        inputs: &[SDF, "prompts.smi", "one.jsonl", "fitted.json", "model/config.json", "model/recipe.json"],
     },
     Reading {
         line: "slurm eval --array 2 --model model --corpus in",

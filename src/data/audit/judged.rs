@@ -17,8 +17,8 @@ use super::request::AuditPlan;
 use super::row_label::RowLabel;
 use super::sample::{TextVerdict, judge, judged_blocks, split};
 use super::smoke::bias;
-use super::texts_header::TextsHeader;
 use crate::corpus::Skipped;
+use crate::generation::TextsHeader;
 use drift_core::encoding::Encoding;
 use drift_core::error::Result;
 use drift_core::job::{InputHash, Job, Unit};
@@ -41,7 +41,7 @@ pub(super) struct JudgedFile {
     pub head: Option<SmokeHead>,
     /// What the file's first line says of its texts, if drift wrote them.
     #[serde(default)]
-    pub header: Option<TextsHeader>,
+    pub header: Option<Box<TextsHeader>>,
     /// The counts over the first text of each molecule, and the number of further texts.
     pub listed: (SampleCounts, u64),
     /// Why shares over all texts of the file mislead, if they do.

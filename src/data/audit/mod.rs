@@ -9,6 +9,7 @@
 //!   molecules.
 //! - [`chemistry`] checks stereo, clashes, bonds, angles and planes of a conformer.
 //! - [`Judge`] does all of this in memory, text by text.
+//! - [`TextLine`] is a generated text as a line of a file.
 //! - [`read`] reads files of generated text, [`audit`](run::audit) runs a whole audit.
 
 pub mod align;
@@ -47,7 +48,7 @@ mod smoke;
 pub mod spread;
 mod superposition;
 mod text_encoding;
-mod texts_header;
+mod text_line;
 mod threedmolgen;
 
 pub use block::{BlockVerdict, goes_on, judge_block};
@@ -80,5 +81,5 @@ pub use sample::{Split, TextSample, TextVerdict, coordinates, in_angstrom, judge
 pub use shard::{audit_shard, merge_audited};
 pub use smoke::{ForeignPrompt, Recounted, TheirReport};
 pub use superposition::LeastRmsd;
-pub use texts_header::{HeaderProtocol, HeaderRun, TEXTS_SCHEMA, TextsHeader};
+pub use text_line::{End, TextCost, TextLine};
 pub use threedmolgen::judge_as_3dmolgen;

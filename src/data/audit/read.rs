@@ -32,10 +32,10 @@ use super::molecules;
 use super::records::{FULL, Reader, RowField};
 pub use super::records::{Listed, Record, SmokeHead};
 use super::rows::{Read, Row};
-use super::texts_header::TextsHeader;
 use crate::corpus::fields::TEXT_FIELDS;
 use crate::corpus::table::{self, FirstLine, Header, RowBlocks, whole_fields};
 use crate::corpus::{Format, MAX_LINE_BYTES, RowFilter, Skipped, is_tar, whole};
+use crate::generation::TextsHeader;
 use crate::parameter;
 use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
@@ -63,7 +63,7 @@ pub struct FileRecords {
     /// What a reader of the file's shares should know.
     pub note: Option<String>,
     /// What the file's first line says of its texts, if drift wrote them.
-    pub header: Option<TextsHeader>,
+    pub header: Option<Box<TextsHeader>>,
 }
 
 /// How files of generated text are read.

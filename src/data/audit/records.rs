@@ -7,9 +7,9 @@ use super::judging::without_examples;
 use super::row_label::RowLabel;
 use super::rows::{FieldText, LP_FIELD, Read, Reading, Row};
 use super::sample::split;
-use super::texts_header::TextsHeader;
 use crate::corpus::fields::{TEXT_FIELDS, is_inside_tags};
 use crate::corpus::{MAX_LINE_BYTES, RowFilter, SKIPPED_LISTED, Skipped};
+use crate::generation::TextsHeader;
 use crate::parameter;
 use drift_core::encoding::{Encoding, TrailingZeros};
 use drift_core::error::{Error, Result};
@@ -124,7 +124,7 @@ pub(super) struct Reader {
     /// The field that names the row of a record.
     pub row_field: RowField,
     /// What the file's first line says of its texts, if drift wrote them.
-    pub header: Option<TextsHeader>,
+    pub header: Option<Box<TextsHeader>>,
     pub records: Vec<Record>,
     /// The memory that the records take, in bytes.
     kept_bytes: usize,
@@ -149,7 +149,7 @@ impl Reader {
     /// If it is the header of texts in a format that this drift does not know.
     pub(super) fn line(&mut self, line: BoundedLine<'_>, rows: &RowFilter) -> Result<()> {
         if line.number == 1 && !line.cut {
-            self.header = TextsHeader::of_line(line.bytes, &self.name)?;
+            self.header = TextsHeader::of_line(line.bytes, &self.name)?.map(Box::new);
             if self.header.is_some() {
                 return Ok(());
             }

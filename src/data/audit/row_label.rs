@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::generation::GenerationRun;
 use crate::parameter;
 use drift_core::error::{Error, Result};
 
@@ -27,6 +28,12 @@ pub struct RowLabel {
 }
 
 impl RowLabel {
+    /// The row of a run of a generation.
+    pub fn of_run(run: &GenerationRun) -> Self {
+        let [model, lp] = [&*run.model, run.lp.name()].map(|name| Some(name.to_owned()));
+        RowLabel { model, lp, placeholder: run.placeholder.clone() }
+    }
+
     /// The logit processor with its placeholder, or `-` if it is not known.
     pub fn processor(&self) -> String {
         let lp = self.lp.as_deref().unwrap_or("-");

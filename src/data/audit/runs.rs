@@ -16,7 +16,7 @@ use super::references::{GeometryReport, Measured};
 use super::report::EncodingFrom;
 use super::request::AuditPlan;
 use super::row_label::{BaseRows, RowLabel};
-use super::texts_header::HeaderRun;
+use crate::generation::GenerationRun;
 use crate::parameter;
 use crate::stats::interval::{ClusterSums, Interval, LEVEL};
 use drift_core::encoding::Encoding;
@@ -26,8 +26,8 @@ use drift_core::error::{Error, Result};
 const TIMED_TEXTS: usize = 32;
 
 /// The names of figures that a row has by itself, whatever a header says.
-const OWN_FIGURES: [&str; 6] =
-    ["dialect", "dialect_from", "speed_measure", "batch_seconds", "drift", "geometry"];
+const OWN_FIGURES: [&str; 7] =
+    ["model", "lp", "placeholder", "dialect", "dialect_from", "speed_measure", "batch_seconds"];
 
 /// The results for one row, with the names that records of `drift eval` have.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -71,7 +71,7 @@ pub(super) struct RowResults {
     row: RowLabel,
     group: Group,
     measured: Option<Measured>,
-    stated: Option<HeaderRun>,
+    stated: Option<GenerationRun>,
 }
 
 /// The row under which the texts of a group are reported.
@@ -90,7 +90,8 @@ impl RowResults {
         for (at, (file, group)) in groups.enumerate() {
             let row = reported_row(&group.row, &file.input.name);
             let measured = measured.map(|measured| &measured[at]);
-            let stated = file.header.iter().flat_map(|header| &header.runs).find(|run| run.row == row);
+            let stated =
+                file.header.iter().flat_map(|header| &header.runs).find(|run| RowLabel::of_run(run) == row);
             match rows.iter_mut().find(|known| known.row == row) {
                 Some(known) => known.add(group, measured),
                 None => rows.push(RowResults {
@@ -149,7 +150,11 @@ impl RowResults {
 
     /// The seconds of batches: those of the header, or else of the texts.
     fn times(&self) -> BatchTimes {
-        let stated = self.stated.as_ref().map(HeaderRun::times).filter(|times| !times.seconds.is_empty());
+        let stated = self
+            .stated
+            .as_ref()
+            .map(|run| BatchTimes { measure: run.speed_measure, seconds: run.batch_seconds.clone() });
+        let stated = stated.filter(|times| !times.seconds.is_empty());
         stated.unwrap_or_else(|| {
             let seconds = self.known_seconds().unwrap_or_default();
             let seconds = seconds.chunks(TIMED_TEXTS).map(|texts| texts.iter().sum()).collect();
@@ -166,7 +171,8 @@ impl RowResults {
     /// What is known of generation: the figures of the header, or else those that seconds and tokens of texts give.
     fn generation(&self) -> Map<String, Value> {
         if let Some(stated) = &self.stated {
-            let mut figures = stated.figures.clone();
+            // The types of a header can always be written as JSON.
+            let Ok(Value::Object(mut figures)) = serde_json::to_value(stated) else { return Map::new() };
             OWN_FIGURES.iter().for_each(|name| _ = figures.remove(*name));
             return figures;
         }
@@ -317,15 +323,16 @@ impl RowResults {
     fn compared(&self) -> ComparedRow<'_> {
         let texts = self.group.times.texts as f64;
         let total = self.known_seconds().map(|seconds| seconds.iter().sum::<f64>());
-        let stated = |name: &str| self.stated.as_ref()?.number(name).filter(|value| *value > 0.0);
+        let cost = self.stated.as_ref().map(|run| &run.cost);
+        let cpu_seconds = cost.and_then(|cost| cost.cpu_seconds).filter(|seconds| *seconds > 0.0);
         let per_second = total.filter(|seconds| *seconds > 0.0).map(|seconds| texts / seconds);
         ComparedRow {
             label: &self.row,
             texts: Vec::new(),
             deviations: BTreeMap::new(),
             times: self.times(),
-            texts_per_cpu_second: stated("cpu_seconds").map(|seconds| texts / seconds),
-            texts_per_second: stated("conformers_per_second").or(per_second),
+            texts_per_cpu_second: cpu_seconds.map(|seconds| texts / seconds),
+            texts_per_second: cost.map(|cost| cost.conformers_per_second).or(per_second),
         }
     }
 }

@@ -74,14 +74,21 @@ impl Manifest {
     /// # Errors
     /// If the folder contains other work, and the errors of [`Journal::open`].
     pub fn begin<P: Serialize + DeserializeOwned>(&self, folder: &Path) -> Result<(Work, Vec<P>)> {
-        let path = folder.join(FILE);
+        self.begin_at(&folder.join(FILE))
+    }
+
+    /// Begins or continues the work of a journal with a name of its own.
+    ///
+    /// # Errors
+    /// As [`Manifest::begin`].
+    pub fn begin_at<P: Serialize + DeserializeOwned>(&self, path: &Path) -> Result<(Work, Vec<P>)> {
         let (journal, finished) = if path.is_file() {
-            let (journal, finished) = self.open(&path)?;
+            let (journal, finished) = self.open(path)?;
             (Some(journal), finished)
         } else {
             (None, Vec::new())
         };
-        Ok((Work { manifest: self.clone(), folder: folder.to_owned(), journal }, finished))
+        Ok((Work { manifest: self.clone(), path: path.to_owned(), journal }, finished))
     }
 
     fn open<P: Serialize + DeserializeOwned>(&self, path: &Path) -> Result<(Journal, Vec<P>)> {
@@ -160,7 +167,8 @@ enum Line<P> {
 #[derive(Debug)]
 pub struct Work {
     manifest: Manifest,
-    folder: PathBuf,
+    /// The path of the journal.
+    path: PathBuf,
     /// `None` as long as no piece is finished; then nothing is written.
     journal: Option<Journal>,
 }
@@ -178,9 +186,10 @@ impl Work {
         if let Some(journal) = &mut self.journal {
             return journal.add(&lines);
         }
-        std::fs::create_dir_all(&self.folder).map_err(|e| Error::io(&self.folder, e))?;
-        let path = self.folder.join(FILE);
-        let (journal, finished) = self.manifest.open::<P>(&path)?;
+        let path = &self.path;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+        let (journal, finished) = self.manifest.open::<P>(path)?;
         // Between planning and the first piece, no process held the lock.
         if !finished.is_empty() {
             let problem = "was meanwhile started by another process";

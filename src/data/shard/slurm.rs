@@ -25,6 +25,8 @@ pub struct Jobs<'j> {
     pub program: &'j str,
     /// The verb and its options, without the shard and the output.
     pub command: &'j [String],
+    /// What the merge writes: a file or folder.
+    pub merged: &'j str,
     /// Options of the merge besides the shards and the output.
     pub merge: &'j [String],
     /// The number of shards.
@@ -80,16 +82,17 @@ impl Jobs<'_> {
 
     /// The script of the merge job, for sbatch. It must depend on the array.
     pub fn merging(&self) -> String {
-        let Jobs { program, merge, shards, folder, asked, .. } = *self;
+        let Jobs { program, merge, merged, shards, folder, asked, .. } = *self;
         let mut out = self.head("drift-merge");
         let _ = writeln!(out, "#SBATCH --output=\"{folder}/logs/merge.log\"");
         out.push_str("#SBATCH --open-mode=append\n");
         out.extend(asked.merge_options.iter().map(|option| format!("#SBATCH --{option}\n")));
         let folder = quoted(folder);
+        let merged = quoted(merged);
         let more = if merge.is_empty() { String::new() } else { format!(" {}", line(merge)) };
         let _ = write!(
             out,
-            "\ncd {folder}/shards || exit\n{program} merge $(seq {shards}) -o {folder} --quiet{more}\n",
+            "\ncd {folder}/shards || exit\n{program} merge $(seq {shards}) -o {merged} --quiet{more}\n",
             program = quoted(program),
         );
         out
@@ -129,6 +132,7 @@ mod tests {
             program: "/opt/drift",
             command: &command,
             merge: &merge,
+            merged: "/scratch/an evaluation",
             shards: 8,
             folder: "/scratch/an evaluation",
             start: "/home/me",

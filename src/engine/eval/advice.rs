@@ -1,7 +1,7 @@
 //! Advice on the runs of an evaluation: that of [`drift_data::audit::pairs`], and what self-checks of a GPU found.
 
 use super::record::{PairedComparison, RunReport};
-use crate::generate::Verdict;
+use super::self_check_note::self_check_note;
 use drift_data::audit::RowLabel;
 use drift_data::audit::pairs::{self, AdvisedRow, BatchTimes};
 
@@ -46,21 +46,6 @@ fn advised<'r>(runs: &'r [RunReport], kept: &'r [KeptRow]) -> Vec<AdvisedRow<'r>
 
 /// The runs whose self-check did not pass, with the source of their texts in that case.
 pub(super) fn self_checks(runs: &[RunReport]) -> Vec<String> {
-    let said = |run: &RunReport| {
-        let check = run.self_check.as_ref().filter(|check| check.verdict != Verdict::Passed)?;
-        let texts = match check.insisted {
-            true => "but they wrote the texts, because the run insisted on them: do not rely on these texts",
-            false => "so the texts are those of candle's operations",
-        };
-        let how = match check.verdict {
-            Verdict::Failed => "the GPU's kernels failed the self-check",
-            _ => "the GPU's kernels differ from candle's operations",
-        };
-        let problem = check.problem.as_deref().unwrap_or("no reason was given");
-        let kept = if check.kept { " (found by an earlier run)" } else { "" };
-        let evidence = check.evidence.as_ref().map(|folder| format!("; what was compared is in {folder}"));
-        let evidence = evidence.unwrap_or_default();
-        Some(format!("{}, `{}`: {how}, {texts}: {problem}{kept}{evidence}.", run.model, run.label()))
-    };
+    let said = |run: &RunReport| self_check_note(&run.model, &run.label(), run.self_check.as_ref()?);
     runs.iter().filter_map(said).collect()
 }

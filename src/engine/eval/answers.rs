@@ -6,7 +6,7 @@
 //! followed by a line break.
 
 use super::checkpoint::Checkpoint;
-use super::plan::EvalPlan;
+use super::plan::GeneratePlan;
 use super::prompt_molecule::PromptMolecule;
 use crate::generate::{End, GeneratedText};
 use crate::parameter;
@@ -21,7 +21,7 @@ use drift_data::corpus::frame::rewritten;
 pub const MOST_EXAMPLES: usize = 10;
 
 /// The prompt for a molecule: the worked examples, its SMILES, and the tag that opens its answer if prompts end with it.
-pub(super) fn prompt(plan: &EvalPlan, examples: &str, smiles: &str) -> String {
+pub(super) fn prompt(plan: &GeneratePlan, examples: &str, smiles: &str) -> String {
     let opened = if plan.form.opened { CONFORMER_OPEN } else { "" };
     [examples, &train::prompt(smiles), opened].concat()
 }
@@ -30,7 +30,7 @@ pub(super) fn prompt(plan: &EvalPlan, examples: &str, smiles: &str) -> String {
 ///
 /// # Errors
 /// If a coordinate of an example cannot be written in the model's encoding.
-pub(super) fn examples(plan: &EvalPlan, checkpoint: &Checkpoint) -> Result<String> {
+pub(super) fn examples(plan: &GeneratePlan, checkpoint: &Checkpoint) -> Result<String> {
     plan.examples.iter().map(|example| worked(example, checkpoint)).collect()
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::finished::KeptModel;
-use super::plan::{EvalPlan, ModelChoice};
+use super::plan::{GeneratePlan, ModelChoice};
 use super::record::EncodingEvidence;
 use crate::generate::Engine;
 use crate::model::{Config, Decoder, Synthetic, end_of_text};
@@ -71,7 +71,7 @@ impl Checkpoint {
     /// If its files are missing, damaged or inconsistent, or no token ends its texts.
     pub(super) fn load(
         choice: &ModelChoice,
-        plan: &EvalPlan,
+        plan: &GeneratePlan,
         kept: Option<&KeptModel>,
         job: &Job,
     ) -> Result<Self> {
@@ -119,7 +119,7 @@ impl Checkpoint {
 
     fn of_folder(
         (folder, name): (&Path, String),
-        plan: &EvalPlan,
+        plan: &GeneratePlan,
         kept: Option<&KeptModel>,
         job: &Job,
     ) -> Result<Self> {
@@ -157,7 +157,7 @@ impl Checkpoint {
         })
     }
 
-    fn random(shape: Synthetic, plan: &EvalPlan, kept: Option<&KeptModel>, job: &Job) -> Result<Self> {
+    fn random(shape: Synthetic, plan: &GeneratePlan, kept: Option<&KeptModel>, job: &Job) -> Result<Self> {
         let path = plan.tokenizer.clone().unwrap_or_else(|| {
             PathBuf::from(match shape {
                 Synthetic::Qwen3Small => "qwen-like",
@@ -250,7 +250,7 @@ fn recipe_spelling(folder: &Path, job: &Job) -> Result<Option<Spelling>> {
 }
 
 /// The tokens that end a text: first the requested one, then those named by the model's files.
-fn ends(plan: &EvalPlan, folder: &Path, config: &Config, tokenizer: &Tokenizer) -> Result<Vec<u32>> {
+fn ends(plan: &GeneratePlan, folder: &Path, config: &Config, tokenizer: &Tokenizer) -> Result<Vec<u32>> {
     let named = end_of_text(folder, config, tokenizer);
     let Some(asked) = &plan.eos else { return named };
     let id = tokenizer.vocabulary_id(asked).ok_or_else(|| {

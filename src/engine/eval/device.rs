@@ -4,10 +4,11 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use super::environment::here;
 use super::evaluate::evaluate;
 use super::kept::Kept;
 use super::molecules::Molecules;
-use super::plan::{EngineChoice, EvalPlan, ModelChoice};
+use super::plan::{EngineChoice, EvalPlan, GeneratePlan, ModelChoice};
 use super::record::Environment;
 use crate::generate::SelfCheck;
 use crate::model::cuda::{CudaLibrary, cuda_libraries, install_line};
@@ -94,7 +95,7 @@ impl DeviceReport {
         DeviceReport {
             schema: SCHEMA.to_owned(),
             provenance: Provenance::from_inputs(Vec::new()),
-            environment: Environment::here(),
+            environment: here(),
             device: device.to_owned(),
             problem: None,
             has_cuda: cfg!(feature = "cuda"),
@@ -119,12 +120,12 @@ pub fn unusable_device(device: &str, problem: &Error) -> DeviceReport {
 /// If the job was cancelled, or the embedded corpus cannot be read.
 pub fn examine_device(plan: &DevicePlan, job: &Job) -> Result<DeviceReport> {
     let began = Instant::now();
-    let device = &plan.run.device;
+    let device = &plan.run.generate.device;
     let mut report =
         DeviceReport { free_bytes: device.free_bytes(), ..DeviceReport::of_machine(device.name()) };
-    'all: for model in &plan.run.models {
+    'all: for model in &plan.run.generate.models {
         let corpus = Embedded { corpus: model.corpus(), ..Embedded::default() };
-        let molecules = Molecules::of_embedded(corpus, None, Some(plan.run.batch), job)?;
+        let molecules = Molecules::of_embedded(corpus, None, Some(plan.run.generate.batch), job)?;
         for engine in &plan.engines {
             job.check()?;
             if began.elapsed().as_secs_f64() > plan.most_seconds {
@@ -158,8 +159,10 @@ fn speeds(
     molecules: &Molecules,
     job: &Job,
 ) -> Result<(Vec<DeviceSpeed>, Vec<String>)> {
-    let device = with_engine(plan.run.device.clone(), engine);
-    let run = EvalPlan { models: vec![model.clone()], engine, device, ..plan.run.clone() };
+    let device = with_engine(plan.run.generate.device.clone(), engine);
+    let own = &plan.run;
+    let generate = GeneratePlan { models: vec![model.clone()], engine, device, ..own.generate.clone() };
+    let run = EvalPlan { generate, ..own.clone() };
     let evaluation = evaluate(&run, molecules, &mut Kept::new(None, None, Vec::new())?, job)?;
     if evaluation.report.interrupted {
         return Err(Error::Interrupted);

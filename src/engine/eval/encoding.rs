@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::checkpoint::Checkpoint;
 use super::molecules::Molecules;
-use super::plan::EvalPlan;
+use super::plan::GeneratePlan;
 use super::record::EncodingEvidence;
 use crate::generate::{Options, Prompt};
 use crate::parameter;
@@ -34,7 +34,7 @@ const LEAST_EVIDENCE: u64 = 3;
 /// If the conformers and the model's own text disagree, or neither determines the encoding; and the errors of
 /// [`crate::generate::Engine::generate`].
 pub(super) fn settle(
-    plan: &EvalPlan,
+    plan: &GeneratePlan,
     checkpoint: &mut Checkpoint,
     molecules: &Molecules,
     job: &Job,
@@ -89,7 +89,7 @@ fn of_conformers(written: Written, like: Encoding) -> Option<Encoding> {
 
 /// The encoding in which the model writes without a logit processor; `None` if there is not enough evidence.
 fn own_text(
-    plan: &EvalPlan,
+    plan: &GeneratePlan,
     checkpoint: &mut Checkpoint,
     molecules: &Molecules,
     job: &Job,

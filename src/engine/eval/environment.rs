@@ -2,16 +2,14 @@
 
 use super::record::Environment;
 
-impl Environment {
-    /// The environment of this process.
-    pub fn here() -> Self {
-        Environment {
-            date: time::OffsetDateTime::now_utc().date().to_string(),
-            system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
-            processor: field("/proc/cpuinfo", "model name"),
-            threads: rayon::current_num_threads(),
-            shards: None,
-        }
+/// The environment of this process.
+pub(super) fn here() -> Environment {
+    Environment {
+        date: time::OffsetDateTime::now_utc().date().to_string(),
+        system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+        processor: field("/proc/cpuinfo", "model name"),
+        threads: rayon::current_num_threads(),
+        shards: None,
     }
 }
 
@@ -43,7 +41,7 @@ mod tests {
 
     #[test]
     fn dates_are_days() {
-        let date = Environment::here().date;
+        let date = here().date;
         assert!(date.len() == 10 && date.split('-').count() == 3 && date.starts_with("20"), "{date}");
     }
 

@@ -4,20 +4,20 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
-use super::answers::{tag_of_prompt, with_tags};
 use super::checkpoint::Checkpoint;
 use super::plan::EvalPlan;
 use super::subject::Subject;
+use super::written::{WrittenText, token_texts};
 use crate::generate::{End, Generated, GeneratedText};
 use drift_core::chem::Isotopes;
 use drift_core::constraint::{Placeholder, strip_junk};
 use drift_core::encoding::Encoding;
 use drift_core::error::Result;
 use drift_core::text::skeleton::placed;
-use drift_core::text::{CONFORMER_CLOSE, write};
+use drift_core::text::write;
 use drift_core::tokenizer::Tokenizer;
 use drift_data::audit::geometry::Conformation;
-use drift_data::audit::{self, DriftHistogram, Mark, MarkKind, Outcome};
+use drift_data::audit::{self, DriftHistogram, Mark, Outcome};
 
 /// One judged text.
 #[derive(Debug, Clone)]
@@ -78,18 +78,10 @@ fn judged(
     subject: &Subject,
     sample: &GeneratedText,
 ) -> Result<Judged> {
-    let (max_atoms, form) = (plan.max_atoms, plan.form);
-    let written = checkpoint.tokenizer.answer_text(&sample.tokens)?;
-    let ends_in_tag = checkpoint.tokenizer.vocabulary_id(CONFORMER_CLOSE) == Some(checkpoint.specials.eos);
-    let closed = ends_in_tag && sample.end == End::Eos;
-    let of_prompt = tag_of_prompt(&written, form, sample.generation).len();
-    let written = with_tags(written, form, (sample.generation, closed));
-    // The marks are those of the text as written: text that is stripped below was generated nevertheless.
-    let written_marks = audit::marks(&written, checkpoint.encoding);
-    let flawed = written_marks.iter().any(|mark| mark.flaw != MarkKind::Lost);
-    // Most texts have no flaw, so their tokens need not be decoded.
-    let tokens = if flawed { token_texts(&checkpoint.tokenizer, &sample.tokens) } else { Vec::new() };
-    let wasted_tokens = wasted(&tokens, of_prompt, &written_marks);
+    let max_atoms = plan.max_atoms;
+    let written = WrittenText::new(checkpoint, plan.generate.form, sample)?;
+    let wasted_tokens = written.wasted_tokens(checkpoint, sample);
+    let WrittenText { text: written, of_prompt } = written;
     let text = if plan.strip_junk { strip_junk(&written, checkpoint.encoding) } else { written };
     let prompt = Some(&*subject.molecule.smiles);
     let (ended, encoding, isotopes) = (sample.end == End::Eos, checkpoint.encoding, Isotopes::Ignore);
@@ -162,47 +154,4 @@ fn cut_off(tokenizer: &Tokenizer, sample: &GeneratedText, encoding: Encoding) ->
         audit::goes_on(&text[blocks[block].start..at], &next, encoding).then_some(block)
     };
     sample.preferred.iter().filter_map(is_cut).collect()
-}
-
-/// The number of tokens of a text that lie inside junk or invented digits. The first token begins at byte `begin`.
-fn wasted(tokens: &[String], begin: usize, marks: &[Mark]) -> u64 {
-    let mut at = begin;
-    let mut is_wasted = |text: &String| {
-        let (start, end) = (at, at + text.len());
-        at = end;
-        let mut flawed = marks.iter().filter(|mark| mark.flaw != MarkKind::Lost);
-        flawed.any(|mark| mark.range.start <= start && end <= mark.range.end)
-    };
-    tokens.iter().map(|text| u64::from(is_wasted(text))).sum()
-}
-
-/// The text of each token.
-pub(super) fn token_texts(tokenizer: &Tokenizer, tokens: &[u32]) -> Vec<String> {
-    // A token that is only part of a character becomes a replacement character; such text is junk anyway.
-    tokens.iter().map(|token| tokenizer.decode(&[*token]).unwrap_or_default()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use drift_core::constraint::automaton::AnswerForm;
-    use drift_core::text::CONFORMER_OPEN;
-
-    /// The same tokens are wasted whether the opening tag is one of them or the prompt's.
-    #[test]
-    fn tokens_of_opened_prompts_are_where_the_marks_are() {
-        let tokens = ["[C]", "<", "1.0000", ",", "2.0000", ",", "3.0000", "ab", "ra", ">"].map(str::to_owned);
-        let (opened, plain) = (AnswerForm { conformers: 2, opened: true }, AnswerForm::default());
-        let of = |tokens: &[String], form: AnswerForm, generation: usize| {
-            let written = tokens.concat();
-            let begin = tag_of_prompt(&written, form, generation).len();
-            let text = with_tags(written, form, (generation, true));
-            (wasted(tokens, begin, &audit::marks(&text, Encoding::FIXED)), text)
-        };
-        let with_tag = [&[CONFORMER_OPEN.to_owned()], &tokens[..]].concat();
-        let (own, text) = of(&with_tag, plain, 0);
-        assert_eq!((own, of(&tokens, opened, 2)), (2, (2, text)));
-        // Only the first conformer of a text is opened by its prompt.
-        assert_eq!(of(&with_tag, opened, 3).0, 2);
-    }
 }

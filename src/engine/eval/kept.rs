@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::mem::take;
 
-use super::environment::{cpu_seconds, peak_memory_bytes};
+use super::environment::{cpu_seconds, here, peak_memory_bytes};
 use super::finished::{Finished, KeptModel, KeptText, RunPlace, Spent};
 use super::kept_run::{KeptRun, held_twice};
 use super::record::Environment;
+use super::text_seconds::TextPlace;
 use crate::generate::{SelfCheck, TextDelta, TextSink};
 use drift_core::error::{Error, Result};
 use drift_core::job::InputHash;
@@ -63,6 +64,8 @@ impl Kept {
     fn take_all(&mut self, pieces: Vec<Finished>) -> Result<()> {
         let mut of_these: BTreeMap<RunPlace, KeptRun> = BTreeMap::new();
         let mut nats_of_these: BTreeMap<(usize, usize), Vec<f64>> = BTreeMap::new();
+        // The texts of each run whose cost was not read yet; it follows them.
+        let mut without_cost: BTreeMap<RunPlace, Vec<TextPlace>> = BTreeMap::new();
         for piece in pieces {
             match piece {
                 Finished::Began(environment) => self.environments.push(environment),
@@ -81,9 +84,16 @@ impl Kept {
                 Finished::Nats(model, molecule, nats) => {
                     nats_of_these.insert((model, molecule), nats);
                 }
-                Finished::Text(run, text) => of_these.entry(run).or_default().texts.push(text.into_text()),
+                Finished::Text(run, text) => {
+                    let text = text.into_text();
+                    without_cost.entry(run).or_default().push((text.prompt, text.generation));
+                    of_these.entry(run).or_default().texts.push(text);
+                }
                 Finished::Group(run, group) => of_these.entry(run).or_default().groups.push(group),
-                Finished::Spent(run, spent) => of_these.entry(run).or_default().spent.add(spent),
+                Finished::Spent(run, spent) => {
+                    let texts = without_cost.remove(&run).unwrap_or_default();
+                    of_these.entry(run).or_default().spend(texts, spent);
+                }
                 Finished::Checked(run, check) => of_these.entry(run).or_default().take_check(*check),
                 Finished::Done => {}
             }
@@ -112,7 +122,7 @@ impl Kept {
 
     /// The environment of this run; for combined shards, that of the first shard.
     pub(super) fn environment(&mut self) -> Environment {
-        let here = Environment::here();
+        let here = here();
         match (self.merged, self.environments.first()) {
             (Some(shards), first) => Environment { shards: Some(shards), ..first.cloned().unwrap_or(here) },
             (None, _) => {
@@ -266,7 +276,8 @@ impl TextSink for RunKeeper<'_> {
                 _ => self.kept.add(texts.chain(groups).chain(spent).collect())?,
             }
         }
-        self.kept.run(place).spent.add(spent);
+        let texts = news.texts.iter().map(|text| (text.prompt, text.generation)).collect();
+        self.kept.run(place).spend(texts, spent);
         Ok(())
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
 use super::finished::Spent;
+use super::text_seconds::{FinishTimes, TextPlace, TextSeconds};
 use crate::generate::{Generated, GeneratedText, Resampled, SelfCheck, Verdict};
 use drift_core::error::{Error, Result};
 
@@ -16,6 +17,8 @@ pub(super) struct KeptRun {
     pub(super) groups: Vec<Resampled>,
     /// The seconds and counts of all parts.
     pub(super) spent: Spent,
+    /// When the texts finished.
+    times: FinishTimes,
     /// The last self-check, or the first one that did not pass.
     check: Option<SelfCheck>,
 }
@@ -29,6 +32,17 @@ impl KeptRun {
         }
         done.values_mut().for_each(|generations| generations.sort_unstable());
         done
+    }
+
+    /// Counts the cost of texts that finished together; there may be none.
+    pub(super) fn spend(&mut self, texts: Vec<TextPlace>, spent: Spent) {
+        self.times.add(texts, TextSeconds { wall: spent.seconds(), cpu: spent.cpu_seconds });
+        self.spent.add(spent);
+    }
+
+    /// The share of each text in the time of the run.
+    pub(super) fn text_seconds(&self) -> BTreeMap<TextPlace, TextSeconds> {
+        self.times.shares(&self.texts.iter().map(|text| (text.prompt, text.generation)).collect())
     }
 
     /// Takes the texts of the run as if they had been generated at once. What else was spent stays in `spent`.
@@ -69,6 +83,7 @@ impl KeptRun {
         self.texts.append(&mut more.texts);
         self.groups.append(&mut more.groups);
         self.spent.add(more.spent);
+        self.times.join(more.times);
         more.check.into_iter().for_each(|check| self.take_check(check));
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Evaluation: generates texts with each logit processor, and measures them.
 //!
-//! [`evaluate()`] runs the whole evaluation. `checkpoint` loads a model, and `encoding` determines how it writes numbers.
+//! [`generate_texts`] generates texts, and [`evaluate()`] also judges them. `generation` is what both share. `checkpoint` loads a model, and `encoding` determines how it writes numbers.
 //! [`molecules`], `prompt_pools`, `reference_set` and `subject` select the molecules. `run` generates with one logit processor,
 //! whose templates contain `placeholders`. `judged` judges the texts, `measured` measures their geometry, `chemistry` checks
 //! their chemistry, `energies` requests their energies, and `by_text` writes a line for each text. `likelihood` scores the
@@ -13,7 +13,6 @@ mod by_text;
 mod checkpoint;
 mod chemistry;
 pub mod compare;
-mod cost;
 pub mod device;
 mod encoding;
 mod energies;
@@ -24,11 +23,11 @@ mod examples;
 mod figure;
 mod figures;
 mod finished;
+mod generation;
 mod judged;
 mod kept;
 mod kept_run;
 mod likelihood;
-pub mod mask_cost;
 mod measured;
 mod molecule_records;
 pub mod molecules;
@@ -42,18 +41,25 @@ mod protocol;
 pub mod record;
 mod reference_set;
 mod run;
+mod run_cost;
 mod same;
+mod self_check_note;
 mod subject;
 mod tally;
+mod text_seconds;
 mod texts;
+mod texts_file;
 mod trace;
+mod written;
 
 pub use answers::MOST_EXAMPLES;
 pub use by_text::TextFigures;
 pub use checkpoint::trained_on;
 pub use environment::cpu_seconds;
-pub use evaluate::{Evaluation, ShardDone, check, evaluate, evaluate_shard};
+pub use evaluate::{Evaluation, check, evaluate, evaluate_shard};
 pub use finished::{Finished, KeptModel, KeptText, Spent};
+pub use generation::{ShardDone, check_generation};
 pub use kept::Kept;
 pub use molecule_records::{MoleculeRecord, csv};
-pub use texts::{OtherTexts, SameTexts, TextDifference, TextRecord};
+pub use texts::{OtherTexts, SameTexts, TextDifference};
+pub use texts_file::{GeneratedTexts, generate_shard, generate_texts};

@@ -1,7 +1,7 @@
 //! The placeholders for the blocks of position templates in an evaluation.
 
 use super::checkpoint::Checkpoint;
-use super::plan::{EvalPlan, PlaceholderChoice};
+use super::plan::{GeneratePlan, PlaceholderChoice};
 use super::record::ClassPlaceholder;
 use crate::parameter;
 use drift_core::constraint::{Placeholder, THEIR_PLACEHOLDER, USUAL_PLACEHOLDER, as_written};
@@ -55,7 +55,7 @@ impl NamedPlaceholder {
 
 /// A plan's placeholders for one checkpoint, each once.
 pub(super) fn placeholders(
-    plan: &EvalPlan,
+    plan: &GeneratePlan,
     checkpoint: &Checkpoint,
     job: &Job,
 ) -> Result<Vec<NamedPlaceholder>> {

@@ -1,9 +1,7 @@
-//! The plan of an evaluation.
+//! The plans of a generation and of an evaluation.
 
 use std::path::PathBuf;
 use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
 
 use super::prompt_molecule::PromptMolecule;
 use super::texts::OtherTexts;
@@ -16,12 +14,13 @@ use drift_core::encoding::AskedEncoding;
 use drift_data::audit::Missing;
 use drift_data::corpus::EmbeddedCorpus;
 use drift_data::energy::Energies;
+pub use drift_data::generation::{EngineChoice, EvalPart};
 use drift_tune::placeholder::FittedFile;
 
-/// A complete and checked plan of an evaluation.
+/// What is generated: the models, the logit processors, and how texts are drawn.
 #[derive(Debug, Clone)]
-pub struct EvalPlan {
-    /// The models, evaluated one after the other.
+pub struct GeneratePlan {
+    /// The models, run one after the other.
     pub models: Vec<ModelChoice>,
     /// The tokenizer, if it is not the one next to the model.
     pub tokenizer: Option<PathBuf>,
@@ -34,8 +33,6 @@ pub struct EvalPlan {
     pub encoding: AskedEncoding,
     /// The number of texts for each molecule.
     pub generations: Generations,
-    /// The coverage thresholds in Å, ascending.
-    pub thresholds: Vec<f64>,
     /// The number of rows of a batch.
     pub batch: usize,
     /// The sampling preset's name.
@@ -63,24 +60,33 @@ pub struct EvalPlan {
     /// The largest number of tokens of a text. By default, 16 plus one and a half times the tokens of the longest way to write the
     /// molecule.
     pub max_new_tokens: Option<usize>,
-    /// Whether to strip junk from numbers before the texts are judged, as users proposed.
-    pub strip_junk: bool,
-    /// The size of the largest molecule that is compared. A text with a larger molecule counts as another molecule than its
-    /// prompt's.
-    pub max_atoms: AtomLimit,
     /// Whether to log the model's probability of each token. This needs the full LM head at every token.
     pub log_probabilities: bool,
     /// The number of texts of a molecule that are drawn together, weighted by the probability that the mask left, and resampled at
     /// the ends of blocks. Also logs probabilities. Only for drift's own engine.
     pub resample: Option<usize>,
+    /// Whether to keep a span for each phase of each step.
+    pub trace: bool,
+}
+
+/// A complete and checked plan of an evaluation.
+#[derive(Debug, Clone)]
+pub struct EvalPlan {
+    /// What is generated.
+    pub generate: GeneratePlan,
+    /// The coverage thresholds in Å, ascending.
+    pub thresholds: Vec<f64>,
+    /// Whether to strip junk from numbers before the texts are judged, as users proposed.
+    pub strip_junk: bool,
+    /// The size of the largest molecule that is compared. A text with a larger molecule counts as another molecule than its
+    /// prompt's.
+    pub max_atoms: AtomLimit,
     /// Whether to compute the likelihood of the reference conformers.
     pub likelihood: bool,
     /// How molecules without a comparable text count in coverage and matching.
     pub missing: Missing,
     /// Whether to keep the results for each text.
     pub by_text: bool,
-    /// Whether to keep a span for each phase of each step.
-    pub trace: bool,
     /// The texts of another run with which these are compared.
     pub same_as: Option<Arc<OtherTexts>>,
     /// The program that computes the energies of texts; `None` to compute none.
@@ -139,29 +145,6 @@ impl std::fmt::Display for Generations {
     }
 }
 
-/// Which molecules of a corpus are evaluated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum EvalPart {
-    /// All molecules.
-    All,
-    /// The tenth that drift's own training never uses ([`Part::Test`](drift_data::corpus::Part)).
-    Test,
-}
-
-impl EvalPart {
-    /// All parts.
-    pub const ALL: [EvalPart; 2] = [EvalPart::All, EvalPart::Test];
-
-    /// The name on the command line and in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            EvalPart::All => "all",
-            EvalPart::Test => "test",
-        }
-    }
-}
-
 /// The source of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelChoice {
@@ -196,46 +179,6 @@ pub enum PlaceholderChoice {
     /// Both [`THEIR_PLACEHOLDER`](drift_core::constraint::THEIR_PLACEHOLDER) and the fitted one; none if the tokenizer supports no
     /// template.
     Usual,
-}
-
-/// The engine that computes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum EngineChoice {
-    /// drift's own engine; on a GPU, its kernels recorded as a graph.
-    #[default]
-    Drift,
-    /// drift's own engine; on a GPU, with each kernel launched individually.
-    DriftWithoutGraphs,
-    /// Like `Drift`, but on a GPU, matrix products with few rows also use cuBLAS instead of kernels.
-    DriftCublas,
-    /// drift's own engine, with only candle's operations.
-    Candle,
-}
-
-impl EngineChoice {
-    /// All engines, the default first.
-    pub const ALL: &[EngineChoice] = &[
-        EngineChoice::Drift,
-        EngineChoice::DriftWithoutGraphs,
-        EngineChoice::DriftCublas,
-        EngineChoice::Candle,
-    ];
-
-    /// The name on the command line and in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            EngineChoice::Drift => "drift",
-            EngineChoice::DriftWithoutGraphs => "drift-without-graphs",
-            EngineChoice::DriftCublas => "drift-cublas",
-            EngineChoice::Candle => "candle",
-        }
-    }
-
-    /// Whether the choice matters only on a GPU.
-    pub fn is_of_a_gpu(self) -> bool {
-        matches!(self, EngineChoice::DriftWithoutGraphs | EngineChoice::DriftCublas)
-    }
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 //! mask left.
 
 use super::checkpoint::Checkpoint;
-use super::judged::token_texts;
-use super::mask_cost::{ClassMaskCost, MaskCost, ResamplingReport, Spread};
 use super::record::ClassProbability;
 use super::run::Run;
+use super::written::token_texts;
 use crate::generate::{GeneratedText, Resampled};
 use drift_core::constraint::{TextClass, byte_classes, token_class};
+use drift_data::generation::{ClassMaskCost, MaskCost, ResamplingReport, Spread};
 
 /// The probability below which the model would hardly have written a token itself.
 const UNLIKELY: f64 = 0.01;

@@ -1,13 +1,27 @@
 //! The settings of an evaluation, as stored in its record.
 
 use super::molecules::Molecules;
-use super::plan::{EvalPlan, Generations};
-use super::record::Protocol;
+use super::plan::{EvalPlan, GeneratePlan, Generations};
+use super::record::{GenerationProtocol, Protocol};
 use crate::model::Synthetic;
 
 /// The protocol of a plan for some molecules. `synthetic` is the shape if the weights are random.
 pub(super) fn protocol(plan: &EvalPlan, molecules: &Molecules, synthetic: Option<Synthetic>) -> Protocol {
     Protocol {
+        generation: generation_protocol(&plan.generate, molecules, synthetic),
+        references: molecules.references.clone(),
+        strip_junk: plan.strip_junk,
+        missing: plan.missing,
+    }
+}
+
+/// The settings of the generation. `synthetic` is the shape if the weights are random.
+pub(super) fn generation_protocol(
+    plan: &GeneratePlan,
+    molecules: &Molecules,
+    synthetic: Option<Synthetic>,
+) -> GenerationProtocol {
+    GenerationProtocol {
         molecules_from: molecules.source.clone(),
         molecules: molecules.measured(),
         pooled_prompts: molecules.is_pooled().then_some(molecules.molecules.len()),
@@ -22,21 +36,18 @@ pub(super) fn protocol(plan: &EvalPlan, molecules: &Molecules, synthetic: Option
             Generations::Each(_) => None,
         },
         split: molecules.part,
-        references: molecules.references.clone(),
         batch: plan.batch,
         preset: plan.preset.clone(),
         seed: plan.seed,
         max_new_tokens: plan.max_new_tokens,
         engine: plan.engine,
         kv_cache: plan.room,
-        strip_junk: plan.strip_junk,
         prompts_not_in_their_spelling: molecules.foreign_prompts(),
         resample: plan.resample,
         conformers: Some(plan.form.conformers).filter(|conformers| *conformers > 1),
         opened: plan.form.opened,
         examples: plan.examples.iter().map(|example| example.smiles.clone()).collect(),
         eos: plan.eos.clone(),
-        missing: plan.missing,
         synthetic,
     }
 }

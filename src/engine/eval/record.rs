@@ -2,15 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-pub use super::cost::{Cost, Roofline, Seconds};
 pub use super::example::{Example, ExampleProblem};
-use super::mask_cost::{MaskCost, ResamplingReport};
-use super::plan::{EngineChoice, EvalPart};
 use super::run::row_label;
 use super::texts::SameTexts;
-use crate::generate::SelfCheck;
-use crate::model::{Room, Synthetic};
-use drift_core::constraint::{ProcessorKind, TextClass};
+use drift_core::constraint::ProcessorKind;
 use drift_core::encoding::Encoding;
 use drift_core::job::Provenance;
 use drift_data::audit::RowLabel;
@@ -22,6 +17,11 @@ pub use drift_data::audit::pairs::{
 };
 use drift_data::audit::{DriftHistogram, EnergyReport, GeometryReport, Missing, SampleCounts};
 use drift_data::corpus::Skipped;
+pub use drift_data::generation::{
+    ClassPlaceholder, ClassProbability, Cost, EncodingEvidence, Environment, GenerationProtocol, Roofline,
+    Seconds, Unseen,
+};
+use drift_data::generation::{MaskCost, ResamplingReport, SelfCheck};
 use drift_data::stats::Interval;
 use drift_data::stats::bootstrap::Mean;
 
@@ -60,82 +60,20 @@ pub struct EvalReport {
     pub energy: Option<EnergyReport>,
 }
 
-/// The date and machine of an evaluation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Environment {
-    /// The day on which it began, in UTC: `2026-11-20`.
-    pub date: String,
-    /// The operating system and processor family.
-    pub system: String,
-    /// The processor's name, if the system reports it.
-    pub processor: Option<String>,
-    /// The number of threads that computed.
-    pub threads: usize,
-    /// The number of merged shards. Seconds, CPU seconds, steps and batches are summed; everything else is from the first shard.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shards: Option<u32>,
-}
-
 /// The settings of an evaluation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Protocol {
-    /// The source of the molecules.
-    pub molecules_from: String,
-    /// The number of molecules.
-    pub molecules: usize,
-    /// The number of prompts, if these molecules pool isomers; null if each molecule is one prompt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pooled_prompts: Option<usize>,
-    /// The number of texts for each molecule; the largest number if it follows the references.
-    pub generations: usize,
-    /// The number of texts for each reference conformer of a molecule, if it follows the references.
-    #[serde(default)]
-    pub generations_per_reference: Option<usize>,
-    /// The part of the corpus to which the molecules belong; null for SMILES.
-    #[serde(default)]
-    pub split: Option<EvalPart>,
+    /// The settings of the generation.
+    #[serde(flatten)]
+    pub generation: GenerationProtocol,
     /// The counts of reference conformers.
     #[serde(default)]
     pub references: ReferenceCounts,
-    /// The number of rows of a batch.
-    pub batch: usize,
-    /// The sampling preset's name.
-    pub preset: String,
-    /// The seed.
-    pub seed: u64,
-    /// The largest number of tokens of a text; null if it depends on the molecule.
-    pub max_new_tokens: Option<usize>,
-    /// The engine that computed.
-    pub engine: EngineChoice,
-    /// How the KV cache allocated its memory.
-    pub kv_cache: Room,
     /// Whether junk was stripped from numbers before the texts were judged.
     pub strip_junk: bool,
-    /// The number of molecules whose prompt RDKit, and so 3DMolGen's encoder, would certainly write differently. Their templates
-    /// have another text.
-    #[serde(default)]
-    pub prompts_not_in_their_spelling: usize,
-    /// The largest number of texts of a molecule that were drawn together, weighted by the probability that the mask left, and
-    /// resampled.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resample: Option<usize>,
-    /// The number of conformers of a text, each judged on its own, if there are several.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conformers: Option<usize>,
-    /// Whether prompts ended with the tag that opens the answer.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub opened: bool,
-    /// The worked examples that preceded the molecule in every prompt.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub examples: Vec<String>,
-    /// The token that ended texts, if it was given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub eos: Option<String>,
     /// How molecules without a comparable text count in coverage and matching.
     #[serde(default)]
     pub missing: Missing,
-    /// The shape, if the weights are random. Then only the throughput is meaningful.
-    pub synthetic: Option<Synthetic>,
 }
 
 /// The counts of the given reference conformers, by use.
@@ -161,49 +99,6 @@ pub struct ReferenceCounts {
     /// The first conformers without an order or with another stereo, with the reasons.
     #[serde(default)]
     pub unused: Vec<Skipped>,
-}
-
-/// Whether a model is known not to have been trained on the molecules.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Unseen {
-    /// It was not: drift trained it on this same input, and these molecules are the part that no training uses; or drift trained it
-    /// on the corpus that excludes the molecules of the small one; or its weights are random.
-    Yes,
-    /// It may have been: drift trained it on this same input, and some of these molecules are from other parts.
-    No,
-    /// It is not known.
-    #[default]
-    Unknown,
-}
-
-impl Unseen {
-    /// The name in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Unseen::Yes => "yes",
-            Unseen::No => "no",
-            Unseen::Unknown => "unknown",
-        }
-    }
-}
-
-/// The evidence for the way in which a model writes its numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EncodingEvidence {
-    /// The user stated it.
-    Given,
-    /// The model's recipe states it.
-    Recipe,
-    /// The corpus or the references show it, and the model's own text does not contradict them.
-    Conformers,
-    /// The model's own text shows it, and the conformers leave it open.
-    OwnText,
-    /// The conformers and the model's own text both show it.
-    Both,
-    /// It is the default: random weights are run in the fixed encoding.
-    Default,
 }
 
 /// The results of one model with one logit processor.
@@ -301,32 +196,6 @@ pub struct WorstText {
     pub rmsd_angstrom: Option<f64>,
 }
 
-/// The placeholder for the blocks of one class in a template.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClassPlaceholder {
-    /// The class.
-    pub class: String,
-    /// Its placeholder, without brackets.
-    pub placeholder: String,
-}
-
-/// The probability that the model gave the tokens of a class, before any mask.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ClassProbability {
-    /// The class of text.
-    pub class: TextClass,
-    /// The number of tokens of the class.
-    pub tokens: u64,
-    /// The number of these tokens that the logit processor forced.
-    pub forced: u64,
-    /// Their mean probability.
-    pub mean_probability: f64,
-    /// Their mean negative log likelihood, in nats.
-    pub mean_nats: f64,
-    /// The share of these tokens to which the model gave less than one percent.
-    pub unlikely: f64,
-}
-
 /// The likelihood of the reference conformers under a model. It shows what a tokenizer costs the model, since nats of whole texts
 /// are comparable between tokenizers while nats of tokens are not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -362,6 +231,7 @@ impl RunReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use drift_data::generation::{EngineChoice, Room, Synthetic};
 
     #[test]
     fn names_are_those_of_records() {

@@ -1,5 +1,6 @@
 //! Generation under one logit processor.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -14,9 +15,10 @@ use super::kept::Kept;
 use super::kept_run::KeptRun;
 use super::molecules::PromptMolecule;
 use super::placeholders::NamedPlaceholder;
-use super::plan::EvalPlan;
+use super::plan::{EvalPlan, GeneratePlan};
 use super::record::{ClassPlaceholder, SpeedMeasure};
 use super::subject::Subject;
+use super::text_seconds::{TextPlace, TextSeconds};
 use crate::generate::{Generated, Options, Prompt, Resampling, SelfCheck, SelfChecking, Span};
 use drift_core::constraint::vocabulary::Vocabulary;
 use drift_core::constraint::{Constraint, LogitProcessor, ProcessorKind};
@@ -40,7 +42,10 @@ pub(super) struct Run {
     /// The placeholder of each class of block, if there are classes.
     pub classes: Vec<ClassPlaceholder>,
     pub generated: Generated,
+    /// The judged texts; empty before they are judged.
     pub judged: Vec<Judged>,
+    /// The share of each generated text in the time of the run.
+    pub text_seconds: BTreeMap<TextPlace, TextSeconds>,
     pub templates_seconds: f64,
     /// The CPU seconds of generation; `None` on a GPU, or if the system does not report them.
     pub cpu_seconds: Option<f64>,
@@ -72,7 +77,7 @@ impl Run {
 
     /// The texts per second of wall time, including templates but without the start of a device.
     pub(super) fn conformers_per_second(&self) -> f64 {
-        self.judged.len() as f64 / self.generating_seconds().max(f64::MIN_POSITIVE)
+        self.generated.samples.len() as f64 / self.generating_seconds().max(f64::MIN_POSITIVE)
     }
 
     /// The time of each batch: CPU time if it is known for all batches, otherwise wall time.
@@ -97,7 +102,7 @@ pub(super) type Processor<'p> = (ProcessorKind, Option<&'p NamedPlaceholder>);
 /// # Errors
 /// If the processor cannot be built for the tokenizer, the device fails, or the texts cannot be kept.
 pub(super) fn generate(
-    plan: &EvalPlan,
+    plan: &GeneratePlan,
     checkpoint: &mut Checkpoint,
     molecules: &[PromptMolecule],
     (processor, named): Processor<'_>,
@@ -142,7 +147,11 @@ pub(super) fn generate(
 }
 
 /// The settings of the self-check of a device. Evidence of a failed check goes to a folder for this run.
-fn self_check(plan: &EvalPlan, checkpoint: &Checkpoint, (processor, named): Processor<'_>) -> SelfChecking {
+fn self_check(
+    plan: &GeneratePlan,
+    checkpoint: &Checkpoint,
+    (processor, named): Processor<'_>,
+) -> SelfChecking {
     let label = row_label(&checkpoint.name, processor, named.map(|named| &*named.label)).processor();
     let name: String = format!("{}-{label}", checkpoint.name)
         .chars()
@@ -170,6 +179,29 @@ pub(super) fn logit_processor(
     })
 }
 
+/// A finished run whose texts are not judged yet.
+pub(super) fn finished_run(
+    plan: &GeneratePlan,
+    checkpoint: &Checkpoint,
+    (processor, named): Processor<'_>,
+    kept: &mut KeptRun,
+) -> Run {
+    let text_seconds = kept.text_seconds();
+    let mut generated = kept.generated();
+    generated.samples = apart(&checkpoint.tokenizer, plan.form, generated.samples);
+    Run {
+        processor,
+        placeholder: named.map(|named| named.label.clone()),
+        classes: named.map(|named| named.classes.clone()).unwrap_or_default(),
+        generated,
+        judged: Vec::new(),
+        text_seconds,
+        templates_seconds: kept.spent.templates_seconds,
+        cpu_seconds: kept.spent.cpu_seconds,
+        peak_memory_bytes: kept.spent.peak_memory_bytes,
+    }
+}
+
 /// Judges all texts of a run.
 ///
 /// # Errors
@@ -178,23 +210,13 @@ pub(super) fn judge(
     plan: &EvalPlan,
     checkpoint: &Checkpoint,
     subjects: &[Subject],
-    (processor, named): Processor<'_>,
+    processor: Processor<'_>,
     kept: &mut KeptRun,
 ) -> Result<Run> {
-    let mut generated = kept.generated();
-    generated.samples = apart(&checkpoint.tokenizer, plan.form, generated.samples);
-    let placeholder = named.map(|named| &named.placeholder);
-    let judged = judge_all((plan, placeholder), checkpoint, subjects, &generated)?;
-    Ok(Run {
-        processor,
-        placeholder: named.map(|named| named.label.clone()),
-        classes: named.map(|named| named.classes.clone()).unwrap_or_default(),
-        generated,
-        judged,
-        templates_seconds: kept.spent.templates_seconds,
-        cpu_seconds: kept.spent.cpu_seconds,
-        peak_memory_bytes: kept.spent.peak_memory_bytes,
-    })
+    let run = finished_run(&plan.generate, checkpoint, processor, kept);
+    let placeholder = processor.1.map(|named| &named.placeholder);
+    let judged = judge_all((plan, placeholder), checkpoint, subjects, &run.generated)?;
+    Ok(Run { judged, ..run })
 }
 
 /// The tokens that close a number, if only the model's preferred token there shows whether a block was truncated: under position
@@ -224,7 +246,7 @@ struct Lacking<'m> {
 
 /// The molecules of the shard with missing texts.
 fn lacking<'m>(
-    plan: &EvalPlan,
+    plan: &GeneratePlan,
     molecules: &'m [PromptMolecule],
     kept: &mut Kept,
     place: RunPlace,
@@ -249,7 +271,7 @@ fn widest(encoding: Encoding) -> String {
 
 /// The prompts of molecules, with the lengths that their texts may need.
 fn prompts_of(
-    plan: &EvalPlan,
+    plan: &GeneratePlan,
     checkpoint: &Checkpoint,
     lacking: &[Lacking<'_>],
     constraints: &[Arc<dyn Constraint>],

@@ -2,11 +2,12 @@
 
 use super::answers;
 use super::checkpoint::Checkpoint;
-use super::judged::{Judged, token_texts};
-use super::plan::EvalPlan;
+use super::judged::Judged;
+use super::plan::GeneratePlan;
 use super::run::{Processor, Run, logit_processor};
 use super::subject::Subject;
 use super::texts::{OtherTexts, SameTexts, TextDifference};
+use super::written::token_texts;
 use crate::generate::GeneratedText;
 use drift_core::constraint::LogitProcessor;
 use drift_core::error::Result;
@@ -26,7 +27,7 @@ impl SameTexts {
     /// If the device fails.
     pub(super) fn add(
         &mut self,
-        (plan, other): (&EvalPlan, &OtherTexts),
+        (plan, other): (&GeneratePlan, &OtherTexts),
         checkpoint: &mut Checkpoint,
         subjects: &[Subject],
         (processor, run): (Processor<'_>, &Run),
@@ -55,7 +56,7 @@ impl SameTexts {
 
 /// The first difference between a text and the other text.
 fn difference(
-    plan: &EvalPlan,
+    plan: &GeneratePlan,
     checkpoint: &mut Checkpoint,
     subject: &Subject,
     processor: &LogitProcessor,
@@ -137,7 +138,7 @@ fn longer_token(
 
 /// By how much the best of the allowed logits after `written` exceeds the second best.
 fn lead(
-    plan: &EvalPlan,
+    plan: &GeneratePlan,
     checkpoint: &mut Checkpoint,
     subject: &Subject,
     processor: &LogitProcessor,

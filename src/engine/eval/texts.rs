@@ -1,4 +1,4 @@
-//! Generated texts as lines of a file, and the comparison of the texts of two runs.
+//! The comparison of the texts of two runs.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -6,36 +6,14 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use drift_core::constraint::ProcessorKind;
-use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
 use drift_core::io::{self, BoundedLines};
 use drift_core::job::Job;
+use drift_data::audit::TextLine;
+use drift_data::generation::TextsHeader;
 
 /// The longest line that is read, in bytes.
 const MAX_LINE_BYTES: usize = 16 << 20;
-
-/// One generated text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TextRecord {
-    /// The prompt's SMILES.
-    pub smiles: String,
-    /// The SMILES that pools this molecule with other isomers, if any; `drift audit --pool` reads it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub geom_smiles: Option<String>,
-    /// The index of the text among those of the molecule.
-    pub generation: usize,
-    /// The logit processor.
-    pub lp: ProcessorKind,
-    /// The name of its placeholder.
-    pub placeholder: Option<String>,
-    /// The model's name.
-    pub model: String,
-    /// How coordinates are written, unless in the decimals that a row without it has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub encoding: Option<Encoding>,
-    /// The text after the prompt, with special tokens but without the end token.
-    pub text: String,
-}
 
 /// The key of a text: model, logit processor, placeholder, SMILES, generation.
 pub(super) type Key = (String, ProcessorKind, Option<String>, String, usize);
@@ -48,7 +26,7 @@ pub struct OtherTexts {
 }
 
 impl OtherTexts {
-    /// Reads a file that `drift eval --texts` wrote.
+    /// Reads a file that `drift eval --texts` or `drift generate` wrote.
     ///
     /// # Errors
     /// If a line has another format.
@@ -56,14 +34,20 @@ impl OtherTexts {
         let mut lines = BoundedLines::new(io::open(path, job).reader, MAX_LINE_BYTES);
         let mut texts = HashMap::new();
         while let Some(line) = lines.next_line().map_err(|e| Error::io(path, e))? {
-            if line.bytes.is_empty() {
+            let is_header =
+                line.number == 1 && TextsHeader::of_line(line.bytes, &io::file_name(path))?.is_some();
+            if line.bytes.is_empty() || is_header {
                 continue;
             }
-            let record: TextRecord = serde_json::from_slice(line.bytes).map_err(|e| {
+            let record: TextLine = serde_json::from_slice(line.bytes).map_err(|e| {
                 let place = format!("{}, line {}", path.display(), line.number);
-                Error::input(place, format!("is not a text of an evaluation: {e}"), "give what --texts wrote")
+                Error::input(
+                    place,
+                    format!("is not a text of an evaluation: {e}"),
+                    "give what drift generate or --texts wrote",
+                )
             })?;
-            let TextRecord { smiles, generation, lp, placeholder, model, text, .. } = record;
+            let TextLine { smiles, generation, lp, placeholder, model, text, .. } = record;
             texts.insert((model, lp, placeholder, smiles, generation), text);
         }
         Ok(OtherTexts { file: io::file_name(path), texts })

@@ -5,10 +5,9 @@
 //! under the host's mask, and follows forced runs. Then text, place in the automaton and end must be the same as on the device. So
 //! the first difference is found in the step that makes it, and rounding never makes the two texts diverge.
 
-use super::check_report::{Doubt, NearTie};
 use super::compared::{BothLogits, Compared};
 use super::evidence::{ComparedChoice, Evidence};
-use super::f32_reference::{F32Reference, InF32, errors};
+use super::f32_reference::{F32Reference, InF32, errors, is_rounding};
 use super::head::{Choice, rows_of_logits};
 use super::on_device::{OnDevice, Starter};
 use super::row::Row;
@@ -19,6 +18,7 @@ use crate::model::{Cache, Decoder, Feed, HiddenStates, Room};
 use drift_core::constraint::DeviceRule;
 use drift_core::error::Result;
 use drift_core::sampling::{draw, most_likely};
+use drift_data::generation::{Doubt, NearTie};
 
 /// Writes the texts of the prompts on a device, `steps` steps after the prompts, and compares each step with candle's operations.
 ///
@@ -277,7 +277,7 @@ impl<'c> Beside<'c> {
         let (kernels_off, candle_off) = errors(logits.device, logits.candle, exact);
         let doubt = Doubt { row: at, position, id: logits.of(worst).0, kernels_off, candle_off };
         compared.in_doubt.push(doubt);
-        Ok((!doubt.is_rounding()).then_some(in_f32))
+        Ok((!is_rounding(&doubt)).then_some(in_f32))
     }
 
     /// Whether text, state or end of a row differs from the host's.

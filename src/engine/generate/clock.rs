@@ -173,7 +173,7 @@ impl Clock {
         // The last span may be of another phase; the passes belong to the last span of forward passes.
         if let Some(span) = self.spans.iter_mut().rev().find(|span| span.phase == Phase::Forward) {
             span.work = work;
-            span.traffic = Traffic::new(decoder.config(), decoder.device().bytes_per_number(), &work);
+            span.traffic = work.traffic(decoder.config(), decoder.device().bytes_per_number());
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The comparison of logits in a self-check: two implementations, and the largest difference that is allowed.
 
 use super::Options;
-use super::check_report::{Doubt, NearTie};
 use super::evidence::WholeRow;
 use crate::model::{Config, Decoder};
+use drift_data::generation::{Doubt, NearTie};
 
 /// The number of likely tokens that are kept as evidence for each choice.
 const BEST: usize = 8;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::model::Config;
+use drift_data::generation::Traffic;
 
 /// Counters of the work of a generation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,23 +95,12 @@ impl WorkCounts {
         // Each new token attends to the cached tokens, to the new ones before it, and to itself.
         self.keys_seen += tokens * length + tokens * (tokens + 1) / 2;
     }
-}
 
-/// The least memory traffic and arithmetic of a generation. Every weight is read once per pass, and the keys and values of a row
-/// once per pass. Activations between layers are not counted, nor are repeated reads.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Traffic {
-    /// Bytes that are moved between memory and processor.
-    pub bytes: f64,
-    /// Multiplications and additions, each counted separately.
-    pub operations: f64,
-}
-
-impl Traffic {
-    /// The traffic of a model of this shape, given the bytes per number of its matrices and of its cache. `None` if
-    /// [`WorkCounts::positions`] is 0: then no token went through the layers, or the engine did not count them.
-    pub fn new(config: &Config, (of_weights, of_cache): (usize, usize), counts: &WorkCounts) -> Option<Self> {
-        if counts.positions == 0 {
+    /// The least memory traffic and arithmetic of this work by a model of this shape, given the bytes per number of its matrices and
+    /// of its cache. `None` if [`WorkCounts::positions`] is 0: then no token went through the layers, or the engine did not count
+    /// them.
+    pub fn traffic(&self, config: &Config, (of_weights, of_cache): (usize, usize)) -> Option<Traffic> {
+        if self.positions == 0 {
             return None;
         }
         let (hidden, vocab) = (config.hidden_size as f64, config.vocab_size as f64);
@@ -120,14 +110,14 @@ impl Traffic {
         // Subtracted from the body: a pass reads only the embedding rows of its tokens, and only the requested rows of the head.
         let embeddings = if config.tie_word_embeddings { 1.0 } else { 2.0 } * vocab * hidden;
         let body = config.parameters()? as f64 - embeddings;
-        let positions = counts.positions as f64;
-        let passes = (counts.prefill_passes + counts.decode_steps) as f64;
-        let weights = passes * body + positions * hidden + counts.head_weights as f64 * hidden;
-        let cache = (counts.keys_read as f64 + positions) * cached;
+        let positions = self.positions as f64;
+        let passes = (self.prefill_passes + self.decode_steps) as f64;
+        let weights = passes * body + positions * hidden + self.head_weights as f64 * hidden;
+        let cache = (self.keys_read as f64 + positions) * cached;
         // Logits are written in f32.
-        let logits = 4.0 * counts.head_rows as f64;
-        let products = positions * body + counts.head_rows as f64 * hidden;
-        let attention = 2.0 * layers * heads * counts.keys_seen as f64;
+        let logits = 4.0 * self.head_rows as f64;
+        let products = positions * body + self.head_rows as f64 * hidden;
+        let attention = 2.0 * layers * heads * self.keys_seen as f64;
         let bytes = of_weights as f64 * weights + of_cache as f64 * cache + logits;
         Some(Traffic { bytes, operations: 2.0 * (products + attention) })
     }
@@ -143,18 +133,18 @@ mod tests {
         let config = Config::synthetic(Synthetic::Qwen3Small);
         let (batch, context) = (32, 512);
         let mut counts = WorkCounts { decode_steps: 1, ..WorkCounts::default() };
-        assert_eq!(Traffic::new(&config, (2, 2), &counts), None);
+        assert_eq!(counts.traffic(&config, (2, 2)), None);
         (0..batch).for_each(|_| counts.feed(context - 1, 1));
         assert_eq!((counts.positions, counts.keys_read, counts.keys_seen), (32, 32 * 512, 32 * 512));
         // Computed by hand: 0.88 GB of weights without embeddings, and 114,688 bytes of keys and values per token.
         let body = 2.0 * (596_049_920.0 - 151_936.0 * 1024.0);
         let cache = 114_688.0 * f64::from(batch) * (context as f64 + 1.0);
         let embedded = 2.0 * 1024.0 * f64::from(batch);
-        let traffic = Traffic::new(&config, (2, 2), &counts).unwrap();
+        let traffic = counts.traffic(&config, (2, 2)).unwrap();
         assert!((traffic.bytes - (body + cache + embedded)).abs() < 1.0, "{}", traffic.bytes);
         counts.head_weights = 151_936;
         counts.head_rows = 151_936 * 32;
-        let whole = Traffic::new(&config, (2, 2), &counts).unwrap();
+        let whole = counts.traffic(&config, (2, 2)).unwrap();
         assert_eq!(whole.bytes - traffic.bytes, 151_936.0 * (2.0 * 1024.0 + 4.0 * 32.0));
         // Three new tokens after five cached ones attend to 6, 7 and 8 positions.
         let mut counts = WorkCounts::default();

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::check_report::SelfCheck;
 use super::{Options, Prompt};
 use crate::model::Config;
 use crate::model::cuda::GpuIdentity;
 use drift_core::io::{hash_bytes, read_to_limit, write_atomic};
+use drift_data::generation::SelfCheck;
 
 /// The version of the file format and of the comparison; with another version the check runs again.
 const SCHEMA: &str = "drift.self-check/2";

@@ -5,10 +5,10 @@
 //! can change a logit by a tenth of the largest one, in any implementation (`tests/python/bf16_bound.py`). A bound that allows this
 //! would miss wrong kernels. So the few choices beyond the usual bound are computed again in f32.
 
-use super::check_report::Doubt;
 use super::head::rows_of_logits;
 use crate::model::{Decoder, Feed, HiddenStates, Room};
 use drift_core::error::{Error, Result};
+use drift_data::generation::Doubt;
 
 /// The kernels may be at most this many times as far from f32 as candle's logits.
 const MOST_TIMES: f64 = 2.0;
@@ -84,11 +84,9 @@ pub(super) fn errors(device: &[f32], candle: &[f32], exact: &[f32]) -> (f64, f64
     (error(device), error(candle))
 }
 
-impl Doubt {
-    /// Whether the kernels are not much further from f32 than rounding takes candle's operations.
-    pub(super) fn is_rounding(&self) -> bool {
-        self.kernels_off <= MOST_OFF.min(MOST_TIMES * self.candle_off)
-    }
+/// Whether the kernels are not much further from f32 than rounding takes candle's operations.
+pub(super) fn is_rounding(doubt: &Doubt) -> bool {
+    doubt.kernels_off <= MOST_OFF.min(MOST_TIMES * doubt.candle_off)
 }
 
 #[cfg(test)]
@@ -136,14 +134,14 @@ mod tests {
             Doubt { row: 0, position: 0, id: 0, kernels_off, candle_off }
         };
         // Candle's logits are off, or both are.
-        assert!(doubt(&[10.0, -4.1, 3.0], &[10.0, -4.0, 4.0]).is_rounding());
-        assert!(doubt(&[11.0, -4.0, 3.0], &[9.0, -4.0, 3.0]).is_rounding());
+        assert!(is_rounding(&doubt(&[10.0, -4.1, 3.0], &[10.0, -4.0, 4.0])));
+        assert!(is_rounding(&doubt(&[11.0, -4.0, 3.0], &[9.0, -4.0, 3.0])));
         // The kernels' logits are off; NaN is never right.
-        assert!(!doubt(&[10.0, -4.0, 4.0], &[10.0, -4.1, 3.0]).is_rounding());
-        assert!(!doubt(&[f32::NAN, -4.0, 3.0], &[10.0, -4.0, 4.0]).is_rounding());
+        assert!(!is_rounding(&doubt(&[10.0, -4.0, 4.0], &[10.0, -4.1, 3.0])));
+        assert!(!is_rounding(&doubt(&[f32::NAN, -4.0, 3.0], &[10.0, -4.0, 4.0])));
         // If candle's logits are NaN, the kernels are only compared with f32.
-        assert!(doubt(&[10.0, -4.1, 3.0], &[f32::NAN; 3]).is_rounding());
-        assert!(!doubt(&[2.0, -4.0, 3.0], &[f32::NAN; 3]).is_rounding());
+        assert!(is_rounding(&doubt(&[10.0, -4.1, 3.0], &[f32::NAN; 3])));
+        assert!(!is_rounding(&doubt(&[2.0, -4.0, 3.0], &[f32::NAN; 3])));
         let off = doubt(&[10.0, -5.0, 3.0], &[10.0, -4.0, 3.5]);
         assert!((off.kernels_off - 0.1).abs() < 1e-9 && (off.candle_off - 0.05).abs() < 1e-9, "{off:?}");
     }

@@ -31,10 +31,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use check_report::{Doubt, NearTie, SelfCheck, SelfChecking, Verdict};
+pub use check_report::SelfChecking;
 pub use clock::{BatchSeconds, CpuClock, Phase, Span, Timing};
-pub use counts::{Traffic, WorkCounts};
+pub use counts::WorkCounts;
 pub use drift_core::sampling::Sampling;
+pub use drift_data::audit::End;
+pub use drift_data::generation::{Doubt, NearTie, SelfCheck, Traffic, Verdict};
 pub use score::Text;
 pub use sink::{NoSink, TextDelta, TextSink};
 
@@ -156,16 +158,6 @@ impl Default for Options {
             self_check: SelfChecking::default(),
         }
     }
-}
-
-/// The reason why a text ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum End {
-    /// The end token was written or forced.
-    Eos,
-    /// The text reached its largest number of tokens.
-    Length,
 }
 
 /// One generated text.

@@ -8,7 +8,7 @@
 use std::time::Instant;
 
 use super::check_draws::check_draws;
-use super::check_report::{SelfCheck, SelfChecking, Verdict};
+use super::check_report::SelfChecking;
 use super::check_steps::check_steps;
 use super::compared::Compared;
 use super::evidence::{Evidence, VerdictKey};
@@ -18,6 +18,7 @@ use crate::model::Decoder;
 use crate::model::cuda::GpuIdentity;
 use drift_core::error::{Error, Result};
 use drift_core::sampling::Sampling;
+use drift_data::generation::{SelfCheck, Verdict};
 
 /// The largest number of rows of a check.
 const MOST_ROWS: usize = 16;
@@ -34,21 +35,19 @@ const MOST_TOKENS: usize = 160;
 /// prompts are read. Third, a length at which it does so if several blocks share the positions; candle reads such a prompt.
 const LENGTHS: [usize; 3] = [0, 240, 640];
 
-impl SelfCheck {
-    /// Adds the result of a comparison.
-    fn take(&mut self, compared: &Compared) {
-        self.rows = self.rows.max(compared.rows);
-        self.choices += compared.choices;
-        self.drawn += if compared.is_drawn { compared.choices } else { 0 };
-        self.bound = compared.bound;
-        self.largest_difference = self.largest_difference.max(compared.largest);
-        self.mean_difference = self.mean_difference.max(compared.mean());
-        self.in_doubt.extend_from_slice(&compared.in_doubt);
-        self.near_ties.extend_from_slice(&compared.near_ties);
-        if let Some(problem) = &compared.problem {
-            self.verdict = Verdict::Differs;
-            self.problem = Some(problem.clone());
-        }
+/// Adds the result of a comparison to a check.
+fn add(compared: &Compared, check: &mut SelfCheck) {
+    check.rows = check.rows.max(compared.rows);
+    check.choices += compared.choices;
+    check.drawn += if compared.is_drawn { compared.choices } else { 0 };
+    check.bound = compared.bound;
+    check.largest_difference = check.largest_difference.max(compared.largest);
+    check.mean_difference = check.mean_difference.max(compared.mean());
+    check.in_doubt.extend_from_slice(&compared.in_doubt);
+    check.near_ties.extend_from_slice(&compared.near_ties);
+    if let Some(problem) = &compared.problem {
+        check.verdict = Verdict::Differs;
+        check.problem = Some(problem.clone());
     }
 }
 
@@ -162,7 +161,7 @@ impl Checking<'_> {
                     check_steps(self.starter, self.decoder, how, steps, evidence)?
                 }
             };
-            check.take(&compared);
+            add(&compared, check);
             if compared.problem.is_some() {
                 break;
             }

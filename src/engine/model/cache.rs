@@ -3,7 +3,6 @@
 use std::sync::{Arc, OnceLock};
 
 use candle_core::{DType, Device, Result as CandleResult, Tensor};
-use serde::{Deserialize, Serialize};
 
 use super::config::Config;
 use super::constants::Constants;
@@ -12,30 +11,7 @@ use super::memory::{checked_product, gib};
 use super::rope::Rope;
 use crate::parameter;
 use drift_core::error::{Error, Result};
-
-/// How much memory a cache allocates at the start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Room {
-    /// All of it, so that nothing is copied later.
-    #[default]
-    Static,
-    /// As much as the rows need now. The cache is enlarged by copying.
-    Growing,
-}
-
-impl Room {
-    /// Both variants, the default first.
-    pub const ALL: [Room; 2] = [Room::Static, Room::Growing];
-
-    /// The name on the command line and in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Room::Static => "static",
-            Room::Growing => "growing",
-        }
-    }
-}
+pub use drift_data::generation::Room;
 
 /// A growing cache grows by at least half, and at least to the next multiple of this many positions.
 const GROWTH: usize = 128;

@@ -1,32 +1,7 @@
 //! Shapes of published models, for measurements of speed with random weights.
 
-use serde::{Deserialize, Serialize};
-
 use super::config::{Architecture, Config};
-
-/// Shapes of the users' models.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Synthetic {
-    /// Qwen3 0.6B as published.
-    #[serde(rename = "qwen3-0.6b")]
-    Qwen3Small,
-    /// The users' LLaMA 380M; the number of layers and the size of the MLP are inferred from the number of parameters.
-    #[serde(rename = "llama-380m")]
-    Llama380M,
-}
-
-impl Synthetic {
-    /// All shapes.
-    pub const ALL: [Synthetic; 2] = [Synthetic::Qwen3Small, Synthetic::Llama380M];
-
-    /// The name on the command line and in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Synthetic::Qwen3Small => "qwen3-0.6b",
-            Synthetic::Llama380M => "llama-380m",
-        }
-    }
-}
+pub use drift_data::generation::Synthetic;
 
 impl Config {
     /// The config of a known shape.

@@ -3,29 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::super::row_label::RowLabel;
+pub use crate::generation::SpeedMeasure;
 use crate::stats::Interval;
 use crate::stats::bootstrap::Mean;
-
-/// How seconds of a run are measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SpeedMeasure {
-    /// CPU seconds of all threads, so that other load on the machine has little effect.
-    Cpu,
-    /// Wall-clock seconds: on a GPU, or if the system reports no CPU seconds.
-    #[default]
-    Wall,
-}
-
-impl SpeedMeasure {
-    /// The unit in words, as in "texts per …".
-    pub fn unit(self) -> &'static str {
-        match self {
-            SpeedMeasure::Cpu => "CPU second",
-            SpeedMeasure::Wall => "second",
-        }
-    }
-}
 
 /// A row compared with the base row, on the same molecules and generations: in an evaluation with the one of the same model without a
 /// logit processor, with the same random numbers.

@@ -4,21 +4,9 @@
 use std::ops::Range;
 
 use candle_core::Tensor;
-use serde::{Deserialize, Serialize};
 
 use drift_core::error::Result;
-
-/// The combination for which a verdict on kernels is valid. They may behave differently on another GPU, with another driver, or if
-/// compiled again.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct GpuIdentity {
-    /// The GPU's name and compute capability: `NVIDIA H100 80GB HBM3, 9.0`.
-    pub gpu: String,
-    /// The newest CUDA version that the driver supports, and the driver's own version if the system reports it.
-    pub driver: String,
-    /// The kernels: the first characters of the SHA-256 of the machine code.
-    pub kernels: String,
-}
+pub use drift_data::generation::GpuIdentity;
 
 /// A device that launches the kernels of [`CUDA_SOURCES`](super::CUDA_SOURCES), compiled for one model. It does all work in the
 /// order of the calls. It also keeps the order with candle's work on the same device: earlier work of candle comes before, later

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::generate::Traffic;
-
 /// The cost of a run. Rates are per second of the run, without the time to start the device.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Cost {
@@ -82,5 +80,36 @@ impl Seconds {
     /// The share of a part in the total time, 0 to 1.
     pub fn share(&self, part: f64) -> f64 {
         part / self.total.max(f64::MIN_POSITIVE)
+    }
+}
+
+/// The least memory traffic and arithmetic of a generation. Every weight is read once per pass, and the keys and values of a row
+/// once per pass. Activations between layers are not counted, nor are repeated reads.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Traffic {
+    /// Bytes that are moved between memory and processor.
+    pub bytes: f64,
+    /// Multiplications and additions, each counted separately.
+    pub operations: f64,
+}
+
+/// How seconds of a run are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SpeedMeasure {
+    /// CPU seconds of all threads, so that other load on the machine has little effect.
+    Cpu,
+    /// Wall-clock seconds: on a GPU, or if the system reports no CPU seconds.
+    #[default]
+    Wall,
+}
+
+impl SpeedMeasure {
+    /// The unit in words, as in "texts per …".
+    pub fn unit(self) -> &'static str {
+        match self {
+            SpeedMeasure::Cpu => "CPU second",
+            SpeedMeasure::Wall => "second",
+        }
     }
 }

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::stats::histogram::Quantiles;
 use drift_core::constraint::TextClass;
-use drift_data::stats::histogram::Quantiles;
 
 /// A mean with quantiles.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -1,0 +1,251 @@
+//! What `drift generate` and `drift eval` share: the plan of the generation, its molecules, and shards.
+
+use std::path::{Path, PathBuf};
+
+use super::corpus::Corpus;
+use super::device::given_up;
+use super::eval_molecules::{named, reference_note, skipped};
+use super::generate_args::{
+    DtypeArg, GenerateArgs, ModelArgs, MoleculeArgs, ProcessorArgs, RunningArgs, processors,
+};
+use super::output::Output;
+use super::values::found;
+use crate::report::format::thousands;
+use drift_core::checkpoint::Wanted;
+use drift_core::constraint::automaton::AnswerForm;
+use drift_core::constraint::{Placeholder, USUAL_PLACEHOLDER};
+use drift_core::encoding::Reading;
+use drift_core::error::Error;
+use drift_core::job::Job;
+use drift_data::corpus::{Embedded, EmbeddedCorpus, ReadOptions};
+use drift_data::shard::Shard;
+use drift_engine::eval::device::with_engine;
+use drift_engine::eval::molecules::{CorpusChoice, Molecules, PromptMolecule};
+use drift_engine::eval::plan::{EngineChoice, GeneratePlan, ModelChoice, PlaceholderChoice};
+use drift_engine::eval::{Kept, MOST_EXAMPLES, ShardDone, trained_on};
+use drift_engine::generate::{Sampling, SelfChecking};
+use drift_engine::model::Device;
+use drift_engine::model::cuda::device_folder;
+use drift_engine::parameter;
+use drift_tune::placeholder::FittedFile;
+
+/// The number of molecules if neither `--samples`, `--corpus` nor `--smiles` is given.
+const EMBEDDED_SAMPLES: usize = 64;
+
+/// Locates models and tokenizers that are given by name.
+pub(super) fn find(args: &mut ModelArgs) -> Result<(), Error> {
+    let wanted = if args.tokenizer.is_some() { Wanted::Weights } else { Wanted::Model };
+    found(&mut args.model, wanted)?;
+    found(&mut args.tokenizer, Wanted::Tokenizer)
+}
+
+/// The plan of the command line. A failed self-check writes what it compared to `evidence`.
+pub(super) fn generate_plan(
+    args: &GenerateArgs,
+    evidence: Option<PathBuf>,
+    open: impl Fn(&str) -> Result<Device, Error>,
+    job: &Job,
+) -> anyhow::Result<GeneratePlan> {
+    let GenerateArgs { model, sampling, running, .. } = args;
+    let models = match model.synthetic {
+        Some(shape) => vec![ModelChoice::Synthetic(shape)],
+        None if model.model.is_empty() => vec![ModelChoice::Embedded],
+        None => model.model.iter().cloned().map(ModelChoice::Folder).collect(),
+    };
+    let resample = sampling.resample.map(|draws| draws as usize);
+    Ok(GeneratePlan {
+        models,
+        tokenizer: model.tokenizer.clone(),
+        processors: processors(&args.processors.lp),
+        placeholders: placeholders(&args.processors, job)?,
+        encoding: model.blocks.asked(model.dialect.map(Into::into)),
+        generations: sampling.generations.at_least(resample.unwrap_or(1)),
+        batch: running.batch as usize,
+        preset: sampling.preset.clone(),
+        sampling: Sampling::preset(&sampling.preset)?,
+        seed: sampling.seed,
+        device: device(running, open(&running.device)?)?,
+        engine: running.engine(),
+        self_check: self_check(running, evidence),
+        given_up: given_up(),
+        room: running.kv_cache,
+        form: AnswerForm { conformers: sampling.conformers.into(), opened: sampling.opened },
+        examples: examples(args, job)?,
+        eos: sampling.eos.clone(),
+        max_new_tokens: sampling.max_new_tokens.map(|most| most as usize),
+        log_probabilities: sampling.probabilities,
+        resample,
+        trace: running.trace.is_some(),
+    })
+}
+
+/// The worked examples of prompts.
+fn examples(args: &GenerateArgs, job: &Job) -> Result<Vec<PromptMolecule>, Error> {
+    let asked = &args.sampling.examples;
+    if asked.is_empty() {
+        return Ok(Vec::new());
+    }
+    // Examples must not lose precision before the model's encoding writes them.
+    let corpus = Corpus::new(asked, read_options(args, job)?);
+    let read = Molecules::of_corpus(&corpus, &named(asked), &CorpusChoice::default(), job)?;
+    let conformers: usize = read.molecules.iter().map(|molecule| molecule.conformers.len()).sum();
+    if conformers > MOST_EXAMPLES {
+        let problem = format!("{} contain {conformers} conformers", named(asked));
+        return Err(Error::parameter(parameter::EXAMPLES, problem, format!("give at most {MOST_EXAMPLES}")));
+    }
+    Ok(read.molecules)
+}
+
+/// How to read conformers.
+fn read_options(args: &GenerateArgs, job: &Job) -> Result<ReadOptions, Error> {
+    let smiles = args.molecules.smiles_source.source(job)?;
+    Ok(ReadOptions { rows: args.molecules.smiles_source.rows()?, ..ReadOptions::new(compared(args), smiles) })
+}
+
+/// How to read conformers that texts are compared with: they keep the precision that the model's encoding cannot write.
+fn compared(args: &GenerateArgs) -> Reading {
+    let own = args.model.blocks.reading();
+    let reading = if own.encoding.is_decimal() { own } else { Reading::default().cutting(true) };
+    Reading { rewrites: true, ..reading }
+}
+
+/// The placeholders that were asked for. The default is [`USUAL_PLACEHOLDER`]; without `--lp`, it is 3DMolGen's and the fitted one.
+fn placeholders(args: &ProcessorArgs, job: &Job) -> Result<Vec<PlaceholderChoice>, Error> {
+    match args.placeholder.as_slice() {
+        [] if args.lp.is_empty() => Ok(vec![PlaceholderChoice::Usual]),
+        [] => Ok(vec![PlaceholderChoice::Text(USUAL_PLACEHOLDER.to_owned())]),
+        asked => asked.iter().map(|text| placeholder(text, job)).collect(),
+    }
+}
+
+/// Reads `fitted`, three numbers, or the name of a file that `drift fit -o` wrote.
+fn placeholder(text: &str, job: &Job) -> Result<PlaceholderChoice, Error> {
+    if text == "fitted" {
+        return Ok(PlaceholderChoice::Fitted);
+    }
+    match Placeholder::new(text) {
+        Ok(_) => Ok(PlaceholderChoice::Text(text.to_owned())),
+        Err(_) if Path::new(text).exists() || text.ends_with(".json") => {
+            Ok(PlaceholderChoice::File(FittedFile::read(Path::new(text), job)?))
+        }
+        Err(Error::Input { problem, .. }) => {
+            let remedy =
+                "give three numbers, for example 0.0000,0.0000,0.0000, or a file that `drift fit -o` wrote";
+            Err(Error::input("--placeholder", problem, remedy))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The device with the type and the engine that were asked for.
+fn device(args: &RunningArgs, device: Device) -> anyhow::Result<Device> {
+    let engine = args.engine();
+    if engine.is_of_a_gpu() && device.name() == "cpu" {
+        let problem = format!("{} needs a GPU", engine.name());
+        return Err(Error::input("--engine", problem, "leave it out, or give --device cuda:0").into());
+    }
+    let device = match given_up() {
+        Some(_) => device.without_kernels(),
+        None => with_engine(device, engine),
+    };
+    match args.dtype {
+        Some(DtypeArg::F32) => Ok(device.in_f32()),
+        Some(DtypeArg::Bf16) if device.name() == "cpu" && engine != EngineChoice::Drift => {
+            let remedy = "leave it out, or give --engine drift";
+            Err(Error::input("--dtype", "on the CPU only drift's decoders read bf16", remedy).into())
+        }
+        Some(DtypeArg::Bf16) => Ok(device.in_bf16()),
+        _ => Ok(device),
+    }
+}
+
+/// How a GPU is checked. Verdicts are kept beside the compiled kernels for later runs.
+fn self_check(args: &RunningArgs, evidence: Option<PathBuf>) -> SelfChecking {
+    let own = device_folder().map(|folder| folder.join("self-check"));
+    let evidence = evidence.or_else(|| own.as_ref().map(|folder| folder.join("evidence")));
+    SelfChecking { insists: args.engine.is_some(), verdicts: own, evidence, ..SelfChecking::default() }
+}
+
+/// Reads the molecules, and notes which inputs could not be used.
+pub(super) fn told_molecules(
+    args: &GenerateArgs,
+    plan: &GeneratePlan,
+    job: &Job,
+    output: &Output,
+) -> anyhow::Result<Molecules> {
+    let molecules = molecules(args, plan, job)?;
+    if molecules.skipped > 0 {
+        output.note(&skipped(&molecules));
+    }
+    if let Some(note) = reference_note(&molecules.references) {
+        output.note(&note);
+    }
+    Ok(molecules)
+}
+
+fn molecules(args: &GenerateArgs, plan: &GeneratePlan, job: &Job) -> anyhow::Result<Molecules> {
+    let given = &args.molecules;
+    let most = given.samples.map(|most| most as usize);
+    let options = read_options(args, job)?;
+    let corpus = |inputs: &[PathBuf]| Corpus::new(inputs, options.clone());
+    if let Some(path) = &given.smiles {
+        let molecules = Molecules::of_file(path, most, job)?;
+        return Ok(match given.references.as_slice() {
+            [] => molecules,
+            inputs => molecules.with_references(&corpus(inputs), &named(inputs), job)?,
+        });
+    }
+    let most = most.or(given.corpus.is_empty().then_some(EMBEDDED_SAMPLES));
+    let Some(own) = own_corpus(given, plan) else {
+        let trained_on = trained_on(&plan.models)?;
+        let choice = CorpusChoice { part: given.split, trained_on, most, pools: given.pool };
+        return Ok(Molecules::of_corpus(&corpus(&given.corpus), &named(&given.corpus), &choice, job)?);
+    };
+    if given.pool {
+        let remedy = "give a pickle of 3DMolGen with --corpus, or leave it out";
+        return Err(Error::input("--pool", "the built-in corpora pool no isomers", remedy).into());
+    }
+    let own = Embedded { corpus: own, reading: compared(args), ..Embedded::default() };
+    Ok(Molecules::of_embedded(own, given.split, most, job)?)
+}
+
+/// The built-in corpus that `--corpus` names. Without `--corpus`, the small one if all models have it as their default, else the
+/// drug-like one.
+fn own_corpus(args: &MoleculeArgs, plan: &GeneratePlan) -> Option<EmbeddedCorpus> {
+    let is_of_small = |model: &ModelChoice| model.corpus() == EmbeddedCorpus::Small;
+    match args.corpus.as_slice() {
+        [] if plan.models.iter().all(is_of_small) => Some(EmbeddedCorpus::Small),
+        [] => Some(EmbeddedCorpus::DrugLike),
+        [one] => EmbeddedCorpus::by_name(one),
+        _ => None,
+    }
+}
+
+/// Refuses more shards than there are molecules.
+pub(super) fn check_shards(place: String, shards: u32, molecules: &Molecules) -> Result<(), Error> {
+    let count = molecules.molecules.len();
+    if shards as usize <= count {
+        return Ok(());
+    }
+    Err(Error::input(place, format!("there are only {count} molecules"), "give fewer shards"))
+}
+
+/// Shows what a shard finished, or says how it continues.
+pub(super) fn show_shard(shard: Shard, done: &ShardDone, output: &Output) -> anyhow::Result<()> {
+    let texts = thousands(done.texts as u64);
+    if done.interrupted {
+        let kept = format!("{texts} texts are kept; the same command goes on");
+        return Err(Error::Stopped { kept }.into());
+    }
+    match output.json {
+        true => output.document(done),
+        false => output.text(&format!("shard {shard}: {texts} texts")),
+    }
+}
+
+/// Notes how many texts were finished before.
+pub(super) fn tell_kept(kept: &Kept, output: &Output) {
+    if kept.texts() > 0 {
+        output.note(&format!("continues after {} finished texts", thousands(kept.texts() as u64)));
+    }
+}

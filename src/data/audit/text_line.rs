@@ -1,0 +1,135 @@
+//! A generated text as a line of a file: what `drift generate` writes, and `drift eval --texts` without the cost.
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use drift_core::constraint::ProcessorKind;
+use drift_core::encoding::Encoding;
+
+/// The reason why a text ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// The end token was written or forced.
+    Eos,
+    /// The text reached its largest number of tokens.
+    Length,
+}
+
+/// One generated text.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TextLine {
+    /// The prompt's SMILES.
+    pub smiles: String,
+    /// The SMILES that pools this molecule with other isomers, if any; `drift audit --pool` reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub geom_smiles: Option<String>,
+    /// The index of the text among those of the molecule.
+    pub generation: usize,
+    /// The logit processor.
+    pub lp: ProcessorKind,
+    /// The name of its placeholder.
+    pub placeholder: Option<String>,
+    /// The model's name.
+    pub model: String,
+    /// How coordinates are written, unless in the decimals that a row without it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<Encoding>,
+    /// The text after the prompt, with special tokens but without the end token.
+    pub text: String,
+    /// How the text ended, and what it cost; `None` in a line of `drift eval --texts`.
+    #[serde(flatten, skip_serializing_if = "Option::is_none", deserialize_with = "cost")]
+    pub cost: Option<TextCost>,
+}
+
+/// How a text ended, and what it cost.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TextCost {
+    /// The reason why it ended.
+    pub end: End,
+    /// The number of its tokens, without the end token.
+    pub tokens: u64,
+    /// How many of these the logit processor forced, because it allowed no other.
+    pub forced_tokens: u64,
+    /// The sum of the logarithms of the probabilities that the unmasked model, at temperature 1, gives to the tokens and to the end
+    /// token, in nats. `None` if probabilities were not logged.
+    pub log_probability: Option<f64>,
+    /// The sum of the logarithms of the probability that the mask allowed at each token, in nats. `None` if probabilities were not
+    /// logged.
+    pub log_allowed: Option<f64>,
+    /// The wall time of the run since the texts that finished before it, divided among the texts that finished together, in seconds.
+    /// The time of building templates belongs to the first texts, the time after the last texts to these. So the texts of a run
+    /// sum to the time of the run.
+    pub seconds: f64,
+    /// The same for the CPU seconds of generation; `None` on a GPU, or if the system does not report them.
+    pub cpu_seconds: Option<f64>,
+}
+
+/// The fields of [`TextCost`], of which a line may have none.
+#[derive(Deserialize)]
+struct CostFields {
+    end: Option<End>,
+    tokens: Option<u64>,
+    forced_tokens: Option<u64>,
+    log_probability: Option<f64>,
+    log_allowed: Option<f64>,
+    seconds: Option<f64>,
+    cpu_seconds: Option<f64>,
+}
+
+/// Reads the cost of a line that has one. serde's own reading of a flattened option takes a damaged cost for none.
+fn cost<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TextCost>, D::Error> {
+    let CostFields { end, tokens, forced_tokens, log_probability, log_allowed, seconds, cpu_seconds } =
+        CostFields::deserialize(deserializer)?;
+    match (end, tokens, forced_tokens, seconds) {
+        (Some(end), Some(tokens), Some(forced_tokens), Some(seconds)) => Ok(Some(TextCost {
+            end,
+            tokens,
+            forced_tokens,
+            log_probability,
+            log_allowed,
+            seconds,
+            cpu_seconds,
+        })),
+        (None, None, None, None) => Ok(None),
+        _ => Err(serde::de::Error::custom("some of `end`, `tokens`, `forced_tokens`, `seconds` are missing")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: &str = concat!(
+        r#"{"smiles":"CO","generation":0,"lp":"automaton","placeholder":null,"model":"m","#,
+        r#""text":"[CONFORMER]"}"#
+    );
+
+    fn with(fields: &str) -> String {
+        format!("{},{fields}}}", PLAIN.trim_end_matches('}'))
+    }
+
+    #[test]
+    fn lines_come_back_as_they_were_written() {
+        let whole = with(concat!(
+            r#""end":"length","tokens":12,"forced_tokens":3,"log_probability":-1.5,"log_allowed":null,"#,
+            r#""seconds":0.25,"cpu_seconds":null"#
+        ));
+        for line in [PLAIN.to_owned(), whole] {
+            let read: TextLine = serde_json::from_str(&line).unwrap();
+            assert_eq!(read.cost.is_some(), line.contains("tokens"));
+            assert_eq!(serde_json::to_string(&read).unwrap(), line);
+        }
+    }
+
+    #[test]
+    fn a_damaged_cost_is_not_taken_for_none() {
+        for (fields, part) in [
+            (r#""end":"eos","tokens":1"#, "are missing"),
+            (r#""end":"bored","tokens":1,"forced_tokens":0,"seconds":1"#, "unknown variant `bored`"),
+            (r#""end":"eos","tokens":-1,"forced_tokens":0,"seconds":1"#, "invalid value"),
+        ] {
+            let error = serde_json::from_str::<TextLine>(&with(fields)).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! A generated text as it is judged and written to files: the answer to its prompt, with the tags around it.
+
+use super::answers::{tag_of_prompt, with_tags};
+use super::checkpoint::Checkpoint;
+use crate::generate::{End, GeneratedText};
+use drift_core::constraint::automaton::AnswerForm;
+use drift_core::error::Result;
+use drift_core::text::CONFORMER_CLOSE;
+use drift_core::tokenizer::Tokenizer;
+use drift_data::audit::{self, Mark, MarkKind};
+
+/// The text of a generated text.
+pub(super) struct WrittenText {
+    /// The text after the prompt, completed with surrounding tags that were not written.
+    pub text: String,
+    /// The number of bytes at its start that belong to the prompt.
+    pub of_prompt: usize,
+}
+
+impl WrittenText {
+    /// The text of a sample.
+    ///
+    /// # Errors
+    /// If a token does not belong to the tokenizer.
+    pub(super) fn new(checkpoint: &Checkpoint, form: AnswerForm, sample: &GeneratedText) -> Result<Self> {
+        let written = checkpoint.tokenizer.answer_text(&sample.tokens)?;
+        let close = checkpoint.tokenizer.vocabulary_id(CONFORMER_CLOSE);
+        let closed = close == Some(checkpoint.specials.eos) && sample.end == End::Eos;
+        let of_prompt = tag_of_prompt(&written, form, sample.generation).len();
+        Ok(WrittenText { text: with_tags(written, form, (sample.generation, closed)), of_prompt })
+    }
+
+    /// The number of tokens that are only junk or invented digits.
+    pub(super) fn wasted_tokens(&self, checkpoint: &Checkpoint, sample: &GeneratedText) -> u64 {
+        let marks = audit::marks(&self.text, checkpoint.encoding);
+        // Most texts have no flaw, so their tokens need not be decoded.
+        if marks.iter().all(|mark| mark.flaw == MarkKind::Lost) {
+            return 0;
+        }
+        wasted(&token_texts(&checkpoint.tokenizer, &sample.tokens), self.of_prompt, &marks)
+    }
+}
+
+/// The number of tokens of a text that lie inside junk or invented digits. The first token begins at byte `begin`.
+fn wasted(tokens: &[String], begin: usize, marks: &[Mark]) -> u64 {
+    let mut at = begin;
+    let mut is_wasted = |text: &String| {
+        let (start, end) = (at, at + text.len());
+        at = end;
+        let mut flawed = marks.iter().filter(|mark| mark.flaw != MarkKind::Lost);
+        flawed.any(|mark| mark.range.start <= start && end <= mark.range.end)
+    };
+    tokens.iter().map(|text| u64::from(is_wasted(text))).sum()
+}
+
+/// The text of each token.
+pub(super) fn token_texts(tokenizer: &Tokenizer, tokens: &[u32]) -> Vec<String> {
+    // A token that is only part of a character becomes a replacement character; such text is junk anyway.
+    tokens.iter().map(|token| tokenizer.decode(&[*token]).unwrap_or_default()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use drift_core::constraint::automaton::AnswerForm;
+    use drift_core::encoding::Encoding;
+    use drift_core::text::CONFORMER_OPEN;
+
+    /// The same tokens are wasted whether the opening tag is one of them or the prompt's.
+    #[test]
+    fn tokens_of_opened_prompts_are_where_the_marks_are() {
+        let tokens = ["[C]", "<", "1.0000", ",", "2.0000", ",", "3.0000", "ab", "ra", ">"].map(str::to_owned);
+        let (opened, plain) = (AnswerForm { conformers: 2, opened: true }, AnswerForm::default());
+        let of = |tokens: &[String], form: AnswerForm, generation: usize| {
+            let written = tokens.concat();
+            let begin = tag_of_prompt(&written, form, generation).len();
+            let text = with_tags(written, form, (generation, true));
+            (wasted(tokens, begin, &audit::marks(&text, Encoding::FIXED)), text)
+        };
+        let with_tag = [&[CONFORMER_OPEN.to_owned()], &tokens[..]].concat();
+        let (own, text) = of(&with_tag, plain, 0);
+        assert_eq!((own, of(&tokens, opened, 2)), (2, (2, text)));
+        // Only the first conformer of a text is opened by its prompt.
+        assert_eq!(of(&with_tag, opened, 3).0, 2);
+    }
+}
