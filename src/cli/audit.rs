@@ -58,7 +58,7 @@ pub(super) struct Args {
     /// The placeholder that blocks are compared with to count drift [default: 0.0000,0.0000,0.0000, or zeros in another encoding]
     #[arg(long, value_name = "P", allow_hyphen_values = true)]
     placeholder: Option<String>,
-    /// Also compare geometry with these reference conformers: files and folders that `drift mine` reads
+    /// Also compare geometry with these reference conformers: files and folders that `drift mine` reads, or a built-in corpus by name
     #[arg(long, value_name = "CORPUS", num_args = 1..)]
     references: Vec<PathBuf>,
     /// An RMSD threshold of coverage in Å; repeat it, or separate several with commas [default: 0.75]

@@ -8,6 +8,7 @@ mod against;
 mod architecture;
 mod archive_mutants;
 mod audit;
+mod audit_rows;
 mod automaton;
 mod bad_input;
 mod bases;

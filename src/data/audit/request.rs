@@ -7,7 +7,7 @@ use super::geometry::COVERAGE_THRESHOLD_ANGSTROM;
 use super::records::{Record, RowField};
 use super::references::reference_reading;
 use super::sample::TextSample;
-use crate::corpus::{Files, ReadOptions, RowFilter};
+use crate::corpus::{Conformers, ReadOptions, RowFilter, files_or_embedded};
 use crate::energy::Energies;
 use crate::parameter;
 use drift_core::checkpoint::ModelFolder;
@@ -35,7 +35,8 @@ pub struct AuditRequest {
     pub tokenizer_path: Option<PathBuf>,
     /// The placeholder against which drift is counted, without brackets, with commas; zeros if it is not given.
     pub placeholder: Option<String>,
-    /// Files and folders of reference conformers, for geometry, in the formats of `drift mine`; may be empty.
+    /// Files and folders of reference conformers, for geometry, in the formats of `drift mine`, or the name of an embedded corpus; may
+    /// be empty.
     pub references: Vec<PathBuf>,
     /// The thresholds of coverage, in Å; empty means 0.75.
     pub thresholds: Vec<f64>,
@@ -133,11 +134,9 @@ impl AuditPlan {
     }
 
     /// The references, as they are read.
-    pub(super) fn references(&self) -> Files {
-        Files {
-            inputs: self.request.references.clone(),
-            options: ReadOptions { reading: reference_reading(self.like), ..ReadOptions::default() },
-        }
+    pub(super) fn references(&self) -> Box<dyn Conformers> {
+        let options = ReadOptions { reading: reference_reading(self.like), ..ReadOptions::default() };
+        files_or_embedded(&self.request.references, options)
     }
 
     /// Whether conformers are compared, with references or with each other.

@@ -141,7 +141,7 @@ fn read_references(plan: &AuditPlan, total: &Group, job: &Job) -> Result<Option<
         return Ok(None);
     }
     let wanted: BTreeSet<&str> = total.generated.keys().chain(total.pools.keys()).map(|key| &**key).collect();
-    References::read(&plan.references(), &wanted, &total.pools, plan.request.isotopes, job).map(Some)
+    References::read(&*plan.references(), &wanted, &total.pools, plan.request.isotopes, job).map(Some)
 }
 
 /// Compares the conformers of each group of each file with the references; `None` without references.

@@ -1,0 +1,140 @@
+//! `drift audit --against-row`: rows of texts compared pair by pair, whoever wrote them.
+
+use serde_json::{Value, json};
+
+use super::support::{Folder, rows};
+
+/// Texts of three logit processors, one of them with two placeholders.
+const GENERATION: &str = "--samples 12 --generations 2 --lp none,allowlist,automaton --placeholder 0.000,0.000,0.000 \
+    --placeholder 0.0000,0.0000,0.0000 --quiet";
+
+/// The embedded model was trained on molecules of this kind.
+const REFERENCES: &str = "--references small --threshold 0.75";
+
+/// A document without what depends on the clock.
+fn timeless(mut document: Value) -> Value {
+    match &mut document {
+        Value::Object(fields) => {
+            fields.retain(|name, _| !name.contains("second") && !name.contains("speed"));
+            fields.values_mut().for_each(|value| *value = timeless(value.take()));
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| *value = timeless(value.take())),
+        _ => {}
+    }
+    document
+}
+
+/// The fields of an object that another has too, with the values of the first.
+fn common(object: &Value, other: &Value) -> Value {
+    let fields = object.as_object().unwrap().iter();
+    Value::Object(
+        fields.filter(|(name, _)| other.get(name).is_some()).map(|(n, v)| (n.clone(), v.clone())).collect(),
+    )
+}
+
+/// The figures of `eval` are those of its texts.
+#[test]
+fn generate_and_audit_have_the_figures_of_eval() {
+    let folder = Folder::new();
+    folder.line(&format!("generate {GENERATION} -o texts.jsonl")).done();
+    let audited = folder.line(&format!("audit texts.jsonl {REFERENCES} --against-row none --json")).done();
+    let evaluated = folder.line(&format!("eval {GENERATION} --threshold 0.75 --json")).done();
+    let [audited, evaluated] = [audited, evaluated].map(|ran| timeless(ran.json()));
+    let runs = audited["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 4);
+    for (run, of_eval) in runs.iter().zip(evaluated["runs"].as_array().unwrap()) {
+        // How the encoding was determined differs, of course.
+        let mut same = common(run, of_eval);
+        same["dialect_from"] = of_eval["dialect_from"].clone();
+        // Molecules of the references that nobody asked for are known to the audit alone.
+        same["geometry"]["without_text"] = of_eval["geometry"]["without_text"].clone();
+        assert_eq!(same, common(of_eval, &same), "{run}");
+        for name in [
+            "lp",
+            "placeholder",
+            "passed",
+            "passed_interval",
+            "valid",
+            "geometry",
+            "mat_p",
+            "generated_tokens",
+            "tokenizer",
+        ] {
+            assert!(same.get(name).is_some(), "{name}");
+        }
+    }
+    let comparisons = audited["comparisons"].as_array().unwrap();
+    assert_eq!(comparisons.len(), 3);
+    assert_eq!(audited["comparisons"], evaluated["comparisons"]);
+    let advice = |report: &Value| -> Vec<String> {
+        let all = report["advice"].as_array().unwrap().iter().map(|one| one.as_str().unwrap().to_owned());
+        // Claims about speed depend on the clock.
+        all.map(|one| {
+            one.split(", ").filter(|part| !part.contains("times as fast")).collect::<Vec<_>>().join(", ")
+        })
+        .filter(|one| !one.contains("is fastest"))
+        .collect()
+    };
+    assert_eq!(advice(&audited).len(), advice(&evaluated).len());
+}
+
+/// Texts in the words of an engine: no label, a field of another name, or a file for each processor.
+#[test]
+fn rows_are_named_by_any_field_or_by_the_file() {
+    let folder = Folder::new();
+    folder.line("generate --samples 6 --lp none,automaton --quiet -o texts.jsonl").done();
+    let lines: Vec<Value> = rows(&folder.read("texts.jsonl")).split_off(1);
+    let of = |lp: &str, field: Option<&str>| -> String {
+        let own = lines.iter().filter(|line| line["lp"] == lp);
+        own.map(|line| {
+            let mut row = json!({"prompt": format!("[SMILES]{}[/SMILES]", line["smiles"].as_str().unwrap()), "generated": line["text"]});
+            field.iter().for_each(|name| row[*name] = json!(format!("engine-{lp}")));
+            format!("{row}\n")
+        })
+        .collect()
+    };
+    folder.file("plain.jsonl", of("none", None));
+    folder.file("grammar.jsonl", of("automaton", None));
+    folder.file("both.jsonl", of("none", Some("processor")) + &of("automaton", Some("processor")));
+    let figures = |command: &str| {
+        let report = folder.line(command).done().json();
+        let pair = &report["comparisons"][0];
+        (pair["passed_difference"].clone(), pair["identical"].clone(), pair["figures"].clone())
+    };
+    let expected = figures("audit texts.jsonl --against-row none --json");
+    assert_eq!(figures("audit plain.jsonl grammar.jsonl --against-row plain --json"), expected);
+    assert_eq!(figures("audit both.jsonl --row-field processor --against-row engine-none --json"), expected);
+    let shown = folder.line("audit plain.jsonl grammar.jsonl --against-row plain.jsonl").done();
+    assert!(shown.text().contains("Against plain.jsonl, paired"), "{}", shown.text());
+}
+
+#[test]
+fn rows_that_cannot_be_compared_are_refused() {
+    let folder = Folder::new();
+    let text = "[CONFORMER][C]<0.0000,0.0000,0.0000>[O]<1.4000,0.0000,0.0000>[/CONFORMER]";
+    let line = |smiles: &str, lp: &str| format!("{}\n", json!({"smiles": smiles, "lp": lp, "text": text}));
+    folder.file("a.jsonl", line("CO", "none") + &line("CO", "grammar"));
+    folder.file("b.jsonl", line("CO", "none"));
+    folder.file("c.jsonl", line("OC", "None") + &line("CO", "grammar"));
+    let refused = |command: &str| folder.line(command).refused();
+    let said = refused("audit a.jsonl --against-row automaton");
+    assert!(said.contains("--against-row: there is no row `automaton`: give one of"), "{said}");
+    let said = refused("audit c.jsonl --against-row none");
+    assert!(said.contains("give `None`, whose letters differ in case"), "{said}");
+    // Two files hold the same text of the same row.
+    let said = refused("audit a.jsonl b.jsonl --against-row none");
+    assert!(said.contains("`none` has two texts 0 of CO") && said.contains("--row-field file"), "{said}");
+    folder.line("audit a.jsonl b.jsonl --row-field file --against-row b").done();
+    // A header of another version, and a torn last line.
+    folder.file("new.jsonl", "{\"schema\": \"drift.texts/9\"}\n");
+    let said = refused("audit new.jsonl");
+    assert!(said.contains("new.jsonl") && said.contains("drift.texts/9"), "{said}");
+    folder.file("torn.jsonl", line("CO", "none") + &line("CO", "grammar") + "{\"smiles\": \"CO\", \"te");
+    let report = folder.line("audit torn.jsonl --against-row none --json").done().json();
+    assert_eq!((&report["skipped"], &report["comparisons"][0]["passed_difference"]), (&json!(1), &json!(0)));
+    // A molecule that one row lacks is in no pair.
+    folder.file("lacks.jsonl", line("CO", "none") + &line("CO", "grammar") + &line("OC", "grammar"));
+    let report = folder.line("audit lacks.jsonl --against-row none --json").done().json();
+    assert_eq!(report["comparisons"][0]["unpaired"], json!(1));
+    assert!(report["warnings"].to_string().contains("have no partner"), "{report}");
+}
