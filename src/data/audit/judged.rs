@@ -33,6 +33,8 @@ const CHUNK: usize = 256;
 pub(super) struct JudgedFile {
     /// The name, size and hash of the file.
     pub input: InputHash,
+    /// The rows, in the order of their first texts.
+    pub rows: Vec<RowLabel>,
     /// The results by row.
     pub groups: Vec<Group>,
     /// The first faulty blocks of each kind.
@@ -61,6 +63,13 @@ pub(super) struct JudgedFile {
     /// The number of rows that were not asked for.
     #[serde(default)]
     pub left_out: u64,
+}
+
+impl JudgedFile {
+    /// The rows under which its texts are reported, in the order of their first texts.
+    pub(super) fn reported_rows(&self) -> impl Iterator<Item = RowLabel> {
+        self.rows.iter().map(|row| row.reported(&self.input.name))
+    }
 }
 
 /// The results for one text.
@@ -145,7 +154,10 @@ fn judge_file(plan: &AuditPlan, encoding: Encoding, file: FileRecords, job: &Job
     let mut seen = HashSet::new();
     let prompts = file.records.iter().filter_map(|record| record.prompt.as_deref());
     let prompts = prompts.filter(|prompt| seen.insert(*prompt)).map(str::to_owned).collect();
+    let mut known = HashSet::new();
+    let rows = file.records.iter().map(|record| &record.row).filter(|row| known.insert(*row));
     Ok(JudgedFile {
+        rows: rows.cloned().collect(),
         groups: groups.into_values().collect(),
         examples,
         listed,

@@ -17,6 +17,7 @@ mod block;
 mod block_faults;
 mod by_text;
 pub mod chemistry;
+mod compared_rows;
 mod counts;
 pub mod coverage;
 mod document;

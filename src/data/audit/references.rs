@@ -148,6 +148,12 @@ impl References {
         Ok((References { molecules, without_text, unpooled: BTreeSet::new() }, summary))
     }
 
+    /// Without the molecules that no text was requested for. Files of `drift generate` hold a text for each molecule that was asked.
+    #[must_use]
+    pub(super) fn of_texts(self) -> Self {
+        References { without_text: BTreeMap::new(), ..self }
+    }
+
     /// The references of a skeleton.
     pub fn get(&self, skeleton: &str) -> Option<&Reference> {
         self.molecules.get(skeleton)

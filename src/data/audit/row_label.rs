@@ -34,6 +34,14 @@ impl RowLabel {
         RowLabel { model, lp, placeholder: run.placeholder.clone() }
     }
 
+    /// The row under which texts of a file are reported: that of the file, if neither model nor logit processor is known.
+    pub(super) fn reported(&self, file: &str) -> Self {
+        if self.model.is_none() && self.lp.is_none() {
+            return RowLabel { lp: Some(file.to_owned()), ..RowLabel::default() };
+        }
+        self.clone()
+    }
+
     /// The logit processor with its placeholder, or `-` if it is not known.
     pub fn processor(&self) -> String {
         let lp = self.lp.as_deref().unwrap_or("-");

@@ -1,26 +1,23 @@
-//! The rows of an audit over all files: one for each model, logit processor and placeholder, and their comparison.
+//! The rows of an audit over all files: one for each model, logit processor and placeholder.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::by_text::Audited;
 use super::chemistry::ChemistryReport;
 use super::counts::{DriftHistogram, SampleCounts};
-use super::coverage::{CoverageReport, Deviations};
+use super::coverage::CoverageReport;
 use super::group::{Group, TextTimes};
 use super::judged::JudgedFile;
-use super::pairs::{AdvisedRow, BatchTimes, ComparedRow, PairedText, SpeedMeasure, advice, comparison};
+use super::pairs::{AdvisedRow, BatchTimes, ComparedRow, SpeedMeasure};
 use super::references::{GeometryReport, Measured};
 use super::report::EncodingFrom;
 use super::request::AuditPlan;
-use super::row_label::{BaseRows, RowLabel};
+use super::row_label::RowLabel;
 use crate::generation::GenerationRun;
-use crate::parameter;
 use crate::stats::interval::{ClusterSums, Interval, LEVEL};
 use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Result};
 
 /// The number of texts whose seconds are added up, so that the speeds of rows can be compared, if no batches are stated.
 const TIMED_TEXTS: usize = 32;
@@ -68,18 +65,10 @@ pub struct AuditRun {
 
 /// The results of a row before the report.
 pub(super) struct RowResults {
-    row: RowLabel,
+    pub row: RowLabel,
     group: Group,
-    measured: Option<Measured>,
+    pub measured: Option<Measured>,
     stated: Option<GenerationRun>,
-}
-
-/// The row under which the texts of a group are reported.
-pub(super) fn reported_row(row: &RowLabel, file: &str) -> RowLabel {
-    if row.model.is_none() && row.lp.is_none() {
-        return RowLabel { lp: Some(file.to_owned()), ..RowLabel::default() };
-    }
-    row.clone()
 }
 
 impl RowResults {
@@ -88,7 +77,7 @@ impl RowResults {
         let mut rows: Vec<RowResults> = Vec::new();
         let groups = files.iter().flat_map(|file| file.groups.iter().map(move |group| (file, group)));
         for (at, (file, group)) in groups.enumerate() {
-            let row = reported_row(&group.row, &file.input.name);
+            let row = group.row.reported(&file.input.name);
             let measured = measured.map(|measured| &measured[at]);
             let stated =
                 file.header.iter().flat_map(|header| &header.runs).find(|run| RowLabel::of_run(run) == row);
@@ -102,6 +91,9 @@ impl RowResults {
                 }),
             }
         }
+        // Groups of a file are sorted by name.
+        let order: Vec<RowLabel> = files.iter().flat_map(JudgedFile::reported_rows).collect();
+        rows.sort_by_key(|row| order.iter().position(|known| *known == row.row));
         rows
     }
 
@@ -149,7 +141,7 @@ impl RowResults {
     }
 
     /// The seconds of batches: those of the header, or else of the texts.
-    fn times(&self) -> BatchTimes {
+    pub(super) fn times(&self) -> BatchTimes {
         let stated = self
             .stated
             .as_ref()
@@ -198,42 +190,9 @@ impl AuditRun {
     }
 }
 
-/// Compares all rows of an audit with the row that the plan asks for, and adds the comparisons and advice to its report.
-///
-/// # Errors
-/// If there is no such row, or two texts of a row are for the same prompt and generation.
-pub(super) fn compare(plan: &AuditPlan, audited: &mut Audited, rows: &[RowResults], seed: u64) -> Result<()> {
-    let Some(wanted) = &plan.request.against_row else { return Ok(()) };
-    let labels: Vec<&RowLabel> = rows.iter().map(|row| &row.row).collect();
-    let bases = BaseRows::find(&labels, wanted)?;
-    let compared = compared_rows(audited, rows)?;
-    let mut comparisons = Vec::new();
-    for (at, row) in compared.iter().enumerate() {
-        if let Some(base) = bases.of_row(at) {
-            comparisons.push(comparison(&compared[base], row, bases.rows_beside(base), seed));
-        }
-    }
-    drop(compared);
-    let report = &mut audited.report;
-    let times: Vec<BatchTimes> = rows.iter().map(RowResults::times).collect();
-    let advised: Vec<AdvisedRow<'_>> =
-        report.runs.iter().zip(&times).map(|(run, times)| run.advised(times)).collect();
-    report.advice = advice(&advised, &comparisons, bases.only());
-    let unpaired = comparisons.iter().filter(|pair| pair.unpaired > 0).map(|pair| {
-        format!(
-            "{} texts of `{}` or its base row have no partner, and are in no pair",
-            pair.unpaired,
-            pair.row.name()
-        )
-    });
-    report.warnings.extend(unpaired);
-    report.against_row = Some(wanted.clone());
-    report.comparisons = comparisons;
-    Ok(())
-}
-
 impl AuditRun {
-    fn advised<'r>(&'r self, times: &'r BatchTimes) -> AdvisedRow<'r> {
+    /// The figures on which advice rests.
+    pub(super) fn advised<'r>(&'r self, times: &'r BatchTimes) -> AdvisedRow<'r> {
         AdvisedRow {
             label: &self.row,
             tokenizer: self.generation.get("tokenizer").and_then(Value::as_str),
@@ -244,83 +203,9 @@ impl AuditRun {
     }
 }
 
-/// The texts of all rows. Molecules and prompts have the same numbers in all rows.
-fn compared_rows<'r>(audited: &'r Audited, rows: &'r [RowResults]) -> Result<Vec<ComparedRow<'r>>> {
-    let mut numbers = Numbers::default();
-    let mut compared: Vec<ComparedRow<'r>> = rows.iter().map(RowResults::compared).collect();
-    // Where the conformers of each file begin among those of a row and molecule.
-    let mut conformers: BTreeMap<(usize, &str), usize> = BTreeMap::new();
-    let mut deviations: Vec<BTreeMap<usize, &'r Deviations>> = rows.iter().map(|_| BTreeMap::new()).collect();
-    for text in audited.paired_texts() {
-        let row = reported_row(text.row, text.file);
-        let Some(at) = rows.iter().position(|known| known.row == row) else { continue };
-        let molecule = numbers.of(text.under);
-        if let Some(own) = rows[at].measured.as_ref().and_then(|measured| measured.get(text.under)) {
-            deviations[at].insert(molecule, own);
-        }
-        let conformer = text.is_usable.then(|| {
-            let next = conformers.entry((at, text.under)).or_default();
-            *next += 1;
-            *next - 1
-        });
-        let is_measured = deviations[at].contains_key(&molecule);
-        compared[at].texts.push(PairedText {
-            molecule,
-            prompt: numbers.of(text.prompt),
-            generation: text.generation,
-            place: text.place,
-            conformer: conformer.filter(|_| is_measured),
-            counts: &text.pairing.counts,
-            text: &text.pairing.answer,
-        });
-    }
-    for (row, deviations) in compared.iter_mut().zip(deviations) {
-        row.deviations = deviations;
-        // Prompts of a molecule must be adjacent, and molecules in the same order in all rows.
-        row.texts.sort_by_key(PairedText::key);
-        if let Some(twice) = row.texts.windows(2).find(|pair| pair[0].key() == pair[1].key()) {
-            return Err(twice_in_row(row.label, numbers.name(twice[0].prompt), twice[0].generation));
-        }
-    }
-    Ok(compared)
-}
-
-/// The error for two texts that cannot be told apart.
-fn twice_in_row(row: &RowLabel, prompt: &str, generation: u64) -> Error {
-    let problem =
-        format!("`{}` has two texts {generation} of {prompt}, so texts cannot be paired", row.name());
-    let remedy = format!(
-        "give {} file if each file is a row of its own, or number the texts of a prompt by `generation`",
-        parameter::ROW_FIELD
-    );
-    Error::parameter(parameter::AGAINST_ROW, problem, remedy)
-}
-
-/// Numbers for names, in the order of their first use.
-#[derive(Default)]
-struct Numbers<'r> {
-    numbers: BTreeMap<&'r str, usize>,
-    names: Vec<&'r str>,
-}
-
-impl<'r> Numbers<'r> {
-    fn of(&mut self, name: &'r str) -> usize {
-        let next = self.names.len();
-        let number = *self.numbers.entry(name).or_insert(next);
-        if number == next {
-            self.names.push(name);
-        }
-        number
-    }
-
-    fn name(&self, number: usize) -> &'r str {
-        self.names[number]
-    }
-}
-
 impl RowResults {
     /// The row without its texts.
-    fn compared(&self) -> ComparedRow<'_> {
+    pub(super) fn compared(&self) -> ComparedRow<'_> {
         let texts = self.group.times.texts as f64;
         let total = self.known_seconds().map(|seconds| seconds.iter().sum::<f64>());
         let cost = self.stated.as_ref().map(|run| &run.cost);

@@ -8,7 +8,7 @@ use super::read::{FileRecords, Record};
 use super::report::EncodingFrom;
 use super::request::AuditPlan;
 use super::sample::split;
-use crate::corpus::{Conformers, looks_like_bins};
+use crate::corpus::looks_like_bins;
 use crate::parameter;
 use drift_core::encoding::{Encoding, TrailingZeros, Written};
 use drift_core::error::{Error, Result};

@@ -344,7 +344,7 @@ mod tests {
             bond_error_difference_angstrom: mean(0.02, 0.01),
             nearest_difference_angstrom: mean(0.1, 0.2),
         };
-        let said = rescued("m", &found);
+        let said = rescued(&RowLabel::default(), &found);
         assert!(
             said.contains("237 texts pass with `automaton` only") && said.contains("(90 molecules)"),
             "{said}"
@@ -352,6 +352,6 @@ mod tests {
         assert!(said.contains("bond lengths worse (+0.020 [+0.010, +0.030] Å)"), "{said}");
         assert!(said.contains("least RMSD to a reference hard to tell apart (+0.100"), "{said}");
         let alone = Rescued { texts: 3, ..Rescued::default() };
-        assert!(rescued("m", &alone).contains("too few of their molecules"));
+        assert!(rescued(&RowLabel::default(), &alone).contains("too few of their molecules"));
     }
 }
