@@ -294,8 +294,8 @@ def audit(
         matrix: a file for the RMSD of every text to every reference, ``.npz`` (see `read_matrix`) or ``.pickle``.
         max_atoms: the largest number of heavy atoms of a molecule that is compared; by default 1,000.
         isotopes: whether labels such as ``[13CH3]`` and ``[2H]`` tell molecules and their atoms apart.
-        against_row: the row with which all others are compared, text by text: the name of a logit processor (``none``), with its
-            placeholder if it has one, of a model, or of a file.
+        against_row: the row with which all others are compared, text by text: the name of a logit processor
+            (``none``), with its placeholder if it has one, of a model, or of a file.
         row_field: the field of records that names their logit processor, or ``file`` if each file is a row of its own.
         encoding, decimals, separator, where, progress: as in `fit`; ``where`` picks the texts, not the references.
 

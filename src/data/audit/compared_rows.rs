@@ -31,7 +31,8 @@ pub(super) fn compare(plan: &AuditPlan, audited: &mut Audited, rows: &[RowResult
     let times: Vec<BatchTimes> = rows.iter().map(RowResults::times).collect();
     let advised: Vec<AdvisedRow<'_>> =
         report.runs.iter().zip(&times).map(|(run, times)| run.advised(times)).collect();
-    report.advice = advice(&advised, &comparisons, bases.only());
+    let crosses = |base: &&RowLabel| comparisons.iter().any(|pair| pair.row.model != base.model);
+    report.advice = advice(&advised, &comparisons, bases.only().filter(crosses));
     let unpaired = comparisons.iter().filter(|pair| pair.unpaired > 0).map(|pair| {
         format!(
             "{} texts of `{}` or its base row have no partner, and are in no pair",

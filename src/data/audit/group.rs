@@ -1,12 +1,12 @@
 //! The samples behind one row of an audit: their counts, and the conformers that can be compared.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::chemistry::{Chemistry, ChemistryReport, ConformerChemistry, MoleculeChemistry};
 use super::counts::{DriftHistogram, SampleCounts};
-use super::coverage::CoverageReport;
+use super::coverage::{CoverageReport, Deviations};
 use super::judging::{points_by_3dmolgen, reordered, usable_points};
 use super::outcome::Outcome;
 use super::records::Record;
@@ -61,6 +61,28 @@ pub(super) struct Group {
     pub pools: BTreeMap<Box<str>, Box<str>>,
     /// By skeleton of the prompt, its chemistry.
     chemistry: BTreeMap<Box<str>, MoleculeChemistry>,
+}
+
+/// The comparisons of molecules with references, in an order that sums and bootstrap samples follow.
+#[derive(Clone, Copy)]
+pub(super) struct InOrder<'m> {
+    pub measured: &'m Measured,
+    /// The molecules that come first; the others follow by their skeletons.
+    pub first: &'m [Box<str>],
+}
+
+impl<'m> InOrder<'m> {
+    /// The order of skeletons.
+    pub(super) fn by_skeleton(measured: &'m Measured) -> Self {
+        InOrder { measured, first: &[] }
+    }
+
+    fn deviations(self) -> Vec<&'m Deviations> {
+        let mut seen = HashSet::new();
+        let skeletons = self.first.iter().chain(self.measured.keys());
+        let distinct = skeletons.filter(|skeleton| seen.insert(&***skeleton));
+        distinct.filter_map(|skeleton| self.measured.get(skeleton)).collect()
+    }
 }
 
 /// How many of how many texts of a molecule pass.
@@ -203,8 +225,9 @@ impl Group {
     }
 
     /// The report row of this group. `measured` has the comparisons of its conformers with the references.
-    pub(super) fn report(&self, file: &str, measured: Option<&Measured>, plan: &AuditPlan) -> FileReport {
-        let counted = measured.map(|measured| plan.request.missing.counted(measured.values()));
+    pub(super) fn report(&self, file: &str, measured: Option<InOrder<'_>>, plan: &AuditPlan) -> FileReport {
+        let counted = measured.map(|measured| plan.request.missing.counted(measured.deviations()));
+        let measured = measured.map(|measured| measured.measured);
         let geometry = counted.as_ref().map(|counted| {
             let left_out = measured.map_or(0, |all| all.len() - counted.len()) as u64;
             let without_text = measured.into_iter().flat_map(|all| all.keys());

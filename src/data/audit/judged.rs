@@ -70,6 +70,13 @@ impl JudgedFile {
     pub(super) fn reported_rows(&self) -> impl Iterator<Item = RowLabel> {
         self.rows.iter().map(|row| row.reported(&self.input.name))
     }
+
+    /// The skeletons under which texts of a group are compared, in the order of the file's prompts.
+    pub(super) fn compared_under(&self, group: &Group) -> Vec<Box<str>> {
+        let skeletons = self.prompts.iter().filter_map(|prompt| skeleton::from_smiles(prompt).ok());
+        let under = skeletons.map(|own| group.pools.get(&*own).cloned().unwrap_or_else(|| own.into()));
+        under.collect()
+    }
 }
 
 /// The results for one text.

@@ -73,7 +73,7 @@ pub use outcome::Outcome;
 pub use prompt_matcher::{FoundPrompt, FoundPrompts, PromptMatcher};
 pub use records::RowField;
 pub use references::{GeometryReport, MoleculeGeometry, Reference, References, reference_reading};
-pub use report::{AuditReport, EncodingFrom, SCHEMA};
+pub use report::{AuditReport, SCHEMA};
 pub use request::{AuditPlan, AuditRequest};
 pub use row_label::{NO_PROCESSOR, RowLabel};
 pub use run::{audit, audit_texts};
@@ -82,5 +82,6 @@ pub use sample::{Split, TextSample, TextVerdict, coordinates, in_angstrom, judge
 pub use shard::{audit_shard, merge_audited};
 pub use smoke::{ForeignPrompt, Recounted, TheirReport};
 pub use superposition::LeastRmsd;
+pub use text_encoding::EncodingFrom;
 pub use text_line::{End, TextCost, TextLine};
 pub use threedmolgen::judge_as_3dmolgen;

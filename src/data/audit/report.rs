@@ -10,6 +10,7 @@ use super::group::FileReport;
 use super::pairs::PairedComparison;
 use super::runs::AuditRun;
 use super::smoke::{ForeignPrompt, TheirReport};
+use super::text_encoding::EncodingFrom;
 use crate::corpus::Skipped;
 use drift_core::chem::Isotopes;
 use drift_core::encoding::Encoding;
@@ -77,20 +78,4 @@ pub struct AuditReport {
     pub skipped_records: Vec<Skipped>,
     /// The number of rows that were not asked for.
     pub left_out: u64,
-}
-
-/// The source of the encoding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum EncodingFrom {
-    /// The user.
-    Given,
-    /// The rows of the texts.
-    Rows,
-    /// The recipe of the model.
-    Recipe,
-    /// Blocks that are possible in only one encoding.
-    Texts,
-    /// The reference conformers, if the texts are not conclusive.
-    References,
 }

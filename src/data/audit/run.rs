@@ -9,7 +9,7 @@ use super::by_text::{Audited, TextsOfFile};
 use super::chemistry::ChemistryReport;
 use super::compared_rows::compare;
 use super::energies::{EnergyReport, energy_report};
-use super::group::Group;
+use super::group::{Group, InOrder};
 use super::judged::{JudgedFile, judge_files};
 use super::read::{self, FileRecords, TextReading};
 use super::references::{Measured, References};
@@ -83,13 +83,13 @@ pub(super) fn report(
     let references = references.as_ref();
     let measured = measure(references, &files);
     let all = measured.as_deref().map(together);
-    let whole = total.report("total", all.as_deref(), plan);
+    let whole = total.report("total", all.as_deref().map(InOrder::by_skeleton), plan);
     warnings.extend(whole.geometry.iter().flat_map(|one| one.warnings(plan.request.missing)));
     warnings.extend(whole.chemistry.as_ref().and_then(ChemistryReport::unchecked));
     let groups = files.iter().flat_map(|file| file.groups.iter().map(|group| (&*file.input.name, group)));
-    let reports = groups
-        .enumerate()
-        .map(|(at, (file, group))| group.report(file, measured.as_ref().map(|measured| &measured[at]), plan));
+    let reports = groups.enumerate().map(|(at, (file, group))| {
+        group.report(file, measured.as_ref().map(|measured| InOrder::by_skeleton(&measured[at])), plan)
+    });
     let rows = RowResults::of_files(&files, measured.as_deref());
     let report = AuditReport {
         schema: SCHEMA,

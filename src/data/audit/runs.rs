@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 use super::chemistry::ChemistryReport;
 use super::counts::{DriftHistogram, SampleCounts};
 use super::coverage::CoverageReport;
-use super::group::{Group, TextTimes};
+use super::group::{Group, InOrder, TextTimes};
 use super::judged::JudgedFile;
 use super::pairs::{AdvisedRow, BatchTimes, ComparedRow, SpeedMeasure};
 use super::references::{GeometryReport, Measured};
-use super::report::EncodingFrom;
 use super::request::AuditPlan;
 use super::row_label::RowLabel;
+use super::text_encoding::EncodingFrom;
 use crate::generation::GenerationRun;
 use crate::stats::interval::{ClusterSums, Interval, LEVEL};
 use drift_core::encoding::Encoding;
@@ -69,6 +69,8 @@ pub(super) struct RowResults {
     group: Group,
     pub measured: Option<Measured>,
     stated: Option<GenerationRun>,
+    /// The skeletons under which its texts are compared, in the order of their first prompts.
+    order: Vec<Box<str>>,
 }
 
 impl RowResults {
@@ -82,12 +84,16 @@ impl RowResults {
             let stated =
                 file.header.iter().flat_map(|header| &header.runs).find(|run| RowLabel::of_run(run) == row);
             match rows.iter_mut().find(|known| known.row == row) {
-                Some(known) => known.add(group, measured),
+                Some(known) => {
+                    known.add(group, measured);
+                    known.order.extend(file.compared_under(group));
+                }
                 None => rows.push(RowResults {
                     row,
                     group: group.clone(),
                     measured: measured.cloned(),
                     stated: stated.cloned(),
+                    order: file.compared_under(group),
                 }),
             }
         }
@@ -118,7 +124,8 @@ impl RowResults {
         encoding: Encoding,
         encoding_from: EncodingFrom,
     ) -> AuditRun {
-        let report = self.group.report("", self.measured.as_ref(), plan);
+        let measured = self.measured.as_ref().map(|measured| InOrder { measured, first: &self.order });
+        let report = self.group.report("", measured, plan);
         let mut passed = ClusterSums::default();
         for molecule in self.group.passed.values() {
             passed.add(molecule.passed as i64, molecule.texts);

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use super::encoding::EncodingCounts;
 use super::read::{FileRecords, Record};
-use super::report::EncodingFrom;
 use super::request::AuditPlan;
 use super::sample::split;
 use crate::corpus::looks_like_bins;
@@ -13,6 +12,22 @@ use crate::parameter;
 use drift_core::encoding::{Encoding, TrailingZeros, Written};
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
+
+/// The source of the encoding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EncodingFrom {
+    /// The user.
+    Given,
+    /// The rows of the texts.
+    Rows,
+    /// The recipe of the model.
+    Recipe,
+    /// Blocks that are possible in only one encoding.
+    Texts,
+    /// The reference conformers, if the texts are not conclusive.
+    References,
+}
 
 /// The encoding of all texts of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
