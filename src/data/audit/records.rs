@@ -202,18 +202,7 @@ impl Reader {
             Ok(stated) => stated,
             Err(problem) => return self.skip(place.to_owned(), problem),
         };
-        // What all texts of the object have in common.
-        let said = Record {
-            prompt: row.prompt().map(str::to_owned),
-            row: self.label(&mut row),
-            is_cut: row.is_cut,
-            seconds: row.seconds,
-            tokens: row.tokens,
-            id: row.id.take(),
-            generation: row.generation,
-            pool: row.pool.take(),
-            ..Record::default()
-        };
+        let said = self.common(&mut row);
         let listed =
             |generation, with_all| in_passes.map(|in_passes| Listed { in_passes, generation, with_all });
         let isomers = std::mem::take(&mut row.isomers);
@@ -255,6 +244,21 @@ impl Reader {
                 self.add(said.holding(text, stated), opened);
             }
             None => self.skip(place.to_owned(), format!("contains none of {}", TEXT_FIELDS.join(", "))),
+        }
+    }
+
+    /// What all texts of an object have in common.
+    fn common(&self, row: &mut Row) -> Record {
+        Record {
+            prompt: row.prompt().map(str::to_owned),
+            row: self.label(row),
+            is_cut: row.is_cut,
+            seconds: row.seconds,
+            tokens: row.tokens,
+            id: row.id.take(),
+            generation: row.generation,
+            pool: row.pool.take(),
+            ..Record::default()
         }
     }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::block_faults::{EXAMPLES, keep};
+use super::block_faults::{EXAMPLES, FaultyBlock, keep};
 use super::by_text::{Audited, TextsOfFile};
 use super::chemistry::ChemistryReport;
 use super::compared_rows::compare;
@@ -19,7 +19,8 @@ use super::row_label::RowLabel;
 use super::runs::RowResults;
 use super::smoke::{TheirReport, foreign_prompts, their_report};
 use super::text_encoding::{Evidence, TextEncoding};
-use crate::corpus::{ReadSummary, SKIPPED_LISTED};
+use crate::corpus::{ReadSummary, SKIPPED_LISTED, Skipped};
+use drift_core::encoding::Encoding;
 use drift_core::error::Result;
 use drift_core::job::{InputHash, Job, Provenance, Unit};
 
@@ -44,6 +45,40 @@ pub fn audit_texts(plan: &AuditPlan, job: &Job) -> Result<Audited> {
     report(plan, texts, judged, job)
 }
 
+/// The results over all files.
+struct AllFiles {
+    total: Group,
+    examples: Vec<FaultyBlock>,
+    theirs: Vec<TheirReport>,
+    warnings: Vec<String>,
+    skipped: u64,
+    skipped_records: Vec<Skipped>,
+}
+
+impl AllFiles {
+    fn new(plan: &AuditPlan, encoding: Encoding, files: &[JudgedFile]) -> Self {
+        let mut all = AllFiles {
+            total: Group::new(RowLabel::default(), plan, encoding),
+            examples: Vec::new(),
+            theirs: Vec::new(),
+            warnings: Vec::new(),
+            skipped: 0,
+            skipped_records: Vec::new(),
+        };
+        for file in files {
+            file.groups.iter().for_each(|group| all.total.merge(group));
+            file.examples.iter().for_each(|example| keep(&mut all.examples, example.clone()));
+            all.theirs
+                .extend(file.head.as_ref().map(|head| their_report(&file.input.name, head, &file.listed)));
+            all.warnings.extend(file.bias.clone());
+            all.skipped += file.skipped;
+            all.skipped_records.extend(file.skipped_records.iter().take(SKIPPED_LISTED).cloned());
+        }
+        all.warnings.extend(all.theirs.iter().filter_map(TheirReport::disagreement));
+        all
+    }
+}
+
 /// The report on files, in order. All must have been judged in the given encoding.
 pub(super) fn report(
     plan: &AuditPlan,
@@ -53,18 +88,8 @@ pub(super) fn report(
 ) -> Result<Audited> {
     let TextEncoding { encoding, from: encoding_from } = texts;
     let placeholder = plan.request.tokenizer.as_ref().map(|_| plan.placeholder(encoding)).transpose()?;
-    let mut total = Group::new(RowLabel::default(), plan, encoding);
-    let (mut examples, mut theirs, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut skipped, mut skipped_records) = (0, Vec::new());
-    for file in &files {
-        file.groups.iter().for_each(|group| total.merge(group));
-        file.examples.iter().for_each(|example| keep(&mut examples, example.clone()));
-        theirs.extend(file.head.as_ref().map(|head| their_report(&file.input.name, head, &file.listed)));
-        warnings.extend(file.bias.clone());
-        skipped += file.skipped;
-        skipped_records.extend(file.skipped_records.iter().take(SKIPPED_LISTED).cloned());
-    }
-    warnings.extend(theirs.iter().filter_map(TheirReport::disagreement));
+    let AllFiles { total, examples, theirs, mut warnings, mut skipped, mut skipped_records } =
+        AllFiles::new(plan, encoding, &files);
     let (prompts, foreign_prompts) = foreign_prompts(files.iter().flat_map(|file| &file.prompts));
     let mut inputs: Vec<InputHash> = files.iter().map(|file| file.input.clone()).collect();
     // References are read after all texts were judged, because only then the needed molecules are known.

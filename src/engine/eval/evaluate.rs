@@ -219,7 +219,7 @@ impl Gathered {
         for (run, spans) in done.into_iter().zip(loaded.spans) {
             let record = |judged: &Judged| text_record(checkpoint, subjects, &run, judged);
             self.texts.extend(run.judged.iter().map(record));
-            let label = run.row_label(&checkpoint).processor();
+            let label = run.row_label(checkpoint).processor();
             self.spans.push((format!("{} {label}", checkpoint.name), spans));
         }
         Ok(())

@@ -49,8 +49,8 @@ pub fn advice(
         let label = own[0].label;
         let pairs: Vec<&PairedComparison> =
             comparisons.iter().filter(|pair| pair.row.model == label.model).collect();
-        out.extend(of_model(&own, &pairs));
-        out.extend(fastest(&own));
+        out.extend(of_model(own, &pairs));
+        out.extend(fastest(own));
         let inexact = |row: &AdvisedRow<'_>| {
             Some(format!("`{}`: {}.", row.label.processor(), row.geometry?.inexact()?))
         };
