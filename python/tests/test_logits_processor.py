@@ -67,6 +67,34 @@ def test_samples_are_those_of_the_program(drift: Any, tmp_path: Path) -> None:
     assert ours == theirs
 
 
+def test_texts_with_and_without_the_processor_are_compared() -> None:
+    model, smiles = load("qwen-like"), molecules(32)
+    eos = model.automaton.eos_token_id
+    rows = [
+        {
+            "smiles": one,
+            "generation": 0,
+            "lp": lp,
+            "text": model.tokenizer.decode([id for id in ids if id != eos]),
+        }
+        for lp, answers in (
+            ("none", model.generate(smiles, max_new_tokens=400)),
+            ("automaton", texts("qwen-like", 32, False)[:32]),
+        )
+        for one, ids in zip(smiles, answers, strict=True)
+    ]
+    report = moldrift.audit(rows, against_row="none")
+    without, exact = report.runs
+    assert (without["lp"], exact["lp"], exact["passed"], exact["samples"]) == ("none", "automaton", 32, 32)
+    [pair] = report.comparisons
+    assert pair["passed_difference"] == 32 - without["passed"]
+    # What is legal anyway is written with the processor too.
+    assert 0 < pair["well_formed_without"] == pair["identical"]
+    assert "`automaton`" in report.advice[0]
+    with pytest.raises(moldrift.DriftError, match="there is no row `None`.*differ in case"):
+        moldrift.audit(rows, against_row="None")
+
+
 def test_sampling_by_torch_is_legal() -> None:
     model, smiles = load("qwen-like"), molecules(4)
     torch.manual_seed(0)
