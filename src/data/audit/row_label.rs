@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::generation::GenerationRun;
 use crate::parameter;
+use drift_core::constraint::ProcessorKind;
 use drift_core::error::{Error, Result};
 
 /// The name of the logit processor that leaves the model alone.
@@ -28,10 +29,15 @@ pub struct RowLabel {
 }
 
 impl RowLabel {
+    /// The row of a model under a logit processor of drift.
+    pub fn new(model: &str, processor: ProcessorKind, placeholder: Option<&str>) -> Self {
+        let [model, lp] = [model, processor.name()].map(|name| Some(name.to_owned()));
+        RowLabel { model, lp, placeholder: placeholder.map(str::to_owned) }
+    }
+
     /// The row of a run of a generation.
     pub fn of_run(run: &GenerationRun) -> Self {
-        let [model, lp] = [&*run.model, run.lp.name()].map(|name| Some(name.to_owned()));
-        RowLabel { model, lp, placeholder: run.placeholder.clone() }
+        RowLabel::new(&run.model, run.lp, run.placeholder.as_deref())
     }
 
     /// The row under which texts of a file are reported: that of the file, if neither model nor logit processor is known.

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 pub use super::example::{Example, ExampleProblem};
-use super::run::row_label;
 use super::texts::SameTexts;
 use drift_core::constraint::ProcessorKind;
 use drift_core::encoding::Encoding;
@@ -224,7 +223,7 @@ impl RunReport {
 
     /// What is known of its texts.
     pub fn row_label(&self) -> RowLabel {
-        row_label(&self.model, self.lp, self.placeholder.as_deref())
+        RowLabel::new(&self.model, self.lp, self.placeholder.as_deref())
     }
 }
 

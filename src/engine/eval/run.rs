@@ -53,16 +53,10 @@ pub(super) struct Run {
     pub peak_memory_bytes: Option<u64>,
 }
 
-/// What is known of the texts of a model under a logit processor.
-pub(super) fn row_label(model: &str, processor: ProcessorKind, placeholder: Option<&str>) -> RowLabel {
-    let [model, lp] = [model, processor.name()].map(|name| Some(name.to_owned()));
-    RowLabel { model, lp, placeholder: placeholder.map(str::to_owned) }
-}
-
 impl Run {
     /// What is known of its texts, which `checkpoint` wrote.
     pub(super) fn row_label(&self, checkpoint: &Checkpoint) -> RowLabel {
-        row_label(&checkpoint.name, self.processor, self.placeholder.as_deref())
+        RowLabel::new(&checkpoint.name, self.processor, self.placeholder.as_deref())
     }
 
     /// The wall time in seconds, including templates.
@@ -152,7 +146,7 @@ fn self_check(
     checkpoint: &Checkpoint,
     (processor, named): Processor<'_>,
 ) -> SelfChecking {
-    let label = row_label(&checkpoint.name, processor, named.map(|named| &*named.label)).processor();
+    let label = RowLabel::new(&checkpoint.name, processor, named.map(|named| &*named.label)).processor();
     let name: String = format!("{}-{label}", checkpoint.name)
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' })
