@@ -557,3 +557,27 @@ proptest! {
         prop_assert!(fast < 0.3);
     }
 }
+
+/// The same geometry, written with other isotope labels in another order of atoms.
+#[test]
+fn references_may_have_other_isotope_labels() {
+    let folder = Folder::new();
+    let text = "[C]<0.0000,0.0000,0.0000>[C]<1.5000,0.0000,0.0000>[O]<2.0000,1.3000,0.0000>";
+    let line = |smiles: &str, text: &str| {
+        format!("{}\n", json!({"canonical_smiles": smiles, "embedded_smiles": text}))
+    };
+    let labelled = "[18OH]<2.0000,1.3000,0.0000>[C]<1.5000,0.0000,0.0000>[13CH3]<0.0000,0.0000,0.0000>";
+    let deuterated = "[2H]<2.9000,1.3000,0.0000>[O]<2.0000,1.3000,0.0000>[C]<1.5000,0.0000,0.0000>[C]<0.0000,0.0000,0.0000>";
+    folder.file("plain.jsonl", line("CCO", text));
+    folder.file("labelled.jsonl", line("[18OH]C[13CH3]", labelled));
+    folder.file("deuterated.jsonl", line("[2H]OCC", deuterated));
+    for (texts, references) in [("plain", "labelled"), ("labelled", "plain")] {
+        let command = format!("audit {texts}.jsonl --dialect fixed --references {references}.jsonl");
+        let report = folder.line(&format!("{command} --json")).done().json();
+        let mean = report["total"]["geometry"]["mat_precision_angstrom"]["mean"].as_f64().unwrap();
+        assert!(mean < 1e-6, "{mean}");
+        folder.line(&format!("{command} --isotopes respect")).refused_for("none of the molecules");
+    }
+    // The written deuterium is an atom that the other lacks.
+    folder.line("audit plain.jsonl --dialect fixed --references deuterated.jsonl").refused_for("none of");
+}

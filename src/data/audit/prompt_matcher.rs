@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::geometry::Conformation;
 use super::sample::in_angstrom;
 use crate::corpus::Conformer;
-use drift_core::chem::{AtomLimit, AtomMapping, Graph, SmilesMolecule, graph_key};
+use drift_core::chem::{AtomLimit, AtomMapping, Graph, Isotopes, SmilesMolecule, graph_key};
 use drift_core::encoding::Encoding;
 use drift_core::text::skeleton::smiles;
 
@@ -36,6 +36,8 @@ pub struct PromptMatcher {
     exact: HashMap<String, Vec<usize>>,
     /// The prompts by a hash of the graph without stereo.
     graphs: HashMap<u64, Vec<usize>>,
+    /// The same for the graph without isotope labels; empty if labels tell molecules apart.
+    unlabelled: HashMap<u64, Vec<usize>>,
     smiles: Vec<String>,
     /// For the skeleton of a conformer: the prompts with the same graph but another skeleton, each with the orders of atoms.
     known: HashMap<Arc<str>, Vec<Candidate>>,
@@ -60,10 +62,11 @@ impl FoundPrompt {
 
 impl PromptMatcher {
     /// A matcher for prompts, each with its SMILES and its skeleton.
-    pub fn new<'p>(prompts: impl IntoIterator<Item = (&'p str, &'p str)>) -> Self {
+    pub fn new<'p>(prompts: impl IntoIterator<Item = (&'p str, &'p str)>, isotopes: Isotopes) -> Self {
         let mut matcher = PromptMatcher {
             exact: HashMap::new(),
             graphs: HashMap::new(),
+            unlabelled: HashMap::new(),
             smiles: Vec::new(),
             known: HashMap::new(),
         };
@@ -71,6 +74,11 @@ impl PromptMatcher {
             matcher.exact.entry(skeleton.to_owned()).or_default().push(place);
             if let Ok(graph) = graph_key(smiles) {
                 matcher.graphs.entry(graph).or_default().push(place);
+            }
+            if isotopes == Isotopes::Ignore
+                && let Some(graph) = without_labels(smiles).and_then(|plain| graph_key(&plain).ok())
+            {
+                matcher.unlabelled.entry(graph).or_default().push(place);
             }
             matcher.smiles.push(smiles.to_owned());
         }
@@ -86,7 +94,10 @@ impl PromptMatcher {
             return FoundPrompts::Prompts(prompts.iter().map(own).collect());
         }
         if !self.known.contains_key(&conformer.skeleton) {
-            let candidates = self.candidates(&conformer.skeleton);
+            let mut candidates = self.candidates(&conformer.skeleton);
+            if candidates.is_empty() {
+                candidates = self.unlabelled_candidates(&conformer.skeleton);
+            }
             self.known.insert(conformer.skeleton.clone(), candidates);
         }
         let candidates = self.known.get_mut(&conformer.skeleton).map_or(&mut [][..], Vec::as_mut_slice);
@@ -106,6 +117,20 @@ impl PromptMatcher {
         if prompts.is_empty() { FoundPrompts::OtherStereo(mismatch) } else { FoundPrompts::Prompts(prompts) }
     }
 
+    /// The prompts that may be the same molecule as a skeleton but for isotope labels.
+    fn unlabelled_candidates(&self, skeleton: &str) -> Vec<Candidate> {
+        let Some(own) = without_labels(&smiles(skeleton)) else { return Vec::new() };
+        let prompts = graph_key(&own).ok().and_then(|graph| self.unlabelled.get(&graph));
+        let Some((prompts, graph)) = prompts.zip(Graph::parse(&own).ok()) else { return Vec::new() };
+        let candidate = |prompt: &usize| {
+            let plain = without_labels(&self.smiles[*prompt])?;
+            let molecule = SmilesMolecule::new(&plain, AtomLimit::default()).ok()?;
+            let pairing = molecule.pair(&graph).ok()?;
+            Some(Candidate { prompt: *prompt, molecule, pairing })
+        };
+        prompts.iter().filter_map(candidate).collect()
+    }
+
     /// The prompts that may be the same molecule as a skeleton, in another order of atoms.
     fn candidates(&self, skeleton: &str) -> Vec<Candidate> {
         let own = smiles(skeleton);
@@ -117,5 +142,45 @@ impl PromptMatcher {
             Some(Candidate { prompt: *prompt, molecule, pairing })
         };
         prompts.iter().filter_map(candidate).collect()
+    }
+}
+
+/// A SMILES without isotope labels, with its atoms in the same order. `None` with labelled hydrogens: they are atoms of their own, which
+/// a SMILES without the label counts at their neighbours.
+fn without_labels(smiles: &str) -> Option<String> {
+    let mut plain = String::with_capacity(smiles.len());
+    let mut parts = smiles.split('[');
+    plain.push_str(parts.next()?);
+    for part in parts {
+        // Digits behind a bracket are the label.
+        let atom = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        let is_hydrogen =
+            atom.strip_prefix('H').is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_lowercase()));
+        if is_hydrogen && atom.len() < part.len() {
+            return None;
+        }
+        plain.push('[');
+        plain.push_str(atom);
+    }
+    Some(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_removed_and_hydrogens_are_not_lost() {
+        for (labelled, plain) in [
+            ("[13CH3]CO", Some("[CH3]CO")),
+            ("C[15NH3+]", Some("C[NH3+]")),
+            ("C1CC1[18F]", Some("C1CC1[F]")),
+            ("[2H]C", None),
+            ("[3H+]", None),
+            ("[201Hg]", Some("[Hg]")),
+            ("[H]/C=C/C", Some("[H]/C=C/C")),
+        ] {
+            assert_eq!(without_labels(labelled).as_deref(), plain, "{labelled}");
+        }
     }
 }

@@ -110,7 +110,8 @@ impl References {
     ) -> Result<(Self, ReadSummary)> {
         let wanted: Vec<(String, &str)> =
             wanted.iter().map(|skeleton| (smiles(skeleton), *skeleton)).collect();
-        let mut matcher = PromptMatcher::new(wanted.iter().map(|(smiles, skeleton)| (&**smiles, *skeleton)));
+        let prompts = wanted.iter().map(|(smiles, skeleton)| (&**smiles, *skeleton));
+        let mut matcher = PromptMatcher::new(prompts, isotopes);
         let (mut found, mut others) = (BySkeleton::new(), OtherMolecules::new(isotopes));
         let requested = corpus.reading().encoding;
         let summary = corpus.read(job, &mut |batch| {

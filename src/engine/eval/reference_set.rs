@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::molecules::{Molecules, UNUSED_LISTED, without_order};
 use super::record::ReferenceCounts;
 use crate::parameter;
+use drift_core::chem::Isotopes;
 use drift_core::encoding::Written;
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
@@ -23,7 +24,7 @@ impl Molecules {
     pub fn with_references(mut self, corpus: &dyn Conformers, name: &str, job: &Job) -> Result<Self> {
         let encoding = corpus.reading().encoding;
         let prompts = self.molecules.iter().map(|molecule| (&*molecule.smiles, &*molecule.skeleton));
-        let mut matcher = PromptMatcher::new(prompts);
+        let mut matcher = PromptMatcher::new(prompts, Isotopes::Ignore);
         let mut counts = ReferenceCounts { from: Some(name.to_owned()), ..ReferenceCounts::default() };
         let mut other: HashSet<Arc<str>> = HashSet::new();
         let mut first_other = None;
