@@ -262,6 +262,11 @@ impl LabelledGraph {
         graph
     }
 
+    /// The number of hydrogens with an isotope.
+    pub(super) fn labelled_hydrogens(&self) -> usize {
+        self.labels.iter().filter(|label| label.element == HYDROGEN && label.isotope > 0).count()
+    }
+
     /// Removes all isotopes; returns whether there were any.
     pub(super) fn drop_isotopes(&mut self) -> bool {
         let had = self.labels.iter().any(|label| label.isotope > 0);

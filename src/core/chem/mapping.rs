@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use super::distances::UnclearBonds;
 use super::graph::Graph;
 use super::handedness::Handedness;
+use super::isotopes::Isotopes;
 use super::labelled::{Hydrogens, Label, LabelledGraph};
 use super::limit::AtomLimit;
 use super::mismatch::{Mismatch, StereoDifference};
@@ -103,16 +104,38 @@ impl SmilesMolecule {
     /// # Errors
     /// If the file has other atoms or other bonds than the SMILES.
     pub fn pair(&self, file: &Graph) -> Result<AtomMapping, Mismatch> {
-        let file = LabelledGraph::of_graph(file, self.hydrogens)
-            .map_err(|problem| Mismatch::File(problem.to_string()))?;
+        self.mapping(self.labelled(file)?, Isotopes::Respect)
+    }
+
+    /// [`SmilesMolecule::pair`], whatever isotope labels the atoms have. A written hydrogen with a label stays an atom.
+    ///
+    /// # Errors
+    /// As [`SmilesMolecule::pair`].
+    pub fn pair_without_labels(&self, file: &Graph) -> Result<AtomMapping, Mismatch> {
+        self.mapping(self.labelled(file)?, Isotopes::Ignore)
+    }
+
+    fn labelled(&self, file: &Graph) -> Result<LabelledGraph, Mismatch> {
+        LabelledGraph::of_graph(file, self.hydrogens).map_err(|problem| Mismatch::File(problem.to_string()))
+    }
+
+    fn mapping(&self, mut file: LabelledGraph, isotopes: Isotopes) -> Result<AtomMapping, Mismatch> {
         let graph = self.without_hydrogens.as_ref().filter(|_| file.lacks_hydrogens()).unwrap_or(&self.graph);
-        let asked = match file.has_orders {
+        let mut asked = match file.has_orders {
             true => graph.clone(),
             false => {
                 let has_isotopes = file.labels.iter().any(|label| label.isotope > 0);
                 Arc::new(graph.without_orders(has_isotopes))
             }
         };
+        if isotopes == Isotopes::Ignore {
+            // An atom because of its label; the other graph may only count it.
+            if asked.labelled_hydrogens() != file.labelled_hydrogens() {
+                return Err(graphs_differ(&asked, &file));
+            }
+            file.drop_isotopes();
+            Arc::make_mut(&mut asked).drop_isotopes();
+        }
         // The initial colours are the labels.
         let colours = colours([&asked, &file], BondColours::LeftOut);
         if !are_same(&colours) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::geometry::Conformation;
 use super::sample::in_angstrom;
 use crate::corpus::Conformer;
-use drift_core::chem::{AtomLimit, AtomMapping, Graph, Isotopes, SmilesMolecule, graph_key};
+use drift_core::chem::{AtomLimit, AtomMapping, Graph, Isotopes, Mismatch, SmilesMolecule, graph_key};
 use drift_core::encoding::Encoding;
 use drift_core::text::skeleton::smiles;
 
@@ -36,12 +36,15 @@ pub struct PromptMatcher {
     exact: HashMap<String, Vec<usize>>,
     /// The prompts by a hash of the graph without stereo.
     graphs: HashMap<u64, Vec<usize>>,
-    /// The same for the graph without isotope labels; empty if labels tell molecules apart.
-    unlabelled: HashMap<u64, Vec<usize>>,
     smiles: Vec<String>,
+    /// Whether labels tell prompts and references apart. If not, a reference without a prompt of its labels belongs to those with others.
+    isotopes: Isotopes,
     /// For the skeleton of a conformer: the prompts with the same graph but another skeleton, each with the orders of atoms.
     known: HashMap<Arc<str>, Vec<Candidate>>,
 }
+
+/// How the atoms of a skeleton are matched to those of a prompt.
+type Pairing = fn(&SmilesMolecule, &Graph) -> Result<AtomMapping, Mismatch>;
 
 /// A prompt that may be the same molecule as a skeleton, in another order of atoms.
 struct Candidate {
@@ -66,19 +69,14 @@ impl PromptMatcher {
         let mut matcher = PromptMatcher {
             exact: HashMap::new(),
             graphs: HashMap::new(),
-            unlabelled: HashMap::new(),
             smiles: Vec::new(),
+            isotopes,
             known: HashMap::new(),
         };
         for (place, (smiles, skeleton)) in prompts.into_iter().enumerate() {
             matcher.exact.entry(skeleton.to_owned()).or_default().push(place);
             if let Ok(graph) = graph_key(smiles) {
                 matcher.graphs.entry(graph).or_default().push(place);
-            }
-            if isotopes == Isotopes::Ignore
-                && let Some(graph) = without_labels(smiles).and_then(|plain| graph_key(&plain).ok())
-            {
-                matcher.unlabelled.entry(graph).or_default().push(place);
             }
             matcher.smiles.push(smiles.to_owned());
         }
@@ -94,9 +92,9 @@ impl PromptMatcher {
             return FoundPrompts::Prompts(prompts.iter().map(own).collect());
         }
         if !self.known.contains_key(&conformer.skeleton) {
-            let mut candidates = self.candidates(&conformer.skeleton);
-            if candidates.is_empty() {
-                candidates = self.unlabelled_candidates(&conformer.skeleton);
+            let mut candidates = self.candidates(&conformer.skeleton, SmilesMolecule::pair);
+            if candidates.is_empty() && self.isotopes == Isotopes::Ignore {
+                candidates = self.candidates(&conformer.skeleton, SmilesMolecule::pair_without_labels);
             }
             self.known.insert(conformer.skeleton.clone(), candidates);
         }
@@ -117,70 +115,16 @@ impl PromptMatcher {
         if prompts.is_empty() { FoundPrompts::OtherStereo(mismatch) } else { FoundPrompts::Prompts(prompts) }
     }
 
-    /// The prompts that may be the same molecule as a skeleton but for isotope labels.
-    fn unlabelled_candidates(&self, skeleton: &str) -> Vec<Candidate> {
-        let Some(own) = without_labels(&smiles(skeleton)) else { return Vec::new() };
-        let prompts = graph_key(&own).ok().and_then(|graph| self.unlabelled.get(&graph));
-        let Some((prompts, graph)) = prompts.zip(Graph::parse(&own).ok()) else { return Vec::new() };
-        let candidate = |prompt: &usize| {
-            let plain = without_labels(&self.smiles[*prompt])?;
-            let molecule = SmilesMolecule::new(&plain, AtomLimit::default()).ok()?;
-            let pairing = molecule.pair(&graph).ok()?;
-            Some(Candidate { prompt: *prompt, molecule, pairing })
-        };
-        prompts.iter().filter_map(candidate).collect()
-    }
-
     /// The prompts that may be the same molecule as a skeleton, in another order of atoms.
-    fn candidates(&self, skeleton: &str) -> Vec<Candidate> {
+    fn candidates(&self, skeleton: &str, pair: Pairing) -> Vec<Candidate> {
         let own = smiles(skeleton);
         let prompts = graph_key(&own).ok().and_then(|graph| self.graphs.get(&graph));
         let Some((prompts, graph)) = prompts.zip(Graph::parse(&own).ok()) else { return Vec::new() };
         let candidate = |prompt: &usize| {
             let molecule = SmilesMolecule::new(&self.smiles[*prompt], AtomLimit::default()).ok()?;
-            let pairing = molecule.pair(&graph).ok()?;
+            let pairing = pair(&molecule, &graph).ok()?;
             Some(Candidate { prompt: *prompt, molecule, pairing })
         };
         prompts.iter().filter_map(candidate).collect()
-    }
-}
-
-/// A SMILES without isotope labels, with its atoms in the same order. `None` with labelled hydrogens: they are atoms of their own, which
-/// a SMILES without the label counts at their neighbours.
-fn without_labels(smiles: &str) -> Option<String> {
-    let mut plain = String::with_capacity(smiles.len());
-    let mut parts = smiles.split('[');
-    plain.push_str(parts.next()?);
-    for part in parts {
-        // Digits behind a bracket are the label.
-        let atom = part.trim_start_matches(|c: char| c.is_ascii_digit());
-        let is_hydrogen =
-            atom.strip_prefix('H').is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_lowercase()));
-        if is_hydrogen && atom.len() < part.len() {
-            return None;
-        }
-        plain.push('[');
-        plain.push_str(atom);
-    }
-    Some(plain)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn labels_are_removed_and_hydrogens_are_not_lost() {
-        for (labelled, plain) in [
-            ("[13CH3]CO", Some("[CH3]CO")),
-            ("C[15NH3+]", Some("C[NH3+]")),
-            ("C1CC1[18F]", Some("C1CC1[F]")),
-            ("[2H]C", None),
-            ("[3H+]", None),
-            ("[201Hg]", Some("[Hg]")),
-            ("[H]/C=C/C", Some("[H]/C=C/C")),
-        ] {
-            assert_eq!(without_labels(labelled).as_deref(), plain, "{labelled}");
-        }
     }
 }

@@ -49,6 +49,27 @@ fn atoms_come_in_the_order_of_the_smiles() {
 }
 
 #[test]
+fn labels_may_be_left_out_and_no_hydrogen_is_lost() {
+    let paired = |asked: &str, file: &str| {
+        let molecule = SmilesMolecule::new(asked, AtomLimit::default()).unwrap();
+        let file = structure(file);
+        (molecule.pair(&file).is_ok(), molecule.pair_without_labels(&file).is_ok())
+    };
+    for (labelled, plain) in
+        [("[13CH3]CO", "OCC"), ("C[15NH3+]", "[NH3+]C"), ("C1CC1[18F]", "FC1CC1"), ("[201Hg]", "[Hg]")]
+    {
+        assert_eq!(
+            (paired(labelled, plain), paired(plain, labelled)),
+            ((false, true), (false, true)),
+            "{labelled}"
+        );
+    }
+    // A written deuterium is an atom more.
+    assert_eq!((paired("[2H]C", "C"), paired("C", "[2H]C")), ((false, false), (false, false)));
+    assert_eq!(paired("[2H]C", "C[2H]"), (true, true));
+}
+
+#[test]
 fn what_differs_is_said() {
     for (asked, file, reason) in [
         ("CCO", "CCN", "its atoms are C2H7N, those of the SMILES C2H6O"),
