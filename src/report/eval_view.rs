@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 
 use super::coverage_view::{coverage_cells, coverage_columns, coverage_note};
 use super::format::{number, or_dash, percent, seconds, signed, thousands};
-use super::pairs_view::{comparison_cells, comparison_columns};
+use super::pairs_view::{comparison_cells, comparison_columns, geometry_cell, valid};
 use super::table::Table;
 use drift_core::constraint::ProcessorKind;
-use drift_data::audit::GeometryReport;
 use drift_data::stats::Interval;
 use drift_data::stats::bootstrap::Mean;
 use drift_engine::eval::record::{EvalReport, RunReport, Unseen};
@@ -31,7 +30,7 @@ pub fn outcome_table(report: &EvalReport) -> Table {
         let share = |count: u64| percent(drift_data::stats::share(count, outcome.blocks));
         let cells = [
             format!("{} of {}", thousands(outcome.passed), thousands(outcome.samples)),
-            valid(run),
+            valid(&run.chemistry, &run.outcome),
             thousands(outcome.graph_mismatch),
             thousands(outcome.parse_failures),
             thousands(outcome.no_eos),
@@ -39,27 +38,13 @@ pub fn outcome_table(report: &EvalReport) -> Table {
             share(outcome.junk_blocks_letters),
             or_dash(outcome.truncated_blocks, share),
             share(outcome.invented_blocks),
-            geometry_cell(run, |geometry| geometry.bond_length_error_angstrom),
-            geometry_cell(run, |geometry| geometry.mat_precision_angstrom),
+            geometry_cell(run.geometry.as_ref(), |geometry| geometry.bond_length_error_angstrom),
+            geometry_cell(run.geometry.as_ref(), |geometry| geometry.mat_precision_angstrom),
         ];
         add_run(&mut table, report, run, cells);
     }
     table.note("Blocks in percent of all blocks; bond error and MAT-P over the texts that pass.");
     table
-}
-
-/// A figure of geometry in Å, or `-` if nothing could be compared.
-pub(super) fn geometry_cell(run: &RunReport, value: fn(&GeometryReport) -> Option<Mean>) -> String {
-    or_dash(run.geometry.as_ref().and_then(value), |mean| number(mean.mean))
-}
-
-/// The number of valid texts, or `-` if none was checked.
-pub(super) fn valid(run: &RunReport) -> String {
-    // 0 would mean that none is valid, but none was checked.
-    if run.chemistry.checked == 0 && run.outcome.passed > 0 {
-        return "-".to_owned();
-    }
-    thousands(run.chemistry.valid)
 }
 
 /// Coverage and matching as in the tables of conformer generators; `None` without references.

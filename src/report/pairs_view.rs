@@ -3,8 +3,9 @@
 use super::audit_view::share;
 use super::format::{encoding_name, number, or_dash, percent, thousands};
 use super::table::Table;
+use drift_data::audit::chemistry::ChemistryReport;
 use drift_data::audit::pairs::PairedComparison;
-use drift_data::audit::{AuditReport, AuditRun, GeometryReport};
+use drift_data::audit::{AuditReport, GeometryReport, SampleCounts};
 use drift_data::stats::Interval;
 use drift_data::stats::bootstrap::Mean;
 
@@ -45,20 +46,19 @@ pub fn rows_table(report: &AuditReport) -> Option<Table> {
     if has_models {
         table = table.code("model");
     }
-    table = table
-        .code("processor")
-        .number("texts")
-        .number("pass")
-        .number("valid")
-        .number("junk\nblocks")
-        .number("truncated\nblocks")
-        .number("bond\nerror, Å")
-        .number("MAT-P, Å")
-        .number("tokens/s");
+    table = figure_columns(table.code("processor").number("texts").number("pass"));
     for run in &report.runs {
         let mut cells = model_cell(has_models, run.row.model.as_ref());
         cells.push(run.row.processor());
-        cells.extend(run_cells(run));
+        let counts = &run.counts;
+        cells.extend([thousands(counts.samples), share(counts.passed, counts.samples)]);
+        let figures = RowFigures {
+            counts,
+            chemistry: &run.chemistry,
+            geometry: run.geometry.as_ref(),
+            tokens_per_second: run.generation_figure("tokens_per_second"),
+        };
+        cells.extend(figures.cells());
         table.marked_row(run.row.is_automaton(), cells);
     }
     table.note("valid: of the texts that pass, those whose stereo, bonds, angles and planes are right and whose atoms do not clash");
@@ -69,23 +69,55 @@ fn model_cell(has_models: bool, model: Option<&String>) -> Vec<String> {
     if has_models { vec![model.cloned().unwrap_or_default()] } else { Vec::new() }
 }
 
-fn run_cells(run: &AuditRun) -> [String; 8] {
-    let counts = &run.counts;
-    let of_blocks = |count: u64| percent(drift_data::stats::share(count, counts.blocks));
-    let length = |value: fn(&GeometryReport) -> Option<Mean>| {
-        or_dash(run.geometry.as_ref().and_then(value), |mean| number(mean.mean))
-    };
-    let is_unchecked = run.chemistry.checked == 0 && counts.passed > 0;
-    [
-        thousands(counts.samples),
-        share(counts.passed, counts.samples),
-        if is_unchecked { "-".to_owned() } else { thousands(run.chemistry.valid) },
-        of_blocks(counts.junk_blocks_strict),
-        or_dash(counts.truncated_blocks, of_blocks),
-        length(|geometry| geometry.bond_length_error_angstrom),
-        length(|geometry| geometry.mat_precision_angstrom),
-        or_dash(run.generation_figure("tokens_per_second"), number),
-    ]
+/// The figures of a row that tell most of its texts.
+pub(super) struct RowFigures<'r> {
+    pub counts: &'r SampleCounts,
+    pub chemistry: &'r ChemistryReport,
+    pub geometry: Option<&'r GeometryReport>,
+    pub tokens_per_second: Option<f64>,
+}
+
+/// The columns of [`RowFigures::cells`].
+pub(super) fn figure_columns(table: Table) -> Table {
+    table
+        .number("valid")
+        .number("junk\nblocks")
+        .number("truncated\nblocks")
+        .number("bond\nerror, Å")
+        .number("MAT-P, Å")
+        .number("tokens/s")
+}
+
+impl RowFigures<'_> {
+    /// Valid texts, junk and truncated blocks, geometry and speed.
+    pub(super) fn cells(&self) -> [String; 6] {
+        let of_blocks = |count: u64| percent(drift_data::stats::share(count, self.counts.blocks));
+        [
+            valid(self.chemistry, self.counts),
+            of_blocks(self.counts.junk_blocks_strict),
+            or_dash(self.counts.truncated_blocks, of_blocks),
+            geometry_cell(self.geometry, |geometry| geometry.bond_length_error_angstrom),
+            geometry_cell(self.geometry, |geometry| geometry.mat_precision_angstrom),
+            or_dash(self.tokens_per_second, number),
+        ]
+    }
+}
+
+/// A figure of geometry in Å, or `-` if nothing could be compared.
+pub(super) fn geometry_cell(
+    geometry: Option<&GeometryReport>,
+    value: fn(&GeometryReport) -> Option<Mean>,
+) -> String {
+    or_dash(geometry.and_then(value), |mean| number(mean.mean))
+}
+
+/// The number of valid texts, or `-` if none was checked.
+pub(super) fn valid(chemistry: &ChemistryReport, counts: &SampleCounts) -> String {
+    // 0 would mean that none is valid, but none was checked.
+    if chemistry.checked == 0 && counts.passed > 0 {
+        return "-".to_owned();
+    }
+    thousands(chemistry.valid)
 }
 
 /// Each row compared with the base row; `None` if rows were not compared.

@@ -1,7 +1,7 @@
 //! A record of `drift eval` in one table: what each logit processor does to the texts, in at most 100 columns.
 
-use super::eval_view::{geometry_cell, valid};
-use super::format::{number, or_dash, percent, thousands};
+use super::format::thousands;
+use super::pairs_view::{RowFigures, figure_columns};
 use super::table::Table;
 use drift_core::constraint::ProcessorKind;
 use drift_engine::eval::record::{EvalReport, RunReport};
@@ -24,29 +24,23 @@ fn summary(runs: &[RunReport]) -> Table {
     let same = runs.iter().all(|run| run.outcome.samples == runs[0].outcome.samples);
     let counted =
         if same { format!(", {} texts each", thousands(runs[0].outcome.samples)) } else { String::new() };
-    let mut table = Table::new(format!("{}{counted}", runs[0].model))
-        .code("logit processor")
-        .number("texts\nthat pass")
-        .number("valid")
-        .number("junk\nblocks")
-        .number("truncated\nblocks")
-        .number("bond\nerror, Å")
-        .number("MAT-P, Å")
-        .number("tokens/s");
+    let mut table =
+        Table::new(format!("{}{counted}", runs[0].model)).code("logit processor").number("texts\nthat pass");
+    table = figure_columns(table);
     for run in runs {
         let outcome = &run.outcome;
-        let share = |count: u64| percent(drift_data::stats::share(count, outcome.blocks));
         let passed = thousands(outcome.passed);
-        let cells = vec![
+        let mut cells = vec![
             run.label(),
             if same { passed } else { format!("{passed} of {}", thousands(outcome.samples)) },
-            valid(run),
-            share(outcome.junk_blocks_strict),
-            or_dash(outcome.truncated_blocks, share),
-            geometry_cell(run, |geometry| geometry.bond_length_error_angstrom),
-            geometry_cell(run, |geometry| geometry.mat_precision_angstrom),
-            number(run.cost.tokens_per_second),
         ];
+        let figures = RowFigures {
+            counts: outcome,
+            chemistry: &run.chemistry,
+            geometry: run.geometry.as_ref(),
+            tokens_per_second: Some(run.cost.tokens_per_second),
+        };
+        cells.extend(figures.cells());
         table.marked_row(run.lp == ProcessorKind::Automaton, cells);
     }
     table
