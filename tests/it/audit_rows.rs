@@ -139,3 +139,54 @@ fn rows_that_cannot_be_compared_are_refused() {
     assert_eq!(report["comparisons"][0]["unpaired"], json!(1));
     assert!(report["warnings"].to_string().contains("have no partner"), "{report}");
 }
+
+/// Isomers of one pool count as one molecule, wherever their texts stand.
+#[test]
+fn pooled_isomers_need_not_be_adjacent() {
+    let folder = Folder::new();
+    let alanine = |mark: &str, bond: f64| {
+        let z = if mark == "@" { 0.5 } else { -0.5 };
+        format!(
+            "[N]<1.0000,0.0000,{z:.4}>[C{mark}H]<0.0000,0.0000,0.0000>([F]<-0.7000,{bond:.4},{z:.4}>)[Cl]<-0.7000,-1.2000,{z:.4}>"
+        )
+    };
+    let ethanol = |bond: f64| {
+        format!("[C]<{bond:.4},0.0000,0.0000>[C]<0.0000,0.0000,0.0000>[O]<-0.7000,1.2000,0.0000>")
+    };
+    let line = |smiles: &str, pool: &str, lp: &str, text: &str| {
+        let text = format!("[CONFORMER]{text}[/CONFORMER]");
+        format!("{}\n", json!({"smiles": smiles, "geom_smiles": pool, "lp": lp, "text": text}))
+    };
+    let (left, right, pool) = ("N[C@H](F)Cl", "N[C@@H](F)Cl", "NC(F)Cl");
+    let texts = |order: [usize; 3]| -> String {
+        let rows = [("none", 1.2), ("grammar", 1.3)];
+        let of = |(lp, bond): (&str, f64)| {
+            let three = [
+                line(left, pool, lp, &alanine("@", bond)),
+                line("CCO", "CCO", lp, &ethanol(bond)),
+                line(right, pool, lp, &alanine("@@", bond + 0.1)),
+            ];
+            order.map(|at| three[at].clone()).concat()
+        };
+        rows.map(of).concat()
+    };
+    let reference = |smiles: &str, text: &str| {
+        format!("{}\n", json!({"canonical_smiles": smiles, "embedded_smiles": text}))
+    };
+    folder.file(
+        "r.jsonl",
+        reference(left, &alanine("@", 1.25))
+            + &reference(right, &alanine("@@", 1.25))
+            + &reference("CCO", &ethanol(1.25)),
+    );
+    folder.file("apart.jsonl", texts([0, 1, 2]));
+    folder.file("together.jsonl", texts([0, 2, 1]));
+    let [apart, together] = ["apart", "together"].map(|name| {
+        let command = format!(
+            "audit {name}.jsonl --dialect fixed --references r.jsonl --pool --against-row none --json"
+        );
+        folder.line(&command).done().json()["comparisons"][0].take()
+    });
+    assert_eq!(apart["bond_error_difference_angstrom"]["items"], json!(2), "{apart}");
+    assert_eq!(apart, together);
+}

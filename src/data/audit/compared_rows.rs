@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::by_text::Audited;
-use super::coverage::Deviations;
-use super::pairs::{AdvisedRow, BatchTimes, ComparedRow, PairedText, advice, comparison};
+use super::pairs::{AdvisedRow, ComparedRow, PairedComparison, PairedText, advice, comparison};
 use super::request::AuditPlan;
 use super::row_label::{BaseRows, RowLabel};
-use super::runs::RowResults;
+use super::runs::{AuditRun, RowMeasure};
 use crate::parameter;
 use drift_core::error::{Error, Result};
 
@@ -15,22 +14,17 @@ use drift_core::error::{Error, Result};
 ///
 /// # Errors
 /// If there is no such row, or two texts of a row are for the same prompt and generation.
-pub(super) fn compare(plan: &AuditPlan, audited: &mut Audited, rows: &[RowResults], seed: u64) -> Result<()> {
+pub(super) fn compare(plan: &AuditPlan, audited: &mut Audited, rows: &[RowMeasure], seed: u64) -> Result<()> {
     let Some(wanted) = &plan.request.against_row else { return Ok(()) };
-    let labels: Vec<&RowLabel> = rows.iter().map(|row| &row.row).collect();
+    let labels: Vec<&RowLabel> = audited.report.runs.iter().map(|run| &run.row).collect();
     let bases = BaseRows::find(&labels, wanted)?;
     let compared = compared_rows(audited, rows)?;
-    let mut comparisons = Vec::new();
-    for (at, row) in compared.iter().enumerate() {
-        if let Some(base) = bases.of_row(at) {
-            comparisons.push(comparison(&compared[base], row, bases.rows_beside(base), seed));
-        }
-    }
-    drop(compared);
+    let with_base = compared.iter().enumerate().filter_map(|(at, row)| Some((row, bases.of_row(at)?)));
+    let comparisons =
+        with_base.map(|(row, base)| comparison(&compared[base], row, bases.rows_beside(base), seed));
+    let comparisons: Vec<PairedComparison> = comparisons.collect();
     let report = &mut audited.report;
-    let times: Vec<BatchTimes> = rows.iter().map(RowResults::times).collect();
-    let advised: Vec<AdvisedRow<'_>> =
-        report.runs.iter().zip(&times).map(|(run, times)| run.advised(times)).collect();
+    let advised: Vec<AdvisedRow<'_>> = report.runs.iter().map(AuditRun::advised).collect();
     let crosses = |base: &&RowLabel| comparisons.iter().any(|pair| pair.row.model != base.model);
     report.advice = advice(&advised, &comparisons, bases.only().filter(crosses));
     let unpaired = comparisons.iter().filter(|pair| pair.unpaired > 0).map(|pair| {
@@ -47,44 +41,53 @@ pub(super) fn compare(plan: &AuditPlan, audited: &mut Audited, rows: &[RowResult
 }
 
 /// The texts of all rows. Molecules and prompts have the same numbers in all rows.
-fn compared_rows<'r>(audited: &'r Audited, rows: &'r [RowResults]) -> Result<Vec<ComparedRow<'r>>> {
+fn compared_rows<'r>(audited: &'r Audited, rows: &'r [RowMeasure]) -> Result<Vec<ComparedRow<'r>>> {
+    let runs = &audited.report.runs;
     let mut numbers = Numbers::default();
-    let mut compared: Vec<ComparedRow<'r>> = rows.iter().map(RowResults::compared).collect();
-    // Where the conformers of each file begin among those of a row and molecule.
+    let mut compared: Vec<ComparedRow<'r>> = runs.iter().zip(rows).map(without_texts).collect();
+    // How many conformers of a row and molecule came before.
     let mut conformers: BTreeMap<(usize, &str), usize> = BTreeMap::new();
-    let mut deviations: Vec<BTreeMap<usize, &'r Deviations>> = rows.iter().map(|_| BTreeMap::new()).collect();
     for text in audited.paired_texts() {
         let row = text.row.reported(text.file);
-        let Some(at) = rows.iter().position(|known| known.row == row) else { continue };
+        let Some(at) = runs.iter().position(|run| run.row == row) else { continue };
         let molecule = numbers.of(text.under);
-        if let Some(own) = rows[at].measured.as_ref().and_then(|measured| measured.get(text.under)) {
-            deviations[at].insert(molecule, own);
+        let deviations = rows[at].deviations(&audited.measured, text.under);
+        if let Some(deviations) = deviations {
+            compared[at].deviations.insert(molecule, deviations);
         }
         let conformer = text.is_usable.then(|| {
             let next = conformers.entry((at, text.under)).or_default();
             *next += 1;
             *next - 1
         });
-        let is_measured = deviations[at].contains_key(&molecule);
         compared[at].texts.push(PairedText {
             molecule,
             prompt: numbers.of(text.prompt),
             generation: text.generation,
             place: text.place,
-            conformer: conformer.filter(|_| is_measured),
-            counts: &text.pairing.counts,
+            conformer: conformer.filter(|_| deviations.is_some()),
+            counts: text.pairing.counts,
             text: &text.pairing.answer,
         });
     }
-    for (row, deviations) in compared.iter_mut().zip(deviations) {
-        row.deviations = deviations;
-        // Prompts of a molecule must be adjacent, and molecules in the same order in all rows.
+    for row in &mut compared {
         row.texts.sort_by_key(PairedText::key);
         if let Some(twice) = row.texts.windows(2).find(|pair| pair[0].key() == pair[1].key()) {
-            return Err(twice_in_row(row.label, numbers.name(twice[0].prompt), twice[0].generation));
+            return Err(twice_in_row(&row.label, numbers.name(twice[0].prompt), twice[0].generation));
         }
     }
     Ok(compared)
+}
+
+fn without_texts<'r>((run, measure): (&AuditRun, &RowMeasure)) -> ComparedRow<'r> {
+    ComparedRow {
+        label: run.row.clone(),
+        texts: Vec::new(),
+        deviations: BTreeMap::new(),
+        times: run.times(),
+        texts_per_cpu_second: measure.texts_per_cpu_second,
+        texts_per_second: measure.texts_per_second,
+    }
 }
 
 /// The error for two texts that cannot be told apart.

@@ -75,7 +75,7 @@ pub use records::RowField;
 pub use references::{GeometryReport, MoleculeGeometry, Reference, References, reference_reading};
 pub use report::{AuditReport, SCHEMA};
 pub use request::{AuditPlan, AuditRequest};
-pub use row_label::{NO_PROCESSOR, RowLabel};
+pub use row_label::RowLabel;
 pub use run::{audit, audit_texts};
 pub use runs::AuditRun;
 pub use sample::{Split, TextSample, TextVerdict, coordinates, in_angstrom, judge, split};

@@ -221,6 +221,16 @@ impl References {
 /// The comparison of generated conformers with the references, by skeleton.
 pub(super) type Measured = BTreeMap<Box<str>, Deviations>;
 
+/// Adds the comparisons of further conformers.
+pub(super) fn join(all: &mut Measured, more: &Measured) {
+    for (skeleton, deviations) in more {
+        match all.get_mut(skeleton) {
+            Some(known) => known.append(deviations.clone()),
+            None => _ = all.insert(skeleton.clone(), deviations.clone()),
+        }
+    }
+}
+
 /// Conformers by skeleton, in Å.
 pub(super) type BySkeleton = BTreeMap<Box<str>, Vec<Conformation>>;
 

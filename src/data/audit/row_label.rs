@@ -10,12 +10,6 @@ use crate::parameter;
 use drift_core::constraint::ProcessorKind;
 use drift_core::error::{Error, Result};
 
-/// The name of the logit processor that leaves the model alone.
-pub const NO_PROCESSOR: &str = "none";
-
-/// The name of drift's own logit processor, which allows exactly the legal texts.
-const AUTOMATON: &str = "automaton";
-
 /// What is known of the origin of a row's texts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct RowLabel {
@@ -79,12 +73,12 @@ impl RowLabel {
 
     /// Whether the texts were written by the model alone.
     pub fn is_without_processor(&self) -> bool {
-        self.lp.as_deref() == Some(NO_PROCESSOR)
+        self.lp.as_deref() == Some(ProcessorKind::None.name())
     }
 
     /// Whether the texts were written under drift's own logit processor.
     pub fn is_automaton(&self) -> bool {
-        self.lp.as_deref() == Some(AUTOMATON)
+        self.lp.as_deref() == Some(ProcessorKind::Automaton.name())
     }
 }
 

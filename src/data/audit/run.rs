@@ -12,11 +12,11 @@ use super::energies::{EnergyReport, energy_report};
 use super::group::{Group, InOrder};
 use super::judged::{JudgedFile, judge_files};
 use super::read::{self, FileRecords, TextReading};
-use super::references::{Measured, References};
+use super::references::{Measured, References, join};
 use super::report::{AuditReport, SCHEMA};
 use super::request::{AuditPlan, AuditRequest};
 use super::row_label::RowLabel;
-use super::runs::RowResults;
+use super::runs::rows_of_files;
 use super::smoke::{TheirReport, foreign_prompts, their_report};
 use super::text_encoding::{Evidence, TextEncoding};
 use crate::corpus::{ReadSummary, SKIPPED_LISTED, Skipped};
@@ -115,7 +115,7 @@ pub(super) fn report(
     let reports = groups.enumerate().map(|(at, (file, group))| {
         group.report(file, measured.as_ref().map(|measured| InOrder::by_skeleton(&measured[at])), plan)
     });
-    let rows = RowResults::of_files(&files, measured.as_deref());
+    let (runs, rows) = rows_of_files(plan, texts, &files, measured.as_deref());
     let report = AuditReport {
         schema: SCHEMA,
         provenance: Provenance::from_inputs(inputs),
@@ -124,7 +124,7 @@ pub(super) fn report(
         tokenizer: plan.request.tokenizer.as_ref().map(|tokenizer| tokenizer.name.clone()),
         placeholder,
         files: reports.collect(),
-        runs: rows.iter().map(|row| row.report(plan, encoding, encoding_from)).collect(),
+        runs,
         against_row: None,
         comparisons: Vec::new(),
         advice: Vec::new(),
@@ -191,12 +191,7 @@ fn together(groups: &[Measured]) -> Cow<'_, Measured> {
         return Cow::Borrowed(only);
     }
     let mut all = Measured::new();
-    for (skeleton, deviations) in groups.iter().flatten() {
-        match all.get_mut(skeleton) {
-            Some(known) => known.append(deviations.clone()),
-            None => _ = all.insert(skeleton.clone(), deviations.clone()),
-        }
-    }
+    groups.iter().for_each(|group| join(&mut all, group));
     Cow::Owned(all)
 }
 

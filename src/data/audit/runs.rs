@@ -1,20 +1,20 @@
 //! The rows of an audit over all files: one for each model, logit processor and placeholder.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::chemistry::ChemistryReport;
 use super::counts::{DriftHistogram, SampleCounts};
-use super::coverage::CoverageReport;
+use super::coverage::{CoverageReport, Deviations};
 use super::group::{Group, InOrder, TextTimes};
 use super::judged::JudgedFile;
-use super::pairs::{AdvisedRow, BatchTimes, ComparedRow, SpeedMeasure};
-use super::references::{GeometryReport, Measured};
+use super::pairs::{AdvisedRow, BatchTimes, SpeedMeasure};
+use super::references::{GeometryReport, Measured, join};
 use super::request::AuditPlan;
 use super::row_label::RowLabel;
-use super::text_encoding::EncodingFrom;
+use super::text_encoding::{EncodingFrom, TextEncoding};
 use crate::generation::GenerationRun;
 use crate::stats::interval::{ClusterSums, Interval, LEVEL};
 use drift_core::encoding::Encoding;
@@ -63,102 +63,134 @@ pub struct AuditRun {
     pub generation: Map<String, Value>,
 }
 
-/// The results of a row before the report.
-pub(super) struct RowResults {
-    pub row: RowLabel,
-    group: Group,
-    pub measured: Option<Measured>,
-    stated: Option<GenerationRun>,
+/// What a comparison of a row needs beside its texts and its report.
+#[derive(Debug)]
+pub(super) struct RowMeasure {
+    /// The index of its first group among those of all files.
+    group: usize,
+    /// The comparisons with the references of all its groups, if it has several.
+    joined: Option<Measured>,
+    /// The texts per CPU second, if it is known.
+    pub texts_per_cpu_second: Option<f64>,
+    /// The texts per second of wall time, if it is known.
+    pub texts_per_second: Option<f64>,
+}
+
+impl RowMeasure {
+    /// The comparison of a molecule with its references. `measured` has those of all groups.
+    pub(super) fn deviations<'m>(
+        &'m self,
+        measured: &'m [Measured],
+        skeleton: &str,
+    ) -> Option<&'m Deviations> {
+        self.joined.as_ref().or_else(|| measured.get(self.group))?.get(skeleton)
+    }
+}
+
+/// The groups of a row, of one file or several. RMSDs of all pairs are large, so those of a single group are not copied.
+struct RowGroups<'f> {
+    row: RowLabel,
+    /// The index of its first group among those of all files.
+    first: usize,
+    group: Cow<'f, Group>,
+    measured: Option<Cow<'f, Measured>>,
+    stated: Option<&'f GenerationRun>,
     /// The skeletons under which its texts are compared, in the order of their first prompts.
     order: Vec<Box<str>>,
 }
 
-impl RowResults {
-    /// The rows of files, in the order of their first texts. `measured` has the comparisons of all groups in order.
-    pub(super) fn of_files(files: &[JudgedFile], measured: Option<&[Measured]>) -> Vec<Self> {
-        let mut rows: Vec<RowResults> = Vec::new();
-        let groups = files.iter().flat_map(|file| file.groups.iter().map(move |group| (file, group)));
-        for (at, (file, group)) in groups.enumerate() {
-            let row = group.row.reported(&file.input.name);
-            let measured = measured.map(|measured| &measured[at]);
-            let stated =
-                file.header.iter().flat_map(|header| &header.runs).find(|run| RowLabel::of_run(run) == row);
-            match rows.iter_mut().find(|known| known.row == row) {
-                Some(known) => {
-                    known.add(group, measured);
-                    known.order.extend(file.compared_under(group));
-                }
-                None => rows.push(RowResults {
-                    row,
-                    group: group.clone(),
-                    measured: measured.cloned(),
-                    stated: stated.cloned(),
-                    order: file.compared_under(group),
-                }),
-            }
+/// The rows of files, in the order of their first texts. `measured` has the comparisons of all groups in order.
+pub(super) fn rows_of_files(
+    plan: &AuditPlan,
+    texts: TextEncoding,
+    files: &[JudgedFile],
+    measured: Option<&[Measured]>,
+) -> (Vec<AuditRun>, Vec<RowMeasure>) {
+    let mut rows: Vec<RowGroups<'_>> = Vec::new();
+    let groups = files.iter().flat_map(|file| file.groups.iter().map(move |group| (file, group)));
+    for (at, (file, group)) in groups.enumerate() {
+        let own = RowGroups::new(at, file, group, measured.map(|measured| &measured[at]));
+        match rows.iter_mut().find(|known| known.row == own.row) {
+            Some(known) => known.add(own),
+            None => rows.push(own),
         }
-        // Groups of a file are sorted by name.
-        let order: Vec<RowLabel> = files.iter().flat_map(JudgedFile::reported_rows).collect();
-        rows.sort_by_key(|row| order.iter().position(|known| *known == row.row));
-        rows
+    }
+    // Groups of a file are sorted by name.
+    let order: Vec<RowLabel> = files.iter().flat_map(JudgedFile::reported_rows).collect();
+    rows.sort_by_key(|row| order.iter().position(|known| *known == row.row));
+    rows.into_iter().map(|row| row.finish(plan, texts)).unzip()
+}
+
+impl<'f> RowGroups<'f> {
+    fn new(at: usize, file: &'f JudgedFile, group: &'f Group, measured: Option<&'f Measured>) -> Self {
+        let row = group.row.reported(&file.input.name);
+        let mut stated = file.header.iter().flat_map(|header| &header.runs);
+        RowGroups {
+            stated: stated.find(|run| RowLabel::of_run(run) == row),
+            row,
+            first: at,
+            group: Cow::Borrowed(group),
+            measured: measured.map(Cow::Borrowed),
+            order: file.compared_under(group),
+        }
     }
 
     /// Adds a group of another file to the row.
-    fn add(&mut self, group: &Group, measured: Option<&Measured>) {
-        self.group.merge(group);
+    fn add(&mut self, other: RowGroups<'f>) {
+        self.group.to_mut().merge(&other.group);
         // What is stated holds for one file alone.
         self.stated = None;
-        for (skeleton, deviations) in measured.into_iter().flatten() {
-            let all = self.measured.get_or_insert_with(Measured::new);
-            match all.get_mut(skeleton) {
-                Some(known) => known.append(deviations.clone()),
-                None => _ = all.insert(skeleton.clone(), deviations.clone()),
-            }
+        if let Some((all, more)) = self.measured.as_mut().zip(other.measured) {
+            join(all.to_mut(), &more);
         }
+        self.order.extend(other.order);
     }
 
-    /// The row of the report.
-    pub(super) fn report(
-        &self,
-        plan: &AuditPlan,
-        encoding: Encoding,
-        encoding_from: EncodingFrom,
-    ) -> AuditRun {
-        let measured = self.measured.as_ref().map(|measured| InOrder { measured, first: &self.order });
+    /// The row of the report, and what a comparison needs.
+    fn finish(self, plan: &AuditPlan, texts: TextEncoding) -> (AuditRun, RowMeasure) {
+        let measured = self.measured.as_deref().map(|measured| InOrder { measured, first: &self.order });
         let report = self.group.report("", measured, plan);
         let mut passed = ClusterSums::default();
         for molecule in self.group.passed.values() {
             passed.add(molecule.passed as i64, molecule.texts);
         }
-        let times = self.times();
-        AuditRun {
+        let BatchTimes { measure: speed_measure, seconds: batch_seconds } = self.times();
+        let run = AuditRun {
             row: self.row.clone(),
-            encoding,
-            encoding_from,
+            encoding: texts.encoding,
+            encoding_from: texts.from,
             counts: report.counts,
             passed_interval: passed.share_interval(LEVEL),
             chemistry: report.chemistry.unwrap_or_default(),
             geometry: report.geometry,
             coverage: report.coverage.unwrap_or_default(),
             drift: report.drift,
-            speed_measure: times.measure,
-            batch_seconds: times.seconds,
+            speed_measure,
+            batch_seconds,
             generation: self.generation(),
-        }
+        };
+        let cost = self.stated.map(|run| &run.cost);
+        let cpu_seconds = cost.and_then(|cost| cost.cpu_seconds).filter(|seconds| *seconds > 0.0);
+        let measure = RowMeasure {
+            group: self.first,
+            texts_per_cpu_second: cpu_seconds.map(|seconds| self.group.times.texts as f64 / seconds),
+            texts_per_second: cost.map(|cost| cost.conformers_per_second).or(self.texts_per_second()),
+            joined: self.measured.and_then(|measured| match measured {
+                Cow::Owned(joined) => Some(joined),
+                Cow::Borrowed(_) => None,
+            }),
+        };
+        (run, measure)
     }
 
     /// The seconds of batches: those of the header, or else of the texts.
-    pub(super) fn times(&self) -> BatchTimes {
-        let stated = self
-            .stated
-            .as_ref()
-            .map(|run| BatchTimes { measure: run.speed_measure, seconds: run.batch_seconds.clone() });
-        let stated = stated.filter(|times| !times.seconds.is_empty());
-        stated.unwrap_or_else(|| {
-            let seconds = self.known_seconds().unwrap_or_default();
-            let seconds = seconds.chunks(TIMED_TEXTS).map(|texts| texts.iter().sum()).collect();
-            BatchTimes { measure: SpeedMeasure::Wall, seconds }
-        })
+    fn times(&self) -> BatchTimes {
+        if let Some(run) = self.stated.filter(|run| !run.batch_seconds.is_empty()) {
+            return BatchTimes { measure: run.speed_measure, seconds: run.batch_seconds.clone() };
+        }
+        let seconds = self.known_seconds().unwrap_or_default();
+        let seconds = seconds.chunks(TIMED_TEXTS).map(|texts| texts.iter().sum()).collect();
+        BatchTimes { measure: SpeedMeasure::Wall, seconds }
     }
 
     /// The seconds of the texts, if all records state them.
@@ -167,19 +199,28 @@ impl RowResults {
         (seconds.len() as u64 == *texts).then_some(seconds)
     }
 
+    /// The sum of the seconds of the texts, if all records state them.
+    fn total_seconds(&self) -> Option<f64> {
+        self.known_seconds().map(|seconds| seconds.iter().sum::<f64>()).filter(|total| *total > 0.0)
+    }
+
+    /// The texts per second that records state.
+    fn texts_per_second(&self) -> Option<f64> {
+        self.total_seconds().map(|total| self.group.times.texts as f64 / total)
+    }
+
     /// What is known of generation: the figures of the header, or else those that seconds and tokens of texts give.
     fn generation(&self) -> Map<String, Value> {
-        if let Some(stated) = &self.stated {
+        if let Some(stated) = self.stated {
             // The types of a header can always be written as JSON.
             let Ok(Value::Object(mut figures)) = serde_json::to_value(stated) else { return Map::new() };
             OWN_FIGURES.iter().for_each(|name| _ = figures.remove(*name));
             return figures;
         }
         let mut figures = Map::new();
-        if let Some(seconds) = self.known_seconds() {
-            let total = seconds.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-            figures.insert("conformers_per_second".to_owned(), (seconds.len() as f64 / total).into());
+        if let Some(total) = self.total_seconds() {
             let TextTimes { texts, tokens, .. } = &self.group.times;
+            figures.insert("conformers_per_second".to_owned(), (*texts as f64 / total).into());
             if tokens.len() as u64 == *texts {
                 let tokens: u64 = tokens.iter().sum();
                 figures.insert("generated_tokens".to_owned(), tokens.into());
@@ -195,36 +236,20 @@ impl AuditRun {
     pub fn generation_figure(&self, name: &str) -> Option<f64> {
         self.generation.get(name)?.as_f64()
     }
-}
 
-impl AuditRun {
+    /// The seconds of its batches.
+    pub(super) fn times(&self) -> BatchTimes {
+        BatchTimes { measure: self.speed_measure, seconds: self.batch_seconds.clone() }
+    }
+
     /// The figures on which advice rests.
-    pub(super) fn advised<'r>(&'r self, times: &'r BatchTimes) -> AdvisedRow<'r> {
+    pub(super) fn advised(&self) -> AdvisedRow<'_> {
         AdvisedRow {
-            label: &self.row,
+            label: self.row.clone(),
             tokenizer: self.generation.get("tokenizer").and_then(Value::as_str),
             counts: &self.counts,
             geometry: self.geometry.as_ref(),
-            times,
-        }
-    }
-}
-
-impl RowResults {
-    /// The row without its texts.
-    pub(super) fn compared(&self) -> ComparedRow<'_> {
-        let texts = self.group.times.texts as f64;
-        let total = self.known_seconds().map(|seconds| seconds.iter().sum::<f64>());
-        let cost = self.stated.as_ref().map(|run| &run.cost);
-        let cpu_seconds = cost.and_then(|cost| cost.cpu_seconds).filter(|seconds| *seconds > 0.0);
-        let per_second = total.filter(|seconds| *seconds > 0.0).map(|seconds| texts / seconds);
-        ComparedRow {
-            label: &self.row,
-            texts: Vec::new(),
-            deviations: BTreeMap::new(),
             times: self.times(),
-            texts_per_cpu_second: cpu_seconds.map(|seconds| texts / seconds),
-            texts_per_second: cost.map(|cost| cost.conformers_per_second).or(per_second),
         }
     }
 }

@@ -21,10 +21,10 @@ const NEGLIGIBLE_ANGSTROM: f64 = 0.02;
 const INVISIBLE_ANGSTROM: f64 = 0.0005;
 
 /// The figures of a row on which advice rests.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct AdvisedRow<'r> {
     /// What is known of the row.
-    pub label: &'r RowLabel,
+    pub label: RowLabel,
     /// The name of the tokenizer, if it is known.
     pub tokenizer: Option<&'r str>,
     /// The counts of its texts.
@@ -32,7 +32,7 @@ pub struct AdvisedRow<'r> {
     /// Its geometry, if there are references.
     pub geometry: Option<&'r GeometryReport>,
     /// The time of each batch; empty if it is not known.
-    pub times: &'r BatchTimes,
+    pub times: BatchTimes,
 }
 
 /// Sentences for each model: which logit processor to use, if any, what it costs and saves, what to avoid, and which deviations are
@@ -46,7 +46,7 @@ pub fn advice(
 ) -> Vec<String> {
     let mut out = Vec::new();
     for own in by_model(rows) {
-        let label = own[0].label;
+        let label = &own[0].label;
         let pairs: Vec<&PairedComparison> =
             comparisons.iter().filter(|pair| pair.row.model == label.model).collect();
         out.extend(of_model(own, &pairs));
@@ -91,12 +91,12 @@ fn of_model(rows: &[AdvisedRow<'_>], pairs: &[&PairedComparison]) -> Vec<String>
     if let (Some(without), Some(exact)) = (without, exact) {
         let pair = pairs.iter().find(|pair| pair.row.is_automaton());
         out.push(whether(without, exact, pair.copied()));
-        out.extend(pair.and_then(|pair| pair.rescued.as_ref()).map(|found| rescued(exact.label, found)));
+        out.extend(pair.and_then(|pair| pair.rescued.as_ref()).map(|found| rescued(&exact.label, found)));
     } else if let Some(best) =
         rows.iter().max_by_key(|row| row.counts.passed).filter(|_| rows.len() > 1 || pairs.is_empty())
     {
         let (passed, samples) = (best.counts.passed, best.counts.samples);
-        let (about, label) = (about(best.label), best.label.processor());
+        let (about, label) = (about(&best.label), best.label.processor());
         out.push(format!("{about}most texts pass with `{label}` ({passed} of {samples})."));
     }
     out.extend(pairs.iter().filter(|pair| !pair.row.is_automaton()).filter_map(|pair| harm(pair)));
@@ -106,7 +106,7 @@ fn of_model(rows: &[AdvisedRow<'_>], pairs: &[&PairedComparison]) -> Vec<String>
 /// Says whether to use a logit processor at all.
 fn whether(without: &AdvisedRow<'_>, exact: &AdvisedRow<'_>, pair: Option<&PairedComparison>) -> String {
     let (passed, samples) = (exact.counts.passed, exact.counts.samples);
-    let (alone, about) = (without.counts.passed, about(exact.label));
+    let (alone, about) = (without.counts.passed, about(&exact.label));
     let geometry = pair.and_then(worst);
     let outcome = match passed.cmp(&alone) {
         Ordering::Greater => "more texts pass",
@@ -229,9 +229,9 @@ fn in_words(speed: &SpeedRatio) -> String {
 fn fastest(rows: &[AdvisedRow<'_>]) -> Option<String> {
     let level = level(rows.len() - 1);
     let best = (0..rows.len()).find(|at| rows.len() > 1 && is_fastest(rows, *at, level))?;
-    let next = others(rows, best).filter_map(|other| ratio(rows[best].times, other.times, level));
+    let next = others(rows, best).filter_map(|other| ratio(&rows[best].times, &other.times, level));
     let next = next.min_by(|a, b| a.ratio.total_cmp(&b.ratio))?;
-    let (about, label) = (about(rows[best].label), rows[best].label.processor());
+    let (about, label) = (about(&rows[best].label), rows[best].label.processor());
     Some(format!("{about}`{label}` is fastest: {} as the next one.", in_words(&next)))
 }
 
@@ -243,7 +243,7 @@ fn others<'a, 'r>(rows: &'a [AdvisedRow<'r>], at: usize) -> impl Iterator<Item =
 /// Whether a row is faster than every other one, by an interval of this level.
 fn is_fastest(rows: &[AdvisedRow<'_>], at: usize, level: f64) -> bool {
     others(rows, at).all(|other| {
-        let speed = ratio(rows[at].times, other.times, level).and_then(claimed);
+        let speed = ratio(&rows[at].times, &other.times, level).and_then(claimed);
         speed.is_some_and(|speed| speed.ratio > 1.0)
     })
 }

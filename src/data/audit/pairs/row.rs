@@ -17,7 +17,7 @@ use drift_core::text::skeleton;
 #[derive(Debug)]
 pub struct ComparedRow<'r> {
     /// What is known of the row.
-    pub label: &'r RowLabel,
+    pub label: RowLabel,
     /// Its texts, ascending by [`PairedText::key`].
     pub texts: Vec<PairedText<'r>>,
     /// The deviations of the usable texts from the references, by molecule.
@@ -35,7 +35,7 @@ pub struct ComparedRow<'r> {
 pub struct PairedText<'r> {
     /// The number of the molecule under which its geometry is measured. Molecules of all rows share their numbers.
     pub molecule: usize,
-    /// The number of its prompt; several prompts may belong to one molecule. Texts of a molecule are adjacent in the order of prompts.
+    /// The number of its prompt; several prompts may belong to one molecule.
     pub prompt: usize,
     /// The index of the text among those of its prompt.
     pub generation: u64,
@@ -44,15 +44,15 @@ pub struct PairedText<'r> {
     /// The index of its conformer in the deviations of its molecule; `None` if it is not usable, or there are no references.
     pub conformer: Option<usize>,
     /// What was counted in it.
-    pub counts: &'r TextCounts,
+    pub counts: TextCounts,
     /// The text itself.
     pub text: &'r str,
 }
 
 impl PairedText<'_> {
-    /// What texts of two rows have in common if they are compared.
-    pub fn key(&self) -> (usize, u64, usize) {
-        (self.prompt, self.generation, self.place)
+    /// What texts of two rows have in common if they are compared. Texts of a molecule are adjacent in its order.
+    pub fn key(&self) -> (usize, usize, u64, usize) {
+        (self.molecule, self.prompt, self.generation, self.place)
     }
 
     /// Whether the text is the prompt's molecule with three numbers in every block.
@@ -62,7 +62,7 @@ impl PairedText<'_> {
 }
 
 /// The counts of one text by which rows are compared.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextCounts {
     /// The outcome.
     pub outcome: Outcome,
