@@ -123,7 +123,9 @@
 pub use drift_core::{
     checkpoint, chem, constraint, encoding, error, io, job, run_files, sampling, text, tokenizer,
 };
-pub use drift_data::{against, audit, corpus, encode, energy, export, generation, mine, shard, stats};
+pub use drift_data::{
+    against, audit, corpus, encode, energy, export, generation, mine, prompts, shard, stats,
+};
 #[cfg(feature = "generate")]
 pub use drift_engine::{eval, generate, model, train};
 pub use drift_tune::{design, encodings, parameter, placeholder};

@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::report::format::thousands;
 use drift_core::error::Error;
-use drift_engine::eval::molecules::Molecules;
+use drift_data::prompts::{Molecules, ReferenceCounts};
 use drift_engine::eval::plan::EvalPlan;
-use drift_engine::eval::record::ReferenceCounts;
 use drift_engine::eval::{Evaluation, csv};
 
 /// The name of a corpus in messages.

@@ -9,5 +9,6 @@ pub mod export;
 pub mod generation;
 pub mod mine;
 pub mod parameter;
+pub mod prompts;
 pub mod shard;
 pub mod stats;

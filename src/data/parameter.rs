@@ -25,14 +25,20 @@ pub const MODEL: Parameter = Parameter::new("model");
 pub const NAME_COLUMN: Parameter = Parameter::new("name column");
 /// The data item that holds a molecule's name.
 pub const NAME_PROPERTY: Parameter = Parameter::new("name property");
-/// The field of records that names their row.
-pub const ROW_FIELD: Parameter = Parameter::new("row field");
 /// The data item that holds a molecule's SMILES.
 pub const PROPERTY: Parameter = Parameter::new("property");
-/// The column of a table that holds SMILES.
-pub const SMILES_COLUMN: Parameter = Parameter::new("smiles column");
 /// The conformers to compare with.
 pub const REFERENCES: Parameter = Parameter::new("references");
+/// The field of records that names their row.
+pub const ROW_FIELD: Parameter = Parameter::new("row field");
+/// A file of SMILES.
+pub const SMILES: Parameter = Parameter::new("smiles");
+/// The column of a table that holds SMILES.
+pub const SMILES_COLUMN: Parameter = Parameter::new("smiles column");
+/// Named files of SMILES.
+pub const SMILES_OF: Parameter = Parameter::new("smiles of");
+/// The part of a corpus to use.
+pub const SPLIT: Parameter = Parameter::new("split");
 /// The values by which rows are picked.
 pub const WHERE: Parameter = Parameter::new("where");
 /// The largest deviation within which two geometries count as the same.

@@ -48,12 +48,6 @@ pub const NEW_TOKENS_OF: Parameter = Parameter::new("new tokens of");
 pub const RESAMPLE: Parameter = Parameter::new("resample");
 /// Whether to continue from a saved state.
 pub const RESUME: Parameter = Parameter::new("resume");
-/// A file of SMILES.
-pub const SMILES: Parameter = Parameter::new("smiles");
-/// Named files of SMILES.
-pub const SMILES_OF: Parameter = Parameter::new("smiles of");
-/// The part of a corpus to use.
-pub const SPLIT: Parameter = Parameter::new("split");
 /// The number of updates of the weights.
 pub const STEPS: Parameter = Parameter::new("steps");
 /// The weight decay of the matrices.

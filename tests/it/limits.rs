@@ -192,8 +192,7 @@ fn a_damaged_end_of_smiles_is_found_though_the_sample_is_full() {
     let folder = Folder::new();
     let whole = crate::readers::gzip("C\n".repeat(100_000).as_bytes());
     let path = folder.file("some.smi.gz", &whole[..whole.len() - 9]);
-    let error =
-        drift::eval::molecules::Molecules::of_file(&path, Some(1), &Job::default()).unwrap_err().to_string();
+    let error = drift::prompts::Molecules::of_file(&path, Some(1), &Job::default()).unwrap_err().to_string();
     assert!(error.contains("some.smi.gz"), "{error}");
 }
 

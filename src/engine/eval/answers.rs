@@ -7,7 +7,6 @@
 
 use super::checkpoint::Checkpoint;
 use super::plan::GeneratePlan;
-use super::prompt_molecule::PromptMolecule;
 use crate::generate::{End, GeneratedText};
 use crate::parameter;
 use crate::train;
@@ -16,6 +15,7 @@ use drift_core::error::{Error, Result};
 use drift_core::text::{CONFORMER_CLOSE, CONFORMER_OPEN, tagged, write};
 use drift_core::tokenizer::Tokenizer;
 use drift_data::corpus::frame::rewritten;
+use drift_data::prompts::PromptMolecule;
 
 /// The largest number of worked examples in a prompt, which is what users give.
 pub const MOST_EXAMPLES: usize = 10;

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::environment::here;
 use super::evaluate::evaluate;
 use super::kept::Kept;
-use super::molecules::Molecules;
 use super::plan::{EngineChoice, EvalPlan, GeneratePlan, ModelChoice};
 use super::record::Environment;
 use crate::generate::SelfCheck;
@@ -17,6 +16,7 @@ use drift_core::constraint::ProcessorKind;
 use drift_core::error::{Error, Result};
 use drift_core::job::{Job, Provenance};
 use drift_data::corpus::Embedded;
+use drift_data::prompts::Molecules;
 
 /// The schema of [`DeviceReport`].
 const SCHEMA: &str = "drift.device/1";

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use super::checkpoint::Checkpoint;
-use super::molecules::Molecules;
 use super::plan::GeneratePlan;
 use super::record::EncodingEvidence;
 use crate::generate::{Options, Prompt};
@@ -15,6 +14,7 @@ use drift_core::encoding::{Encoding, TrailingZeros, Written};
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_data::audit::{EncodingCounts, split};
+use drift_data::prompts::Molecules;
 
 /// The number of texts that are generated at a time, each for another molecule.
 const TEXTS: usize = 4;
@@ -111,7 +111,7 @@ fn own_text(
     };
     let mut found = EncodingCounts::default();
     for some in molecules.molecules.chunks(TEXTS).take(ROUNDS) {
-        let prompt = |(number, molecule): (usize, &super::molecules::PromptMolecule)| {
+        let prompt = |(number, molecule): (usize, &drift_data::prompts::PromptMolecule)| {
             Ok(Prompt {
                 number,
                 tokens: checkpoint.tokenizer.prompt_ids(&prompt(&molecule.smiles))?,

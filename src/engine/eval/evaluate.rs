@@ -13,7 +13,6 @@ use super::kept::Kept;
 use super::likelihood::{MoleculeNats, likelihood, score};
 use super::measured::measure;
 use super::molecule_records::{MoleculeRecord, molecule_records};
-use super::molecules::Molecules;
 use super::paired::{MeasuredRun, compare};
 use super::plan::EvalPlan;
 use super::protocol::protocol;
@@ -29,6 +28,7 @@ use crate::parameter;
 use drift_core::error::{Error, Result};
 use drift_core::job::{InputHash, Job, Provenance};
 use drift_data::audit::{EnergyReport, TextLine};
+use drift_data::prompts::Molecules;
 
 /// The result of an evaluation.
 #[derive(Debug)]

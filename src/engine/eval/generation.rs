@@ -5,7 +5,6 @@ use serde::Serialize;
 use super::checkpoint::Checkpoint;
 use super::encoding::settle;
 use super::kept::Kept;
-use super::molecules::Molecules;
 use super::placeholders::{NamedPlaceholder, placeholders};
 use super::plan::{GeneratePlan, Generations, ModelChoice, PlaceholderChoice};
 use super::run::{Processor, generate};
@@ -17,6 +16,7 @@ use drift_core::error::{Error, Result};
 use drift_core::job::{InputHash, Job};
 use drift_data::corpus::{EmbeddedCorpus, Part};
 use drift_data::generation::Unseen;
+use drift_data::prompts::Molecules;
 
 /// A loaded model, and how far its generation came.
 pub(super) struct LoadedModel {

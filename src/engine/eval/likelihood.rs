@@ -6,7 +6,6 @@ use rayon::prelude::*;
 
 use super::checkpoint::Checkpoint;
 use super::kept::Kept;
-use super::molecules::PromptMolecule;
 use super::record::Likelihood;
 use crate::generate::Text;
 use crate::train::prompt;
@@ -15,6 +14,7 @@ use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_core::text::{tagged, write};
 use drift_data::corpus::frame::rewritten;
+use drift_data::prompts::PromptMolecule;
 use drift_data::stats::bootstrap::Mean;
 
 /// For each molecule, the mean nats of its conformers; `None` without conformers.

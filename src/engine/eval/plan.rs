@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::prompt_molecule::PromptMolecule;
 use super::texts::OtherTexts;
 use crate::generate::{Sampling, SelfChecking};
 use crate::model::{Device, Room, Synthetic};
@@ -15,6 +14,7 @@ use drift_data::audit::Missing;
 use drift_data::corpus::EmbeddedCorpus;
 use drift_data::energy::Energies;
 pub use drift_data::generation::{EngineChoice, EvalPart};
+use drift_data::prompts::PromptMolecule;
 use drift_tune::placeholder::FittedFile;
 
 /// What is generated: the models, the logit processors, and how texts are drawn.

@@ -1,9 +1,9 @@
 //! The settings of an evaluation, as stored in its record.
 
-use super::molecules::Molecules;
 use super::plan::{EvalPlan, GeneratePlan, Generations};
 use super::record::{GenerationProtocol, Protocol};
 use crate::model::Synthetic;
+use drift_data::prompts::Molecules;
 
 /// The protocol of a plan for some molecules. `synthetic` is the shape if the weights are random.
 pub(super) fn protocol(plan: &EvalPlan, molecules: &Molecules, synthetic: Option<Synthetic>) -> Protocol {

@@ -13,7 +13,6 @@ use super::finished::RunPlace;
 use super::judged::{Judged, judge_all};
 use super::kept::Kept;
 use super::kept_run::KeptRun;
-use super::molecules::PromptMolecule;
 use super::placeholders::NamedPlaceholder;
 use super::plan::{EvalPlan, GeneratePlan};
 use super::record::{ClassPlaceholder, SpeedMeasure};
@@ -29,6 +28,7 @@ use drift_core::text::{skeleton, tagged};
 use drift_core::tokenizer::Tokenizer;
 use drift_data::audit::RowLabel;
 use drift_data::audit::pairs::BatchTimes;
+use drift_data::prompts::PromptMolecule;
 use drift_tune::design::advice;
 
 /// The widest block: on each axis a negative number with two digits before the point.

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::molecules::{PromptMolecule, PromptPool};
 use drift_core::encoding::{Encoding, Fixed};
 use drift_core::error::{Error, Result};
 use drift_core::text::skeleton::smiles;
 use drift_data::audit::chemistry::Chemistry;
 use drift_data::audit::geometry::Topology;
 use drift_data::audit::{Reference, in_angstrom};
+use drift_data::prompts::{PromptMolecule, PromptPool};
 
 /// A molecule with the data that its texts are judged by.
 pub(super) struct Subject {

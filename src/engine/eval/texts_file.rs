@@ -5,7 +5,6 @@ use rayon::prelude::*;
 use super::checkpoint::Checkpoint;
 use super::generation::{LoadedModel, ShardDone, check_generation, inputs, unseen};
 use super::kept::Kept;
-use super::molecules::Molecules;
 use super::plan::GeneratePlan;
 use super::protocol::generation_protocol;
 use super::run::{Run, finished_run};
@@ -19,6 +18,7 @@ use drift_core::error::Result;
 use drift_core::job::{Job, Provenance};
 use drift_data::audit::{RowLabel, TextCost, TextLine};
 use drift_data::generation::{GenerationRun, TEXTS_SCHEMA, TextsHeader};
+use drift_data::prompts::Molecules;
 
 /// The content of a file of texts.
 #[derive(Debug)]

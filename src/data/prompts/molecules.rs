@@ -6,10 +6,14 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::plan::EvalPart;
-pub use super::prompt_molecule::{PromptMolecule, PromptPool};
-use super::prompt_pools::{Pools, grouped, references};
-use super::record::ReferenceCounts;
+use super::counts::ReferenceCounts;
+use super::molecule::PromptMolecule;
+use super::pools::{Pools, grouped, references};
+use crate::corpus::{
+    AtomOrder, Conformers, Embedded, EmbeddedCorpus, Part, Rest, SKIPPED_LISTED, Skipped, SmilesLine,
+    each_prompt, no_prompt,
+};
+use crate::generation::EvalPart;
 use crate::parameter;
 use drift_core::chem::foreign;
 use drift_core::encoding::{Encoding, Written};
@@ -17,10 +21,6 @@ use drift_core::error::{Error, Result};
 use drift_core::io;
 use drift_core::job::{InputHash, Job};
 use drift_core::text::skeleton::{Spelling, smiles};
-use drift_data::corpus::{
-    AtomOrder, Conformers, Embedded, EmbeddedCorpus, Part, Rest, SKIPPED_LISTED, Skipped, SmilesLine,
-    each_prompt, no_prompt,
-};
 
 /// Which molecules of a corpus are used.
 #[derive(Debug, Clone, Default)]
@@ -147,7 +147,7 @@ impl Molecules {
     ///
     /// # Errors
     /// If the file cannot be read or is not UTF-8, a line has more than
-    /// [`MAX_SMILES_LINE_BYTES`](drift_data::corpus::MAX_SMILES_LINE_BYTES) bytes, no line contains a SMILES, or the job was
+    /// [`MAX_SMILES_LINE_BYTES`](crate::corpus::MAX_SMILES_LINE_BYTES) bytes, no line contains a SMILES, or the job was
     /// cancelled.
     pub fn of_file(path: &Path, most: Option<usize>, job: &Job) -> Result<Self> {
         let mut out = Molecules { source: io::file_name(path), ..Molecules::default() };
@@ -227,8 +227,8 @@ fn spread<T>(all: Vec<T>, most: Option<usize>) -> Vec<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use drift_data::audit::geometry;
-    use drift_data::corpus::MAX_SMILES_LINE_BYTES;
+    use crate::audit::geometry;
+    use crate::corpus::MAX_SMILES_LINE_BYTES;
 
     fn of_embedded(part: EvalPart, most: Option<usize>) -> Molecules {
         let choice = CorpusChoice { part: Some(part), most, ..CorpusChoice::default() };
@@ -272,7 +272,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("some.xyz");
         std::fs::write(&path, "3\nwater\nO 0 0 0\nH 0 0 1\nH 0 1 0\n").unwrap();
-        let files = drift_data::corpus::Files { inputs: vec![path], options: Default::default() };
+        let files = crate::corpus::Files { inputs: vec![path], options: Default::default() };
         let read = Molecules::of_corpus(&files, "some.xyz", &CorpusChoice::default(), &Job::default());
         let error = read.unwrap_err().to_string();
         assert!(error.contains("none of its 1 conformers has its atoms in the order of a SMILES"), "{error}");

@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::prompt_molecule::{PromptMolecule, PromptPool};
+use super::molecule::{PromptMolecule, PromptPool};
+use crate::corpus::{IsomerPool, Part};
 use drift_core::chem::{AtomLimit, atoms_in_order};
 use drift_core::error::{Error, Result};
 use drift_core::text::skeleton::{self, smiles};
-use drift_data::corpus::{IsomerPool, Part};
 
 /// The pool of each molecule of a corpus.
 #[derive(Default)]

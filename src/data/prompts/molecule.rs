@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::corpus::Part;
 use drift_core::encoding::{Encoding, Fixed};
-use drift_data::corpus::Part;
 
 /// A molecule for a prompt or worked example.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,16 +3,16 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::counts::ReferenceCounts;
 use super::molecules::{Molecules, UNUSED_LISTED, without_order};
-use super::record::ReferenceCounts;
+use crate::audit::{FoundPrompts, PromptMatcher};
+use crate::corpus::{AtomOrder, Conformers, Skipped};
 use crate::parameter;
 use drift_core::chem::Isotopes;
 use drift_core::encoding::Written;
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_core::text::skeleton::smiles;
-use drift_data::audit::{FoundPrompts, PromptMatcher};
-use drift_data::corpus::{AtomOrder, Conformers, Skipped};
 
 impl Molecules {
     /// Assigns reference conformers to the molecules: conformers of the same text, and conformers of the same molecule with another
@@ -102,7 +102,7 @@ fn none_usable(name: &str, counts: &ReferenceCounts, conformers: u64, first: Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use drift_data::corpus::Texts;
+    use crate::corpus::Texts;
 
     fn prompts(smiles: &str) -> Molecules {
         let folder = tempfile::tempdir().unwrap();
