@@ -225,10 +225,10 @@ pub(crate) fn audit(
         let audited = drift::audit::audit_texts(&request.plan()?, job)?;
         let mut files = OutputSet::new();
         if let Some(path) = &verdicts {
-            files.add(VerdictLine::file(path, &audited.lines())?);
+            files.add(VerdictLine::file(path, &audited.texts.lines())?);
         }
         if let Some(path) = &matrix {
-            files.add(audited.matrix().file(path)?);
+            files.add(audited.texts.matrix().file(path)?);
         }
         files.commit()?;
         json(&audited.report)

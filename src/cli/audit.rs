@@ -160,7 +160,7 @@ impl TextFiles {
     fn write(&self, audited: &Audited, output: &Output) -> anyhow::Result<()> {
         let mut files = OutputSet::new();
         if let Some(path) = &self.verdicts {
-            let lines = audited.lines();
+            let lines = audited.texts.lines();
             match not_stdout(Some(path)) {
                 Some(path) => files.add(VerdictLine::file(path, &lines)?),
                 None => {
@@ -170,7 +170,7 @@ impl TextFiles {
             }
         }
         if let Some(path) = &self.matrix {
-            files.add(audited.matrix().file(path)?);
+            files.add(audited.texts.matrix().file(path)?);
         }
         if let Some(path) = &self.summary {
             files.put(path, covmat_summary(audited).as_bytes())?;
@@ -245,7 +245,7 @@ fn plan(mut args: Args, by_text: bool, job: &Job) -> Result<AuditPlan, Error> {
         against_row: args.against_row,
     }
     .plan()?;
-    Ok(AuditPlan { energy, ..plan })
+    Ok(AuditPlan { energy: energy.map(Into::into), ..plan })
 }
 
 /// Writes the files that were asked for, and shows the report.

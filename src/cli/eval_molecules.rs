@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use crate::report::format::thousands;
 use drift_core::error::Error;
+use drift_data::audit::molecules_csv;
 use drift_data::prompts::{Molecules, ReferenceCounts};
+use drift_engine::eval::Evaluation;
 use drift_engine::eval::plan::EvalPlan;
-use drift_engine::eval::{Evaluation, csv};
 
 /// The name of a corpus in messages.
 pub(super) fn named(inputs: &[PathBuf]) -> String {
@@ -40,7 +41,7 @@ impl LinesFormat {
 
     pub(super) fn render(self, plan: &EvalPlan, evaluation: &Evaluation) -> serde_json::Result<String> {
         match self {
-            LinesFormat::Csv => Ok(csv(&evaluation.molecules, &plan.thresholds)),
+            LinesFormat::Csv => Ok(molecules_csv(&evaluation.molecules, &plan.thresholds)),
             LinesFormat::Jsonl => {
                 let lines = evaluation.molecules.iter().map(serde_json::to_string);
                 lines.map(|line| line.map(|line| line + "\n")).collect()

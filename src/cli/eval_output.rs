@@ -95,10 +95,10 @@ impl Targets {
             files.put(path, chrome_trace(&evaluation.spans).to_string().as_bytes())?;
         }
         if let Some(path) = &self.verdicts {
-            files.add(VerdictLine::file(path, &evaluation.by_text.lines)?);
+            files.add(VerdictLine::file(path, &evaluation.verdicts())?);
         }
         if let Some(path) = &self.matrix {
-            files.add(evaluation.by_text.matrix.file(path)?);
+            files.add(evaluation.matrix().file(path)?);
         }
         // An interrupted evaluation has no energies.
         if let Some((path, energy)) = self.energies.as_ref().zip(evaluation.report.energy.as_ref()) {

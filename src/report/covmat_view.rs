@@ -14,7 +14,7 @@ const THRESHOLD: f64 = 0.75;
 
 /// The text of the summary.
 pub fn covmat_summary(audited: &Audited) -> String {
-    let (report, missing) = (&audited.report, audited.missing());
+    let (report, missing) = (&audited.report, audited.texts.missing());
     let total = &report.total;
     let inputs: Vec<&str> = report.provenance.inputs.iter().map(|input| &*input.name).collect();
     let files: Vec<&str> = report.files.iter().map(|file| &*file.file).collect();
@@ -32,7 +32,7 @@ pub fn covmat_summary(audited: &Audited) -> String {
         files.join(", "),
         count(|one| one.molecules_with_conformers),
         count(|one| one.conformers),
-        audited.reference_conformers(),
+        audited.texts.reference_conformers(),
         missing.len(),
     );
     section(&mut out, "COVERAGE AND RECALL METRICS");

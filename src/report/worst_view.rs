@@ -6,8 +6,9 @@ use super::format::number;
 use super::html::Section;
 use super::plot::{MoleculePicture, molecule};
 use drift_core::constraint::ProcessorKind;
+use drift_data::audit::WorstText;
 use drift_data::audit::chemistry::ChemistryRule;
-use drift_engine::eval::record::{EvalReport, RunReport, WorstText};
+use drift_engine::eval::record::{EvalReport, RunReport};
 
 /// The largest number of kinds of broken rules that are listed for a text.
 const NAMED: usize = 4;
@@ -43,7 +44,7 @@ pub(super) fn chemistry_section(section: &mut Section, report: &EvalReport) {
         );
         for worst in &run.worst {
             section.paragraph(&summary(worst));
-            let title = format!("{}, text {}", worst.smiles, worst.generation + 1);
+            let title = worst.smiles.clone() + &text_number(worst);
             let picture = MoleculePicture {
                 title: &title,
                 points: &worst.points,
@@ -83,11 +84,11 @@ fn summary(worst: &WorstText) -> String {
         named.push(format!("{more} more kinds"));
     }
     let rmsd = worst.rmsd_angstrom.map(|rmsd| format!("; {} Å from the reference", number(rmsd)));
-    format!(
-        "`{}`, text {}: {}{}",
-        worst.smiles,
-        worst.generation + 1,
-        named.join(", "),
-        rmsd.unwrap_or_default()
-    )
+    let text = text_number(worst);
+    format!("`{}`{text}: {}{}", worst.smiles, named.join(", "), rmsd.unwrap_or_default())
+}
+
+/// `, text 3`; empty if the number of the text is not known.
+fn text_number(worst: &WorstText) -> String {
+    worst.generation.map_or_else(String::new, |number| format!(", text {}", number + 1))
 }

@@ -7,10 +7,9 @@ use rayon::prelude::*;
 
 use super::coverage::Deviations;
 use super::geometry::Topology;
-use super::group::Group;
 use super::judged::{JudgedFile, JudgedText, TextPairing};
 use super::judging::{DUPLICATE_ANGSTROM, MoleculeDistances, RmsdMatrix, VerdictLine, duplicates};
-use super::references::Measured;
+use super::references::{BySkeleton, Measured};
 use super::report::AuditReport;
 use super::row_label::RowLabel;
 use drift_core::chem::Isotopes;
@@ -21,6 +20,13 @@ use drift_core::text::skeleton::smiles;
 pub struct Audited {
     /// The report.
     pub report: AuditReport,
+    /// The results for each text.
+    pub texts: AuditedTexts,
+}
+
+/// The results for each text.
+#[derive(Debug)]
+pub struct AuditedTexts {
     /// By file; without texts if the plan does not keep them.
     pub(super) files: Vec<TextsOfFile>,
     /// By group of each file, in order; empty without references.
@@ -33,40 +39,39 @@ pub(super) struct TextsOfFile {
     name: String,
     /// The rows of its groups.
     groups: Vec<RowLabel>,
-    /// By group and skeleton: for each conformer, the earlier one that it duplicates.
-    same: Vec<BTreeMap<Box<str>, Vec<Option<usize>>>>,
+    /// By group: the conformers of each molecule.
+    conformers: Vec<BySkeleton>,
     texts: Vec<JudgedText>,
+    isotopes: Isotopes,
 }
 
 impl TextsOfFile {
     pub(super) fn new(file: JudgedFile, isotopes: Isotopes) -> Self {
-        let keeps = !file.texts.is_empty();
-        let same = file
-            .groups
-            .iter()
-            .map(|group| if keeps { same(group, isotopes) } else { BTreeMap::new() })
-            .collect();
-        TextsOfFile {
-            name: file.input.name,
-            groups: file.groups.iter().map(|group| group.row.clone()).collect(),
-            same,
-            texts: file.texts,
-        }
+        let (groups, conformers) = file.groups.into_iter().map(|group| (group.row, group.generated)).unzip();
+        TextsOfFile { name: file.input.name, groups, conformers, texts: file.texts, isotopes }
+    }
+
+    pub(super) fn texts(&self) -> &[JudgedText] {
+        &self.texts
     }
 
     fn group(&self, text: &JudgedText) -> usize {
         self.groups.iter().position(|row| *row == text.row).unwrap_or(0)
     }
-}
 
-/// For each molecule, the earlier conformers that its conformers duplicate.
-fn same(group: &Group, isotopes: Isotopes) -> BTreeMap<Box<str>, Vec<Option<usize>>> {
-    let several = group.generated.par_iter().filter(|(_, conformers)| conformers.len() > 1);
-    let same = several.filter_map(|(skeleton, conformers)| {
-        let topology = Topology::with_isotopes(skeleton, isotopes).ok()?;
-        Some((skeleton.clone(), duplicates(&topology, conformers, DUPLICATE_ANGSTROM)))
-    });
-    same.collect()
+    /// By group and molecule: for each conformer, the earlier one that it duplicates.
+    fn duplicates(&self) -> Vec<BTreeMap<&str, Vec<Option<usize>>>> {
+        self.conformers.iter().map(|molecules| self.duplicates_of(molecules)).collect()
+    }
+
+    fn duplicates_of<'m>(&self, molecules: &'m BySkeleton) -> BTreeMap<&'m str, Vec<Option<usize>>> {
+        let several = molecules.par_iter().filter(|(_, conformers)| conformers.len() > 1);
+        let same = several.filter_map(|(skeleton, conformers)| {
+            let topology = Topology::with_isotopes(skeleton, self.isotopes).ok()?;
+            Some((&**skeleton, duplicates(&topology, conformers, DUPLICATE_ANGSTROM)))
+        });
+        same.collect()
+    }
 }
 
 /// A text that is compared with those of other rows.
@@ -85,12 +90,14 @@ pub(super) struct PairedRecord<'a> {
 }
 
 /// A text, and the index of its conformer among those of its molecule in its group.
-struct Placed<'a> {
-    file: &'a TextsOfFile,
-    text: &'a JudgedText,
-    /// The index of its group within its file; `group` is the index among all files.
+pub(super) struct Placed<'a> {
+    /// The index of its file.
+    file: usize,
+    pub text: &'a JudgedText,
+    /// The index of its group within its file.
     of_file: usize,
-    group: usize,
+    /// The index of its group among those of all files.
+    pub group: usize,
     generation: u64,
     conformer: Option<usize>,
 }
@@ -102,13 +109,13 @@ impl Placed<'_> {
     }
 }
 
-impl Audited {
+impl AuditedTexts {
     /// The texts of all files that are compared by their rows, in order.
     pub(super) fn paired_texts(&self) -> impl Iterator<Item = PairedRecord<'_>> {
         self.placed().into_iter().filter_map(|one| {
             Some(PairedRecord {
                 row: &one.text.row,
-                file: &one.file.name,
+                file: &self.files[one.file].name,
                 prompt: one.text.smiles.as_deref()?,
                 under: &one.text.compared.as_ref()?.under,
                 is_usable: one.conformer.is_some(),
@@ -120,10 +127,10 @@ impl Audited {
     }
 
     /// The texts of all files, in order.
-    fn placed(&self) -> Vec<Placed<'_>> {
+    pub(super) fn placed(&self) -> Vec<Placed<'_>> {
         let mut out = Vec::new();
         let mut groups = 0;
-        for file in &self.files {
+        for (number, file) in self.files.iter().enumerate() {
             let mut generations: HashMap<(&RowLabel, &Option<String>), u64> = HashMap::new();
             let mut conformers: HashMap<(usize, &str), usize> = HashMap::new();
             for text in &file.texts {
@@ -138,7 +145,14 @@ impl Audited {
                         *next += 1;
                         *next - 1
                     });
-                out.push(Placed { file, text, of_file: group, group: groups + group, generation, conformer });
+                out.push(Placed {
+                    file: number,
+                    text,
+                    of_file: group,
+                    group: groups + group,
+                    generation,
+                    conformer,
+                });
             }
             groups += file.groups.len();
         }
@@ -146,7 +160,7 @@ impl Audited {
     }
 
     /// The RMSDs of the conformers of a text's molecule; `None` without references.
-    fn deviations(&self, placed: &Placed<'_>) -> Option<&Deviations> {
+    pub(super) fn deviations(&self, placed: &Placed<'_>) -> Option<&Deviations> {
         self.measured.get(placed.group)?.get(&placed.text.compared.as_ref()?.under)
     }
 
@@ -180,9 +194,10 @@ impl Audited {
         for (line, one) in placed.iter().enumerate().filter(|(_, one)| one.conformer.is_some()) {
             texts.entry((one.group, one.under())).or_default().push(line);
         }
+        let same: Vec<_> = self.files.iter().map(TextsOfFile::duplicates).collect();
         let line = |one: &Placed<'_>| {
             let under = one.under();
-            let same = one.file.same.get(one.of_file).and_then(|same| same.get(under));
+            let same = same[one.file].get(one.of_file).and_then(|same| same.get(under));
             let twin = same.zip(one.conformer).and_then(|(same, at)| same.get(at).copied().flatten());
             let mut verdict = one.text.verdict.clone();
             let deviations = self.deviations(one);
@@ -192,7 +207,7 @@ impl Audited {
             verdict.references = deviations.map_or(0, |deviations| deviations.references as u64);
             VerdictLine {
                 id: one.text.id.as_ref().unwrap_or(&one.text.record).clone(),
-                file: Some(one.file.name.clone()),
+                file: Some(self.files[one.file].name.clone()),
                 record: Some(one.text.record.clone()),
                 model: one.text.row.model.clone(),
                 lp: one.text.row.lp.clone(),

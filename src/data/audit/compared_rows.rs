@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::by_text::Audited;
+use super::by_text::{Audited, AuditedTexts};
 use super::pairs::{AdvisedRow, ComparedRow, PairedComparison, PairedText, advice, comparison};
 use super::request::AuditPlan;
 use super::row_label::{BaseRows, RowLabel};
@@ -18,7 +18,7 @@ pub(super) fn compare(plan: &AuditPlan, audited: &mut Audited, rows: &[RowMeasur
     let Some(wanted) = &plan.request.against_row else { return Ok(()) };
     let labels: Vec<&RowLabel> = audited.report.runs.iter().map(|run| &run.row).collect();
     let bases = BaseRows::find(&labels, wanted)?;
-    let compared = compared_rows(audited, rows)?;
+    let compared = compared_rows(&audited.report.runs, rows, &audited.texts)?;
     let with_base = compared.iter().enumerate().filter_map(|(at, row)| Some((row, bases.of_row(at)?)));
     let comparisons =
         with_base.map(|(row, base)| comparison(&compared[base], row, bases.rows_beside(base), seed));
@@ -41,17 +41,23 @@ pub(super) fn compare(plan: &AuditPlan, audited: &mut Audited, rows: &[RowMeasur
 }
 
 /// The texts of all rows. Molecules and prompts have the same numbers in all rows.
-fn compared_rows<'r>(audited: &'r Audited, rows: &'r [RowMeasure]) -> Result<Vec<ComparedRow<'r>>> {
-    let runs = &audited.report.runs;
+///
+/// # Errors
+/// If two texts of a row are for the same prompt and generation.
+pub(super) fn compared_rows<'r>(
+    runs: &'r [AuditRun],
+    rows: &'r [RowMeasure],
+    texts: &'r AuditedTexts,
+) -> Result<Vec<ComparedRow<'r>>> {
     let mut numbers = Numbers::default();
     let mut compared: Vec<ComparedRow<'r>> = runs.iter().zip(rows).map(without_texts).collect();
     // How many conformers of a row and molecule came before.
     let mut conformers: BTreeMap<(usize, &str), usize> = BTreeMap::new();
-    for text in audited.paired_texts() {
+    for text in texts.paired_texts() {
         let row = text.row.reported(text.file);
         let Some(at) = runs.iter().position(|run| run.row == row) else { continue };
         let molecule = numbers.of(text.under);
-        let deviations = rows[at].deviations(&audited.measured, text.under);
+        let deviations = rows[at].deviations(&texts.measured, text.under);
         if let Some(deviations) = deviations {
             compared[at].deviations.insert(molecule, deviations);
         }

@@ -65,8 +65,8 @@ impl SampleCounts {
     /// Empty counts for an encoding.
     pub fn new(encoding: Encoding) -> Self {
         // A text can show missing digits only if every number must have all its digits.
-        let shown = (encoding.is_fixed()).then_some(0);
-        SampleCounts { truncated_blocks: shown, lost_digits: shown, ..SampleCounts::default() }
+        let shown = encoding.is_fixed().then_some(0);
+        SampleCounts { truncated_blocks: Some(0), lost_digits: shown, ..SampleCounts::default() }
     }
 
     /// Counts one sample.
@@ -95,10 +95,9 @@ impl SampleCounts {
         self.junk_blocks_strict_by_3dmolgen += u64::from(block.junk_by_3dmolgen);
         self.invented_blocks += u64::from(block.invented);
         self.invented_digits += u64::from(block.invented_digits);
-        // Generation may know that a block was cut even if the text does not show it, so the count can start here.
-        if let Some(truncated) = block.truncated {
-            *self.truncated_blocks.get_or_insert(0) += u64::from(truncated);
-        }
+        // Generation may know that a block was cut even if the text does not show it. A count that lacks a block is unknown.
+        self.truncated_blocks =
+            self.truncated_blocks.zip(block.truncated).map(|(count, truncated)| count + u64::from(truncated));
         if let Some(digits) = &mut self.lost_digits {
             *digits += u64::from(block.lost_digits);
         }

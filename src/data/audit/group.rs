@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::chemistry::{Chemistry, ChemistryReport, ConformerChemistry, MoleculeChemistry};
 use super::counts::{DriftHistogram, SampleCounts};
 use super::coverage::{CoverageReport, Deviations};
+use super::examples::TextExamples;
 use super::judging::{points_by_3dmolgen, reordered, usable_points};
 use super::outcome::Outcome;
 use super::records::Record;
@@ -14,6 +15,7 @@ use super::references::{BySkeleton, GeometryReport, Measured};
 use super::request::AuditPlan;
 use super::row_label::RowLabel;
 use super::sample::TextVerdict;
+use super::worst::{BrokenText, WorstTexts, broken_share};
 use crate::stats::interval::{Interval, LEVEL, wilson};
 use drift_core::encoding::Encoding;
 use drift_core::text::skeleton;
@@ -59,8 +61,14 @@ pub(super) struct Group {
     /// The skeletons of prompts whose conformers are compared under another skeleton, with that skeleton.
     #[serde(default)]
     pub pools: BTreeMap<Box<str>, Box<str>>,
-    /// By skeleton of the prompt, its chemistry.
+    /// By prompt, or by the SMILES that pools it, its chemistry.
     chemistry: BTreeMap<Box<str>, MoleculeChemistry>,
+    /// The texts that break the most rules of chemistry.
+    #[serde(default)]
+    pub worst: WorstTexts,
+    /// The first texts with each problem.
+    #[serde(default)]
+    pub examples: TextExamples,
 }
 
 /// The comparisons of molecules with references, in an order that sums and bootstrap samples follow.
@@ -118,6 +126,23 @@ impl TextTimes {
     }
 }
 
+/// The prompt of a text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct GroupPrompt<'p> {
+    pub smiles: &'p str,
+    /// The SMILES that pools it with other isomers, if they are pooled.
+    pub pool: Option<&'p str>,
+    /// The index of the text among those of its molecule, if the file states it.
+    pub generation: Option<u64>,
+}
+
+impl<'p> GroupPrompt<'p> {
+    /// The SMILES of the molecule that the text counts for.
+    fn molecule(self) -> &'p str {
+        self.pool.unwrap_or(self.smiles)
+    }
+}
+
 /// The molecule under which a text is compared.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Compared {
@@ -153,6 +178,8 @@ impl Group {
             generated: BySkeleton::new(),
             pools: BTreeMap::new(),
             chemistry: BTreeMap::new(),
+            worst: WorstTexts::default(),
+            examples: TextExamples::default(),
         }
     }
 
@@ -162,17 +189,30 @@ impl Group {
         &mut self,
         plan: &AuditPlan,
         checkers: &mut Checkers,
-        (prompt, pool): (&str, Option<&str>),
+        prompt: GroupPrompt<'_>,
         (answer, judged): (&str, &TextVerdict),
     ) -> (Option<ConformerChemistry>, Option<Compared>) {
+        let GroupPrompt { smiles, pool, generation } = prompt;
         // Prompts were parsed when they were read.
-        let Ok(key) = skeleton::from_smiles(prompt) else { return (None, None) };
+        let Ok(key) = skeleton::from_smiles(smiles) else { return (None, None) };
         let limit = plan.request.max_atoms;
         let points = usable_points(answer, judged, &key, self.encoding, limit);
         let found = points.as_ref().and_then(|points| checkers.of(&key)?.check(points));
         let key: Box<str> = key.into();
         // A text that does not pass counts for its molecule too.
-        self.chemistry.entry(key.clone()).or_default().add(found.as_ref());
+        self.chemistry.entry(prompt.molecule().into()).or_default().add(found.as_ref());
+        if let (Some(found), Some(points)) = (&found, &points)
+            && self.worst.takes(found)
+        {
+            self.worst.add(BrokenText {
+                molecule: prompt.molecule().into(),
+                skeleton: key.clone(),
+                smiles: smiles.into(),
+                generation,
+                share: broken_share(found),
+                points: points.clone(),
+            });
+        }
         if !plan.keeps_conformers() {
             return (found, None);
         }
@@ -222,6 +262,8 @@ impl Group {
         for (skeleton, chemistry) in &other.chemistry {
             self.chemistry.entry(skeleton.clone()).or_default().merge(chemistry);
         }
+        self.worst.merge(&other.worst);
+        self.examples.merge(&other.examples);
     }
 
     /// The report row of this group. `measured` has the comparisons of its conformers with the references.

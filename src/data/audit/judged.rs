@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::block_faults::{BlockFault, FaultyBlock, keep};
 use super::counts::SampleCounts;
 use super::energies::{AnsweredText, EnergyText};
-use super::group::{Checkers, Compared, Group};
+use super::group::{Checkers, Compared, Group, GroupPrompt};
 use super::judging::{ConformerVerdict, conformers_in};
+use super::marks::marks;
 use super::outcome::Outcome;
 use super::pairs::TextCounts;
 use super::read::{FileRecords, Record, SmokeHead};
@@ -18,7 +19,7 @@ use super::row_label::RowLabel;
 use super::sample::{TextVerdict, judge, judged_blocks, split};
 use super::smoke::bias;
 use crate::corpus::Skipped;
-use crate::generation::TextsHeader;
+use crate::generation::{GenerationRun, TextsHeader};
 use drift_core::encoding::Encoding;
 use drift_core::error::Result;
 use drift_core::job::{InputHash, Job, Unit};
@@ -41,13 +42,16 @@ pub(super) struct JudgedFile {
     pub examples: Vec<FaultyBlock>,
     /// The figures that a smoke report states.
     pub head: Option<SmokeHead>,
-    /// What the file's first line says of its texts, if drift wrote them.
+    /// What the file states of its generation, if drift wrote it.
     #[serde(default)]
-    pub header: Option<Box<TextsHeader>>,
+    pub generation: Option<FileGeneration>,
     /// The counts over the first text of each molecule, and the number of further texts.
     pub listed: (SampleCounts, u64),
     /// Why shares over all texts of the file mislead, if they do.
     pub bias: Option<String>,
+    /// The texts whose energy the program is to be asked for; empty without an energy program.
+    #[serde(skip)]
+    pub asked: Vec<EnergyText>,
     /// The texts that pass, with their energies; empty without an energy program.
     #[serde(default)]
     pub energies: Vec<AnsweredText>,
@@ -65,7 +69,32 @@ pub(super) struct JudgedFile {
     pub left_out: u64,
 }
 
+/// What a file of texts states of its generation.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct FileGeneration {
+    /// The seed of all draws.
+    pub seed: u64,
+    pub runs: Vec<GenerationRun>,
+}
+
+impl FileGeneration {
+    fn of_header(header: TextsHeader) -> Self {
+        FileGeneration { seed: header.protocol.seed, runs: header.runs }
+    }
+}
+
 impl JudgedFile {
+    /// Asks the energy program of the plan, if there is one, for the energies of the texts.
+    ///
+    /// # Errors
+    /// As [`AnsweredText::ask`].
+    fn ask(mut self, plan: &AuditPlan, job: &Job) -> Result<Self> {
+        if let Some(program) = &plan.energy {
+            self.energies = AnsweredText::ask(program, std::mem::take(&mut self.asked), job)?;
+        }
+        Ok(self)
+    }
+
     /// The rows under which its texts are reported, in the order of their first texts.
     pub(super) fn reported_rows(&self) -> impl Iterator<Item = RowLabel> {
         self.rows.iter().map(|row| row.reported(&self.input.name))
@@ -107,8 +136,21 @@ pub(super) struct JudgedText {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct TextPairing {
     pub counts: TextCounts,
+    /// Whether its skeleton is the prompt's, character by character.
+    #[serde(default)]
+    pub is_copied: bool,
     /// The answer.
     pub answer: Box<str>,
+}
+
+impl TextPairing {
+    fn new(answer: &str, encoding: Encoding, verdict: &TextVerdict, prompt: Option<&str>) -> Self {
+        let asked = prompt.and_then(|smiles| skeleton::from_smiles(smiles).ok());
+        let is_copied = asked.is_some_and(|asked| *asked == *verdict.skeleton);
+        let is_well_formed = is_copied && marks(answer, encoding).is_empty();
+        let counts = TextCounts::from_verdict(verdict, is_well_formed);
+        TextPairing { counts, is_copied, answer: answer.into() }
+    }
 }
 
 /// Judges texts, and drops the texts themselves.
@@ -123,12 +165,22 @@ pub(super) fn judge_files(
 ) -> Result<Vec<JudgedFile>> {
     let samples = files.iter().map(|file| file.records.len() as u64).sum();
     job.observer().begin("judging", Some(samples), Unit::Items);
-    let judged = files.into_iter().map(|file| judge_file(plan, encoding, file, job)).collect();
+    let judged =
+        files.into_iter().map(|file| judge_file(plan, encoding, file, job)?.ask(plan, job)).collect();
     job.observer().end();
     judged
 }
 
-fn judge_file(plan: &AuditPlan, encoding: Encoding, file: FileRecords, job: &Job) -> Result<JudgedFile> {
+/// Judges the texts of a file. The energy program is not asked.
+///
+/// # Errors
+/// As [`judge_files`].
+pub(super) fn judge_file(
+    plan: &AuditPlan,
+    encoding: Encoding,
+    file: FileRecords,
+    job: &Job,
+) -> Result<JudgedFile> {
     let name = &*file.input.name;
     let parts: Vec<Part> = file
         .records
@@ -154,10 +206,6 @@ fn judge_file(plan: &AuditPlan, encoding: Encoding, file: FileRecords, job: &Job
         asked.extend(part.asked);
         texts.extend(part.texts);
     }
-    let energies = match &plan.energy {
-        Some(program) => AnsweredText::ask(program, asked, job)?,
-        None => Vec::new(),
-    };
     let mut seen = HashSet::new();
     let prompts = file.records.iter().filter_map(|record| record.prompt.as_deref());
     let prompts = prompts.filter(|prompt| seen.insert(*prompt)).map(str::to_owned).collect();
@@ -170,11 +218,12 @@ fn judge_file(plan: &AuditPlan, encoding: Encoding, file: FileRecords, job: &Job
         listed,
         bias: file.note.clone().or_else(|| bias(&file)),
         left_out: file.left_out,
-        energies,
+        asked,
+        energies: Vec::new(),
         texts,
         prompts,
         head: file.head,
-        header: file.header,
+        generation: file.header.map(|header| FileGeneration::of_header(*header)),
         skipped: file.skipped,
         skipped_records: file.skipped_records,
         input: file.input,
@@ -250,7 +299,12 @@ impl Part {
     ) -> Result<TextVerdict> {
         let Record { place: record_place, prompt, row, .. } = record;
         let answer = split(text).answer;
-        let judged = judge(&plan.sample(record, text, encoding));
+        let mut judged = judge(&plan.sample(record, text, encoding));
+        if let Some(truncated) = &record.truncated {
+            for (at, block) in judged.blocks.iter_mut().enumerate() {
+                block.truncated = Some(truncated.contains(&at));
+            }
+        }
         let group = group(&mut self.by_row, row, plan, encoding);
         group.counts.add(&judged, prompt.is_some());
         if let (Some(tokenizer), Some(drift)) = (&plan.request.tokenizer, &mut group.drift) {
@@ -265,10 +319,18 @@ impl Part {
         }
         group.count_passed(pool.or(prompt).unwrap_or_default(), &judged);
         let (mut chemistry, mut compared) = (None, None);
-        if let Some(prompt) = prompt {
-            (chemistry, compared) = group.take_conformer(plan, checkers, (prompt, pool), (answer, &judged));
+        if let Some(smiles) = prompt {
+            let prompt = GroupPrompt { smiles, pool, generation: record.generation };
+            (chemistry, compared) = group.take_conformer(plan, checkers, prompt, (answer, &judged));
         }
-        self.keep_faults(&judged, (answer, encoding), file, record_place);
+        let has_faults = judged.blocks.iter().any(|block| BlockFault::worst(block).is_some());
+        if has_faults || judged.outcome != Outcome::Pass {
+            let marks = marks(text, encoding);
+            group.examples.add(prompt.unwrap_or_default(), text, judged.outcome, &marks);
+        }
+        if has_faults {
+            self.keep_faults(&judged, (answer, encoding), file, record_place);
+        }
         if plan.request.by_text {
             self.texts.push(JudgedText {
                 record: record_place.clone(),
@@ -280,10 +342,11 @@ impl Part {
                 compared,
                 pool: pool.map(str::to_owned),
                 verdict: ConformerVerdict::new((text, encoding), &judged, prompt, chemistry.as_ref()),
-                pairing: plan.request.against_row.as_ref().map(|_| TextPairing {
-                    counts: TextCounts::new(answer, encoding, &judged, prompt),
-                    answer: answer.into(),
-                }),
+                pairing: plan
+                    .request
+                    .against_row
+                    .as_ref()
+                    .map(|_| TextPairing::new(answer, encoding, &judged, prompt)),
             });
         }
         Ok(judged)
@@ -297,9 +360,6 @@ impl Part {
         file: &str,
         record: &str,
     ) {
-        if judged.blocks.iter().all(|verdict| BlockFault::worst(verdict).is_none()) {
-            return;
-        }
         for (verdict, block) in judged.blocks.iter().zip(judged_blocks(answer, encoding)) {
             if let Some(fault) = BlockFault::worst(verdict) {
                 let (file, record) = (file.to_owned(), record.to_owned());

@@ -23,11 +23,15 @@ pub mod coverage;
 mod document;
 mod encoding;
 mod energies;
+mod example;
+mod examples;
 pub mod geometry;
 mod group;
 mod judged;
+mod judged_rows;
 mod judging;
 mod marks;
+mod molecule_records;
 mod molecules;
 mod other_molecules;
 mod outcome;
@@ -51,10 +55,11 @@ mod superposition;
 mod text_encoding;
 mod text_line;
 mod threedmolgen;
+mod worst;
 
 pub use block::{BlockVerdict, goes_on, judge_block};
 pub use block_faults::{BlockFault, FaultyBlock};
-pub use by_text::Audited;
+pub use by_text::{Audited, AuditedTexts};
 pub use counts::{DriftHistogram, SampleCounts};
 pub use coverage::Missing;
 pub use encoding::EncodingCounts;
@@ -62,17 +67,22 @@ pub use energies::{
     AnsweredText, ENERGY_SCHEMA, EnergyFigures, EnergyReport, EnergyText, StrainFigures, TextEnergy,
     energy_report,
 };
+pub use example::{Example, ExampleProblem};
 pub use group::FileReport;
+pub use judged_rows::{JudgedRows, RowText, RowTexts, judge_rows};
 pub use judging::{
     BatchScores, ConformerVerdict, DUPLICATE_ANGSTROM, GroupScore, Judge, JudgePlan, MoleculeDistances,
     PutBytes, Reward, RewardPart, RmsdMatrix, ScoredConformer, VerdictLine, conformers_in, duplicates,
     reordered, usable_points, without_examples,
 };
 pub use marks::{Mark, MarkKind, marks, readable};
+pub use molecule_records::{MoleculeRecord, PromptNats, molecules_csv};
 pub use outcome::Outcome;
 pub use prompt_matcher::{FoundPrompt, FoundPrompts, PromptMatcher};
 pub use records::RowField;
-pub use references::{GeometryReport, MoleculeGeometry, Reference, References, reference_reading};
+pub use references::{
+    GeometryReport, MoleculeGeometry, PromptReferences, Reference, References, reference_reading,
+};
 pub use report::{AuditReport, SCHEMA};
 pub use request::{AuditPlan, AuditRequest};
 pub use row_label::RowLabel;
@@ -85,3 +95,4 @@ pub use superposition::LeastRmsd;
 pub use text_encoding::EncodingFrom;
 pub use text_line::{End, TextCost, TextLine};
 pub use threedmolgen::judge_as_3dmolgen;
+pub use worst::WorstText;

@@ -80,6 +80,8 @@ pub struct Record {
     pub zeros: Option<TrailingZeros>,
     /// Whether the text was cut at its largest number of tokens, if the record says so.
     pub is_cut: bool,
+    /// The blocks that were closed by force although the model would have continued the number; `None` if that is not known.
+    pub truncated: Option<Box<[usize]>>,
     /// The seconds that it took, if the record states them.
     pub seconds: Option<f64>,
     /// The number of its tokens, if the record states it.
@@ -255,6 +257,7 @@ impl Reader {
             is_cut: row.is_cut,
             seconds: row.seconds,
             tokens: row.tokens,
+            truncated: row.truncated.take(),
             id: row.id.take(),
             generation: row.generation,
             pool: row.pool.take(),

@@ -34,6 +34,14 @@ pub struct References {
     unpooled: BTreeSet<Box<str>>,
 }
 
+/// The references of the molecules of prompts.
+#[derive(Debug, Default)]
+pub struct PromptReferences {
+    own: References,
+    /// By the skeleton of the SMILES that pools isomers.
+    pools: References,
+}
+
 /// The references of one molecule.
 #[derive(Debug)]
 pub struct Reference {
@@ -155,6 +163,17 @@ impl References {
         References { without_text: BTreeMap::new(), ..self }
     }
 
+    /// Adds the conformers of a skeleton, if there are any.
+    fn add(&mut self, skeleton: &str, conformers: Vec<Conformation>) -> Result<()> {
+        if conformers.is_empty() {
+            return Ok(());
+        }
+        let topology = Topology::new(skeleton)
+            .map_err(|e| Error::input(smiles(skeleton), e, "leave this molecule out"))?;
+        self.molecules.insert(skeleton.into(), Reference { topology, conformers });
+        Ok(())
+    }
+
     /// The references of a skeleton.
     pub fn get(&self, skeleton: &str) -> Option<&Reference> {
         self.molecules.get(skeleton)
@@ -215,6 +234,48 @@ impl References {
             }
         }
         self
+    }
+}
+
+impl PromptReferences {
+    /// Adds the conformers of a prompt's own molecule, given by its skeleton.
+    ///
+    /// # Errors
+    /// If the skeleton has no bonds that can be read.
+    pub fn add(&mut self, skeleton: &str, conformers: Vec<Conformation>) -> Result<()> {
+        self.own.add(skeleton, conformers)
+    }
+
+    /// Adds the conformers of a pool of isomers, given by the skeleton of the SMILES that pools them.
+    ///
+    /// # Errors
+    /// As [`PromptReferences::add`].
+    pub fn add_pool(&mut self, skeleton: &str, conformers: Vec<Conformation>) -> Result<()> {
+        self.pools.add(skeleton, conformers)
+    }
+
+    /// Whether there is no conformer.
+    pub fn is_empty(&self) -> bool {
+        self.own.molecules.is_empty() && self.pools.molecules.is_empty()
+    }
+
+    /// The references of each prompt's own molecule.
+    pub fn own(&self) -> &References {
+        &self.own
+    }
+
+    /// The chemistry of the references of each prompt's own molecule; `None` if there are none.
+    pub fn chemistry(&self) -> Option<ChemistryReport> {
+        (!self.own.molecules.is_empty()).then(|| self.own.chemistry())
+    }
+
+    /// Compares generated conformers, by the skeleton that they are compared under. Molecules without references are left out.
+    pub(super) fn measure(&self, generated: &BySkeleton) -> Measured {
+        let compared = generated.par_iter().filter_map(|(skeleton, conformers)| {
+            let reference = self.pools.get(skeleton).or_else(|| self.own.get(skeleton))?;
+            Some((skeleton.clone(), reference.deviations(conformers)?))
+        });
+        compared.collect()
     }
 }
 

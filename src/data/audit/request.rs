@@ -1,6 +1,7 @@
 //! The request for an audit, and the plan made from it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::coverage::Missing;
 use super::geometry::COVERAGE_THRESHOLD_ANGSTROM;
@@ -18,6 +19,7 @@ use drift_core::error::{Error, Result};
 use drift_core::tokenizer::Tokenizer;
 
 /// The user's options for an audit.
+#[derive(Default)]
 pub struct AuditRequest {
     /// Files of generated text.
     pub files: Vec<PathBuf>,
@@ -71,7 +73,7 @@ pub struct AuditPlan {
     /// The decimals and separator for determining the encoding from texts.
     pub like: Encoding,
     /// The program that computes energies, if any.
-    pub energy: Option<Energies>,
+    pub energy: Option<Arc<Energies>>,
 }
 
 impl AuditRequest {

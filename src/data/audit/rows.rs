@@ -13,6 +13,9 @@ use drift_core::encoding::TrailingZeros;
 use drift_core::io::{Folded, JsonFold, JsonPart};
 use drift_core::text::CONFORMER_OPEN;
 
+/// The field that lists the blocks that were closed by force, as `drift generate` writes it.
+const TRUNCATED_FIELD: &str = "truncated_blocks";
+
 /// The fields that may list the texts of one prompt: those of 3DMolGen, of OpenAI's interface, and of vLLM.
 const LISTS: [&str; 3] = ["all_generations", "choices", "outputs"];
 
@@ -45,6 +48,8 @@ pub(super) struct Row {
     pub seconds: Option<f64>,
     /// The number of its tokens, if the row states it.
     pub tokens: Option<u64>,
+    /// The blocks that were closed by force although the model would have continued the number, if the row states them.
+    pub truncated: Option<Box<[usize]>>,
     /// A prompt found between its tags.
     tagged: Option<String>,
     /// Whether the prompt ends with the opening tag of the answer.
@@ -267,6 +272,8 @@ impl<'de> JsonFold<'de> for Reading<'_> {
                 row.all = texts.map(|texts| Listing { name: LISTS[at], texts }).or(row.all);
             } else if field == ENCODING_FIELD {
                 row.encoding = fields_of.next_value::<Option<Value>>()?;
+            } else if field == TRUNCATED_FIELD {
+                row.truncated = fields_of.next_value::<Option<Value>>()?.and_then(|value| indices(&value));
             } else if field == ISOMERS_FIELD {
                 row.isomers = fields_of.next_value_seed(Folded(Isomers))?;
             } else if fields::place(&AROUND, &field).is_some() {
@@ -281,6 +288,11 @@ impl<'de> JsonFold<'de> for Reading<'_> {
         }
         Ok(Read::Row(row))
     }
+}
+
+/// The indices of a list; `None` if the value is no list of indices.
+fn indices(list: &Value) -> Option<Box<[usize]>> {
+    list.as_array()?.iter().map(|index| usize::try_from(index.as_u64()?).ok()).collect()
 }
 
 /// Reads the texts of a molecule; `None` if they are not a list.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::block_faults::{EXAMPLES, FaultyBlock, keep};
-use super::by_text::{Audited, TextsOfFile};
+use super::by_text::{Audited, AuditedTexts, TextsOfFile};
 use super::chemistry::ChemistryReport;
 use super::compared_rows::compare;
 use super::energies::{EnergyReport, energy_report};
@@ -16,7 +16,7 @@ use super::references::{Measured, References, join};
 use super::report::{AuditReport, SCHEMA};
 use super::request::{AuditPlan, AuditRequest};
 use super::row_label::RowLabel;
-use super::runs::rows_of_files;
+use super::runs::{RowReferences, rows_of_files, worst_by_row};
 use super::smoke::{TheirReport, foreign_prompts, their_report};
 use super::text_encoding::{Evidence, TextEncoding};
 use crate::corpus::{ReadSummary, SKIPPED_LISTED, Skipped};
@@ -102,7 +102,8 @@ pub(super) fn report(
     let energy = energy(plan, &files, references.as_ref(), job)?;
     let is_compared = |skeleton: &str| total.generated.contains_key(skeleton);
     let AuditRequest { max_atoms, isotopes, .. } = plan.request;
-    let asked_for_all = files.iter().all(|file| file.header.is_some());
+    let worst = worst_by_row(&files, references.as_ref());
+    let asked_for_all = files.iter().all(|file| file.generation.is_some());
     let references = references.map(|read| if asked_for_all { read.of_texts() } else { read });
     let references = references.map(|read| read.pooled(&total.pools, is_compared, max_atoms, isotopes));
     let references = references.as_ref();
@@ -115,7 +116,8 @@ pub(super) fn report(
     let reports = groups.enumerate().map(|(at, (file, group))| {
         group.report(file, measured.as_ref().map(|measured| InOrder::by_skeleton(&measured[at])), plan)
     });
-    let (runs, rows) = rows_of_files(plan, texts, &files, measured.as_deref());
+    let rows = RowReferences { measured: measured.as_deref(), worst: &worst };
+    let (runs, rows) = rows_of_files(plan, texts, &files, rows);
     let report = AuditReport {
         schema: SCHEMA,
         provenance: Provenance::from_inputs(inputs),
@@ -143,9 +145,10 @@ pub(super) fn report(
         skipped_records: skipped_records.into_iter().take(SKIPPED_LISTED).collect(),
         left_out: files.iter().map(|file| file.left_out).sum(),
     };
-    let seed = files.iter().find_map(|file| file.header.as_ref()).map_or(0, |header| header.protocol.seed);
+    let seed = files.iter().find_map(|file| file.generation.as_ref()).map_or(0, |stated| stated.seed);
     let files = files.into_iter().map(|file| TextsOfFile::new(file, plan.request.isotopes)).collect();
-    let mut audited = Audited { report, files, measured: measured.unwrap_or_default() };
+    let texts = AuditedTexts { files, measured: measured.unwrap_or_default() };
+    let mut audited = Audited { report, texts };
     compare(plan, &mut audited, &rows, seed)?;
     Ok(audited)
 }

@@ -1,6 +1,7 @@
 //! The rows of an audit over all files: one for each model, logit processor and placeholder.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -8,13 +9,15 @@ use serde_json::{Map, Value};
 use super::chemistry::ChemistryReport;
 use super::counts::{DriftHistogram, SampleCounts};
 use super::coverage::{CoverageReport, Deviations};
+use super::example::Example;
 use super::group::{Group, InOrder, TextTimes};
 use super::judged::JudgedFile;
 use super::pairs::{AdvisedRow, BatchTimes, SpeedMeasure};
-use super::references::{GeometryReport, Measured, join};
+use super::references::{GeometryReport, Measured, References, join};
 use super::request::AuditPlan;
 use super::row_label::RowLabel;
 use super::text_encoding::{EncodingFrom, TextEncoding};
+use super::worst::{WorstText, WorstTexts};
 use crate::generation::GenerationRun;
 use crate::stats::interval::{ClusterSums, Interval, LEVEL};
 use drift_core::encoding::Encoding;
@@ -47,6 +50,8 @@ pub struct AuditRun {
     /// The chemistry of the texts that pass.
     #[serde(flatten)]
     pub chemistry: ChemistryReport,
+    /// The texts that break the most rules of chemistry.
+    pub worst: Vec<WorstText>,
     /// The geometry of texts that passed; null without references.
     pub geometry: Option<GeometryReport>,
     /// Coverage and matching; empty without references.
@@ -54,6 +59,8 @@ pub struct AuditRun {
     pub coverage: CoverageReport,
     /// The number of blocks by drift; null without a tokenizer.
     pub drift: Option<DriftHistogram>,
+    /// Some of the texts that did not pass, or that contain junk or lost digits.
+    pub examples: Vec<Example>,
     /// How the seconds of `batch_seconds` are measured.
     pub speed_measure: SpeedMeasure,
     /// The seconds of each batch, or of each 32 texts; empty if they are not known.
@@ -99,13 +106,40 @@ struct RowGroups<'f> {
     order: Vec<Box<str>>,
 }
 
-/// The rows of files, in the order of their first texts. `measured` has the comparisons of all groups in order.
+/// What is known of the references when rows are reported.
+#[derive(Clone, Copy)]
+pub(super) struct RowReferences<'r> {
+    /// The comparisons of all groups, in order; `None` without references.
+    pub measured: Option<&'r [Measured]>,
+    /// By row, the texts that break the most rules of chemistry.
+    pub worst: &'r BTreeMap<RowLabel, Vec<WorstText>>,
+}
+
+/// By row, the texts that break the most rules of chemistry, beside their own references: those of their isomer, not of its pool.
+pub(super) fn worst_by_row(
+    files: &[JudgedFile],
+    references: Option<&References>,
+) -> BTreeMap<RowLabel, Vec<WorstText>> {
+    let mut rows: BTreeMap<RowLabel, WorstTexts> = BTreeMap::new();
+    for file in files {
+        for group in &file.groups {
+            rows.entry(group.row.reported(&file.input.name)).or_default().merge(&group.worst);
+        }
+    }
+    let reported = rows.into_iter().map(|(row, worst)| {
+        (row, worst.report(|skeleton| references.and_then(|references| references.get(skeleton))))
+    });
+    reported.collect()
+}
+
+/// The rows of files, in the order of their first texts.
 pub(super) fn rows_of_files(
     plan: &AuditPlan,
     texts: TextEncoding,
     files: &[JudgedFile],
-    measured: Option<&[Measured]>,
+    references: RowReferences<'_>,
 ) -> (Vec<AuditRun>, Vec<RowMeasure>) {
+    let RowReferences { measured, worst } = references;
     let mut rows: Vec<RowGroups<'_>> = Vec::new();
     let groups = files.iter().flat_map(|file| file.groups.iter().map(move |group| (file, group)));
     for (at, (file, group)) in groups.enumerate() {
@@ -118,13 +152,13 @@ pub(super) fn rows_of_files(
     // Groups of a file are sorted by name.
     let order: Vec<RowLabel> = files.iter().flat_map(JudgedFile::reported_rows).collect();
     rows.sort_by_key(|row| order.iter().position(|known| *known == row.row));
-    rows.into_iter().map(|row| row.finish(plan, texts)).unzip()
+    rows.into_iter().map(|row| row.finish(plan, texts, worst)).unzip()
 }
 
 impl<'f> RowGroups<'f> {
     fn new(at: usize, file: &'f JudgedFile, group: &'f Group, measured: Option<&'f Measured>) -> Self {
         let row = group.row.reported(&file.input.name);
-        let mut stated = file.header.iter().flat_map(|header| &header.runs);
+        let mut stated = file.generation.iter().flat_map(|generation| &generation.runs);
         RowGroups {
             stated: stated.find(|run| RowLabel::of_run(run) == row),
             row,
@@ -147,7 +181,12 @@ impl<'f> RowGroups<'f> {
     }
 
     /// The row of the report, and what a comparison needs.
-    fn finish(self, plan: &AuditPlan, texts: TextEncoding) -> (AuditRun, RowMeasure) {
+    fn finish(
+        self,
+        plan: &AuditPlan,
+        texts: TextEncoding,
+        worst: &BTreeMap<RowLabel, Vec<WorstText>>,
+    ) -> (AuditRun, RowMeasure) {
         let measured = self.measured.as_deref().map(|measured| InOrder { measured, first: &self.order });
         let report = self.group.report("", measured, plan);
         let mut passed = ClusterSums::default();
@@ -162,9 +201,11 @@ impl<'f> RowGroups<'f> {
             counts: report.counts,
             passed_interval: passed.share_interval(LEVEL),
             chemistry: report.chemistry.unwrap_or_default(),
+            worst: worst.get(&self.row).cloned().unwrap_or_default(),
             geometry: report.geometry,
             coverage: report.coverage.unwrap_or_default(),
             drift: report.drift,
+            examples: self.group.examples.report(),
             speed_measure,
             batch_seconds,
             generation: self.generation(),

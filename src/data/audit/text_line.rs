@@ -42,7 +42,7 @@ pub struct TextLine {
 }
 
 /// How a text ended, and what it cost.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TextCost {
     /// The reason why it ended.
     pub end: End,
@@ -62,6 +62,10 @@ pub struct TextCost {
     pub seconds: f64,
     /// The same for the CPU seconds of generation; `None` on a GPU, or if the system does not report them.
     pub cpu_seconds: Option<f64>,
+    /// The blocks, from 0, that were closed by force although the model would have continued the number. `None` in an encoding whose
+    /// texts show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truncated_blocks: Option<Box<[usize]>>,
 }
 
 /// The fields of [`TextCost`], of which a line may have none.
@@ -74,13 +78,14 @@ struct CostFields {
     log_allowed: Option<f64>,
     seconds: Option<f64>,
     cpu_seconds: Option<f64>,
+    truncated_blocks: Option<Box<[usize]>>,
 }
 
 /// Reads the cost of a line that has one. serde's own reading of a flattened option takes a damaged cost for none.
 fn cost<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TextCost>, D::Error> {
-    let CostFields { end, tokens, forced_tokens, log_probability, log_allowed, seconds, cpu_seconds } =
-        CostFields::deserialize(deserializer)?;
-    match (end, tokens, forced_tokens, seconds) {
+    let fields = CostFields::deserialize(deserializer)?;
+    let CostFields { log_probability, log_allowed, cpu_seconds, truncated_blocks, .. } = fields;
+    match (fields.end, fields.tokens, fields.forced_tokens, fields.seconds) {
         (Some(end), Some(tokens), Some(forced_tokens), Some(seconds)) => Ok(Some(TextCost {
             end,
             tokens,
@@ -89,6 +94,7 @@ fn cost<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TextCost>, 
             log_allowed,
             seconds,
             cpu_seconds,
+            truncated_blocks,
         })),
         (None, None, None, None) => Ok(None),
         _ => Err(serde::de::Error::custom("some of `end`, `tokens`, `forced_tokens`, `seconds` are missing")),
@@ -112,7 +118,7 @@ mod tests {
     fn lines_come_back_as_they_were_written() {
         let whole = with(concat!(
             r#""end":"length","tokens":12,"forced_tokens":3,"log_probability":-1.5,"log_allowed":null,"#,
-            r#""seconds":0.25,"cpu_seconds":null"#
+            r#""seconds":0.25,"cpu_seconds":null,"truncated_blocks":[0,7]"#
         ));
         for line in [PLAIN.to_owned(), whole] {
             let read: TextLine = serde_json::from_str(&line).unwrap();

@@ -8,6 +8,7 @@ mod molecule;
 mod molecules;
 mod pools;
 mod reference_set;
+mod references;
 
 pub use counts::ReferenceCounts;
 pub use molecule::{PromptMolecule, PromptPool};

@@ -1,33 +1,33 @@
 //! Generates texts with each logit processor, and judges them.
 
+use std::collections::BTreeMap;
+
 use super::advice::{advice, self_checks, speed_advice};
-use super::by_text::TextFigures;
 use super::checkpoint::Checkpoint;
-use super::chemistry::of_references;
-use super::energies::{Answered, unless_cancelled};
+use super::drift::{CopiedText, drift_of};
+use super::energies::EnergyAnswers;
 use super::generation::{
     LoadedModel, ShardDone, check_generation, give_references, inputs, processors, unseen,
 };
-use super::judged::Judged;
 use super::kept::Kept;
 use super::likelihood::{MoleculeNats, likelihood, score};
-use super::measured::measure;
-use super::molecule_records::{MoleculeRecord, molecule_records};
-use super::paired::{MeasuredRun, compare};
 use super::plan::EvalPlan;
 use super::protocol::protocol;
 use super::record::{EvalReport, Likelihood, PairedComparison, RunReport, SCHEMA};
-use super::run::{Run, judge};
-use super::subject::Subject;
-use super::tally::run_report;
+use super::run::{Run, finished_run};
+use super::run_cost::generation_run;
 use super::texts::SameTexts;
-use super::texts_file::named_encoding;
-use crate::generate::{Span, Verdict};
+use super::texts_file::lines;
+use crate::generate::{End, Span, Verdict};
 use crate::model::Synthetic;
 use crate::parameter;
 use drift_core::error::{Error, Result};
 use drift_core::job::{InputHash, Job, Provenance};
-use drift_data::audit::{EnergyReport, TextLine};
+use drift_data::audit::{
+    AuditedTexts, DriftHistogram, EnergyReport, JudgedRows, MoleculeRecord, PromptNats, PromptReferences,
+    RmsdMatrix, RowText, RowTexts, TextLine, VerdictLine, judge_rows,
+};
+use drift_data::generation::GenerationRun;
 use drift_data::prompts::Molecules;
 
 /// The result of an evaluation.
@@ -41,8 +41,32 @@ pub struct Evaluation {
     pub molecules: Vec<MoleculeRecord>,
     /// The phases of each run, if requested.
     pub spans: Vec<(String, Vec<Span>)>,
-    /// The results for each text; empty unless the plan keeps them.
-    pub by_text: TextFigures,
+    /// By model, the results for each text.
+    pub by_text: Vec<AuditedTexts>,
+}
+
+impl Evaluation {
+    /// One line for each text, ordered by run, molecule and generation.
+    pub fn verdicts(&self) -> Vec<VerdictLine> {
+        let mut lines: Vec<VerdictLine> = Vec::new();
+        for texts in &self.by_text {
+            let first = lines.len();
+            lines.extend(texts.lines().into_iter().enumerate().map(|(at, line)| VerdictLine {
+                id: (first + at).to_string(),
+                // No file holds these texts.
+                file: None,
+                record: None,
+                duplicate_of: line.duplicate_of.map(|line| first + line),
+                ..line
+            }));
+        }
+        lines
+    }
+
+    /// The distances of all pairs of a text and a reference, by molecule. Only of the first model.
+    pub fn matrix(&self) -> RmsdMatrix<'_> {
+        self.by_text.first().map(AuditedTexts::matrix).unwrap_or_default()
+    }
 }
 
 /// Generates texts for all molecules with all logit processors of all models, and measures them. Texts in `kept` are not generated
@@ -55,15 +79,16 @@ pub struct Evaluation {
 pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept, job: &Job) -> Result<Evaluation> {
     check(plan, molecules, kept)?;
     let environment = kept.environment();
-    let subjects = Subject::all(&molecules.molecules)?;
+    let references = molecules.prompt_references()?;
+    let judging = Judging { plan, molecules, references: &references };
     let mut gathered = Gathered { inputs: inputs(&plan.generate, molecules), ..Gathered::default() };
     for model in 0..plan.generate.models.len() {
         if !gathered.interrupted && !kept.lacks(model) {
             let loaded = generated(plan, model, molecules, kept, job)?;
-            gathered.add(plan, loaded, (molecules, &subjects), kept, job)?;
+            gathered.add(judging, loaded, kept, job)?;
         }
     }
-    let energy = gathered.energy_report(plan, &subjects, job)?;
+    let energy = gathered.energy_report(judging, job)?;
     if !gathered.interrupted {
         kept.done()?;
     }
@@ -82,7 +107,7 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept, job: &J
         interrupted: gathered.interrupted || kept.is_partial,
         runs,
         comparisons: gathered.comparisons,
-        reference_chemistry: of_references(&subjects),
+        reference_chemistry: references.chemistry(),
         likelihoods: gathered.likelihoods,
         advice,
         same_texts: gathered.same_texts,
@@ -141,6 +166,14 @@ fn generated(
     Ok(loaded)
 }
 
+/// What texts are judged by.
+#[derive(Clone, Copy)]
+struct Judging<'e> {
+    plan: &'e EvalPlan,
+    molecules: &'e Molecules,
+    references: &'e PromptReferences,
+}
+
 /// The results of the models so far.
 #[derive(Default)]
 struct Gathered {
@@ -151,13 +184,13 @@ struct Gathered {
     first_nats: Option<MoleculeNats>,
     texts: Vec<TextLine>,
     records: Vec<MoleculeRecord>,
-    by_text: TextFigures,
+    by_text: Vec<AuditedTexts>,
     spans: Vec<(String, Vec<Span>)>,
     inputs: Vec<InputHash>,
     interrupted: bool,
     synthetic: Option<Synthetic>,
     same_texts: Option<SameTexts>,
-    energies: Answered,
+    energies: EnergyAnswers,
     /// Notes on computations that differed from what was requested.
     notes: Vec<String>,
 }
@@ -166,106 +199,153 @@ impl Gathered {
     /// Judges all runs of a model and adds their results.
     fn add(
         &mut self,
-        plan: &EvalPlan,
+        judging: Judging<'_>,
         mut loaded: LoadedModel,
-        (molecules, subjects): (&Molecules, &[Subject]),
         kept: &mut Kept,
         job: &Job,
     ) -> Result<()> {
+        let Judging { plan, molecules, .. } = judging;
         loaded.checkpoint.measure();
         self.interrupted = loaded.interrupted;
         self.inputs.append(&mut loaded.checkpoint.inputs);
-        let checkpoint = &loaded.checkpoint;
-        self.synthetic = checkpoint.synthetic;
-        let unseen = unseen(checkpoint, molecules);
-        let mut nats = MoleculeNats::new();
-        if plan.likelihood {
-            let scored = std::mem::take(kept.nats(loaded.index));
-            let first = self.first_nats.as_ref();
-            let (scored, by_molecule) =
-                likelihood(checkpoint, &molecules.molecules, &scored, first, plan.generate.seed)?;
-            self.likelihoods.extend(scored);
-            nats = by_molecule;
-            self.first_nats.get_or_insert_with(|| nats.clone());
-        }
-        let mut done = Vec::new();
-        for (run, processor) in loaded.started(&plan.generate).into_iter().enumerate() {
-            done.push(judge(plan, checkpoint, subjects, processor, kept.run((loaded.index, run)))?);
-        }
-        // If the self-check of a run already reports the problem, it is not reported twice.
-        let is_told = |run: &Run| {
-            run.generated.self_check.as_ref().is_some_and(|check| check.verdict != Verdict::Passed)
+        self.synthetic = loaded.checkpoint.synthetic;
+        let nats = match plan.likelihood {
+            true => self.add_likelihood(judging, &loaded, kept)?,
+            false => BTreeMap::new(),
         };
-        self.notes.extend(checkpoint.note().filter(|_| !done.iter().any(is_told)));
+        let mut runs = Vec::new();
+        for (run, processor) in loaded.started(&plan.generate).into_iter().enumerate() {
+            let kept = kept.run((loaded.index, run));
+            runs.push(finished_run(&plan.generate, &loaded.checkpoint, processor, kept)?);
+        }
+        if plan.strip_junk {
+            let encoding = loaded.checkpoint.encoding;
+            runs.iter_mut().for_each(|run| run.strip_junk(encoding));
+        }
+        self.notes.extend(note(&loaded.checkpoint, &runs));
         if let Some(other) = &plan.same_as {
             let same = self.same_texts.get_or_insert_with(|| SameTexts::beside(other));
-            for (processor, run) in processors(&plan.generate, &loaded.placeholders).into_iter().zip(&done) {
-                same.add((&plan.generate, other), &mut loaded.checkpoint, subjects, (processor, run))?;
+            for (processor, run) in processors(&plan.generate, &loaded.placeholders).into_iter().zip(&runs) {
+                let checkpoint = &mut loaded.checkpoint;
+                same.add((&plan.generate, other), checkpoint, &molecules.molecules, (processor, run))?;
             }
         }
-        let checkpoint = &loaded.checkpoint;
-        let measured: Vec<_> = done.iter().map(|run| measure(subjects, &run.judged)).collect();
-        for (run, measured) in done.iter().zip(&measured) {
-            self.runs.push(run_report(plan, (checkpoint, unseen), subjects, run, measured));
-            if plan.by_text {
-                self.by_text.add(checkpoint, subjects, (run, measured));
-            }
-            self.ask_energies(plan, (checkpoint, subjects), run, job)?;
-            self.records.extend(molecule_records(plan, checkpoint, subjects, (run, measured), &nats));
-        }
-        let pairs: Vec<MeasuredRun<'_>> =
-            done.iter().zip(&measured).map(|(run, molecules)| MeasuredRun { run, molecules }).collect();
-        self.comparisons.extend(compare(checkpoint, &pairs, plan.generate.seed));
-        for (run, spans) in done.into_iter().zip(loaded.spans) {
-            let record = |judged: &Judged| text_record(checkpoint, subjects, &run, judged);
-            self.texts.extend(run.judged.iter().map(record));
-            let label = run.row_label(checkpoint).processor();
-            self.spans.push((format!("{} {label}", checkpoint.name), spans));
+        self.add_judged(judging, &loaded, &runs, &nats, job)?;
+        for (run, spans) in runs.iter().zip(loaded.spans) {
+            let checkpoint = &loaded.checkpoint;
+            self.texts.extend(lines(checkpoint, molecules, run));
+            self.spans
+                .push((format!("{} {}", checkpoint.name, run.row_label(checkpoint).processor()), spans));
         }
         Ok(())
     }
 
-    /// Requests the energies of a run's texts, if the plan has an energy program and the job was not interrupted.
-    fn ask_energies(
+    /// Adds the likelihood of the references under a model. Returns it by the SMILES of the prompt.
+    fn add_likelihood(
         &mut self,
-        plan: &EvalPlan,
-        (checkpoint, subjects): (&Checkpoint, &[Subject]),
-        run: &Run,
+        Judging { plan, molecules, .. }: Judging<'_>,
+        loaded: &LoadedModel,
+        kept: &mut Kept,
+    ) -> Result<BTreeMap<String, PromptNats>> {
+        let scored = std::mem::take(kept.nats(loaded.index));
+        let (checkpoint, first) = (&loaded.checkpoint, self.first_nats.as_ref());
+        let (scored, by_molecule) =
+            likelihood(checkpoint, &molecules.molecules, &scored, first, plan.generate.seed)?;
+        self.likelihoods.extend(scored);
+        let known = molecules.molecules.iter().zip(&by_molecule).filter_map(|(molecule, mean)| {
+            let nats = PromptNats { mean: (*mean)?, conformers: molecule.conformers.len() };
+            Some((molecule.smiles.clone(), nats))
+        });
+        let by_smiles = known.collect();
+        self.first_nats.get_or_insert(by_molecule);
+        Ok(by_smiles)
+    }
+
+    /// Judges the texts of a model's runs, and adds the results.
+    fn add_judged(
+        &mut self,
+        Judging { plan, molecules, references }: Judging<'_>,
+        loaded: &LoadedModel,
+        runs: &[Run],
+        nats: &BTreeMap<String, PromptNats>,
         job: &Job,
     ) -> Result<()> {
-        let Some(energies) = plan.energy.as_ref().filter(|_| !self.interrupted) else { return Ok(()) };
-        let label = run.row_label(checkpoint).processor();
-        let texts = (&*checkpoint.name, &*label, &*run.judged);
-        let asked = unless_cancelled(self.energies.add(energies, subjects, texts, job))?;
-        self.interrupted = asked.is_none();
+        let (checkpoint, unseen) = (&loaded.checkpoint, unseen(&loaded.checkpoint, molecules));
+        let generation: Vec<GenerationRun> =
+            runs.iter().map(|run| generation_run(&plan.generate, checkpoint, unseen, run)).collect();
+        let rows = runs.iter().zip(&generation).map(|(run, own)| row_texts(molecules, run, own.clone()));
+        let encoding = checkpoint.encoding;
+        let audit_plan = plan.audit_plan(encoding);
+        let judged = judge_rows(&audit_plan, encoding, rows.collect(), references, plan.generate.seed)?;
+        let processors = loaded.started(&plan.generate);
+        for (row, own) in generation.into_iter().enumerate() {
+            let mut drift = DriftHistogram::default();
+            if let (_, Some(named)) = processors[row] {
+                drift =
+                    drift_of(checkpoint, &named.placeholder, &copied(molecules, &runs[row], &judged, row))?;
+            }
+            self.runs.push(RunReport::new(own, judged.runs[row].clone(), drift));
+        }
+        for texts in judged.energy_texts {
+            if let Some(energies) = plan.energy.as_ref().filter(|_| !self.interrupted) {
+                self.interrupted = self.energies.add(energies, &checkpoint.name, texts, job)?;
+            }
+        }
+        self.records.extend(judged.texts.molecules(&plan.thresholds, nats));
+        self.comparisons.extend(judged.comparisons);
+        if plan.by_text {
+            self.by_text.push(judged.texts);
+        }
         Ok(())
     }
 
     /// The report on energies; `None` if the job was interrupted.
     fn energy_report(
         &mut self,
-        plan: &EvalPlan,
-        subjects: &[Subject],
+        Judging { plan, references, .. }: Judging<'_>,
         job: &Job,
     ) -> Result<Option<EnergyReport>> {
         let Some(energies) = plan.energy.as_ref().filter(|_| !self.interrupted) else { return Ok(None) };
-        let report = self.energies.report(energies, subjects, job)?;
+        let report = self.energies.report(energies, references, job)?;
         self.interrupted = report.is_none();
         Ok(report)
     }
 }
 
-fn text_record(checkpoint: &Checkpoint, subjects: &[Subject], run: &Run, judged: &Judged) -> TextLine {
-    let subject = &subjects[judged.subject];
-    TextLine {
-        smiles: subject.molecule.smiles.clone(),
-        geom_smiles: subject.pool.as_ref().map(|pool| pool.molecule.smiles.clone()),
-        generation: judged.generation,
-        lp: run.processor,
-        placeholder: run.placeholder.clone(),
-        model: checkpoint.name.clone(),
-        encoding: named_encoding(checkpoint),
-        text: judged.text.clone(),
-        cost: None,
-    }
+/// A note on the device of a model, unless the self-check of a run reports the problem already.
+fn note(checkpoint: &Checkpoint, runs: &[Run]) -> Option<String> {
+    let reports =
+        |run: &Run| run.generated.self_check.as_ref().is_some_and(|check| check.verdict != Verdict::Passed);
+    checkpoint.note().filter(|_| !runs.iter().any(reports))
+}
+
+/// The texts of a run, to be judged.
+fn row_texts(molecules: &Molecules, run: &Run, generation: GenerationRun) -> RowTexts {
+    let texts = run.generated.samples.iter().zip(&run.written).map(|(sample, written)| {
+        let molecule = &molecules.molecules[sample.prompt];
+        RowText {
+            smiles: molecule.smiles.clone(),
+            pool: molecule.pool.as_ref().map(|pool| pool.smiles.clone()),
+            generation: sample.generation as u64,
+            text: written.text.clone(),
+            is_cut: sample.end != End::Eos,
+            truncated: written.truncated.clone(),
+        }
+    });
+    RowTexts { run: generation, texts: texts.collect() }
+}
+
+/// The texts of a run that have the skeletons of their prompts.
+fn copied<'t>(
+    molecules: &'t Molecules,
+    run: &'t Run,
+    judged: &JudgedRows,
+    row: usize,
+) -> Vec<CopiedText<'t>> {
+    let texts = run.generated.samples.iter().zip(&run.written).zip(judged.copied(row));
+    let copied = texts.filter(|(_, is_copied)| *is_copied).map(|((sample, written), _)| CopiedText {
+        text: &written.text,
+        skeleton: &molecules.molecules[sample.prompt].skeleton,
+    });
+    copied.collect()
 }

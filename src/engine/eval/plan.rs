@@ -9,8 +9,8 @@ use crate::model::{Device, Room, Synthetic};
 use drift_core::chem::AtomLimit;
 use drift_core::constraint::ProcessorKind;
 use drift_core::constraint::automaton::AnswerForm;
-use drift_core::encoding::AskedEncoding;
-use drift_data::audit::Missing;
+use drift_core::encoding::{AskedEncoding, Encoding};
+use drift_data::audit::{AuditPlan, AuditRequest, Missing};
 use drift_data::corpus::EmbeddedCorpus;
 use drift_data::energy::Energies;
 pub use drift_data::generation::{EngineChoice, EvalPart};
@@ -91,6 +91,28 @@ pub struct EvalPlan {
     pub same_as: Option<Arc<OtherTexts>>,
     /// The program that computes the energies of texts; `None` to compute none.
     pub energy: Option<Arc<Energies>>,
+}
+
+impl EvalPlan {
+    /// How texts of an encoding are judged.
+    pub(super) fn audit_plan(&self, encoding: Encoding) -> AuditPlan {
+        let request = AuditRequest {
+            thresholds: self.thresholds.clone(),
+            missing: self.missing,
+            pool: true,
+            by_text: true,
+            max_atoms: self.max_atoms,
+            against_row: Some(ProcessorKind::None.name().to_owned()),
+            ..AuditRequest::default()
+        };
+        AuditPlan {
+            request,
+            encoding: Some(encoding),
+            recipe: None,
+            like: encoding,
+            energy: self.energy.clone(),
+        }
+    }
 }
 
 /// The number of texts that are written for a molecule.

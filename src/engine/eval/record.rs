@@ -2,24 +2,24 @@
 
 use serde::{Deserialize, Serialize};
 
-pub use super::example::{Example, ExampleProblem};
 use super::texts::SameTexts;
 use drift_core::constraint::ProcessorKind;
 use drift_core::encoding::Encoding;
 use drift_core::job::Provenance;
-use drift_data::audit::RowLabel;
-use drift_data::audit::chemistry::{ChemistryFinding, ChemistryReport};
+use drift_data::audit::chemistry::ChemistryReport;
 use drift_data::audit::coverage::CoverageReport;
-use drift_data::audit::geometry::Conformation;
 pub use drift_data::audit::pairs::{
     ComparedFigure, FigureDifference, PairedComparison, Rescued, SpeedMeasure, SpeedRatio,
 };
-use drift_data::audit::{DriftHistogram, EnergyReport, GeometryReport, Missing, SampleCounts};
+use drift_data::audit::{
+    AuditRun, DriftHistogram, EnergyReport, Example, GeometryReport, Missing, RowLabel, SampleCounts,
+    WorstText,
+};
 pub use drift_data::generation::{
     ClassPlaceholder, ClassProbability, Cost, EncodingEvidence, Environment, GenerationProtocol, Roofline,
     Seconds, Unseen,
 };
-use drift_data::generation::{MaskCost, ResamplingReport, SelfCheck};
+use drift_data::generation::{GenerationRun, MaskCost, ResamplingReport, SelfCheck};
 use drift_data::prompts::ReferenceCounts;
 use drift_data::stats::Interval;
 use drift_data::stats::bootstrap::Mean;
@@ -149,27 +149,6 @@ pub struct RunReport {
     pub examples: Vec<Example>,
 }
 
-/// A text that passes but violates many rules of chemistry, with the data for a picture of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WorstText {
-    /// The prompt's SMILES.
-    pub smiles: String,
-    /// The index of the text among those of the molecule.
-    pub generation: usize,
-    /// The rules that it violates.
-    pub findings: Vec<ChemistryFinding>,
-    /// The element of each atom.
-    pub elements: Vec<String>,
-    /// The bonds of the SMILES as pairs of atoms, counted from 0.
-    pub bonds: Vec<[usize; 2]>,
-    /// The positions of the atoms in Å, superposed onto the reference, if there is one.
-    pub points: Conformation,
-    /// The nearest reference conformer with each atom mapped to itself, in Å.
-    pub reference: Option<Conformation>,
-    /// The RMSD to this reference with each atom mapped to itself, in Å.
-    pub rmsd_angstrom: Option<f64>,
-}
-
 /// The likelihood of the reference conformers under a model. It shows what a tokenizer costs the model, since nats of whole texts
 /// are comparable between tokenizers while nats of tokens are not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -191,6 +170,38 @@ pub struct Likelihood {
 }
 
 impl RunReport {
+    /// What a run knows of its generation, with the verdicts on its texts and their drift.
+    pub(super) fn new(run: GenerationRun, judged: AuditRun, drift: DriftHistogram) -> Self {
+        RunReport {
+            lp: run.lp,
+            placeholder: run.placeholder,
+            placeholder_classes: run.placeholder_classes,
+            tokenizer: run.tokenizer,
+            model: run.model,
+            device: run.device,
+            dtype: run.dtype,
+            batch: run.batch,
+            encoding: run.encoding,
+            encoding_from: run.encoding_from,
+            unseen: run.unseen,
+            outcome: judged.counts,
+            passed_interval: judged.passed_interval,
+            chemistry: judged.chemistry,
+            worst: judged.worst,
+            cost: run.cost,
+            self_check: run.self_check,
+            speed_measure: run.speed_measure,
+            batch_seconds: run.batch_seconds,
+            geometry: judged.geometry.filter(|geometry| geometry.molecules > 0),
+            coverage: judged.coverage,
+            drift,
+            probabilities: run.probabilities,
+            mask_cost: run.mask_cost,
+            resampling: run.resampling,
+            examples: judged.examples,
+        }
+    }
+
     /// The name of the logit processor with its placeholder, as in `allowlist 0.0000,0.0000,0.0000`.
     pub fn label(&self) -> String {
         self.row_label().processor()
@@ -205,6 +216,7 @@ impl RunReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use drift_data::audit::ExampleProblem;
     use drift_data::generation::{EngineChoice, Room, Synthetic};
 
     #[test]

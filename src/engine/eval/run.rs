@@ -10,14 +10,13 @@ use super::answers::{apart, check_form, examples, prompt as prompt_text};
 use super::checkpoint::Checkpoint;
 use super::environment::cpu_seconds;
 use super::finished::RunPlace;
-use super::judged::{Judged, judge_all};
 use super::kept::Kept;
 use super::kept_run::KeptRun;
 use super::placeholders::NamedPlaceholder;
-use super::plan::{EvalPlan, GeneratePlan};
+use super::plan::GeneratePlan;
 use super::record::{ClassPlaceholder, SpeedMeasure};
-use super::subject::Subject;
 use super::text_seconds::{TextPlace, TextSeconds};
+use super::written::WrittenText;
 use crate::generate::{Generated, Options, Prompt, Resampling, SelfCheck, SelfChecking, Span};
 use drift_core::constraint::vocabulary::Vocabulary;
 use drift_core::constraint::{Constraint, LogitProcessor, ProcessorKind};
@@ -42,8 +41,8 @@ pub(super) struct Run {
     /// The placeholder of each class of block, if there are classes.
     pub classes: Vec<ClassPlaceholder>,
     pub generated: Generated,
-    /// The judged texts; empty before they are judged.
-    pub judged: Vec<Judged>,
+    /// The text of each generated text, in the same order.
+    pub written: Vec<WrittenText>,
     /// The share of each generated text in the time of the run.
     pub text_seconds: BTreeMap<TextPlace, TextSeconds>,
     pub templates_seconds: f64,
@@ -57,6 +56,12 @@ impl Run {
     /// What is known of its texts, which `checkpoint` wrote.
     pub(super) fn row_label(&self, checkpoint: &Checkpoint) -> RowLabel {
         RowLabel::new(&checkpoint.name, self.processor, self.placeholder.as_deref())
+    }
+
+    /// Strips the junk from the numbers of its texts.
+    pub(super) fn strip_junk(&mut self, encoding: Encoding) {
+        self.written =
+            std::mem::take(&mut self.written).into_par_iter().map(|one| one.stripped(encoding)).collect();
     }
 
     /// The wall time in seconds, including templates.
@@ -173,44 +178,31 @@ pub(super) fn logit_processor(
     })
 }
 
-/// A finished run whose texts are not judged yet.
+/// A finished run.
+///
+/// # Errors
+/// If a token does not belong to the tokenizer.
 pub(super) fn finished_run(
     plan: &GeneratePlan,
     checkpoint: &Checkpoint,
     (processor, named): Processor<'_>,
     kept: &mut KeptRun,
-) -> Run {
+) -> Result<Run> {
     let text_seconds = kept.text_seconds();
     let mut generated = kept.generated();
     generated.samples = apart(&checkpoint.tokenizer, plan.form, generated.samples);
-    Run {
+    let written = generated.samples.par_iter().map(|sample| WrittenText::new(checkpoint, plan.form, sample));
+    Ok(Run {
+        written: written.collect::<Result<_>>()?,
         processor,
         placeholder: named.map(|named| named.label.clone()),
         classes: named.map(|named| named.classes.clone()).unwrap_or_default(),
         generated,
-        judged: Vec::new(),
         text_seconds,
         templates_seconds: kept.spent.templates_seconds,
         cpu_seconds: kept.spent.cpu_seconds,
         peak_memory_bytes: kept.spent.peak_memory_bytes,
-    }
-}
-
-/// Judges all texts of a run.
-///
-/// # Errors
-/// If a token does not belong to the tokenizer.
-pub(super) fn judge(
-    plan: &EvalPlan,
-    checkpoint: &Checkpoint,
-    subjects: &[Subject],
-    processor: Processor<'_>,
-    kept: &mut KeptRun,
-) -> Result<Run> {
-    let run = finished_run(&plan.generate, checkpoint, processor, kept);
-    let placeholder = processor.1.map(|named| &named.placeholder);
-    let judged = judge_all((plan, placeholder), checkpoint, subjects, &run.generated)?;
-    Ok(Run { judged, ..run })
+    })
 }
 
 /// The tokens that close a number, if only the model's preferred token there shows whether a block was truncated: under position

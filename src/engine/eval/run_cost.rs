@@ -8,22 +8,12 @@ use crate::generate::Generated;
 use drift_data::audit::pairs::BatchTimes;
 use drift_data::generation::{Cost, GenerationRun, Roofline, Seconds, Unseen};
 
-/// Sums over the texts of a run.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct WrittenSums {
-    /// The number of characters.
-    pub characters: u64,
-    /// The number of tokens that are only junk or invented digits.
-    pub wasted_tokens: u64,
-}
-
 /// What is known about a run beside its texts.
 pub(super) fn generation_run(
     plan: &GeneratePlan,
     checkpoint: &Checkpoint,
     unseen: Unseen,
     run: &Run,
-    written: WrittenSums,
 ) -> GenerationRun {
     let BatchTimes { measure: speed_measure, seconds: batch_seconds } = run.pace();
     GenerationRun {
@@ -39,7 +29,7 @@ pub(super) fn generation_run(
         batch: plan.batch,
         unseen,
         texts: run.generated.samples.len() as u64,
-        cost: cost(plan, checkpoint, run, written),
+        cost: cost(plan, checkpoint, run),
         self_check: run.generated.self_check.clone(),
         speed_measure,
         batch_seconds,
@@ -49,18 +39,19 @@ pub(super) fn generation_run(
     }
 }
 
-fn cost(plan: &GeneratePlan, checkpoint: &Checkpoint, run: &Run, written: WrittenSums) -> Cost {
+fn cost(plan: &GeneratePlan, checkpoint: &Checkpoint, run: &Run) -> Cost {
     let (counts, timing) = (&run.generated.counts, &run.generated.timing);
     let total = run.total_seconds();
+    let characters = run.written.iter().map(|text| text.text.chars().count() as u64).sum();
     let per_second = |count: u64| count as f64 / run.generating_seconds().max(f64::MIN_POSITIVE);
     Cost {
         generated_tokens: counts.generated_tokens,
         forced_tokens: counts.forced_tokens,
         decode_steps: counts.decode_steps,
         kernel_steps: counts.kernel_steps,
-        wasted_tokens: written.wasted_tokens,
+        wasted_tokens: run.written.iter().map(|text| text.wasted_tokens).sum(),
         tokens_per_second: per_second(counts.generated_tokens),
-        characters_per_second: per_second(written.characters),
+        characters_per_second: per_second(characters),
         conformers_per_second: run.conformers_per_second(),
         cpu_seconds: run.cpu_seconds,
         seconds: Seconds {

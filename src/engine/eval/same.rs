@@ -2,15 +2,14 @@
 
 use super::answers;
 use super::checkpoint::Checkpoint;
-use super::judged::Judged;
 use super::plan::GeneratePlan;
 use super::run::{Processor, Run, logit_processor};
-use super::subject::Subject;
 use super::texts::{OtherTexts, SameTexts, TextDifference};
-use super::written::token_texts;
+use super::written::{WrittenText, token_texts};
 use crate::generate::GeneratedText;
 use drift_core::constraint::LogitProcessor;
 use drift_core::error::Result;
+use drift_data::prompts::PromptMolecule;
 
 /// Only this many differences are examined in detail; the others are only counted.
 const LOOKED_INTO: usize = 100;
@@ -29,25 +28,24 @@ impl SameTexts {
         &mut self,
         (plan, other): (&GeneratePlan, &OtherTexts),
         checkpoint: &mut Checkpoint,
-        subjects: &[Subject],
+        molecules: &[PromptMolecule],
         (processor, run): (Processor<'_>, &Run),
     ) -> Result<()> {
         let made = logit_processor(checkpoint, processor)?.answering(plan.form);
-        for (judged, sample) in run.judged.iter().zip(&run.generated.samples) {
-            let smiles = &subjects[judged.subject].molecule.smiles;
-            let (placeholder, generation) = (run.placeholder.clone(), judged.generation);
-            let key = (checkpoint.name.clone(), run.processor, placeholder, smiles.clone(), generation);
+        for (written, sample) in run.written.iter().zip(&run.generated.samples) {
+            let molecule = &molecules[sample.prompt];
+            let (placeholder, smiles) = (run.placeholder.clone(), molecule.smiles.clone());
+            let key = (checkpoint.name.clone(), run.processor, placeholder, smiles, sample.generation);
             let Some(theirs) = other.texts.get(&key) else {
                 self.missing += 1;
                 continue;
             };
             self.compared += 1;
-            if *theirs == judged.text {
+            if *theirs == written.text {
                 self.equal += 1;
             } else if self.differences.len() < LOOKED_INTO {
-                let subject = &subjects[judged.subject];
-                let texts = (judged, sample, &**theirs);
-                self.differences.push(difference(plan, checkpoint, subject, &made, texts)?);
+                let texts = (written, sample, &**theirs);
+                self.differences.push(difference(plan, checkpoint, molecule, &made, texts)?);
             }
         }
         Ok(())
@@ -58,29 +56,29 @@ impl SameTexts {
 fn difference(
     plan: &GeneratePlan,
     checkpoint: &mut Checkpoint,
-    subject: &Subject,
+    molecule: &PromptMolecule,
     processor: &LogitProcessor,
-    (judged, sample, theirs): (&Judged, &GeneratedText, &str),
+    (own, sample, theirs): (&WrittenText, &GeneratedText, &str),
 ) -> Result<TextDifference> {
     let texts = token_texts(&checkpoint.tokenizer, &sample.tokens);
-    let (tokens, place) = parting(&texts, (&judged.text, judged.of_prompt), theirs);
-    let written = theirs.get(judged.of_prompt..).unwrap_or_default();
+    let (tokens, place) = parting(&texts, (&own.text, own.of_prompt), theirs);
+    let written = theirs.get(own.of_prompt..).unwrap_or_default();
     // If this tokenizer cannot encode the other text, the texts are compared only by characters.
     let their_ids = checkpoint.tokenizer.ids(written).unwrap_or_default();
     let their_texts = token_texts(&checkpoint.tokenizer, &their_ids);
-    let (tokens, place) = longer_token(&texts, (tokens, place), &their_texts, judged.of_prompt);
+    let (tokens, place) = longer_token(&texts, (tokens, place), &their_texts, own.of_prompt);
     let rest = theirs.get(place..).unwrap_or_default();
     // For a later conformer of a text the preceding text is not available, because texts were cut apart.
-    let is_first = judged.generation.is_multiple_of(plan.form.conformers.max(1));
+    let is_first = sample.generation.is_multiple_of(plan.form.conformers.max(1));
     let lead = match is_first {
-        true => lead(plan, checkpoint, subject, processor, &sample.tokens[..tokens])?,
+        true => lead(plan, checkpoint, molecule, processor, &sample.tokens[..tokens])?,
         false => None,
     };
     Ok(TextDifference {
         model: checkpoint.name.clone(),
         lp: processor.kind(),
-        smiles: subject.molecule.smiles.clone(),
-        generation: judged.generation,
+        smiles: molecule.smiles.clone(),
+        generation: sample.generation,
         tokens,
         ours: texts.get(tokens).cloned().unwrap_or_default(),
         theirs: rest.chars().take(12).collect(),
@@ -140,15 +138,15 @@ fn longer_token(
 fn lead(
     plan: &GeneratePlan,
     checkpoint: &mut Checkpoint,
-    subject: &Subject,
+    molecule: &PromptMolecule,
     processor: &LogitProcessor,
     written: &[u32],
 ) -> Result<Option<f32>> {
-    let constraint = processor.constraint(&subject.molecule.skeleton)?;
+    let constraint = processor.constraint(&molecule.skeleton)?;
     let mut state = constraint.start();
     written.iter().for_each(|token| constraint.advance(&mut state, *token));
     let examples = answers::examples(plan, checkpoint)?;
-    let prompt = answers::prompt(plan, &examples, &subject.molecule.smiles);
+    let prompt = answers::prompt(plan, &examples, &molecule.smiles);
     let mut text = checkpoint.tokenizer.prompt_ids(&prompt)?;
     text.extend_from_slice(written);
     checkpoint.engine()?.lead(&text, constraint.mask(&state))

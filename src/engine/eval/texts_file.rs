@@ -1,14 +1,12 @@
 //! Generates texts without judging them: the header and the lines of a file of texts.
 
-use rayon::prelude::*;
-
 use super::checkpoint::Checkpoint;
 use super::generation::{LoadedModel, ShardDone, check_generation, inputs, unseen};
 use super::kept::Kept;
 use super::plan::GeneratePlan;
 use super::protocol::generation_protocol;
 use super::run::{Run, finished_run};
-use super::run_cost::{WrittenSums, generation_run};
+use super::run_cost::generation_run;
 use super::self_check_note::self_check_note;
 use super::text_seconds::TextSeconds;
 use super::written::WrittenText;
@@ -107,11 +105,12 @@ impl GeneratedTexts {
         let unseen = unseen(checkpoint, molecules);
         let first = self.header.runs.len();
         for (run, processor) in loaded.started(plan).into_iter().enumerate() {
-            let run = finished_run(plan, checkpoint, processor, kept.run((loaded.index, run)));
-            let lines = Lines { plan, checkpoint, molecules, run: &run };
-            let (lines, written) = lines.all()?;
-            self.lines.extend(lines);
-            self.header.runs.push(generation_run(plan, checkpoint, unseen, &run, written));
+            let run = finished_run(plan, checkpoint, processor, kept.run((loaded.index, run)))?;
+            let texts = run.generated.samples.iter().zip(&run.written);
+            let costs = texts.map(|(sample, written)| cost_of(plan, &run, sample, written));
+            let lines = lines(checkpoint, molecules, &run).zip(costs);
+            self.lines.extend(lines.map(|(line, cost)| TextLine { cost: Some(cost), ..line }));
+            self.header.runs.push(generation_run(plan, checkpoint, unseen, &run));
         }
         let runs = &self.header.runs[first..];
         self.header.notes.extend(runs.iter().filter_map(run_note));
@@ -135,34 +134,16 @@ fn run_note(run: &GenerationRun) -> Option<String> {
     self_check_note(&run.model, &run_label(run), run.self_check.as_ref()?)
 }
 
-/// The texts of a run, to be written as lines.
-struct Lines<'l> {
-    plan: &'l GeneratePlan,
+/// The lines of a run's texts, in order, without their cost.
+pub(super) fn lines<'l>(
     checkpoint: &'l Checkpoint,
     molecules: &'l Molecules,
     run: &'l Run,
-}
-
-impl Lines<'_> {
-    /// The lines of all texts, and the sums over them.
-    fn all(&self) -> Result<(Vec<TextLine>, WrittenSums)> {
-        let texts = self.run.generated.samples.par_iter().map(|sample| self.line(sample));
-        let texts = texts.collect::<Result<Vec<_>>>()?;
-        let mut sums = WrittenSums::default();
-        for (line, wasted_tokens) in &texts {
-            sums.characters += line.text.chars().count() as u64;
-            sums.wasted_tokens += wasted_tokens;
-        }
-        Ok((texts.into_iter().map(|(line, _)| line).collect(), sums))
-    }
-
-    /// The line of a text, and the number of its wasted tokens.
-    fn line(&self, sample: &GeneratedText) -> Result<(TextLine, u64)> {
-        let Lines { plan, checkpoint, molecules, run } = self;
+) -> impl Iterator<Item = TextLine> + 'l {
+    let texts = run.generated.samples.iter().zip(&run.written);
+    texts.map(|(sample, written)| {
         let molecule = &molecules.molecules[sample.prompt];
-        let written = WrittenText::new(checkpoint, plan.form, sample)?;
-        let wasted_tokens = written.wasted_tokens(checkpoint, sample);
-        let line = TextLine {
+        TextLine {
             smiles: molecule.smiles.clone(),
             geom_smiles: molecule.pool.as_ref().map(|pool| pool.smiles.clone()),
             generation: sample.generation,
@@ -170,27 +151,28 @@ impl Lines<'_> {
             placeholder: run.placeholder.clone(),
             model: checkpoint.name.clone(),
             encoding: named_encoding(checkpoint),
-            text: written.text,
-            cost: Some(self.cost(sample)),
-        };
-        Ok((line, wasted_tokens))
-    }
-
-    fn cost(&self, sample: &GeneratedText) -> TextCost {
-        let conformers = self.plan.form.conformers.max(1);
-        let seconds = self.run.text_seconds.get(&(sample.prompt, sample.generation / conformers));
-        // The conformers of a text finish with it.
-        let seconds = seconds.map(|seconds| seconds.shared_by(conformers));
-        let TextSeconds { wall, cpu } = seconds.unwrap_or(TextSeconds { wall: 0.0, cpu: None });
-        TextCost {
-            end: sample.end,
-            tokens: sample.tokens.len() as u64,
-            forced_tokens: sample.forced.iter().filter(|forced| **forced).count() as u64,
-            log_probability: sum(sample.log_probabilities.as_deref()),
-            log_allowed: sum(sample.log_allowed.as_deref()),
-            seconds: wall,
-            cpu_seconds: cpu,
+            text: written.text.clone(),
+            cost: None,
         }
+    })
+}
+
+/// How a text ended, and what it cost.
+fn cost_of(plan: &GeneratePlan, run: &Run, sample: &GeneratedText, written: &WrittenText) -> TextCost {
+    let conformers = plan.form.conformers.max(1);
+    let seconds = run.text_seconds.get(&(sample.prompt, sample.generation / conformers));
+    // The conformers of a text finish with it.
+    let seconds = seconds.map(|seconds| seconds.shared_by(conformers));
+    let TextSeconds { wall, cpu } = seconds.unwrap_or(TextSeconds { wall: 0.0, cpu: None });
+    TextCost {
+        end: sample.end,
+        tokens: sample.tokens.len() as u64,
+        forced_tokens: sample.forced.iter().filter(|forced| **forced).count() as u64,
+        log_probability: sum(sample.log_probabilities.as_deref()),
+        log_allowed: sum(sample.log_allowed.as_deref()),
+        seconds: wall,
+        cpu_seconds: cpu,
+        truncated_blocks: written.truncated.clone(),
     }
 }
 
@@ -199,6 +181,6 @@ fn sum(logs: Option<&[f32]>) -> Option<f64> {
 }
 
 /// How the texts of a model are written, unless in the decimals that a line without it has.
-pub(super) fn named_encoding(checkpoint: &Checkpoint) -> Option<Encoding> {
+fn named_encoding(checkpoint: &Checkpoint) -> Option<Encoding> {
     Some(checkpoint.encoding).filter(|encoding| !Encoding::ALL.contains(encoding))
 }

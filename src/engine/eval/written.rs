@@ -1,20 +1,30 @@
 //! A generated text as it is judged and written to files: the answer to its prompt, with the tags around it.
 
+use std::collections::BTreeSet;
+
 use super::answers::{tag_of_prompt, with_tags};
 use super::checkpoint::Checkpoint;
 use crate::generate::{End, GeneratedText};
 use drift_core::constraint::automaton::AnswerForm;
+use drift_core::constraint::strip_junk;
+use drift_core::encoding::Encoding;
 use drift_core::error::Result;
 use drift_core::text::CONFORMER_CLOSE;
 use drift_core::tokenizer::Tokenizer;
 use drift_data::audit::{self, Mark, MarkKind};
 
-/// The text of a generated text.
+/// A generated text as it is written to files and judged.
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct WrittenText {
     /// The text after the prompt, completed with surrounding tags that were not written.
     pub text: String,
     /// The number of bytes at its start that belong to the prompt.
     pub of_prompt: usize,
+    /// The number of tokens that are only junk or invented digits.
+    pub wasted_tokens: u64,
+    /// The blocks that were closed by force although the model would have continued the number; `None` if the text itself shows
+    /// them.
+    pub truncated: Option<Box<[usize]>>,
 }
 
 impl WrittenText {
@@ -27,18 +37,48 @@ impl WrittenText {
         let close = checkpoint.tokenizer.vocabulary_id(CONFORMER_CLOSE);
         let closed = close == Some(checkpoint.specials.eos) && sample.end == End::Eos;
         let of_prompt = tag_of_prompt(&written, form, sample.generation).len();
-        Ok(WrittenText { text: with_tags(written, form, (sample.generation, closed)), of_prompt })
+        let text = with_tags(written, form, (sample.generation, closed));
+        let encoding = checkpoint.encoding;
+        Ok(WrittenText {
+            wasted_tokens: wasted_tokens(checkpoint, sample, &text, of_prompt),
+            truncated: encoding.is_stripped().then(|| truncated(&checkpoint.tokenizer, sample, encoding)),
+            text,
+            of_prompt,
+        })
     }
 
-    /// The number of tokens that are only junk or invented digits.
-    pub(super) fn wasted_tokens(&self, checkpoint: &Checkpoint, sample: &GeneratedText) -> u64 {
-        let marks = audit::marks(&self.text, checkpoint.encoding);
-        // Most texts have no flaw, so their tokens need not be decoded.
-        if marks.iter().all(|mark| mark.flaw == MarkKind::Lost) {
-            return 0;
-        }
-        wasted(&token_texts(&checkpoint.tokenizer, &sample.tokens), self.of_prompt, &marks)
+    /// The text with the junk stripped from its numbers, as users proposed.
+    pub(super) fn stripped(self, encoding: Encoding) -> Self {
+        WrittenText { text: strip_junk(&self.text, encoding), ..self }
     }
+}
+
+/// The number of tokens that are only junk or invented digits. The first bytes of the text belong to the prompt.
+fn wasted_tokens(checkpoint: &Checkpoint, sample: &GeneratedText, text: &str, of_prompt: usize) -> u64 {
+    let marks = audit::marks(text, checkpoint.encoding);
+    // Most texts have no flaw, so their tokens need not be decoded.
+    if marks.iter().all(|mark| mark.flaw == MarkKind::Lost) {
+        return 0;
+    }
+    wasted(&token_texts(&checkpoint.tokenizer, &sample.tokens), of_prompt, &marks)
+}
+
+/// The blocks that were closed by force although the model would have continued the number.
+fn truncated(tokenizer: &Tokenizer, sample: &GeneratedText, encoding: Encoding) -> Box<[usize]> {
+    if sample.preferred.is_empty() {
+        return Box::default();
+    }
+    let texts = token_texts(tokenizer, &sample.tokens);
+    let text = texts.concat();
+    let blocks = encoding.slot_ranges(&text);
+    let is_cut = |(place, token): &(usize, u32)| {
+        let at = texts[..*place].iter().map(String::len).sum::<usize>();
+        let block = blocks.iter().position(|block| block.start <= at && at <= block.end)?;
+        let next = tokenizer.decode(&[*token]).unwrap_or_default();
+        audit::goes_on(&text[blocks[block].start..at], &next, encoding).then_some(block)
+    };
+    let blocks: BTreeSet<usize> = sample.preferred.iter().filter_map(is_cut).collect();
+    blocks.into_iter().collect()
 }
 
 /// The number of tokens of a text that lie inside junk or invented digits. The first token begins at byte `begin`.

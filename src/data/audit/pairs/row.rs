@@ -5,13 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::super::coverage::Deviations;
-use super::super::marks::marks;
 use super::super::outcome::Outcome;
 use super::super::row_label::RowLabel;
 use super::super::sample::TextVerdict;
 use super::speed::BatchTimes;
-use drift_core::encoding::Encoding;
-use drift_core::text::skeleton;
 
 /// A row: the texts of one model under one logit processor.
 #[derive(Debug)]
@@ -79,14 +76,6 @@ pub struct TextCounts {
 }
 
 impl TextCounts {
-    /// The counts of an answer in an encoding, to a prompt with this SMILES.
-    pub fn new(answer: &str, encoding: Encoding, verdict: &TextVerdict, prompt: Option<&str>) -> Self {
-        let asked = prompt.and_then(|smiles| skeleton::from_smiles(smiles).ok());
-        let is_well_formed =
-            asked.is_some_and(|asked| *asked == *verdict.skeleton) && marks(answer, encoding).is_empty();
-        TextCounts::from_verdict(verdict, is_well_formed)
-    }
-
     /// The counts of a verdict. `is_well_formed`: as in [`TextCounts::is_well_formed`].
     pub fn from_verdict(verdict: &TextVerdict, is_well_formed: bool) -> Self {
         let blocks = &verdict.blocks;

@@ -1,26 +1,21 @@
 //! The results for each molecule: one line each of `--molecules`.
 
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::checkpoint::Checkpoint;
-use super::judged::Judged;
-use super::likelihood::MoleculeNats;
-use super::measured::MeasuredMolecule;
-use super::plan::EvalPlan;
-use super::run::Run;
-use super::subject::Subject;
-use drift_core::constraint::ProcessorKind;
-use drift_data::audit::geometry::Coverage;
+use super::by_text::{AuditedTexts, Placed};
+use super::coverage::Deviations;
+use super::geometry::Coverage;
 
 /// The results for one molecule with one logit processor.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MoleculeRecord {
-    /// The model's name.
-    pub model: String,
-    /// The logit processor.
-    pub lp: ProcessorKind,
+    /// The model's name, if it is known.
+    pub model: Option<String>,
+    /// The logit processor, if it is known.
+    pub lp: Option<String>,
     /// The placeholder of the logit processor.
     pub placeholder: Option<String>,
     /// The prompt's SMILES.
@@ -56,62 +51,106 @@ pub struct MoleculeCoverage {
     pub cov_p: f64,
 }
 
-/// The records of a run's molecules, in order.
-pub(super) fn molecule_records(
-    plan: &EvalPlan,
-    checkpoint: &Checkpoint,
-    subjects: &[Subject],
-    (run, measured): (&Run, &[MeasuredMolecule]),
-    nats: &MoleculeNats,
-) -> Vec<MoleculeRecord> {
-    let record = |texts: &[Judged]| {
-        let group = texts[0].group;
-        let (smiles, _, reference) = subjects[group].measured_as();
-        let molecule = MeasuredMolecule::of_group(measured, group);
-        let at = |angstrom: f64| molecule.and_then(|molecule| molecule.deviations.coverage(angstrom));
-        let coverage = |angstrom: &f64| {
-            let Coverage { cov_recall: cov_r, cov_precision, .. } = at(*angstrom)?;
-            Some(MoleculeCoverage { angstrom: *angstrom, cov_r, cov_p: cov_precision.unwrap_or(0.0) })
-        };
-        let matching = at(0.0);
+/// The likelihood of a prompt's reference conformers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PromptNats {
+    /// The mean negative log-likelihood of a conformer, in nats.
+    pub mean: f64,
+    /// The number of conformers.
+    pub conformers: usize,
+}
+
+/// The texts of one molecule in one row of a file.
+struct MoleculeTexts<'a> {
+    first: Placed<'a>,
+    texts: usize,
+    passed: usize,
+    /// The distinct SMILES of the prompts: several if isomers are pooled.
+    prompts: Vec<&'a str>,
+}
+
+impl AuditedTexts {
+    /// The results for each molecule of each row, in the order of files and texts. `nats` has the likelihoods of references by the
+    /// SMILES of the prompt, if they are known.
+    pub fn molecules(
+        &self,
+        thresholds_angstrom: &[f64],
+        nats: &BTreeMap<String, PromptNats>,
+    ) -> Vec<MoleculeRecord> {
+        let mut places: HashMap<(usize, &str), usize> = HashMap::new();
+        let mut molecules: Vec<MoleculeTexts<'_>> = Vec::new();
+        for one in self.placed() {
+            let text = one.text;
+            let (Some(smiles), Some(compared)) = (&text.smiles, &text.compared) else { continue };
+            let passed = usize::from(text.verdict.passed);
+            let next = molecules.len();
+            let at = *places.entry((one.group, &compared.under)).or_insert(next);
+            if at == next {
+                molecules.push(MoleculeTexts { first: one, texts: 0, passed: 0, prompts: Vec::new() });
+            }
+            let molecule = &mut molecules[at];
+            molecule.texts += 1;
+            molecule.passed += passed;
+            if !molecule.prompts.contains(&&**smiles) {
+                molecule.prompts.push(smiles);
+            }
+        }
+        // Rows of a file follow one another.
+        molecules.sort_by_key(|molecule| molecule.first.group);
+        molecules.iter().map(|molecule| self.molecule(molecule, thresholds_angstrom, nats)).collect()
+    }
+
+    fn molecule(
+        &self,
+        molecule: &MoleculeTexts<'_>,
+        thresholds_angstrom: &[f64],
+        nats: &BTreeMap<String, PromptNats>,
+    ) -> MoleculeRecord {
+        let text = molecule.first.text;
+        let deviations = self.deviations(&molecule.first);
+        let matching = deviations.and_then(|deviations| deviations.coverage(0.0));
+        let thresholds = thresholds_angstrom.iter().filter_map(|angstrom| {
+            let Coverage { cov_recall, cov_precision, .. } = deviations?.coverage(*angstrom)?;
+            Some(MoleculeCoverage {
+                angstrom: *angstrom,
+                cov_r: cov_recall,
+                cov_p: cov_precision.unwrap_or(0.0),
+            })
+        });
         MoleculeRecord {
-            model: checkpoint.name.clone(),
-            lp: run.processor,
-            placeholder: run.placeholder.clone(),
-            smiles: smiles.to_owned(),
-            texts: texts.len(),
-            passed: texts.iter().filter(|text| text.passed()).count(),
-            compared: molecule.map_or(0, |molecule| molecule.texts.len()),
-            references: reference.map_or(0, |reference| reference.conformers.len()),
-            bond_length_error_angstrom: molecule.and_then(|one| one.deviations.bond_length_error()),
-            thresholds: plan.thresholds.iter().filter_map(coverage).collect(),
+            model: text.row.model.clone(),
+            lp: text.row.lp.clone(),
+            placeholder: text.row.placeholder.clone(),
+            smiles: text.pool.as_ref().or(text.smiles.as_ref()).cloned().unwrap_or_default(),
+            texts: molecule.texts,
+            passed: molecule.passed,
+            compared: deviations.map_or(0, |deviations| deviations.rmsd.len()),
+            references: deviations.map_or(0, |deviations| deviations.references),
+            bond_length_error_angstrom: deviations.and_then(Deviations::bond_length_error),
+            thresholds: thresholds.collect(),
             mat_r: matching.and_then(|one| one.mat_recall_angstrom),
             mat_p: matching.and_then(|one| one.mat_precision_angstrom),
-            nats: nats_of(subjects, texts, nats),
+            nats: mean_nats(&molecule.prompts, nats),
         }
-    };
-    run.judged.chunk_by(|a, b| a.group == b.group).map(record).collect()
+    }
 }
 
 /// The mean nats over the conformers of a molecule, or of all isomers of a pool for which texts were written.
-fn nats_of(subjects: &[Subject], texts: &[Judged], nats: &MoleculeNats) -> Option<f64> {
-    let isomers = texts.chunk_by(|a, b| a.subject == b.subject).map(|texts| texts[0].subject);
-    let known: Vec<(f64, f64)> = isomers
-        .filter_map(|one| Some(((*nats.get(one)?)?, subjects[one].molecule.conformers.len() as f64)))
-        .collect();
+fn mean_nats(prompts: &[&str], nats: &BTreeMap<String, PromptNats>) -> Option<f64> {
+    let known: Vec<&PromptNats> = prompts.iter().filter_map(|smiles| nats.get(*smiles)).collect();
     match known.as_slice() {
         [] => None,
         // The mean itself, without rounding.
-        [(only, _)] => Some(*only),
+        [only] => Some(only.mean),
         all => {
-            let conformers: f64 = all.iter().map(|(_, conformers)| conformers).sum();
-            Some(all.iter().map(|(mean, conformers)| mean * conformers).sum::<f64>() / conformers)
+            let conformers: f64 = all.iter().map(|one| one.conformers as f64).sum();
+            Some(all.iter().map(|one| one.mean * one.conformers as f64).sum::<f64>() / conformers)
         }
     }
 }
 
 /// The records as comma-separated values with a header (RFC 4180). Missing values are empty.
-pub fn csv(records: &[MoleculeRecord], thresholds_angstrom: &[f64]) -> String {
+pub fn molecules_csv(records: &[MoleculeRecord], thresholds_angstrom: &[f64]) -> String {
     let mut out =
         "model,lp,placeholder,smiles,texts,passed,compared,references,bond_length_error_angstrom".to_owned();
     for threshold in thresholds_angstrom {
@@ -122,8 +161,8 @@ pub fn csv(records: &[MoleculeRecord], thresholds_angstrom: &[f64]) -> String {
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     for record in records {
         let mut cells = vec![
-            quoted(&record.model),
-            record.lp.to_string(),
+            record.model.as_deref().map_or_else(String::new, quoted),
+            record.lp.as_deref().map_or_else(String::new, quoted),
             record.placeholder.as_deref().map_or_else(String::new, quoted),
             quoted(&record.smiles),
         ];
@@ -157,8 +196,8 @@ mod tests {
     #[test]
     fn values_are_separated_by_commas() {
         let record = MoleculeRecord {
-            model: "a \"small\", one".to_owned(),
-            lp: ProcessorKind::Allowlist,
+            model: Some("a \"small\", one".to_owned()),
+            lp: Some("allowlist".to_owned()),
             placeholder: Some("0.0,0.0,0.0".to_owned()),
             smiles: "CCO".to_owned(),
             texts: 4,
@@ -171,7 +210,7 @@ mod tests {
             mat_p: None,
             nats: Some(600.5),
         };
-        let text = csv(&[record], &[0.5, 0.75]);
+        let text = molecules_csv(&[record], &[0.5, 0.75]);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].ends_with(",cov_r_0.5,cov_p_0.5,cov_r_0.75,cov_p_0.75,mat_r,mat_p,nats"));
         assert_eq!(
