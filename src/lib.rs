@@ -124,10 +124,10 @@ pub use drift_core::{
     checkpoint, chem, constraint, encoding, error, io, job, run_files, sampling, text, tokenizer,
 };
 pub use drift_data::{
-    against, audit, corpus, encode, energy, export, generation, mine, prompts, shard, stats,
+    against, audit, compare, corpus, encode, energy, export, generation, mine, prompts, shard, stats,
 };
 #[cfg(feature = "generate")]
-pub use drift_engine::{eval, generate, model, train};
+pub use drift_engine::{device, eval, generate, model, runs, train};
 pub use drift_tune::{design, encodings, parameter, placeholder};
 
 /// The git revision that this crate was built from, or `unknown`; [`job::set_revision`] puts it into the provenance of results.

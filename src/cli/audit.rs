@@ -1,8 +1,10 @@
 //! `drift audit`: counts junk, lost digits and valid molecules in generated texts.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::energy::{EnergyArgs, energy_lines};
+use super::eval_molecules::LinesFormat;
 use super::invocation::Invocation;
 use super::output::Output;
 use super::shards::{ShardArgs, ShardOf};
@@ -10,6 +12,7 @@ use super::skipped;
 use super::values::{
     DialectOrAuto, EncodingArgs, RowArgs, found, is_stdout, not_stdout, one_of, threshold, thresholds,
 };
+use crate::report::audit_page::audit_page;
 use crate::report::audit_view::{
     audit_coverage_table, audit_table, chemistry_rows, drift_table, examples_table, geometry_table,
     their_table,
@@ -128,6 +131,12 @@ pub(super) struct TextFiles {
     /// the file
     #[arg(long, value_name = "FILE", requires = "references")]
     pub matrix: Option<PathBuf>,
+    /// Write one line for each molecule of each row: a .csv or .jsonl. With --shard, `drift merge` writes the file
+    #[arg(long, value_name = "FILE")]
+    pub molecules: Option<PathBuf>,
+    /// Write a page with tables, plots, and pictures of the worst texts
+    #[arg(long, value_name = "FILE.html")]
+    pub html: Option<PathBuf>,
     /// Write coverage and matching in the layout of 3DMolGen's covmat_results.txt
     #[arg(long, value_name = "FILE.txt", requires = "references")]
     pub summary: Option<PathBuf>,
@@ -139,6 +148,8 @@ impl TextFiles {
         TextFiles {
             verdicts: self.verdicts.or(other.verdicts),
             matrix: self.matrix.or(other.matrix),
+            molecules: self.molecules.or(other.molecules),
+            html: self.html.or(other.html),
             summary: self.summary.or(other.summary),
         }
     }
@@ -152,12 +163,16 @@ impl TextFiles {
         files
             .writes("--verdicts", not_stdout(self.verdicts.as_deref()))?
             .writes("--matrix", self.matrix.as_deref())?
+            .writes("--molecules", self.molecules.as_deref())?
+            .writes("--html", self.html.as_deref())?
             .writes("--summary", self.summary.as_deref())?
-            .check()
+            .check()?;
+        self.molecules.as_deref().map(LinesFormat::from_path).transpose()?;
+        Ok(())
     }
 
     /// Writes the files. If one of them cannot be written, none is.
-    fn write(&self, audited: &Audited, output: &Output) -> anyhow::Result<()> {
+    fn write(&self, audited: &Audited, thresholds: &[f64], output: &Output) -> anyhow::Result<()> {
         let mut files = OutputSet::new();
         if let Some(path) = &self.verdicts {
             let lines = audited.texts.lines();
@@ -171,6 +186,13 @@ impl TextFiles {
         }
         if let Some(path) = &self.matrix {
             files.add(audited.texts.matrix().file(path)?);
+        }
+        if let Some(path) = &self.molecules {
+            let records = audited.texts.molecules(thresholds, &BTreeMap::new());
+            files.put(path, LinesFormat::from_path(path)?.render(&records, thresholds)?.as_bytes())?;
+        }
+        if let Some(path) = &self.html {
+            files.put(path, audit_page(&audited.report).render().as_bytes())?;
         }
         if let Some(path) = &self.summary {
             files.put(path, covmat_summary(audited).as_bytes())?;
@@ -193,9 +215,11 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
     let taken = output.json || to.as_deref().is_some_and(is_stdout);
     let all = invocation.files().writes("-o", target)?.writes("--energy-list", listed.as_deref())?;
     files.check(all.writes("--energy-cache", args.energy.cache())?, taken)?;
-    let by_text = files.verdicts.is_some() || files.matrix.is_some();
-    let audited = audit_texts(&plan(args, by_text, job)?, job)?;
+    let by_text = files.verdicts.is_some() || files.matrix.is_some() || files.molecules.is_some();
+    let plan = plan(args, by_text, job)?;
+    let audited = audit_texts(&plan, job)?;
     list(&audited.report, listed.as_deref())?;
+    files.write(&audited, &plan.request.thresholds, output)?;
     show(&audited, (to.as_deref(), &files), output)
 }
 
@@ -214,7 +238,9 @@ pub(super) fn merge(
     let all = all.writes("-o", not_stdout(to))?.writes("--energy-cache", args.energy.cache())?;
     files.check(all, taken)?;
     let plan = plan(args, true, job)?;
-    show(&merge_audited(&plan, parts, job)?, (to, &files), output)
+    let audited = merge_audited(&plan, parts, job)?;
+    files.write(&audited, &plan.request.thresholds, output)?;
+    show(&audited, (to, &files), output)
 }
 
 /// The plan of the command line.
@@ -248,10 +274,9 @@ fn plan(mut args: Args, by_text: bool, job: &Job) -> Result<AuditPlan, Error> {
     Ok(AuditPlan { energy: energy.map(Into::into), ..plan })
 }
 
-/// Writes the files that were asked for, and shows the report.
+/// Writes the record, and shows the report.
 fn show(audited: &Audited, (to, files): (Option<&Path>, &TextFiles), output: &Output) -> anyhow::Result<()> {
     let report = &audited.report;
-    files.write(audited, output)?;
     if let Some(path) = not_stdout(to) {
         write_atomic(path, (serde_json::to_string_pretty(report)? + "\n").as_bytes())?;
     }

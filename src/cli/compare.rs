@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::output::Output;
 use crate::report::compare_view::tables;
 use drift_core::job::Job;
-use drift_engine::eval::compare::compare;
+use drift_data::compare::compare;
 
 /// The command line of `drift compare`.
 #[derive(Debug, clap::Args)]

@@ -13,10 +13,11 @@ use drift_core::constraint::ProcessorKind;
 use drift_core::constraint::automaton::AnswerForm;
 use drift_core::error::Error;
 use drift_core::job::Job;
-use drift_engine::eval::device::{DevicePlan, DeviceReport, DeviceSpeed, examine_device, unusable_device};
-use drift_engine::eval::plan::{EngineChoice, EvalPlan, GeneratePlan, Generations, ModelChoice};
+use drift_engine::device::{DevicePlan, DeviceReport, DeviceSpeed, examine_device, unusable_device};
+use drift_engine::eval::plan::EvalPlan;
 use drift_engine::generate::{Sampling, SelfCheck, SelfChecking, Verdict};
 use drift_engine::model::{Device, Room, Synthetic};
+use drift_engine::runs::plan::{EngineChoice, GeneratePlan, Generations, ModelChoice};
 
 /// The environment variable that tells the continuing process with which problem its predecessor lost the GPU.
 const GIVEN_UP: &str = "DRIFT_GPU_GIVEN_UP";

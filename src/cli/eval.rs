@@ -15,9 +15,11 @@ use drift_core::error::Error;
 use drift_core::job::Job;
 use drift_core::run_files::RunFiles;
 use drift_data::shard::{FILE, Manifest, Shard};
-use drift_engine::eval::plan::{EvalPlan, GeneratePlan};
-use drift_engine::eval::{Finished, Kept, OtherTexts, check, evaluate, evaluate_shard};
+use drift_engine::eval::plan::EvalPlan;
+use drift_engine::eval::{OtherTexts, check, evaluate, evaluate_shard};
 use drift_engine::model::{Config, Device};
+use drift_engine::runs::plan::GeneratePlan;
+use drift_engine::runs::{Finished, Kept};
 
 /// Reads the molecules, generates and judges texts, writes the files and shows the tables.
 pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {

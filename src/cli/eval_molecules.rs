@@ -4,10 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::report::format::thousands;
 use drift_core::error::Error;
-use drift_data::audit::molecules_csv;
+use drift_data::audit::{MoleculeRecord, molecules_csv};
 use drift_data::prompts::{Molecules, ReferenceCounts};
-use drift_engine::eval::Evaluation;
-use drift_engine::eval::plan::EvalPlan;
 
 /// The name of a corpus in messages.
 pub(super) fn named(inputs: &[PathBuf]) -> String {
@@ -39,11 +37,11 @@ impl LinesFormat {
         }
     }
 
-    pub(super) fn render(self, plan: &EvalPlan, evaluation: &Evaluation) -> serde_json::Result<String> {
+    pub(super) fn render(self, records: &[MoleculeRecord], thresholds: &[f64]) -> serde_json::Result<String> {
         match self {
-            LinesFormat::Csv => Ok(molecules_csv(&evaluation.molecules, &plan.thresholds)),
+            LinesFormat::Csv => Ok(molecules_csv(records, thresholds)),
             LinesFormat::Jsonl => {
-                let lines = evaluation.molecules.iter().map(serde_json::to_string);
+                let lines = records.iter().map(serde_json::to_string);
                 lines.map(|line| line.map(|line| line + "\n")).collect()
             }
         }

@@ -80,7 +80,10 @@ impl Targets {
     ) -> anyhow::Result<()> {
         let mut files = OutputSet::new();
         if let Some(path) = &self.molecules {
-            files.put(path, LinesFormat::from_path(path)?.render(plan, evaluation)?.as_bytes())?;
+            files.put(
+                path,
+                LinesFormat::from_path(path)?.render(&evaluation.molecules, &plan.thresholds)?.as_bytes(),
+            )?;
         }
         if let Some(folder) = not_stdout(self.folder.as_deref()) {
             files.folder(folder)?;

@@ -15,8 +15,8 @@ use drift_core::io::OutputSet;
 use drift_core::job::Job;
 use drift_core::run_files::RunFiles;
 use drift_data::shard::{FILE, Manifest, Shard};
-use drift_engine::eval::{Finished, GeneratedTexts, Kept, check_generation, generate_shard, generate_texts};
 use drift_engine::model::{Config, Device};
+use drift_engine::runs::{Finished, GeneratedTexts, Kept, check_generation, generate_shard, generate_texts};
 
 /// Examples at the end of the help.
 pub(super) const EXAMPLES: &str = "\

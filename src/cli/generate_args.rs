@@ -9,8 +9,8 @@ use super::shards::shard;
 use super::values::{DialectArg, EncodingArgs, SmilesOfArgs, one_of};
 use drift_core::constraint::ProcessorKind;
 use drift_data::shard::Shard;
-use drift_engine::eval::plan::{EngineChoice, EvalPart, Generations};
 use drift_engine::model::{Room, Synthetic};
+use drift_engine::runs::plan::{EngineChoice, EvalPart, Generations};
 
 /// The heading of options that name what is written.
 pub(super) const OUTPUT: &str = "Output";

@@ -20,13 +20,13 @@ use drift_core::job::Job;
 use drift_data::corpus::{Embedded, EmbeddedCorpus, ReadOptions};
 use drift_data::prompts::{CorpusChoice, Molecules, PromptMolecule};
 use drift_data::shard::Shard;
-use drift_engine::eval::device::with_engine;
-use drift_engine::eval::plan::{EngineChoice, GeneratePlan, ModelChoice, PlaceholderChoice};
-use drift_engine::eval::{Kept, MOST_EXAMPLES, ShardDone, trained_on};
+use drift_engine::device::with_engine;
 use drift_engine::generate::{Sampling, SelfChecking};
 use drift_engine::model::Device;
 use drift_engine::model::cuda::device_folder;
 use drift_engine::parameter;
+use drift_engine::runs::plan::{EngineChoice, GeneratePlan, ModelChoice, PlaceholderChoice};
+use drift_engine::runs::{Kept, MOST_EXAMPLES, ShardDone, trained_on};
 use drift_tune::placeholder::FittedFile;
 
 /// The number of molecules if neither `--samples`, `--corpus` nor `--smiles` is given.

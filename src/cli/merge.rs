@@ -33,7 +33,7 @@ pub(super) struct Args {
     /// Write every text, as `drift eval --texts` does
     #[arg(long, value_name = "FILE.jsonl")]
     texts: Option<PathBuf>,
-    /// Write a line for each molecule of each run, as `drift eval --molecules` does
+    /// Write a line for each molecule of each run, as `--molecules` of `drift audit` and `drift eval` does
     #[arg(long, value_name = "FILE")]
     molecules: Option<PathBuf>,
     /// Write the verdict on each text, as `--verdicts` of `drift audit` and `drift eval` does
@@ -45,7 +45,7 @@ pub(super) struct Args {
     /// Write coverage and matching, as `drift audit --summary` does
     #[arg(long, value_name = "FILE.txt")]
     summary: Option<PathBuf>,
-    /// Write a page of the statistics, as `drift mine --html` does
+    /// Write a page, as `--html` of `drift audit` and `drift mine` does
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
@@ -143,7 +143,7 @@ impl MergeOutputs {
 /// The finished work of the shards.
 enum Shards {
     #[cfg(feature = "generate")]
-    Texts(Finished<drift_engine::eval::Finished>),
+    Texts(Finished<drift_engine::runs::Finished>),
     Files(MergedFiles),
 }
 
@@ -166,7 +166,7 @@ impl<P> Finished<P> {
 fn progress(set: &ShardSet) -> Result<ShardsProgress, Error> {
     match &*set.manifest.verb {
         #[cfg(feature = "generate")]
-        "eval" | "generate" => ShardsProgress::read::<drift_engine::eval::Finished>(set),
+        "eval" | "generate" => ShardsProgress::read::<drift_engine::runs::Finished>(set),
         "audit" | "encode" | "mine" => ShardsProgress::read::<FilesFinished>(set),
         verb => Err(unknown(set, verb)),
     }
@@ -189,7 +189,13 @@ impl Args {
             texts: here(&self.texts)?,
             #[cfg(feature = "generate")]
             molecules: here(&self.molecules)?,
-            of_texts: audit::TextFiles { verdicts, matrix, summary: here(&self.summary)? },
+            of_texts: audit::TextFiles {
+                verdicts,
+                matrix,
+                molecules: here(&self.molecules)?,
+                html: here(&self.html)?,
+                summary: here(&self.summary)?,
+            },
             page: here(&self.html)?,
         })
     }
@@ -198,11 +204,11 @@ impl Args {
     fn check(&self, verb: &str) -> Result<(), Error> {
         let others: [(_, _, &[&str]); 6] = [
             ("--texts", &self.texts, &["eval"]),
-            ("--molecules", &self.molecules, &["eval"]),
+            ("--molecules", &self.molecules, &["audit", "eval"]),
             ("--verdicts", &self.verdicts, &["audit", "eval"]),
             ("--matrix", &self.matrix, &["audit", "eval"]),
             ("--summary", &self.summary, &["audit"]),
-            ("--html", &self.html, &["mine"]),
+            ("--html", &self.html, &["audit", "mine"]),
         ];
         for (option, given, of) in others {
             if given.is_some() && !of.contains(&verb) {

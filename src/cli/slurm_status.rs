@@ -7,7 +7,7 @@ use crate::report::shards_view::shards_table;
 use drift_core::error::Error;
 use drift_data::shard::ShardSet;
 use drift_data::shard::progress::{ShardsProgress, shard_folders};
-use drift_engine::eval::Finished;
+use drift_engine::runs::Finished;
 
 /// The command line of `drift slurm status`.
 #[derive(Debug, clap::Args)]

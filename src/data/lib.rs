@@ -2,6 +2,7 @@
 
 pub mod against;
 pub mod audit;
+pub mod compare;
 pub mod corpus;
 pub mod encode;
 pub mod energy;

@@ -2,7 +2,7 @@
 
 use super::format::{number, or_dash, percent, thousands};
 use super::table::Table;
-use drift_engine::eval::compare::{CompareReport, Figure, Group, RecordKind, TraceRow, TraceTable};
+use drift_data::compare::{CompareReport, Figure, Group, RecordKind, TraceRow, TraceTable};
 
 /// The largest number of rows of a table; further rows are only in the JSON.
 const MAX_ROWS: usize = 40;

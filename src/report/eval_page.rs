@@ -6,19 +6,21 @@ use super::eval_view::{
     probability_table, run_name, setting, starts,
 };
 use super::floor_view::floor_table;
-use super::format::{or_dash, percent};
 use super::html::{Page, Section};
 use super::mask_view::mask_section;
-use super::plot::{Bar, BarChart, BarValue, Columns, Curve, Curves, Labels, Scale, bars, columns, curves};
+use super::plot::{Bar, BarChart, BarValue, Scale, bars};
+use super::row_sections::{
+    PageRow, coverage_plots, drift_plots, example_texts, harm_plot, has_drift, share_bar,
+};
 use super::table::Table;
 use super::worst_view::chemistry_section;
 use drift_core::constraint::ProcessorKind;
 use drift_core::encoding::Precision;
-use drift_data::audit::coverage::ThresholdCoverage;
 use drift_engine::eval::record::{EvalReport, RunReport, Seconds};
 
 /// The self-contained page: the cost of each logit processor, the errors, and the time by phase.
 pub fn eval_page(report: &EvalReport) -> Page {
+    let rows: Vec<PageRow<'_>> = report.runs.iter().map(|run| page_row(report, run)).collect();
     let lead = report.advice.first().cloned().unwrap_or_else(|| setting(report));
     let mut page = Page::new("Generation under logit processors", lead)
         .section("Advice", |section| {
@@ -30,12 +32,12 @@ pub fn eval_page(report: &EvalReport) -> Page {
                 section.table(&placeholders);
             }
             section
-                .svg(&harm_plot(report), "Blocks that are not three numbers, or that lost or gained digits.");
+                .svg(&harm_plot(&rows), "Blocks that are not three numbers, or that lost or gained digits.");
             if !report.comparisons.is_empty() {
                 section.table(&comparison_table(report));
             }
         })
-        .section("Coverage and matching", |section| coverage_section(section, report))
+        .section("Coverage and matching", |section| coverage_section(section, report, &rows))
         .section("Chemistry beside grammar", |section| chemistry_section(section, report))
         .section("Where the time goes", |section| {
             section.table(&cost_table(report));
@@ -44,8 +46,8 @@ pub fn eval_page(report: &EvalReport) -> Page {
             }
             section.svg(&time_plot(report), "Share of the wall time of each run.");
         });
-    if report.runs.iter().any(|run| !run.drift.0.is_empty()) {
-        page = page.section("Drift", |section| drift_section(section, report));
+    if has_drift(&rows) {
+        page = page.section("Drift", |section| drift_plots(section, &rows));
     }
     if report.runs.iter().any(|run| !run.probabilities.is_empty()) {
         page = page.section("Token probabilities", |section| {
@@ -69,29 +71,32 @@ pub fn eval_page(report: &EvalReport) -> Page {
         page = page.section("Strain", |section| _ = section.table(&energy_table(energy)));
     }
     if report.runs.iter().any(|run| !run.examples.is_empty()) {
-        page = page.section("What goes wrong", |section| examples_section(section, report));
+        page = page.section("What goes wrong", |section| example_texts(section, &rows));
     }
     page.section("Method", |section| method(section, report)).section("Provenance", |section| {
         section.table(&environment_table(report)).provenance(&report.provenance);
     })
 }
 
-fn harm_plot(report: &EvalReport) -> String {
-    let part = |run: &RunReport, count: Option<u64>| {
-        share_bar(count.map(|count| drift_data::stats::share(count, run.outcome.blocks)))
-    };
-    let words = ["Blocks with junk, lost digits and invented digits by logit processor", "share of blocks"];
-    run_bars(report, words, &["junk", "truncated", "invented digits"], |run| {
-        vec![
-            part(run, Some(run.outcome.junk_blocks_strict)),
-            part(run, run.outcome.truncated_blocks),
-            part(run, Some(run.outcome.invented_blocks)),
-        ]
-    })
+/// A run as the shared sections show it.
+fn page_row<'r>(report: &EvalReport, run: &'r RunReport) -> PageRow<'r> {
+    PageRow {
+        name: run_name(report, run),
+        strong: run.lp == ProcessorKind::Automaton,
+        counts: &run.outcome,
+        coverage: &run.coverage,
+        drift: Some(&run.drift),
+        examples: &run.examples,
+    }
 }
 
-fn share_bar(share: Option<f64>) -> BarValue {
-    BarValue { value: share, text: or_dash(share, percent) }
+fn coverage_section(section: &mut Section, report: &EvalReport, rows: &[PageRow<'_>]) {
+    let Some(table) = coverage_table(report) else {
+        section.paragraph("There are no reference conformers.");
+        return;
+    };
+    section.table(&table);
+    coverage_plots(section, rows);
 }
 
 /// A chart of shares with one row per run, the automaton in bold.
@@ -134,62 +139,6 @@ fn time_plot(report: &EvalReport) -> String {
         let time = &run.cost.seconds;
         phases.iter().map(|(_, of)| share_bar(Some(time.share(of(time))))).collect()
     })
-}
-
-fn coverage_section(section: &mut Section, report: &EvalReport) {
-    let Some(table) = coverage_table(report) else {
-        section.paragraph("There are no reference conformers.");
-        return;
-    };
-    section.table(&table);
-    for run in &report.runs {
-        let sweep = &run.coverage.coverage_sweep;
-        if sweep.is_empty() {
-            continue;
-        }
-        let line = |name: &str, value: fn(&ThresholdCoverage) -> f64| Curve {
-            name: name.to_owned(),
-            points: sweep.iter().map(|found| (found.angstrom, value(found))).collect(),
-        };
-        let plot = curves(&Curves {
-            labels: Labels::new(
-                format!("Coverage against the threshold under {}", run_name(report, run)),
-                "threshold, Å",
-                "coverage",
-            ),
-            curves: vec![
-                line("COV-R, mean", |found| found.cov_r.mean),
-                line("COV-R, median", |found| found.cov_r.median),
-                line("COV-P, mean", |found| found.cov_p.mean),
-                line("COV-P, median", |found| found.cov_p.median),
-            ],
-        });
-        section.heading(&format!("`{}`", run_name(report, run))).svg(&plot, "");
-    }
-}
-
-fn drift_section(section: &mut Section, report: &EvalReport) {
-    section.paragraph(
-        "FREE tokens of the template less those that the written block takes, over all blocks. Above zero the template \
-         has slots left over, below zero it cuts digits off.",
-    );
-    for run in report.runs.iter().filter(|run| !run.drift.0.is_empty()) {
-        let plot = columns(&Columns {
-            labels: Labels::new(format!("Drift under {}", run.label()), "drift, tokens", "share of blocks"),
-            counts: run.drift.0.iter().map(|(drift, blocks)| (*drift, *blocks)).collect(),
-        });
-        section.heading(&format!("`{}`", run_name(report, run))).svg(&plot, "");
-    }
-}
-
-fn examples_section(section: &mut Section, report: &EvalReport) {
-    for run in report.runs.iter().filter(|run| !run.examples.is_empty()) {
-        section.heading(&format!("`{}`", run_name(report, run)));
-        for example in &run.examples {
-            section.paragraph(&format!("`{}`: {}", example.smiles, example.problem.name()));
-            section.marked(&example.text, &example.marks);
-        }
-    }
 }
 
 fn method(section: &mut Section, report: &EvalReport) {

@@ -4,7 +4,7 @@
 //! - [`plot`] draws SVG with plotters, without fonts, so the bytes are the same on every machine.
 //! - [`html::Page`] is a page of sections that loads nothing.
 //! - [`stats_view`], [`fit_view`], [`fit_page`], [`design_view`], [`design_page`], [`learned_view`], [`comparison_view`],
-//!   [`promises_view`], [`extend_view`], [`train_view`], [`against_view`], [`audit_view`], [`pairs_view`], [`energy_view`], [`eval_view`],
+//!   [`promises_view`], [`extend_view`], [`train_view`], [`against_view`], [`audit_view`], [`audit_page`], [`pairs_view`], [`energy_view`], [`eval_view`],
 //!   [`summary_view`], [`chemistry_view`], [`worst_view`], [`mask_view`], [`floor_view`], [`same_view`], [`eval_page`],
 //!   [`generate_view`] and [`compare_view`] combine these for the verbs. [`card`] is the section of a model card for an extended tokenizer.
 //! - [`folders`] writes reports and their pages into a folder.
@@ -13,6 +13,7 @@
 //! Nothing here computes a figure or prints.
 
 pub mod against_view;
+pub mod audit_page;
 pub mod audit_view;
 pub mod card;
 pub mod chemistry_view;
@@ -45,6 +46,7 @@ pub mod mask_view;
 pub mod pairs_view;
 pub mod plot;
 pub mod promises_view;
+mod row_sections;
 #[cfg(feature = "generate")]
 pub mod same_view;
 pub mod shards_view;

@@ -2,16 +2,10 @@
 
 use super::chemistry_view::{ChemistryRow, chemistry_table, flatness_table};
 use super::eval_view::run_name;
-use super::format::number;
 use super::html::Section;
-use super::plot::{MoleculePicture, molecule};
+use super::row_sections::worst_texts;
 use drift_core::constraint::ProcessorKind;
-use drift_data::audit::WorstText;
-use drift_data::audit::chemistry::ChemistryRule;
 use drift_engine::eval::record::{EvalReport, RunReport};
-
-/// The largest number of kinds of broken rules that are listed for a text.
-const NAMED: usize = 4;
 
 /// One row per run, then the references.
 pub fn chemistry_rows(report: &EvalReport) -> Vec<ChemistryRow<'_>> {
@@ -37,24 +31,7 @@ pub(super) fn chemistry_section(section: &mut Section, report: &EvalReport) {
         section.table(&table);
     }
     for run in pictured(report) {
-        section.heading(&format!("The worst texts of `{}` under `{}`", run.model, run.label()));
-        section.paragraph(
-            "Texts that pass and break most rules for their size, one a molecule, laid onto the reference that is nearest \
-             atom by atom.",
-        );
-        for worst in &run.worst {
-            section.paragraph(&summary(worst));
-            let title = worst.smiles.clone() + &text_number(worst);
-            let picture = MoleculePicture {
-                title: &title,
-                points: &worst.points,
-                reference: worst.reference.as_deref(),
-                elements: &worst.elements,
-                bonds: &worst.bonds,
-                findings: &worst.findings,
-            };
-            section.svg(&molecule(&picture), "");
-        }
+        worst_texts(section, &format!("`{}` under `{}`", run.model, run.label()), &run.worst);
     }
 }
 
@@ -68,27 +45,4 @@ fn pictured(report: &EvalReport) -> Vec<&RunReport> {
         own().find(|run| run.lp == ProcessorKind::Automaton).or_else(|| own().next())
     };
     models.iter().filter_map(of_model).collect()
-}
-
-/// The broken rules of a text, in one line.
-fn summary(worst: &WorstText) -> String {
-    let count = |rule: ChemistryRule| worst.findings.iter().filter(|found| found.rule == rule).count();
-    let counts = ChemistryRule::ALL.map(|rule| (count(rule), rule.name()));
-    let mut broken: Vec<(usize, &str)> = counts.into_iter().filter(|(count, _)| *count > 0).collect();
-    // The sort is stable: rules that are broken equally often keep their usual order.
-    broken.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
-    let more = broken.len().saturating_sub(NAMED);
-    let mut named: Vec<String> =
-        broken.iter().take(NAMED).map(|(count, rule)| format!("{count} × {rule}")).collect();
-    if more > 0 {
-        named.push(format!("{more} more kinds"));
-    }
-    let rmsd = worst.rmsd_angstrom.map(|rmsd| format!("; {} Å from the reference", number(rmsd)));
-    let text = text_number(worst);
-    format!("`{}`{text}: {}{}", worst.smiles, named.join(", "), rmsd.unwrap_or_default())
-}
-
-/// `, text 3`; empty if the number of the text is not known.
-fn text_number(worst: &WorstText) -> String {
-    worst.generation.map_or_else(String::new, |number| format!(", text {}", number + 1))
 }

@@ -292,7 +292,7 @@ proptest! {
         events.rotate_left(turn);
         events.reverse();
         folder.file("b.json", json!(events).to_string());
-        let report = drift::eval::compare::compare(
+        let report = drift::compare::compare(
             [&folder.path().join("a.json"), &folder.path().join("b.json")],
             &drift::job::Job::default(),
         )

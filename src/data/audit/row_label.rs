@@ -56,15 +56,21 @@ impl RowLabel {
         }
     }
 
+    /// The model, if it is known, and the logit processor with its placeholder.
+    pub fn full_name(&self) -> String {
+        match (&self.model, &self.lp) {
+            (Some(model), Some(_)) => format!("{model} {}", self.processor()),
+            _ => self.name(),
+        }
+    }
+
     /// The names by which a user may mean the row.
     fn names(&self) -> Vec<String> {
         let RowLabel { model, lp, .. } = self;
         let mut names = vec![self.name()];
         names.extend(lp.clone());
         names.extend(model.clone());
-        if let (Some(model), Some(_)) = (model, lp) {
-            names.push(format!("{model} {}", self.processor()));
-        }
+        names.push(self.full_name());
         let file = lp.as_deref().map(Path::new);
         let parts = [file.and_then(Path::file_name), file.and_then(Path::file_stem)];
         names.extend(parts.into_iter().flatten().map(|part| part.to_string_lossy().into_owned()));

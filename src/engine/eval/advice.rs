@@ -1,7 +1,7 @@
 //! Advice on the runs of an evaluation: that of [`drift_data::audit::pairs`], and what self-checks of a GPU found.
 
 use super::record::{PairedComparison, RunReport};
-use super::self_check_note::self_check_note;
+use crate::runs::self_check_note::self_check_note;
 use drift_data::audit::pairs::{self, AdvisedRow, BatchTimes};
 
 /// Sentences for each model: which logit processor to use, and what it costs.

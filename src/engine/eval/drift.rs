@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::checkpoint::Checkpoint;
+use crate::runs::checkpoint::Checkpoint;
 use drift_core::constraint::Placeholder;
 use drift_core::error::Result;
 use drift_core::text::skeleton::placed;

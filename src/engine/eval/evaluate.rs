@@ -3,24 +3,24 @@
 use std::collections::BTreeMap;
 
 use super::advice::{advice, self_checks, speed_advice};
-use super::checkpoint::Checkpoint;
 use super::drift::{CopiedText, drift_of};
 use super::energies::EnergyAnswers;
-use super::generation::{
-    LoadedModel, ShardDone, check_generation, give_references, inputs, processors, unseen,
-};
-use super::kept::Kept;
 use super::likelihood::{MoleculeNats, likelihood, score};
 use super::plan::EvalPlan;
 use super::protocol::protocol;
 use super::record::{EvalReport, Likelihood, PairedComparison, RunReport, SCHEMA};
-use super::run::{Run, finished_run};
-use super::run_cost::generation_run;
 use super::texts::SameTexts;
-use super::texts_file::lines;
 use crate::generate::{End, Span, Verdict};
 use crate::model::Synthetic;
 use crate::parameter;
+use crate::runs::Kept;
+use crate::runs::checkpoint::Checkpoint;
+use crate::runs::loaded::{
+    LoadedModel, ShardDone, check_generation, give_references, inputs, processors, unseen,
+};
+use crate::runs::run::{Run, finished_run};
+use crate::runs::run_cost::generation_run;
+use crate::runs::texts_file::lines;
 use drift_core::error::{Error, Result};
 use drift_core::job::{InputHash, Job, Provenance};
 use drift_data::audit::{

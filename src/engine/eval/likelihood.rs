@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use super::checkpoint::Checkpoint;
-use super::kept::Kept;
 use super::record::Likelihood;
 use crate::generate::Text;
+use crate::runs::Kept;
+use crate::runs::checkpoint::Checkpoint;
 use crate::train::prompt;
 use drift_core::encoding::Fixed;
 use drift_core::error::{Error, Result};

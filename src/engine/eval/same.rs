@@ -1,12 +1,12 @@
 //! Compares the texts of this run with those of another run on another device or version.
 
-use super::answers;
-use super::checkpoint::Checkpoint;
-use super::plan::GeneratePlan;
-use super::run::{Processor, Run, logit_processor};
 use super::texts::{OtherTexts, SameTexts, TextDifference};
-use super::written::{WrittenText, token_texts};
 use crate::generate::GeneratedText;
+use crate::runs::answers;
+use crate::runs::checkpoint::Checkpoint;
+use crate::runs::plan::GeneratePlan;
+use crate::runs::run::{Processor, Run, logit_processor};
+use crate::runs::written::{WrittenText, token_texts};
 use drift_core::constraint::LogitProcessor;
 use drift_core::error::Result;
 use drift_data::prompts::PromptMolecule;

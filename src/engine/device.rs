@@ -4,18 +4,19 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::environment::here;
-use super::evaluate::evaluate;
-use super::kept::Kept;
-use super::plan::{EngineChoice, EvalPlan, GeneratePlan, ModelChoice};
-use super::record::Environment;
+use crate::eval::evaluate;
+use crate::eval::plan::EvalPlan;
 use crate::generate::SelfCheck;
 use crate::model::cuda::{CudaLibrary, cuda_libraries, install_line};
 use crate::model::{Device, KernelSteps};
+use crate::runs::Kept;
+use crate::runs::environment::here;
+use crate::runs::plan::{EngineChoice, GeneratePlan, ModelChoice};
 use drift_core::constraint::ProcessorKind;
 use drift_core::error::{Error, Result};
 use drift_core::job::{Job, Provenance};
 use drift_data::corpus::Embedded;
+use drift_data::generation::Environment;
 use drift_data::prompts::Molecules;
 
 /// The schema of [`DeviceReport`].
@@ -167,7 +168,7 @@ fn speeds(
     if evaluation.report.interrupted {
         return Err(Error::Interrupted);
     }
-    let speed = |run: super::record::RunReport| DeviceSpeed {
+    let speed = |run: crate::eval::record::RunReport| DeviceSpeed {
         model: run.model,
         engine,
         lp: Some(run.lp),

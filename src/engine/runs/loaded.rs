@@ -19,7 +19,7 @@ use drift_data::generation::Unseen;
 use drift_data::prompts::Molecules;
 
 /// A loaded model, and how far its generation came.
-pub(super) struct LoadedModel {
+pub(crate) struct LoadedModel {
     /// The index of the model in the plan.
     pub index: usize,
     /// The model.
@@ -38,7 +38,7 @@ impl LoadedModel {
     /// # Errors
     /// If its files are missing, damaged or inconsistent, are not those that stored texts were written with, or do not determine how
     /// it writes numbers; or if a placeholder does not suit it.
-    pub(super) fn load(
+    pub(crate) fn load(
         plan: &GeneratePlan,
         index: usize,
         molecules: &Molecules,
@@ -70,7 +70,7 @@ impl LoadedModel {
     ///
     /// # Errors
     /// If a processor cannot be built for the tokenizer, the device fails, or the texts cannot be stored.
-    pub(super) fn generate(
+    pub(crate) fn generate(
         &mut self,
         plan: &GeneratePlan,
         molecules: &Molecules,
@@ -90,13 +90,13 @@ impl LoadedModel {
     }
 
     /// The runs that were started, in order. If the job was cancelled, the last ones were not.
-    pub(super) fn started<'l>(&'l self, plan: &GeneratePlan) -> Vec<Processor<'l>> {
+    pub(crate) fn started<'l>(&'l self, plan: &GeneratePlan) -> Vec<Processor<'l>> {
         processors(plan, &self.placeholders).into_iter().take(self.spans.len()).collect()
     }
 }
 
 /// The runs of a model, in order: each logit processor, combined with each placeholder if it takes one.
-pub(super) fn processors<'p>(
+pub(crate) fn processors<'p>(
     plan: &GeneratePlan,
     placeholders: &'p [NamedPlaceholder],
 ) -> Vec<Processor<'p>> {
@@ -120,7 +120,7 @@ pub struct ShardDone {
 
 impl ShardDone {
     /// Runs a shard of `models` models. `each` does the work of a model and returns whether it was interrupted.
-    pub(super) fn of_models(
+    pub(crate) fn of_models(
         models: usize,
         kept: &mut Kept,
         each: &mut dyn FnMut(usize, &mut Kept) -> Result<bool>,
@@ -156,12 +156,12 @@ pub fn check_generation(plan: &GeneratePlan, molecules: &Molecules, kept: &mut K
 }
 
 /// How to give references, as part of a remedy.
-pub(super) fn give_references() -> String {
+pub(crate) fn give_references() -> String {
     format!("give them with {}, or {}", parameter::REFERENCES, parameter::CORPUS)
 }
 
 /// The files from which molecules and placeholders were read.
-pub(super) fn inputs(plan: &GeneratePlan, molecules: &Molecules) -> Vec<InputHash> {
+pub(crate) fn inputs(plan: &GeneratePlan, molecules: &Molecules) -> Vec<InputHash> {
     let file = |choice: &PlaceholderChoice| match choice {
         PlaceholderChoice::File(file) => Some(file.source.clone()),
         _ => None,
@@ -170,7 +170,7 @@ pub(super) fn inputs(plan: &GeneratePlan, molecules: &Molecules) -> Vec<InputHas
 }
 
 /// Whether the model is known not to have been trained on these molecules.
-pub(super) fn unseen(checkpoint: &Checkpoint, molecules: &Molecules) -> Unseen {
+pub(crate) fn unseen(checkpoint: &Checkpoint, molecules: &Molecules) -> Unseen {
     if checkpoint.synthetic.is_some() {
         return Unseen::Yes;
     }

@@ -9,7 +9,7 @@ use drift_data::audit::pairs::BatchTimes;
 use drift_data::generation::{Cost, GenerationRun, Roofline, Seconds, Unseen};
 
 /// What is known about a run beside its texts.
-pub(super) fn generation_run(
+pub(crate) fn generation_run(
     plan: &GeneratePlan,
     checkpoint: &Checkpoint,
     unseen: Unseen,

@@ -14,7 +14,6 @@ use super::kept::Kept;
 use super::kept_run::KeptRun;
 use super::placeholders::NamedPlaceholder;
 use super::plan::GeneratePlan;
-use super::record::{ClassPlaceholder, SpeedMeasure};
 use super::text_seconds::{TextPlace, TextSeconds};
 use super::written::WrittenText;
 use crate::generate::{Generated, Options, Prompt, Resampling, SelfCheck, SelfChecking, Span};
@@ -27,6 +26,7 @@ use drift_core::text::{skeleton, tagged};
 use drift_core::tokenizer::Tokenizer;
 use drift_data::audit::RowLabel;
 use drift_data::audit::pairs::BatchTimes;
+use drift_data::generation::{ClassPlaceholder, SpeedMeasure};
 use drift_data::prompts::PromptMolecule;
 use drift_tune::design::advice;
 
@@ -34,7 +34,7 @@ use drift_tune::design::advice;
 const WIDEST: &str = "-10.0001,-10.0001,-10.0001";
 
 /// A finished run.
-pub(super) struct Run {
+pub(crate) struct Run {
     pub processor: ProcessorKind,
     /// The label of its placeholder.
     pub placeholder: Option<String>,
@@ -54,33 +54,33 @@ pub(super) struct Run {
 
 impl Run {
     /// What is known of its texts, which `checkpoint` wrote.
-    pub(super) fn row_label(&self, checkpoint: &Checkpoint) -> RowLabel {
+    pub(crate) fn row_label(&self, checkpoint: &Checkpoint) -> RowLabel {
         RowLabel::new(&checkpoint.name, self.processor, self.placeholder.as_deref())
     }
 
     /// Strips the junk from the numbers of its texts.
-    pub(super) fn strip_junk(&mut self, encoding: Encoding) {
+    pub(crate) fn strip_junk(&mut self, encoding: Encoding) {
         self.written =
             std::mem::take(&mut self.written).into_par_iter().map(|one| one.stripped(encoding)).collect();
     }
 
     /// The wall time in seconds, including templates.
-    pub(super) fn total_seconds(&self) -> f64 {
+    pub(crate) fn total_seconds(&self) -> f64 {
         self.generated.timing.total() + self.templates_seconds
     }
 
     /// The wall time in seconds, including templates but without the start of a device.
-    pub(super) fn generating_seconds(&self) -> f64 {
+    pub(crate) fn generating_seconds(&self) -> f64 {
         self.total_seconds() - self.generated.timing.start
     }
 
     /// The texts per second of wall time, including templates but without the start of a device.
-    pub(super) fn conformers_per_second(&self) -> f64 {
+    pub(crate) fn conformers_per_second(&self) -> f64 {
         self.generated.samples.len() as f64 / self.generating_seconds().max(f64::MIN_POSITIVE)
     }
 
     /// The time of each batch: CPU time if it is known for all batches, otherwise wall time.
-    pub(super) fn pace(&self) -> BatchTimes {
+    pub(crate) fn pace(&self) -> BatchTimes {
         let batches = &self.generated.batches;
         match batches.iter().map(|batch| batch.cpu).collect::<Option<Vec<f64>>>() {
             Some(seconds) => BatchTimes { measure: SpeedMeasure::Cpu, seconds },
@@ -93,14 +93,14 @@ impl Run {
 }
 
 /// A logit processor, with its placeholder if it needs one.
-pub(super) type Processor<'p> = (ProcessorKind, Option<&'p NamedPlaceholder>);
+pub(crate) type Processor<'p> = (ProcessorKind, Option<&'p NamedPlaceholder>);
 
 /// Generates the texts that are not kept yet under one logit processor, for the molecules of the shard. Returns the phases of each
 /// step if requested, and whether the job was cancelled.
 ///
 /// # Errors
 /// If the processor cannot be built for the tokenizer, the device fails, or the texts cannot be kept.
-pub(super) fn generate(
+pub(crate) fn generate(
     plan: &GeneratePlan,
     checkpoint: &mut Checkpoint,
     molecules: &[PromptMolecule],
@@ -164,7 +164,7 @@ fn self_check(
 ///
 /// # Errors
 /// If it cannot be built for the tokenizer.
-pub(super) fn logit_processor(
+pub(crate) fn logit_processor(
     checkpoint: &Checkpoint,
     (processor, named): Processor<'_>,
 ) -> Result<LogitProcessor> {
@@ -182,7 +182,7 @@ pub(super) fn logit_processor(
 ///
 /// # Errors
 /// If a token does not belong to the tokenizer.
-pub(super) fn finished_run(
+pub(crate) fn finished_run(
     plan: &GeneratePlan,
     checkpoint: &Checkpoint,
     (processor, named): Processor<'_>,

@@ -10,13 +10,13 @@ use drift_core::error::{Error, Result};
 
 /// The stored parts of a run.
 #[derive(Debug, Default)]
-pub(super) struct KeptRun {
+pub(crate) struct KeptRun {
     /// The texts, in any order.
-    pub(super) texts: Vec<GeneratedText>,
+    pub(crate) texts: Vec<GeneratedText>,
     /// The groups of texts that were drawn together, with `--resample`.
-    pub(super) groups: Vec<Resampled>,
+    pub(crate) groups: Vec<Resampled>,
     /// The seconds and counts of all parts.
-    pub(super) spent: Spent,
+    pub(crate) spent: Spent,
     /// When the texts finished.
     times: FinishTimes,
     /// The last self-check, or the first one that did not pass.
@@ -25,7 +25,7 @@ pub(super) struct KeptRun {
 
 impl KeptRun {
     /// The finished generations of each molecule, sorted.
-    pub(super) fn done(&self) -> BTreeMap<usize, Vec<usize>> {
+    pub(crate) fn done(&self) -> BTreeMap<usize, Vec<usize>> {
         let mut done: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for text in &self.texts {
             done.entry(text.prompt).or_default().push(text.generation);
@@ -35,18 +35,18 @@ impl KeptRun {
     }
 
     /// Counts the cost of texts that finished together; there may be none.
-    pub(super) fn spend(&mut self, texts: Vec<TextPlace>, spent: Spent) {
+    pub(crate) fn spend(&mut self, texts: Vec<TextPlace>, spent: Spent) {
         self.times.add(texts, TextSeconds { wall: spent.seconds(), cpu: spent.cpu_seconds });
         self.spent.add(spent);
     }
 
     /// The share of each text in the time of the run.
-    pub(super) fn text_seconds(&self) -> BTreeMap<TextPlace, TextSeconds> {
+    pub(crate) fn text_seconds(&self) -> BTreeMap<TextPlace, TextSeconds> {
         self.times.shares(&self.texts.iter().map(|text| (text.prompt, text.generation)).collect())
     }
 
     /// Takes the texts of the run as if they had been generated at once. What else was spent stays in `spent`.
-    pub(super) fn generated(&mut self) -> Generated {
+    pub(crate) fn generated(&mut self) -> Generated {
         let (samples, resampled) = (take(&mut self.texts), take(&mut self.groups));
         let Spent { counts, timing, .. } = self.spent;
         let (batches, self_check) = (take(&mut self.spent.batches), self.check.take());
@@ -56,7 +56,7 @@ impl KeptRun {
     }
 
     /// Stores the result of a self-check. Once one has not passed, it is kept.
-    pub(super) fn take_check(&mut self, check: SelfCheck) {
+    pub(crate) fn take_check(&mut self, check: SelfCheck) {
         if self.check.as_ref().is_none_or(|known| known.verdict == Verdict::Passed) {
             self.check = Some(check);
         }
@@ -64,7 +64,7 @@ impl KeptRun {
 
     /// If texts or groups occur twice, keeps the later ones. A group whose end was not written is drawn again, and the texts of its
     /// first drawing are still in the journal.
-    pub(super) fn keep_latest(&mut self) {
+    pub(crate) fn keep_latest(&mut self) {
         let texts = take(&mut self.texts).into_iter().map(|text| ((text.prompt, text.generation), text));
         self.texts = texts.collect::<BTreeMap<_, _>>().into_values().collect();
         let groups = take(&mut self.groups).into_iter().map(|group| ((group.prompt, group.first), group));
@@ -75,7 +75,7 @@ impl KeptRun {
     ///
     /// # Errors
     /// If a text is contained in both.
-    pub(super) fn join(&mut self, mut more: KeptRun) -> Result<()> {
+    pub(crate) fn join(&mut self, mut more: KeptRun) -> Result<()> {
         let known: BTreeSet<_> = self.texts.iter().map(|text| (text.prompt, text.generation)).collect();
         if let Some(text) = more.texts.iter().find(|text| known.contains(&(text.prompt, text.generation))) {
             return Err(held_twice(text.prompt));
@@ -89,13 +89,13 @@ impl KeptRun {
     }
 
     /// Adds generated texts; their cost is already counted.
-    pub(super) fn take(&mut self, generated: &mut Generated) {
+    pub(crate) fn take(&mut self, generated: &mut Generated) {
         self.texts.append(&mut generated.samples);
         self.groups.append(&mut generated.resampled);
     }
 
     /// Removes texts of unfinished groups, which are drawn together again.
-    pub(super) fn forget_parts_of_groups(&mut self) {
+    pub(crate) fn forget_parts_of_groups(&mut self) {
         let whole: BTreeSet<(usize, usize)> = self
             .groups
             .iter()
@@ -108,7 +108,7 @@ impl KeptRun {
 }
 
 /// The error for two shards that contain the same work.
-pub(super) fn held_twice(molecule: usize) -> Error {
+pub(crate) fn held_twice(molecule: usize) -> Error {
     let problem = format!("contains what another shard contains of molecule {}", molecule + 1);
     Error::input("the work", problem, "give each shard once")
 }

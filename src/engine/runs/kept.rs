@@ -6,11 +6,11 @@ use std::mem::take;
 use super::environment::{cpu_seconds, here, peak_memory_bytes};
 use super::finished::{Finished, KeptModel, KeptText, RunPlace, Spent};
 use super::kept_run::{KeptRun, held_twice};
-use super::record::Environment;
 use super::text_seconds::TextPlace;
 use crate::generate::{SelfCheck, TextDelta, TextSink};
 use drift_core::error::{Error, Result};
 use drift_core::job::InputHash;
+use drift_data::generation::Environment;
 use drift_data::shard::{Shard, Work};
 
 /// The finished parts of an evaluation, and where they are stored.
@@ -22,7 +22,7 @@ pub struct Kept {
     /// The number of shards that are combined; then nothing more is generated.
     merged: Option<u32>,
     /// Whether some of the combined parts are missing.
-    pub(super) is_partial: bool,
+    pub(crate) is_partial: bool,
     /// Finished pieces that are held back until the next write.
     held: Vec<Finished>,
     /// The environments in which the parts were computed.
@@ -111,17 +111,17 @@ impl Kept {
     }
 
     /// Whether nothing more is to be generated.
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.merged.is_some()
     }
 
     /// Whether shards are combined and none of them has started this model.
-    pub(super) fn lacks(&self, model: usize) -> bool {
+    pub(crate) fn lacks(&self, model: usize) -> bool {
         self.is_over() && !self.models.contains_key(&model)
     }
 
     /// The environment of this run; for combined shards, that of the first shard.
-    pub(super) fn environment(&mut self) -> Environment {
+    pub(crate) fn environment(&mut self) -> Environment {
         let here = here();
         match (self.merged, self.environments.first()) {
             (Some(shards), first) => Environment { shards: Some(shards), ..first.cloned().unwrap_or(here) },
@@ -138,7 +138,7 @@ impl Kept {
     }
 
     /// Whether the molecule with this index belongs to this shard.
-    pub(super) fn has(&self, molecule: usize) -> bool {
+    pub(crate) fn has(&self, molecule: usize) -> bool {
         self.shard.is_none_or(|shard| shard.has(molecule))
     }
 
@@ -146,7 +146,7 @@ impl Kept {
     ///
     /// # Errors
     /// If they differ from the stored ones.
-    pub(super) fn keep_inputs(&mut self, inputs: &[InputHash]) -> Result<()> {
+    pub(crate) fn keep_inputs(&mut self, inputs: &[InputHash]) -> Result<()> {
         match &self.inputs {
             Some(known) if known != inputs => Err(other_inputs("was started with other files")),
             Some(_) => Ok(()),
@@ -159,7 +159,7 @@ impl Kept {
     }
 
     /// The stored description of a model.
-    pub(super) fn model(&self, place: usize) -> Option<&KeptModel> {
+    pub(crate) fn model(&self, place: usize) -> Option<&KeptModel> {
         self.models.get(&place)
     }
 
@@ -167,7 +167,7 @@ impl Kept {
     ///
     /// # Errors
     /// If it differs from the stored one.
-    pub(super) fn keep_model(&mut self, place: usize, model: KeptModel) -> Result<()> {
+    pub(crate) fn keep_model(&mut self, place: usize, model: KeptModel) -> Result<()> {
         match self.models.get(&place) {
             Some(known) if *known == model => Ok(()),
             Some(_) => {
@@ -184,7 +184,7 @@ impl Kept {
     }
 
     /// The nats of the conformers of each scored molecule.
-    pub(super) fn nats(&mut self, model: usize) -> &mut BTreeMap<usize, Vec<f64>> {
+    pub(crate) fn nats(&mut self, model: usize) -> &mut BTreeMap<usize, Vec<f64>> {
         self.nats.entry(model).or_default()
     }
 
@@ -192,7 +192,7 @@ impl Kept {
     ///
     /// # Errors
     /// If the system refuses.
-    pub(super) fn keep_nats(&mut self, model: usize, scored: Vec<(usize, Vec<f64>)>) -> Result<()> {
+    pub(crate) fn keep_nats(&mut self, model: usize, scored: Vec<(usize, Vec<f64>)>) -> Result<()> {
         let pieces = scored.iter().map(|(molecule, nats)| Finished::Nats(model, *molecule, nats.clone()));
         self.add(pieces.collect())?;
         self.nats(model).extend(scored);
@@ -203,20 +203,20 @@ impl Kept {
     ///
     /// # Errors
     /// If the system refuses.
-    pub(super) fn keep_check(&mut self, place: RunPlace, check: SelfCheck) -> Result<()> {
+    pub(crate) fn keep_check(&mut self, place: RunPlace, check: SelfCheck) -> Result<()> {
         self.add(vec![Finished::Checked(place, Box::new(check.clone()))])?;
         self.run(place).take_check(check);
         Ok(())
     }
 
     /// The stored parts of a run.
-    pub(super) fn run(&mut self, place: RunPlace) -> &mut KeptRun {
+    pub(crate) fn run(&mut self, place: RunPlace) -> &mut KeptRun {
         self.runs.entry(place).or_default()
     }
 
     /// A sink that stores what a run finishes. `templates_seconds` is the time of building its templates; CPU seconds are measured
     /// if `on_cpu`.
-    pub(super) fn keeper(&mut self, place: RunPlace, templates_seconds: f64, on_cpu: bool) -> RunKeeper<'_> {
+    pub(crate) fn keeper(&mut self, place: RunPlace, templates_seconds: f64, on_cpu: bool) -> RunKeeper<'_> {
         let cpu = on_cpu.then(cpu_seconds).flatten();
         RunKeeper { kept: self, place, templates_seconds, cpu }
     }
@@ -225,7 +225,7 @@ impl Kept {
     ///
     /// # Errors
     /// If the system refuses.
-    pub(super) fn done(&mut self) -> Result<()> {
+    pub(crate) fn done(&mut self) -> Result<()> {
         self.add(vec![Finished::Done])?;
         self.work.as_ref().map_or(Ok(()), Work::sync)
     }
@@ -244,7 +244,7 @@ fn other_inputs(problem: &str) -> Error {
 }
 
 /// Stores what a run finishes, and its cost. The texts themselves are taken when the run ends.
-pub(super) struct RunKeeper<'k> {
+pub(crate) struct RunKeeper<'k> {
     kept: &'k mut Kept,
     place: RunPlace,
     /// The seconds of building templates, until they are counted.

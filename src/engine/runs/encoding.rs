@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::checkpoint::Checkpoint;
 use super::plan::GeneratePlan;
-use super::record::EncodingEvidence;
 use crate::generate::{Options, Prompt};
 use crate::parameter;
 use crate::train::prompt;
@@ -14,6 +13,7 @@ use drift_core::encoding::{Encoding, TrailingZeros, Written};
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_data::audit::{EncodingCounts, split};
+use drift_data::generation::EncodingEvidence;
 use drift_data::prompts::Molecules;
 
 /// The number of texts that are generated at a time, each for another molecule.
@@ -33,7 +33,7 @@ const LEAST_EVIDENCE: u64 = 3;
 /// # Errors
 /// If the conformers and the model's own text disagree, or neither determines the encoding; and the errors of
 /// [`crate::generate::Engine::generate`].
-pub(super) fn settle(
+pub(crate) fn settle(
     plan: &GeneratePlan,
     checkpoint: &mut Checkpoint,
     molecules: &Molecules,

@@ -1,7 +1,11 @@
 //! Compares two records of `drift eval`, or two Chrome traces such as PyTorch's profiler writes.
 //!
 //! Records of every version can be compared, including older ones that lack fields, so figures are matched by name. To read a whole
-//! record of this version, use [`EvalReport`](super::record::EvalReport).
+//! record of this version, use the type of `drift eval`.
+
+mod figure;
+mod figures;
+mod trace;
 
 use std::collections::HashMap;
 use std::io::{BufReader, ErrorKind, Read};
@@ -10,14 +14,14 @@ use std::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeSeed;
 
-pub use super::figure::Figure;
-use super::figure::{Figures, TOO_MANY};
-use super::figures::{Document, Found};
-use super::trace::{self, Summary};
-pub use super::trace::{TraceEvents, TraceRow, TraceTable};
+use self::figure::{Figures, TOO_MANY};
+use self::figures::{Document, Found};
+use self::trace::Summary;
 use drift_core::error::{Error, Result};
 use drift_core::io::{self, BoundedJson, Folded};
 use drift_core::job::Job;
+pub use figure::Figure;
+pub use trace::{TraceEvents, TraceRow, TraceTable};
 
 /// The schema of [`CompareReport`].
 pub const SCHEMA: &str = "drift.compare/2";

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::side::{SideRow, TABLES, rows};
 use super::summary::Summary;
-use crate::eval::figure::Figure;
+use crate::compare::figure::Figure;
 
 /// One of the eight tables that compare two traces.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -33,7 +33,7 @@ pub struct TraceRow {
 }
 
 /// The tables, in order.
-pub(in crate::eval) fn tables(summaries: &[Summary; 2], files: &[String; 2]) -> Vec<TraceTable> {
+pub(in crate::compare) fn tables(summaries: &[Summary; 2], files: &[String; 2]) -> Vec<TraceTable> {
     // If a trace has several runs, phases need the names of the runs; then the other trace's phases need them too.
     let qualified = summaries.iter().any(|summary| summary.phase_categories().len() > 1);
     let [a, b] = summaries.each_ref().map(|summary| rows(summary, qualified));

@@ -10,7 +10,7 @@ use super::kinds::DeviceKind;
 use super::names::Entry;
 use super::nesting::Nested;
 use super::read::{Trace, TraceEvents};
-use crate::eval::figure::Figures;
+use crate::compare::figure::Figures;
 
 /// The number and total nanoseconds of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,10 +39,10 @@ pub(super) struct Phase {
 
 /// The sums of a trace.
 #[derive(Default)]
-pub(in crate::eval) struct Summary {
-    pub(in crate::eval) events: TraceEvents,
+pub(in crate::compare) struct Summary {
+    pub(in crate::compare) events: TraceEvents,
     /// The seconds and events of each name, by category as written in the file.
-    pub(in crate::eval) figures: Vec<(String, Figures)>,
+    pub(in crate::compare) figures: Vec<(String, Figures)>,
     /// The time from the first begin to the last end, in nanoseconds.
     pub(super) span: i64,
     pub(super) threads: u64,
@@ -106,7 +106,7 @@ pub(super) fn all<'s>(sums: impl IntoIterator<Item = &'s Sum>) -> Sum {
 
 impl Summary {
     /// Computes the sums.
-    pub(in crate::eval) fn of(trace: Trace) -> Self {
+    pub(in crate::compare) fn of(trace: Trace) -> Self {
         let attention = trace.attention.measure().map(|nested| (nested.outermost, nested.covered));
         let in_operators = trace.operators.measure();
         let busy = |occupied: &Occupied| i128::from(occupied.busy);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::category::Category;
-use crate::eval::figure::{Figures, Kept};
+use crate::compare::figure::{Figures, Kept};
 
 /// All names of a trace.
 #[derive(Default)]

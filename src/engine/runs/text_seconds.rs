@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A text of a run: the index of its molecule, and of the text among the molecule's texts.
-pub(super) type TextPlace = (usize, usize);
+pub(crate) type TextPlace = (usize, usize);
 
 /// The time of a text, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct TextSeconds {
+pub(crate) struct TextSeconds {
     /// Wall time.
     pub wall: f64,
     /// CPU time; `None` on a GPU, or if the system does not report it.
@@ -23,7 +23,7 @@ impl TextSeconds {
     }
 
     /// The share of each of `texts` texts or conformers.
-    pub(super) fn shared_by(self, texts: usize) -> Self {
+    pub(crate) fn shared_by(self, texts: usize) -> Self {
         let texts = texts.max(1) as f64;
         TextSeconds { wall: self.wall / texts, cpu: self.cpu.map(|cpu| cpu / texts) }
     }
@@ -38,13 +38,13 @@ struct Finish {
 
 /// When the texts of a run finished: a list for each shard, in order.
 #[derive(Debug, Default)]
-pub(super) struct FinishTimes {
+pub(crate) struct FinishTimes {
     shards: Vec<Vec<Finish>>,
 }
 
 impl FinishTimes {
     /// Adds texts that finished together, after those added before. There may be none, at the end or before an interruption.
-    pub(super) fn add(&mut self, texts: Vec<TextPlace>, seconds: TextSeconds) {
+    pub(crate) fn add(&mut self, texts: Vec<TextPlace>, seconds: TextSeconds) {
         if texts.is_empty() && seconds.wall == 0.0 {
             return;
         }
@@ -56,12 +56,12 @@ impl FinishTimes {
     }
 
     /// Adds the texts of other shards.
-    pub(super) fn join(&mut self, more: FinishTimes) {
+    pub(crate) fn join(&mut self, more: FinishTimes) {
         self.shards.extend(more.shards);
     }
 
     /// The share of each of these texts. Time without a text belongs to the texts that finish next, or to the last ones.
-    pub(super) fn shares(&self, texts: &BTreeSet<TextPlace>) -> BTreeMap<TextPlace, TextSeconds> {
+    pub(crate) fn shares(&self, texts: &BTreeSet<TextPlace>) -> BTreeMap<TextPlace, TextSeconds> {
         let mut shares = BTreeMap::new();
         for shard in &self.shards {
             add_shares(shard, texts, &mut shares);

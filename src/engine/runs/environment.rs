@@ -1,9 +1,9 @@
 //! The date and machine of an evaluation.
 
-use super::record::Environment;
+use drift_data::generation::Environment;
 
 /// The environment of this process.
-pub(super) fn here() -> Environment {
+pub(crate) fn here() -> Environment {
     Environment {
         date: time::OffsetDateTime::now_utc().date().to_string(),
         system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
@@ -14,7 +14,7 @@ pub(super) fn here() -> Environment {
 }
 
 /// The peak memory of this process so far, in bytes; known on Linux only.
-pub(super) fn peak_memory_bytes() -> Option<u64> {
+pub(crate) fn peak_memory_bytes() -> Option<u64> {
     let peak = field("/proc/self/status", "VmHWM")?;
     peak.strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kibibytes| kibibytes * 1024)
 }

@@ -15,7 +15,7 @@ use drift_data::audit::{self, Mark, MarkKind};
 
 /// A generated text as it is written to files and judged.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct WrittenText {
+pub(crate) struct WrittenText {
     /// The text after the prompt, completed with surrounding tags that were not written.
     pub text: String,
     /// The number of bytes at its start that belong to the prompt.
@@ -32,7 +32,7 @@ impl WrittenText {
     ///
     /// # Errors
     /// If a token does not belong to the tokenizer.
-    pub(super) fn new(checkpoint: &Checkpoint, form: AnswerForm, sample: &GeneratedText) -> Result<Self> {
+    pub(crate) fn new(checkpoint: &Checkpoint, form: AnswerForm, sample: &GeneratedText) -> Result<Self> {
         let written = checkpoint.tokenizer.answer_text(&sample.tokens)?;
         let close = checkpoint.tokenizer.vocabulary_id(CONFORMER_CLOSE);
         let closed = close == Some(checkpoint.specials.eos) && sample.end == End::Eos;
@@ -48,7 +48,7 @@ impl WrittenText {
     }
 
     /// The text with the junk stripped from its numbers, as users proposed.
-    pub(super) fn stripped(self, encoding: Encoding) -> Self {
+    pub(crate) fn stripped(self, encoding: Encoding) -> Self {
         WrittenText { text: strip_junk(&self.text, encoding), ..self }
     }
 }
@@ -94,7 +94,7 @@ fn wasted(tokens: &[String], begin: usize, marks: &[Mark]) -> u64 {
 }
 
 /// The text of each token.
-pub(super) fn token_texts(tokenizer: &Tokenizer, tokens: &[u32]) -> Vec<String> {
+pub(crate) fn token_texts(tokenizer: &Tokenizer, tokens: &[u32]) -> Vec<String> {
     // A token that is only part of a character becomes a replacement character; such text is junk anyway.
     tokens.iter().map(|token| tokenizer.decode(&[*token]).unwrap_or_default()).collect()
 }

@@ -2,20 +2,20 @@
 
 use super::checkpoint::Checkpoint;
 use super::plan::{GeneratePlan, PlaceholderChoice};
-use super::record::ClassPlaceholder;
 use crate::parameter;
 use drift_core::constraint::{Placeholder, THEIR_PLACEHOLDER, USUAL_PLACEHOLDER, as_written};
 use drift_core::encoding::Reading;
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_data::corpus::Embedded;
+use drift_data::generation::ClassPlaceholder;
 use drift_tune::placeholder::{
     EncodingChoice, FitPlan, FitReport, FittedClasses, FittedFile, Objective, fit, takes_templates,
 };
 
 /// A placeholder with its name in reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct NamedPlaceholder {
+pub(crate) struct NamedPlaceholder {
     /// The placeholder text, or how blocks are classified and in which file.
     pub label: String,
     pub placeholder: Placeholder,
@@ -54,7 +54,7 @@ impl NamedPlaceholder {
 }
 
 /// A plan's placeholders for one checkpoint, each once.
-pub(super) fn placeholders(
+pub(crate) fn placeholders(
     plan: &GeneratePlan,
     checkpoint: &Checkpoint,
     job: &Job,

@@ -12,7 +12,7 @@ use super::event::{Event, Micros};
 use super::names::Names;
 use super::nesting::Nesting;
 use super::rows::Rows;
-use crate::eval::figure::Kept;
+use crate::compare::figure::Kept;
 use drift_core::io::{Folded, JsonFold, JsonPart};
 
 /// The numbers of used and unused events in a trace.
@@ -28,7 +28,7 @@ pub struct TraceEvents {
 
 /// The collected data of a trace, from complete events (`X`) and from pairs of begin and end (`B`, `E`).
 #[derive(Default)]
-pub(in crate::eval) struct Trace {
+pub(in crate::compare) struct Trace {
     pub(super) names: Names,
     pub(super) events: TraceEvents,
     /// The first begin and the last end in nanoseconds, of all events except those about the recording itself.
@@ -198,7 +198,7 @@ fn widen(span: &mut (i64, i64), start: i64, end: i64) {
 }
 
 /// Reads a list of events; reads nothing from any other value.
-pub(in crate::eval) struct Events;
+pub(in crate::compare) struct Events;
 
 impl<'de> JsonFold<'de> for Events {
     type Value = Option<Box<Trace>>;

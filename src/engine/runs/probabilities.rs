@@ -2,11 +2,11 @@
 //! mask left.
 
 use super::checkpoint::Checkpoint;
-use super::record::ClassProbability;
 use super::run::Run;
 use super::written::token_texts;
 use crate::generate::{GeneratedText, Resampled};
 use drift_core::constraint::{TextClass, byte_classes, token_class};
+use drift_data::generation::ClassProbability;
 use drift_data::generation::{ClassMaskCost, MaskCost, ResamplingReport, Spread};
 
 /// The probability below which the model would hardly have written a token itself.
@@ -22,7 +22,7 @@ struct Sum {
 }
 
 /// The probabilities of a run's tokens by class of text; empty if they were not logged.
-pub(super) fn probabilities(checkpoint: &Checkpoint, run: &Run) -> Vec<ClassProbability> {
+pub(crate) fn probabilities(checkpoint: &Checkpoint, run: &Run) -> Vec<ClassProbability> {
     let mut sums = [Sum::default(); TextClass::ALL.len()];
     for sample in &run.generated.samples {
         let Some(logs) = &sample.log_probabilities else { return Vec::new() };
@@ -79,7 +79,7 @@ fn place(class: TextClass) -> usize {
 }
 
 /// The effect of the mask over the texts of a run; `None` if it was not logged.
-pub(super) fn mask_cost(checkpoint: &Checkpoint, run: &Run) -> Option<MaskCost> {
+pub(crate) fn mask_cost(checkpoint: &Checkpoint, run: &Run) -> Option<MaskCost> {
     let samples = &run.generated.samples;
     let mut tokens = [0; TextClass::ALL.len()];
     let (mut all, mut by_class) = (Vec::new(), vec![Vec::new(); TextClass::ALL.len()]);
@@ -103,7 +103,7 @@ pub(super) fn mask_cost(checkpoint: &Checkpoint, run: &Run) -> Option<MaskCost> 
 }
 
 /// The results of resampling groups of at most `draws` texts; `None` if no group was finished.
-pub(super) fn resampling(draws: usize, run: &Run) -> Option<ResamplingReport> {
+pub(crate) fn resampling(draws: usize, run: &Run) -> Option<ResamplingReport> {
     let groups = &run.generated.resampled;
     let spread =
         |figure: fn(&Resampled) -> f64| Spread::from_values(&groups.iter().map(figure).collect::<Vec<f64>>());

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::eval::figure::Kept;
+use crate::compare::figure::Kept;
 
 /// Pairs of texts, numbered in the order of their first appearance.
 #[derive(Default)]

@@ -21,7 +21,7 @@ use drift_data::prompts::PromptMolecule;
 pub const MOST_EXAMPLES: usize = 10;
 
 /// The prompt for a molecule: the worked examples, its SMILES, and the tag that opens its answer if prompts end with it.
-pub(super) fn prompt(plan: &GeneratePlan, examples: &str, smiles: &str) -> String {
+pub(crate) fn prompt(plan: &GeneratePlan, examples: &str, smiles: &str) -> String {
     let opened = if plan.form.opened { CONFORMER_OPEN } else { "" };
     [examples, &train::prompt(smiles), opened].concat()
 }
@@ -30,7 +30,7 @@ pub(super) fn prompt(plan: &GeneratePlan, examples: &str, smiles: &str) -> Strin
 ///
 /// # Errors
 /// If a coordinate of an example cannot be written in the model's encoding.
-pub(super) fn examples(plan: &GeneratePlan, checkpoint: &Checkpoint) -> Result<String> {
+pub(crate) fn examples(plan: &GeneratePlan, checkpoint: &Checkpoint) -> Result<String> {
     plan.examples.iter().map(|example| worked(example, checkpoint)).collect()
 }
 
@@ -56,7 +56,7 @@ fn worked(example: &PromptMolecule, checkpoint: &Checkpoint) -> Result<String> {
 ///
 /// # Errors
 /// If the tag that closes a conformer is not a token of the tokenizer.
-pub(super) fn check_form(tokenizer: &Tokenizer, form: AnswerForm) -> Result<()> {
+pub(crate) fn check_form(tokenizer: &Tokenizer, form: AnswerForm) -> Result<()> {
     if form.conformers > 1 && tokenizer.vocabulary_id(CONFORMER_CLOSE).is_none() {
         let problem = format!("{CONFORMER_CLOSE} is not a token of {}", tokenizer.name);
         let remedy = "add the four tags to the tokenizer, or ask for one conformer per text";
@@ -67,7 +67,7 @@ pub(super) fn check_form(tokenizer: &Tokenizer, form: AnswerForm) -> Result<()> 
 
 /// Splits texts of several conformers after each closing tag. Conformer `p` of generation `g` becomes generation
 /// `g · conformers + p`. If a text has fewer conformers, empty texts follow, which fail. The last part contains any excess.
-pub(super) fn apart(
+pub(crate) fn apart(
     tokenizer: &Tokenizer,
     form: AnswerForm,
     samples: Vec<GeneratedText>,
@@ -116,14 +116,14 @@ fn parts(sample: &GeneratedText, conformers: usize, close: u32) -> Vec<Generated
 }
 
 /// The opening tag, if the prompt contains it for this conformer and something was written after it; otherwise empty.
-pub(super) fn tag_of_prompt(written: &str, form: AnswerForm, generation: usize) -> &'static str {
+pub(crate) fn tag_of_prompt(written: &str, form: AnswerForm, generation: usize) -> &'static str {
     let opened = form.opened && generation.is_multiple_of(form.conformers.max(1));
     if opened && !written.is_empty() { CONFORMER_OPEN } else { "" }
 }
 
 /// The full text of a conformer: with the opening tag if the prompt contains it, and with the closing tag if the tag ended the
 /// text.
-pub(super) fn with_tags(written: String, form: AnswerForm, (generation, ended): (usize, bool)) -> String {
+pub(crate) fn with_tags(written: String, form: AnswerForm, (generation, ended): (usize, bool)) -> String {
     let open = tag_of_prompt(&written, form, generation);
     let close = if ended && !written.contains(CONFORMER_CLOSE) { CONFORMER_CLOSE } else { "" };
     if open.is_empty() && close.is_empty() { written } else { format!("{open}{written}{close}") }

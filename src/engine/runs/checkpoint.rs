@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::finished::KeptModel;
 use super::plan::{GeneratePlan, ModelChoice};
-use super::record::EncodingEvidence;
 use crate::generate::Engine;
 use crate::model::{Config, Decoder, Synthetic, end_of_text};
 use crate::parameter;
@@ -20,6 +19,7 @@ use drift_core::job::{InputHash, Job};
 use drift_core::text::skeleton::Spelling;
 use drift_core::tokenizer::Tokenizer;
 use drift_data::corpus::{Conformers, Embedded, EmbeddedCorpus, Frame};
+use drift_data::generation::EncodingEvidence;
 
 /// The files of the reference checkpoint embedded in drift.
 const EMBEDDED: [(&str, &[u8]); 6] = [
@@ -35,7 +35,7 @@ const EMBEDDED: [(&str, &[u8]); 6] = [
 const EMBEDDED_NAME: &str = "qwen-like";
 
 /// A model, ready to generate.
-pub(super) struct Checkpoint {
+pub(crate) struct Checkpoint {
     /// The name in reports: that of the folder.
     pub name: String,
     /// Its tokenizer.
@@ -69,7 +69,7 @@ impl Checkpoint {
     ///
     /// # Errors
     /// If its files are missing, damaged or inconsistent, or no token ends its texts.
-    pub(super) fn load(
+    pub(crate) fn load(
         choice: &ModelChoice,
         plan: &GeneratePlan,
         kept: Option<&KeptModel>,
@@ -91,23 +91,23 @@ impl Checkpoint {
     ///
     /// # Errors
     /// If there is no engine.
-    pub(super) fn engine(&mut self) -> Result<&mut Engine> {
+    pub(crate) fn engine(&mut self) -> Result<&mut Engine> {
         self.engine.as_mut().ok_or_else(|| Error::internal("an evaluation", "nothing is left to be computed"))
     }
 
     /// How the computation differed from what was requested, if it did.
-    pub(super) fn note(&self) -> Option<String> {
+    pub(crate) fn note(&self) -> Option<String> {
         let why = self.engine.as_ref()?.note()?;
         Some(format!("{}: the GPU ran candle's operations instead of drift's kernels: {why}", self.name))
     }
 
     /// Measures the memory bandwidth of its device, if it computes here.
-    pub(super) fn measure(&mut self) {
+    pub(crate) fn measure(&mut self) {
         self.bytes_per_second = self.engine.as_ref().and_then(|engine| engine.decoder().bytes_per_second());
     }
 
     /// The description that is stored in the journal.
-    pub(super) fn kept(&self) -> KeptModel {
+    pub(crate) fn kept(&self) -> KeptModel {
         KeptModel {
             name: self.name.clone(),
             encoding: self.encoding,

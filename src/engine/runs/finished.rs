@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::record::{EncodingEvidence, Environment};
 use crate::generate::{BatchSeconds, End, GeneratedText, Resampled, SelfCheck, Timing, WorkCounts};
 use drift_core::encoding::Encoding;
 use drift_core::job::InputHash;
+use drift_data::generation::{EncodingEvidence, Environment};
 use drift_data::shard::progress::FinishedPiece;
 
 /// The index of a run: the model's index, and the run's index among the model's runs.
-pub(super) type RunPlace = (usize, usize);
+pub(crate) type RunPlace = (usize, usize);
 
 /// A finished piece of work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -90,7 +90,7 @@ pub struct KeptText {
 }
 
 impl KeptText {
-    pub(super) fn from_generated(text: &GeneratedText) -> Self {
+    pub(crate) fn from_generated(text: &GeneratedText) -> Self {
         // Bits rather than decimals, so that numbers are restored exactly.
         let bits =
             |logs: &Option<Vec<f32>>| -> Vec<u32> { logs.iter().flatten().map(|x| x.to_bits()).collect() };
@@ -108,7 +108,7 @@ impl KeptText {
         }
     }
 
-    pub(super) fn into_text(self) -> GeneratedText {
+    pub(crate) fn into_text(self) -> GeneratedText {
         let numbers = |bits: Vec<u32>| -> Vec<f32> { bits.into_iter().map(f32::from_bits).collect() };
         let (log_probabilities, log_allowed) =
             self.logs.map(|logs| logs.map(numbers)).map(Into::into).unzip();
@@ -128,23 +128,23 @@ impl KeptText {
 /// The cost of a part of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spent {
-    pub(super) counts: WorkCounts,
-    pub(super) timing: Timing,
-    pub(super) templates_seconds: f64,
+    pub(crate) counts: WorkCounts,
+    pub(crate) timing: Timing,
+    pub(crate) templates_seconds: f64,
     /// `None` if any part ran on a GPU, or if the system does not report CPU seconds.
-    pub(super) cpu_seconds: Option<f64>,
-    pub(super) batches: Vec<BatchSeconds>,
+    pub(crate) cpu_seconds: Option<f64>,
+    pub(crate) batches: Vec<BatchSeconds>,
     /// The peak memory of the process; `None` if the system does not report it.
-    pub(super) peak_memory_bytes: Option<u64>,
+    pub(crate) peak_memory_bytes: Option<u64>,
 }
 
 impl Spent {
     /// Wall-clock seconds, including templates.
-    pub(super) fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         self.timing.total() + self.templates_seconds
     }
 
-    pub(super) fn add(&mut self, more: Spent) {
+    pub(crate) fn add(&mut self, more: Spent) {
         let nothing = Spent::default();
         if *self == nothing || more == nothing {
             // A part without any work has no CPU seconds that could be missing.

@@ -1,8 +1,8 @@
 //! Generates texts without judging them: the header and the lines of a file of texts.
 
 use super::checkpoint::Checkpoint;
-use super::generation::{LoadedModel, ShardDone, check_generation, inputs, unseen};
 use super::kept::Kept;
+use super::loaded::{LoadedModel, ShardDone, check_generation, inputs, unseen};
 use super::plan::GeneratePlan;
 use super::protocol::generation_protocol;
 use super::run::{Run, finished_run};
@@ -135,7 +135,7 @@ fn run_note(run: &GenerationRun) -> Option<String> {
 }
 
 /// The lines of a run's texts, in order, without their cost.
-pub(super) fn lines<'l>(
+pub(crate) fn lines<'l>(
     checkpoint: &'l Checkpoint,
     molecules: &'l Molecules,
     run: &'l Run,

@@ -1,0 +1,87 @@
+//! A record of `drift audit` as a page.
+
+use super::audit_view::{
+    audit_coverage_table, audit_table, chemistry_rows, drift_table, examples_table, geometry_table,
+    their_table,
+};
+use super::chemistry_view::{chemistry_table, flatness_table};
+use super::energy_view::energy_table;
+use super::format::thousands;
+use super::html::{Page, Section};
+use super::pairs_view::{audit_comparison_table, rows_table};
+use super::row_sections::{
+    PageRow, coverage_plots, drift_plots, example_texts, harm_plot, has_drift, worst_texts,
+};
+use drift_data::audit::{AuditReport, AuditRun};
+
+/// The self-contained page: rows and their differences, errors, coverage and chemistry.
+pub fn audit_page(report: &AuditReport) -> Page {
+    let rows: Vec<PageRow<'_>> = report.runs.iter().map(page_row).collect();
+    let counts = &report.total.counts;
+    let setting = format!(
+        "{} texts in {} rows, of which {} pass.",
+        thousands(counts.samples),
+        thousands(report.runs.len() as u64),
+        thousands(counts.passed)
+    );
+    let lead = report.advice.first().cloned().unwrap_or_else(|| setting.clone());
+    let mut page = Page::new("Generated texts", lead).section("Rows", |section| {
+        section.paragraph(&setting).list(&report.advice).list(&report.warnings);
+        for table in [rows_table(report), audit_comparison_table(report)].into_iter().flatten() {
+            section.table(&table);
+        }
+        section.table(&audit_table(report)).table(&their_table(report));
+        section.svg(&harm_plot(&rows), "Blocks that are not three numbers, or that lost or gained digits.");
+    });
+    if report.total.geometry.is_some() {
+        page = page.section("Coverage and matching", |section| {
+            for table in [geometry_table(report), audit_coverage_table(report)].into_iter().flatten() {
+                section.table(&table);
+            }
+            coverage_plots(section, &rows);
+        });
+    }
+    if report.total.chemistry.is_some() {
+        page = page.section("Chemistry beside grammar", |section| chemistry_section(section, report));
+    }
+    if let Some(energy) = &report.energy {
+        page = page.section("Strain", |section| _ = section.table(&energy_table(energy)));
+    }
+    if let Some(table) = drift_table(report) {
+        page = page.section("Drift", |section| {
+            section.table(&table);
+            if has_drift(&rows) {
+                drift_plots(section, &rows);
+            }
+        });
+    }
+    if rows.iter().any(|row| !row.examples.is_empty()) || !report.examples.is_empty() {
+        page = page.section("What goes wrong", |section| {
+            example_texts(section, &rows);
+            examples_table(report).iter().for_each(|table| _ = section.table(table));
+        });
+    }
+    page.section("Provenance", |section| _ = section.provenance(&report.provenance))
+}
+
+/// A row as the shared sections show it.
+fn page_row(run: &AuditRun) -> PageRow<'_> {
+    PageRow {
+        name: run.row.full_name(),
+        strong: run.row.is_automaton(),
+        counts: &run.counts,
+        coverage: &run.coverage,
+        drift: run.drift.as_ref(),
+        examples: &run.examples,
+    }
+}
+
+fn chemistry_section(section: &mut Section, report: &AuditReport) {
+    let rows = chemistry_rows(report);
+    for table in [chemistry_table(&rows), flatness_table(&rows)].into_iter().flatten() {
+        section.table(&table);
+    }
+    for run in report.runs.iter().filter(|run| !run.worst.is_empty()) {
+        worst_texts(section, &format!("`{}`", run.row.full_name()), &run.worst);
+    }
+}
