@@ -36,14 +36,36 @@ fn common(object: &Value, other: &Value) -> Value {
 /// The figures of `eval` are those of its texts.
 #[test]
 fn generate_and_audit_have_the_figures_of_eval() {
+    assert_same_figures(GENERATION, "");
+}
+
+/// Texts in stripped decimals do not show which blocks were cut. Their lines say it.
+#[test]
+fn cut_blocks_of_stripped_texts_are_counted_by_audit_too() {
+    let generation = "--samples 6 --generations 2 --lp none,allowlist,automaton --placeholder 0.0000,0.0000,0.0000 \
+        --dialect stripped --quiet";
+    let runs = assert_same_figures(generation, "--dialect stripped");
+    let cut = runs.iter().map(|run| run["truncated_blocks"].as_u64().unwrap());
+    let cut: Vec<u64> = cut.collect();
+    assert!(cut[0] == 0 && cut[1] > 0 && cut[2] == 0, "{cut:?}");
+}
+
+/// Generates texts, and asserts that `audit` has the figures of `eval`. Returns the rows of `audit`.
+fn assert_same_figures(generation: &str, dialect: &str) -> Vec<Value> {
     let folder = Folder::new();
-    folder.line(&format!("generate {GENERATION} -o texts.jsonl")).done();
-    let audited = folder.line(&format!("audit texts.jsonl {REFERENCES} --against-row none --json")).done();
-    let evaluated = folder.line(&format!("eval {GENERATION} --threshold 0.75 --json")).done();
+    folder.line(&format!("generate {generation} -o texts.jsonl")).done();
+    let audit = format!("audit texts.jsonl {REFERENCES} {dialect} --against-row none --molecules audit.csv --html page.html");
+    let audited = folder.line(&format!("{audit} --json")).done();
+    let evaluated =
+        folder.line(&format!("eval {generation} --threshold 0.75 --molecules eval.csv --json")).done();
+    assert_eq!(folder.read("audit.csv"), folder.read("eval.csv"));
+    let page = folder.read("page.html");
+    assert!(page.contains("<svg") && page.contains("The worst texts of"), "{}", page.len());
     let [audited, evaluated] = [audited, evaluated].map(|ran| timeless(ran.json()));
     let runs = audited["runs"].as_array().unwrap();
-    assert_eq!(runs.len(), 4);
-    for (run, of_eval) in runs.iter().zip(evaluated["runs"].as_array().unwrap()) {
+    let of_eval = evaluated["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), of_eval.len());
+    for (run, of_eval) in runs.iter().zip(of_eval) {
         // How the encoding was determined differs, of course.
         let mut same = common(run, of_eval);
         same["dialect_from"] = of_eval["dialect_from"].clone();
@@ -56,6 +78,8 @@ fn generate_and_audit_have_the_figures_of_eval() {
             "passed",
             "passed_interval",
             "valid",
+            "worst",
+            "examples",
             "geometry",
             "mat_p",
             "generated_tokens",
@@ -65,7 +89,7 @@ fn generate_and_audit_have_the_figures_of_eval() {
         }
     }
     let comparisons = audited["comparisons"].as_array().unwrap();
-    assert_eq!(comparisons.len(), 3);
+    assert_eq!(comparisons.len() + 1, runs.len());
     assert_eq!(audited["comparisons"], evaluated["comparisons"]);
     let advice = |report: &Value| -> Vec<String> {
         let all = report["advice"].as_array().unwrap().iter().map(|one| one.as_str().unwrap().to_owned());
@@ -77,6 +101,7 @@ fn generate_and_audit_have_the_figures_of_eval() {
         .collect()
     };
     assert_eq!(advice(&audited), advice(&evaluated));
+    runs.clone()
 }
 
 /// Texts in the words of an engine: no label, a field of another name, or a file for each processor.
