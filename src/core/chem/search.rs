@@ -41,13 +41,20 @@ pub(crate) fn colours<const N: usize>(graphs: [&LabelledGraph; N], bonds: BondCo
 }
 
 /// Whether two lists hold the same colours, each equally often.
-pub(crate) fn are_same([a, b]: &[Vec<u64>; 2]) -> bool {
-    let sorted = |colours: &Vec<u64>| {
-        let mut sorted = colours.clone();
-        sorted.sort_unstable();
-        sorted
-    };
-    sorted(a) == sorted(b)
+pub(crate) fn are_same(colours: &[Vec<u64>; 2]) -> bool {
+    let [a, b] = colours.each_ref().map(|colours| sorted(colours.iter().copied()));
+    a == b
+}
+
+/// Whether no colour occurs twice.
+pub(super) fn all_differ(colours: impl Iterator<Item = u64>) -> bool {
+    sorted(colours).windows(2).all(|pair| pair[0] != pair[1])
+}
+
+fn sorted(colours: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut sorted: Vec<u64> = colours.collect();
+    sorted.sort_unstable();
+    sorted
 }
 
 fn refined(graph: &LabelledGraph, colours: &[u64], bonds: BondColours) -> Vec<u64> {
