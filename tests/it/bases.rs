@@ -32,7 +32,7 @@ fn plan(base: &str, kind: SchemeKind, encoding: Encoding, tokens: usize) -> Exte
     let (base, json) = Tokenizer::load_with_json(&fixture(base)).unwrap();
     let base_json = serde_json::from_slice(&json).unwrap();
     let (range, aim) = (Range::new(2).unwrap(), Aim::TokensPerBlock(tokens));
-    ExtensionPlan { range, contexts: 1, ..ExtensionPlan::new((base, base_json), kind, encoding, aim) }
+    ExtensionPlan { range, contexts: 1, ..ExtensionPlan::new(base, base_json, kind, encoding, aim) }
 }
 
 fn run(plan: &ExtensionPlan) -> Trained {

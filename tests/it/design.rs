@@ -27,7 +27,7 @@ fn base(name: &Path) -> (Tokenizer, Value) {
 /// A design of numbers below 15 Å, every number run in one context.
 fn plan(name: &Path, kind: SchemeKind, aim: Aim) -> ExtensionPlan {
     let (base, base_json) = base(name);
-    ExtensionPlan { contexts: 1, ..ExtensionPlan::new((base, base_json), kind, Encoding::FIXED, aim) }
+    ExtensionPlan { contexts: 1, ..ExtensionPlan::new(base, base_json, kind, Encoding::FIXED, aim) }
 }
 
 /// What is made does not depend on what it is measured on.

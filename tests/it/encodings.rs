@@ -419,7 +419,7 @@ fn extended(folder: &Folder, base: &Path, kind: SchemeKind, encoding: Encoding, 
     let corpus = Files { inputs: vec![folder.path().join("texts.jsonl")], options };
     let (base, json) = Tokenizer::load_with_json(base).unwrap();
     let (base_json, aim) = (serde_json::from_slice(&json).unwrap(), Aim::TokensPerBlock(tokens));
-    let plan = ExtensionPlan { contexts: 1, ..ExtensionPlan::new((base, base_json), kind, encoding, aim) };
+    let plan = ExtensionPlan { contexts: 1, ..ExtensionPlan::new(base, base_json, kind, encoding, aim) };
     let trained = train(&plan, &corpus, &drift::Job::default()).unwrap();
     let source = drift::io::hash_bytes("tokenizer.json", &trained.tokenizer_json);
     let again = ExtensionPlan {

@@ -29,7 +29,7 @@ fn plan(name: &str, kind: SchemeKind, angstrom: u32, budget: u64) -> ExtensionPl
     ExtensionPlan {
         range,
         contexts: 1,
-        ..ExtensionPlan::new((base, base_json), kind, Encoding::FIXED, Aim::Budget(budget))
+        ..ExtensionPlan::new(base, base_json, kind, Encoding::FIXED, Aim::Budget(budget))
     }
 }
 

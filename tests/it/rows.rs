@@ -356,7 +356,7 @@ fn trained() -> Trained {
     let plan = ExtensionPlan {
         range,
         contexts: 1,
-        ..ExtensionPlan::new((base, base_json), kind, Encoding::FIXED, aim)
+        ..ExtensionPlan::new(base, base_json, kind, Encoding::FIXED, aim)
     };
     let folder = Folder::new();
     let corpus = Files { inputs: vec![folder.file("one.txt", ONE)], options: ReadOptions::default() };

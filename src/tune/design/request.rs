@@ -172,7 +172,7 @@ impl TokenizerRequest {
             fewest_decimals: self.fewest_decimals,
             reuse: self.reuse.clone(),
             seed: self.seed,
-            ..ExtensionPlan::new((tokenizer, base_json), self.kind, self.reading.encoding, aim)
+            ..ExtensionPlan::new(tokenizer, base_json, self.kind, self.reading.encoding, aim)
         };
         let learns =
             [(matches!(self.goal, Goal::Merges(_)), parameter::MERGES), (self.compare, parameter::COMPARE)];

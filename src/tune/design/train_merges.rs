@@ -27,7 +27,7 @@ pub fn train_merges(
     job: &Job,
 ) -> Result<Trained<LearnedReport>> {
     let sample = LearningSample::read(corpus, plan.fixed_grammar().encoding(), job)?;
-    let ExtensionPlan { base, base_json, .. } = plan;
+    let base = &plan.base;
     let merged = merge(plan, tokens, &sample, job)?;
     let measured = Measured::from_corpus(&[&merged.tokenizer, base], merged.scheme.grammar, corpus, job)?;
     // Isolating blocks prevents merges such as `]<`, so with few new tokens, texts can become longer than before.
@@ -36,15 +36,16 @@ pub fn train_merges(
         return Err(Error::parameter(parameter::MERGES, problem, "give more"));
     }
     let guarantees = check_pieces(
-        (base, base_json),
+        plan.base(),
         &merged.tokenizer,
-        (&merged.scheme, &merged.pieces),
+        &merged.scheme,
+        &merged.pieces,
         &merged.new_tokens,
         plan.contexts,
         job,
     )?;
     let promises = Promises::Extension(guarantees);
-    let report = LearnedReport::new(plan.kind, Some(base), &merged, (&measured, &sample), promises);
+    let report = LearnedReport::new(plan.kind, Some(base), &merged, &measured, &sample, promises);
     let new_tokens = list(base, &merged.new_tokens, &BTreeMap::new())?;
     Ok(Trained { tokenizer_json: merged.json, new_tokens, report, unchanged: false })
 }

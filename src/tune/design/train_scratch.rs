@@ -39,9 +39,9 @@ pub fn train_scratch(
     let made = scratch(plan, &sample, job)?;
     let promises = Promises::Scratch(promises(&made, plan.contexts, &sample, job)?);
     let measured = Measured::from_corpus(&[&made.tokenizer], made.scheme.grammar, corpus, job)?;
-    let mut report = LearnedReport::new(plan.kind, None, &made, (&measured, &sample), promises);
+    let mut report = LearnedReport::new(plan.kind, None, &made, &measured, &sample, promises);
     if plan.compare {
-        report.comparison = Some(compare_scratch(&made, (corpus, &sample), job)?);
+        report.comparison = Some(compare_scratch(&made, corpus, &sample, job)?);
     }
     let new_tokens = made.list();
     Ok(Trained { tokenizer_json: made.json, new_tokens, report, unchanged: false })

@@ -42,7 +42,7 @@ pub(in crate::design) const WHOLE_NUMBERS: &str =
 /// # Errors
 /// If the base is not a BPE model, or has a pre-tokenizer that cannot be kept from cutting blocks.
 pub fn extend(base: &Value, place: &str, scheme: &Scheme, new: &[String]) -> Result<Extended> {
-    extend_guarded((base, place), scheme, (new, &[]), None)
+    extend_guarded(base, place, scheme, new, &[], None)
 }
 
 /// Like [`extend`], but new pieces first take the ids in `ids`, which must be unused. `guard` is the expression that keeps the new
@@ -51,12 +51,13 @@ pub fn extend(base: &Value, place: &str, scheme: &Scheme, new: &[String]) -> Res
 /// # Errors
 /// If the base is not a BPE model, or has a pre-tokenizer that cannot be kept from cutting blocks.
 pub fn extend_guarded(
-    (base, place): (&Value, &str),
+    base: &Value,
+    place: &str,
     scheme: &Scheme,
-    (new, ids): (&[String], &[u32]),
+    new: &[String],
+    ids: &[u32],
     guard: Option<&str>,
 ) -> Result<Extended> {
-    let refuse = |problem: &str| Error::input(place, problem, OTHER_BASE);
     let mut json = base.clone();
     let added = added_tokens(base);
     if let Some((_, content)) = added.iter().find(|(_, content)| may_touch_a_block(content, scheme.grammar)) {
@@ -77,7 +78,7 @@ pub fn extend_guarded(
         };
         return Err(Error::input(place, problem, remedy));
     }
-    let layout = BaseLayout::from_json(base).map_err(|problem| refuse(&problem))?;
+    let layout = BaseLayout::from_json(base).map_err(|problem| Error::input(place, problem, OTHER_BASE))?;
     let new_tokens = add_tokens(&mut json, place, new, ids)?;
     json["model"]["ignore_merges"] = true.into();
     json["pre_tokenizer"] = pre_tokenizer(&layout, scheme, guard);

@@ -9,7 +9,7 @@
 //!   reference encoding.
 
 mod around;
-pub(super) mod base;
+pub(crate) mod base;
 pub mod check;
 pub(super) mod checker;
 pub mod config;

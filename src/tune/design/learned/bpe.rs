@@ -209,8 +209,8 @@ impl Learner {
     }
 }
 
-fn entry((left, right): (u32, u32), weight: u64) -> (u64, Reverse<Step>) {
-    (weight, Reverse(Step::Merge(left, right)))
+fn entry(pair: (u32, u32), weight: u64) -> (u64, Reverse<Step>) {
+    (weight, Reverse(Step::Merge(pair.0, pair.1)))
 }
 
 /// The pairs of neighbours, without those that overlap an equal pair before them.

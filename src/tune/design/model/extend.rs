@@ -101,12 +101,13 @@ fn fronts(
     unwanted: &AtomicBool,
     job: &Job,
 ) -> Result<Vec<GrowingFile>> {
-    let front = |(shard, ordered): (&Shard, &OrderedFile<'_>)| {
+    let mut files = Vec::new();
+    for (shard, ordered) in source.shards.iter().zip(ordered) {
         let mut file = GrowingFile::begin(&shard.path, &plan.output.join(&shard.name), ordered.room)?;
         file.add(&ordered.front(), unwanted, job)?;
-        Ok(file)
-    };
-    source.shards.iter().zip(ordered).map(front).collect()
+        files.push(file);
+    }
+    Ok(files)
 }
 
 /// What is known after reading the tokenizers.
@@ -131,8 +132,8 @@ fn prepare<'s>(source: &'s SourceModel, plan: &ExtendModelPlan, job: &Job) -> Re
     has_rows(&source.tables, &own.name, added.old_ids)?;
     source.check_special_tokens(&plan.tokenizer, &added.new)?;
     let rows = rows(source, &added, plan.pad_to_multiple_of);
-    let grown = grown(source, &own, &added, (plan.init, rows))?;
-    let Companions { files, left } = companions(source, rows, (&plan.tokenizer, &extended, json))?;
+    let grown = grown(source, &own, &added, plan.init, rows)?;
+    let Companions { files, left } = companions(source, rows, &plan.tokenizer, &extended, json)?;
     let new = &added.new.new_tokens;
     let report = ExtendModelReport {
         schema: SCHEMA,

@@ -87,7 +87,8 @@ impl LearnedReport {
         kind: SchemeKind,
         base: Option<&Tokenizer>,
         made: &LearnedTokenizer,
-        (measured, sample): (&Measured, &LearningSample),
+        measured: &Measured,
+        sample: &LearningSample,
         guarantees: Promises,
     ) -> Self {
         let (total, base_total) = (measured.total(0), base.map(|_| measured.total(1)));
@@ -115,7 +116,8 @@ impl LearnedReport {
             example: made.scheme.example(grammar.decimals()),
             vocabulary: VocabularyReport::new(
                 &made.tokenizer,
-                (&made.new_tokens, 0),
+                &made.new_tokens,
+                0,
                 &total,
                 base_total.as_ref(),
             ),

@@ -13,6 +13,8 @@
 //! with any text, even if blocks are cut inside an integer part. If blocks have no opening character, or it also occurs elsewhere
 //! in a block, the first token is one of the others: M ≤ b · c^(N - 1).
 
+use std::ops::RangeInclusive;
+
 use super::cuts::SchemeKind;
 use super::grammar::Grammar;
 use super::slots::BlockSlot;
@@ -114,8 +116,9 @@ pub struct Proved {
 }
 
 impl Proved {
-    /// From the smallest and the largest number of tokens of any block, on top of a base.
-    pub fn new(kind: SchemeKind, grammar: Grammar, (fewest, most): (usize, usize), base: Usable) -> Self {
+    /// From the numbers of tokens of blocks, on top of a base.
+    pub fn new(kind: SchemeKind, grammar: Grammar, tokens: RangeInclusive<usize>, base: Usable) -> Self {
+        let (fewest, most) = tokens.into_inner();
         // For the bound only, shorter blocks are padded with one additional kind of token.
         let base = Usable { inner: base.inner + u64::from(fewest < most), ..base };
         Proved { fewest, most, lower_bound: counting_bound(kind, grammar, most, base) }

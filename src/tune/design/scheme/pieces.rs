@@ -1,6 +1,7 @@
 //! The pieces of a scheme as a table, which finds the string of each piece of a block by arithmetic.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 
 use super::cuts::{Scheme, spans};
 use super::grammar::Grammar;
@@ -79,11 +80,14 @@ impl PieceTable {
 
     /// The smallest and the largest number of tokens of any block in the range, if each string takes as many tokens as `lengths`
     /// states. The slots of different pieces are independent, so these are sums over pieces.
-    pub fn extremes(&self, lengths: &[usize]) -> (usize, usize) {
-        self.pieces.iter().fold((0, 0), |(fewest, most), piece| {
-            let of = || piece.strings.iter().map(|string| lengths[*string as usize]);
-            (fewest + of().min().unwrap_or(0), most + of().max().unwrap_or(0))
-        })
+    pub fn extremes(&self, lengths: &[usize]) -> RangeInclusive<usize> {
+        let (mut fewest, mut most) = (0, 0);
+        for piece in &self.pieces {
+            let lengths = piece.strings.iter().map(|string| lengths[*string as usize]);
+            fewest += lengths.clone().min().unwrap_or(0);
+            most += lengths.max().unwrap_or(0);
+        }
+        fewest..=most
     }
 }
 
@@ -119,7 +123,7 @@ mod tests {
                 );
             }
             let ones = vec![1; table.strings.len()];
-            assert_eq!(table.extremes(&ones), (starts.len(), starts.len()));
+            assert_eq!(table.extremes(&ones), starts.len()..=starts.len());
         }
         assert_eq!(Filled::from_numbers(&[0, 0, -150_000], grammar), None);
     }

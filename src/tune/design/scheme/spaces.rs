@@ -53,7 +53,8 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
     pub fn new(
         kind: SchemeKind,
         range: Range,
-        (encoding, fewest_decimals): (Encoding, Option<usize>),
+        encoding: Encoding,
+        fewest_decimals: Option<usize>,
         vocabulary: &'v V,
     ) -> Result<Self> {
         if let Some(fewest) = fewest_decimals {
@@ -70,6 +71,34 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
         }
         let (fixed, stripped) = Default::default();
         Ok(DesignSpaces { kind, range, encoding, fewest_decimals, vocabulary, fixed, stripped })
+    }
+
+    /// The spaces of another kind and range over the same vocabulary.
+    ///
+    /// # Errors
+    /// If the encoding has no numbers with so few decimals.
+    pub fn with(&self, kind: SchemeKind, range: Range) -> Result<Self> {
+        Self::new(kind, range, self.encoding, self.fewest_decimals, self.vocabulary)
+    }
+
+    /// The kind of the schemes.
+    pub fn kind(&self) -> SchemeKind {
+        self.kind
+    }
+
+    /// The range of the coordinates.
+    pub fn range(&self) -> Range {
+        self.range
+    }
+
+    /// The encoding of the blocks.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// The vocabulary of the base.
+    pub fn vocabulary(&self) -> &'v V {
+        self.vocabulary
     }
 
     /// The grammar of the blocks that have `tokens` tokens.

@@ -50,7 +50,7 @@ fn the_walk_finds_what_brute_force_finds() {
                     index /= size;
                     pick
                 });
-                least = least.min(space.cost(&(frame, picks.collect())));
+                least = least.min(space.cost(&SchemePoint { frame, picks: picks.collect() }));
             }
         }
         let found = space.optimum(tokens, u64::MAX).unwrap();
