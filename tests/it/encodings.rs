@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use drift::constraint::automaton::{AnswerForm, AutomatonProcessor};
 use drift::corpus::{Files, ReadOptions};
-use drift::design::{Aim, ExtensionPlan, SchemeKind, Trained, train};
+use drift::design::{Aim, ExtensionPlan, SchemeKind, TrainedTokenizer, train};
 use drift::encoding::parts::{PartRow, SlotPart, count, expression};
 use drift::encoding::{Encoding, Fixed, IntegersBelow, Reading};
 use drift::text::{tagged, write};
@@ -405,7 +405,13 @@ fn bins_and_codes_as_tokens_are_forced_where_nothing_else_is_canonical() {
 }
 
 /// A base extended for the slots of an encoding, every number run in one context.
-fn extended(folder: &Folder, base: &Path, kind: SchemeKind, encoding: Encoding, tokens: usize) -> Trained {
+fn extended(
+    folder: &Folder,
+    base: &Path,
+    kind: SchemeKind,
+    encoding: Encoding,
+    tokens: usize,
+) -> TrainedTokenizer {
     let mut random = ChaCha8Rng::seed_from_u64(7);
     let texts = drift::tokenizer::BUILT_IN_SKELETONS.map(|skeleton| {
         let skeleton = drift::text::skeleton::placed(skeleton, encoding.slots());

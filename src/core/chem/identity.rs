@@ -1,14 +1,14 @@
 //! The identity of a SMILES, for tables of molecules: a key that all spellings share, the atom order that maps one spelling to
 //! another, and whether their stereo is the same.
 
+use super::equivalence::key;
 use super::graph::{Graph, SmilesProblem};
 use super::hydrogens::places_without;
 use super::isotopes::Isotopes;
 use super::labelled::LabelledGraph;
 use super::limit::AtomLimit;
 use super::molecule::{Molecule, SmilesError};
-use super::open::{SMALLEST_RING, ring_size};
-use super::same::key;
+use super::open_stereo::{SMALLEST_RING, ring_size};
 use super::search::{BondColours, IdenticalAtoms, all_differ, colours, first_order};
 use super::stereo::{DoubleBondMark, StereoMarks, is_last};
 use super::stereogenic::perceived_marks;

@@ -9,7 +9,7 @@ use super::isotopes::Isotopes;
 use super::labelled::{Hydrogens, Label, LabelledGraph};
 use super::limit::AtomLimit;
 use super::mismatch::{Mismatch, StereoDifference};
-use super::open::OpenStereo;
+use super::open_stereo::OpenStereo;
 use super::reading::SmilesReading;
 use super::search::{BondColours, IdenticalAtoms, Search, are_same, colours, first_of_colours};
 use crate::vector::squared_distance;
@@ -202,9 +202,9 @@ impl SmilesMolecule {
     }
 
     /// Explains why no order preserves bonds and stereo.
-    fn mismatch(&self, pairing: &AtomMapping, points: &[[f64; 3]], why: Unfit) -> Mismatch {
-        let (Unfit::Stereo, Some(first)) = (why, pairing.orders.first()) else {
-            return if why == Unfit::Bonds { Mismatch::Bonds } else { Mismatch::Symmetry };
+    fn mismatch(&self, pairing: &AtomMapping, points: &[[f64; 3]], why: MappingFailure) -> Mismatch {
+        let (MappingFailure::Stereo, Some(first)) = (why, pairing.orders.first()) else {
+            return if why == MappingFailure::Bonds { Mismatch::Bonds } else { Mismatch::Symmetry };
         };
         let graph = self.without_hydrogens.as_deref().filter(|_| pairing.file.lacks_hydrogens());
         let graph = graph.unwrap_or(&self.graph);
@@ -223,7 +223,7 @@ impl SmilesMolecule {
 
 /// What no order of atoms preserves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unfit {
+enum MappingFailure {
     /// The double bonds that the bond lengths show.
     Bonds,
     /// The stereo of the coordinates.
@@ -239,7 +239,7 @@ impl AtomMapping {
     }
 
     /// The first order that preserves the stereo of the coordinates, as atoms of the file's graph.
-    fn order(&self, points: &[[f64; 3]]) -> Result<Vec<u32>, Unfit> {
+    fn order(&self, points: &[[f64; 3]]) -> Result<Vec<u32>, MappingFailure> {
         let bond_orders = self.unclear.bond_orders(&|atom| self.place(points, atom));
         let conformer = MappedConformer { mapping: self, points, bond_orders };
         let listed =
@@ -256,9 +256,9 @@ impl AtomMapping {
             && !self.orders.iter().any(|order| conformer.has_bonds(order))
             && conformer.search(false) == IdenticalAtoms::None
         {
-            return Err(Unfit::Bonds);
+            return Err(MappingFailure::Bonds);
         }
-        Err(if found == IdenticalAtoms::Unknown { Unfit::TooMuch } else { Unfit::Stereo })
+        Err(if found == IdenticalAtoms::Unknown { MappingFailure::TooMuch } else { MappingFailure::Stereo })
     }
 
     /// The position of an atom of the file's graph, in Å.

@@ -107,11 +107,15 @@ fn mixed(value: u64) -> u64 {
 }
 
 /// Whether to continue after an atom got its image. All atoms before it in the order of the search have theirs.
-pub(crate) type Allows<'a> = dyn Fn(usize, &[u32]) -> bool + 'a;
+pub(crate) type PlacementRule<'a> = dyn Fn(usize, &[u32]) -> bool + 'a;
 
 /// The first isomorphism from `a` to `b` that `allows` accepts at each of its atoms, as images of the atoms of `a`: the smallest
 /// images first. Bond orders count.
-pub(crate) fn first_order(a: &LabelledGraph, b: &LabelledGraph, allows: &Allows<'_>) -> IdenticalAtoms {
+pub(crate) fn first_order(
+    a: &LabelledGraph,
+    b: &LabelledGraph,
+    allows: &PlacementRule<'_>,
+) -> IdenticalAtoms {
     let colours = colours([a, b], BondColours::Counted);
     if are_same(&colours) { first_of_colours(a, b, &colours, allows) } else { IdenticalAtoms::None }
 }
@@ -121,7 +125,7 @@ pub(crate) fn first_of_colours(
     a: &LabelledGraph,
     b: &LabelledGraph,
     colours: &[Vec<u64>; 2],
-    allows: &Allows<'_>,
+    allows: &PlacementRule<'_>,
 ) -> IdenticalAtoms {
     Search::new(a, b, colours, (0..a.labels.len()).collect()).first(0, allows)
 }
@@ -183,7 +187,7 @@ impl<'g> Search<'g> {
     }
 
     /// The first isomorphism, with the atoms before index `first` of the sequence as they are placed.
-    pub(crate) fn first(&mut self, first: usize, allows: &Allows<'_>) -> IdenticalAtoms {
+    pub(crate) fn first(&mut self, first: usize, allows: &PlacementRule<'_>) -> IdenticalAtoms {
         let mut order = None;
         let is_whole = self.run(first, allows, &mut |images| {
             order = Some(images.to_vec());
@@ -202,7 +206,7 @@ impl<'g> Search<'g> {
     pub(crate) fn run(
         &mut self,
         first: usize,
-        allows: &Allows<'_>,
+        allows: &PlacementRule<'_>,
         found: &mut dyn FnMut(&[u32]) -> bool,
     ) -> bool {
         // The images left to try, by place in the sequence. An explicit stack, because a molecule may have more atoms than
@@ -243,7 +247,7 @@ impl<'g> Search<'g> {
         &mut self,
         first: usize,
         open: &mut Vec<std::vec::IntoIter<u32>>,
-        allows: &Allows<'_>,
+        allows: &PlacementRule<'_>,
     ) -> bool {
         while let Some(candidates) = open.last_mut() {
             let next = candidates.next();

@@ -67,7 +67,7 @@ pub(super) fn placeholders(
     for choice in &plan.placeholders {
         let named = match choice {
             PlaceholderChoice::Text(own) => vec![text(own)?],
-            PlaceholderChoice::Fitted => {
+            PlaceholderChoice::FittedPlaceholder => {
                 vec![NamedPlaceholder::of_text(&fitted(checkpoint, plan.seed, job)?)?]
             }
             PlaceholderChoice::File(file) => vec![NamedPlaceholder::of_file(file, checkpoint)?],

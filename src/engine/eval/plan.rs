@@ -173,7 +173,7 @@ pub enum PlaceholderChoice {
     /// This text, without brackets.
     Text(String),
     /// The placeholder with the least harm for the tokenizer, by `drift fit` on the embedded corpus.
-    Fitted,
+    FittedPlaceholder,
     /// The placeholder in a file that `drift fit -o` wrote for the tokenizer: one per class of blocks if that is an improvement.
     File(FittedFile),
     /// Both [`THEIR_PLACEHOLDER`](drift_core::constraint::THEIR_PLACEHOLDER) and the fitted one; none if the tokenizer supports no

@@ -4,24 +4,24 @@ use std::collections::{BTreeMap, HashMap};
 
 use rayon::prelude::*;
 
-use super::extension::extend::{Extended, add_tokens, extend, without_cut};
+use super::extension::extend::{Extension, add_tokens, extend, without_cut};
 use super::extension::json::pretty;
 use super::extension::plain::{by_id, token_texts};
 use super::extension::plan::ExtensionPlan;
 use super::extension::strip::never_extended;
 use super::extension::texts::PLAIN;
 use super::learned::bpe::{Limits, Word, learn};
-use super::learned::merges::{Ids, Joinable, append_merges, learns_apart, merge};
+use super::learned::merges::{Ids, JoinRule, append_merges, learns_apart, merge};
 use super::learned::scratch::{LEAST, SPECIAL};
 use super::learned::tokenizer::LearnedTokenizer;
-use super::measured::corpus::Measured;
+use super::measured::corpus::CorpusMeasurement;
 use super::measured::sample::{LearningSample, conformer_text, whole_text};
 use super::report::comparison::{MethodComparison, MethodRow, TrainingMethod};
-use super::report::trained::Trained;
-use super::scheme::counting_bound::Proved;
+use super::report::trained::TrainedTokenizer;
+use super::scheme::counting_bound::BlockGuarantee;
 use super::scheme::cuts::Scheme;
 use super::scheme::grammar::Grammar;
-use super::scheme::pieces::Filled;
+use super::scheme::pieces::SlotContents;
 use super::train::train;
 use crate::parameter;
 use drift_core::error::{Error, Result};
@@ -53,7 +53,7 @@ struct Entry {
     tokenizer: Tokenizer,
     new_tokens: Vec<(u32, String)>,
     /// What is proved for every block in the range.
-    proved: Option<Proved>,
+    proved: Option<BlockGuarantee>,
 }
 
 impl Entry {
@@ -92,7 +92,7 @@ pub fn compare_with_design(
 pub fn compare(
     plan: &ExtensionPlan,
     tokens: u64,
-    designed: Option<&Trained>,
+    designed: Option<&TrainedTokenizer>,
     corpus: &dyn Conformers,
     job: &Job,
 ) -> Result<MethodComparison> {
@@ -102,13 +102,17 @@ pub fn compare(
     let sample = LearningSample::read(corpus, grammar.encoding(), job)?;
     let mut entries = Vec::new();
     if let Some(designed) = designed {
-        let Trained { new_tokens, report, .. } = designed;
+        let TrainedTokenizer { new_tokens, report, .. } = designed;
         let per_block = report.tokens_per_block as usize;
         entries.push(Entry {
             method: TrainingMethod::Designed,
             tokenizer: load("designed", &designed.tokenizer_json)?,
             new_tokens: new_tokens.new_tokens.iter().map(|token| (token.id, token.text.clone())).collect(),
-            proved: Some(Proved { fewest: per_block, most: per_block, lower_bound: report.lower_bound }),
+            proved: Some(BlockGuarantee {
+                fewest: per_block,
+                most: per_block,
+                lower_bound: report.lower_bound,
+            }),
         });
     }
     entries.push(continued(plan, tokens, &sample, job)?);
@@ -154,7 +158,7 @@ fn continued(plan: &ExtensionPlan, tokens: u64, sample: &LearningSample, job: &J
     learned(TrainingMethod::Continued, plan, tokens, counts, &|_| true, job, &|new| {
         let mut json = base_json.clone();
         let new_tokens = add_tokens(&mut json, &base.name, new, &[])?;
-        Ok(Extended { json, new_tokens })
+        Ok(Extension { json, new_tokens })
     })
 }
 
@@ -163,18 +167,18 @@ fn in_whole_blocks(plan: &ExtensionPlan, tokens: u64, sample: &LearningSample, j
     let ExtensionPlan { base, base_json, .. } = plan;
     let grammar = plan.fixed_grammar();
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    let inside = sample.numbers().filter(|numbers| Filled::from_numbers(numbers, grammar).is_some());
+    let inside = sample.numbers().filter(|numbers| SlotContents::from_numbers(numbers, grammar).is_some());
     for numbers in inside.take(WHOLE_BLOCKS) {
         let text = text::write("[C]<>", &[*numbers], grammar.encoding());
         *counts.entry(text["[C]".len()..].to_owned()).or_default() += 1;
     }
-    let joinable = Joinable::of(base, base_json);
+    let joinable = JoinRule::of(base, base_json);
     // The scheme is only used to isolate blocks. Its cut is removed again below.
     let scheme = Scheme::finest(grammar);
     let (method, allows) = (TrainingMethod::ContinuedInBlocks, |text: &str| joinable.allows(text));
     learned(method, plan, tokens, counts, &allows, job, &|new| {
-        let Extended { json, new_tokens } = extend(base_json, &base.name, &scheme, new)?;
-        Ok(Extended { json: without_cut(json), new_tokens })
+        let Extension { json, new_tokens } = extend(base_json, &base.name, &scheme, new)?;
+        Ok(Extension { json: without_cut(json), new_tokens })
     })
 }
 
@@ -186,7 +190,7 @@ fn learned(
     counts: BTreeMap<String, u64>,
     allows: &dyn Fn(&str) -> bool,
     job: &Job,
-    splice: &dyn Fn(&[String]) -> Result<Extended>,
+    splice: &dyn Fn(&[String]) -> Result<Extension>,
 ) -> Result<Entry> {
     let ids = Ids::of(&plan.base);
     let words = counts.into_par_iter().map(|(text, weight)| match plan.base.model_ids(&text) {
@@ -201,7 +205,7 @@ fn learned(
     };
     let learned = learn(words, ids.texts.clone(), &limits, job)?;
     let new: Vec<String> = learned.tokens.iter().map(|(_, text)| text.clone()).collect();
-    let Extended { mut json, new_tokens } = splice(&new)?;
+    let Extension { mut json, new_tokens } = splice(&new)?;
     append_merges(&mut json, ids.merges(&learned));
     Ok(Entry { method, tokenizer: load("continued", &pretty(&json)?)?, new_tokens, proved: None })
 }
@@ -232,7 +236,7 @@ fn rows(
     job: &Job,
 ) -> Result<Vec<MethodRow>> {
     let tokenizers = base.map(|base| base.tokenizer).into_iter().chain(entries.iter().map(|e| &e.tokenizer));
-    let measured = Measured::from_corpus(&tokenizers.collect::<Vec<_>>(), grammar, corpus, job)?;
+    let measured = CorpusMeasurement::from_corpus(&tokenizers.collect::<Vec<_>>(), grammar, corpus, job)?;
     let mut rows = Vec::new();
     if base.is_some() {
         let row = row(&measured, 0, TrainingMethod::Base, &[], None);
@@ -250,11 +254,11 @@ fn rows(
 
 /// The row of the measured tokenizer with this index, without the number of other texts that it changes.
 fn row(
-    measured: &Measured,
+    measured: &CorpusMeasurement,
     index: usize,
     method: TrainingMethod,
     new: &[(u32, String)],
-    proved: Option<Proved>,
+    proved: Option<BlockGuarantee>,
 ) -> MethodRow {
     let total = measured.total(index);
     let new_tokens = new.len() as u64;

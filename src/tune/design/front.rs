@@ -2,7 +2,7 @@
 //!
 //! Its points come only from the search of the design space. Only the extension that is written is checked number by number.
 
-use super::measured::reach::Reach;
+use super::measured::block_coverage::BlockCoverage;
 use super::report::front::DesignPoint;
 use super::scheme::cuts::SchemeKind;
 use super::scheme::slots::Range;
@@ -28,7 +28,7 @@ const MOST_TOKENS: usize = 13;
 pub fn designs<V: BaseTokens>(
     own: &DesignSpaces<'_, V>,
     own_tokens: usize,
-    reach: &Reach,
+    reach: &BlockCoverage,
     job: &Job,
 ) -> Result<Vec<DesignPoint>> {
     let (more_ranges, fewest) =

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::extension::base::{BaseTokenizer, BaseVocabulary};
 use super::extension::check::{Guarantees, check};
-use super::extension::extend::{Extended, WHOLE_NUMBERS, extend, extend_guarded};
+use super::extension::extend::{Extension, WHOLE_NUMBERS, extend, extend_guarded};
 use super::extension::guard::guard;
 use super::extension::json::written;
 use super::extension::layout::Alphabet;
@@ -15,11 +15,11 @@ use super::extension::plan::{Aim, ExtensionPlan};
 use super::extension::reuse::{Reuse, prune};
 use super::extension::strip::{another_way, strip_extension};
 use super::front::designs;
-use super::measured::corpus::Measured;
+use super::measured::corpus::CorpusMeasurement;
 use super::measured::sample::read_as;
 use super::report::designed::{AnnealingReport, DesignReport};
 use super::report::front::{ParetoFront, TokenizerPoint};
-use super::report::trained::Trained;
+use super::report::trained::TrainedTokenizer;
 use super::report::vocabulary::{SCHEMA, VocabularyReport};
 use super::scheme::cuts::{Scheme, SchemeKind};
 use super::scheme::grammar::Grammar;
@@ -40,7 +40,7 @@ use drift_data::corpus::Conformers;
 /// # Errors
 /// If the base cannot be extended or was extended in another way, the goal cannot be reached, a check fails, the corpus cannot be
 /// read or is written in another encoding, or the job was cancelled.
-pub fn train(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> {
+pub fn train(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<TrainedTokenizer> {
     let Some(before) = strip_extension(&plan.base_json, plan.encoding) else {
         return extended(plan, corpus, job);
     };
@@ -55,13 +55,13 @@ pub fn train(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result
     )?;
     // JSON values are compared, not bytes: a file that was only reformatted is the same tokenizer.
     if serde_json::from_slice::<Value>(&again.tokenizer_json).is_ok_and(|json| json == plan.base_json) {
-        return Ok(Trained { unchanged: true, ..again });
+        return Ok(TrainedTokenizer { unchanged: true, ..again });
     }
     Err(another_way(&plan.base.name))
 }
 
 /// Like [`train`], for a base that was not extended before.
-fn extended(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> {
+fn extended(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<TrainedTokenizer> {
     let base = plan.base();
     // Refuses what cannot be extended or measured before doing any work.
     extendable(plan.base(), plan.encoding, plan.range)?;
@@ -86,7 +86,7 @@ fn extended(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<
         None => (base, &none),
     };
     let ids: Vec<u32> = gone.keys().copied().collect();
-    let Extended { json, new_tokens } = guarded(left, &scheme, &new, &ids)?;
+    let Extension { json, new_tokens } = guarded(left, &scheme, &new, &ids)?;
     let name = format!("{}-{}-{}", base.tokenizer.name, scheme.kind().name(), scheme.tokens_per_block());
     let (tokenizer, tokenizer_json) = written(&name, &json)?;
     let guarantees = check(left, &tokenizer, &scheme, &new_tokens, plan.contexts, job)?;
@@ -94,7 +94,7 @@ fn extended(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<
     let reused = gone.len() as u64;
     let design = Design { scheme, tokenizer, new_tokens, reused, annealed, guarantees };
     let report = design.report(plan, &spaces, corpus, job)?;
-    Ok(Trained { tokenizer_json, new_tokens: list, report, unchanged: false })
+    Ok(TrainedTokenizer { tokenizer_json, new_tokens: list, report, unchanged: false })
 }
 
 /// Refuses a base that cannot be extended.
@@ -165,14 +165,14 @@ pub(crate) fn drafts(
         let Some(Optimum { scheme, new_tokens }) = spaces.optimum(tokens, MAX_NEW_TOKENS) else { continue };
         // Some bases cannot be extended.
         let new = known.lacks(&scheme);
-        let Ok(Extended { json, .. }) = guarded(base, &scheme, &new, &[]) else { continue };
+        let Ok(Extension { json, .. }) = guarded(base, &scheme, &new, &[]) else { continue };
         each(&written(&base.tokenizer.name, &json)?.0, new_tokens)?;
     }
     Ok(())
 }
 
 /// Writes a scheme into a base, with a guard if needed.
-fn guarded(base: BaseTokenizer<'_>, scheme: &Scheme, new: &[String], ids: &[u32]) -> Result<Extended> {
+fn guarded(base: BaseTokenizer<'_>, scheme: &Scheme, new: &[String], ids: &[u32]) -> Result<Extension> {
     let guard = guard(base, scheme.grammar, new)?;
     extend_guarded(base.json, &base.tokenizer.name, scheme, new, ids, guard.as_deref())
 }
@@ -200,7 +200,7 @@ impl Design {
         let ExtensionPlan { base, .. } = plan;
         let Design { scheme, tokenizer, annealed, guarantees, .. } = self;
         let (tokens, new_tokens) = (scheme.tokens_per_block(), self.new_tokens.len() as u64);
-        let measured = Measured::from_corpus(&[&tokenizer, base], scheme.grammar, corpus, job)?;
+        let measured = CorpusMeasurement::from_corpus(&[&tokenizer, base], scheme.grammar, corpus, job)?;
         let (total, base_total) = (measured.total(0), measured.total(1));
         let (lower_bound, lower_bound_by) = spaces.lower_bound(tokens, spaces.vocabulary().texts());
         let front = ParetoFront {

@@ -70,7 +70,7 @@ pub(super) fn costs(
     // Not an id of any vocabulary: the end is one more token, whatever its id is.
     let eos = u32::MAX;
     let automaton = AutomatonProcessor::new(Arc::new(tokenizer.clone()), encoding, eos).ok();
-    let counted: Vec<Option<Counted>> = sample
+    let counted: Vec<Option<ConformerTokens>> = sample
         .conformers
         .par_iter()
         .enumerate()
@@ -87,7 +87,7 @@ pub(super) fn costs(
             let ids: Vec<u32> = found.iter().map(|token| token.id).chain([eos]).collect();
             let automaton = automaton.as_ref().filter(|_| place < FOLLOWED);
             let forced = automaton.and_then(|automaton| forced(automaton, &skeleton, &ids));
-            Ok(Some(Counted {
+            Ok(Some(ConformerTokens {
                 tokens: (prompt.len() + found.len()) as u64,
                 answer: ids.len() as u64,
                 blocks,
@@ -99,14 +99,14 @@ pub(super) fn costs(
 }
 
 /// The counts of one conformer.
-struct Counted {
+struct ConformerTokens {
     tokens: u64,
     answer: u64,
     blocks: Vec<u64>,
     forced: Option<u64>,
 }
 
-fn summed(counted: &[Counted]) -> TokenCosts {
+fn summed(counted: &[ConformerTokens]) -> TokenCosts {
     let blocks = || counted.iter().flat_map(|one| one.blocks.iter().copied());
     let mean = |sum: u64, count: usize| sum as f64 / count.max(1) as f64;
     // Answers that the automaton does not accept are left out of both sums; otherwise the share would be too small.

@@ -18,7 +18,7 @@ use super::sample::key_of_text;
 use super::search::{SearchSettings, search};
 use drift_core::error::{Error, Result};
 use drift_core::text::partition::Partition;
-use drift_data::stats::interval::{LEVEL, Paired, paired};
+use drift_data::stats::interval::{LEVEL, PairedDifference, paired};
 
 /// A conformer of the sample on which classes are judged.
 pub struct Sampled {
@@ -48,7 +48,7 @@ pub struct PartitionReport {
     /// The part of harm that is compared: the first part that differs on the other half or, for a weighted objective, the sum.
     pub compared: ComparedHarm,
     /// The harm of the single placeholder minus that of the classes on the other half, by molecule; null if nothing differs.
-    pub gain: Option<Paired>,
+    pub gain: Option<PairedDifference>,
     /// Whether the gain is positive and significant: p < 0.01 over the number of partitions tried (Bonferroni).
     pub significant: bool,
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use rayon::prelude::*;
 
-use super::attainable::{Attainable, free_tokens};
+use super::attainable::{AttainableTokens, free_tokens};
 use super::borders::{Crossing, borders, inside};
 use super::certificate::Certificate;
 use super::classes::{ClassPlan, Sampled, analyse};
@@ -17,7 +17,9 @@ use super::intervals::Intervals;
 use super::objective::Objective;
 use super::plan::FitPlan;
 use super::replay::{BlockReplay, replay};
-use super::report::{Alternative, CandidateReport, Conditions, FitResult, Refused, SearchReport, TokenCount};
+use super::report::{
+    Alternative, CandidateReport, Conditions, FitResult, RefusedTokenizer, SearchReport, TokenCount,
+};
 use super::search::{SearchSettings, search};
 use super::statement::statement;
 use super::strings::attainable;
@@ -37,7 +39,7 @@ const STEPS: [u64; 2] = [4_000, 2_000];
 pub(super) struct Task<'t> {
     counter: Counter<'t>,
     encoding: Encoding,
-    attainable: Attainable,
+    attainable: AttainableTokens,
     /// The candidates, followed by the constructed placeholders.
     choices: Vec<Choice>,
     replayed: Part,
@@ -68,7 +70,7 @@ impl<'t> Task<'t> {
         tokenizer: &'t Tokenizer,
         encoding: Encoding,
         first_pass: &FirstPass,
-    ) -> Result<std::result::Result<Self, Refused>> {
+    ) -> Result<std::result::Result<Self, RefusedTokenizer>> {
         tokenizer.writes(encoding, first_pass.skeletons.iter().map(|skeleton| &**skeleton))?;
         let borders = borders(tokenizer, &first_pass.atoms, encoding)?;
         // Only in blocks outside its range may an extended tokenizer cross brackets. Small blocks are in every range, so there it
@@ -178,7 +180,7 @@ impl<'t> Task<'t> {
         self,
         plan: &FitPlan,
         first_pass: &FirstPass,
-    ) -> Result<std::result::Result<FitResult, Refused>> {
+    ) -> Result<std::result::Result<FitResult, RefusedTokenizer>> {
         let (tokenizer, objective) = (self.counter.tokenizer(), &plan.objective);
         let Part { counts, sample, crossed, .. } = &self.replayed;
         let chosen = self.choose(objective);

@@ -151,7 +151,7 @@ mod tests {
 
     use super::*;
     use crate::design::extension::base::BaseVocabulary;
-    use crate::design::extension::extend::{Extended, extend};
+    use crate::design::extension::extend::{Extension, extend};
     use crate::design::extension::json::written;
     use crate::design::scheme::cuts::SchemeKind;
     use crate::design::scheme::fixed_space::FixedSpace;
@@ -173,7 +173,7 @@ mod tests {
         let scheme = optimum.unwrap().scheme;
         assert_eq!(scheme.tokens_per_block(), tokens);
         let new = known.lacks(&scheme);
-        let Extended { json: extended, new_tokens } = extend(&json, &base.name, &scheme, &new).unwrap();
+        let Extension { json: extended, new_tokens } = extend(&json, &base.name, &scheme, &new).unwrap();
         let (extended, _) = written("extended", &extended).unwrap();
         check(
             BaseTokenizer { tokenizer: &base, json: &json },

@@ -17,12 +17,12 @@ use crate::design::scheme::cuts::Scheme;
 use crate::design::scheme::expression::{CUT_MARK, cut_pattern};
 use crate::design::scheme::grammar::Grammar;
 use drift_core::error::{Error, Result};
-use drift_core::text::holds::may_hold;
+use drift_core::text::containment::may_hold;
 use drift_core::tokenizer::Tokenizer;
 
 /// A base with a scheme written into it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Extended {
+pub struct Extension {
     /// The new `tokenizer.json`.
     pub json: Value,
     /// The new tokens with their ids, in order.
@@ -41,7 +41,7 @@ pub(in crate::design) const WHOLE_NUMBERS: &str =
 ///
 /// # Errors
 /// If the base is not a BPE model, or has a pre-tokenizer that cannot be kept from cutting blocks.
-pub fn extend(base: &Value, place: &str, scheme: &Scheme, new: &[String]) -> Result<Extended> {
+pub fn extend(base: &Value, place: &str, scheme: &Scheme, new: &[String]) -> Result<Extension> {
     extend_guarded(base, place, scheme, new, &[], None)
 }
 
@@ -57,7 +57,7 @@ pub fn extend_guarded(
     new: &[String],
     ids: &[u32],
     guard: Option<&str>,
-) -> Result<Extended> {
+) -> Result<Extension> {
     let mut json = base.clone();
     let added = added_tokens(base);
     if let Some((_, content)) = added.iter().find(|(_, content)| may_touch_a_block(content, scheme.grammar)) {
@@ -82,7 +82,7 @@ pub fn extend_guarded(
     let new_tokens = add_tokens(&mut json, place, new, ids)?;
     json["model"]["ignore_merges"] = true.into();
     json["pre_tokenizer"] = pre_tokenizer(&layout, scheme, guard);
-    Ok(Extended { json, new_tokens })
+    Ok(Extension { json, new_tokens })
 }
 
 /// Adds new tokens to a BPE model's vocabulary and returns them with their ids: first the ids in `ids`, then ids after all others.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
-use super::around::around;
+use super::block_context::ids_around_blocks;
 use super::checker::Checker;
 use super::layout::Alphabet;
 use super::plain::first_error;
@@ -170,7 +170,7 @@ impl Checker<'_> {
             Alphabet::Text => {
                 let block = self.some_block();
                 // On its own, a head would be a different section. Before a block, it is the part of the section up to the block.
-                around(self.base, &format!("{head}{block}"), &block)?.swap_remove(0)
+                ids_around_blocks(self.base, &format!("{head}{block}"), &block)?.swap_remove(0)
             }
         };
         Ok(Surrounding { text: head, ids })
@@ -182,7 +182,7 @@ impl Checker<'_> {
         let mut ids = self.kept(&glue)?;
         if self.alphabet == Alphabet::Text {
             let block = self.some_block();
-            ids = around(self.base, &format!("[C]{block}{glue}{block}"), &block)?.swap_remove(1);
+            ids = ids_around_blocks(self.base, &format!("[C]{block}{glue}{block}"), &block)?.swap_remove(1);
         }
         Ok(Surrounding { text: glue, ids })
     }

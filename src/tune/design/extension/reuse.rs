@@ -39,7 +39,7 @@ impl Reuse {
 }
 
 /// A base without some of its tokens.
-pub(in crate::design) struct Pruned {
+pub(in crate::design) struct PrunedBase {
     /// The remaining tokenizer.
     pub base: Tokenizer,
     /// The JSON of the remaining tokenizer.
@@ -61,7 +61,7 @@ pub(in crate::design) fn prune(
     corpus: &dyn Conformers,
     encoding: Encoding,
     job: &Job,
-) -> Result<Pruned> {
+) -> Result<PrunedBase> {
     let BaseTokenizer { tokenizer: base, json: base_json } = base;
     let mut merges = Merges::of(base, base_json)?;
     let mut waiting: BTreeMap<u32, String> = match reuse {
@@ -92,7 +92,7 @@ pub(in crate::design) fn prune(
     let json = without(base_json, &gone);
     let bytes = serde_json::to_vec(&json).map_err(|e| Error::internal(&base.name, e))?;
     let left = Tokenizer::from_bytes(&base.name, base.source.clone(), &bytes)?;
-    Ok(Pruned { base: left, base_json: json, gone })
+    Ok(PrunedBase { base: left, base_json: json, gone })
 }
 
 /// The tokens with these names.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::added::Added;
+use super::added::AddedTokens;
 use super::report::GrownTableReport;
 use super::source::SourceModel;
 use crate::design::rows::recipe::{Recipe, RowInit, TableRole, composed, recipes, shared};
@@ -28,7 +28,7 @@ pub(super) struct GrownTable<'s> {
 }
 
 /// The number of rows that all tables will have: at least the number of ids and the number before, rounded up to the multiple.
-pub(super) fn rows(source: &SourceModel, added: &Added, multiple: Option<u64>) -> u64 {
+pub(super) fn rows(source: &SourceModel, added: &AddedTokens, multiple: Option<u64>) -> u64 {
     let rows = source.tables.embedding.rows.max(added.ids);
     multiple.filter(|multiple| *multiple > 0).map_or(rows, |multiple| rows.next_multiple_of(multiple))
 }
@@ -40,7 +40,7 @@ pub(super) fn rows(source: &SourceModel, added: &Added, multiple: Option<u64>) -
 pub(super) fn grown<'s>(
     source: &'s SourceModel,
     base: &Tokenizer,
-    added: &Added,
+    added: &AddedTokens,
     init: RowInit,
     rows: u64,
 ) -> Result<Vec<GrownTable<'s>>> {
@@ -60,7 +60,7 @@ impl<'s> GrownTable<'s> {
     fn new(
         name: &'static str,
         table: &'s TokenTable,
-        added: &Added,
+        added: &AddedTokens,
         recipes: &[Recipe],
         rows: u64,
     ) -> Result<Self> {

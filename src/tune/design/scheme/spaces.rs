@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use serde::Serialize;
 
-use super::counting_bound::{Usable, counting_bound};
+use super::counting_bound::{UsableTokens, counting_bound};
 use super::cuts::SchemeKind;
 use super::distinct_digits_bound::distinct_digits_bound;
 use super::fixed_space::FixedSpace;
@@ -147,7 +147,7 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
     pub fn lower_bound(&self, tokens: usize, base: impl Iterator<Item = &'v str> + Clone) -> (u64, BoundBy) {
         let grammar = self.grammar(tokens);
         let counting =
-            counting_bound(self.kind, grammar, tokens, Usable::from_vocabulary(grammar, base.clone()));
+            counting_bound(self.kind, grammar, tokens, UsableTokens::from_vocabulary(grammar, base.clone()));
         let kinds = distinct_digits_bound(self.kind, grammar, tokens, base);
         if kinds > counting { (kinds, BoundBy::DistinctDigits) } else { (counting, BoundBy::Counting) }
     }

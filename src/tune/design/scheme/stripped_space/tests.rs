@@ -2,10 +2,10 @@ use rand::SeedableRng;
 
 use super::*;
 use crate::design::scheme::grammar::stripped_grammar;
-use crate::design::scheme::space::Known;
+use crate::design::scheme::space::TestVocabulary;
 
-const BASE: Known =
-    Known(&["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "<", ">", ",", ".", ",-", "12", ".5"]);
+const BASE: TestVocabulary =
+    TestVocabulary(&["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "<", ">", ",", ".", ",-", "12", ".5"]);
 
 #[test]
 fn costs_are_unions_of_strings() {
