@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use drift::audit::Missing;
-use drift::checkpoint::{Wanted, locate};
+use drift::checkpoint::{RequiredFiles, locate};
 use drift::chem::Isotopes;
 use drift::corpus::{Frame, Names, OpenStereo, ReadOptions, RowFilter, SmilesSource};
-use drift::design::{Base, Beside};
+use drift::design::{Base, BaseFiles};
 use drift::encoding::{AskedEncoding, Encoding, Precision, Reading, TrailingZeros};
 use drift::error::{Error, Result};
 use drift::parameter;
@@ -187,7 +187,7 @@ impl TokenizerOption {
     /// Replaces the name of a repository by its path in the cache of Hugging Face.
     pub(crate) fn find(&mut self) -> Result<()> {
         if let TokenizerOption::Path(path) = self {
-            *path = locate(path, Wanted::Tokenizer)?;
+            *path = locate(path, RequiredFiles::Tokenizer)?;
         }
         Ok(())
     }
@@ -210,10 +210,10 @@ impl TokenizerOption {
         };
         let TokenizerOption::Json((name, json, config)) = self else { unreachable!("a path was loaded") };
         let beside = match config {
-            None => Beside::default(),
+            None => BaseFiles::default(),
             Some(config) => {
                 let config = serde_json::from_str(&config).map_err(|e| Error::input(name, e, ""))?;
-                Beside::configured(config)
+                BaseFiles::configured(config)
             }
         };
         Ok(Base { tokenizer, json, beside })

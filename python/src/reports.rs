@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use drift::audit::{AuditRequest, RowField, VerdictLine};
-use drift::checkpoint::{Wanted, locate};
+use drift::checkpoint::{RequiredFiles, locate};
 use drift::chem::{AtomLimit, MAX_HEAVY_ATOMS};
 use drift::corpus::{ReadOptions, files_or_embedded};
 use drift::design::{Aim, Goal, Range, Reuse, SchemeKind, TokenizerRequest};
@@ -92,7 +92,7 @@ pub(crate) fn fit(py: Python<'_>, mut options: FitOptions, progress: Option<Py<P
 }
 
 /// Replaces the name of a repository by its path in the cache of Hugging Face.
-fn find(model: &mut Option<PathBuf>, wanted: Wanted) -> Result<()> {
+fn find(model: &mut Option<PathBuf>, wanted: RequiredFiles) -> Result<()> {
     if let Some(model) = model {
         *model = locate(model, wanted)?;
     }
@@ -194,7 +194,7 @@ pub(crate) fn audit(
 ) -> PyResult<String> {
     work::run(py, progress, |job| {
         options.tokenizer.iter_mut().try_for_each(TokenizerOption::find)?;
-        find(&mut options.model, Wanted::Folder)?;
+        find(&mut options.model, RequiredFiles::Folder)?;
         let (verdicts, matrix) = (options.verdicts, options.matrix);
         let files = RunFiles::new().reads_all(&options.files).reads_all(&options.references);
         let files = files.reads_all(options.blocks.file()).reads_models(&options.model);
@@ -318,7 +318,7 @@ impl TokenizerOptions {
 
     fn make(mut self, job: &Job) -> Result<String> {
         self.base.iter_mut().try_for_each(TokenizerOption::find)?;
-        find(&mut self.model, Wanted::Weights)?;
+        find(&mut self.model, RequiredFiles::Weights)?;
         let request = self.request()?;
         let beside =
             [("base", self.base.as_ref().and_then(TokenizerOption::path)), ("model", self.model.as_ref())];

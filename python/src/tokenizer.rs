@@ -44,7 +44,7 @@ impl Tokenizer {
     /// Face.
     #[staticmethod]
     fn locate(path: PathBuf) -> PyResult<PathBuf> {
-        drift::checkpoint::locate(&path, drift::checkpoint::Wanted::Tokenizer).map_err(raised)
+        drift::checkpoint::locate(&path, drift::checkpoint::RequiredFiles::Tokenizer).map_err(raised)
     }
 
     /// The text of the tokenizer_config.json beside a tokenizer, which is a file, a folder, or comes with drift.

@@ -22,7 +22,7 @@ use crate::report::covmat_view::covmat_summary;
 use crate::report::energy_view::energy_table;
 use crate::report::format::wrapped;
 use crate::report::pairs_view::{audit_comparison_table, rows_table};
-use drift_core::checkpoint::Wanted;
+use drift_core::checkpoint::RequiredFiles;
 use drift_core::chem::{AtomLimit, Isotopes, MAX_HEAVY_ATOMS};
 use drift_core::error::Error;
 use drift_core::io::{OutputSet, write_atomic};
@@ -245,8 +245,8 @@ pub(super) fn merge(
 
 /// The plan of the command line.
 fn plan(mut args: Args, by_text: bool, job: &Job) -> Result<AuditPlan, Error> {
-    found(&mut args.model, Wanted::Folder)?;
-    found(&mut args.tokenizer, Wanted::Tokenizer)?;
+    found(&mut args.model, RequiredFiles::Folder)?;
+    found(&mut args.tokenizer, RequiredFiles::Tokenizer)?;
     let energy = args.energy.energies()?;
     let load = |path: &PathBuf| -> Result<Tokenizer, Error> { Ok(Tokenizer::load_for(path, job)?.0) };
     let plan = AuditRequest {

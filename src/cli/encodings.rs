@@ -8,7 +8,7 @@ use super::output::Output;
 use super::skipped;
 use super::values::{FrameArgs, SmilesOfArgs, found, is_stdout, not_stdout};
 use crate::report::encodings_view::{encodings_page, encodings_table};
-use drift_core::checkpoint::Wanted;
+use drift_core::checkpoint::RequiredFiles;
 use drift_core::encoding::{Encoding, Precision, Reading, TrailingZeros};
 use drift_core::error::Error;
 use drift_core::io::OutputSet;
@@ -62,7 +62,7 @@ pub(super) struct Args {
 
 /// Compares the encodings, writes the files and shows the table.
 pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
-    found(&mut args.tokenizer, Wanted::Tokenizer)?;
+    found(&mut args.tokenizer, RequiredFiles::Tokenizer)?;
     if args.html.as_deref().is_some_and(is_stdout) {
         let problem = "stdout takes either the table or the report";
         return Err(Error::input("--html -", problem, "write the page to a file").into());

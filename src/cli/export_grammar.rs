@@ -7,7 +7,7 @@ use super::invocation::Invocation;
 use super::output::Output;
 use super::values::{DialectOrAuto, EncodingArgs, found, not_stdout};
 use crate::report::format::{counted, encoding_name, thousands};
-use drift_core::checkpoint::Wanted;
+use drift_core::checkpoint::RequiredFiles;
 use drift_core::constraint::automaton::AnswerForm;
 use drift_core::constraint::grammar::{GrammarFormat, llguidance_loads};
 use drift_core::encoding::Encoding;
@@ -78,7 +78,7 @@ const NO_END: u32 = u32::MAX;
 
 /// Reads the molecules, writes their grammars and reports the counts.
 pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
-    found([&mut args.tokenizer], Wanted::Tokenizer)?;
+    found([&mut args.tokenizer], RequiredFiles::Tokenizer)?;
     output.refuse_stdout(Some(&args.output), "grammars")?;
     invocation.files().writes("-o", not_stdout(Some(&args.output)))?.check()?;
     let path = args.output.clone();

@@ -7,7 +7,7 @@ use super::output::Output;
 use super::values::{folder_alone, found, one_of};
 use crate::report::extend_view::extend_table;
 use crate::report::folders::refuse_over;
-use drift_core::checkpoint::{CONFIG, Wanted};
+use drift_core::checkpoint::{CONFIG, RequiredFiles};
 use drift_core::job::Job;
 use drift_tune::design::{ExtendModelPlan, RowInit, extend_model};
 
@@ -34,8 +34,8 @@ pub(super) struct Args {
 
 /// Checks the inputs, writes the checkpoint and shows the report.
 pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
-    found([&mut args.model], Wanted::Model)?;
-    found([&mut args.tokenizer], Wanted::Tokenizer)?;
+    found([&mut args.model], RequiredFiles::Model)?;
+    found([&mut args.tokenizer], RequiredFiles::Tokenizer)?;
     let beside = [("model", Some(args.model.as_path())), ("tokenizer", Some(args.tokenizer.as_path()))];
     refuse_over(&args.output, &beside)?;
     folder_alone("-o", &args.output)?;

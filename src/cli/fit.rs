@@ -10,7 +10,7 @@ use crate::report::fit_view::{certificate_table, classes_table, grounds, lead, r
 use crate::report::folders::{fit_files, write_fit};
 use crate::report::format::thousands;
 use crate::report::table::narrow;
-use drift_core::checkpoint::Wanted;
+use drift_core::checkpoint::RequiredFiles;
 use drift_core::encoding::Encoding;
 use drift_core::error::Error;
 use drift_core::job::Job;
@@ -64,7 +64,7 @@ pub(super) struct Args {
 
 /// Fits the placeholders, writes the files and shows the result.
 pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
-    found(&mut args.tokenizer, Wanted::Tokenizer)?;
+    found(&mut args.tokenizer, RequiredFiles::Tokenizer)?;
     let options = ReadOptions {
         frame: args.frame.frame(),
         reading: args.blocks.reading(),

@@ -11,7 +11,7 @@ use super::generate_args::{
 use super::output::Output;
 use super::values::found;
 use crate::report::format::thousands;
-use drift_core::checkpoint::Wanted;
+use drift_core::checkpoint::RequiredFiles;
 use drift_core::constraint::automaton::AnswerForm;
 use drift_core::constraint::{Placeholder, USUAL_PLACEHOLDER};
 use drift_core::encoding::Reading;
@@ -34,9 +34,9 @@ const EMBEDDED_SAMPLES: usize = 64;
 
 /// Locates models and tokenizers that are given by name.
 pub(super) fn find(args: &mut ModelArgs) -> Result<(), Error> {
-    let wanted = if args.tokenizer.is_some() { Wanted::Weights } else { Wanted::Model };
+    let wanted = if args.tokenizer.is_some() { RequiredFiles::Weights } else { RequiredFiles::Model };
     found(&mut args.model, wanted)?;
-    found(&mut args.tokenizer, Wanted::Tokenizer)
+    found(&mut args.tokenizer, RequiredFiles::Tokenizer)
 }
 
 /// The plan of the command line. A failed self-check writes what it compared to `evidence`.

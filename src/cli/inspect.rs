@@ -7,7 +7,7 @@ use super::output::{Aside, Output};
 use super::values::found;
 use crate::report::table::Table;
 use crate::report::tokens_view::token_lines;
-use drift_core::checkpoint::Wanted;
+use drift_core::checkpoint::RequiredFiles;
 use drift_core::encoding::Encoding;
 use drift_core::error::Error;
 use drift_core::io::{BoundedLines, ReadAhead};
@@ -69,7 +69,7 @@ pub(super) fn texts_last(arguments: Vec<OsString>, command: &clap::Command) -> V
 
 /// Tokenises the texts and shows their tokens.
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
-    found([&mut args.tokenizer], Wanted::Tokenizer)?;
+    found([&mut args.tokenizer], RequiredFiles::Tokenizer)?;
     let encoding = match args.encoding {
         Some(asked) => asked,
         None => encoding_beside(&args.tokenizer)?.unwrap_or(Encoding::FIXED),

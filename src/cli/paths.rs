@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches, Command};
 
-use drift_core::checkpoint::{Wanted, locate};
+use drift_core::checkpoint::{RequiredFiles, locate};
 use drift_core::encoding::Encoding;
 use drift_core::run_files::RunFiles;
 
@@ -80,7 +80,9 @@ impl Kind {
         match self {
             Kind::Files => files.reads(path),
             // The command itself says what is wrong with a name that is not in the cache.
-            Kind::Models => files.reads_model(&locate(path, Wanted::Folder).unwrap_or_else(|_| path.into())),
+            Kind::Models => {
+                files.reads_model(&locate(path, RequiredFiles::Folder).unwrap_or_else(|_| path.into()))
+            }
             Kind::Program => value.to_string_lossy().split_whitespace().fold(files, |files, word| {
                 let path = Path::new(word.trim_matches(['\'', '"']));
                 if path.is_file() { files.reads(path) } else { files }

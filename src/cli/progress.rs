@@ -6,14 +6,18 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use drift_core::job::{Observer, Silent, Unit};
+use drift_core::job::{Observer, SilentObserver, Unit};
 
 /// Bars appear once a phase has taken this long.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The observer of this process.
 pub(super) fn observer(quiet: bool) -> Arc<dyn Observer> {
-    if quiet || !std::io::stderr().is_terminal() { Arc::new(Silent) } else { Arc::new(Bar::default()) }
+    if quiet || !std::io::stderr().is_terminal() {
+        Arc::new(SilentObserver)
+    } else {
+        Arc::new(Bar::default())
+    }
 }
 
 #[derive(Default)]

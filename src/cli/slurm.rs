@@ -15,7 +15,7 @@ use drift_core::error::Error;
 use drift_core::io::{OutputSet, absolute};
 use drift_core::job::Job;
 use drift_data::shard::Shard;
-use drift_data::shard::slurm::{Asked, Jobs};
+use drift_data::shard::slurm::{Jobs, SlurmOptions};
 
 /// The files in the folder of `-o`.
 const ARRAY: &str = "array.sbatch";
@@ -231,7 +231,7 @@ fn folder(shard: Option<Shard>, to: Option<&Path>) -> Result<PathBuf, Error> {
 }
 
 /// The options of both jobs, in the form of sbatch.
-fn asked(jobs: &JobArgs) -> Asked {
+fn asked(jobs: &JobArgs) -> SlurmOptions {
     let option = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name}={value}"));
     let cores = jobs.cpus_per_task.map(|cores| cores.to_string());
     let both = [
@@ -243,7 +243,7 @@ fn asked(jobs: &JobArgs) -> Asked {
     ];
     let both = both.into_iter().flatten();
     let own = [option("gres", &jobs.gres), option("time", &jobs.time)].into_iter().flatten();
-    Asked {
+    SlurmOptions {
         options: both.clone().chain(own).chain(jobs.sbatch.iter().cloned()).collect(),
         merge_options: both.chain(jobs.merge_sbatch.iter().cloned()).collect(),
         grace_seconds: jobs.grace,

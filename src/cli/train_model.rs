@@ -9,7 +9,7 @@ use super::invocation::Invocation;
 use super::output::Output;
 use super::values::{DialectArg, EncodingArgs, FrameArgs, SmilesOfArgs, folder_alone, found};
 use crate::report::train_view::train_table;
-use drift_core::checkpoint::Wanted;
+use drift_core::checkpoint::RequiredFiles;
 use drift_core::encoding::Encoding;
 use drift_core::error::Error;
 use drift_core::job::Job;
@@ -174,9 +174,9 @@ enum Arch {
 
 /// Trains the model, writes the checkpoint and shows the report.
 pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
-    found(&mut args.tokenizer, Wanted::Tokenizer)?;
-    found(&mut args.new_tokens_of, Wanted::Tokenizer)?;
-    found(&mut args.init, Wanted::Model)?;
+    found(&mut args.tokenizer, RequiredFiles::Tokenizer)?;
+    found(&mut args.new_tokens_of, RequiredFiles::Tokenizer)?;
+    found(&mut args.init, RequiredFiles::Model)?;
     let options = ReadOptions {
         frame: args.frame.frame(),
         reading: args.blocks.reading(),

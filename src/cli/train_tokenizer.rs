@@ -10,7 +10,7 @@ use super::values::{DialectArg, FrameArgs, SmilesOfArgs, folder_alone, found};
 use crate::report::design_view::design_table;
 use crate::report::folders::{refuse_over, tokenizer_files, write_tokenizer};
 use crate::report::learned_view::learned_table;
-use drift_core::checkpoint::Wanted;
+use drift_core::checkpoint::RequiredFiles;
 use drift_core::encoding::{AskedEncoding, Encoding, Precision, Reading};
 use drift_core::error::Error;
 use drift_core::job::Job;
@@ -110,8 +110,8 @@ impl From<KindArg> for SchemeKind {
 
 /// Designs or learns the tokenizer, checks it, writes the files and shows the report.
 pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
-    found(&mut args.base, Wanted::Tokenizer)?;
-    found(&mut args.model, Wanted::Weights)?;
+    found(&mut args.base, RequiredFiles::Tokenizer)?;
+    found(&mut args.model, RequiredFiles::Weights)?;
     let options = ReadOptions {
         frame: args.frame.frame(),
         reading: reading(&args),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::CommandFactory;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use drift_core::checkpoint::{Wanted, locate};
+use drift_core::checkpoint::{RequiredFiles, locate};
 use drift_core::encoding::{AskedEncoding, Encoding, Precision, Reading, TrailingZeros};
 use drift_core::error::Error;
 use drift_core::job::Job;
@@ -252,7 +252,7 @@ pub(super) fn one_of<T: Copy + Send + Sync>(
 /// Replaces models or tokenizers, given as paths or names, by their locations.
 pub(super) fn found<'g>(
     given: impl IntoIterator<Item = &'g mut PathBuf>,
-    wanted: Wanted,
+    wanted: RequiredFiles,
 ) -> Result<(), Error> {
     for path in given {
         *path = locate(path, wanted)?;

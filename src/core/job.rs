@@ -31,9 +31,9 @@ pub enum Unit {
 
 /// An observer that ignores progress.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Silent;
+pub struct SilentObserver;
 
-impl Observer for Silent {
+impl Observer for SilentObserver {
     fn begin(&self, _: &str, _: Option<u64>, _: Unit) {}
     fn advance(&self, _: u64) {}
     fn end(&self) {}
@@ -48,7 +48,7 @@ pub struct Job {
 
 impl Default for Job {
     fn default() -> Self {
-        Job::new(Arc::new(Silent), Arc::new(AtomicBool::new(false)))
+        Job::new(Arc::new(SilentObserver), Arc::new(AtomicBool::new(false)))
     }
 }
 

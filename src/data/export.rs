@@ -54,13 +54,13 @@ pub struct GrammarLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt_ids: Option<Vec<u32>>,
     /// The grammar.
-    pub grammar: Spelled,
+    pub grammar: ExportedGrammar,
 }
 
 /// A grammar as stored in a line.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub enum Spelled {
+pub enum ExportedGrammar {
     /// A text of the format Lark or EBNF.
     Text(String),
     /// The tables of the automaton.
@@ -113,7 +113,7 @@ pub fn export(
         ExportSource::File(path) => {
             let hash = each_prompt(path, job, &mut |prompt| {
                 match prompt {
-                    Ok(line) => writer.waiting.push(Waiting {
+                    Ok(line) => writer.waiting.push(PendingMolecule {
                         line: line.number,
                         smiles: line.smiles.to_owned(),
                         skeleton: line.skeleton.to_owned(),
@@ -165,8 +165,8 @@ impl Liner<'_> {
     fn line(&self, smiles: &str, skeleton: &str) -> Result<Line> {
         let molecule_automaton = self.processor.molecule(skeleton)?;
         let grammar = match self.format {
-            GrammarFormat::Json => Spelled::Table(Box::new(molecule_automaton.table())),
-            format => Spelled::Text(grammar(&molecule_automaton, format)?),
+            GrammarFormat::Json => ExportedGrammar::Table(Box::new(molecule_automaton.table())),
+            format => ExportedGrammar::Text(grammar(&molecule_automaton, format)?),
         };
         let prompt_ids = self.prompt_ids(smiles)?;
         let with_prompt_ids = prompt_ids.is_some();
@@ -195,7 +195,7 @@ struct Line {
 }
 
 /// A molecule, and the number of its line in the input.
-struct Waiting {
+struct PendingMolecule {
     line: u64,
     smiles: String,
     skeleton: String,
@@ -204,7 +204,7 @@ struct Waiting {
 struct Writer<'a> {
     liner: Liner<'a>,
     /// The molecules that are not written yet.
-    waiting: Vec<Waiting>,
+    waiting: Vec<PendingMolecule>,
     report: ExportReport,
     out: &'a mut dyn FnMut(&[u8]) -> Result<()>,
 }

@@ -215,11 +215,11 @@ mod tests {
     use crate::report::fit_view::tests::sample;
     use drift_core::encoding::Encoding;
     use drift_core::job::Provenance;
-    use drift_tune::placeholder::{CorpusReport, Refused, SCHEMA};
+    use drift_tune::placeholder::{CorpusReport, RefusedTokenizer, SCHEMA};
 
     #[test]
     fn the_page_holds_everything_and_loads_nothing() {
-        let refused = Refused {
+        let refused = RefusedTokenizer {
             tokenizer: "fused".to_owned(),
             tokenizer_sha256: String::new(),
             encoding: Encoding::FIXED,

@@ -6,7 +6,8 @@ use super::format::{angstrom, encoding_name, number, or_dash, percent, percent_i
 use super::table::Table;
 use drift_data::stats::interval::Interval;
 use drift_tune::placeholder::{
-    CandidateReport, Certificate, FitResult, Measures, Objective, PartitionReport, Refused, best_partition,
+    CandidateReport, Certificate, FitResult, Measures, Objective, PartitionReport, RefusedTokenizer,
+    best_partition,
 };
 
 /// The row of the chosen placeholder.
@@ -57,7 +58,7 @@ fn order(objective: &Objective) -> String {
 }
 
 /// One line: why a tokenizer has no placeholder, and what to use instead.
-pub fn refusal(refused: &Refused) -> String {
+pub fn refusal(refused: &RefusedTokenizer) -> String {
     format!(
         "{}, {}: no placeholder works, because {}; use {}.",
         refused.tokenizer,

@@ -11,7 +11,7 @@ use super::fit_page::fit_page;
 use super::learned_view::learned_card;
 use drift_core::error::{Error, Result};
 use drift_core::io::OutputSet;
-use drift_tune::design::{Beside, MadeTokenizer, TokenizerReport};
+use drift_tune::design::{BaseFiles, MadeTokenizer, TokenizerReport};
 use drift_tune::placeholder::FitReport;
 
 const TOKENIZER: &str = "tokenizer.json";
@@ -25,7 +25,7 @@ const PAGE: &str = "report.html";
 /// Every file that the folder of a tokenizer may get, including those that are copied from the folder of its base.
 pub fn tokenizer_files() -> Vec<&'static str> {
     let own = [TOKENIZER, NEW_TOKENS, REPORT, CARD, ROWS, PAGE, TOKENIZER_CONFIG];
-    own.into_iter().chain(Beside::kept_names()).collect()
+    own.into_iter().chain(BaseFiles::kept_names()).collect()
 }
 
 /// Refuses a folder in which the tokenizer would overwrite its base, or the model that the rows are made from.

@@ -5,7 +5,7 @@ use super::comparison_view::{comparison_table, span};
 use super::format::{encoding_name, hundredths, percent, thousands};
 use super::promises_view::{advice, extension_run, numbers_run};
 use super::table::{Table, Terminal};
-use drift_tune::design::report::learned::{LearnedReport, Promises, Way};
+use drift_tune::design::report::learned::{LearnedReport, LearningMethod, Promises};
 
 /// The output of `drift train-tokenizer --merges` and `--vocab-size` in a terminal.
 pub fn learned_table(report: &LearnedReport, terminal: Terminal) -> String {
@@ -55,7 +55,7 @@ fn checked(report: &LearnedReport) -> String {
             thousands(run.decoded_texts),
         )),
     }
-    if report.way == Way::Merges && report.replaced > 0 {
+    if report.way == LearningMethod::Merges && report.replaced > 0 {
         text.push_str(&format!(
             "{} tokens that were only intermediate merges were replaced.\n",
             thousands(report.replaced)

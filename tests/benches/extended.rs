@@ -40,7 +40,7 @@ fn main() -> anyhow::Result<()> {
             let aim = Aim::TokensPerBlock(tokens);
             let plan = ExtensionPlan {
                 contexts: 1,
-                ..ExtensionPlan::new((base, base_json), kind, Encoding::FIXED, aim)
+                ..ExtensionPlan::new(base, base_json, kind, Encoding::FIXED, aim)
             };
             let trained = train(&plan, &Embedded::default(), &Job::default())?;
             let source = drift::io::hash_bytes("extended", &trained.tokenizer_json);

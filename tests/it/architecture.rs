@@ -90,14 +90,14 @@ fn files_are_short() {
 }
 
 /// A file of `src`.
-struct Source {
+pub(crate) struct Source {
     /// Its path below `src`.
-    path: String,
+    pub(crate) path: String,
     /// Its crate: `data`; empty for the program.
-    of_crate: String,
+    pub(crate) of_crate: String,
     /// Its module in the crate: `["corpus", "rdkit", "atom"]`.
-    module: Vec<String>,
-    text: String,
+    pub(crate) module: Vec<String>,
+    pub(crate) text: String,
     code: Code,
 }
 
@@ -127,7 +127,7 @@ fn crates() -> Vec<Vec<&'static Source>> {
 }
 
 /// All files of `src`, in order.
-static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(sources);
+pub(crate) static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(sources);
 
 fn sources() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

@@ -54,7 +54,9 @@ fn cut_blocks_of_stripped_texts_are_counted_by_audit_too() {
 fn assert_same_figures(generation: &str, dialect: &str) -> Vec<Value> {
     let folder = Folder::new();
     folder.line(&format!("generate {generation} -o texts.jsonl")).done();
-    let audit = format!("audit texts.jsonl {REFERENCES} {dialect} --against-row none --molecules audit.csv --html page.html");
+    let audit = format!(
+        "audit texts.jsonl {REFERENCES} {dialect} --against-row none --molecules audit.csv --html page.html"
+    );
     let audited = folder.line(&format!("{audit} --json")).done();
     let evaluated =
         folder.line(&format!("eval {generation} --threshold 0.75 --molecules eval.csv --json")).done();

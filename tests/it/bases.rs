@@ -10,7 +10,7 @@ use drift::design::extension::layout::{BaseLayout, GPT2};
 use drift::design::extension::mixed::mixed_text;
 use drift::design::extension::strip::strip_extension;
 use drift::design::extension::texts::PLAIN;
-use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, Trained, train, train_merges};
+use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, TrainedTokenizer, train, train_merges};
 use drift::encoding::Encoding;
 use drift::job::Job;
 use drift::placeholder::{EncodingChoice, FitPlan, Objective, fit};
@@ -32,10 +32,10 @@ fn plan(base: &str, kind: SchemeKind, encoding: Encoding, tokens: usize) -> Exte
     let (base, json) = Tokenizer::load_with_json(&fixture(base)).unwrap();
     let base_json = serde_json::from_slice(&json).unwrap();
     let (range, aim) = (Range::new(2).unwrap(), Aim::TokensPerBlock(tokens));
-    ExtensionPlan { range, contexts: 1, ..ExtensionPlan::new((base, base_json), kind, encoding, aim) }
+    ExtensionPlan { range, contexts: 1, ..ExtensionPlan::new(base, base_json, kind, encoding, aim) }
 }
 
-fn run(plan: &ExtensionPlan) -> Trained {
+fn run(plan: &ExtensionPlan) -> TrainedTokenizer {
     train(plan, &First(50), &Job::default()).unwrap()
 }
 
@@ -87,7 +87,7 @@ fn block_tokens(tokenizer: &HfTokenizer, text: &str) -> Vec<usize> {
 }
 
 /// What holds of every extension, by JSON and `tokenizers` alone.
-fn check(plan: &ExtensionPlan, trained: &Trained) {
+fn check(plan: &ExtensionPlan, trained: &TrainedTokenizer) {
     let json: Value = serde_json::from_slice(&trained.tokenizer_json).unwrap();
     let mut undone = json.clone();
     undone["pre_tokenizer"] = plan.base_json["pre_tokenizer"].clone();

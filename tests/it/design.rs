@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use drift::corpus::{Embedded, Files, ReadOptions};
-use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, Trained, train};
+use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, TrainedTokenizer, train};
 use drift::encoding::{Encoding, Reading, TrailingZeros};
 use drift::job::Job;
 use drift::placeholder::{EncodingChoice, FitPlan, Objective, fit};
@@ -27,11 +27,11 @@ fn base(name: &Path) -> (Tokenizer, Value) {
 /// A design of numbers below 15 Å, every number run in one context.
 fn plan(name: &Path, kind: SchemeKind, aim: Aim) -> ExtensionPlan {
     let (base, base_json) = base(name);
-    ExtensionPlan { contexts: 1, ..ExtensionPlan::new((base, base_json), kind, Encoding::FIXED, aim) }
+    ExtensionPlan { contexts: 1, ..ExtensionPlan::new(base, base_json, kind, Encoding::FIXED, aim) }
 }
 
 /// What is made does not depend on what it is measured on.
-fn run(plan: &ExtensionPlan) -> Trained {
+fn run(plan: &ExtensionPlan) -> TrainedTokenizer {
     train(plan, &First(600), &Job::default()).unwrap()
 }
 
@@ -66,7 +66,7 @@ fn block_tokens(tokenizer: &HfTokenizer, text: &str) -> Vec<usize> {
 }
 
 /// What must hold of every extension, by means of our own: JSON and `tokenizers` alone.
-fn check(plan: &ExtensionPlan, trained: &Trained, texts: &[(String, usize)]) {
+fn check(plan: &ExtensionPlan, trained: &TrainedTokenizer, texts: &[(String, usize)]) {
     let report = &trained.report;
     let json: Value = serde_json::from_slice(&trained.tokenizer_json).unwrap();
     // The JSON differs in the vocabulary's end, the pre-tokenizer and one flag.
@@ -207,7 +207,7 @@ fn blocks_of_the_stripped_encoding_take_as_many_tokens_whatever_their_decimals()
 }
 
 /// A result as a base.
-fn extended(trained: &Trained) -> (Tokenizer, Value) {
+fn extended(trained: &TrainedTokenizer) -> (Tokenizer, Value) {
     let source = drift::io::hash_bytes("tokenizer.json", &trained.tokenizer_json);
     let tokenizer = Tokenizer::from_bytes("extended", source, &trained.tokenizer_json).unwrap();
     (tokenizer, serde_json::from_slice(&trained.tokenizer_json).unwrap())

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use drift::constraint::automaton::{AnswerForm, AutomatonProcessor};
 use drift::corpus::{Files, ReadOptions};
-use drift::design::{Aim, ExtensionPlan, SchemeKind, Trained, train};
+use drift::design::{Aim, ExtensionPlan, SchemeKind, TrainedTokenizer, train};
 use drift::encoding::parts::{PartRow, SlotPart, count, expression};
 use drift::encoding::{Encoding, Fixed, IntegersBelow, Reading};
 use drift::text::{tagged, write};
@@ -405,7 +405,13 @@ fn bins_and_codes_as_tokens_are_forced_where_nothing_else_is_canonical() {
 }
 
 /// A base extended for the slots of an encoding, every number run in one context.
-fn extended(folder: &Folder, base: &Path, kind: SchemeKind, encoding: Encoding, tokens: usize) -> Trained {
+fn extended(
+    folder: &Folder,
+    base: &Path,
+    kind: SchemeKind,
+    encoding: Encoding,
+    tokens: usize,
+) -> TrainedTokenizer {
     let mut random = ChaCha8Rng::seed_from_u64(7);
     let texts = drift::tokenizer::BUILT_IN_SKELETONS.map(|skeleton| {
         let skeleton = drift::text::skeleton::placed(skeleton, encoding.slots());
@@ -419,7 +425,7 @@ fn extended(folder: &Folder, base: &Path, kind: SchemeKind, encoding: Encoding, 
     let corpus = Files { inputs: vec![folder.path().join("texts.jsonl")], options };
     let (base, json) = Tokenizer::load_with_json(base).unwrap();
     let (base_json, aim) = (serde_json::from_slice(&json).unwrap(), Aim::TokensPerBlock(tokens));
-    let plan = ExtensionPlan { contexts: 1, ..ExtensionPlan::new((base, base_json), kind, encoding, aim) };
+    let plan = ExtensionPlan { contexts: 1, ..ExtensionPlan::new(base, base_json, kind, encoding, aim) };
     let trained = train(&plan, &corpus, &drift::Job::default()).unwrap();
     let source = drift::io::hash_bytes("tokenizer.json", &trained.tokenizer_json);
     let again = ExtensionPlan {

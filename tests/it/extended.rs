@@ -51,7 +51,7 @@ fn they_are_what_the_program_makes() {
         let plan = ExtensionPlan {
             range,
             contexts: 1,
-            ..ExtensionPlan::new((base, base_json), kind, Encoding::FIXED, aim)
+            ..ExtensionPlan::new(base, base_json, kind, Encoding::FIXED, aim)
         };
         let trained = train(&plan, &corpus, &Job::default()).unwrap();
         let file = |file: &str| std::fs::read_to_string(folder(name).join(file)).unwrap();

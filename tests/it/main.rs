@@ -38,6 +38,7 @@ mod eval;
 mod extend_model;
 mod extended;
 mod file_shards;
+mod functions;
 mod generate;
 mod generate_texts;
 mod grammar;

@@ -9,7 +9,7 @@ use drift::design::learned::scratch::scratch;
 use drift::design::measured::sample::{LearningSample, whole_text};
 use drift::design::report::comparison::TrainingMethod;
 use drift::design::{
-    Aim, ExtensionPlan, LearnedReport, Range, SchemeKind, ScratchPlan, Trained, train, train_merges,
+    Aim, ExtensionPlan, LearnedReport, Range, SchemeKind, ScratchPlan, TrainedTokenizer, train, train_merges,
     train_scratch,
 };
 use drift::encoding::{Encoding, Precision};
@@ -29,7 +29,7 @@ fn plan(name: &str, kind: SchemeKind, angstrom: u32, budget: u64) -> ExtensionPl
     ExtensionPlan {
         range,
         contexts: 1,
-        ..ExtensionPlan::new((base, base_json), kind, Encoding::FIXED, Aim::Budget(budget))
+        ..ExtensionPlan::new(base, base_json, kind, Encoding::FIXED, Aim::Budget(budget))
     }
 }
 
@@ -37,7 +37,7 @@ fn merges(
     plan: &ExtensionPlan,
     tokens: u64,
     corpus: &dyn Conformers,
-) -> drift::Result<Trained<LearnedReport>> {
+) -> drift::Result<TrainedTokenizer<LearnedReport>> {
     train_merges(plan, tokens, corpus, &Job::default())
 }
 
@@ -75,7 +75,7 @@ fn block_tokens(tokenizer: &HfTokenizer, text: &str) -> Vec<u64> {
 }
 
 /// What holds of every tokenizer with learned merges, by means of our own: JSON and `tokenizers` alone.
-fn check_merges(plan: &ExtensionPlan, trained: &Trained<LearnedReport>) {
+fn check_merges(plan: &ExtensionPlan, trained: &TrainedTokenizer<LearnedReport>) {
     let report = &trained.report;
     let json: Value = serde_json::from_slice(&trained.tokenizer_json).unwrap();
     let (old, new) = (&plan.base_json["model"], &json["model"]);

@@ -6,7 +6,7 @@ use drift::corpus::{Conformers, Files, ReadOptions};
 use drift::encoding::decimal_text::ParsedNumber;
 use drift::encoding::{Encoding, Fixed, Precision, Reading};
 use drift::job::Job;
-use drift::text::{Enriched, TextError, skeleton, write};
+use drift::text::{EnrichedText, TextError, skeleton, write};
 use proptest::prelude::*;
 
 use crate::common::fixture;
@@ -14,7 +14,7 @@ use crate::readers_bad::{mutated, survives};
 use crate::support::Folder;
 
 /// As four decimals are read.
-fn parse(text: &str) -> Result<Enriched, TextError> {
+fn parse(text: &str) -> Result<EnrichedText, TextError> {
     drift::text::parse(text, Reading::default())
 }
 

@@ -338,7 +338,7 @@ fn a_cancelled_job_stops_and_so_does_a_failed_consumer() {
     let folder = Folder::new();
     let input = [folder.file("rows", format!("{ROW}\n").repeat(100_000))];
     let cancelled = Arc::new(AtomicBool::new(false));
-    let job = Job::new(Arc::new(drift::job::Silent), cancelled.clone());
+    let job = Job::new(Arc::new(drift::job::SilentObserver), cancelled.clone());
     let mut batches = 0;
     let outcome = corpus::read(&input, &ReadOptions::default(), &job, &mut |_| {
         batches += 1;

@@ -8,7 +8,7 @@ use drift::corpus::{Files, ReadOptions};
 use drift::design::extension::new_tokens::{NewToken, NewTokens};
 use drift::design::rows::initial::{Rows, rows};
 use drift::design::rows::weights::Model;
-use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, Trained, train};
+use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, TrainedTokenizer, train};
 use drift::encoding::Encoding;
 use drift::job::Job;
 use drift::report::card::model_card;
@@ -349,14 +349,14 @@ proptest! {
 }
 
 /// A small extension of the base, measured on one conformer.
-fn trained() -> Trained {
+fn trained() -> TrainedTokenizer {
     let (base, json) = Tokenizer::load_with_json(Path::new("qwen-like")).unwrap();
     let base_json = serde_json::from_slice(&json).unwrap();
     let (kind, range, aim) = (SchemeKind::Separate, Range::new(1).unwrap(), Aim::TokensPerBlock(11));
     let plan = ExtensionPlan {
         range,
         contexts: 1,
-        ..ExtensionPlan::new((base, base_json), kind, Encoding::FIXED, aim)
+        ..ExtensionPlan::new(base, base_json, kind, Encoding::FIXED, aim)
     };
     let folder = Folder::new();
     let corpus = Files { inputs: vec![folder.file("one.txt", ONE)], options: ReadOptions::default() };

@@ -14,7 +14,7 @@ use crate::io::{file_name, read_to_limit};
 
 /// The files that a model must have to be accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
+pub enum RequiredFiles {
     /// A `tokenizer.json`.
     Tokenizer,
     /// Settings and weights.
@@ -31,7 +31,7 @@ pub enum Wanted {
 ///
 /// # Errors
 /// If a name is not in the cache, or its snapshot lacks wanted files. The message contains the command that downloads it.
-pub fn locate(given: &Path, wanted: Wanted) -> Result<PathBuf> {
+pub fn locate(given: &Path, wanted: RequiredFiles) -> Result<PathBuf> {
     let name = given.to_str().and_then(HubName::parse).filter(|_| !given.exists());
     let Some(name) = name else { return Ok(given.to_owned()) };
     // The only place that asks where the cache of models is.
@@ -137,7 +137,7 @@ impl HubName {
 const MAX_REF_BYTES: u64 = 1 << 10;
 
 /// The snapshot folder of a name in a cache.
-fn snapshot(cache: &Path, name: &HubName, wanted: Wanted) -> Result<PathBuf> {
+fn snapshot(cache: &Path, name: &HubName, wanted: RequiredFiles) -> Result<PathBuf> {
     let repository = cache.join(format!("models--{}--{}", name.organisation, name.name));
     if !repository.is_dir() {
         let cache = cache.display();
@@ -181,7 +181,7 @@ fn commit(repository: &Path, name: &HubName) -> Result<String> {
 }
 
 /// Checks that all wanted files are there and that no link is dangling; the error says what is wrong.
-fn check(snapshot: &Path, wanted: Wanted) -> Result<(), String> {
+fn check(snapshot: &Path, wanted: RequiredFiles) -> Result<(), String> {
     for entry in std::fs::read_dir(snapshot).map_err(|e| e.to_string())?.flatten() {
         let path = entry.path();
         // An interrupted download leaves links to blobs that do not exist.
@@ -197,10 +197,10 @@ fn check(snapshot: &Path, wanted: Wanted) -> Result<(), String> {
         None => Err(format!("is in the cache without {name}")),
     };
     let gzipped = folder.file("tokenizer.json.gz").is_some();
-    if matches!(wanted, Wanted::Tokenizer | Wanted::Model) && !gzipped {
+    if matches!(wanted, RequiredFiles::Tokenizer | RequiredFiles::Model) && !gzipped {
         needs("tokenizer.json")?;
     }
-    if matches!(wanted, Wanted::Weights | Wanted::Model) {
+    if matches!(wanted, RequiredFiles::Weights | RequiredFiles::Model) {
         needs(CONFIG)?;
         check_weights(&folder)?;
     }

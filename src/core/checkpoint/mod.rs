@@ -17,5 +17,5 @@ pub use folder::{
     TOKENIZER_CONFIG, WEIGHTS, configured_rows, is_model_file, is_tied,
 };
 pub use header::{Header, TensorEntry, header_bytes};
-pub use hub::{Wanted, folder_around, folder_name, locate};
+pub use hub::{RequiredFiles, folder_around, folder_name, locate};
 pub use weight_files::WeightFiles;

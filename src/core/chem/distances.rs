@@ -34,7 +34,7 @@ struct Class {
 type OfColours = (Vec<Option<Order>>, Vec<[u32; 2]>);
 
 /// The orders that bond lengths give to bonds of a file. Keys have the smaller atom first.
-pub(super) type Told = BTreeMap<[u32; 2], Order>;
+pub(super) type BondOrders = BTreeMap<[u32; 2], Order>;
 
 impl UnclearBonds {
     /// The unclear bonds of a SMILES and of a file without orders, by the colours of their atoms.
@@ -77,9 +77,9 @@ impl UnclearBonds {
 
     /// The bond orders that the lengths of a conformer imply. Bonds whose lengths do not separate clearly from another order are
     /// left out.
-    pub(super) fn told(&self, place: &dyn Fn(u32) -> [f64; 3]) -> Told {
+    pub(super) fn bond_orders(&self, place: &dyn Fn(u32) -> [f64; 3]) -> BondOrders {
         let length = |[a, b]: [u32; 2]| distance(place(a), place(b));
-        let mut told = Told::new();
+        let mut bond_orders = BondOrders::new();
         for Class { bonds, orders } in
             self.classes.iter().filter(|class| class.bonds.len() == class.orders.len())
         {
@@ -90,17 +90,17 @@ impl UnclearBonds {
                 orders[at] == orders[at - 1] || lengths[at].0 - lengths[at - 1].0 > CLEAR_ANGSTROM
             };
             if (1..orders.len()).all(is_clear) {
-                told.extend(lengths.iter().zip(orders).map(|((_, bond), order)| (*bond, *order)));
+                bond_orders.extend(lengths.iter().zip(orders).map(|((_, bond), order)| (*bond, *order)));
             }
         }
-        told
+        bond_orders
     }
 
-    /// Whether the bonds of an atom of the SMILES to earlier atoms have the orders that `told` gives their images.
-    pub(super) fn agree_at(&self, atom: usize, images: &[u32], told: &Told) -> bool {
+    /// Whether the bonds of an atom of the SMILES to earlier atoms have the orders that `bond_orders` gives their images.
+    pub(super) fn agree_at(&self, atom: usize, images: &[u32], bond_orders: &BondOrders) -> bool {
         self.asked[atom].iter().all(|(other, order)| {
             let (a, b) = (images[atom], images[*other]);
-            told.get(&[a.min(b), a.max(b)]).is_none_or(|known| known == order)
+            bond_orders.get(&[a.min(b), a.max(b)]).is_none_or(|known| known == order)
         })
     }
 }

@@ -1,16 +1,16 @@
 //! The identity of a SMILES, for tables of molecules: a key that all spellings share, the atom order that maps one spelling to
 //! another, and whether their stereo is the same.
 
+use super::equivalence::key;
 use super::graph::{Graph, SmilesProblem};
 use super::hydrogens::places_without;
 use super::isotopes::Isotopes;
 use super::labelled::LabelledGraph;
 use super::limit::AtomLimit;
 use super::molecule::{Molecule, SmilesError};
-use super::open::{SMALLEST_RING, ring_size};
-use super::same::key;
-use super::search::{BondColours, IdenticalAtoms, colours, first_order};
-use super::stereo::{DoubleBondMark, StereoMarks};
+use super::open_stereo::{SMALLEST_RING, ring_size};
+use super::search::{BondColours, IdenticalAtoms, all_differ, colours, first_order};
+use super::stereo::{DoubleBondMark, StereoMarks, is_last};
 use super::stereogenic::perceived_marks;
 
 /// A molecule that is looked up among others. The compared graph is that of [`same_graph`](super::same_graph): without stereo, the
@@ -33,15 +33,18 @@ impl MolecularIdentity {
     /// # Errors
     /// If RDKit would refuse it, or it is too large.
     pub fn from_smiles(smiles: &str, limit: AtomLimit, isotopes: Isotopes) -> Result<Self, SmilesError> {
-        let fail = |problem| SmilesError::new(smiles, &problem);
-        limit.check(smiles).map_err(fail)?;
-        let text = Graph::parse(smiles).map_err(fail)?;
+        let identity = limit.check(smiles).and_then(|()| Self::read(smiles, isotopes));
+        identity.map_err(|problem| SmilesError::new(smiles, &problem))
+    }
+
+    fn read(smiles: &str, isotopes: Isotopes) -> Result<Self, SmilesProblem> {
+        let text = Graph::parse(smiles)?;
         let written = text.atoms.len();
-        let isomer = isomer(&text).map_err(fail)?;
+        let isomer = isomer(&text)?;
         let (graph, isomer, text) = match isotopes {
             Isotopes::Ignore if text.has_labels() => {
                 let text = text.without_labels();
-                let molecule = Molecule::try_from(text.without_hydrogens()).map_err(fail)?;
+                let molecule = Molecule::try_from(text.without_hydrogens())?;
                 (LabelledGraph::of_identity(&molecule), Some(isomer), text)
             }
             _ => (isomer, None, text),
@@ -81,10 +84,7 @@ impl MolecularIdentity {
             return false;
         }
         let [own, other] = [self, other].map(|one| one.isomer.as_ref().unwrap_or(&one.graph));
-        let counts = |marks: &StereoMarks| {
-            [marks.centres.len(), marks.double_bonds.len(), marks.polyhedra.len(), marks.unchecked.len()]
-        };
-        if counts(&own.marks) != counts(&other.marks) {
+        if own.marks.counts() != other.marks.counts() {
             return false;
         }
         let keeps =
@@ -129,19 +129,15 @@ fn idle_mark(graph: &LabelledGraph) -> Option<usize> {
         return None;
     }
     let [alike] = colours([graph], BondColours::Counted);
-    let looks_same = |atoms: &mut dyn Iterator<Item = usize>| {
-        let mut around: Vec<u64> = atoms.map(|atom| alike[atom]).collect();
-        let all = around.len();
-        around.sort_unstable();
-        around.dedup();
-        around.len() < all
-    };
     let may_be_idle = |place: &usize| match place.checked_sub(marks.centres.len()) {
-        None => looks_same(&mut marks.centres[*place].neighbours.iter().flatten().copied()),
+        None => {
+            let neighbours = marks.centres[*place].neighbours.iter().flatten();
+            !all_differ(neighbours.map(|atom| alike[*atom]))
+        }
         Some(bond) => marks.double_bonds[bond]
             .atoms
             .iter()
-            .any(|atom| looks_same(&mut graph.neighbours[*atom].iter().map(|link| link.atom as usize))),
+            .any(|atom| !all_differ(graph.neighbours[*atom].iter().map(|link| alike[link.atom as usize]))),
     };
     (0..places).filter(may_be_idle).find(|place| {
         let keeps = |last: usize, images: &[u32]| keeps_marks(marks, marks, last, images, &|at| at == *place);
@@ -159,21 +155,17 @@ fn keeps_marks(
     turned: &dyn Fn(usize) -> bool,
 ) -> bool {
     let image = |atom: usize| images[atom] as usize;
-    let is_due = |atoms: &mut dyn Iterator<Item = usize>| atoms.max() == Some(last);
-    let centres = own.centres.iter().enumerate().all(|(at, mark)| {
-        !is_due(&mut mark.all())
-            || mark.image_in(&other.centres, &image).is_some_and(|(_, turns)| turns == turned(at))
-    });
     let first_bond = own.centres.len();
-    let bonds = own.double_bonds.iter().enumerate().all(|(at, mark)| {
-        let is_kept = |(_, turns)| turns == turned(first_bond + at);
-        !is_due(&mut mark.all()) || mark.image_in(&other.double_bonds, &image).is_some_and(is_kept)
-    });
-    let polyhedra = own.polyhedra.iter().all(|mark| {
-        !is_due(&mut mark.all()) || other.polyhedra.iter().any(|other| mark.is_that_of(other, image))
-    });
-    let unchecked = own.unchecked.iter().all(|atom| *atom != last || other.unchecked.contains(&image(*atom)));
-    centres && bonds && polyhedra && unchecked
+    let mut centres = own.centres.iter().enumerate().filter(|(_, mark)| is_last(last, mark.all()));
+    let mut bonds = own.double_bonds.iter().enumerate().filter(|(_, mark)| is_last(last, mark.all()));
+    let mut polyhedra = own.polyhedra.iter().filter(|mark| is_last(last, mark.all()));
+    centres.all(|(at, mark)| {
+        mark.image_in(&other.centres, &image).is_some_and(|image| image.inverted == turned(at))
+    }) && bonds.all(|(at, mark)| {
+        let image = mark.image_in(&other.double_bonds, &image);
+        image.is_some_and(|image| image.inverted == turned(first_bond + at))
+    }) && polyhedra.all(|mark| other.polyhedra.iter().any(|other| mark.is_that_of(other, image)))
+        && (!own.unchecked.contains(&last) || other.unchecked.contains(&image(last)))
 }
 
 #[cfg(test)]

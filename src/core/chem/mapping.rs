@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::distances::UnclearBonds;
+use super::distances::{BondOrders, UnclearBonds};
 use super::graph::Graph;
 use super::handedness::Handedness;
 use super::isotopes::Isotopes;
 use super::labelled::{Hydrogens, Label, LabelledGraph};
 use super::limit::AtomLimit;
 use super::mismatch::{Mismatch, StereoDifference};
-use super::open::OpenStereo;
+use super::open_stereo::OpenStereo;
 use super::reading::SmilesReading;
 use super::search::{BondColours, IdenticalAtoms, Search, are_same, colours, first_of_colours};
 use crate::vector::squared_distance;
@@ -74,8 +74,8 @@ impl SmilesMolecule {
     /// # Errors
     /// [`Mismatch::Smiles`] if RDKit would refuse it with its written hydrogens.
     pub fn from_reading(read: &SmilesReading<'_>) -> Result<Self, Mismatch> {
-        let fail = |problem| Mismatch::of_smiles(read.text, &problem);
-        let (graph, hydrogens) = LabelledGraph::of_reading(read).map_err(fail)?;
+        let (graph, hydrogens) =
+            LabelledGraph::of_reading(read).map_err(|problem| Mismatch::of_smiles(read.text, &problem))?;
         let (written, open) = (read.written.atoms.len(), OpenStereo::from_graph(&graph));
         let without_hydrogens = graph.where_placed(&|atom| graph.places[atom].is_some()).map(Arc::new);
         Ok(SmilesMolecule {
@@ -173,13 +173,15 @@ impl SmilesMolecule {
         let images = pairing.order(points).map_err(|why| self.mismatch(pairing, points, why))?;
         let place = |atom: usize| pairing.place(points, images[atom]);
         one_place(&self.graph, &place)?;
-        let mut open = StereoDifference::default();
-        if !self.open.is_empty() {
-            let (centres, double_bonds) = self.open.found(&self.graph, &place);
-            let number = |atom: usize| number(&self.graph, atom);
-            open.centres = centres.into_iter().map(number).collect();
-            open.double_bonds = double_bonds.into_iter().map(|bond| bond.map(number)).collect();
-        }
+        let open = self.open.found(&self.graph, &place);
+        let open = StereoDifference {
+            centres: open.centres.into_iter().map(|atom| number(&self.graph, atom)).collect(),
+            double_bonds: open
+                .double_bonds
+                .into_iter()
+                .map(|bond| bond.map(|atom| number(&self.graph, atom)))
+                .collect(),
+        };
         let mut order = vec![u32::MAX; self.written];
         let images = self.graph.places.iter().zip(&images);
         for (at, image) in images.filter_map(|(at, image)| Some((at.as_ref()?, image))) {
@@ -191,12 +193,8 @@ impl SmilesMolecule {
 
     /// Which marks agree with a conformer whose atoms lie at `points`, in Å, in the order of the text.
     pub fn agreement(&self, points: &[[f64; 3]]) -> StereoAgreement {
-        let place = |atom: usize| {
-            let place = self.graph.places[atom].and_then(|at| points.get(at as usize));
-            place.copied().unwrap_or([f64::NAN; 3])
-        };
         let graph = self.as_in_texts();
-        marked(graph, &self.handedness().agreement(graph, &place))
+        marked(graph, &self.handedness().agreement(graph, &|atom| position(&self.graph, points, atom)))
     }
 
     fn handedness(&self) -> &Handedness {
@@ -204,9 +202,9 @@ impl SmilesMolecule {
     }
 
     /// Explains why no order preserves bonds and stereo.
-    fn mismatch(&self, pairing: &AtomMapping, points: &[[f64; 3]], why: Unfit) -> Mismatch {
-        let (Unfit::Stereo, Some(first)) = (why, pairing.orders.first()) else {
-            return if why == Unfit::Bonds { Mismatch::Bonds } else { Mismatch::Symmetry };
+    fn mismatch(&self, pairing: &AtomMapping, points: &[[f64; 3]], why: MappingFailure) -> Mismatch {
+        let (MappingFailure::Stereo, Some(first)) = (why, pairing.orders.first()) else {
+            return if why == MappingFailure::Bonds { Mismatch::Bonds } else { Mismatch::Symmetry };
         };
         let graph = self.without_hydrogens.as_deref().filter(|_| pairing.file.lacks_hydrogens());
         let graph = graph.unwrap_or(&self.graph);
@@ -225,7 +223,7 @@ impl SmilesMolecule {
 
 /// What no order of atoms preserves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unfit {
+enum MappingFailure {
     /// The double bonds that the bond lengths show.
     Bonds,
     /// The stereo of the coordinates.
@@ -241,48 +239,76 @@ impl AtomMapping {
     }
 
     /// The first order that preserves the stereo of the coordinates, as atoms of the file's graph.
-    fn order(&self, points: &[[f64; 3]]) -> Result<Vec<u32>, Unfit> {
-        let told = self.unclear.told(&|atom| self.place(points, atom));
-        let has_bonds = |order: &[u32]| {
-            self.unclear.is_empty() || (0..order.len()).all(|atom| self.unclear.agree_at(atom, order, &told))
-        };
-        let keeps = |order: &&Vec<u32>| {
-            let place = |atom: usize| self.place(points, order[atom]);
-            has_bonds(order) && self.asked.marks.agreement(&place).all(|agrees| agrees)
-        };
-        if let Some(order) = self.orders.iter().find(keeps) {
+    fn order(&self, points: &[[f64; 3]]) -> Result<Vec<u32>, MappingFailure> {
+        let bond_orders = self.unclear.bond_orders(&|atom| self.place(points, atom));
+        let conformer = MappedConformer { mapping: self, points, bond_orders };
+        let listed =
+            self.orders.iter().find(|order| conformer.has_bonds(order) && conformer.has_stereo(order));
+        if let Some(order) = listed {
             return Ok(order.clone());
         }
-        // The first order that preserves the bond orders that the lengths show, and all marks if `marks` is set.
-        let search = |marks: bool| {
-            let allows = |last: usize, images: &[u32]| {
-                let place = |atom: usize| self.place(points, images[atom]);
-                (self.unclear.is_empty() || self.unclear.agree_at(last, images, &told))
-                    && (!marks || self.asked.marks.agree_at(last, &place))
-            };
-            match self.are_all {
-                true => IdenticalAtoms::None,
-                false => first_of_colours(&self.asked, &self.file, &self.colours, &allows),
-            }
-        };
-        let found = search(true);
+        let found = conformer.search(true);
         if let IdenticalAtoms::Order(order) = found {
             return Ok(order);
         }
         // Search again without the marks, to tell whether bonds or stereo are at fault.
-        let is_known = || self.orders.iter().any(|order| has_bonds(order));
-        if !self.unclear.is_empty() && !is_known() && search(false) == IdenticalAtoms::None {
-            return Err(Unfit::Bonds);
+        if !self.unclear.is_empty()
+            && !self.orders.iter().any(|order| conformer.has_bonds(order))
+            && conformer.search(false) == IdenticalAtoms::None
+        {
+            return Err(MappingFailure::Bonds);
         }
-        Err(if found == IdenticalAtoms::Unknown { Unfit::TooMuch } else { Unfit::Stereo })
+        Err(if found == IdenticalAtoms::Unknown { MappingFailure::TooMuch } else { MappingFailure::Stereo })
     }
 
     /// The position of an atom of the file's graph, in Å.
     fn place(&self, points: &[[f64; 3]], atom: u32) -> [f64; 3] {
-        let place = self.file.places[atom as usize].and_then(|at| points.get(at as usize));
-        // An atom that the file lacks gets NaN, so no comparison with it holds.
-        place.copied().unwrap_or([f64::NAN; 3])
+        position(&self.file, points, atom as usize)
     }
+}
+
+/// A conformer, with the atoms of a SMILES mapped to those of its file.
+struct MappedConformer<'a> {
+    mapping: &'a AtomMapping,
+    points: &'a [[f64; 3]],
+    /// The bond orders that its bond lengths imply.
+    bond_orders: BondOrders,
+}
+
+impl MappedConformer<'_> {
+    /// The position of the image of an atom, in Å.
+    fn place(&self, images: &[u32], atom: usize) -> [f64; 3] {
+        self.mapping.place(self.points, images[atom])
+    }
+
+    /// Whether an atom order preserves the bond orders.
+    fn has_bonds(&self, images: &[u32]) -> bool {
+        let unclear = &self.mapping.unclear;
+        unclear.is_empty() || (0..images.len()).all(|atom| unclear.agree_at(atom, images, &self.bond_orders))
+    }
+
+    /// Whether an atom order preserves all marks.
+    fn has_stereo(&self, images: &[u32]) -> bool {
+        self.mapping.asked.marks.agreement(&|atom| self.place(images, atom)).all(|agrees| agrees)
+    }
+
+    /// The first atom order that preserves the bond orders, and all marks if `marks` is set, beyond those that the mapping lists.
+    fn search(&self, marks: bool) -> IdenticalAtoms {
+        let AtomMapping { file, asked, colours, unclear, are_all, .. } = self.mapping;
+        if *are_all {
+            return IdenticalAtoms::None;
+        }
+        first_of_colours(asked, file, colours, &|last, images| {
+            (unclear.is_empty() || unclear.agree_at(last, images, &self.bond_orders))
+                && (!marks || asked.marks.agree_at(last, &|atom| self.place(images, atom)))
+        })
+    }
+}
+
+/// The position of an atom of a graph, in Å. An atom without a point gets NaN, so no comparison with it holds.
+fn position(graph: &LabelledGraph, points: &[[f64; 3]], atom: usize) -> [f64; 3] {
+    let point = graph.places[atom].and_then(|at| points.get(at as usize));
+    point.copied().unwrap_or([f64::NAN; 3])
 }
 
 /// Pairs each mark's result with its atoms, by their numbers in the text.
@@ -315,27 +341,25 @@ fn graphs_differ(asked: &LabelledGraph, file: &LabelledGraph) -> Mismatch {
 
 /// A sentence on the first atom of the SMILES that the file lacks; `None` if the labels agree.
 fn labels_differ(asked: &LabelledGraph, file: &LabelledGraph) -> Option<String> {
-    let sorted = |graph: &LabelledGraph| {
-        let mut labels = graph.labels.clone();
-        labels.sort_unstable();
-        labels
-    };
-    let (asked, file) = (sorted(asked), sorted(file));
-    let lacks = |list: &[Label], other: &[Label]| {
-        let mut rest = other.to_vec();
-        list.iter().copied().find(|label| match rest.iter().position(|known| known == label) {
-            Some(at) => {
-                rest.swap_remove(at);
-                false
-            }
-            None => true,
-        })
-    };
-    let (missing, over) = (lacks(&asked, &file)?, lacks(&file, &asked)?);
-    if missing.to_string() == over.to_string() {
-        return Some(format!("{missing} with a valence of {}, not {}", missing.valence, over.valence));
+    let (missing, extra) = (first_lacking(asked, file)?, first_lacking(file, asked)?);
+    if missing.to_string() == extra.to_string() {
+        return Some(format!("{missing} with a valence of {}, not {}", missing.valence, extra.valence));
     }
-    Some(format!("{missing} is missing, {over} is over"))
+    Some(format!("{missing} is missing, {extra} is over"))
+}
+
+/// The first label of a graph, in ascending order, that another graph has less often.
+fn first_lacking(graph: &LabelledGraph, other: &LabelledGraph) -> Option<Label> {
+    let mut labels = graph.labels.clone();
+    labels.sort_unstable();
+    let mut rest = other.labels.clone();
+    labels.into_iter().find(|label| match rest.iter().position(|known| known == label) {
+        Some(at) => {
+            rest.swap_remove(at);
+            false
+        }
+        None => true,
+    })
 }
 
 /// Refuses a conformer in which two heavy atoms have the same position.

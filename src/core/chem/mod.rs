@@ -20,6 +20,7 @@ mod cycles;
 mod distances;
 mod electrons;
 pub mod elements;
+mod equivalence;
 mod graph;
 mod handedness;
 mod huckel;
@@ -32,12 +33,11 @@ mod limit;
 mod mapping;
 mod mismatch;
 mod molecule;
-mod open;
+mod open_stereo;
 mod parse;
 mod polyhedra;
 mod reading;
 mod rings;
-mod same;
 mod sanitized;
 pub(crate) mod search;
 mod spelling;
@@ -48,6 +48,9 @@ mod valence;
 mod valences;
 mod write;
 
+pub use equivalence::{
+    SameGraph, atoms_in_order, graph_key, same_canonical_smiles, same_graph, same_graph_within, same_molecule,
+};
 pub use graph::{Atom, Bond, BondsOfAtom, Chirality, Direction, Graph, Order, SmilesProblem};
 pub use identity::MolecularIdentity;
 pub use isotopes::Isotopes;
@@ -57,9 +60,6 @@ pub use mismatch::{Mismatch, StereoDifference};
 pub use molecule::{Molecule, SmilesError};
 pub use polyhedra::PolyhedralMark;
 pub use reading::SmilesReading;
-pub use same::{
-    SameGraph, atoms_in_order, graph_key, same_canonical_smiles, same_graph, same_graph_within, same_molecule,
-};
 pub use sanitized::{Hybridisation, SanitizedMolecule};
 pub use search::IdenticalAtoms;
 pub use spelling::{SmilesNotes, foreign};

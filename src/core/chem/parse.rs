@@ -16,7 +16,7 @@ enum Symbol {
 }
 
 /// A ring bond whose second end has not been read yet.
-struct Open {
+struct OpenRing {
     atom: usize,
     symbol: Option<Symbol>,
     /// The index of the bond among those of the atom.
@@ -25,7 +25,7 @@ struct Open {
 
 /// What precedes the current position.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Before {
+enum Preceding {
     /// Nothing, or `.`: an atom must follow.
     Start,
     /// An atom, a ring number or `)`: anything may follow, also the end.
@@ -47,10 +47,10 @@ struct Parser<'t> {
     branches: Vec<usize>,
     /// By atom, the number of bonds that existed before it.
     first_bonds: Vec<usize>,
-    rings: HashMap<u32, Open>,
+    rings: HashMap<u32, OpenRing>,
     /// The ring bonds that are closed, with their numbers.
     closed: Vec<(u32, usize)>,
-    before: Before,
+    before: Preceding,
 }
 
 impl Graph {
@@ -68,7 +68,7 @@ impl Graph {
             first_bonds: Vec::new(),
             rings: HashMap::new(),
             closed: Vec::new(),
-            before: Before::Start,
+            before: Preceding::Start,
         };
         while parser.at < smiles.len() {
             parser.step()?;
@@ -87,7 +87,7 @@ impl<'t> Parser<'t> {
     }
 
     fn end(mut self) -> Result<Graph, SmilesProblem> {
-        if self.before != Before::Complete && !self.text.is_empty() {
+        if self.before != Preceding::Complete && !self.text.is_empty() {
             return self.error("ends where an atom is expected");
         }
         if !self.branches.is_empty() {
@@ -107,21 +107,21 @@ impl<'t> Parser<'t> {
         let rest = self.rest();
         match rest[0] {
             b'0'..=b'9' | b'%' => self.ring(),
-            b'(' if self.before == Before::Complete => {
+            b'(' if self.before == Preceding::Complete => {
                 // Wherever the text is complete, there is an active atom.
                 self.branches.extend(self.active);
-                self.pass(1, Before::Opened)
+                self.pass(1, Preceding::Opened)
             }
-            b')' if self.before == Before::Complete => match self.branches.pop() {
+            b')' if self.before == Preceding::Complete => match self.branches.pop() {
                 Some(atom) => {
                     self.active = Some(atom);
-                    self.pass(1, Before::Complete)
+                    self.pass(1, Preceding::Complete)
                 }
                 None => self.error("`)` without `(`"),
             },
-            b'.' if self.before == Before::Complete => {
+            b'.' if self.before == Preceding::Complete => {
                 self.active = None;
-                self.pass(1, Before::Start)
+                self.pass(1, Preceding::Start)
             }
             _ => match symbol(rest) {
                 Some((symbol, length)) => self.bond(symbol, length),
@@ -130,7 +130,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn pass(&mut self, bytes: usize, before: Before) -> Result<(), SmilesProblem> {
+    fn pass(&mut self, bytes: usize, before: Preceding) -> Result<(), SmilesProblem> {
         self.at += bytes;
         self.before = before;
         Ok(())
@@ -138,8 +138,8 @@ impl<'t> Parser<'t> {
 
     fn bond(&mut self, symbol: Symbol, length: usize) -> Result<(), SmilesProblem> {
         match self.before {
-            Before::Complete => self.pass(length, Before::Bond(symbol)),
-            Before::Opened => self.pass(length, Before::OpenedBond(symbol)),
+            Preceding::Complete => self.pass(length, Preceding::Bond(symbol)),
+            Preceding::Opened => self.pass(length, Preceding::OpenedBond(symbol)),
             _ => self.error("bond without an atom before it"),
         }
     }
@@ -155,7 +155,7 @@ impl<'t> Parser<'t> {
             }
         };
         let symbol = match self.before {
-            Before::Bond(symbol) | Before::OpenedBond(symbol) => Some(symbol),
+            Preceding::Bond(symbol) | Preceding::OpenedBond(symbol) => Some(symbol),
             _ => None,
         };
         let new = self.graph.atoms.len();
@@ -169,7 +169,7 @@ impl<'t> Parser<'t> {
             self.graph.written[new].push(bond);
         }
         self.active = Some(new);
-        self.pass(length, Before::Complete)
+        self.pass(length, Preceding::Complete)
     }
 
     /// Adds the bond between an atom and a later one, and returns its index.
@@ -194,8 +194,8 @@ impl<'t> Parser<'t> {
 
     fn ring(&mut self) -> Result<(), SmilesProblem> {
         let symbol = match self.before {
-            Before::Complete => None,
-            Before::Bond(symbol) => Some(symbol),
+            Preceding::Complete => None,
+            Preceding::Bond(symbol) => Some(symbol),
             _ => return self.error("ring number without an atom before it"),
         };
         let Some((number, length)) = ring_number(self.rest()) else {
@@ -209,18 +209,23 @@ impl<'t> Parser<'t> {
                 let place = self.graph.written[active].len();
                 // A placeholder until the other end is read.
                 self.graph.written[active].push(usize::MAX);
-                self.rings.insert(number, Open { atom: active, symbol, place });
+                self.rings.insert(number, OpenRing { atom: active, symbol, place });
             }
             Some(open) => {
                 let bond = self.close(&open, active, symbol)?;
                 self.closed.push((number, bond));
             }
         }
-        self.pass(length, Before::Complete)
+        self.pass(length, Preceding::Complete)
     }
 
     /// Adds a ring bond; its index.
-    fn close(&mut self, open: &Open, atom: usize, symbol: Option<Symbol>) -> Result<usize, SmilesProblem> {
+    fn close(
+        &mut self,
+        open: &OpenRing,
+        atom: usize,
+        symbol: Option<Symbol>,
+    ) -> Result<usize, SmilesProblem> {
         let joined = |bond: &Bond| bond.atoms.contains(&open.atom) && bond.atoms.contains(&atom);
         // A bond between two atoms cannot be older than the later atom.
         let since = self.first_bonds[open.atom.max(atom)];

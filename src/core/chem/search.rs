@@ -41,13 +41,20 @@ pub(crate) fn colours<const N: usize>(graphs: [&LabelledGraph; N], bonds: BondCo
 }
 
 /// Whether two lists hold the same colours, each equally often.
-pub(crate) fn are_same([a, b]: &[Vec<u64>; 2]) -> bool {
-    let sorted = |colours: &Vec<u64>| {
-        let mut sorted = colours.clone();
-        sorted.sort_unstable();
-        sorted
-    };
-    sorted(a) == sorted(b)
+pub(crate) fn are_same(colours: &[Vec<u64>; 2]) -> bool {
+    let [a, b] = colours.each_ref().map(|colours| sorted(colours.iter().copied()));
+    a == b
+}
+
+/// Whether no colour occurs twice.
+pub(super) fn all_differ(colours: impl Iterator<Item = u64>) -> bool {
+    sorted(colours).windows(2).all(|pair| pair[0] != pair[1])
+}
+
+fn sorted(colours: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut sorted: Vec<u64> = colours.collect();
+    sorted.sort_unstable();
+    sorted
 }
 
 fn refined(graph: &LabelledGraph, colours: &[u64], bonds: BondColours) -> Vec<u64> {
@@ -100,11 +107,15 @@ fn mixed(value: u64) -> u64 {
 }
 
 /// Whether to continue after an atom got its image. All atoms before it in the order of the search have theirs.
-pub(crate) type Allows<'a> = dyn Fn(usize, &[u32]) -> bool + 'a;
+pub(crate) type PlacementRule<'a> = dyn Fn(usize, &[u32]) -> bool + 'a;
 
 /// The first isomorphism from `a` to `b` that `allows` accepts at each of its atoms, as images of the atoms of `a`: the smallest
 /// images first. Bond orders count.
-pub(crate) fn first_order(a: &LabelledGraph, b: &LabelledGraph, allows: &Allows<'_>) -> IdenticalAtoms {
+pub(crate) fn first_order(
+    a: &LabelledGraph,
+    b: &LabelledGraph,
+    allows: &PlacementRule<'_>,
+) -> IdenticalAtoms {
     let colours = colours([a, b], BondColours::Counted);
     if are_same(&colours) { first_of_colours(a, b, &colours, allows) } else { IdenticalAtoms::None }
 }
@@ -114,7 +125,7 @@ pub(crate) fn first_of_colours(
     a: &LabelledGraph,
     b: &LabelledGraph,
     colours: &[Vec<u64>; 2],
-    allows: &Allows<'_>,
+    allows: &PlacementRule<'_>,
 ) -> IdenticalAtoms {
     Search::new(a, b, colours, (0..a.labels.len()).collect()).first(0, allows)
 }
@@ -176,7 +187,7 @@ impl<'g> Search<'g> {
     }
 
     /// The first isomorphism, with the atoms before index `first` of the sequence as they are placed.
-    pub(crate) fn first(&mut self, first: usize, allows: &Allows<'_>) -> IdenticalAtoms {
+    pub(crate) fn first(&mut self, first: usize, allows: &PlacementRule<'_>) -> IdenticalAtoms {
         let mut order = None;
         let is_whole = self.run(first, allows, &mut |images| {
             order = Some(images.to_vec());
@@ -195,7 +206,7 @@ impl<'g> Search<'g> {
     pub(crate) fn run(
         &mut self,
         first: usize,
-        allows: &Allows<'_>,
+        allows: &PlacementRule<'_>,
         found: &mut dyn FnMut(&[u32]) -> bool,
     ) -> bool {
         // The images left to try, by place in the sequence. An explicit stack, because a molecule may have more atoms than
@@ -236,7 +247,7 @@ impl<'g> Search<'g> {
         &mut self,
         first: usize,
         open: &mut Vec<std::vec::IntoIter<u32>>,
-        allows: &Allows<'_>,
+        allows: &PlacementRule<'_>,
     ) -> bool {
         while let Some(candidates) = open.last_mut() {
             let next = candidates.next();

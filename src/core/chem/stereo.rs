@@ -13,6 +13,20 @@ pub use tetrahedral::{TetrahedralMark, is_counterclockwise};
 use super::graph::{Bond, Chirality, Graph, Order};
 use super::polyhedra::PolyhedralMark;
 
+/// The image of a mark in another molecule.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MarkImage {
+    /// Its index among the marks of its kind there.
+    pub(super) index: usize,
+    /// Whether it has the opposite sense.
+    pub(super) inverted: bool,
+}
+
+/// Whether all atoms are placed when `last` is, and not before; atoms are placed by ascending number.
+pub(super) fn is_last(last: usize, atoms: impl Iterator<Item = usize>) -> bool {
+    atoms.max() == Some(last)
+}
+
 /// The marks of a SMILES.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StereoMarks {
@@ -97,6 +111,11 @@ impl StereoMarks {
         self.unchecked.len() + self.dropped.len() + self.dropped_bonds.len()
     }
 
+    /// The numbers of marks that say something: stereocentres, double bonds, polyhedra, unchecked atoms.
+    pub(super) fn counts(&self) -> [usize; 4] {
+        [self.centres.len(), self.double_bonds.len(), self.polyhedra.len(), self.unchecked.len()]
+    }
+
     /// Whether there is no mark to compare.
     pub fn is_empty(&self) -> bool {
         self.centres.is_empty() && self.double_bonds.is_empty() && self.polyhedra.is_empty()
@@ -114,13 +133,15 @@ impl StereoMarks {
     /// Whether coordinates agree with each mark that becomes complete when the atom `last` is placed; atoms are placed by ascending
     /// number.
     pub(super) fn agree_at(&self, last: usize, place: &dyn Fn(usize) -> [f64; 3]) -> bool {
-        let is_due = |atoms: &mut dyn Iterator<Item = usize>| atoms.max() == Some(last);
-        self.centres.iter().all(|mark| !is_due(&mut mark.all()) || mark.agrees(place) == Some(true))
-            && self.polyhedra.iter().all(|mark| !is_due(&mut mark.all()) || mark.agrees(place) == Some(true))
+        self.centres.iter().all(|mark| !is_last(last, mark.all()) || mark.agrees(place) == Some(true))
+            && self
+                .polyhedra
+                .iter()
+                .all(|mark| !is_last(last, mark.all()) || mark.agrees(place) == Some(true))
             && self
                 .double_bonds
                 .iter()
-                .all(|mark| !is_due(&mut mark.all()) || mark.agrees(place) == Some(true))
+                .all(|mark| !is_last(last, mark.all()) || mark.agrees(place) == Some(true))
     }
 
     /// The remaining marks after some atoms are removed; `places` has the new index of each kept atom. Marks that need a removed

@@ -182,12 +182,12 @@ fn from_the_middle(graph: &LabelledGraph) -> Vec<usize> {
 }
 
 /// Disjoint sets of numbers (union-find).
-pub struct Together(Vec<usize>);
+pub struct UnionFind(Vec<usize>);
 
-impl Together {
+impl UnionFind {
     /// The numbers below `n`, each in a set of its own.
     pub fn new(n: usize) -> Self {
-        Together((0..n).collect())
+        UnionFind((0..n).collect())
     }
 
     fn root(&mut self, mut at: usize) -> usize {
@@ -223,7 +223,7 @@ fn factors(levels: &[&Level], above: &[usize]) -> Vec<Factor> {
         let moved = order.iter().enumerate().filter(|(atom, image)| *atom != **image as usize);
         moved.map(|(atom, image)| (atom, *image as usize)).collect::<Vec<_>>()
     };
-    let (mut together, mut orbits) = (Together::new(n), Together::new(n));
+    let (mut together, mut orbits) = (UnionFind::new(n), UnionFind::new(n));
     for level in levels {
         // Atoms that the orders of one level move belong to one factor, and so do levels that share a moved atom.
         for (atom, image) in level.orders.iter().flat_map(moves) {

@@ -71,7 +71,7 @@ fn count_hydrogens(graph: &mut Graph) -> Result<(), SmilesProblem> {
 fn says_same(found: &StereoMarks, wanted: &StereoMarks, order: &[usize]) -> bool {
     let of_text = |atom: usize| order[atom];
     let has_bond = |mark: &DoubleBondMark| {
-        mark.image_in(&wanted.double_bonds, &of_text).is_some_and(|(_, turns)| !turns)
+        mark.image_in(&wanted.double_bonds, &of_text).is_some_and(|image| !image.inverted)
     };
     let polyhedra: Vec<_> =
         found.polyhedra.iter().filter_map(|mark| mark.renumbered(|atom| Some(of_text(atom)))).collect();
@@ -86,7 +86,7 @@ fn says_same(found: &StereoMarks, wanted: &StereoMarks, order: &[usize]) -> bool
 
 /// Whether a stereocentre of a text has the wanted handedness.
 fn is_centre_of(mark: &TetrahedralMark, wanted: &StereoMarks, of_text: &dyn Fn(usize) -> usize) -> bool {
-    mark.image_in(&wanted.centres, of_text).is_some_and(|(_, turns)| !turns)
+    mark.image_in(&wanted.centres, of_text).is_some_and(|image| !image.inverted)
 }
 
 /// Moves the direction of a removed hydrogen to the other neighbour beside the double bond, on the opposite side.

@@ -121,11 +121,11 @@ pub struct LogitProcessor {
     eos: u32,
     spelling: Option<Spelling>,
     form: AnswerForm,
-    way: Way,
+    way: Strategy,
 }
 
 /// The data that all molecules share.
-enum Way {
+enum Strategy {
     None,
     Position(Arc<FreeSets>, Placeholder),
     Truncating(Arc<FreeSets>, Placeholder, Arc<NumberTokens>),
@@ -156,16 +156,18 @@ impl LogitProcessor {
             Ok::<_, Error>(given.clone())
         };
         let way = match (kind, FreeSets::new(kind, &tokenizer, &specials)?) {
-            (ProcessorKind::Automaton, _) => {
-                Way::Automaton(Box::new(AutomatonProcessor::new(tokenizer.clone(), encoding, specials.eos)?))
-            }
+            (ProcessorKind::Automaton, _) => Strategy::Automaton(Box::new(AutomatonProcessor::new(
+                tokenizer.clone(),
+                encoding,
+                specials.eos,
+            )?)),
             // Besides the automaton, only `none` has no sets.
-            (_, None) => Way::None,
+            (_, None) => Strategy::None,
             (ProcessorKind::Truncating, Some(sets)) => {
                 let numbers = Arc::new(NumberTokens::from_tokenizer(&tokenizer));
-                Way::Truncating(Arc::new(sets), placeholder()?, numbers)
+                Strategy::Truncating(Arc::new(sets), placeholder()?, numbers)
             }
-            (_, Some(sets)) => Way::Position(Arc::new(sets), placeholder()?),
+            (_, Some(sets)) => Strategy::Position(Arc::new(sets), placeholder()?),
         };
         let (eos, form) = (specials.eos, AnswerForm::default());
         Ok(LogitProcessor { kind, tokenizer, encoding, eos, spelling: None, form, way })
@@ -175,7 +177,7 @@ impl LogitProcessor {
     #[must_use]
     pub fn answering(mut self, form: AnswerForm) -> Self {
         self.form = form;
-        if let Way::Automaton(processor) = &mut self.way {
+        if let Strategy::Automaton(processor) = &mut self.way {
             processor.form = form;
         }
         self
@@ -195,7 +197,7 @@ impl LogitProcessor {
     /// The automaton, if the processor is one.
     pub fn automaton(&self) -> Option<&AutomatonProcessor> {
         match &self.way {
-            Way::Automaton(processor) => Some(processor),
+            Strategy::Automaton(processor) => Some(processor),
             _ => None,
         }
     }
@@ -219,29 +221,29 @@ impl LogitProcessor {
             template.map(|template| template.ending_in(eos))
         };
         Ok(match &self.way {
-            Way::None => Arc::new(Unconstrained { eos }),
-            Way::Position(sets, placeholder) => {
+            Strategy::None => Arc::new(NoConstraint { eos }),
+            Strategy::Position(sets, placeholder) => {
                 let template = template(sets, placeholder)?;
                 Arc::new(PositionTemplate { template, sets: sets.clone(), eos })
             }
-            Way::Truncating(sets, placeholder, numbers) => Arc::new(Truncating {
+            Strategy::Truncating(sets, placeholder, numbers) => Arc::new(Truncating {
                 template: template(sets, placeholder)?,
                 sets: sets.clone(),
                 numbers: numbers.clone(),
                 encoding: self.encoding,
                 eos,
             }),
-            Way::Automaton(processor) => Arc::new(processor.molecule(skeleton)?),
+            Strategy::Automaton(processor) => Arc::new(processor.molecule(skeleton)?),
         })
     }
 }
 
 /// No processor.
-struct Unconstrained {
+struct NoConstraint {
     eos: u32,
 }
 
-impl Constraint for Unconstrained {
+impl Constraint for NoConstraint {
     fn start(&self) -> State {
         State::default()
     }

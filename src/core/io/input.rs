@@ -20,12 +20,12 @@ const BUFFER_BYTES: usize = 256 << 10;
 pub struct Opened {
     /// The decompressed content.
     pub reader: ReadAhead,
-    stored: Arc<Stored>,
+    stored: Arc<StoredFile>,
 }
 
 /// What the reading thread learns about the file as stored.
 #[derive(Default)]
-struct Stored {
+struct StoredFile {
     /// Whether it is compressed; set before any content is delivered.
     compressed: OnceLock<bool>,
     /// Size in bytes and SHA-256; set at the end of the file.
@@ -45,7 +45,7 @@ pub fn open_any(path: &Path, job: &Job) -> Opened {
 }
 
 fn opened(path: &Path, job: &Job, check: fn(&[u8]) -> io::Result<()>) -> Opened {
-    let stored = Arc::new(Stored::default());
+    let stored = Arc::new(StoredFile::default());
     let (path, watching, found) = (path.to_owned(), job.clone(), stored.clone());
     let reader = ReadAhead::new(job, move || {
         let file = File::open(path)?;
@@ -99,7 +99,7 @@ struct Tally {
     hasher: Option<Sha256>,
     bytes: u64,
     job: Job,
-    stored: Arc<Stored>,
+    stored: Arc<StoredFile>,
 }
 
 impl Read for Tally {
@@ -124,7 +124,7 @@ impl Read for Tally {
 
 /// The whole content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Whole {
+pub struct FileContent {
     /// The decompressed bytes.
     pub bytes: Vec<u8>,
     /// The hash of the file as stored.
@@ -135,7 +135,7 @@ pub struct Whole {
 ///
 /// # Errors
 /// If it cannot be read, is damaged, is larger than `limit`, or the job was cancelled.
-pub fn read_whole(path: &Path, limit: u64, job: &Job) -> Result<Whole> {
+pub fn read_whole(path: &Path, limit: u64, job: &Job) -> Result<FileContent> {
     let fail = |error: io::Error| job.check().err().unwrap_or_else(|| Error::io(path, error));
     let mut opened = open(path, job);
     let mut bytes = Vec::new();
@@ -145,14 +145,14 @@ pub fn read_whole(path: &Path, limit: u64, job: &Job) -> Result<Whole> {
         return Err(too_large(path, limit));
     }
     let source = opened.finish(file_name(path)).map_err(fail)?;
-    Ok(Whole { bytes, source })
+    Ok(FileContent { bytes, source })
 }
 
 /// Reads a whole regular file as stored, of at most `limit` bytes, on the calling thread. `name` becomes the name in its hash.
 ///
 /// # Errors
 /// If it cannot be read, or is larger than `limit`.
-pub fn read_small(path: &Path, limit: u64, name: String, job: &Job) -> io::Result<Whole> {
+pub fn read_small(path: &Path, limit: u64, name: String, job: &Job) -> io::Result<FileContent> {
     let mut bytes = Vec::new();
     File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
@@ -160,7 +160,7 @@ pub fn read_small(path: &Path, limit: u64, name: String, job: &Job) -> io::Resul
     }
     job.observer().advance(bytes.len() as u64);
     let source = InputHash { name, bytes: bytes.len() as u64, sha256: hex(&Sha256::digest(&bytes)) };
-    Ok(Whole { bytes, source })
+    Ok(FileContent { bytes, source })
 }
 
 /// The decompressed bytes of a file, at most `limit`. Reading cannot be cancelled, and no hash is returned.
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn a_cancelled_job_ends_an_endless_read() {
         let cancelled = Arc::new(std::sync::atomic::AtomicBool::new(true));
-        let job = Job::new(Arc::new(crate::job::Silent), cancelled);
+        let job = Job::new(Arc::new(crate::job::SilentObserver), cancelled);
         let outcome = read_whole(Path::new("/dev/zero"), u64::MAX - 1, &job);
         assert!(matches!(outcome, Err(Error::Interrupted)), "{outcome:?}");
     }

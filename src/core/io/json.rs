@@ -65,9 +65,9 @@ pub enum JsonPart<'t> {
 }
 
 /// Reads a value with a fold: a seed for `serde`.
-pub struct Folded<F>(pub F);
+pub struct FoldSeed<F>(pub F);
 
-impl<'de, F: JsonFold<'de>> DeserializeSeed<'de> for Folded<F> {
+impl<'de, F: JsonFold<'de>> DeserializeSeed<'de> for FoldSeed<F> {
     type Value = F::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<F::Value, D::Error> {
@@ -75,7 +75,7 @@ impl<'de, F: JsonFold<'de>> DeserializeSeed<'de> for Folded<F> {
     }
 }
 
-impl<'de, F: JsonFold<'de>> Visitor<'de> for Folded<F> {
+impl<'de, F: JsonFold<'de>> Visitor<'de> for FoldSeed<F> {
     type Value = F::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -15,9 +15,9 @@ use sha2::{Digest, Sha256};
 
 pub use ahead::{ReadAhead, read_buffered};
 pub use input::{
-    Opened, Whole, drain, hash_file, open, open_any, read_small, read_to_limit, read_whole, too_large,
+    FileContent, Opened, drain, hash_file, open, open_any, read_small, read_to_limit, read_whole, too_large,
 };
-pub use json::{BoundedJson, Folded, JsonFold, JsonPart};
+pub use json::{BoundedJson, FoldSeed, JsonFold, JsonPart};
 pub use lines::{BoundedLine, BoundedLines, LineEnds};
 pub use output::{AtomicFile, OutputSet, absolute, check_file, check_folder, write_atomic};
 pub use packed::{Compression, Decompressed, PACKED_MAGIC_BYTES, Unread, decompressed, is_zip};

@@ -159,10 +159,10 @@ fn gumbel(bits: u32) -> f64 {
 }
 
 /// A token and its logit, divided by the temperature.
-type Scored = (f64, u32);
+type ScoredToken = (f64, u32);
 
 /// Orders by higher logit, then by smaller id.
-fn rank(a: &Scored, b: &Scored) -> std::cmp::Ordering {
+fn rank(a: &ScoredToken, b: &ScoredToken) -> std::cmp::Ordering {
     b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
 }
 
@@ -185,7 +185,7 @@ pub fn draw(
         (Candidates::Except(logits, excluded), Some(k)) => reached(logits, excluded, k),
         _ => f32::NEG_INFINITY,
     };
-    let (mut kept, mut is_broken): (Vec<Scored>, _) = (Vec::new(), false);
+    let (mut kept, mut is_broken): (Vec<ScoredToken>, _) = (Vec::new(), false);
     candidates.each(|id, logit| {
         is_broken |= logit.is_nan();
         if logit >= least {
@@ -212,7 +212,7 @@ pub fn draw(
 }
 
 /// The token with the largest sum of score and noise.
-fn winner(mut kept: Vec<Scored>, noise: &mut Noise, position: usize) -> u32 {
+fn winner(mut kept: Vec<ScoredToken>, noise: &mut Noise, position: usize) -> u32 {
     let highest_noise = gumbel(u32::MAX);
     let lowest_noise = gumbel(0);
     let best = kept.iter().map(|(score, _)| *score).fold(f64::NEG_INFINITY, f64::max);
@@ -226,7 +226,7 @@ fn winner(mut kept: Vec<Scored>, noise: &mut Noise, position: usize) -> u32 {
 }
 
 /// Keeps the `k` best tokens, and those that equal the last of them.
-fn keep_top_k(kept: &mut Vec<Scored>, k: usize) {
+fn keep_top_k(kept: &mut Vec<ScoredToken>, k: usize) {
     if k < kept.len() {
         // Like transformers, keep tokens whose score equals that of the last one.
         let least = kept.select_nth_unstable_by(k - 1, rank).1.0;
@@ -237,8 +237,8 @@ fn keep_top_k(kept: &mut Vec<Scored>, k: usize) {
 }
 
 /// Keeps the best tokens. A token stays if those before it have less than `p` of the probability.
-fn keep_top_p(kept: &mut Vec<Scored>, p: f64, best: f64) {
-    let weight = |(score, _): &Scored| (score - best).exp();
+fn keep_top_p(kept: &mut Vec<ScoredToken>, p: f64, best: f64) {
+    let weight = |(score, _): &ScoredToken| (score - best).exp();
     let wanted = p * kept.iter().map(weight).sum::<f64>();
     // A few tokens are usually enough, so the rest need not be sorted.
     let mut few = 64;

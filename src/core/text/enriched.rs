@@ -5,7 +5,7 @@ use crate::encoding::{BlockError, Encoding, Fixed, NumberError, Reading, Slots, 
 
 /// The parts of an enriched text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Enriched {
+pub struct EnrichedText {
     /// The text with every block emptied: `[C]<>[C]<>=[O]<>`.
     pub skeleton: String,
     /// One entry per block, in text order, in the encoding's own units.
@@ -60,12 +60,12 @@ pub enum TextProblem {
 ///
 /// # Errors
 /// The first position that breaks the grammar.
-pub fn parse(text: &str, reading: Reading) -> Result<Enriched, TextError> {
+pub fn parse(text: &str, reading: Reading) -> Result<EnrichedText, TextError> {
     let encoding = reading.texts.unwrap_or(reading.encoding);
     let bytes = text.as_bytes();
     // An atom with its block of four decimals takes at least 24 bytes.
     let slots = bytes.len() / 24 + 1;
-    let mut out = Enriched {
+    let mut out = EnrichedText {
         skeleton: String::with_capacity(slots * 8),
         coordinates: Vec::with_capacity(slots),
         written: Written::ANY,
@@ -220,7 +220,7 @@ fn with_commas(inside: &str, encoding: Encoding) -> String {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Enriched, TextError> {
+    fn parse(text: &str) -> Result<EnrichedText, TextError> {
         super::parse(text, Reading::default())
     }
 

@@ -3,19 +3,19 @@
 //! - [`parse`] splits a text into its *skeleton* (the text with every slot replaced by `<>`, whatever its brackets) and its
 //!   coordinates; [`write()`] is the inverse. An [`Encoding`](crate::encoding::Encoding) defines the form of slots.
 //! - [`skeleton`] holds operations without coordinates. The molecule of a skeleton is the subject of [`crate::chem`].
-//! - [`holds`] decides which strings occur in no text.
+//! - [`containment`] decides which strings occur in no text.
 //! - [`partition`] classifies slots by the skeleton; [`size`] is the table of size classes.
 //!
 //! The format is that of 3DMolGen: heavy atoms only, bare atoms bracketed, decimals (four, by default)
 //! truncated toward zero.
 
+pub mod containment;
 pub mod enriched;
-pub mod holds;
 pub mod partition;
 pub mod size;
 pub mod skeleton;
 
-pub use enriched::{Enriched, TextError, append, parse, write};
+pub use enriched::{EnrichedText, TextError, append, parse, write};
 
 use std::ops::Range;
 

@@ -5,7 +5,7 @@
 //! text cannot contain never occurs in it and can be ignored. In every text that is counted by tables or generated, a `<` opens a
 //! block: only digits, points, commas and signs stand between it and the next `>`. Tokens with other characters behind a `<`
 //! (`<h1>`, `<unused7>`, `<0x0A>`) are therefore ignored, and so are added tokens that no text contains (`[control_135]`,
-//! `>>TITLE<<`: [`crate::text::holds`]). Of all other tokens, only the pairs of ASCII characters that they join matter: ` 155` of
+//! `>>TITLE<<`: [`crate::text::containment`]). Of all other tokens, only the pairs of ASCII characters that they join matter: ` 155` of
 //! GPT-2 joins no relevant pair.
 //!
 //! Byte-level vocabularies write printable ASCII as itself and everything else as other letters; SentencePiece vocabularies write a
@@ -26,15 +26,15 @@ use tokenizers::models::unigram::Unigram;
 
 use super::load::Tokenizer;
 use crate::encoding::Encoding;
-use crate::text::holds::may_hold;
+use crate::text::containment::may_hold;
 
 /// The characters that may be adjacent to the digits of a number.
-struct Beside {
+struct AdjacentCharacters {
     before: Vec<u8>,
     after: Vec<u8>,
 }
 
-impl Beside {
+impl AdjacentCharacters {
     fn read(encoding: Encoding) -> Self {
         let point = encoding.is_decimal().then_some(b'.');
         let mut before = vec![encoding.open().bytes().last().unwrap_or(b']')];
@@ -44,7 +44,7 @@ impl Beside {
         let mut after = vec![encoding.close().bytes().next().unwrap_or(b'[')];
         after.extend(encoding.separator().bytes().next());
         after.extend(point);
-        Beside { before, after }
+        AdjacentCharacters { before, after }
     }
 
     /// Whether white space may be adjacent to digits. In bracketed slots it only separates numbers, and the encoder is asked about
@@ -73,7 +73,7 @@ impl TokenBoundaries {
     /// # Errors
     /// A sentence that says why this tokenizer cannot be analysed.
     pub fn learn(tokenizer: &Tokenizer, encoding: Encoding) -> Result<Self, String> {
-        let beside = Beside::read(encoding);
+        let beside = AdjacentCharacters::read(encoding);
         let digits_alone =
             |text: &str| !encoding.is_decimal() && text.bytes().all(|byte| byte.is_ascii_digit());
         let scores = match tokenizer.inner().get_model() {
@@ -121,7 +121,7 @@ impl TokenBoundaries {
         Ok(cuts)
     }
 
-    fn add(&mut self, token: &str, beside: &Beside) {
+    fn add(&mut self, token: &str, beside: &AdjacentCharacters) {
         let mut crosses = false;
         for pair in token.as_bytes().windows(2) {
             let (a, b) = (pair[0], pair[1]);

@@ -227,7 +227,7 @@ fn steps_back(pattern: &str) -> Option<StepsBack> {
         let runs = alternatives.iter().filter(|one| is_run_of_one(one)).count();
         return Some(StepsBack { of_run: alternatives.len(), fixed: runs, ..StepsBack::default() });
     }
-    let Ways { forks, .. } = ways(&tree, false)?;
+    let PathCounts { forks, .. } = ways(&tree, false)?;
     // If a match must begin where the previous one ended, it fails at once at all other positions.
     let is_anchored =
         matches!(&tree, Expr::Concat(parts) if parts.first() == Some(&Expr::ContinueFromPreviousMatchEnd));
@@ -248,35 +248,35 @@ fn is_run_of_one(expression: &Expr) -> bool {
 
 /// The paths that `fancy-regex` may try through an expression at one position of a text.
 #[derive(Clone, Copy)]
-struct Ways {
+struct PathCounts {
     /// The number of paths to its end.
     ends: usize,
     /// The number of points on all paths at which it may backtrack to try another path.
     forks: usize,
 }
 
-impl Ways {
-    const ONE: Ways = Ways { ends: 1, forks: 1 };
+impl PathCounts {
+    const ONE: PathCounts = PathCounts { ends: 1, forks: 1 };
 
     /// Both expressions in sequence.
-    fn then(self, next: Ways) -> Option<Ways> {
+    fn then(self, next: PathCounts) -> Option<PathCounts> {
         let ends = self.ends.checked_mul(next.ends)?;
         let forks = self.ends.checked_mul(next.forks)?.checked_add(self.forks)?;
-        (ends.max(forks) <= MOST_WAYS).then_some(Ways { ends, forks })
+        (ends.max(forks) <= MOST_WAYS).then_some(PathCounts { ends, forks })
     }
 
     /// Either expression.
-    fn or(self, other: Ways) -> Option<Ways> {
+    fn or(self, other: PathCounts) -> Option<PathCounts> {
         let (ends, forks) = (self.ends + other.ends, self.forks + other.forks);
-        (ends.max(forks) <= MOST_WAYS).then_some(Ways { ends, forks })
+        (ends.max(forks) <= MOST_WAYS).then_some(PathCounts { ends, forks })
     }
 }
 
 /// The paths through an expression; `None` if it has an unlimited repetition. `fancy-regex` delegates regular expressions to
 /// automata, which never backtrack. But `within` an expression that is not regular, it may try each path itself.
-fn ways(expression: &Expr, within: bool) -> Option<Ways> {
+fn ways(expression: &Expr, within: bool) -> Option<PathCounts> {
     if !within && is_regular(expression) {
-        return Some(Ways::ONE);
+        return Some(PathCounts::ONE);
     }
     match expression {
         Expr::Empty
@@ -284,17 +284,19 @@ fn ways(expression: &Expr, within: bool) -> Option<Ways> {
         | Expr::Literal { .. }
         | Expr::Delegate { .. }
         | Expr::Assertion(_)
-        | Expr::ContinueFromPreviousMatchEnd => Some(Ways::ONE),
+        | Expr::ContinueFromPreviousMatchEnd => Some(PathCounts::ONE),
         Expr::Group(part) => ways(part, within),
         Expr::LookAround(part, LookAround::LookAhead | LookAround::LookAheadNeg) => {
-            Ways::ONE.then(ways(part, false)?)
+            PathCounts::ONE.then(ways(part, false)?)
         }
-        Expr::Concat(parts) => parts.iter().try_fold(Ways::ONE, |all, part| all.then(ways(part, true)?)),
-        Expr::Alt(parts) => parts.iter().try_fold(Ways::ONE, |all, part| all.or(ways(part, within)?)),
+        Expr::Concat(parts) => {
+            parts.iter().try_fold(PathCounts::ONE, |all, part| all.then(ways(part, true)?))
+        }
+        Expr::Alt(parts) => parts.iter().try_fold(PathCounts::ONE, |all, part| all.or(ways(part, within)?)),
         // Each number of repetitions is a path of its own.
         Expr::Repeat { child, hi, .. } if *hi <= MOST_WAYS => {
             let once = ways(child, true)?;
-            let (mut all, mut so_far) = (Ways::ONE, Ways::ONE);
+            let (mut all, mut so_far) = (PathCounts::ONE, PathCounts::ONE);
             for _ in 0..*hi {
                 so_far = so_far.then(once)?;
                 all = all.or(so_far)?;

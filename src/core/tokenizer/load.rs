@@ -137,7 +137,7 @@ impl Tokenizer {
             return Ok((Self::from_bytes(embedded.name, source, embedded.json)?, embedded.json.to_vec()));
         }
         let file = TokenizerFile::find(path)?;
-        let io::Whole { bytes, source } = io::read_whole(&file.path, MAX_TOKENIZER_BYTES, job)?;
+        let io::FileContent { bytes, source } = io::read_whole(&file.path, MAX_TOKENIZER_BYTES, job)?;
         let mut inner =
             parsed(&source, &bytes).map_err(|error| file.other_format(&bytes).unwrap_or(error))?;
         let companions = file.folder().map(CompanionFiles::read).transpose()?;

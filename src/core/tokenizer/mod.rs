@@ -41,7 +41,7 @@ pub use load::{EMBEDDED, EXTENDED, EmbeddedTokenizer, InBlocks, Tokenizer};
 pub use normalizer::marks_spaces;
 pub use parts::TextPart;
 pub use product::SlotProduct;
-pub use special::{Named, config_beside, encoding_beside, end_beside, ends_of_text};
+pub use special::{NamedToken, config_beside, encoding_beside, end_beside, ends_of_text};
 
 use serde::Serialize;
 

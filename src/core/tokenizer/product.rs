@@ -37,7 +37,7 @@ struct Place {
 
 /// A path from the start to a place, on which the encoder is tried.
 #[derive(Clone, Default)]
-struct Way {
+struct SamplePath {
     text: String,
     ids: Vec<u32>,
 }
@@ -102,7 +102,7 @@ impl<'a> SlotProduct<'a> {
         self.known.clear();
         self.going_on.clear();
         let place = Place { state: dfa.start(), last: None, open: Vec::new(), digits: 0 };
-        self.state(dfa, states, end, place, &Way::default())
+        self.state(dfa, states, end, place, &SamplePath::default())
     }
 
     fn state<E: Copy + Eq + Hash>(
@@ -111,7 +111,7 @@ impl<'a> SlotProduct<'a> {
         states: &mut Languages<u32, E>,
         slot_end: E,
         place: Place,
-        way: &Way,
+        way: &SamplePath,
     ) -> Result<Option<StateId>> {
         if let Some(known) = self.known.get(&place) {
             return Ok(*known);
@@ -123,7 +123,8 @@ impl<'a> SlotProduct<'a> {
                 continue;
             }
             let text = &self.candidates[at].1;
-            let next = Way { text: format!("{}{text}", way.text), ids: [&way.ids[..], &[id]].concat() };
+            let next =
+                SamplePath { text: format!("{}{text}", way.text), ids: [&way.ids[..], &[id]].concat() };
             let (open, digits) = (self.open_behind(&place, id, text), self.digits_behind(&place, text));
             let then = Place { state, last: Some(id), open, digits };
             if let Some(then) = self.state(dfa, states, slot_end, then, &next)? {
@@ -165,7 +166,7 @@ impl<'a> SlotProduct<'a> {
     }
 
     /// Whether the encoder produces a candidate behind the path to a place.
-    fn follows(&mut self, place: &Place, way: &Way, candidate: usize) -> Result<bool> {
+    fn follows(&mut self, place: &Place, way: &SamplePath, candidate: usize) -> Result<bool> {
         let (id, text) = &self.candidates[candidate];
         let pair = (place.last, *id, place.digits);
         // The pair of neighbours decides, unless added tokens are possible.

@@ -103,7 +103,7 @@ struct Ends {
 
 /// A token with its text and id.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedToken {
     /// Its text.
     pub text: String,
     /// Its id.
@@ -115,7 +115,7 @@ impl Tokenizer {
     ///
     /// # Errors
     /// If there is none, or the config names a text that is not a token.
-    pub fn end_of_text(&self, config: Option<&Value>) -> Result<Named> {
+    pub fn end_of_text(&self, config: Option<&Value>) -> Result<NamedToken> {
         if let Some(text) = config.and_then(|config| special_token(config, "eos_token")) {
             return self.named(text).ok_or_else(|| {
                 let problem = format!("eos_token {text} of its tokenizer_config.json is not a token");
@@ -129,19 +129,19 @@ impl Tokenizer {
     }
 
     /// The end-of-text token that the config names, if it is a token; else a token with a usual name, if there is one.
-    pub fn likely_end(&self, config: Option<&Value>) -> Option<Named> {
+    pub fn likely_end(&self, config: Option<&Value>) -> Option<NamedToken> {
         let said = config.and_then(|config| special_token(config, "eos_token"));
         said.and_then(|text| self.named(text)).or_else(|| self.usual_end())
     }
 
     /// The beginning-of-text token that the config names, if it is a token.
-    pub fn beginning_of_text(&self, config: Option<&Value>) -> Option<Named> {
+    pub fn beginning_of_text(&self, config: Option<&Value>) -> Option<NamedToken> {
         self.named(special_token(config?, "bos_token")?)
     }
 
     /// The token that the post-processor appends, if it has a usual name; else an added token with a usual name, else a plain one.
     /// The order matters: the vocabulary of RoBERTa has `<|endoftext|>` from GPT-2, but ends texts with `</s>`.
-    fn usual_end(&self) -> Option<Named> {
+    fn usual_end(&self) -> Option<NamedToken> {
         // Any text shows what the post-processor appends.
         let whole = self.encoded("C", true, false).ok();
         let last = whole.and_then(|whole| whole.get_tokens().last().cloned());
@@ -153,8 +153,8 @@ impl Tokenizer {
         }
     }
 
-    fn named(&self, text: &str) -> Option<Named> {
-        Some(Named { text: text.to_owned(), id: self.inner().token_to_id(text)? })
+    fn named(&self, text: &str) -> Option<NamedToken> {
+        Some(NamedToken { text: text.to_owned(), id: self.inner().token_to_id(text)? })
     }
 }
 

@@ -4,7 +4,7 @@ use serde::de::{IgnoredAny, MapAccess};
 
 use super::records::{FULL, Reader, SmokeHead};
 use super::rows::{Each, LP_FIELD, Read, Reading};
-use drift_core::io::{Folded, JsonFold, JsonPart};
+use drift_core::io::{FoldSeed, JsonFold, JsonPart};
 
 /// Reads a value with drift's own names of fields.
 const OWN: Reading<'static> = Reading { lp: LP_FIELD };
@@ -39,7 +39,7 @@ impl<'de> JsonFold<'de> for Report<'_> {
         while let Some(field) = fields.next_key::<String>()? {
             let list = ["passes", "failures"].into_iter().find(|list| *list == field);
             if let Some(list) = list {
-                if !fields.next_value_seed(Folded(rows_of(self.0, list)))? {
+                if !fields.next_value_seed(FoldSeed(rows_of(self.0, list)))? {
                     self.0.skip(list.to_owned(), "not an array".to_owned());
                 }
                 continue;
@@ -47,15 +47,15 @@ impl<'de> JsonFold<'de> for Report<'_> {
             match &*field {
                 "metadata" => {
                     let [version, kind] =
-                        fields.next_value_seed(Folded(Fields(["version", "processor_type"])))?;
+                        fields.next_value_seed(FoldSeed(Fields(["version", "processor_type"])))?;
                     (head.version, head.processor_type) = (version.text(), kind.text());
                 }
                 "summary" => {
-                    let [failures] = fields.next_value_seed(Folded(Fields(["parse_failures"])))?;
+                    let [failures] = fields.next_value_seed(FoldSeed(Fields(["parse_failures"])))?;
                     head.parse_failures = failures.count();
                 }
-                "num_passed" => head.num_passed = fields.next_value_seed(Folded(OWN))?.count(),
-                "num_failed" => head.num_failed = fields.next_value_seed(Folded(OWN))?.count(),
+                "num_passed" => head.num_passed = fields.next_value_seed(FoldSeed(OWN))?.count(),
+                "num_failed" => head.num_failed = fields.next_value_seed(FoldSeed(OWN))?.count(),
                 _ => _ = fields.next_value::<IgnoredAny>()?,
             }
         }
@@ -76,7 +76,7 @@ impl<'de, const N: usize> JsonFold<'de> for Fields<N> {
     fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<[Read; N], A::Error> {
         let mut found = self.0.map(|_| Read::Other);
         while let Some(name) = fields.next_key::<String>()? {
-            let read = fields.next_value_seed(Folded(OWN))?;
+            let read = fields.next_value_seed(FoldSeed(OWN))?;
             if let Some(at) = self.0.iter().position(|known| *known == name) {
                 found[at] = read;
             }

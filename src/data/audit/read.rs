@@ -39,7 +39,7 @@ use crate::generation::TextsHeader;
 use crate::parameter;
 use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
-use drift_core::io::{self, BoundedLines, Folded};
+use drift_core::io::{self, BoundedLines, FoldSeed};
 use drift_core::job::{InputHash, Job};
 
 /// The size limit of a smoke report or array, in bytes, decompressed: these are read as a whole. Files of lines have no limit.
@@ -296,9 +296,9 @@ fn document(file: &mut Reader, bytes: &[u8]) -> Result<bool> {
     let mut json = serde_json::Deserializer::from_slice(start);
     match kind {
         Kind::Lines => return Ok(false),
-        Kind::Array => drop(Folded(rows_of(file, "record")).deserialize(&mut json).map_err(refuse)?),
+        Kind::Array => drop(FoldSeed(rows_of(file, "record")).deserialize(&mut json).map_err(refuse)?),
         Kind::Report | Kind::Object => {
-            file.head = Some(Folded(Report(file)).deserialize(&mut json).map_err(refuse)?);
+            file.head = Some(FoldSeed(Report(file)).deserialize(&mut json).map_err(refuse)?);
             // Passes come first, wherever they are in the file.
             file.records.sort_by_key(|record| record.listed.is_none_or(|listed| !listed.in_passes));
         }

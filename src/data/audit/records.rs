@@ -13,7 +13,7 @@ use crate::generation::TextsHeader;
 use crate::parameter;
 use drift_core::encoding::{Encoding, TrailingZeros};
 use drift_core::error::{Error, Result};
-use drift_core::io::{BoundedLine, Folded};
+use drift_core::io::{BoundedLine, FoldSeed};
 use drift_core::text::skeleton;
 use drift_core::text::{CONFORMER_OPEN, SMILES_OPEN, tagged};
 
@@ -180,7 +180,7 @@ impl Reader {
                 }
                 let mut json = serde_json::Deserializer::from_str(text);
                 let reading = Reading { lp: self.row_field.lp() };
-                match Folded(reading).deserialize(&mut json).and_then(|row| json.end().map(|()| row)) {
+                match FoldSeed(reading).deserialize(&mut json).and_then(|row| json.end().map(|()| row)) {
                     Ok(row) => self.object(&place, None, row),
                     Err(e) => self.skip(place, format!("not JSON: column {}", e.column())),
                 }

@@ -10,7 +10,7 @@ use crate::corpus::fields::{
     self, ENCODING_FIELD, ID_FIELDS, ISOMERS_FIELD, POOL_FIELDS, PROMPT_FIELDS, SMILES_FIELDS, TEXT_FIELDS,
 };
 use drift_core::encoding::TrailingZeros;
-use drift_core::io::{Folded, JsonFold, JsonPart};
+use drift_core::io::{FoldSeed, JsonFold, JsonPart};
 use drift_core::text::CONFORMER_OPEN;
 
 /// The field that lists the blocks that were closed by force, as `drift generate` writes it.
@@ -275,13 +275,13 @@ impl<'de> JsonFold<'de> for Reading<'_> {
             } else if field == TRUNCATED_FIELD {
                 row.truncated = fields_of.next_value::<Option<Value>>()?.and_then(|value| indices(&value));
             } else if field == ISOMERS_FIELD {
-                row.isomers = fields_of.next_value_seed(Folded(Isomers))?;
+                row.isomers = fields_of.next_value_seed(FoldSeed(Isomers))?;
             } else if fields::place(&AROUND, &field).is_some() {
-                if let Read::Row(inside) = fields_of.next_value_seed(Folded(INSIDE))? {
+                if let Read::Row(inside) = fields_of.next_value_seed(FoldSeed(INSIDE))? {
                     row.take_from(*inside);
                 }
             } else if Row::has_field(&field, self.lp) {
-                row.take(&field, self.lp, fields_of.next_value_seed(Folded(INSIDE))?);
+                row.take(&field, self.lp, fields_of.next_value_seed(FoldSeed(INSIDE))?);
             } else {
                 fields_of.next_value::<IgnoredAny>()?;
             }
@@ -311,8 +311,8 @@ impl<'de> DeserializeSeed<'de> for Generations {
                 Ok(())
             }
         };
-        let is_list =
-            Folded(Each { each, null_is_list: false, lp: LP_FIELD.to_owned() }).deserialize(deserializer)?;
+        let is_list = FoldSeed(Each { each, null_is_list: false, lp: LP_FIELD.to_owned() })
+            .deserialize(deserializer)?;
         Ok(is_list.then_some(texts))
     }
 }
@@ -330,7 +330,7 @@ impl<'de> JsonFold<'de> for Isomers {
     fn object<A: MapAccess<'de>>(self, mut isomers: A) -> Result<Self::Value, A::Error> {
         let mut read = Vec::new();
         while let Some(smiles) = isomers.next_key::<String>()? {
-            read.push((smiles, isomers.next_value_seed(Folded(OneOrMore))?));
+            read.push((smiles, isomers.next_value_seed(FoldSeed(OneOrMore))?));
         }
         Ok(read)
     }
@@ -348,7 +348,7 @@ impl<'de> JsonFold<'de> for OneOrMore {
 
     fn list<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
         let mut texts = Vec::new();
-        while let Some(read) = list.next_element_seed(Folded(INSIDE))? {
+        while let Some(read) = list.next_element_seed(FoldSeed(INSIDE))? {
             texts.push(read.generation());
         }
         Ok(texts)
@@ -376,7 +376,7 @@ impl<'de, F: FnMut(Read) -> Result<(), &'static str>> JsonFold<'de> for Each<F> 
     }
 
     fn list<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<bool, A::Error> {
-        while let Some(read) = list.next_element_seed(Folded(Reading { lp: &self.lp }))? {
+        while let Some(read) = list.next_element_seed(FoldSeed(Reading { lp: &self.lp }))? {
             (self.each)(read).map_err(A::Error::custom)?;
         }
         Ok(true)

@@ -6,7 +6,7 @@ use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess};
 
 use super::figure::{Figures, Kept};
 use super::trace::{Events, Trace};
-use drift_core::io::{Folded, JsonFold, JsonPart};
+use drift_core::io::{FoldSeed, JsonFold, JsonPart};
 
 /// The fields that identify a run. Runs with the same values are compared.
 const KEYS: [&str; 5] = ["model", "tokenizer", "lp", "placeholder", "device"];
@@ -38,8 +38,8 @@ impl<'de> JsonFold<'de> for Document {
         let mut found = Found::default();
         while let Some(field) = fields.next_key::<String>()? {
             match &*field {
-                "runs" => found.runs = fields.next_value_seed(Folded(Runs))?,
-                "traceEvents" => found.trace = fields.next_value_seed(Folded(Events))?,
+                "runs" => found.runs = fields.next_value_seed(FoldSeed(Runs))?,
+                "traceEvents" => found.trace = fields.next_value_seed(FoldSeed(Events))?,
                 _ => _ = fields.next_value::<IgnoredAny>()?,
             }
         }
@@ -62,7 +62,7 @@ impl<'de> JsonFold<'de> for Runs {
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
         loop {
             let mut run = Run { keys: Default::default(), figures: Vec::new(), kept: &mut kept };
-            let Some(is_object) = list.next_element_seed(Folded(&mut run))? else { break };
+            let Some(is_object) = list.next_element_seed(FoldSeed(&mut run))? else { break };
             are_objects &= is_object;
             let parts: Vec<&str> = run.keys.iter().filter_map(Option::as_deref).collect();
             let (mut name, figures) = (parts.join(", "), std::mem::take(&mut run.figures));
@@ -97,7 +97,7 @@ impl<'de> JsonFold<'de> for &mut Run<'_> {
     fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<bool, A::Error> {
         while let Some(field) = fields.next_key::<String>()? {
             let at = KEYS.iter().position(|key| *key == field);
-            let text = fields.next_value_seed(Folded(Flat { name: field, run: self }))?;
+            let text = fields.next_value_seed(FoldSeed(Flat { name: field, run: self }))?;
             if let (Some(at), Some(text)) = (at, text) {
                 self.kept.add::<A::Error>(&[&text])?;
                 self.keys[at] = Some(text);
@@ -133,7 +133,7 @@ impl<'de> JsonFold<'de> for Flat<'_, '_> {
     fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<Option<String>, A::Error> {
         while let Some(field) = fields.next_key::<String>()? {
             let name = format!("{}.{field}", self.name);
-            fields.next_value_seed(Folded(Flat { name, run: &mut *self.run }))?;
+            fields.next_value_seed(FoldSeed(Flat { name, run: &mut *self.run }))?;
         }
         Ok(None)
     }

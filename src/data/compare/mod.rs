@@ -18,7 +18,7 @@ use self::figure::{Figures, TOO_MANY};
 use self::figures::{Document, Found};
 use self::trace::Summary;
 use drift_core::error::{Error, Result};
-use drift_core::io::{self, BoundedJson, Folded};
+use drift_core::io::{self, BoundedJson, FoldSeed};
 use drift_core::job::Job;
 pub use figure::Figure;
 pub use trace::{TraceEvents, TraceRow, TraceTable};
@@ -139,7 +139,7 @@ fn read(path: &Path, job: &Job) -> Result<Record> {
     let mut taken = opened.reader.take(MAX_BYTES + 1);
     let bounded = BufReader::new(BoundedJson::new(&mut taken, MAX_TEXT_BYTES));
     let mut json = serde_json::Deserializer::from_reader(bounded);
-    let read = Folded(Document).deserialize(&mut json).and_then(|found| json.end().map(|()| found));
+    let read = FoldSeed(Document).deserialize(&mut json).and_then(|found| json.end().map(|()| found));
     drop(json);
     if taken.limit() == 0 {
         return Err(io::too_large(path, MAX_BYTES));

@@ -16,7 +16,7 @@ use super::fields::{
 use super::row_text::RowText;
 use super::{Context, Emit, IsomerPool, ReadOptions, Source, lines};
 use drift_core::error::Result;
-use drift_core::io::{Folded, JsonFold, JsonPart};
+use drift_core::io::{FoldSeed, JsonFold, JsonPart};
 use drift_core::text::{SMILES_CLOSE, SMILES_OPEN};
 
 /// Reads a stream of one object a line.
@@ -33,7 +33,7 @@ fn texts<'t>(line: &'t str, options: &ReadOptions) -> Result<Option<Vec<RowText<
         return Err(format!("not a JSON object: {}", drift_core::error::excerpt(line.as_bytes())));
     }
     let mut json = serde_json::Deserializer::from_str(line);
-    let row = Folded(Fields).deserialize(&mut json).and_then(|row| json.end().map(|()| row));
+    let row = FoldSeed(Fields).deserialize(&mut json).and_then(|row| json.end().map(|()| row));
     let row = row.map_err(|e| json_reason(&e))?;
     if !options.rows.picks_json(line)? {
         return Ok(None);
@@ -130,16 +130,16 @@ impl<'de> JsonFold<'de> for Fields {
 
     fn object<A: MapAccess<'de>>(self, mut map: A) -> Result<Row<'de>, A::Error> {
         let mut row = Row::default();
-        while let Some(Some(field)) = map.next_key_seed(Folded(Text))? {
+        while let Some(Some(field)) = map.next_key_seed(FoldSeed(Text))? {
             if field == ENCODING_FIELD {
                 row.encoding = map.next_value::<Option<serde_json::Value>>()?;
                 continue;
             }
             if field == ISOMERS_FIELD {
-                row.isomers = map.next_value_seed(Folded(Isomers))?;
+                row.isomers = map.next_value_seed(FoldSeed(Isomers))?;
                 continue;
             }
-            let value = map.next_value_seed(Folded(Text))?;
+            let value = map.next_value_seed(FoldSeed(Text))?;
             if let Some(at) = fields::place(&TEXT_FIELDS, &field) {
                 row.texts[at] = value;
             } else if let Some(at) = fields::place(&SMILES_FIELDS, &field) {
@@ -169,8 +169,8 @@ impl<'de> JsonFold<'de> for Isomers {
 
     fn object<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut isomers = Vec::new();
-        while let Some(Some(smiles)) = map.next_key_seed(Folded(Text))? {
-            isomers.push((smiles, map.next_value_seed(Folded(Rows))?));
+        while let Some(Some(smiles)) = map.next_key_seed(FoldSeed(Text))? {
+            isomers.push((smiles, map.next_value_seed(FoldSeed(Rows))?));
         }
         Ok(isomers)
     }
@@ -188,7 +188,7 @@ impl<'de> JsonFold<'de> for Rows {
 
     fn list<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
         let mut rows = Vec::new();
-        while let Some(row) = list.next_element_seed(Folded(AnyRow))? {
+        while let Some(row) = list.next_element_seed(FoldSeed(AnyRow))? {
             rows.push(row);
         }
         Ok(rows)

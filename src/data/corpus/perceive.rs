@@ -39,9 +39,6 @@ const RADII: [u8; 96] = [
     255, 221, 215, 206, 200, 196, 190, 187, 180, 169,
 ];
 
-/// Atom indices by cell of a grid.
-type Cells = HashMap<[i64; 3], Vec<u32>>;
-
 /// The molecular graph of atoms at `points`, in Å: every bond has [`Order::Any`], and there are no charges. With `wanted`, as many
 /// of the nearest pairs of heavy atoms are bonded as it states for their elements.
 ///
@@ -52,81 +49,166 @@ pub(super) fn perceive(
     points: &[[f64; 3]],
     wanted: Option<&BondCounts>,
 ) -> Result<Graph, String> {
-    let tolerance = if wanted.is_some() { WIDE_TOLERANCE_ANGSTROM } else { TOLERANCE_ANGSTROM };
-    let may_bond = |number: u8| wanted.is_some() || !is_alkali(number);
-    let radii = numbers.iter().map(|number| radius(*number)).collect::<Result<Vec<f64>, String>>()?;
-    let widest = radii.iter().copied().fold(0.0, f64::max);
-    // No bond is longer than a cell, so its ends lie in the same cell or in neighbouring cells.
-    let cell = (2.0 * widest + tolerance).max(1.0);
-    let cell_of = |point: &[f64; 3]| point.map(|x| (x / cell).floor() as i64);
-    let mut cells: Cells = HashMap::with_capacity(points.len());
-    let mut bonds = Vec::with_capacity(points.len() + 8);
-    // For each hydrogen, its nearest atom and their distance.
-    let mut nearest: Vec<Option<(u32, f64)>> = vec![None; numbers.len()];
-    let mut degrees = vec![0u8; numbers.len()];
-    for (at, point) in (0u32..).zip(points) {
-        let own = cell_of(point);
-        for other in around(&cells, own) {
-            let distance = distance(*point, points[other as usize]);
-            if distance < ONE_PLACE_ANGSTROM {
-                return Err(format!("atoms {} and {} have the same position", other + 1, at + 1));
-            }
-            let [a, b] = [at as usize, other as usize];
-            let excess = distance - radii[a] - radii[b];
-            if excess < tolerance && may_bond(numbers[a]) && may_bond(numbers[b]) {
-                for (atom, partner) in [(a, other), (b, at)] {
-                    degrees[atom] += 1;
-                    if degrees[atom] > MAX_BONDS_OF_ATOM {
-                        return Err(format!("atom {} is too close to too many others", atom + 1));
-                    }
-                    if nearest[atom].is_none_or(|(_, known)| distance < known) {
-                        nearest[atom] = Some((partner, distance));
-                    }
-                }
-                bonds.push(([other, at], excess));
-            }
-        }
-        cells.entry(own).or_default().push(at);
-    }
-    // A hydrogen between two atoms belongs to the nearer one.
-    let keeps = |atom: u32, other: u32| {
-        numbers[atom as usize] != HYDROGEN
-            || nearest[atom as usize].is_some_and(|(partner, _)| partner == other)
+    let mut contacts = Contacts {
+        elements: numbers,
+        points,
+        radii: numbers.iter().map(|number| radius(*number)).collect::<Result<Vec<f64>, String>>()?,
+        tolerance: if wanted.is_some() { WIDE_TOLERANCE_ANGSTROM } else { TOLERANCE_ANGSTROM },
+        bonds_alkali: wanted.is_some(),
+        degrees: vec![0; numbers.len()],
+        nearest: vec![None; numbers.len()],
+        found: Vec::with_capacity(points.len() + 8),
     };
-    bonds.retain(|([a, b], _)| keeps(*a, *b) && keeps(*b, *a));
+    contacts.find()?;
+    let mut found = std::mem::take(&mut contacts.found);
+    found.retain(|Contact { atoms: [a, b], .. }| contacts.keeps(*a, *b) && contacts.keeps(*b, *a));
     if let Some(wanted) = wanted {
-        keep_nearest(numbers, wanted, &mut bonds);
+        keep_nearest(numbers, wanted, &mut found);
     }
     // Bracket atoms, since no hydrogen is implied if all hydrogens are explicit atoms.
-    let atom = |number: &u8| Atom { element: *number, bracket: true, ..Atom::default() };
-    let bonds = bonds.into_iter().map(|(bond, _)| Bond::new(bond.map(|atom| atom as usize), Order::Any));
-    Ok(Graph::of_distances(numbers.iter().map(atom).collect(), bonds.collect()))
+    let atoms = numbers.iter().map(|number| Atom { element: *number, bracket: true, ..Atom::default() });
+    let bonds = found.iter().map(|contact| Bond::new(contact.atoms.map(|atom| atom as usize), Order::Any));
+    Ok(Graph::of_distances(atoms.collect(), bonds.collect()))
+}
+
+/// Two atoms that are near enough to be bonded.
+struct Contact {
+    atoms: [u32; 2],
+    /// Their distance minus the sum of their radii, in Å.
+    excess: f64,
+}
+
+/// An atom near another one.
+#[derive(Clone, Copy)]
+struct Neighbour {
+    atom: u32,
+    /// The distance in Å.
+    distance: f64,
+}
+
+/// The search for atoms that are near enough to be bonded.
+struct Contacts<'a> {
+    /// Atomic numbers.
+    elements: &'a [u8],
+    /// Positions, in Å.
+    points: &'a [[f64; 3]],
+    /// Covalent radii, in Å.
+    radii: Vec<f64>,
+    /// The tolerance added to the sum of radii, in Å.
+    tolerance: f64,
+    /// Whether alkali metals are bonded.
+    bonds_alkali: bool,
+    /// By atom, its number of contacts.
+    degrees: Vec<u8>,
+    /// By atom, the nearest of its contacts.
+    nearest: Vec<Option<Neighbour>>,
+    found: Vec<Contact>,
+}
+
+impl Contacts<'_> {
+    fn find(&mut self) -> Result<(), String> {
+        let widest = self.radii.iter().copied().fold(0.0, f64::max);
+        // No bond is longer than a cell, so its ends lie in the same cell or in neighbouring cells.
+        let edge = (2.0 * widest + self.tolerance).max(1.0);
+        let mut grid = Grid { edge, cells: HashMap::with_capacity(self.points.len()) };
+        for (at, point) in (0u32..).zip(self.points) {
+            let cell = grid.cell(point);
+            for other in grid.around(cell) {
+                self.compare(at, other)?;
+            }
+            grid.cells.entry(cell).or_default().push(at);
+        }
+        Ok(())
+    }
+
+    /// Notes two atoms if they are near enough.
+    fn compare(&mut self, at: u32, other: u32) -> Result<(), String> {
+        let [a, b] = [at as usize, other as usize];
+        let distance = distance(self.points[a], self.points[b]);
+        if distance < ONE_PLACE_ANGSTROM {
+            return Err(format!("atoms {} and {} have the same position", other + 1, at + 1));
+        }
+        let excess = distance - self.radii[a] - self.radii[b];
+        if excess < self.tolerance && self.may_bond(a) && self.may_bond(b) {
+            self.add_neighbour(a, Neighbour { atom: other, distance })?;
+            self.add_neighbour(b, Neighbour { atom: at, distance })?;
+            self.found.push(Contact { atoms: [other, at], excess });
+        }
+        Ok(())
+    }
+
+    fn may_bond(&self, atom: usize) -> bool {
+        self.bonds_alkali || !is_alkali(self.elements[atom])
+    }
+
+    fn add_neighbour(&mut self, atom: usize, neighbour: Neighbour) -> Result<(), String> {
+        self.degrees[atom] += 1;
+        if self.degrees[atom] > MAX_BONDS_OF_ATOM {
+            return Err(format!("atom {} is too close to too many others", atom + 1));
+        }
+        if self.nearest[atom].is_none_or(|known| neighbour.distance < known.distance) {
+            self.nearest[atom] = Some(neighbour);
+        }
+        Ok(())
+    }
+
+    /// Whether an atom keeps its bond to another. A hydrogen between two atoms belongs to the nearer one.
+    fn keeps(&self, atom: u32, other: u32) -> bool {
+        let atom = atom as usize;
+        self.elements[atom] != HYDROGEN || self.nearest[atom].is_some_and(|nearest| nearest.atom == other)
+    }
+}
+
+/// Atom indices by cell of a grid.
+struct Grid {
+    /// The edge of a cell, in Å.
+    edge: f64,
+    cells: HashMap<[i64; 3], Vec<u32>>,
+}
+
+impl Grid {
+    /// The cell of a point.
+    fn cell(&self, point: &[f64; 3]) -> [i64; 3] {
+        point.map(|x| (x / self.edge).floor() as i64)
+    }
+
+    /// The atoms in a cell and in the 26 cells around it.
+    fn around(&self, own: [i64; 3]) -> impl Iterator<Item = u32> {
+        let offsets = (0..27).map(|at| [at / 9 - 1, at / 3 % 3 - 1, at % 3 - 1]);
+        offsets
+            .filter_map(move |offset| {
+                self.cells.get(&std::array::from_fn(|axis| own[axis].saturating_add(offset[axis])))
+            })
+            .flatten()
+            .copied()
+    }
 }
 
 /// For each pair of heavy elements, keeps as many of the nearest bonds as are wanted; their order stays.
-fn keep_nearest(numbers: &[u8], wanted: &BondCounts, bonds: &mut Vec<([u32; 2], f64)>) {
-    let elements = |[a, b]: [u32; 2]| {
-        let [a, b] = [numbers[a as usize], numbers[b as usize]];
-        [a.min(b), a.max(b)]
-    };
+fn keep_nearest(numbers: &[u8], wanted: &BondCounts, contacts: &mut Vec<Contact>) {
     let mut excesses: BTreeMap<[u8; 2], Vec<f64>> = BTreeMap::new();
-    for (bond, excess) in bonds.iter() {
-        excesses.entry(elements(*bond)).or_default().push(*excess);
+    for contact in contacts.iter() {
+        excesses.entry(elements(numbers, contact)).or_default().push(contact.excess);
     }
-    excesses.values_mut().for_each(|excesses| excesses.sort_by(f64::total_cmp));
-    let longest = |key: [u8; 2]| -> f64 {
-        let count = wanted.get(&key).copied().unwrap_or(0);
-        let last = count.checked_sub(1).and_then(|last| {
-            let excesses = excesses.get(&key)?;
-            excesses.get(last).or(excesses.last())
-        });
-        last.copied().unwrap_or(f64::NEG_INFINITY)
-    };
-    bonds.retain(|(bond, excess)| {
-        let key = elements(*bond);
+    let longest: BTreeMap<[u8; 2], f64> = excesses
+        .into_iter()
+        .filter_map(|(pair, mut excesses)| {
+            let last = wanted.get(&pair)?.checked_sub(1)?;
+            excesses.sort_by(f64::total_cmp);
+            Some((pair, excesses[last.min(excesses.len() - 1)]))
+        })
+        .collect();
+    contacts.retain(|contact| {
+        let pair = elements(numbers, contact);
         // Bonds of hydrogens are already reduced to the nearest atom.
-        key.contains(&HYDROGEN) || *excess <= longest(key)
+        pair.contains(&HYDROGEN) || longest.get(&pair).is_some_and(|longest| contact.excess <= *longest)
     });
+}
+
+/// The elements of two atoms, the smaller atomic number first.
+fn elements(numbers: &[u8], contact: &Contact) -> [u8; 2] {
+    let [a, b] = contact.atoms.map(|atom| numbers[atom as usize]);
+    [a.min(b), a.max(b)]
 }
 
 fn radius(number: u8) -> Result<f64, String> {
@@ -138,17 +220,6 @@ fn radius(number: u8) -> Result<f64, String> {
 
 fn is_alkali(number: u8) -> bool {
     matches!(number, 3 | 11 | 19 | 37 | 55 | 87)
-}
-
-/// The atoms in a cell and in the 26 cells around it.
-fn around(cells: &Cells, own: [i64; 3]) -> impl Iterator<Item = u32> {
-    let offsets = (0..27).map(|at| [at / 9 - 1, at / 3 % 3 - 1, at % 3 - 1]);
-    offsets
-        .filter_map(move |offset| {
-            cells.get(&std::array::from_fn(|axis| own[axis].saturating_add(offset[axis])))
-        })
-        .flatten()
-        .copied()
 }
 
 /// Refuses bonds that no molecule can have: to a missing atom, from an atom to itself, or two between the same atoms.

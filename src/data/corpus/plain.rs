@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Conformer;
 use drift_core::encoding::{Encoding, Precision, Reading, TrailingZeros};
 use drift_core::error::excerpt;
-use drift_core::text::{self, CONFORMER_CLOSE, CONFORMER_OPEN, Enriched, SMILES_CLOSE, SMILES_OPEN};
+use drift_core::text::{self, CONFORMER_CLOSE, CONFORMER_OPEN, EnrichedText, SMILES_CLOSE, SMILES_OPEN};
 
 /// Whether a line begins with a tag or an atom, after any special tokens.
 pub(super) fn begins_like_text(line: &[u8]) -> bool {
@@ -43,7 +43,7 @@ fn decimals() -> Encoding {
 }
 
 /// Parses a text that states its own encoding or is written in the requested one; otherwise tries to parse it as decimals.
-fn parse(body: &str, reading: Reading) -> Result<Enriched, String> {
+fn parse(body: &str, reading: Reading) -> Result<EnrichedText, String> {
     let own = reading.texts.unwrap_or(reading.encoding);
     let wanted = match text::parse(body, reading) {
         Ok(_) if reading.texts.is_none() && is_binned(body, own) => {

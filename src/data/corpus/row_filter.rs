@@ -6,7 +6,7 @@ use serde::de::{DeserializeSeed, IgnoredAny, MapAccess};
 
 use crate::parameter;
 use drift_core::error::{Error, Result};
-use drift_core::io::{Folded, JsonFold, JsonPart};
+use drift_core::io::{FoldSeed, JsonFold, JsonPart};
 
 /// Picks rows by the values of their columns. Without conditions, every row is picked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl RowFilter {
         }
         let mut values = vec![None; self.conditions.len()];
         let mut json = serde_json::Deserializer::from_str(row);
-        let read = Folded(Columns { filter: self, values: &mut values }).deserialize(&mut json);
+        let read = FoldSeed(Columns { filter: self, values: &mut values }).deserialize(&mut json);
         read.map_err(|e| format!("column {}: not a JSON object", e.column()))?;
         for (condition, value) in self.conditions.iter().zip(&values) {
             if value.is_none() {
@@ -108,7 +108,7 @@ impl<'de> JsonFold<'de> for Columns<'_> {
     fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
         while let Some(field) = fields.next_key::<String>()? {
             match self.filter.columns().position(|column| column == field) {
-                Some(at) => self.values[at] = fields.next_value_seed(Folded(Shown))?,
+                Some(at) => self.values[at] = fields.next_value_seed(FoldSeed(Shown))?,
                 None => _ = fields.next_value::<IgnoredAny>()?,
             }
         }

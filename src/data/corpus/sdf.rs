@@ -109,7 +109,7 @@ enum End {
 
 /// What a V3000 molecule announces of a block.
 #[derive(Clone, Copy)]
-struct Announced {
+struct BlockHeader {
     /// What its lines are.
     what: &'static str,
     /// How many there are.
@@ -265,11 +265,11 @@ impl Records<'_> {
                 let end = format!("END {block}");
                 match block {
                     "ATOM" if atoms.is_empty() => {
-                        let announced = Announced { what: "atoms", count: atom_count };
+                        let announced = BlockHeader { what: "atoms", count: atom_count };
                         self.v3000_block(&end, announced, |line, _| push_v3000(line, atoms, table))?;
                     }
                     "BOND" if !bonds_read => {
-                        let announced = Announced { what: "bonds", count: bond_count };
+                        let announced = BlockHeader { what: "bonds", count: bond_count };
                         self.v3000_block(&end, announced, |line, number| {
                             table.line = number;
                             push_v3000_bond(line, table)
@@ -277,7 +277,7 @@ impl Records<'_> {
                         bonds_read = true;
                     }
                     "SGROUP" => {
-                        let announced = Announced { what: "groups", count: usize::MAX };
+                        let announced = BlockHeader { what: "groups", count: usize::MAX };
                         self.v3000_block(&end, announced, |line, number| groups.v3000(line, number))?;
                     }
                     "ATOM" | "BOND" => return Err(format!("two blocks {block}").into()),
@@ -304,7 +304,7 @@ impl Records<'_> {
     fn v3000_block(
         &mut self,
         end: &str,
-        announced: Announced,
+        announced: BlockHeader,
         mut push: impl FnMut(&str, u64) -> Result<(), String>,
     ) -> Result<(), Stop> {
         for found in 0.. {

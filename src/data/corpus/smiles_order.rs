@@ -78,28 +78,28 @@ pub(super) struct SmilesOrder {
     /// The file name, with and without its extension.
     file: [Box<str>; 2],
     /// The cached SMILES, the most recently used first.
-    known: Vec<Known>,
+    known: Vec<CachedSmiles>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct CachedSmiles {
     smiles: Arc<str>,
     /// The same SMILES as enriched texts write it.
     text: Arc<str>,
-    molecule: Result<Asked, Mismatch>,
+    molecule: Result<ParsedSmiles, Mismatch>,
     /// The structure it was last compared with, and the result.
     pairing: Option<(Arc<Graph>, Result<AtomMapping, Mismatch>)>,
 }
 
 /// A SMILES, parsed for comparison with the molecules of a file.
 #[derive(Debug)]
-struct Asked {
+struct ParsedSmiles {
     molecule: SmilesMolecule,
     skeleton: Arc<str>,
     notes: Option<SmilesNotes>,
 }
 
-impl Asked {
+impl ParsedSmiles {
     /// From a SMILES as enriched texts write it, already parsed.
     fn of(read: &SmilesReading<'_>, text: &str, notes: bool) -> Result<Self, Mismatch> {
         let skeleton = if text.is_empty() {
@@ -108,17 +108,17 @@ impl Asked {
             skeleton::of_checked(text)
         };
         let notes = notes.then(|| SmilesNotes::from_reading(read));
-        Ok(Asked { molecule: SmilesMolecule::from_reading(read)?, skeleton: skeleton.into(), notes })
+        Ok(ParsedSmiles { molecule: SmilesMolecule::from_reading(read)?, skeleton: skeleton.into(), notes })
     }
 }
 
-impl Asked {
+impl ParsedSmiles {
     /// The same text, whose molecule is compared without its stereo. `text` is the SMILES.
     fn without_stereo(self, text: &str) -> Result<Self, Mismatch> {
         let plain = without_marks(text);
         let read = SmilesReading::new(&plain, AtomLimit::default());
         let read = read.map_err(|problem| Mismatch::of_smiles(text, &problem))?;
-        Ok(Asked { molecule: SmilesMolecule::from_reading(&read)?, ..self })
+        Ok(ParsedSmiles { molecule: SmilesMolecule::from_reading(&read)?, ..self })
     }
 }
 
@@ -272,7 +272,7 @@ impl SmilesOrder {
         Some(counts)
     }
 
-    fn known(&mut self, smiles: &str) -> &mut Known {
+    fn known(&mut self, smiles: &str) -> &mut CachedSmiles {
         let place = self.known.iter().position(|known| *known.smiles == *smiles);
         match place {
             Some(at) => self.known[..=at].rotate_right(1),
@@ -283,7 +283,7 @@ impl SmilesOrder {
                 }
                 // Drops the least recently used SMILES.
                 self.known.truncate(MOST_KNOWN - 1);
-                self.known.insert(0, Known { smiles: smiles.into(), text, molecule, pairing: None });
+                self.known.insert(0, CachedSmiles { smiles: smiles.into(), text, molecule, pairing: None });
             }
         }
         &mut self.known[0]
@@ -291,19 +291,19 @@ impl SmilesOrder {
 }
 
 /// A SMILES as enriched texts write it, and its parse for comparison with molecules of a file.
-fn asked(smiles: &str, notes: bool) -> (Arc<str>, Result<Asked, Mismatch>) {
+fn asked(smiles: &str, notes: bool) -> (Arc<str>, Result<ParsedSmiles, Mismatch>) {
     let read = |text| {
         let read = SmilesReading::new(text, AtomLimit::default());
         read.map_err(|problem| Mismatch::of_smiles(text, &problem))
     };
     let as_given = match read(smiles) {
-        Ok(read) if read.is_as_in_texts() => return (smiles.into(), Asked::of(&read, smiles, notes)),
+        Ok(read) if read.is_as_in_texts() => return (smiles.into(), ParsedSmiles::of(&read, smiles, notes)),
         Ok(_) => text_of(smiles),
         Err(mismatch) => Err(mismatch),
     };
     match as_given {
         Ok(text) => {
-            let asked = read(&text).and_then(|read| Asked::of(&read, &text, notes));
+            let asked = read(&text).and_then(|read| ParsedSmiles::of(&read, &text, notes));
             (text.into(), asked)
         }
         Err(mismatch) => (smiles.into(), Err(mismatch)),

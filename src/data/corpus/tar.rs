@@ -40,7 +40,7 @@ pub(super) struct Tar<'a> {
 
 /// What extra headers before a member's own header state about it.
 #[derive(Default)]
-struct Said {
+struct TarExtensions {
     name: Option<Vec<u8>>,
     size: Option<u64>,
     sparse: bool,
@@ -65,7 +65,7 @@ impl<'a> Tar<'a> {
 
     /// The next member; `None` at the end of the stream.
     pub(super) fn next(&mut self) -> io::Result<Option<Member>> {
-        let mut said = Said::default();
+        let mut said = TarExtensions::default();
         loop {
             self.skip()?;
             let Some(block) = self.block()? else { return Ok(None) };
@@ -91,7 +91,7 @@ impl<'a> Tar<'a> {
         }
     }
 
-    fn member(&mut self, block: &[u8; BLOCK], flag: u8, said: Said) -> io::Result<Member> {
+    fn member(&mut self, block: &[u8; BLOCK], flag: u8, said: TarExtensions) -> io::Result<Member> {
         if let Some(size) = said.size {
             self.expect(size)?;
         }
@@ -246,7 +246,7 @@ fn own_name(block: &[u8; BLOCK]) -> Vec<u8> {
 }
 
 /// Reads name and size from a pax header, a sequence of `len key=value\n`.
-fn pax(bytes: &[u8], said: &mut Said) -> io::Result<()> {
+fn pax(bytes: &[u8], said: &mut TarExtensions) -> io::Result<()> {
     let broken = || invalid("a broken pax header");
     let mut rest = bytes;
     while !rest.is_empty() {

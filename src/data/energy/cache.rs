@@ -25,7 +25,7 @@ pub(super) struct Cache {
 
 /// A line of the cache file.
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept {
+struct CacheLine {
     key: String,
     energy: Option<f64>,
     relaxed: Option<f64>,
@@ -38,7 +38,7 @@ impl Cache {
         let head = format!("{}\n{:?}\n", plan.command, plan.unit);
         let mut cache = Cache { head, answers: HashMap::new(), journal: None, timeouts: Vec::new() };
         if let Some(path) = &plan.cache {
-            let (journal, kept) = Journal::open::<Kept>(path)?;
+            let (journal, kept) = Journal::open::<CacheLine>(path)?;
             cache.journal = Some(journal);
             let answer = |energy, relaxed| EnergyAnswer { energy, relaxed, timed_out: false };
             cache.answers =
@@ -60,7 +60,7 @@ impl Cache {
     /// Adds answers, and writes them to the file.
     pub(super) fn add(&mut self, told: &[(&str, EnergyAnswer)]) -> Result<()> {
         if let Some(journal) = &mut self.journal {
-            let kept = |&(key, EnergyAnswer { energy, relaxed, .. }): &(&str, EnergyAnswer)| Kept {
+            let kept = |&(key, EnergyAnswer { energy, relaxed, .. }): &(&str, EnergyAnswer)| CacheLine {
                 key: key.to_owned(),
                 energy,
                 relaxed,

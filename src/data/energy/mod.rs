@@ -20,7 +20,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use self::cache::Cache;
-use self::process::{Ended, run};
+use self::process::{RunEnd, run};
 pub use frame::EnergyFrame;
 
 use crate::parameter;
@@ -168,9 +168,9 @@ impl Energies {
             job.observer().advance(answered as u64);
             next += answered;
             match ended {
-                Ended::Done => silent = 0,
-                Ended::Failed(error) => return Err(error),
-                Ended::Silent => {
+                RunEnd::Done => silent = 0,
+                RunEnd::Failed(error) => return Err(error),
+                RunEnd::Silent => {
                     silent = if answered > 0 { 1 } else { silent + 1 };
                     if silent >= PATIENCE {
                         return Err(self.hangs());

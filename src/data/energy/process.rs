@@ -21,7 +21,7 @@ const MAX_LINE_BYTES: u64 = 1_000;
 const KEPT_BYTES: usize = 4_000;
 
 /// How a run ended.
-pub(super) enum Ended {
+pub(super) enum RunEnd {
     /// All frames were answered.
     Done,
     /// The program answered no frame for too long and was killed.
@@ -31,17 +31,22 @@ pub(super) enum Ended {
 }
 
 /// Runs the program on a batch of `frames` frames. Returns the answers for the first of them, in order, and how the run ended.
-pub(super) fn run(plan: &EnergyPlan, input: Vec<u8>, frames: usize, job: &Job) -> (Vec<EnergyAnswer>, Ended) {
+pub(super) fn run(
+    plan: &EnergyPlan,
+    input: Vec<u8>,
+    frames: usize,
+    job: &Job,
+) -> (Vec<EnergyAnswer>, RunEnd) {
     let mut answers = Vec::with_capacity(frames);
-    let ended = match Running::start(plan, input) {
+    let ended = match RunningProgram::start(plan, input) {
         Ok(mut running) => running.gather(frames, &mut answers, job),
-        Err(error) => Ended::Failed(error),
+        Err(error) => RunEnd::Failed(error),
     };
     (answers, ended)
 }
 
 /// A running program.
-struct Running<'p> {
+struct RunningProgram<'p> {
     plan: &'p EnergyPlan,
     child: Child,
     lines: Receiver<Vec<u8>>,
@@ -50,7 +55,7 @@ struct Running<'p> {
     heard: Instant,
 }
 
-impl<'p> Running<'p> {
+impl<'p> RunningProgram<'p> {
     fn start(plan: &'p EnergyPlan, input: Vec<u8>) -> Result<Self> {
         let mut command = Command::new("sh");
         command.args(["-c", &plan.command]);
@@ -78,11 +83,11 @@ impl<'p> Running<'p> {
         thread::spawn(move || {
             let _ = send_messages.send(stderr.map(last_bytes).unwrap_or_default());
         });
-        Ok(Running { plan, child, lines, messages, heard: Instant::now() })
+        Ok(RunningProgram { plan, child, lines, messages, heard: Instant::now() })
     }
 
     /// Collects answers until all have come, or no more can come.
-    fn gather(&mut self, frames: usize, answers: &mut Vec<EnergyAnswer>, job: &Job) -> Ended {
+    fn gather(&mut self, frames: usize, answers: &mut Vec<EnergyAnswer>, job: &Job) -> RunEnd {
         let outcome = loop {
             match self.lines.recv_timeout(STEP) {
                 Ok(line) => match self.answer(&line, answers.len(), frames) {
@@ -91,18 +96,18 @@ impl<'p> Running<'p> {
                         answers.push(answer);
                     }
                     Ok(None) => {}
-                    Err(error) => break Ended::Failed(error),
+                    Err(error) => break RunEnd::Failed(error),
                 },
                 Err(RecvTimeoutError::Disconnected) => break self.after(frames, answers.len(), job),
                 Err(RecvTimeoutError::Timeout) => {}
             }
             // Also after a line: a program may write lines faster than the pause that `recv_timeout` waits for.
             if let Err(error) = job.check() {
-                break Ended::Failed(error);
+                break RunEnd::Failed(error);
             }
             if self.heard.elapsed() >= self.plan.timeout {
                 // If all answers are written, the program merely failed to exit.
-                break if answers.len() == frames { Ended::Done } else { Ended::Silent };
+                break if answers.len() == frames { RunEnd::Done } else { RunEnd::Silent };
             }
         };
         self.end();
@@ -139,7 +144,7 @@ impl<'p> Running<'p> {
     }
 
     /// Determines how the program ended, after it closed its output.
-    fn after(&mut self, frames: usize, known: usize, job: &Job) -> Ended {
+    fn after(&mut self, frames: usize, known: usize, job: &Job) -> RunEnd {
         let begun = Instant::now();
         // It has closed its output, but may not have exited yet.
         let status = loop {
@@ -147,7 +152,7 @@ impl<'p> Running<'p> {
                 Ok(Some(status)) => break Some(status),
                 Ok(None) if begun.elapsed() < self.plan.timeout => {
                     if let Err(error) = job.check() {
-                        return Ended::Failed(error);
+                        return RunEnd::Failed(error);
                     }
                     thread::sleep(STEP / 5);
                 }
@@ -155,12 +160,12 @@ impl<'p> Running<'p> {
             }
         };
         match status {
-            Some(status) if !status.success() => Ended::Failed(self.died(status)),
+            Some(status) if !status.success() => RunEnd::Failed(self.died(status)),
             _ if known < frames => {
                 let lines = if known == 1 { "line" } else { "lines" };
-                Ended::Failed(self.broken(format!("wrote {known} {lines} for {frames} frames")))
+                RunEnd::Failed(self.broken(format!("wrote {known} {lines} for {frames} frames")))
             }
-            _ => Ended::Done,
+            _ => RunEnd::Done,
         }
     }
 

@@ -32,7 +32,7 @@ pub struct NearTie {
 
 /// A choice in bf16 whose logits differ by more than the bound, so that it was computed again in f32.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Doubt {
+pub struct RecomputedChoice {
     /// The row of the check.
     pub row: usize,
     /// The index of the token in its text.
@@ -89,7 +89,7 @@ pub struct SelfCheck {
     pub mean_difference: f64,
     /// The choices that differ by more than the bound. Compared with f32, the kernels were not too far off, except in the last
     /// choice if the check found a difference.
-    pub in_doubt: Vec<Doubt>,
+    pub in_doubt: Vec<RecomputedChoice>,
     /// The tokens that differ where two logits are nearly equal.
     pub near_ties: Vec<NearTie>,
     /// The folder with the inputs and both outputs, if they are kept.

@@ -9,7 +9,7 @@ use drift_core::command::quoted;
 
 /// The options for Slurm.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct SlurmOptions {
     /// The sbatch options for each shard, without the leading dashes: `partition=gpu`.
     pub options: Vec<String>,
     /// The sbatch options for the merge job.
@@ -36,7 +36,7 @@ pub struct Jobs<'j> {
     /// The absolute path of the folder to which relative names in the command refer.
     pub start: &'j str,
     /// The options for Slurm.
-    pub asked: &'j Asked,
+    pub asked: &'j SlurmOptions,
 }
 
 /// Joins words into a shell command, each quoted.
@@ -123,7 +123,7 @@ mod tests {
     fn scripts_are_sound_bash() {
         let command = ["eval", "--smiles=my molecules.smi", "--likelihood"].map(str::to_owned);
         let merge = ["--texts=the texts.jsonl".to_owned()];
-        let asked = Asked {
+        let asked = SlurmOptions {
             options: vec!["partition=gpu".to_owned(), "gres=gpu:h100:1".to_owned()],
             merge_options: vec!["partition=cpu".to_owned()],
             grace_seconds: 120,

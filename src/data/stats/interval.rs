@@ -177,7 +177,7 @@ impl ClusterSums {
 
 /// A mean difference of paired items.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Paired {
+pub struct PairedDifference {
     /// The number of pairs.
     pub pairs: u64,
     /// The mean difference.
@@ -192,7 +192,7 @@ pub struct Paired {
 ///
 /// `mean ± t s/sqrt(m)` with `m - 1` degrees of freedom, where `s` is the sample standard deviation. `None` with fewer than two
 /// pairs or a difference that is not finite. If all differences are equal, the p value is 0, or 1 if they are all zero.
-pub fn paired(differences: &[f64], level: f64) -> Option<Paired> {
+pub fn paired(differences: &[f64], level: f64) -> Option<PairedDifference> {
     let pairs = differences.len() as u64;
     let m = pairs as f64;
     let mean = differences.iter().sum::<f64>() / m;
@@ -202,7 +202,7 @@ pub fn paired(differences: &[f64], level: f64) -> Option<Paired> {
     let variance = differences.iter().map(|d| (d - mean) * (d - mean)).sum::<f64>() / (m - 1.0);
     let error = (variance / m).sqrt();
     let interval = Interval::around(mean, student_quantile(level, pairs - 1)? * error);
-    Some(Paired { pairs, mean, interval, p_value: p_value(mean, error, pairs - 1)? })
+    Some(PairedDifference { pairs, mean, interval, p_value: p_value(mean, error, pairs - 1)? })
 }
 
 /// The two-sided p value of `estimate / error` under Student's t distribution. Without an error, it is 1 for an estimate of 0 and 0

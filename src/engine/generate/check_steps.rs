@@ -18,7 +18,7 @@ use crate::model::{Cache, Decoder, Feed, HiddenStates, Room};
 use drift_core::constraint::DeviceRule;
 use drift_core::error::Result;
 use drift_core::sampling::{draw, most_likely};
-use drift_data::generation::{Doubt, NearTie};
+use drift_data::generation::{NearTie, RecomputedChoice};
 
 /// Writes the texts of the prompts on a device, `steps` steps after the prompts, and compares each step with candle's operations.
 ///
@@ -275,7 +275,7 @@ impl<'c> Beside<'c> {
         let in_f32 = self.reference.logits(&tokens, logits.ids)?;
         let InF32::Logits(exact) = &in_f32 else { return Ok(Some(in_f32)) };
         let (kernels_off, candle_off) = errors(logits.device, logits.candle, exact);
-        let doubt = Doubt { row: at, position, id: logits.of(worst).0, kernels_off, candle_off };
+        let doubt = RecomputedChoice { row: at, position, id: logits.of(worst).0, kernels_off, candle_off };
         compared.in_doubt.push(doubt);
         Ok((!is_rounding(&doubt)).then_some(in_f32))
     }

@@ -3,7 +3,7 @@
 use super::Options;
 use super::evidence::WholeRow;
 use crate::model::{Config, Decoder};
-use drift_data::generation::{Doubt, NearTie};
+use drift_data::generation::{NearTie, RecomputedChoice};
 
 /// The number of likely tokens that are kept as evidence for each choice.
 const BEST: usize = 8;
@@ -20,7 +20,7 @@ pub(super) struct Compared {
     pub largest: f64,
     /// The sums of the squares of the differences, and of the logits.
     squares: (f64, f64),
-    pub in_doubt: Vec<Doubt>,
+    pub in_doubt: Vec<RecomputedChoice>,
     pub near_ties: Vec<NearTie>,
     /// The first difference.
     pub problem: Option<String>,

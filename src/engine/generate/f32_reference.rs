@@ -8,7 +8,7 @@
 use super::head::rows_of_logits;
 use crate::model::{Decoder, Feed, HiddenStates, Room};
 use drift_core::error::{Error, Result};
-use drift_data::generation::Doubt;
+use drift_data::generation::RecomputedChoice;
 
 /// The kernels may be at most this many times as far from f32 as candle's logits.
 const MOST_TIMES: f64 = 2.0;
@@ -85,7 +85,7 @@ pub(super) fn errors(device: &[f32], candle: &[f32], exact: &[f32]) -> (f64, f64
 }
 
 /// Whether the kernels are not much further from f32 than rounding takes candle's operations.
-pub(super) fn is_rounding(doubt: &Doubt) -> bool {
+pub(super) fn is_rounding(doubt: &RecomputedChoice) -> bool {
     doubt.kernels_off <= MOST_OFF.min(MOST_TIMES * doubt.candle_off)
 }
 
@@ -131,7 +131,7 @@ mod tests {
     fn the_way_that_is_further_from_f32_is_wrong() {
         let doubt = |device: &[f32], candle: &[f32]| {
             let (kernels_off, candle_off) = errors(device, candle, &[10.0, -4.0, 3.0]);
-            Doubt { row: 0, position: 0, id: 0, kernels_off, candle_off }
+            RecomputedChoice { row: 0, position: 0, id: 0, kernels_off, candle_off }
         };
         // Candle's logits are off, or both are.
         assert!(is_rounding(&doubt(&[10.0, -4.1, 3.0], &[10.0, -4.0, 4.0])));

@@ -36,7 +36,7 @@ pub use clock::{BatchSeconds, CpuClock, Phase, Span, Timing};
 pub use counts::WorkCounts;
 pub use drift_core::sampling::Sampling;
 pub use drift_data::audit::End;
-pub use drift_data::generation::{Doubt, NearTie, SelfCheck, Traffic, Verdict};
+pub use drift_data::generation::{NearTie, RecomputedChoice, SelfCheck, Traffic, Verdict};
 pub use score::Text;
 pub use sink::{NoSink, TextDelta, TextSink};
 

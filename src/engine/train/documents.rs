@@ -12,7 +12,7 @@ use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_core::text::{self, SMILES_CLOSE, SMILES_OPEN, skeleton};
-use drift_core::tokenizer::{Named, Token, TokenRole, Tokenizer};
+use drift_core::tokenizer::{NamedToken, Token, TokenRole, Tokenizer};
 use drift_data::corpus::{AtomOrder, Conformer, Conformers, Part, ReadSummary};
 
 /// The weights of tokens in the loss.
@@ -84,7 +84,7 @@ impl Document {
     pub fn new(
         conformer: &Conformer,
         tokenizer: &Tokenizer,
-        end: &Named,
+        end: &NamedToken,
         encoding: Encoding,
     ) -> Result<Self> {
         let mut tokens = tokenizer.prompt_ids(&prompt(&skeleton::smiles(&conformer.skeleton)))?;
@@ -200,7 +200,7 @@ pub struct Writer<'t> {
     /// The tokenizer.
     pub tokenizer: &'t Tokenizer,
     /// The end token of the tokenizer.
-    pub end: &'t Named,
+    pub end: &'t NamedToken,
     /// The encoding of coordinates.
     pub encoding: Encoding,
     /// The largest length of a document, in tokens; longer documents are left out.

@@ -11,7 +11,7 @@ use super::report::TrainReport;
 use drift_core::checkpoint::{CONFIG, Float, GENERATION_CONFIG, RECIPE, TOKENIZER_CONFIG};
 use drift_core::error::{Error, Result};
 use drift_core::io::OutputSet;
-use drift_core::tokenizer::Named;
+use drift_core::tokenizer::NamedToken;
 use drift_tune::design::extension::config::tokenizer_config;
 
 /// The files and settings beside the weights.
@@ -27,9 +27,9 @@ pub struct Companions<'c> {
     /// The `tokenizer_config.json` beside it, if there is one.
     pub tokenizer_config: Option<&'c Value>,
     /// The token that ends a text.
-    pub end: &'c Named,
+    pub end: &'c NamedToken,
     /// The token that begins a text.
-    pub begin: Option<&'c Named>,
+    pub begin: Option<&'c NamedToken>,
 }
 
 /// The file of the weights.

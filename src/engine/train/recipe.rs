@@ -9,7 +9,7 @@ use crate::parameter;
 use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Parameter, Result};
 use drift_core::job::InputHash;
-use drift_core::tokenizer::Named;
+use drift_core::tokenizer::NamedToken;
 
 /// The shape of a decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ impl Shape {
     ///
     /// # Errors
     /// If no decoder has this shape.
-    pub fn config(&self, vocabulary: usize, begin: Option<&Named>, end: &Named) -> Result<Config> {
+    pub fn config(&self, vocabulary: usize, begin: Option<&NamedToken>, end: &NamedToken) -> Result<Config> {
         let config = Config {
             architecture: self.architecture,
             vocab_size: vocabulary,

@@ -12,7 +12,7 @@ use drift_core::checkpoint::{CONFIG, Float, GENERATION_CONFIG, Header, ModelFold
 use drift_core::error::{Error, Result};
 use drift_core::io::hash_bytes;
 use drift_core::job::InputHash;
-use drift_core::tokenizer::{Named, Tokenizer};
+use drift_core::tokenizer::{NamedToken, Tokenizer};
 
 /// The start of a training.
 pub enum Start {
@@ -149,8 +149,8 @@ impl Start {
     pub(super) fn config(
         &self,
         tokenizer: &Tokenizer,
-        begin: Option<&Named>,
-        end: &Named,
+        begin: Option<&NamedToken>,
+        end: &NamedToken,
     ) -> Result<(Config, usize)> {
         match self {
             Start::Random(shape) => Ok((shape.config(tokenizer.rows() as usize, begin, end)?, shape.context)),
@@ -180,12 +180,12 @@ impl Start {
     }
 
     /// `config.json` of the result: that of the checkpoint, except for an end token that it lacks.
-    pub(super) fn written_config(&self, config: &Config, end: &Named) -> Value {
+    pub(super) fn written_config(&self, config: &Config, end: &NamedToken) -> Value {
         self.base().map_or_else(|| config.to_value(), |base| with_end(base.written.clone(), end))
     }
 
     /// `generation_config.json` of the result, if the checkpoint has one.
-    pub(super) fn generation_config(&self, end: &Named) -> Option<Value> {
+    pub(super) fn generation_config(&self, end: &NamedToken) -> Option<Value> {
         self.base()?.generation.clone().map(|config| with_end(config, end))
     }
 
@@ -204,7 +204,7 @@ fn is_by_drift(folder: &Path) -> Result<bool> {
 }
 
 /// A config whose `eos_token_id` contains this end token. The other end tokens of `config` stay only if this one is among them.
-fn with_end(mut config: Value, end: &Named) -> Value {
+fn with_end(mut config: Value, end: &NamedToken) -> Value {
     let known = match &config["eos_token_id"] {
         Value::Array(ids) => ids.contains(&end.id.into()),
         id => id.as_u64() == Some(end.id.into()),

@@ -23,7 +23,7 @@ use crate::parameter;
 use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
 use drift_core::job::{Job, Provenance, Unit};
-use drift_core::tokenizer::{Named, Tokenizer};
+use drift_core::tokenizer::{NamedToken, Tokenizer};
 use drift_data::corpus::Conformers;
 
 /// The number of updates between two points of the loss curve.
@@ -113,8 +113,8 @@ struct Run<'r> {
     documents: Documents,
     /// The largest number of tokens of a document.
     longest: usize,
-    end: Named,
-    begin: Option<Named>,
+    end: NamedToken,
+    begin: Option<NamedToken>,
     job: &'r Job,
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{SchemeKind, possible, ways};
+use super::{SchemeKind, commands, possible};
 use crate::placeholder::{FitReport, takes_templates};
 use drift_core::command::DriftCommand;
 use drift_core::constraint::automaton::AutomatonProcessor;
@@ -54,7 +54,7 @@ fn advised(error: Error, tokenizer: &Tokenizer, encoding: Encoding) -> Error {
                 extension(tokenizer, SchemeKind::Fused, encoding).map(|way| format!("extend it: {way}")),
             );
             if takes_templates(tokenizer, encoding).unwrap_or(false) {
-                found.push(format!("{} finds a placeholder", ways::fit(tokenizer, encoding)));
+                found.push(format!("{} finds a placeholder", commands::fit(tokenizer, encoding)));
             }
             let remedy = if found.is_empty() { NOTHING.to_owned() } else { found.join("; or ") };
             Error::input(place, problem, remedy)
@@ -76,9 +76,9 @@ pub fn complete(report: &mut FitReport, tokenizers: &[Tokenizer]) {
 /// The alternatives for a tokenizer for which no template works.
 fn instead_of_templates(tokenizer: &Tokenizer, encoding: Encoding) -> String {
     let mut found = Vec::new();
-    if ways::has_automaton(tokenizer, encoding) {
+    if commands::has_automaton(tokenizer, encoding) {
         // The automaton follows the text, and needs no placeholder.
-        found.push(format!("{} or moldrift.Automaton", ways::grammar(tokenizer, encoding)));
+        found.push(format!("{} or moldrift.Automaton", commands::grammar(tokenizer, encoding)));
     }
     found.extend(
         extension(tokenizer, SchemeKind::Separate, encoding).map(|way| format!("for templates {way}")),
@@ -93,5 +93,5 @@ fn instead_of_templates(tokenizer: &Tokenizer, encoding: Encoding) -> String {
 /// The command for an extension, if one is possible.
 fn extension(tokenizer: &Tokenizer, kind: SchemeKind, encoding: Encoding) -> Option<DriftCommand> {
     let tokens = possible(tokenizer, kind, encoding).ok()?;
-    Some(ways::extension(tokenizer, kind, tokens, encoding))
+    Some(commands::extension(tokenizer, kind, tokens, encoding))
 }

@@ -2,13 +2,12 @@
 //!
 //! Its points come only from the search of the design space. Only the extension that is written is checked number by number.
 
-use super::measured::reach::Reach;
+use super::measured::block_coverage::BlockCoverage;
 use super::report::front::DesignPoint;
 use super::scheme::cuts::SchemeKind;
 use super::scheme::slots::Range;
 use super::scheme::space::{BaseTokens, MAX_NEW_TOKENS};
 use super::scheme::spaces::DesignSpaces;
-use drift_core::encoding::Encoding;
 use drift_core::error::Result;
 use drift_core::job::Job;
 
@@ -21,32 +20,31 @@ const FEWEST_OF_DECIMALS: usize = 5;
 /// The largest number of tokens per block that is tried.
 const MOST_TOKENS: usize = 13;
 
-/// The points of the front, for both kinds and several ranges.
+/// The points of the front, for both kinds and several ranges. `own` are the spaces of the design that is written, `own_tokens` is its
+/// number of tokens per block.
 ///
 /// # Errors
 /// If the job was cancelled.
 pub fn designs<V: BaseTokens>(
-    range: Range,
-    (encoding, fewest_decimals): (Encoding, Option<usize>),
-    vocabulary: &V,
-    reach: &Reach,
-    written: (SchemeKind, usize),
+    own: &DesignSpaces<'_, V>,
+    own_tokens: usize,
+    reach: &BlockCoverage,
     job: &Job,
 ) -> Result<Vec<DesignPoint>> {
-    let (beside, fewest) =
-        if encoding.is_decimal() { (&RANGES[..], FEWEST_OF_DECIMALS) } else { (&[][..], 1) };
-    let mut ranges: Vec<u32> = beside.iter().copied().chain([range.angstrom()]).collect();
+    let (more_ranges, fewest) =
+        if own.encoding().is_decimal() { (&RANGES[..], FEWEST_OF_DECIMALS) } else { (&[][..], 1) };
+    let mut ranges: Vec<u32> = more_ranges.iter().copied().chain([own.range().angstrom()]).collect();
     ranges.sort_unstable();
     ranges.dedup();
     let mut points = Vec::new();
     for kind in [SchemeKind::Separate, SchemeKind::Fused] {
         for &angstrom in &ranges {
-            let here = Range::new(angstrom)?;
-            let space = DesignSpaces::new(kind, here, (encoding, fewest_decimals), vocabulary)?;
+            let range = Range::new(angstrom)?;
+            let space = own.with(kind, range)?;
             let mut least = u64::MAX;
             for tokens in (fewest..=MOST_TOKENS).filter(|tokens| space.tokens().contains(tokens)) {
                 job.check()?;
-                let written = here == range && written == (kind, tokens);
+                let written = range == own.range() && kind == own.kind() && tokens == own_tokens;
                 // A design with no fewer new tokens than one with fewer tokens per block is not on the front. The one that is
                 // written is always shown.
                 let limit =

@@ -7,7 +7,7 @@
 //! - [`rows`] computes initial embedding rows for the new tokens from a model's rows; [`model`] writes a checkpoint with them.
 //! - [`train`](mod@train), [`train_merges`](mod@train_merges) and [`train_scratch`](mod@train_scratch) are the complete procedures,
 //!   and [`report`] contains their reports. [`front`] compares the designs, [`compare`] the methods. [`request`] is the common
-//!   entry point for all of them, with the files [`beside`] the base.
+//!   entry point for all of them, with the files [`base_files`] the base.
 //! - [`advice`] names what works with a tokenizer for which a template, or the automaton, does not.
 //!
 //! # Why positions and contexts do not matter
@@ -22,7 +22,8 @@
 //!    numbers, and it is enough to try every number in every position, instead of every block.
 
 pub mod advice;
-pub mod beside;
+pub mod base_files;
+mod commands;
 pub mod compare;
 pub mod extension;
 pub mod front;
@@ -36,9 +37,8 @@ pub mod scheme;
 pub mod train;
 pub mod train_merges;
 pub mod train_scratch;
-mod ways;
 
-pub use beside::Beside;
+pub use base_files::BaseFiles;
 pub use extension::plan::{Aim, ExtensionPlan};
 pub use extension::reuse::Reuse;
 pub use learned::scratch::ScratchPlan;
@@ -46,7 +46,7 @@ pub use model::extend::{ExtendModelPlan, extend_model};
 pub use model::report::ExtendModelReport;
 pub use report::designed::DesignReport;
 pub use report::learned::LearnedReport;
-pub use report::trained::Trained;
+pub use report::trained::TrainedTokenizer;
 pub use request::{Base, Goal, MadeTokenizer, TokenizerReport, TokenizerRequest};
 pub use rows::recipe::RowInit;
 pub use scheme::cuts::{Scheme, SchemeKind};

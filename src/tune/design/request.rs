@@ -5,7 +5,8 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::beside::Beside;
+use super::base_files::BaseFiles;
+use super::commands::with_commands;
 use super::compare::{compare, compare_with_design};
 use super::extension::extend::as_read;
 use super::extension::plan::{Aim, ExtensionPlan};
@@ -15,14 +16,13 @@ use super::learned::merges::learns_apart;
 use super::learned::scratch::ScratchPlan;
 use super::report::designed::DesignReport;
 use super::report::learned::LearnedReport;
-use super::report::trained::Trained;
+use super::report::trained::TrainedTokenizer;
 use super::rows::initial::Rows;
 use super::scheme::cuts::SchemeKind;
 use super::scheme::slots::Range;
 use super::train::train;
 use super::train_merges::train_merges;
 use super::train_scratch::{scratch_config, train_scratch};
-use super::ways::with_ways;
 use crate::parameter;
 use drift_core::encoding::Reading;
 use drift_core::error::{Error, Result};
@@ -48,17 +48,17 @@ pub struct Base {
     /// The bytes of its JSON.
     pub json: Vec<u8>,
     /// The files next to it.
-    pub beside: Beside,
+    pub beside: BaseFiles,
 }
 
 impl Base {
     /// Loads a tokenizer by path or embedded name, with the files next to it.
     ///
     /// # Errors
-    /// The errors of [`Tokenizer::load_for`] and [`Beside::read`].
+    /// The errors of [`Tokenizer::load_for`] and [`BaseFiles::read`].
     pub fn load(path: &Path, job: &Job) -> Result<Self> {
         let (tokenizer, json) = Tokenizer::load_for(path, job)?;
-        let beside = Beside::read(path)?.of(&tokenizer);
+        let beside = BaseFiles::read(path)?.of(&tokenizer);
         Ok(Base { tokenizer, json, beside })
     }
 
@@ -107,11 +107,11 @@ pub enum TokenizerReport {
 /// A finished tokenizer, and the contents of its folder.
 pub struct MadeTokenizer {
     /// The tokenizer, with its report.
-    pub trained: Trained<TokenizerReport>,
+    pub trained: TrainedTokenizer<TokenizerReport>,
     /// The initial embedding rows for a model, if there is a model.
     pub rows: Option<Rows>,
     /// The files next to the base.
-    pub beside: Beside,
+    pub beside: BaseFiles,
 }
 
 impl TokenizerRequest {
@@ -172,7 +172,7 @@ impl TokenizerRequest {
             fewest_decimals: self.fewest_decimals,
             reuse: self.reuse.clone(),
             seed: self.seed,
-            ..ExtensionPlan::new((tokenizer, base_json), self.kind, self.reading.encoding, aim)
+            ..ExtensionPlan::new(tokenizer, base_json, self.kind, self.reading.encoding, aim)
         };
         let learns =
             [(matches!(self.goal, Goal::Merges(_)), parameter::MERGES), (self.compare, parameter::COMPARE)];
@@ -190,12 +190,12 @@ impl TokenizerRequest {
     fn design(
         &self,
         plan: &ExtensionPlan,
-        beside: Beside,
+        beside: BaseFiles,
         corpus: &dyn Conformers,
         job: &Job,
     ) -> Result<MadeTokenizer> {
         let trained = train(plan, corpus, job);
-        let mut trained = trained.map_err(|error| with_ways(error, &plan.base, plan.encoding))?;
+        let mut trained = trained.map_err(|error| with_commands(error, &plan.base, plan.encoding))?;
         let rows = beside.rows(&plan.base, &trained.new_tokens, &mut trained.report.vocabulary)?;
         if self.compare {
             let compared = compare(plan, trained.report.new_tokens, Some(&trained), corpus, job)?;
@@ -213,12 +213,12 @@ impl TokenizerRequest {
         &self,
         plan: ExtensionPlan,
         tokens: u64,
-        beside: Beside,
+        beside: BaseFiles,
         corpus: &dyn Conformers,
         job: &Job,
     ) -> Result<MadeTokenizer> {
         let trained = train_merges(&plan, tokens, corpus, job);
-        let mut trained = trained.map_err(|error| with_ways(error, &plan.base, plan.encoding))?;
+        let mut trained = trained.map_err(|error| with_commands(error, &plan.base, plan.encoding))?;
         let rows = beside.rows(&plan.base, &trained.new_tokens, &mut trained.report.vocabulary)?;
         if self.compare {
             // The designed extension is only a row of a table here, and is not written.
@@ -238,6 +238,6 @@ impl TokenizerRequest {
         let precision = self.reading.precision();
         let plan = ScratchPlan { vocab_size, kind, range, precision, contexts: ALL_CONTEXTS, compare };
         let trained = train_scratch(plan, corpus, job)?.map(|report| TokenizerReport::Learned(report.into()));
-        Ok(MadeTokenizer { trained, rows: None, beside: Beside::configured(scratch_config()) })
+        Ok(MadeTokenizer { trained, rows: None, beside: BaseFiles::configured(scratch_config()) })
     }
 }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
 
-use super::extension::base::BaseVocabulary;
+use super::extension::base::{BaseTokenizer, BaseVocabulary};
 use super::extension::check::{Guarantees, check};
-use super::extension::extend::{Extended, WHOLE_NUMBERS, extend, extend_guarded};
+use super::extension::extend::{Extension, WHOLE_NUMBERS, extend, extend_guarded};
 use super::extension::guard::guard;
 use super::extension::json::written;
 use super::extension::layout::Alphabet;
@@ -15,11 +15,11 @@ use super::extension::plan::{Aim, ExtensionPlan};
 use super::extension::reuse::{Reuse, prune};
 use super::extension::strip::{another_way, strip_extension};
 use super::front::designs;
-use super::measured::corpus::Measured;
+use super::measured::corpus::CorpusMeasurement;
 use super::measured::sample::read_as;
 use super::report::designed::{AnnealingReport, DesignReport};
 use super::report::front::{ParetoFront, TokenizerPoint};
-use super::report::trained::Trained;
+use super::report::trained::TrainedTokenizer;
 use super::report::vocabulary::{SCHEMA, VocabularyReport};
 use super::scheme::cuts::{Scheme, SchemeKind};
 use super::scheme::grammar::Grammar;
@@ -40,7 +40,7 @@ use drift_data::corpus::Conformers;
 /// # Errors
 /// If the base cannot be extended or was extended in another way, the goal cannot be reached, a check fails, the corpus cannot be
 /// read or is written in another encoding, or the job was cancelled.
-pub fn train(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> {
+pub fn train(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<TrainedTokenizer> {
     let Some(before) = strip_extension(&plan.base_json, plan.encoding) else {
         return extended(plan, corpus, job);
     };
@@ -55,60 +55,60 @@ pub fn train(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result
     )?;
     // JSON values are compared, not bytes: a file that was only reformatted is the same tokenizer.
     if serde_json::from_slice::<Value>(&again.tokenizer_json).is_ok_and(|json| json == plan.base_json) {
-        return Ok(Trained { unchanged: true, ..again });
+        return Ok(TrainedTokenizer { unchanged: true, ..again });
     }
     Err(another_way(&plan.base.name))
 }
 
 /// Like [`train`], for a base that was not extended before.
-fn extended(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<Trained> {
-    let ExtensionPlan { base, base_json, range, .. } = plan;
+fn extended(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<TrainedTokenizer> {
+    let base = plan.base();
     // Refuses what cannot be extended or measured before doing any work.
-    extendable((base, base_json), plan.encoding, *range)?;
+    extendable(plan.base(), plan.encoding, plan.range)?;
     read_as(plan.encoding, corpus)?;
-    let known = BaseVocabulary::of(base, Alphabet::from_json(base_json));
-    let spaces = DesignSpaces::new(plan.kind, *range, (plan.encoding, plan.fewest_decimals), &known)?;
-    let Optimum { scheme, .. } = reach(plan, &spaces, &known)?;
+    let known = BaseVocabulary::of(base.tokenizer, Alphabet::from_json(base.json));
+    let spaces = DesignSpaces::new(plan.kind, plan.range, plan.encoding, plan.fewest_decimals, &known)?;
+    let Optimum { scheme, .. } = reach(plan, &spaces)?;
     job.check()?;
     let annealed = spaces.search(scheme.tokens_per_block(), plan.seed)?;
     // In the order of the scheme's strings, so that new tokens get the same ids in every run.
     let new = known.lacks(&scheme);
-    let pruned = plan.reuse.as_ref().map(|reuse| {
+    let mut pruned = None;
+    if let Some(reuse) = &plan.reuse {
+        // Old tokens that are themselves pieces of blocks must stay.
         let pieces = scheme.strings();
         let kept: HashSet<&str> = pieces.iter().map(String::as_str).collect();
-        // Old tokens that are themselves pieces of blocks must stay.
-        prune((base, base_json), reuse, (new.len(), &kept), (corpus, plan.encoding), job)
-    });
-    let pruned = pruned.transpose()?;
+        pruned = Some(prune(base, reuse, new.len(), &kept, corpus, plan.encoding, job)?);
+    }
     let none = BTreeMap::new();
-    let (left, left_json, gone) = match &pruned {
-        Some(pruned) => (&pruned.base, &pruned.base_json, &pruned.gone),
-        None => (base, base_json, &none),
+    let (left, gone) = match &pruned {
+        Some(pruned) => (BaseTokenizer { tokenizer: &pruned.base, json: &pruned.base_json }, &pruned.gone),
+        None => (base, &none),
     };
     let ids: Vec<u32> = gone.keys().copied().collect();
-    let Extended { json, new_tokens } = guarded((left, left_json), &scheme, (&new, &ids))?;
-    let name = format!("{}-{}-{}", base.name, scheme.kind().name(), scheme.tokens_per_block());
+    let Extension { json, new_tokens } = guarded(left, &scheme, &new, &ids)?;
+    let name = format!("{}-{}-{}", base.tokenizer.name, scheme.kind().name(), scheme.tokens_per_block());
     let (tokenizer, tokenizer_json) = written(&name, &json)?;
-    let guarantees = check((left, left_json), &tokenizer, &scheme, &new_tokens, plan.contexts, job)?;
-    let list = list(base, &new_tokens, gone)?;
+    let guarantees = check(left, &tokenizer, &scheme, &new_tokens, plan.contexts, job)?;
+    let list = list(base.tokenizer, &new_tokens, gone)?;
     let reused = gone.len() as u64;
     let design = Design { scheme, tokenizer, new_tokens, reused, annealed, guarantees };
-    let report = design.report(plan, (&spaces, &known), corpus, job)?;
-    Ok(Trained { tokenizer_json, new_tokens: list, report, unchanged: false })
+    let report = design.report(plan, &spaces, corpus, job)?;
+    Ok(TrainedTokenizer { tokenizer_json, new_tokens: list, report, unchanged: false })
 }
 
 /// Refuses a base that cannot be extended.
-fn extendable((base, base_json): (&Tokenizer, &Value), encoding: Encoding, range: Range) -> Result<()> {
+fn extendable(base: BaseTokenizer<'_>, encoding: Encoding, range: Range) -> Result<()> {
     let around = [encoding.open(), encoding.separator(), encoding.close()].concat();
     if !around.bytes().all(|byte| byte.is_ascii_graphic()) {
         let problem =
             format!("blocks of {encoding} contain white space, which tokenizers write in other characters");
         return Err(Error::parameter(parameter::ENCODING, problem, "give an encoding without white space"));
     }
-    base.writes(encoding, BUILT_IN_SKELETONS)?;
+    base.tokenizer.writes(encoding, BUILT_IN_SKELETONS)?;
     // Any scheme shows whether the base can be extended, and the finest needs no search.
     let finest = Grammar::constant(encoding.with_zeros(TrailingZeros::Kept), range);
-    extend(base_json, &base.name, &Scheme::finest(finest), &[]).map(|_| ())
+    extend(base.json, &base.tokenizer.name, &Scheme::finest(finest), &[]).map(|_| ())
 }
 
 /// The smallest usual number of tokens per block for which a base can be extended, for numbers below 15 Å: at least 9 for the fused
@@ -121,9 +121,10 @@ pub fn possible(base: &Tokenizer, kind: SchemeKind, encoding: Encoding) -> Resul
     if strip_extension(&base_json, encoding).is_some() {
         return Err(another_way(&base.name));
     }
-    extendable((base, &base_json), encoding, Range::USUAL)?;
-    let known = BaseVocabulary::of(base, Alphabet::from_json(&base_json));
-    let spaces = DesignSpaces::new(kind, Range::USUAL, (encoding, None), &known)?;
+    let base = BaseTokenizer { tokenizer: base, json: &base_json };
+    extendable(base, encoding, Range::USUAL)?;
+    let known = BaseVocabulary::of(base.tokenizer, Alphabet::from_json(base.json));
+    let spaces = DesignSpaces::new(kind, Range::USUAL, encoding, None, &known)?;
     let least = match (encoding.is_decimal(), kind) {
         (false, _) => 0,
         // Fused, 9 tokens per block need about 260 new tokens, and 6 need 2,800. Separate, 11 need about 160.
@@ -134,12 +135,13 @@ pub fn possible(base: &Tokenizer, kind: SchemeKind, encoding: Encoding) -> Resul
     let mut why = None;
     for tokens in spaces.tokens().filter(|tokens| *tokens >= least).take(TRIED) {
         let Some(Optimum { scheme, .. }) = spaces.optimum(tokens, MAX_NEW_TOKENS) else { continue };
-        match guarded((base, &base_json), &scheme, (&known.lacks(&scheme), &[])) {
+        match guarded(base, &scheme, &known.lacks(&scheme), &[]) {
             Ok(_) => return Ok(tokens),
             Err(error) => why = Some(error),
         }
     }
-    Err(why.unwrap_or_else(|| Error::input(&base.name, "has no extension of few tokens a block", "")))
+    Err(why
+        .unwrap_or_else(|| Error::input(&base.tokenizer.name, "has no extension of few tokens a block", "")))
 }
 
 /// The number of different tokens per block that [`possible`] tries.
@@ -150,33 +152,29 @@ const TRIED: usize = 6;
 ///
 /// # Errors
 /// If a result is not a valid tokenizer, or `each` fails.
-pub fn drafts(
-    (base, base_json): (&Tokenizer, &Value),
+pub(crate) fn drafts(
+    base: BaseTokenizer<'_>,
     kind: SchemeKind,
     encoding: Encoding,
     tokens: impl Iterator<Item = usize>,
     each: &mut dyn FnMut(&Tokenizer, u64) -> Result<()>,
 ) -> Result<()> {
-    let known = BaseVocabulary::of(base, Alphabet::from_json(base_json));
-    let spaces = DesignSpaces::new(kind, Range::USUAL, (encoding, None), &known)?;
+    let known = BaseVocabulary::of(base.tokenizer, Alphabet::from_json(base.json));
+    let spaces = DesignSpaces::new(kind, Range::USUAL, encoding, None, &known)?;
     for tokens in tokens.filter(|tokens| spaces.tokens().contains(tokens)) {
         let Some(Optimum { scheme, new_tokens }) = spaces.optimum(tokens, MAX_NEW_TOKENS) else { continue };
         // Some bases cannot be extended.
         let new = known.lacks(&scheme);
-        let Ok(Extended { json, .. }) = guarded((base, base_json), &scheme, (&new, &[])) else { continue };
-        each(&written(&base.name, &json)?.0, new_tokens)?;
+        let Ok(Extension { json, .. }) = guarded(base, &scheme, &new, &[]) else { continue };
+        each(&written(&base.tokenizer.name, &json)?.0, new_tokens)?;
     }
     Ok(())
 }
 
 /// Writes a scheme into a base, with a guard if needed.
-fn guarded(
-    (base, base_json): (&Tokenizer, &Value),
-    scheme: &Scheme,
-    (new, ids): (&[String], &[u32]),
-) -> Result<Extended> {
-    let guard = guard(base, base_json, scheme.grammar, new)?;
-    extend_guarded((base_json, &base.name), scheme, (new, ids), guard.as_deref())
+fn guarded(base: BaseTokenizer<'_>, scheme: &Scheme, new: &[String], ids: &[u32]) -> Result<Extension> {
+    let guard = guard(base, scheme.grammar, new)?;
+    extend_guarded(base.json, &base.tokenizer.name, scheme, new, ids, guard.as_deref())
 }
 
 /// An extension that passed all checks.
@@ -195,19 +193,18 @@ impl Design {
     fn report(
         self,
         plan: &ExtensionPlan,
-        (spaces, known): (&DesignSpaces<'_, BaseVocabulary<'_>>, &BaseVocabulary<'_>),
+        spaces: &DesignSpaces<'_, BaseVocabulary<'_>>,
         corpus: &dyn Conformers,
         job: &Job,
     ) -> Result<DesignReport> {
-        let ExtensionPlan { base, range, .. } = plan;
+        let ExtensionPlan { base, .. } = plan;
         let Design { scheme, tokenizer, annealed, guarantees, .. } = self;
         let (tokens, new_tokens) = (scheme.tokens_per_block(), self.new_tokens.len() as u64);
-        let measured = Measured::from_corpus(&[&tokenizer, base], scheme.grammar, corpus, job)?;
+        let measured = CorpusMeasurement::from_corpus(&[&tokenizer, base], scheme.grammar, corpus, job)?;
         let (total, base_total) = (measured.total(0), measured.total(1));
-        let (lower_bound, lower_bound_by) = spaces.lower_bound(tokens, known.texts());
-        let blocks = (plan.encoding, plan.fewest_decimals);
+        let (lower_bound, lower_bound_by) = spaces.lower_bound(tokens, spaces.vocabulary().texts());
         let front = ParetoFront {
-            designs: designs(*range, blocks, known, &measured.reach, (scheme.kind(), tokens), job)?,
+            designs: designs(spaces, tokens, &measured.reach, job)?,
             tokenizers: vec![
                 TokenizerPoint::new(&base.name, 0, &base_total.inside),
                 TokenizerPoint::new(&tokenizer.name, new_tokens, &total.inside),
@@ -234,7 +231,8 @@ impl Design {
             examples: scheme.grammar.counts().rev().map(|decimals| scheme.example(decimals)).collect(),
             vocabulary: VocabularyReport::new(
                 &tokenizer,
-                (&self.new_tokens, self.reused),
+                &self.new_tokens,
+                self.reused,
                 &total,
                 Some(&base_total),
             ),
@@ -247,11 +245,7 @@ impl Design {
 }
 
 /// The best scheme for the plan's goal.
-fn reach(
-    plan: &ExtensionPlan,
-    designs: &DesignSpaces<'_, BaseVocabulary<'_>>,
-    known: &BaseVocabulary<'_>,
-) -> Result<Optimum> {
+fn reach(plan: &ExtensionPlan, designs: &DesignSpaces<'_, BaseVocabulary<'_>>) -> Result<Optimum> {
     let (fewest, most) = (*designs.tokens().start(), *designs.tokens().end());
     match plan.aim {
         Aim::TokensPerBlock(tokens) if !(fewest..=most).contains(&tokens) => {
@@ -261,7 +255,7 @@ fn reach(
             Err(Error::parameter(parameter::TOKENS_PER_BLOCK, problem, remedy))
         }
         Aim::TokensPerBlock(tokens) => designs.optimum(tokens, MAX_NEW_TOKENS).ok_or_else(|| {
-            let (bound, _) = designs.lower_bound(tokens, known.texts());
+            let (bound, _) = designs.lower_bound(tokens, designs.vocabulary().texts());
             // A smaller bound says nothing: no scheme attains it.
             let needed = match bound > MAX_NEW_TOKENS {
                 true => format!("; at least {bound} would be needed"),

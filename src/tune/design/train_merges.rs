@@ -6,10 +6,10 @@ use super::extension::check::check_pieces;
 use super::extension::new_tokens::list;
 use super::extension::plan::ExtensionPlan;
 use super::learned::merges::merge;
-use super::measured::corpus::Measured;
+use super::measured::corpus::CorpusMeasurement;
 use super::measured::sample::LearningSample;
 use super::report::learned::{LearnedReport, Promises};
-use super::report::trained::Trained;
+use super::report::trained::TrainedTokenizer;
 use crate::parameter;
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
@@ -25,26 +25,28 @@ pub fn train_merges(
     tokens: u64,
     corpus: &dyn Conformers,
     job: &Job,
-) -> Result<Trained<LearnedReport>> {
+) -> Result<TrainedTokenizer<LearnedReport>> {
     let sample = LearningSample::read(corpus, plan.fixed_grammar().encoding(), job)?;
-    let ExtensionPlan { base, base_json, .. } = plan;
+    let base = &plan.base;
     let merged = merge(plan, tokens, &sample, job)?;
-    let measured = Measured::from_corpus(&[&merged.tokenizer, base], merged.scheme.grammar, corpus, job)?;
+    let measured =
+        CorpusMeasurement::from_corpus(&[&merged.tokenizer, base], merged.scheme.grammar, corpus, job)?;
     // Isolating blocks prevents merges such as `]<`, so with few new tokens, texts can become longer than before.
     if measured.total(0).tokens >= measured.total(1).tokens {
         let problem = format!("with {tokens} new tokens, blocks by themselves save nothing");
         return Err(Error::parameter(parameter::MERGES, problem, "give more"));
     }
     let guarantees = check_pieces(
-        (base, base_json),
+        plan.base(),
         &merged.tokenizer,
-        (&merged.scheme, &merged.pieces),
+        &merged.scheme,
+        &merged.pieces,
         &merged.new_tokens,
         plan.contexts,
         job,
     )?;
     let promises = Promises::Extension(guarantees);
-    let report = LearnedReport::new(plan.kind, Some(base), &merged, (&measured, &sample), promises);
+    let report = LearnedReport::new(plan.kind, Some(base), &merged, &measured, &sample, promises);
     let new_tokens = list(base, &merged.new_tokens, &BTreeMap::new())?;
-    Ok(Trained { tokenizer_json: merged.json, new_tokens, report, unchanged: false })
+    Ok(TrainedTokenizer { tokenizer_json: merged.json, new_tokens, report, unchanged: false })
 }

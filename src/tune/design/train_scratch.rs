@@ -9,10 +9,10 @@ use super::extension::layout::Alphabet;
 use super::extension::texts::{ALL_CONTEXTS, CONTEXTS};
 use super::learned::scratch::{SPECIAL, ScratchPlan, scratch};
 use super::learned::tokenizer::LearnedTokenizer;
-use super::measured::corpus::Measured;
+use super::measured::corpus::CorpusMeasurement;
 use super::measured::sample::LearningSample;
 use super::report::learned::{LearnedReport, Promises, ScratchPromises};
-use super::report::trained::Trained;
+use super::report::trained::TrainedTokenizer;
 use drift_core::error::Result;
 use drift_core::job::Job;
 use drift_data::corpus::Conformers;
@@ -34,17 +34,17 @@ pub fn train_scratch(
     plan: ScratchPlan,
     corpus: &dyn Conformers,
     job: &Job,
-) -> Result<Trained<LearnedReport>> {
+) -> Result<TrainedTokenizer<LearnedReport>> {
     let sample = LearningSample::read(corpus, plan.grammar().encoding(), job)?;
     let made = scratch(plan, &sample, job)?;
     let promises = Promises::Scratch(promises(&made, plan.contexts, &sample, job)?);
-    let measured = Measured::from_corpus(&[&made.tokenizer], made.scheme.grammar, corpus, job)?;
-    let mut report = LearnedReport::new(plan.kind, None, &made, (&measured, &sample), promises);
+    let measured = CorpusMeasurement::from_corpus(&[&made.tokenizer], made.scheme.grammar, corpus, job)?;
+    let mut report = LearnedReport::new(plan.kind, None, &made, &measured, &sample, promises);
     if plan.compare {
-        report.comparison = Some(compare_scratch(&made, (corpus, &sample), job)?);
+        report.comparison = Some(compare_scratch(&made, corpus, &sample, job)?);
     }
     let new_tokens = made.list();
-    Ok(Trained { tokenizer_json: made.json, new_tokens, report, unchanged: false })
+    Ok(TrainedTokenizer { tokenizer_json: made.json, new_tokens, report, unchanged: false })
 }
 
 /// Checks what the tokenizer guarantees.

@@ -56,7 +56,7 @@ struct Sum {
 }
 
 /// The loss of one conformer in one encoding.
-struct Lost {
+struct ConformerLoss {
     rmsd: f64,
     worst: f64,
     nats: f64,
@@ -96,7 +96,7 @@ impl Losses {
                 checkers.entry(&conformer.skeleton).or_insert_with(checker);
             }
         }
-        let lost: Vec<(bool, Vec<Option<Lost>>)> = conformers
+        let lost: Vec<(bool, Vec<Option<ConformerLoss>>)> = conformers
             .par_iter()
             .map(|conformer| {
                 job.check()?;
@@ -138,7 +138,7 @@ impl Losses {
 }
 
 impl Sum {
-    fn add(&mut self, valid_before: bool, lost: Option<Lost>) {
+    fn add(&mut self, valid_before: bool, lost: Option<ConformerLoss>) {
         // Codes and conformers that cannot be written are skipped; means are over the others.
         let Some(lost) = lost else { return };
         self.conformers += 1;
@@ -166,7 +166,7 @@ impl Sum {
 }
 
 /// Writes points and reads them back; `None` for an encoding of codes, or if a coordinate cannot be written at all.
-fn lost(points: &[[f64; 3]], encoding: Encoding) -> Option<(Lost, Vec<[f64; 3]>)> {
+fn lost(points: &[[f64; 3]], encoding: Encoding) -> Option<(ConformerLoss, Vec<[f64; 3]>)> {
     let values: Vec<_> = points.iter().map(|point| encoding.quantize(*point).ok()).collect::<Option<_>>()?;
     let read: Vec<[f64; 3]> = values.iter().map(|values| encoding.angstrom(values)).collect::<Option<_>>()?;
     let number = encoding.number();
@@ -183,5 +183,5 @@ fn lost(points: &[[f64; 3]], encoding: Encoding) -> Option<(Lost, Vec<[f64; 3]>)
     let off: Vec<f64> = superposed(&read, points).iter().zip(points).map(|(a, b)| distance(*a, *b)).collect();
     let worst = off.iter().copied().fold(0.0, f64::max);
     let rmsd = (off.iter().map(|off| off * off).sum::<f64>() / off.len().max(1) as f64).sqrt();
-    Some((Lost { rmsd, worst, nats, out_of_range, valid: false }, read))
+    Some((ConformerLoss { rmsd, worst, nats, out_of_range, valid: false }, read))
 }

@@ -15,15 +15,14 @@ use std::collections::BTreeSet;
 use loss::{Losses, TextLoss};
 use rayon::prelude::*;
 use report::{EncodingRow, EncodingsReport, SCHEMA, recommend};
-use serde_json::Value;
-use tokens::{TokenCosts, costs};
+use tokens::{Sample, TokenCosts, costs};
 
+use crate::design::extension::base::BaseTokenizer;
 use crate::design::train::drafts;
 use crate::design::{Base, SchemeKind};
 use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
 use drift_core::job::{Job, Provenance, Unit};
-use drift_core::tokenizer::Tokenizer;
 use drift_data::corpus::{Conformer, Conformers};
 
 /// What to compare.
@@ -63,17 +62,19 @@ pub fn compare_encodings(
         return Err(Error::input("the corpus", "contains no conformer", "give another"));
     }
     let conformers = losses.conformers();
-    let ((losses, sample), from) = (losses.finish(), corpus.reading().encoding);
-    check_characters(plan, &sample)?;
+    let (losses, drawn) = losses.finish();
+    let sample = Sample { conformers: &drawn, encoding: corpus.reading().encoding };
+    check_characters(plan, sample.conformers)?;
     let mut rows = Vec::new();
     let tasks = plan.tokenizers.len() * plan.encodings.len() * plan.most_rows();
     job.observer().begin("encodings", Some(tasks as u64), Unit::Items);
     for base in &plan.tokenizers {
         let json = base.read_json()?;
+        let base = BaseTokenizer { tokenizer: &base.tokenizer, json: &json };
         // The extensions of one tokenizer at a time, since a real one takes hundreds of megabytes.
         let of_tokenizer = plan.encodings.par_iter().zip(&losses).map(|(encoding, loss)| {
             job.check()?;
-            let rows = rows_of(plan, (&base.tokenizer, &json), (*encoding, loss), (&sample, from), job)?;
+            let rows = rows_of(plan, base, *encoding, loss, sample, job)?;
             // Not every number of tokens has an extension, and each row was counted when it was ready.
             job.observer().advance(plan.most_rows().saturating_sub(rows.len()) as u64);
             Ok(rows)
@@ -91,7 +92,7 @@ pub fn compare_encodings(
         conformers,
         skipped: summary.skipped,
         skipped_records: summary.skipped_records,
-        sample: sample.len() as u64,
+        sample: sample.conformers.len() as u64,
         rows,
         recommended,
     })
@@ -115,20 +116,21 @@ fn check_characters(plan: &EncodingsPlan, sample: &[Conformer]) -> Result<()> {
 /// The rows of an encoding with an unchanged tokenizer, and with its extensions.
 fn rows_of(
     plan: &EncodingsPlan,
-    (base, json): (&Tokenizer, &Value),
-    (encoding, loss): (Encoding, &TextLoss),
-    (sample, from): (&[Conformer], Encoding),
+    base: BaseTokenizer<'_>,
+    encoding: Encoding,
+    loss: &TextLoss,
+    sample: Sample<'_>,
     job: &Job,
 ) -> Result<Vec<EncodingRow>> {
-    let mut rows = Rows { encoding, tokenizer: &base.name, loss, job, ready: Vec::new() };
+    let mut rows = Rows { encoding, tokenizer: &base.tokenizer.name, loss, job, ready: Vec::new() };
     // The unchanged tokenizer comes first: it needs no new tokens, and shows which extensions are worth trying.
-    let own = costs(base, encoding, (sample, from), job)?;
+    let own = costs(base.tokenizer, encoding, sample, job)?;
     rows.add(own, 0);
     // An extension to the number of tokens that the tokenizer already has is not informative.
     let asked = plan.tokens_per_block.iter().copied();
     let asked = asked.filter(|tokens| !own.constant || own.tokens_per_block.max != *tokens as u64);
-    drafts((base, json), plan.kind, encoding, asked, &mut |extended, new_tokens| {
-        rows.add(costs(extended, encoding, (sample, from), job)?, new_tokens);
+    drafts(base, plan.kind, encoding, asked, &mut |extended, new_tokens| {
+        rows.add(costs(extended, encoding, sample, job)?, new_tokens);
         Ok(())
     })?;
     Ok(rows.ready)

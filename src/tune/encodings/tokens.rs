@@ -47,26 +47,38 @@ pub struct TokensPerBlock {
     pub mean: f64,
 }
 
-/// Counts the tokens on a sample whose coordinates are values of `from`. Conformers that the encoding cannot write are skipped, as
+/// Conformers of a corpus.
+#[derive(Clone, Copy)]
+pub(super) struct Sample<'a> {
+    /// The conformers.
+    pub(super) conformers: &'a [Conformer],
+    /// The encoding whose values their coordinates are.
+    pub(super) encoding: Encoding,
+}
+
+/// Counts the tokens on a sample. Conformers that the encoding cannot write are skipped, as
 /// in [`super::TextLoss`].
 ///
 /// # Errors
 /// If a text cannot be encoded, or the job was cancelled.
-pub fn costs(
+pub(super) fn costs(
     tokenizer: &Tokenizer,
     encoding: Encoding,
-    (sample, from): (&[Conformer], Encoding),
+    sample: Sample<'_>,
     job: &Job,
 ) -> Result<TokenCosts> {
     // Not an id of any vocabulary: the end is one more token, whatever its id is.
     let eos = u32::MAX;
     let automaton = AutomatonProcessor::new(Arc::new(tokenizer.clone()), encoding, eos).ok();
-    let counted: Vec<Option<Counted>> = sample
+    let counted: Vec<Option<ConformerTokens>> = sample
+        .conformers
         .par_iter()
         .enumerate()
         .map(|(place, conformer)| {
             job.check()?;
-            let Some((skeleton, text)) = written(conformer, (from, encoding), place) else { return Ok(None) };
+            let Some((skeleton, text)) = written(conformer, sample.encoding, encoding, place) else {
+                return Ok(None);
+            };
             let smiles = skeleton::smiles(&conformer.skeleton);
             let prompt = tokenizer.prompt_ids(&format!("{SMILES_OPEN}{smiles}{SMILES_CLOSE}"))?;
             let found = tokenizer.answer_tokens_of(&text, encoding)?;
@@ -75,7 +87,7 @@ pub fn costs(
             let ids: Vec<u32> = found.iter().map(|token| token.id).chain([eos]).collect();
             let automaton = automaton.as_ref().filter(|_| place < FOLLOWED);
             let forced = automaton.and_then(|automaton| forced(automaton, &skeleton, &ids));
-            Ok(Some(Counted {
+            Ok(Some(ConformerTokens {
                 tokens: (prompt.len() + found.len()) as u64,
                 answer: ids.len() as u64,
                 blocks,
@@ -87,14 +99,14 @@ pub fn costs(
 }
 
 /// The counts of one conformer.
-struct Counted {
+struct ConformerTokens {
     tokens: u64,
     answer: u64,
     blocks: Vec<u64>,
     forced: Option<u64>,
 }
 
-fn summed(counted: &[Counted]) -> TokenCosts {
+fn summed(counted: &[ConformerTokens]) -> TokenCosts {
     let blocks = || counted.iter().flat_map(|one| one.blocks.iter().copied());
     let mean = |sum: u64, count: usize| sum as f64 / count.max(1) as f64;
     // Answers that the automaton does not accept are left out of both sums; otherwise the share would be too small.
@@ -115,13 +127,14 @@ fn summed(counted: &[Counted]) -> TokenCosts {
 /// `None` if a coordinate is outside what the encoding can write.
 fn written(
     conformer: &Conformer,
-    (from, encoding): (Encoding, Encoding),
+    from: Encoding,
+    encoding: Encoding,
     place: usize,
 ) -> Option<(String, String)> {
     let skeleton = skeleton::placed(&conformer.skeleton, encoding.slots()).into_owned();
     let values: Vec<[Fixed; 3]> = if encoding.has_coordinates() {
-        let of = |values: &[Fixed; 3]| encoding.convert(values, from).ok();
-        conformer.coordinates.iter().map(of).collect::<Option<_>>()?
+        let values = conformer.coordinates.iter().map(|values| encoding.convert(values, from).ok());
+        values.collect::<Option<_>>()?
     } else {
         // Seeded by position, so that the drawn codes do not depend on threads.
         let mut random = ChaCha8Rng::seed_from_u64(place as u64);
@@ -159,11 +172,13 @@ mod tests {
         // Six decimals end at 999.999999 Å; 2,000 Å would have been written as 0.
         let (near, far) = (conformer(15_000), conformer(20_000_000));
         let six: Encoding = "fixed-6".parse().unwrap();
-        let written = |conformer: &Conformer| written(conformer, (Encoding::FIXED, six), 0);
+        let written = |conformer: &Conformer| written(conformer, Encoding::FIXED, six, 0);
         assert!(written(&near).unwrap().1.contains("<1.500000,0.000000,1.000000>"));
         assert_eq!(written(&far), None);
         let tokenizer = Tokenizer::load(std::path::Path::new("qwen-like")).unwrap();
-        let of = |sample: &[Conformer]| costs(&tokenizer, six, (sample, Encoding::FIXED), &Job::default());
+        let of = |conformers: &[Conformer]| {
+            costs(&tokenizer, six, Sample { conformers, encoding: Encoding::FIXED }, &Job::default())
+        };
         assert_eq!(of(&[near.clone(), far]).unwrap(), of(&[near]).unwrap());
     }
 }

@@ -8,7 +8,7 @@ use drift_core::text::skeleton;
 use drift_core::tokenizer::{Counter, MAX_BLOCK_TOKENS};
 
 /// The possible numbers of FREE tokens, with placeholders that have them.
-pub struct Attainable {
+pub struct AttainableTokens {
     /// By F, the placeholder with the fewest characters, then the smallest bytes, among those below [`USUAL`] if there are any.
     pub best: BTreeMap<u8, String>,
     /// The reason why these are all possible numbers, or the reason why others are not excluded.
@@ -17,7 +17,7 @@ pub struct Attainable {
     pub proved: bool,
 }
 
-impl Attainable {
+impl AttainableTokens {
     /// The number of FREE tokens that every slot takes. `None` if it varies, or if completeness is not proved.
     pub fn constant(&self) -> Option<u32> {
         let only =

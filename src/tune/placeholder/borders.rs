@@ -22,7 +22,7 @@ use drift_core::tokenizer::{BlockTokens, InBlocks, Tokenizer};
 pub type Crossing = BTreeSet<String>;
 
 /// The tokens of each block of a text according to the reference tokenizer, and the tokens that cross a bracket.
-pub struct Inside {
+pub struct EncodedBlocks {
     /// The FREE tokens of each block; complete only if no token crosses a bracket.
     pub blocks: Vec<BlockTokens>,
     /// The COPY tokens that contain characters of a block.
@@ -35,7 +35,7 @@ pub struct Inside {
 ///
 /// # Errors
 /// If the tokenizer cannot encode the text, or a block has more tokens than a record holds.
-pub fn inside(tokenizer: &Tokenizer, text: &str, encoding: Encoding) -> Result<Inside> {
+pub fn inside(tokenizer: &Tokenizer, text: &str, encoding: Encoding) -> Result<EncodedBlocks> {
     let InBlocks { ends, copied } = tokenizer.in_slots(text, encoding)?;
     let blocks = ends.iter().map(|ends| BlockTokens::from_ends(ends, tokenizer)).collect::<Result<_>>()?;
     let reaches = |slot: &Range<usize>| {
@@ -46,7 +46,7 @@ pub fn inside(tokenizer: &Tokenizer, text: &str, encoding: Encoding) -> Result<I
         true => vec![false; ends.len()],
         false => encoding.slot_ranges(text).iter().map(reaches).collect(),
     };
-    Ok(Inside { blocks, crossing: copied.into_iter().map(|token| token.text).collect(), crossed })
+    Ok(EncodedBlocks { blocks, crossing: copied.into_iter().map(|token| token.text).collect(), crossed })
 }
 
 /// The borders of blocks after every atom of a corpus.
@@ -112,11 +112,11 @@ pub fn borders(tokenizer: &Tokenizer, atoms: &BTreeSet<Box<str>>, encoding: Enco
         let blocks: String = probes.iter().map(|probe| slot(atom, probe)).collect();
         format!("{}{blocks}{}", slot("[C]", &probes[0]), slot("[C]", &probes[0]))
     };
-    let free = |found: &Inside| found.blocks.iter().map(|block| block.free).collect::<Vec<_>>();
+    let free = |found: &EncodedBlocks| found.blocks.iter().map(|block| block.free).collect::<Vec<_>>();
     // Placeholders are counted after the atom `[C]` ([`super::free_tokens`]), so F is correct wherever a block agrees with it.
     let usual = inside(tokenizer, &text("[C]"), encoding)?;
     let atoms: Vec<&Box<str>> = atoms.iter().collect();
-    let looked: Vec<Inside> =
+    let looked: Vec<EncodedBlocks> =
         atoms.par_iter().map(|atom| inside(tokenizer, &text(atom), encoding)).collect::<Result<_>>()?;
     let depends_on = atoms.iter().zip(&looked).find(|(_, found)| free(found) != free(&usual));
     let depends_on = depends_on.map(|(atom, _)| (*atom).clone());

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::attainable::Attainable;
+use super::attainable::AttainableTokens;
 use super::counts::{OPTIONS, ReplayTotals};
 use super::objective::Objective;
 
@@ -38,7 +38,7 @@ impl Certificate {
         objective: &Objective,
         reached: &ReplayTotals,
         damage: impl Fn(u8) -> ReplayTotals,
-        attainable: &Attainable,
+        attainable: &AttainableTokens,
     ) -> Self {
         // The bound starts at the harm reached, so that it is never worse.
         let mut bound = *reached;
@@ -59,7 +59,7 @@ impl Certificate {
 }
 
 /// The reason why no string has these numbers of FREE tokens.
-fn why_not(better: &[u8], attainable: &Attainable) -> String {
+fn why_not(better: &[u8], attainable: &AttainableTokens) -> String {
     let wanted = format!("{} FREE tokens would do less harm", list(better));
     match &attainable.complete {
         Ok(how) => {
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn a_bound_that_no_string_reaches_is_explained() {
         let objective = Objective::default();
-        let attainable = Attainable {
+        let attainable = AttainableTokens {
             best: BTreeMap::from([(3, String::new()), (8, String::new()), (9, String::new())]),
             complete: Ok("all were counted".to_owned()),
             proved: true,

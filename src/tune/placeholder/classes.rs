@@ -18,7 +18,7 @@ use super::sample::key_of_text;
 use super::search::{SearchSettings, search};
 use drift_core::error::{Error, Result};
 use drift_core::text::partition::Partition;
-use drift_data::stats::interval::{LEVEL, Paired, paired};
+use drift_data::stats::interval::{LEVEL, PairedDifference, paired};
 
 /// A conformer of the sample on which classes are judged.
 pub struct Sampled {
@@ -48,7 +48,7 @@ pub struct PartitionReport {
     /// The part of harm that is compared: the first part that differs on the other half or, for a weighted objective, the sum.
     pub compared: ComparedHarm,
     /// The harm of the single placeholder minus that of the classes on the other half, by molecule; null if nothing differs.
-    pub gain: Option<Paired>,
+    pub gain: Option<PairedDifference>,
     /// Whether the gain is positive and significant: p < 0.01 over the number of partitions tried (Bonferroni).
     pub significant: bool,
 }
@@ -111,13 +111,11 @@ pub fn best_partition<'p>(
     objective: &Objective,
     reported: impl IntoIterator<Item = &'p PartitionReport>,
 ) -> Option<&'p PartitionReport> {
-    let harm = |reported: &PartitionReport| {
-        let [unparsable, excess_rmsd, junk] = reported.judged.classes;
-        Harm { unparsable, excess_rmsd, junk }
-    };
     let significant = reported.into_iter().filter(|partition| partition.significant);
     // They were judged on the half of molecules on which nothing was chosen, so their harms are comparable.
-    significant.min_by(|a, b| objective.compare_harms(harm(a), harm(b)))
+    significant.min_by(|a, b| {
+        objective.compare_harms(Harm::from_parts(a.judged.classes), Harm::from_parts(b.judged.classes))
+    })
 }
 
 /// The results on one half of the molecules of what was chosen on the other.
@@ -182,28 +180,30 @@ fn analyse_one(plan: &ClassPlan<'_>, partition: Partition, sample: &[Sampled]) -
     let (_, bound) = problem.solve(objective, &all).ok_or_else(nothing)?;
     let found = search_classes(plan, &problem, labels.len())?;
     let other = ClassProblem::new(&halves.judged_on, labels.len());
-    let (compared, differences) = differences(objective, &other, &halves.judged_on, &single, &assignment);
-    let gain = differences.and_then(|all| paired(&by_molecule(&halves.judged_molecules, &all), LEVEL));
-    let harm =
-        |problem: &ClassProblem, assignment: &[u8]| objective.harm(&problem.damage(assignment)).parts();
-    let blocks = |class: usize| {
-        let all = halves.chosen_on.iter().chain(&halves.judged_on).flatten();
-        all.filter(|(c, _)| usize::from(*c) == class).count() as u64
+    let judged = Comparison {
+        objective,
+        problem: &other,
+        conformers: &halves.judged_on,
+        single: &single,
+        classes: &assignment,
     };
+    let HarmDifference { compared, by_conformer } = judged.difference();
+    let gain = by_conformer.and_then(|all| paired(&by_molecule(&halves.judged_molecules, &all), LEVEL));
+    let [judged_single, judged_classes] = judged.harms(objective).map(Harm::parts);
     let classes = labels.iter().enumerate().map(|(class, &label)| ClassReport {
         class: label.to_owned(),
-        blocks: blocks(class),
+        blocks: halves.blocks(class),
         placeholder: placeholder(plan.choices, assignment[class]),
     });
     Ok(PartitionReport {
         partition,
         classes: classes.collect(),
         certificate: Certificate::new(objective, &problem.damage(&assignment), &bound, None),
-        single: harm(&problem, &single),
+        single: objective.harm(&problem.damage(&single)).parts(),
         judged: Judged {
             conformers: halves.judged_on.len() as u64,
-            single: harm(&other, &single),
-            classes: harm(&other, &assignment),
+            single: judged_single,
+            classes: judged_classes,
         },
         search_reached_bound: objective.compare(&found, &bound).is_le(),
         compared,
@@ -266,6 +266,12 @@ impl Halves {
         }
         halves
     }
+
+    /// The number of blocks of a class.
+    fn blocks(&self, class: usize) -> u64 {
+        let blocks = self.chosen_on.iter().chain(&self.judged_on).flatten();
+        blocks.filter(|(c, _)| usize::from(*c) == class).count() as u64
+    }
 }
 
 /// Classifies the blocks of a sample; classes that do not occur are left out.
@@ -302,60 +308,91 @@ fn best_single(
     best.map(|(_, free)| vec![free; classes])
 }
 
-/// The harm of the single placeholder minus that of the classes, by conformer: in the first part of harm that differs, or in the
-/// weighted sum.
-fn differences(
-    objective: &Objective,
-    problem: &ClassProblem,
-    conformers: &[ClassifiedConformer],
-    single: &[u8],
-    classes: &[u8],
-) -> (ComparedHarm, Option<Vec<f64>>) {
-    let subtract = |a: Vec<f64>, b: Vec<f64>| -> Vec<f64> { a.iter().zip(&b).map(|(a, b)| a - b).collect() };
-    let counts = |cost: fn(u8, &BlockReplay) -> f64| {
-        let by_conformer = |assignment: &[u8]| -> Vec<f64> {
-            let one = |blocks: &ClassifiedConformer| {
-                let sum: f64 = blocks.iter().map(|(c, block)| cost(assignment[usize::from(*c)], block)).sum();
-                sum / blocks.len() as f64
-            };
-            conformers.iter().map(one).collect()
-        };
-        subtract(by_conformer(single), by_conformer(classes))
-    };
-    let unparsable = || counts(|f, block| f64::from(u8::from(block.error(f).is_none())));
-    let junk = || counts(|f, block| f64::from(f.saturating_sub(block.tokens)));
-    let rmsd = || -> Vec<f64> {
-        // A conformer that is readable with only one of them gives no information about the RMSD.
-        let both = |(a, b): (Option<f64>, Option<f64>)| a.zip(b).map_or(0.0, |(a, b)| a - b);
-        let [one, many] = [single, classes].map(|assignment| problem.rmsd_by_conformer(assignment));
-        one.into_iter().zip(many).map(both).collect()
-    };
-    let harms = |objective: &Objective| {
-        [single, classes].map(|assignment| objective.harm(&problem.damage(assignment)))
-    };
-    let [one, many] = harms(objective);
-    if let Objective::Weighted { weights: [u, r, j], .. } = objective {
-        if one == many {
-            return (ComparedHarm::Nothing, None);
+/// A single placeholder beside one for each class, on the conformers that judge them.
+struct Comparison<'a> {
+    objective: &'a Objective,
+    problem: &'a ClassProblem,
+    conformers: &'a [ClassifiedConformer],
+    /// F by class, the same for all.
+    single: &'a [u8],
+    /// F by class.
+    classes: &'a [u8],
+}
+
+/// By how much one choice is more harmful than another.
+struct HarmDifference {
+    compared: ComparedHarm,
+    /// By conformer; `None` if nothing differs.
+    by_conformer: Option<Vec<f64>>,
+}
+
+impl Comparison<'_> {
+    /// The harm of the single placeholder minus that of the classes: in the first part of harm that differs, or in the weighted sum.
+    fn difference(&self) -> HarmDifference {
+        let [one, many] = self.harms(self.objective);
+        let nothing = HarmDifference { compared: ComparedHarm::Nothing, by_conformer: None };
+        let differs = |compared, by_conformer| HarmDifference { compared, by_conformer: Some(by_conformer) };
+        if let Objective::Weighted { weights, .. } = self.objective {
+            if one == many {
+                return nothing;
+            }
+            return differs(ComparedHarm::WeightedSum, self.weighted_sum(*weights, [one, many]));
         }
+        // By default harms are compared in the order u, r, j, so the first part that differs decides.
+        if one.unparsable != many.unparsable {
+            differs(ComparedHarm::UnparsableBlocks, self.unparsable())
+        } else if one.excess_rmsd != many.excess_rmsd {
+            differs(ComparedHarm::Rmsd, self.rmsd())
+        } else if one.junk != many.junk {
+            differs(ComparedHarm::JunkTokens, self.junk())
+        } else {
+            nothing
+        }
+    }
+
+    /// The harm of the single placeholder, and that of the classes.
+    fn harms(&self, objective: &Objective) -> [Harm; 2] {
+        [self.single, self.classes].map(|assignment| objective.harm(&self.problem.damage(assignment)))
+    }
+
+    /// The difference in the weighted sum, given both harms.
+    fn weighted_sum(&self, [u, r, j]: [f64; 3], [one, many]: [Harm; 2]) -> Vec<f64> {
         // RMSD up to the tolerance is no harm, so only the share of the difference above the tolerance counts.
-        let [single, classes] = harms(&objective.without_tolerance());
+        let [single, classes] = self.harms(&self.objective.without_tolerance());
         let whole = single.excess_rmsd - classes.excess_rmsd;
         let share = if whole == 0.0 { 0.0 } else { (one.excess_rmsd - many.excess_rmsd) / whole };
-        let parts = unparsable().into_iter().zip(rmsd()).zip(junk());
-        let sum = parts.map(|((blocks, rmsd), junk)| u * blocks + r * share * rmsd + j * junk);
-        return (ComparedHarm::WeightedSum, Some(sum.collect()));
+        let parts = self.unparsable().into_iter().zip(self.rmsd()).zip(self.junk());
+        parts.map(|((blocks, rmsd), junk)| u * blocks + r * share * rmsd + j * junk).collect()
     }
-    // By default harms are compared in the order u, r, j, so the first part that differs decides.
-    if one.unparsable != many.unparsable {
-        (ComparedHarm::UnparsableBlocks, Some(unparsable()))
-    } else if one.excess_rmsd != many.excess_rmsd {
-        (ComparedHarm::Rmsd, Some(rmsd()))
-    } else if one.junk != many.junk {
-        (ComparedHarm::JunkTokens, Some(junk()))
-    } else {
-        (ComparedHarm::Nothing, None)
+
+    /// The difference in unparsable blocks per block.
+    fn unparsable(&self) -> Vec<f64> {
+        self.per_block(|free, block| f64::from(u8::from(block.error(free).is_none())))
     }
+
+    /// The difference in junk tokens per block.
+    fn junk(&self) -> Vec<f64> {
+        self.per_block(|free, block| f64::from(free.saturating_sub(block.tokens)))
+    }
+
+    /// The difference in the mean of a cost over the blocks of each conformer.
+    fn per_block(&self, cost: fn(u8, &BlockReplay) -> f64) -> Vec<f64> {
+        let conformers = self.conformers.iter();
+        conformers.map(|blocks| mean(blocks, self.single, cost) - mean(blocks, self.classes, cost)).collect()
+    }
+
+    /// The difference in RMSD. A conformer that is readable with only one of them gives no information about the RMSD.
+    fn rmsd(&self) -> Vec<f64> {
+        let [one, many] =
+            [self.single, self.classes].map(|assignment| self.problem.rmsd_by_conformer(assignment));
+        one.into_iter().zip(many).map(|(one, many)| one.zip(many).map_or(0.0, |(a, b)| a - b)).collect()
+    }
+}
+
+/// The mean of a cost over the blocks of a conformer.
+fn mean(blocks: &ClassifiedConformer, assignment: &[u8], cost: fn(u8, &BlockReplay) -> f64) -> f64 {
+    let costs = blocks.iter().map(|(class, block)| cost(assignment[usize::from(*class)], block));
+    costs.sum::<f64>() / blocks.len() as f64
 }
 
 /// The mean of each molecule's conformers, which are not independent of each other.
@@ -387,10 +424,17 @@ mod tests {
     fn compared(objective: Objective, single: [u8; 2], classes: [u8; 2]) -> (ComparedHarm, f64) {
         let conformers = conformers();
         let problem = ClassProblem::new(&conformers, 2);
-        let (compared, gains) = differences(&objective, &problem, &conformers, &single, &classes);
-        let gains = gains.unwrap();
+        let comparison = Comparison {
+            objective: &objective,
+            problem: &problem,
+            conformers: &conformers,
+            single: &single,
+            classes: &classes,
+        };
+        let difference = comparison.difference();
+        let gains = difference.by_conformer.unwrap();
         assert!(gains.len() == 3 && gains.iter().all(|gain| *gain == gains[0]));
-        (compared, gains[0])
+        (difference.compared, gains[0])
     }
 
     #[test]

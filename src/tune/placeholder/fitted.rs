@@ -24,12 +24,12 @@ pub struct FittedFile {
     pub source: InputHash,
     /// The path, for messages.
     place: String,
-    results: Vec<Fitted>,
+    results: Vec<FittedPlaceholder>,
 }
 
 /// What was fitted for one tokenizer and encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fitted {
+pub struct FittedPlaceholder {
     tokenizer: String,
     tokenizer_sha256: String,
     encoding: Encoding,
@@ -64,7 +64,7 @@ impl FittedFile {
         if path.is_dir() {
             return Err(Error::input(path.display(), "is a folder", "give its file for the tokenizer"));
         }
-        let io::Whole { bytes, source } = io::read_whole(path, LIMIT, job)?;
+        let io::FileContent { bytes, source } = io::read_whole(path, LIMIT, job)?;
         let refused = |problem: String| {
             let remedy = "give a file that drift fit wrote for a tokenizer";
             Error::input(path.display(), problem, remedy)
@@ -76,7 +76,7 @@ impl FittedFile {
             return Err(refused(format!("its schema is {schema}, not {SCHEMA}")));
         }
         let report: FitReport = serde_json::from_slice(&bytes).map_err(unlike)?;
-        let fitted = |result: FitResult| Fitted {
+        let fitted = |result: FitResult| FittedPlaceholder {
             classes: best_partition(&report.objective, &result.classes).map(FittedClasses::of),
             tokenizer: result.tokenizer,
             tokenizer_sha256: result.tokenizer_sha256,
@@ -94,12 +94,13 @@ impl FittedFile {
     ///
     /// # Errors
     /// If nothing was fitted for it.
-    pub fn of(&self, tokenizer: &Tokenizer, encoding: Encoding) -> Result<&Fitted> {
+    pub fn of(&self, tokenizer: &Tokenizer, encoding: Encoding) -> Result<&FittedPlaceholder> {
         let own = || self.results.iter().filter(|result| result.encoding == encoding);
         let by_hash = own().find(|result| result.tokenizer_sha256 == tokenizer.source.sha256);
         // The hash is exact. The name is for a tokenizer that was saved again with different bytes.
         by_hash.or_else(|| own().find(|result| result.tokenizer == tokenizer.name)).ok_or_else(|| {
-            let name = |result: &Fitted| format!("{}, {}", result.tokenizer, result.encoding.name());
+            let name =
+                |result: &FittedPlaceholder| format!("{}, {}", result.tokenizer, result.encoding.name());
             let held = self.results.iter().map(name).collect::<Vec<String>>().join("; ");
             let held = if held.is_empty() { "none" } else { &held };
             let problem = format!(

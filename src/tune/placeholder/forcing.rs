@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::borders::{Crossing, inside};
 use super::grammar::tie_key;
-use super::report::Refused;
+use super::report::RefusedTokenizer;
 use drift_core::encoding::Encoding;
 use drift_core::error::Result;
 use drift_core::text::{self, skeleton};
@@ -84,11 +84,11 @@ pub(super) fn refused(
     encoding: Encoding,
     crossing: &Crossing,
     conformers: &[Conformer],
-) -> Result<Refused> {
+) -> Result<RefusedTokenizer> {
     // Tokens that open a block come first, since they contain the sign.
     let (open, close): (Vec<&String>, Vec<&String>) = crossing.iter().partition(|token| token.contains('<'));
     let (blocks, agreeing) = agreeing(tokenizer, encoding, conformers)?;
-    Ok(Refused {
+    Ok(RefusedTokenizer {
         tokenizer: tokenizer.name.clone(),
         tokenizer_sha256: tokenizer.source.sha256.clone(),
         encoding,

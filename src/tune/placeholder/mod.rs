@@ -31,13 +31,13 @@ mod strings;
 mod task;
 
 pub use assignment::{ClassProblem, ClassifiedConformer};
-pub use attainable::{Attainable, free_tokens};
-pub use borders::{Borders, Crossing, Inside, borders, inside, takes_templates};
+pub use attainable::{AttainableTokens, free_tokens};
+pub use borders::{Borders, Crossing, EncodedBlocks, borders, inside, takes_templates};
 pub use certificate::Certificate;
 pub use classes::{ClassReport, ComparedHarm, Judged, PartitionReport, best_partition};
 pub use counts::{Measures, ReplayCounts, ReplayTotals};
 pub use fit::fit;
-pub use fitted::{Fitted, FittedClasses, FittedFile};
+pub use fitted::{FittedClasses, FittedFile, FittedPlaceholder};
 pub use front::front;
 pub use grammar::{Number, Numbers, Space, USERS_PLACEHOLDERS, number_text, text, tie_key};
 pub use intervals::Intervals;
@@ -45,9 +45,9 @@ pub use objective::{Harm, Objective};
 pub use plan::{EncodingChoice, FitPlan};
 pub use replay::{BlockReplay, replay};
 pub use report::{
-    Alternative, CandidateReport, Conditions, CorpusReport, FitReport, FitResult, Refused, SCHEMA,
+    Alternative, CandidateReport, Conditions, CorpusReport, FitReport, FitResult, RefusedTokenizer, SCHEMA,
     SearchReport, TokenCount,
 };
 pub(crate) use sample::{Reservoir, key_of_place};
-pub use search::{Assignment, Found, SearchSettings, search};
+pub use search::{Assignment, SearchResult, SearchSettings, search};
 pub use strings::attainable;

@@ -24,6 +24,11 @@ impl Harm {
     pub fn parts(self) -> [f64; 3] {
         [self.unparsable, self.excess_rmsd, self.junk]
     }
+
+    /// The harm with these [`parts`](Self::parts).
+    pub(super) fn from_parts([unparsable, excess_rmsd, junk]: [f64; 3]) -> Self {
+        Harm { unparsable, excess_rmsd, junk }
+    }
 }
 
 /// How two harms are compared.

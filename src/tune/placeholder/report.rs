@@ -30,7 +30,7 @@ pub struct FitReport {
     /// One result per tokenizer and encoding.
     pub results: Vec<FitResult>,
     /// The tokenizers for which position templates cannot be used, by encoding.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RefusedTokenizer>,
 }
 
 impl FitReport {
@@ -47,7 +47,7 @@ impl FitReport {
 
 /// A tokenizer for which position templates cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refused {
+pub struct RefusedTokenizer {
     /// The tokenizer's name.
     pub tokenizer: String,
     /// The SHA-256 of its file.
@@ -72,7 +72,7 @@ pub struct Refused {
     pub instead: String,
 }
 
-impl Refused {
+impl RefusedTokenizer {
     /// The tokens that rule templates out, and the reason, as a clause.
     pub fn why(&self) -> String {
         // An error is one line of at most 500 characters, so at most three tokens are shown.

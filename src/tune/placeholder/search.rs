@@ -28,7 +28,7 @@ pub struct SearchSettings {
 
 /// The best assignment that the search visited.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct SearchResult {
     /// The placeholder of each class.
     pub assignment: Assignment,
     /// Its effects in replay.
@@ -49,10 +49,10 @@ pub fn search(
     objective: &Objective,
     settings: SearchSettings,
     evaluate: impl Fn(&[Numbers]) -> Result<ReplayTotals>,
-) -> Result<Found> {
+) -> Result<SearchResult> {
     let start = vec![space.start(); classes];
     let damage = evaluate(&start)?;
-    let best = Found { assignment: start.clone(), damage, evaluations: 0, evaluations_to_best: 0 };
+    let best = SearchResult { assignment: start.clone(), damage, evaluations: 0, evaluations_to_best: 0 };
     let problem = Problem {
         space,
         objective,
@@ -76,7 +76,7 @@ struct Problem<'a, E> {
     evaluate: &'a E,
     random: RefCell<ChaCha8Rng>,
     /// The best assignment by the exact order; argmin itself only sees a scalar.
-    best: RefCell<Found>,
+    best: RefCell<SearchResult>,
 }
 
 impl<E: Fn(&[Numbers]) -> Result<ReplayTotals>> CostFunction for Problem<'_, E> {

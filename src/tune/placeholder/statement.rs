@@ -1,7 +1,7 @@
 //! The statement of a certificate in words: over which data, in which order, with which tolerance, and the effects that replay does
 //! not see.
 
-use super::attainable::Attainable;
+use super::attainable::AttainableTokens;
 use super::certificate::Certificate;
 use super::counts::ReplayCounts;
 use super::objective::Objective;
@@ -12,7 +12,7 @@ pub(super) fn statement(
     counts: &ReplayCounts,
     objective: &Objective,
     certificate: Option<&Certificate>,
-    attainable: &Attainable,
+    attainable: &AttainableTokens,
     conditions: &Conditions,
 ) -> String {
     let data = format!("in replay of {} blocks of {} conformers", counts.blocks(), counts.conformers);

@@ -16,7 +16,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::attainable::{Attainable, Spellings, USUAL, best, fill, free_tokens, joined, keep, misfit};
+use super::attainable::{AttainableTokens, Spellings, USUAL, best, fill, free_tokens, joined, keep, misfit};
 use super::grammar::{INTEGERS, Number, Space, number_text};
 use super::slot_tokens::SlotTokens;
 use drift_core::error::{Error, Result};
@@ -29,7 +29,7 @@ const TRIED: usize = 4_000;
 ///
 /// # Errors
 /// If the tokenizer cannot encode a placeholder.
-pub fn attainable(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
+pub fn attainable(counter: &Counter<'_>, space: Space) -> Result<AttainableTokens> {
     match counter.method() {
         Method::Tables { .. } if space.0.is_decimal() => of_tables(counter, space),
         _ => of_paths(counter, space),
@@ -37,7 +37,7 @@ pub fn attainable(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
 }
 
 /// Reads the numbers of tokens off the paths of all slots, and compares random slots with the counter.
-fn of_paths(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
+fn of_paths(counter: &Counter<'_>, space: Space) -> Result<AttainableTokens> {
     let (tokenizer, encoding) = (counter.tokenizer(), space.0);
     let drawn = drawn(counter, space)?;
     let isolation = match Isolation::learn(tokenizer, encoding)? {
@@ -72,11 +72,11 @@ fn of_paths(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
     let complete = format!(
         "the tokenizer's own sequences of tokens for all slots are an automaton{tried}, whose paths were counted"
     );
-    Ok(Attainable { best: found, complete: Ok(complete), proved })
+    Ok(AttainableTokens { best: found, complete: Ok(complete), proved })
 }
 
 /// The numbers of tokens of random strings of every shape, which need not be all numbers that exist.
-fn probed(drawn: [Vec<(String, u8)>; 2], why: String) -> Attainable {
+fn probed(drawn: [Vec<(String, u8)>; 2], why: String) -> AttainableTokens {
     let mut found = BTreeMap::new();
     // Usual integer parts come first. Because `fill` does not replace entries, larger ones are only used for numbers of tokens that
     // usual ones do not have.
@@ -87,7 +87,7 @@ fn probed(drawn: [Vec<(String, u8)>; 2], why: String) -> Attainable {
         }
         fill(&mut found, best(spellings));
     }
-    Attainable { best: found, complete: Err(why), proved: false }
+    AttainableTokens { best: found, complete: Err(why), proved: false }
 }
 
 /// Random placeholders of every shape and their numbers of FREE tokens; integer parts are below [`USUAL`], then below [`INTEGERS`].
@@ -102,7 +102,7 @@ fn drawn(counter: &Counter<'_>, space: Space) -> Result<[Vec<(String, u8)>; 2]> 
     Ok([usual?, all?])
 }
 
-fn of_tables(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
+fn of_tables(counter: &Counter<'_>, space: Space) -> Result<AttainableTokens> {
     // Every number is measured as a difference from one short block, so that the tokens around the numbers cancel.
     let zeros = i32::from(free_tokens(counter, "0,0,0")?);
     let more = |text: &str| Ok::<i32, Error>(i32::from(free_tokens(counter, text)?) - zeros);
@@ -125,7 +125,7 @@ fn of_tables(counter: &Counter<'_>, space: Space) -> Result<Attainable> {
     }
     let all = "the tokens of a block are the sum of those of its digit runs, points, commas and signs, all of which were \
                counted";
-    Ok(Attainable { best: found, complete: Ok(all.to_owned()), proved: true })
+    Ok(AttainableTokens { best: found, complete: Ok(all.to_owned()), proved: true })
 }
 
 /// All sums of three numbers, each with or without a sign. `signs` are the additional tokens of a sign on x, and on y and z.

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use rayon::prelude::*;
 
-use super::attainable::{Attainable, free_tokens};
+use super::attainable::{AttainableTokens, free_tokens};
 use super::borders::{Crossing, borders, inside};
 use super::certificate::Certificate;
 use super::classes::{ClassPlan, Sampled, analyse};
@@ -17,7 +17,9 @@ use super::intervals::Intervals;
 use super::objective::Objective;
 use super::plan::FitPlan;
 use super::replay::{BlockReplay, replay};
-use super::report::{Alternative, CandidateReport, Conditions, FitResult, Refused, SearchReport, TokenCount};
+use super::report::{
+    Alternative, CandidateReport, Conditions, FitResult, RefusedTokenizer, SearchReport, TokenCount,
+};
 use super::search::{SearchSettings, search};
 use super::statement::statement;
 use super::strings::attainable;
@@ -37,7 +39,7 @@ const STEPS: [u64; 2] = [4_000, 2_000];
 pub(super) struct Task<'t> {
     counter: Counter<'t>,
     encoding: Encoding,
-    attainable: Attainable,
+    attainable: AttainableTokens,
     /// The candidates, followed by the constructed placeholders.
     choices: Vec<Choice>,
     replayed: Part,
@@ -68,7 +70,7 @@ impl<'t> Task<'t> {
         tokenizer: &'t Tokenizer,
         encoding: Encoding,
         first_pass: &FirstPass,
-    ) -> Result<std::result::Result<Self, Refused>> {
+    ) -> Result<std::result::Result<Self, RefusedTokenizer>> {
         tokenizer.writes(encoding, first_pass.skeletons.iter().map(|skeleton| &**skeleton))?;
         let borders = borders(tokenizer, &first_pass.atoms, encoding)?;
         // Only in blocks outside its range may an extended tokenizer cross brackets. Small blocks are in every range, so there it
@@ -83,9 +85,11 @@ impl<'t> Task<'t> {
             let free = free_tokens(&counter, &placeholder)?;
             choices.push(Choice { placeholder, source: Some(source), free });
         }
-        let constructed =
-            |(&free, text): (&u8, &String)| Choice { placeholder: text.clone(), source: None, free };
-        choices.extend(attainable.best.iter().map(constructed));
+        choices.extend(attainable.best.iter().map(|(free, placeholder)| Choice {
+            placeholder: placeholder.clone(),
+            source: None,
+            free: *free,
+        }));
         // The examples of `borders` may all lie in an extended tokenizer's range, and a placeholder outside.
         let (choices, forcing) = apart(tokenizer, choices, encoding)?;
         if choices.is_empty() {
@@ -176,7 +180,7 @@ impl<'t> Task<'t> {
         self,
         plan: &FitPlan,
         first_pass: &FirstPass,
-    ) -> Result<std::result::Result<FitResult, Refused>> {
+    ) -> Result<std::result::Result<FitResult, RefusedTokenizer>> {
         let (tokenizer, objective) = (self.counter.tokenizer(), &plan.objective);
         let Part { counts, sample, crossed, .. } = &self.replayed;
         let chosen = self.choose(objective);
@@ -188,13 +192,10 @@ impl<'t> Task<'t> {
         if let Some(crossing) = self.too_many_cross(crossing, &mut conditions) {
             return Ok(Err(refused(tokenizer, self.encoding, &crossing, &first_pass.first)?));
         }
-        let certificate = |objective: &Objective, choice: &Choice| {
-            let (reached, damage) = (self.damage(choice.free), |free| self.damage(free));
-            let certificate = Certificate::of_one(objective, &reached, damage, &self.attainable);
-            // A broken condition invalidates only the certificate: the choice is still the least harmful that was found.
-            conditions.broken.is_none().then_some(certificate)
-        };
-        let (certified, strict) = (certificate(objective, chosen), certificate(&strict, alternative));
+        // A broken condition invalidates only the certificates: the choices are still the least harmful that were found.
+        let exact = conditions.broken.is_none();
+        let certificate = exact.then(|| self.certificate(objective, chosen));
+        let without_tolerance = exact.then(|| self.certificate(&strict, alternative));
         Ok(Ok(FitResult {
             tokenizer: tokenizer.name.clone(),
             tokenizer_sha256: tokenizer.source.sha256.clone(),
@@ -203,22 +204,22 @@ impl<'t> Task<'t> {
             blocks: counts.blocks(),
             placeholder: chosen.placeholder.clone(),
             free_tokens: u32::from(chosen.free),
-            statement: statement(counts, objective, certified.as_ref(), &self.attainable, &conditions)
+            statement: statement(counts, objective, certificate.as_ref(), &self.attainable, &conditions)
                 + &lost(*crossed),
             crossed_blocks: *crossed,
-            proved: certified.as_ref().is_some_and(|c| c.proof.is_none() || self.attainable.proved),
-            certificate: certified,
+            proved: certificate.as_ref().is_some_and(|c| c.proof.is_none() || self.attainable.proved),
+            certificate,
             constant_tokens: self.attainable.constant(),
             intervals: Intervals::from_sample(sample, chosen.free),
             without_tolerance: Alternative {
                 placeholder: alternative.placeholder.clone(),
                 free_tokens: u32::from(alternative.free),
-                certificate: strict,
+                certificate: without_tolerance,
             },
             candidates,
             front,
             token_distribution: self.distribution(),
-            exact: conditions.broken.is_none(),
+            exact,
             conditions,
             counted_by: match self.counter.method() {
                 Method::Tables { verified_blocks } => {
@@ -230,6 +231,11 @@ impl<'t> Task<'t> {
             class_conformers: sample.len() as u64,
             classes: if plan.classes { self.classes(objective, plan.seed)? } else { Vec::new() },
         }))
+    }
+
+    fn certificate(&self, objective: &Objective, choice: &Choice) -> Certificate {
+        let damage = self.damage(choice.free);
+        Certificate::of_one(objective, &damage, |free| self.damage(free), &self.attainable)
     }
 
     /// The tokens of templates and of the corpus that cross brackets, if there are more than those of a few blocks outside an
@@ -320,12 +326,11 @@ impl<'t> Task<'t> {
         front: &[CandidateReport],
         first_pass: &FirstPass,
     ) -> Result<(Conditions, Crossing)> {
-        let forces = |candidate: &&CandidateReport| {
-            self.forcing.iter().any(|c| c.placeholder == candidate.placeholder)
-        };
-        let named = candidates.iter().filter(|candidate| !forces(candidate)).chain(front);
-        let named = named.map(|c| (&*c.placeholder, c.free_tokens));
-        let mut named: Vec<(&str, u32)> = named.collect();
+        let candidates = candidates
+            .iter()
+            .filter(|candidate| self.forcing.iter().all(|c| c.placeholder != candidate.placeholder));
+        let mut named: Vec<(&str, u32)> =
+            candidates.chain(front).map(|c| (&*c.placeholder, c.free_tokens)).collect();
         // The alternative may be neither a candidate nor on the front, and its certificate needs the same conditions.
         named.push((&alternative.placeholder, u32::from(alternative.free)));
         named.sort_unstable();
@@ -334,15 +339,11 @@ impl<'t> Task<'t> {
             .iter()
             .flat_map(|(text, free)| first_pass.skeletons.iter().map(|skeleton| (*text, *free, &**skeleton)))
             .collect();
-        let looked: Vec<(bool, Crossing)> = pairs
+        let templates: Vec<TemplateTokens> = pairs
             .par_iter()
-            .map(|(placeholder, free, skeleton)| {
-                let template = text::tagged(&skeleton::fill(skeleton, placeholder, self.encoding));
-                let found = inside(self.counter.tokenizer(), &template, self.encoding)?;
-                Ok((found.blocks.iter().all(|block| u32::from(block.free) == *free), found.crossing))
-            })
+            .map(|(placeholder, free, skeleton)| self.template_tokens(placeholder, *free, skeleton))
             .collect::<Result<_>>()?;
-        let differs = pairs.iter().zip(&looked).find(|(_, (holds, _))| !holds);
+        let differs = pairs.iter().zip(&templates).find(|(_, tokens)| !tokens.have_free);
         let broken = match (&self.depends_on, differs) {
             (Some(atom), _) => Some(format!("a block takes other tokens after `{atom}` than after `[C]`")),
             (None, Some(((placeholder, _, skeleton), _))) => {
@@ -352,7 +353,15 @@ impl<'t> Task<'t> {
         };
         let conditions =
             Conditions { atoms: first_pass.atoms.len() as u64, templates: pairs.len() as u64, broken };
-        Ok((conditions, looked.into_iter().flat_map(|(_, crossing)| crossing).collect()))
+        Ok((conditions, templates.into_iter().flat_map(|tokens| tokens.crossing).collect()))
+    }
+
+    /// Encodes the template of a skeleton with a placeholder.
+    fn template_tokens(&self, placeholder: &str, free: u32, skeleton: &str) -> Result<TemplateTokens> {
+        let template = text::tagged(&skeleton::fill(skeleton, placeholder, self.encoding));
+        let found = inside(self.counter.tokenizer(), &template, self.encoding)?;
+        let have_free = found.blocks.iter().all(|block| u32::from(block.free) == free);
+        Ok(TemplateTokens { have_free, crossing: found.crossing })
     }
 
     fn search(&self, objective: &Objective, seed: u64, chosen: &Choice) -> Result<SearchReport> {
@@ -391,4 +400,12 @@ impl<'t> Task<'t> {
         };
         analyse(&plan, &self.replayed.sample)
     }
+}
+
+/// What the reference encoder finds in a template.
+struct TemplateTokens {
+    /// Whether every block has the FREE tokens of the placeholder.
+    have_free: bool,
+    /// The tokens that cross a bracket.
+    crossing: Crossing,
 }

@@ -1,5 +1,6 @@
 //! Double bonds with `/` or `\` on both sides, and the sides that coordinates give to their neighbours.
 
+use super::MarkImage;
 use crate::chem::graph::{Bond, Direction, Graph, Order};
 use crate::vector::{cross, dot, minus};
 
@@ -98,20 +99,19 @@ impl DoubleBondMark {
         self.atoms.into_iter().chain(self.neighbours).chain(self.others.into_iter().flatten())
     }
 
-    /// The index of the mark that the image of this bond has in another molecule, and whether it has the opposite stereo; `None`
-    /// if the image has no mark.
+    /// The mark that the image of this bond has in another molecule; `None` if the image has none.
     pub(in crate::chem) fn image_in(
         &self,
         others: &[DoubleBondMark],
         image: &dyn Fn(usize) -> usize,
-    ) -> Option<(usize, bool)> {
+    ) -> Option<MarkImage> {
         let [a, b] = self.atoms.map(image);
         let [x, y] = self.neighbours.map(image);
-        let at = others.iter().position(|other| other.atoms == [a, b] || other.atoms == [b, a])?;
-        let other = &others[at];
+        let index = others.iter().position(|other| other.atoms == [a, b] || other.atoms == [b, a])?;
+        let other = &others[index];
         let [own_x, own_y] =
             if other.atoms == [a, b] { other.neighbours } else { [other.neighbours[1], other.neighbours[0]] };
-        Some((at, self.together ^ other.together ^ (own_x != x) ^ (own_y != y)))
+        Some(MarkImage { index, inverted: self.together ^ other.together ^ (own_x != x) ^ (own_y != y) })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Stereocentres: atoms with `@` or `@@`, and the handedness that coordinates give them.
 
+use super::MarkImage;
 use crate::chem::graph::{Chirality, Graph, Order};
 use crate::vector::{minus, triple};
 
@@ -107,22 +108,21 @@ impl TetrahedralMark {
         self.neighbours.into_iter().flatten().chain([self.atom])
     }
 
-    /// The index of the mark that the image of this atom has in another molecule, and whether it has the opposite handedness;
-    /// `None` if the image has no mark.
+    /// The mark that the image of this atom has in another molecule; `None` if the image has none.
     pub(in crate::chem) fn image_in(
         &self,
         others: &[TetrahedralMark],
         image: &dyn Fn(usize) -> usize,
-    ) -> Option<(usize, bool)> {
-        let at = others.iter().position(|other| other.atom == image(self.atom))?;
+    ) -> Option<MarkImage> {
+        let index = others.iter().position(|other| other.atom == image(self.atom))?;
         // The implied neighbour sorts last.
         let ranks = |neighbours: [Option<usize>; 4]| neighbours.map(|atom| atom.unwrap_or(usize::MAX));
-        let (moved, there) = (self.neighbours.map(|atom| atom.map(image)), others[at].neighbours);
+        let (moved, there) = (self.neighbours.map(|atom| atom.map(image)), others[index].neighbours);
         let is_moved = is_odd(ranks(moved)) ^ is_odd(ranks(there));
-        Some((at, self.counterclockwise ^ others[at].counterclockwise ^ is_moved))
+        let inverted = self.counterclockwise ^ others[index].counterclockwise ^ is_moved;
+        Some(MarkImage { index, inverted })
     }
 }
-
 /// Whether the last three of four neighbours appear counterclockwise from the first. Positions are in Å; one neighbour may be
 /// missing (an implied hydrogen or a lone pair). `None` if the bonds are planar.
 pub fn is_counterclockwise(centre: [f64; 3], neighbours: [Option<[f64; 3]>; 4]) -> Option<bool> {

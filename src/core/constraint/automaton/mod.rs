@@ -94,8 +94,10 @@ impl Automaton {
     pub fn new(tokenizer: &Tokenizer, encoding: Encoding) -> Result<Self> {
         tokenizer.writes(encoding, BUILT_IN_SKELETONS)?;
         let isolation = Isolation::learn(tokenizer, encoding)?.map_err(|why| refuse(tokenizer, why))?;
-        let separated = || tables::separated(tokenizer, encoding).map_err(|why| refuse(tokenizer, why));
-        let cuts = isolation.is_none().then(separated).transpose()?;
+        let cuts = match isolation {
+            Some(_) => None,
+            None => Some(tables::separated(tokenizer, encoding).map_err(|why| refuse(tokenizer, why))?),
+        };
         // If the tags are not tokens, the answer's first token may begin in the prompt. This tag keeps it from depending on the
         // molecule.
         let is_token = tokenizer.is_added(SMILES_CLOSE);
@@ -106,17 +108,40 @@ impl Automaton {
         let mut states = Languages::default();
         let ambiguous = || refuse(tokenizer, "its tokens do not determine where a block ends");
         let plain = plain(&mut states, tokenizer, encoding, isolation.as_ref())?;
-        let mut start_of = |isolation: &Isolation| isolation.states(&mut states, tokenizer, Mode::Isolated);
-        let isolated = isolation.as_ref().map(|one| start_of(one).ok_or_else(ambiguous)).transpose()?;
+        let isolated = match &isolation {
+            Some(isolation) => {
+                Some(isolation.states(&mut states, tokenizer, Mode::Isolated).ok_or_else(ambiguous)?)
+            }
+            None => None,
+        };
         let starts = Starts { plain, isolated };
         let vocabulary = tokenizer.vocabulary();
         let id = |text: &str| vocabulary.get(text).copied();
         let minus = id("-").filter(|_| encoding.is_signed());
         let entries = entries(&mut states, &starts, encoding, minus, &id).ok_or_else(ambiguous)?;
-        let isolated_block = isolation.map(|isolation| isolation.sample).unwrap_or_default();
-        let compact = Automaton::compact(&states, entries, &starts, minus);
-        let mistaken = mistaken(&id);
-        Ok(Automaton { encoding, cuts, isolated_block, mistaken, ..compact })
+        // Usually the sign of x is a token of its own.
+        let signed = minus.map(|minus| vec![(Mode::Plain, vec![]), (Mode::Plain, vec![minus])]);
+        let signed = signed.and_then(|entry| entries.get(&entry).copied());
+        // States of a usual block come first, so that `size` counts only them.
+        let mut numbering = Numbering::default();
+        numbering.add(&states, plain.into_iter().chain(signed).chain(isolated).collect());
+        let size = numbering.order.len() + 1;
+        // A hash map has no fixed order, but tables must be the same in every run.
+        let mut all: Vec<StateId> = entries.values().copied().collect();
+        all.sort_unstable();
+        numbering.add(&states, all);
+        let modes = [plain.map(|_| Mode::Plain), isolated.map(|_| Mode::Isolated)];
+        Ok(Automaton {
+            encoding,
+            states: numbering.compact(&states),
+            entries: entries.into_iter().map(|(entry, id)| (entry, numbering.target(&states, id))).collect(),
+            modes: modes.into_iter().flatten().collect(),
+            isolated_block: isolation.map(|isolation| isolation.sample).unwrap_or_default(),
+            cuts,
+            size,
+            mistaken: mistaken(&id),
+            table: OnceLock::new(),
+        })
     }
 
     /// The number of states of the coordinate grammar, including the one behind a block.
@@ -128,70 +153,48 @@ impl Automaton {
     pub fn alphabet(&self) -> usize {
         self.states.iter().flat_map(|state| &state.ids).collect::<std::collections::BTreeSet<_>>().len()
     }
+}
 
-    /// Keeps the reachable states and renumbers them.
-    fn compact(
-        states: &Languages<u32, Mode>,
-        entries: HashMap<Entry, StateId>,
-        starts: &Starts,
-        minus: Option<u32>,
-    ) -> Self {
-        let mut order: Vec<StateId> = Vec::new();
-        let mut number: HashMap<StateId, u32> = HashMap::new();
-        // Usually the sign of x is a token of its own.
-        let signed = minus.map(|minus| vec![(Mode::Plain, vec![]), (Mode::Plain, vec![minus])]);
-        let signed = signed.and_then(|entry| entries.get(&entry).copied());
-        let usual: Vec<StateId> = starts.plain.into_iter().chain(signed).chain(starts.isolated).collect();
-        let mut size = 0;
-        let mut all: Vec<StateId> = entries.values().copied().collect();
-        // A hash map has no fixed order, but tables must be the same in every run.
-        all.sort_unstable();
-        // States of a usual block come first, so that `size` counts only them.
-        for (round, roots) in [usual, all].into_iter().enumerate() {
-            let mut waiting = roots;
-            while let Some(id) = waiting.pop() {
-                if number.contains_key(&id) || states.node(id).edges.is_empty() {
-                    continue;
-                }
-                number.insert(id, order.len() as u32);
-                order.push(id);
-                waiting.extend(states.node(id).edges.iter().map(|(_, target)| *target));
-            }
-            if round == 0 {
-                size = order.len() + 1;
+/// The reachable states, numbered in the order in which they are found.
+#[derive(Default)]
+struct Numbering {
+    order: Vec<StateId>,
+    numbers: HashMap<StateId, u32>,
+}
+
+impl Numbering {
+    /// Numbers the states that can be reached from `roots`, except exits, which have no edges.
+    fn add(&mut self, states: &Languages<u32, Mode>, roots: Vec<StateId>) {
+        let mut waiting = roots;
+        while let Some(id) = waiting.pop() {
+            let edges = &states.node(id).edges;
+            if !self.numbers.contains_key(&id) && !edges.is_empty() {
+                self.numbers.insert(id, self.order.len() as u32);
+                self.order.push(id);
+                waiting.extend(edges.iter().map(|(_, target)| *target));
             }
         }
-        let target = |id: StateId| match number.get(&id) {
-            Some(number) => *number,
-            // A state without edges is an exit.
-            None => EXIT + states.node(id).end.map_or(0, |mode| mode as u32),
-        };
+    }
+
+    /// The target of an edge to a state.
+    fn target(&self, states: &Languages<u32, Mode>, id: StateId) -> u32 {
+        let exit = || EXIT + states.node(id).end.map_or(0, |mode| mode as u32);
+        self.numbers.get(&id).copied().unwrap_or_else(exit)
+    }
+
+    /// The states in their order.
+    fn compact(&self, states: &Languages<u32, Mode>) -> Vec<CompactState> {
         let mut exits = 0;
-        let compact = order.iter().map(|id| {
+        let compact = self.order.iter().map(|id| {
             let node = states.node(*id);
             exits += usize::from(node.end.is_some());
             CompactState {
                 ids: node.edges.iter().map(|(token, _)| *token).collect(),
-                targets: node.edges.iter().map(|(_, then)| target(*then)).collect(),
+                targets: node.edges.iter().map(|(_, then)| self.target(states, *then)).collect(),
                 exit: node.end.map(|mode| (mode, exits - 1)),
             }
         });
-        let compact = compact.collect();
-        let modes = [(Mode::Plain, starts.plain), (Mode::Isolated, starts.isolated)];
-        let modes = modes.into_iter().filter(|(_, start)| start.is_some()).map(|(mode, _)| mode);
-        let entries = entries.into_iter().map(|(entry, id)| (entry, target(id))).collect();
-        Automaton {
-            // `new` sets the fields that the states do not determine: encoding, cuts, the sample and the mistaken tokens.
-            encoding: Encoding::FIXED,
-            states: compact,
-            entries,
-            modes: modes.collect(),
-            isolated_block: String::new(),
-            cuts: None,
-            size,
-            mistaken: BTreeMap::new(),
-            table: OnceLock::new(),
-        }
+        compact.collect()
     }
 }
 
@@ -230,8 +233,10 @@ fn plain(
     let before = format!("[C]{}", encoding.open());
     let start =
         SlotProduct::new(tokenizer, &unsigned.alphabet(), &before)?.start(&unsigned, states, Mode::Plain)?;
-    let none = || refuse(tokenizer, "no sequence of its tokens spells a slot of numbers");
-    start.ok_or_else(none).map(Some)
+    match start {
+        Some(start) => Ok(Some(start)),
+        None => Err(refuse(tokenizer, "no sequence of its tokens spells a slot of numbers")),
+    }
 }
 
 /// The states for every way to enter a slot. If a sign, or the opening character of an isolated slot, is a token of its own, the
@@ -282,10 +287,14 @@ fn entries(
 /// The tokens of one character of ASCII that have a token of the same byte with a smaller id, `<0x43>` beside `C`, as vocabularies
 /// with byte fallback have. An engine that finds a token by its bytes finds the other one. These vocabularies write `▁` for a space.
 fn mistaken(id: &dyn Fn(&str) -> Option<u32>) -> BTreeMap<u32, char> {
-    let spelled = |c: char| if c == ' ' { '\u{2581}' } else { c }.to_string();
     let characters = (' '..='~').chain(['\t', '\n', '\r']);
-    let pairs = characters.filter_map(|c| Some((id(&spelled(c))?, id(&format!("<0x{:02X}>", c as u32))?, c)));
-    pairs.filter(|(own, byte, _)| byte < own).map(|(own, _, c)| (own, c)).collect()
+    characters
+        .filter_map(|c| {
+            let spelled = if c == ' ' { '\u{2581}' } else { c };
+            let own = id(&spelled.to_string())?;
+            (id(&format!("<0x{:02X}>", c as u32))? < own).then_some((own, c))
+        })
+        .collect()
 }
 
 /// The automaton together with the texts between slots, for one tokenizer and encoding.

@@ -41,7 +41,7 @@ pub(super) struct SegmentNode {
 }
 
 /// The tokens of one path through a segment, and the mode of the block behind it; no mode at the end of the text.
-type Way = (Vec<u32>, Option<Mode>);
+type ExitPath = (Vec<u32>, Option<Mode>);
 
 /// Builds segments.
 pub(super) struct Segments<'a> {
@@ -80,7 +80,7 @@ impl Segments<'_> {
 
     /// Adds all paths through a text; returns the place where they begin.
     fn tree(&self, segment: &mut Segment, before: Side, text: &str, last: bool) -> Result<u32> {
-        let mut ways: Vec<Way> = Vec::new();
+        let mut ways: Vec<ExitPath> = Vec::new();
         let automaton = self.automaton;
         let copier = Copier {
             tokenizer: self.tokenizer,
@@ -105,7 +105,7 @@ impl Segments<'_> {
     }
 
     /// The place before token `depth` of sorted paths that agree so far.
-    fn node(&self, segment: &mut Segment, ways: &[Way], depth: usize, text: &str) -> Result<u32> {
+    fn node(&self, segment: &mut Segment, ways: &[ExitPath], depth: usize, text: &str) -> Result<u32> {
         if ways.iter().any(|(tokens, _)| tokens.len() == depth) {
             if ways.iter().all(|(tokens, mode)| tokens.len() == depth && mode.is_none()) {
                 return Ok(OVER);

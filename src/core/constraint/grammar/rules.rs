@@ -42,10 +42,10 @@ pub(super) enum Symbol {
 }
 
 /// The alternatives of a rule. A rule without alternatives derives no text.
-pub(super) type Ways = Vec<Vec<Symbol>>;
+pub(super) type Alternatives = Vec<Vec<Symbol>>;
 
 /// The rules of a grammar, from [`Head::Start`] on.
-pub(super) type Rules = BTreeMap<Head, Ways>;
+pub(super) type Rules = BTreeMap<Head, Alternatives>;
 
 /// The number of ends of a block: the two modes of a block that had to end, then the two modes of one that could have continued.
 pub(super) const ENDS: usize = 4;
@@ -61,10 +61,10 @@ fn could_continue(end: usize) -> bool {
 }
 
 /// Tokens that the engine looks up by their bytes and mistakes for others, with the character that each writes.
-pub(super) type Mistaken = BTreeMap<u32, char>;
+pub(super) type ConfusedTokens = BTreeMap<u32, char>;
 
 /// The rules of a molecule.
-pub(super) fn rules(table: &MoleculeTable, mistaken: &Mistaken) -> Rules {
+pub(super) fn rules(table: &MoleculeTable, mistaken: &ConfusedTokens) -> Rules {
     let ends = ends(&table.block, !mistaken.is_empty());
     let mut builder = Builder { table, block: &table.block, mistaken, ends, rules: Rules::new() };
     builder.start();
@@ -125,7 +125,7 @@ fn ends(block: &BlockTable, apart: bool) -> Vec<[bool; ENDS]> {
 struct Builder<'t> {
     table: &'t MoleculeTable,
     block: &'t BlockTable,
-    mistaken: &'t Mistaken,
+    mistaken: &'t ConfusedTokens,
     ends: Vec<[bool; ENDS]>,
     rules: Rules,
 }
@@ -167,7 +167,7 @@ impl Builder<'_> {
         Symbol::Rule(head)
     }
 
-    fn ways_from(&mut self, at: usize, before: usize) -> Ways {
+    fn ways_from(&mut self, at: usize, before: usize) -> Alternatives {
         let segment = self.table.order[at] as usize;
         let root = self.table.segments[segment].roots[mode_of(before)];
         // A root of `TEXT_OVER` is not a place but still an alternative: the last segment has no tokens.
@@ -225,7 +225,7 @@ impl Builder<'_> {
 
     /// The alternatives from a place of a segment on. Segments are small trees, so all paths are listed. `open`: whether the block
     /// before could have continued instead.
-    fn ways_of(&mut self, segment: usize, place: i32, after: Option<usize>, open: bool) -> Ways {
+    fn ways_of(&mut self, segment: usize, place: i32, after: Option<usize>, open: bool) -> Alternatives {
         let table = self.table;
         if place == TEXT_OVER {
             return if after.is_none() { vec![Vec::new()] } else { Vec::new() };
@@ -270,7 +270,7 @@ impl Builder<'_> {
         way
     }
 
-    fn ways_in(&mut self, state: usize, end: usize) -> Ways {
+    fn ways_in(&mut self, state: usize, end: usize) -> Alternatives {
         let block = self.block;
         let mut ways = Vec::new();
         let row = block.edges.row(state);

@@ -23,7 +23,7 @@ use self::molecule::Molecule;
 use self::planes::Plane;
 use drift_core::chem::elements::symbol;
 use drift_core::chem::stereo::are_together;
-use drift_core::chem::symmetry::Together;
+use drift_core::chem::symmetry::UnionFind;
 use drift_core::chem::{AtomLimit, SmilesError, SmilesMolecule, StereoAgreement};
 use drift_core::vector::{distance, squared_distance};
 
@@ -245,7 +245,7 @@ fn finding(rule: ChemistryRule, atoms: &[usize], value: f64, limit: f64) -> Chem
 
 /// The number of connected parts of atoms and bonds.
 fn parts_of(atoms: usize, bonds: impl Iterator<Item = [usize; 2]>) -> usize {
-    let mut together = Together::new(atoms);
+    let mut together = UnionFind::new(atoms);
     // Each bond between two parts makes them one.
     atoms - bonds.filter(|[a, b]| together.join(*a, *b)).count()
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::de::{IgnoredAny, MapAccess};
 
-use drift_core::io::{Folded, JsonFold, JsonPart};
+use drift_core::io::{FoldSeed, JsonFold, JsonPart};
 
 /// The largest absolute time in nanoseconds, 146 years, so that the difference of two times fits into 64 bits.
 pub(super) const LAST: i64 = 4_600_000_000_000_000_000;
@@ -74,16 +74,16 @@ impl<'de> JsonFold<'de> for &mut Event {
     }
 
     fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<bool, A::Error> {
-        while let Some(field) = fields.next_key_seed(Folded(Name(&EVENT)))? {
+        while let Some(field) = fields.next_key_seed(FoldSeed(Name(&EVENT)))? {
             match field {
-                Some(0) => fields.next_value_seed(Folded(Text(&mut self.phase)))?,
-                Some(1) => fields.next_value_seed(Folded(Text(&mut self.category)))?,
-                Some(2) => fields.next_value_seed(Folded(Text(&mut self.name)))?,
-                Some(3) => fields.next_value_seed(Folded(Text(&mut self.process)))?,
-                Some(4) => fields.next_value_seed(Folded(Text(&mut self.thread)))?,
-                Some(5) => self.start = fields.next_value_seed(Folded(Time))?,
-                Some(6) => self.duration = fields.next_value_seed(Folded(Time))?,
-                Some(_) => fields.next_value_seed(Folded(Arguments(&mut self.device)))?,
+                Some(0) => fields.next_value_seed(FoldSeed(Text(&mut self.phase)))?,
+                Some(1) => fields.next_value_seed(FoldSeed(Text(&mut self.category)))?,
+                Some(2) => fields.next_value_seed(FoldSeed(Text(&mut self.name)))?,
+                Some(3) => fields.next_value_seed(FoldSeed(Text(&mut self.process)))?,
+                Some(4) => fields.next_value_seed(FoldSeed(Text(&mut self.thread)))?,
+                Some(5) => self.start = fields.next_value_seed(FoldSeed(Time))?,
+                Some(6) => self.duration = fields.next_value_seed(FoldSeed(Time))?,
+                Some(_) => fields.next_value_seed(FoldSeed(Arguments(&mut self.device)))?,
                 None => _ = fields.next_value::<IgnoredAny>()?,
             }
         }
@@ -158,9 +158,9 @@ impl<'de> JsonFold<'de> for Arguments<'_> {
     }
 
     fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
-        while let Some(field) = fields.next_key_seed(Folded(Name(&["device"])))? {
+        while let Some(field) = fields.next_key_seed(FoldSeed(Name(&["device"])))? {
             match field {
-                Some(_) => fields.next_value_seed(Folded(Text(self.0)))?,
+                Some(_) => fields.next_value_seed(FoldSeed(Text(self.0)))?,
                 None => _ = fields.next_value::<IgnoredAny>()?,
             }
         }

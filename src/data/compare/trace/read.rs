@@ -13,7 +13,7 @@ use super::names::Names;
 use super::nesting::Nesting;
 use super::rows::Rows;
 use crate::compare::figure::Kept;
-use drift_core::io::{Folded, JsonFold, JsonPart};
+use drift_core::io::{FoldSeed, JsonFold, JsonPart};
 
 /// The numbers of used and unused events in a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
@@ -211,7 +211,7 @@ impl<'de> JsonFold<'de> for Events {
         let (mut trace, mut event) = (Box::new(Trace::default()), Event::default());
         loop {
             event.clear();
-            match list.next_element_seed(Folded(&mut event))? {
+            match list.next_element_seed(FoldSeed(&mut event))? {
                 None => break,
                 Some(true) => trace.add::<A::Error>(&event)?,
                 Some(false) => trace.leave_out("that are not objects", 1),

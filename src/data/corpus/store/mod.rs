@@ -59,7 +59,7 @@ pub struct StoreWriter {
     /// `None` after closing.
     file: Option<H5File>,
     compressor: Compressor,
-    recent: Recent,
+    recent: RecentMolecules,
     target: PathBuf,
     /// `None` after [`finish`](Self::finish). Dropped last, which deletes an unfinished file.
     output: Option<AtomicFile>,
@@ -83,7 +83,7 @@ impl StoreWriter {
             encoding,
             file: Some(file),
             compressor,
-            recent: Recent::default(),
+            recent: RecentMolecules::default(),
             target: target.to_owned(),
             output: Some(output),
         };
@@ -231,13 +231,13 @@ type Key = (Arc<str>, Arc<str>);
 
 /// The recently seen molecules. All are forgotten when it is full.
 #[derive(Default)]
-struct Recent {
+struct RecentMolecules {
     rows: HashMap<Key, u32>,
     bytes: usize,
     last: Option<(Key, u32)>,
 }
 
-impl Recent {
+impl RecentMolecules {
     fn find(&mut self, conformer: &Conformer) -> Option<u32> {
         if let Some(((molecule, skeleton), row)) = &self.last
             && *molecule == conformer.molecule

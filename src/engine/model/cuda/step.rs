@@ -72,7 +72,7 @@ enum Recording {
     /// The next step is launched kernel by kernel, so that libraries prepare what they need.
     Launched,
     /// The next step is recorded.
-    Wanted,
+    RequiredFiles,
     /// Steps replay the recording with this number.
     Is(usize),
 }
@@ -272,9 +272,9 @@ impl<'d> DecodeStep<'d> {
             Recording::Never => return self.launch(width),
             Recording::Launched => {
                 self.launch(width)?;
-                Recording::Wanted
+                Recording::RequiredFiles
             }
-            Recording::Wanted => self.record(width)?,
+            Recording::RequiredFiles => self.record(width)?,
         };
         self.recordings.insert(width, next);
         Ok(())

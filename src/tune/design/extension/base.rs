@@ -3,9 +3,20 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
+use serde_json::Value;
+
 use super::layout::Alphabet;
 use crate::design::scheme::space::BaseTokens;
 use drift_core::tokenizer::Tokenizer;
+
+/// A tokenizer to extend.
+#[derive(Clone, Copy)]
+pub(crate) struct BaseTokenizer<'t> {
+    /// The tokenizer.
+    pub(crate) tokenizer: &'t Tokenizer,
+    /// Its `tokenizer.json`.
+    pub(crate) json: &'t Value,
+}
 
 /// Counts the pre-tokens of strings. Strings that differ only in their digits are counted once, with zeros as digits.
 pub(in crate::design) struct PreTokenCounts<'t> {

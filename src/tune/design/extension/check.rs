@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use serde::Serialize;
-use serde_json::Value;
 
+use super::base::BaseTokenizer;
 use super::checker::Checker;
 use super::layout::Alphabet;
 use super::numbers::Pieces;
@@ -48,8 +48,8 @@ pub struct Guarantees {
 ///
 /// # Errors
 /// The first guarantee that does not hold, or if the job was cancelled.
-pub fn check(
-    bases: (&Tokenizer, &Value),
+pub(in crate::design) fn check(
+    base: BaseTokenizer<'_>,
     extended: &Tokenizer,
     scheme: &Scheme,
     new_tokens: &[(u32, String)],
@@ -58,9 +58,11 @@ pub fn check(
 ) -> Result<Guarantees> {
     let vocabulary = extended.vocabulary();
     // A string without an id gets no ids here, and is reported as a missing piece if a block needs it.
-    let ids = |text: &String| vocabulary.get(text).map(|id| vec![*id]).unwrap_or_default();
-    let pieces = scheme.strings().into_iter().map(|text| (ids(&text), text)).map(|(ids, text)| (text, ids));
-    check_pieces(bases, extended, (scheme, &pieces.collect()), new_tokens, contexts, job)
+    let pieces = scheme.strings().into_iter().map(|text| {
+        let ids = vocabulary.get(&text).map(|id| vec![*id]).unwrap_or_default();
+        (text, ids)
+    });
+    check_pieces(base, extended, scheme, &pieces.collect(), new_tokens, contexts, job)
 }
 
 /// Like [`check`], for pieces that may be several tokens each. `pieces` contains, for every string of the scheme, the ids to which
@@ -69,22 +71,23 @@ pub fn check(
 /// # Errors
 /// The first guarantee that does not hold, or if the job was cancelled.
 pub(in crate::design) fn check_pieces(
-    (base, base_json): (&Tokenizer, &Value),
+    base: BaseTokenizer<'_>,
     extended: &Tokenizer,
-    (scheme, pieces): (&Scheme, &Pieces),
+    scheme: &Scheme,
+    pieces: &Pieces,
     new_tokens: &[(u32, String)],
     contexts: usize,
     job: &Job,
 ) -> Result<Guarantees> {
     // At least one context and at most all: a plan may request fewer if time is short, but never none.
     let contexts = &CONTEXTS[..contexts.clamp(1, ALL_CONTEXTS)];
-    let alphabet = Alphabet::from_json(base_json);
-    let check = Checker { base, extended, scheme, contexts, alphabet };
+    let alphabet = Alphabet::from_json(base.json);
+    let check = Checker { base: base.tokenizer, extended, scheme, contexts, alphabet };
     let unchanged_tokens = check.vocabulary(new_tokens)?;
     check.normalizer()?;
     let plain_text = match alphabet {
-        Alphabet::Bytes => check.plain_pieces(base_json, new_tokens)?,
-        Alphabet::Text => check.plain_sections(base_json)?,
+        Alphabet::Bytes => check.plain_pieces(base.json, new_tokens)?,
+        Alphabet::Text => check.plain_sections(base.json)?,
     };
     let run = check.numbers(pieces, new_tokens, job)?;
     let fallbacks = check.fallbacks(new_tokens)?;
@@ -144,9 +147,11 @@ impl Checker<'_> {
 mod tests {
     use std::path::Path;
 
+    use serde_json::Value;
+
     use super::*;
     use crate::design::extension::base::BaseVocabulary;
-    use crate::design::extension::extend::{Extended, extend};
+    use crate::design::extension::extend::{Extension, extend};
     use crate::design::extension::json::written;
     use crate::design::scheme::cuts::SchemeKind;
     use crate::design::scheme::fixed_space::FixedSpace;
@@ -168,9 +173,17 @@ mod tests {
         let scheme = optimum.unwrap().scheme;
         assert_eq!(scheme.tokens_per_block(), tokens);
         let new = known.lacks(&scheme);
-        let Extended { json: extended, new_tokens } = extend(&json, &base.name, &scheme, &new).unwrap();
+        let Extension { json: extended, new_tokens } = extend(&json, &base.name, &scheme, &new).unwrap();
         let (extended, _) = written("extended", &extended).unwrap();
-        check((&base, &json), &extended, &scheme, &new_tokens, 1, &Job::default()).unwrap()
+        check(
+            BaseTokenizer { tokenizer: &base, json: &json },
+            &extended,
+            &scheme,
+            &new_tokens,
+            1,
+            &Job::default(),
+        )
+        .unwrap()
     }
 
     #[test]

@@ -17,12 +17,12 @@ use crate::design::scheme::cuts::Scheme;
 use crate::design::scheme::expression::{CUT_MARK, cut_pattern};
 use crate::design::scheme::grammar::Grammar;
 use drift_core::error::{Error, Result};
-use drift_core::text::holds::may_hold;
+use drift_core::text::containment::may_hold;
 use drift_core::tokenizer::Tokenizer;
 
 /// A base with a scheme written into it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Extended {
+pub struct Extension {
     /// The new `tokenizer.json`.
     pub json: Value,
     /// The new tokens with their ids, in order.
@@ -41,8 +41,8 @@ pub(in crate::design) const WHOLE_NUMBERS: &str =
 ///
 /// # Errors
 /// If the base is not a BPE model, or has a pre-tokenizer that cannot be kept from cutting blocks.
-pub fn extend(base: &Value, place: &str, scheme: &Scheme, new: &[String]) -> Result<Extended> {
-    extend_guarded((base, place), scheme, (new, &[]), None)
+pub fn extend(base: &Value, place: &str, scheme: &Scheme, new: &[String]) -> Result<Extension> {
+    extend_guarded(base, place, scheme, new, &[], None)
 }
 
 /// Like [`extend`], but new pieces first take the ids in `ids`, which must be unused. `guard` is the expression that keeps the new
@@ -51,12 +51,13 @@ pub fn extend(base: &Value, place: &str, scheme: &Scheme, new: &[String]) -> Res
 /// # Errors
 /// If the base is not a BPE model, or has a pre-tokenizer that cannot be kept from cutting blocks.
 pub fn extend_guarded(
-    (base, place): (&Value, &str),
+    base: &Value,
+    place: &str,
     scheme: &Scheme,
-    (new, ids): (&[String], &[u32]),
+    new: &[String],
+    ids: &[u32],
     guard: Option<&str>,
-) -> Result<Extended> {
-    let refuse = |problem: &str| Error::input(place, problem, OTHER_BASE);
+) -> Result<Extension> {
     let mut json = base.clone();
     let added = added_tokens(base);
     if let Some((_, content)) = added.iter().find(|(_, content)| may_touch_a_block(content, scheme.grammar)) {
@@ -77,11 +78,11 @@ pub fn extend_guarded(
         };
         return Err(Error::input(place, problem, remedy));
     }
-    let layout = BaseLayout::from_json(base).map_err(|problem| refuse(&problem))?;
+    let layout = BaseLayout::from_json(base).map_err(|problem| Error::input(place, problem, OTHER_BASE))?;
     let new_tokens = add_tokens(&mut json, place, new, ids)?;
     json["model"]["ignore_merges"] = true.into();
     json["pre_tokenizer"] = pre_tokenizer(&layout, scheme, guard);
-    Ok(Extended { json, new_tokens })
+    Ok(Extension { json, new_tokens })
 }
 
 /// Adds new tokens to a BPE model's vocabulary and returns them with their ids: first the ids in `ids`, then ids after all others.

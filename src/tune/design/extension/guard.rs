@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use rayon::prelude::*;
 use serde_json::Value;
 
+use super::base::BaseTokenizer;
 use super::layout::Alphabet;
 use crate::design::scheme::grammar::Grammar;
 use drift_core::error::{Error, Result};
@@ -33,11 +34,11 @@ type Cuts = BTreeMap<String, BTreeSet<String>>;
 /// # Errors
 /// If the base lacks a character of blocks, a text cannot be cut, or there are too many texts.
 pub(in crate::design) fn guard(
-    base: &Tokenizer,
-    base_json: &Value,
+    base: BaseTokenizer<'_>,
     grammar: Grammar,
     new: &[String],
 ) -> Result<Option<String>> {
+    let BaseTokenizer { tokenizer: base, json: base_json } = base;
     let characters = written_with(grammar);
     if Alphabet::from_json(base_json) == Alphabet::Bytes {
         return Ok(None);

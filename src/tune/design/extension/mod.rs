@@ -5,11 +5,11 @@
 //!   [`new_tokens`] and [`config`] are the files next to the tokenizer.
 //! - [`reuse`] removes old tokens whose ids are given to new tokens.
 //! - [`check`] checks every guarantee: `numbers` checks every number in every position, `fallbacks` checks texts that are not
-//!   blocks of the grammar, [`plain`] and [`mixed`] check texts without blocks. [`texts`] contains the other texts, `around` the
+//!   blocks of the grammar, [`plain`] and [`mixed`] check texts without blocks. [`texts`] contains the other texts, `block_context` the
 //!   reference encoding.
 
-mod around;
-pub(super) mod base;
+pub(crate) mod base;
+mod block_context;
 pub mod check;
 pub(super) mod checker;
 pub mod config;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
-use super::around::around;
+use super::block_context::ids_around_blocks;
 use super::checker::Checker;
 use super::layout::Alphabet;
 use super::plain::first_error;
@@ -62,8 +62,12 @@ impl AllBlocks {
     }
 }
 
-/// A text before or between blocks, with the base's ids.
-type Around<'c> = (Cow<'c, str>, Vec<u32>);
+/// A text before or between blocks.
+struct Surrounding<'c> {
+    text: Cow<'c, str>,
+    /// The base's ids.
+    ids: Vec<u32>,
+}
 
 impl Checker<'_> {
     /// Checks that every number in every position and context gives exactly the tokens of the scheme's pieces.
@@ -85,9 +89,10 @@ impl Checker<'_> {
         let tasks: Vec<(usize, u64)> = (0..self.contexts.len())
             .flat_map(|context| (0..chunks).map(move |chunk| (context, chunk)))
             .collect();
-        let glue: Vec<Around<'_>> =
+        let glue: Vec<Surrounding<'_>> =
             self.contexts.iter().map(|glue| self.between(glue)).collect::<Result<_>>()?;
-        let heads: Vec<Around<'_>> = HEADS.iter().map(|head| self.before(head)).collect::<Result<_>>()?;
+        let heads: Vec<Surrounding<'_>> =
+            HEADS.iter().map(|head| self.before(head)).collect::<Result<_>>()?;
         let total = Mutex::new(NumbersRun::default());
         job.observer().begin("checking", Some(tasks.len() as u64), Unit::Items);
         let outcome = first_error(&tasks, |&(context, chunk)| {
@@ -119,18 +124,18 @@ impl Checker<'_> {
     fn chunk(
         &self,
         blocks: &[[SpelledNumber; 3]],
-        [(head, head_ids), (between, between_ids)]: [&Around<'_>; 2],
+        [head, between]: [&Surrounding<'_>; 2],
         pieces: &Pieces,
         decoded: bool,
     ) -> Result<NumbersRun> {
         let grammar = self.scheme.grammar;
-        let mut text = head.to_string();
-        let mut expected = head_ids.clone();
+        let mut text = head.text.to_string();
+        let mut expected = head.ids.clone();
         let mut run = NumbersRun::default();
         for numbers in blocks {
             if run.blocks > 0 {
-                text.push_str(between);
-                expected.extend(between_ids);
+                text.push_str(&between.text);
+                expected.extend(&between.ids);
             }
             let (block, starts) = block(grammar, numbers);
             let mut cuts = self.scheme.starts(numbers.map(|number| number.decimals));
@@ -144,9 +149,8 @@ impl Checker<'_> {
             run.blocks += 1;
         }
         if self.extended.ids(&text)? != expected {
-            return Err(
-                self.broken(&format!("blocks between {between:?} do not take the pieces of the scheme"))
-            );
+            let promise = format!("blocks between {:?} do not take the pieces of the scheme", between.text);
+            return Err(self.broken(&promise));
         }
         if decoded {
             if !self.decodes(&expected, &text)? {
@@ -159,27 +163,27 @@ impl Checker<'_> {
     }
 
     /// The text before the first block.
-    fn before<'c>(&self, head: &'c str) -> Result<Around<'c>> {
+    fn before<'c>(&self, head: &'c str) -> Result<Surrounding<'c>> {
         let head = self.up_to_a_block(head);
         let ids = match self.alphabet {
             Alphabet::Bytes => self.kept(&head)?,
             Alphabet::Text => {
                 let block = self.some_block();
                 // On its own, a head would be a different section. Before a block, it is the part of the section up to the block.
-                around(self.base, &format!("{head}{block}"), &block)?.swap_remove(0)
+                ids_around_blocks(self.base, &format!("{head}{block}"), &block)?.swap_remove(0)
             }
         };
-        Ok((head, ids))
+        Ok(Surrounding { text: head, ids })
     }
 
     /// The text between two blocks.
-    fn between<'c>(&self, glue: &'c str) -> Result<Around<'c>> {
+    fn between<'c>(&self, glue: &'c str) -> Result<Surrounding<'c>> {
         let glue = self.up_to_a_block(glue);
         let mut ids = self.kept(&glue)?;
         if self.alphabet == Alphabet::Text {
             let block = self.some_block();
-            ids = around(self.base, &format!("[C]{block}{glue}{block}"), &block)?.swap_remove(1);
+            ids = ids_around_blocks(self.base, &format!("[C]{block}{glue}{block}"), &block)?.swap_remove(1);
         }
-        Ok((glue, ids))
+        Ok(Surrounding { text: glue, ids })
     }
 }

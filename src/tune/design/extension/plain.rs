@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::around::around;
+use super::block_context::ids_around_blocks;
 use super::checker::Checker;
 use super::json::added_tokens;
 use super::layout::{Alphabet, BaseLayout, is_apart};
@@ -96,7 +96,7 @@ impl Checker<'_> {
             self.same_ids(text)?;
             let text = format!("{head}{text}");
             let mut expected = before.clone();
-            expected.extend(around(self.base, &text, &block)?.pop().unwrap_or_default());
+            expected.extend(ids_around_blocks(self.base, &text, &block)?.pop().unwrap_or_default());
             if self.extended.ids(&text)? == expected {
                 return Ok(());
             }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::base::BaseTokenizer;
 use super::reuse::Reuse;
 use super::texts::ALL_CONTEXTS;
 use crate::design::scheme::cuts::SchemeKind;
@@ -47,12 +48,7 @@ pub struct ExtensionPlan {
 
 impl ExtensionPlan {
     /// A plan for numbers below 15 Å, with as many of their decimals as the tokens allow, checked in all contexts.
-    pub fn new(
-        (base, base_json): (Tokenizer, Value),
-        kind: SchemeKind,
-        encoding: Encoding,
-        aim: Aim,
-    ) -> Self {
+    pub fn new(base: Tokenizer, base_json: Value, kind: SchemeKind, encoding: Encoding, aim: Aim) -> Self {
         ExtensionPlan {
             base,
             base_json,
@@ -65,6 +61,11 @@ impl ExtensionPlan {
             seed: 0,
             contexts: ALL_CONTEXTS,
         }
+    }
+
+    /// The base.
+    pub(in crate::design) fn base(&self) -> BaseTokenizer<'_> {
+        BaseTokenizer { tokenizer: &self.base, json: &self.base_json }
     }
 
     /// The blocks in the range whose numbers have all their decimals.

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
 
+use super::base::BaseTokenizer;
 use super::json::{added_tokens, merged_pair};
 use crate::design::measured::sample::whole_text;
 use crate::parameter;
@@ -38,7 +39,7 @@ impl Reuse {
 }
 
 /// A base without some of its tokens.
-pub(in crate::design) struct Pruned {
+pub(in crate::design) struct PrunedBase {
     /// The remaining tokenizer.
     pub base: Tokenizer,
     /// The JSON of the remaining tokenizer.
@@ -53,12 +54,15 @@ pub(in crate::design) struct Pruned {
 /// If a named token does not exist, is an added token or not made by merges, is part of a merge that stays, or is in `kept`; or if
 /// the corpus cannot be read.
 pub(in crate::design) fn prune(
-    (base, base_json): (&Tokenizer, &Value),
+    base: BaseTokenizer<'_>,
     reuse: &Reuse,
-    (count, kept): (usize, &HashSet<&str>),
-    (corpus, encoding): (&dyn Conformers, Encoding),
+    count: usize,
+    kept: &HashSet<&str>,
+    corpus: &dyn Conformers,
+    encoding: Encoding,
     job: &Job,
-) -> Result<Pruned> {
+) -> Result<PrunedBase> {
+    let BaseTokenizer { tokenizer: base, json: base_json } = base;
     let mut merges = Merges::of(base, base_json)?;
     let mut waiting: BTreeMap<u32, String> = match reuse {
         Reuse::Named(names) => named(base, names)?,
@@ -88,23 +92,27 @@ pub(in crate::design) fn prune(
     let json = without(base_json, &gone);
     let bytes = serde_json::to_vec(&json).map_err(|e| Error::internal(&base.name, e))?;
     let left = Tokenizer::from_bytes(&base.name, base.source.clone(), &bytes)?;
-    Ok(Pruned { base: left, base_json: json, gone })
+    Ok(PrunedBase { base: left, base_json: json, gone })
 }
 
 /// The tokens with these names.
 fn named(base: &Tokenizer, names: &[String]) -> Result<BTreeMap<u32, String>> {
     let vocabulary = base.vocabulary();
     let by_id: HashMap<u32, &String> = vocabulary.iter().map(|(text, id)| (*id, text)).collect();
-    let find = |name: &String| {
+    let mut tokens = BTreeMap::new();
+    for name in names {
         // A text takes precedence: `12` means the token with that text, and an id only if no token has that text.
-        let by_text = vocabulary.get(name).map(|id| (*id, name.clone()));
-        let by_number = || name.parse().ok().and_then(|id| Some((id, (*by_id.get(&id)?).clone())));
-        by_text.or_else(by_number).ok_or_else(|| {
+        let by_text = vocabulary.get_key_value(name).map(|(text, id)| (*id, text));
+        let Some((id, text)) =
+            by_text.or_else(|| by_id.get_key_value(&name.parse().ok()?).map(|(id, text)| (*id, *text)))
+        else {
             let problem = format!("{} has no token {name:?}", base.name);
-            Error::parameter(parameter::REUSE, problem, "give texts as in its vocabulary, or ids")
-        })
-    };
-    names.iter().map(find).collect()
+            let remedy = "give texts as in its vocabulary, or ids";
+            return Err(Error::parameter(parameter::REUSE, problem, remedy));
+        };
+        tokens.insert(id, text.clone());
+    }
+    Ok(tokens)
 }
 
 /// The ids that occur in the texts of a corpus, including prompts.

@@ -39,7 +39,7 @@ pub enum Step {
 
 /// The result of learning.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Learned {
+pub struct LearnedTokens {
     /// The new tokens in order: how each is made, and its text. Their ids are consecutive from the first id.
     pub tokens: Vec<(Step, String)>,
     /// The words with their new encoding.
@@ -80,7 +80,7 @@ pub fn learn(
     texts: HashMap<u32, String>,
     limits: &Limits<'_>,
     job: &Job,
-) -> Result<Learned> {
+) -> Result<LearnedTokens> {
     let mut learner = Learner { words, texts, pairs: HashMap::new(), heap: BinaryHeap::new() };
     learner.begin();
     let mut tokens: Vec<(Step, String)> = Vec::new();
@@ -102,10 +102,10 @@ pub fn learn(
         made.insert(text.clone());
         tokens.push((step, text));
     }
-    Ok(Learned { tokens, words: learner.words })
+    Ok(LearnedTokens { tokens, words: learner.words })
 }
 
-impl Learned {
+impl LearnedTokens {
     /// The number of tokens of each word.
     pub fn lengths(&self) -> Vec<usize> {
         self.words.iter().map(|word| word.symbols.len()).collect()
@@ -209,8 +209,8 @@ impl Learner {
     }
 }
 
-fn entry((left, right): (u32, u32), weight: u64) -> (u64, Reverse<Step>) {
-    (weight, Reverse(Step::Merge(left, right)))
+fn entry(pair: (u32, u32), weight: u64) -> (u64, Reverse<Step>) {
+    (weight, Reverse(Step::Merge(pair.0, pair.1)))
 }
 
 /// The pairs of neighbours, without those that overlap an equal pair before them.
@@ -241,7 +241,11 @@ mod tests {
     use super::*;
 
     /// The same by counting everything anew before each step.
-    fn reference(mut words: Vec<Word>, mut texts: HashMap<u32, String>, limits: &Limits<'_>) -> Learned {
+    fn reference(
+        mut words: Vec<Word>,
+        mut texts: HashMap<u32, String>,
+        limits: &Limits<'_>,
+    ) -> LearnedTokens {
         let mut tokens: Vec<(Step, String)> = Vec::new();
         let mut refused: HashSet<String> = HashSet::new();
         while tokens.len() < limits.tokens {
@@ -276,7 +280,7 @@ mod tests {
             texts.insert(id, text.clone());
             tokens.push((step, text));
         }
-        Learned { tokens, words }
+        LearnedTokens { tokens, words }
     }
 
     #[test]

@@ -15,16 +15,16 @@ use std::collections::{HashMap, HashSet};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use super::bpe::{Learned, Limits, Step, Word, learn};
+use super::bpe::{LearnedTokens, Limits, Step, Word, learn};
 use super::tokenizer::LearnedTokenizer;
 use crate::design::extension::base::{BaseVocabulary, PreTokenCounts};
-use crate::design::extension::extend::{Extended, extend};
+use crate::design::extension::extend::{Extension, extend};
 use crate::design::extension::json::written;
 use crate::design::extension::layout::{Alphabet, BaseLayout, is_apart};
 use crate::design::extension::plan::ExtensionPlan;
 use crate::design::extension::strip::never_extended;
 use crate::design::measured::sample::LearningSample;
-use crate::design::scheme::counting_bound::{Proved, Usable};
+use crate::design::scheme::counting_bound::{BlockGuarantee, UsableTokens};
 use crate::design::scheme::cuts::Scheme;
 use crate::design::scheme::fixed_space::FixedSpace;
 use crate::design::scheme::pieces::PieceTable;
@@ -52,21 +52,21 @@ pub fn merge(
 ) -> Result<LearnedTokenizer> {
     let ExtensionPlan { base, base_json, kind, .. } = plan;
     let grammar = plan.fixed_grammar();
-    let known = Known::of(plan)?;
+    let known = MergeVocabulary::of(plan)?;
     let best = known.best(tokens as usize, sample, job)?;
     let new: Vec<String> = best.learned.tokens.iter().map(|(_, text)| text.clone()).collect();
-    let Extended { mut json, new_tokens } = extend(base_json, &base.name, &best.scheme, &new)?;
+    let Extension { mut json, new_tokens } = extend(base_json, &base.name, &best.scheme, &new)?;
     append_merges(&mut json, known.ids.merges(&best.learned));
     let name = format!("{}-{}-merges-{}", base.name, kind.name(), new.len());
     let (tokenizer, bytes) = written(&name, &json)?;
     let strings = best.table.strings.iter().cloned();
     let pieces = strings.zip(best.learned.words.iter().map(|word| word.symbols.clone())).collect();
     let extremes = best.table.extremes(&best.learned.lengths());
-    let usable = Usable::from_vocabulary(grammar, known.ids.tokens.keys().map(String::as_str));
+    let usable = UsableTokens::from_vocabulary(grammar, known.ids.tokens.keys().map(String::as_str));
     Ok(LearnedTokenizer {
         merges: best.learned.tokens.iter().filter(|(step, _)| matches!(step, Step::Merge(..))).count() as u64,
         replaced: best.banned.len() as u64,
-        proved: Proved::new(*kind, grammar, extremes, usable),
+        proved: BlockGuarantee::new(*kind, grammar, extremes, usable),
         scheme: best.scheme,
         tokenizer,
         json: bytes,
@@ -98,7 +98,7 @@ impl Ids {
     }
 
     /// The learned merges as pairs of texts, in order.
-    pub(in crate::design) fn merges(&self, learned: &Learned) -> impl Iterator<Item = [String; 2]> {
+    pub(in crate::design) fn merges(&self, learned: &LearnedTokens) -> impl Iterator<Item = [String; 2]> {
         let text = |id: u32| match id.checked_sub(self.first_new) {
             Some(new) => learned.tokens[new as usize].1.clone(),
             None => self.texts[&id].clone(),
@@ -111,11 +111,11 @@ impl Ids {
 }
 
 /// A base's vocabulary, and which texts may become new tokens.
-struct Known<'p> {
+struct MergeVocabulary<'p> {
     base: &'p Tokenizer,
     ids: Ids,
     schemes: Vec<Scheme>,
-    joinable: Joinable<'p>,
+    joinable: JoinRule<'p>,
 }
 
 /// Refuses a base without splits: unlike lookups of whole pieces, merges would act on every text.
@@ -134,16 +134,16 @@ pub fn learns_apart(base_json: &Value, place: &str, option: Parameter) -> Result
 }
 
 /// Determines which texts no pre-token of the base can contain.
-pub(in crate::design) struct Joinable<'p> {
+pub(in crate::design) struct JoinRule<'p> {
     /// The longest run of digits in a pre-token, for splits that join digits with nothing else.
     longest: Option<usize>,
     pre_tokens: PreTokenCounts<'p>,
 }
 
-impl<'p> Joinable<'p> {
+impl<'p> JoinRule<'p> {
     pub(in crate::design) fn of(base: &'p Tokenizer, base_json: &Value) -> Self {
         let longest = BaseLayout::longest_digits(base_json);
-        Joinable { longest, pre_tokens: PreTokenCounts::of(base) }
+        JoinRule { longest, pre_tokens: PreTokenCounts::of(base) }
     }
 
     /// Whether a token with this text can occur only in blocks. This is proved for known splits, and tested otherwise.
@@ -159,13 +159,13 @@ impl<'p> Joinable<'p> {
 struct Candidate {
     scheme: Scheme,
     table: PieceTable,
-    learned: Learned,
+    learned: LearnedTokens,
     banned: HashSet<String>,
     /// See [`BlockTokenStats::with_drift`](crate::design::measured::histogram::BlockTokenStats::with_drift).
     cost: f64,
 }
 
-impl<'p> Known<'p> {
+impl<'p> MergeVocabulary<'p> {
     fn of(plan: &'p ExtensionPlan) -> Result<Self> {
         let ExtensionPlan { base, base_json, kind, .. } = plan;
         let grammar = plan.fixed_grammar();
@@ -178,7 +178,7 @@ impl<'p> Known<'p> {
         if schemes.is_empty() {
             return Err(Error::input(&base.name, "has no tokens for the pieces of blocks", ""));
         }
-        Ok(Known { base, ids: Ids::of(base), schemes, joinable: Joinable::of(base, base_json) })
+        Ok(MergeVocabulary { base, ids: Ids::of(base), schemes, joinable: JoinRule::of(base, base_json) })
     }
 
     /// The base's encoding of the strings of a table, with their weights in the sample.

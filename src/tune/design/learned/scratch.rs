@@ -20,7 +20,7 @@ use crate::design::extension::new_tokens::{NewToken, NewTokens};
 use crate::design::extension::plain::by_id;
 use crate::design::extension::texts::PLAIN;
 use crate::design::measured::sample::{LearningSample, conformer_text};
-use crate::design::scheme::counting_bound::{Proved, Usable};
+use crate::design::scheme::counting_bound::{BlockGuarantee, UsableTokens};
 use crate::design::scheme::cuts::{Scheme, SchemeKind};
 use crate::design::scheme::expression::cut_pattern;
 use crate::design::scheme::fixed_space::FixedSpace;
@@ -114,7 +114,7 @@ pub fn scratch(plan: ScratchPlan, sample: &LearningSample, job: &Job) -> Result<
     Ok(LearnedTokenizer {
         merges: new_tokens.len() as u64,
         replaced: 0,
-        proved: Proved::new(plan.kind, plan.grammar(), extremes, bytes_of_blocks(plan.grammar())),
+        proved: BlockGuarantee::new(plan.kind, plan.grammar(), extremes, bytes_of_blocks(plan.grammar())),
         pieces: table.strings.into_iter().zip(ids).collect(),
         scheme,
         tokenizer,
@@ -130,9 +130,9 @@ fn piece_ids(tokenizer: &Tokenizer, string: &str) -> Result<Vec<u32>> {
 }
 
 /// The initial bytes that can occur in a block.
-fn bytes_of_blocks(grammar: Grammar) -> Usable {
+fn bytes_of_blocks(grammar: Grammar) -> UsableTokens {
     const ALPHABET: [&str; 15] = ["<", ">", "-", ".", ",", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
-    Usable::from_vocabulary(grammar, ALPHABET.into_iter())
+    UsableTokens::from_vocabulary(grammar, ALPHABET.into_iter())
 }
 
 /// A base that consists of the single bytes.

@@ -1,7 +1,7 @@
 //! A tokenizer learned from a corpus, with or without a base.
 
 use crate::design::extension::numbers::Pieces;
-use crate::design::scheme::counting_bound::Proved;
+use crate::design::scheme::counting_bound::BlockGuarantee;
 use crate::design::scheme::cuts::Scheme;
 use drift_core::tokenizer::Tokenizer;
 
@@ -20,7 +20,7 @@ pub struct LearnedTokenizer {
     /// The number of texts that were banned from becoming tokens.
     pub replaced: u64,
     /// What is proved for every block in the range.
-    pub proved: Proved,
+    pub proved: BlockGuarantee,
     /// The ids to which each piece of the scheme is encoded.
     pub(in crate::design) pieces: Pieces,
 }

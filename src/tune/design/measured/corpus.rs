@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::block_coverage::BlockCoverage;
 use super::histogram::Histogram;
-use super::reach::Reach;
 use super::sample::written_in;
 use crate::design::scheme::grammar::Grammar;
 use drift_core::encoding::Encoding;
@@ -65,20 +65,20 @@ impl CorpusTally {
 }
 
 /// The measurements of a corpus with several tokenizers.
-pub struct Measured {
+pub struct CorpusMeasurement {
     /// One entry per tokenizer, each by size class.
     tallies: Vec<[CorpusTally; SIZE_CLASSES.len()]>,
     /// For each tokenizer, the ids that occur in some text.
     seen: Vec<HashSet<u32>>,
     /// The corpus's blocks by the grammars that include them.
-    pub reach: Reach,
+    pub reach: BlockCoverage,
     /// The number of records that could not be read.
     skipped: u64,
     /// The hashes of the corpus's files.
     inputs: Vec<InputHash>,
 }
 
-impl Measured {
+impl CorpusMeasurement {
     /// Encodes every text in the grammar's encoding with every tokenizer.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl Measured {
     ) -> Result<Self> {
         let mut tallies = vec![[CorpusTally::EMPTY; SIZE_CLASSES.len()]; tokenizers.len()];
         let mut seen = vec![HashSet::new(); tokenizers.len()];
-        let mut reach = Reach::from_grammar(grammar);
+        let mut reach = BlockCoverage::from_grammar(grammar);
         let summary = corpus.read(job, &mut |batch| {
             for ((tokenizer, tallies), seen) in tokenizers.iter().zip(&mut tallies).zip(&mut seen) {
                 job.check()?;
@@ -111,7 +111,7 @@ impl Measured {
         })?;
         // Known only after the last record, since any record may reveal the encoding.
         written_in(grammar.encoding(), summary.written)?;
-        Ok(Measured { tallies, seen, reach, skipped: summary.skipped, inputs: summary.inputs })
+        Ok(CorpusMeasurement { tallies, seen, reach, skipped: summary.skipped, inputs: summary.inputs })
     }
 
     /// Whether an id of a tokenizer occurs in some text.

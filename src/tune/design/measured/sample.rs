@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::histogram::{BlockTokenStats, Histogram};
 use crate::design::scheme::grammar::{Grammar, in_words};
-use crate::design::scheme::pieces::{Filled, PieceTable};
+use crate::design::scheme::pieces::{PieceTable, SlotContents};
 use crate::parameter;
 use drift_core::encoding::{Encoding, Fixed, Written};
 use drift_core::error::{Error, Result};
@@ -55,8 +55,8 @@ impl LearningSample {
     }
 
     /// The blocks that a grammar includes.
-    fn blocks_in(&self, grammar: Grammar) -> impl Iterator<Item = Filled> {
-        self.numbers().filter_map(move |numbers| Filled::from_numbers(numbers, grammar))
+    fn blocks_in(&self, grammar: Grammar) -> impl Iterator<Item = SlotContents> {
+        self.numbers().filter_map(move |numbers| SlotContents::from_numbers(numbers, grammar))
     }
 
     /// For each string of a table, how often it is a piece of a block.

@@ -5,16 +5,16 @@ use std::path::Path;
 
 use super::companions::NEW_TOKENS;
 use crate::design::SchemeKind;
+use crate::design::commands::extension;
 use crate::design::extension::new_tokens::{NewTokens, list};
 use crate::design::train::possible;
-use crate::design::ways::extension;
 use drift_core::checkpoint::ModelFolder;
 use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
 use drift_core::tokenizer::Tokenizer;
 
 /// The new tokens, and the numbers of ids.
-pub(super) struct Added {
+pub(super) struct AddedTokens {
     /// The new tokens, with the ids to which the model's own tokenizer encodes their texts.
     pub new: NewTokens,
     /// The number of tokens of the model's own tokenizer.
@@ -35,7 +35,7 @@ pub(super) fn added(
     extended: &Tokenizer,
     replaced: &BTreeMap<u32, String>,
     encoding: Encoding,
-) -> Result<Added> {
+) -> Result<AddedTokens> {
     let [old, all] = [own, extended].map(Tokenizer::vocabulary);
     let differs = |text: &str, id: u32| match all.get(text) {
         None if replaced.get(&id).is_some_and(|gone| gone == text) => None,
@@ -78,7 +78,7 @@ pub(super) fn added(
         let problem = format!("gives the new token {text:?} the id {id}, which another token has");
         return Err(Error::input(&extended.source.name, problem, "give each token an id of its own"));
     }
-    Ok(Added {
+    Ok(AddedTokens {
         new: list(own, &new, replaced)?,
         old_tokens: old.len() as u64,
         old_ids: own.rows().into(),

@@ -52,7 +52,9 @@ pub(super) struct Companions {
 pub(super) fn companions(
     source: &SourceModel,
     rows: u64,
-    (path, extended, json): (&Path, &Tokenizer, Vec<u8>),
+    path: &Path,
+    extended: &Tokenizer,
+    json: Vec<u8>,
 ) -> Result<Companions> {
     let mut all = handed_on(source, &extended.name)?;
     let embedded = Tokenizer::embedded_by_name(path).is_some();

@@ -60,7 +60,7 @@ pub fn extend_model(plan: &ExtendModelPlan, job: &Job) -> Result<ExtendModelRepo
         (prepared, growing.join())
     });
     // The error of reading tokenizers takes precedence, since it may be what stopped the copy.
-    let Prepared { grown, mut small, mut report } = prepared?;
+    let Preparation { grown, mut small, mut report } = prepared?;
     // A panic of the thread is resumed here, as if there had been no thread.
     let mut growing = growing.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     for (file, ordered) in growing.iter_mut().zip(&ordered) {
@@ -101,16 +101,17 @@ fn fronts(
     unwanted: &AtomicBool,
     job: &Job,
 ) -> Result<Vec<GrowingFile>> {
-    let front = |(shard, ordered): (&Shard, &OrderedFile<'_>)| {
+    let mut files = Vec::new();
+    for (shard, ordered) in source.shards.iter().zip(ordered) {
         let mut file = GrowingFile::begin(&shard.path, &plan.output.join(&shard.name), ordered.room)?;
         file.add(&ordered.front(), unwanted, job)?;
-        Ok(file)
-    };
-    source.shards.iter().zip(ordered).map(front).collect()
+        files.push(file);
+    }
+    Ok(files)
 }
 
 /// What is known after reading the tokenizers.
-struct Prepared<'s> {
+struct Preparation<'s> {
     grown: Vec<GrownTable<'s>>,
     /// All files except the weights, their index and the report, with their names.
     small: Vec<(String, Vec<u8>)>,
@@ -118,7 +119,7 @@ struct Prepared<'s> {
     report: ExtendModelReport,
 }
 
-fn prepare<'s>(source: &'s SourceModel, plan: &ExtendModelPlan, job: &Job) -> Result<Prepared<'s>> {
+fn prepare<'s>(source: &'s SourceModel, plan: &ExtendModelPlan, job: &Job) -> Result<Preparation<'s>> {
     let (own, (extended, json)) = tokenizers(source, plan, job)?;
     let replaced = match Tokenizer::embedded_by_name(&plan.tokenizer) {
         Some(_) => BTreeMap::new(),
@@ -131,8 +132,8 @@ fn prepare<'s>(source: &'s SourceModel, plan: &ExtendModelPlan, job: &Job) -> Re
     has_rows(&source.tables, &own.name, added.old_ids)?;
     source.check_special_tokens(&plan.tokenizer, &added.new)?;
     let rows = rows(source, &added, plan.pad_to_multiple_of);
-    let grown = grown(source, &own, &added, (plan.init, rows))?;
-    let Companions { files, left } = companions(source, rows, (&plan.tokenizer, &extended, json))?;
+    let grown = grown(source, &own, &added, plan.init, rows)?;
+    let Companions { files, left } = companions(source, rows, &plan.tokenizer, &extended, json)?;
     let new = &added.new.new_tokens;
     let report = ExtendModelReport {
         schema: SCHEMA,
@@ -152,7 +153,7 @@ fn prepare<'s>(source: &'s SourceModel, plan: &ExtendModelPlan, job: &Job) -> Re
         files: Vec::new(),
         left_out: left,
     };
-    Ok(Prepared { grown, small: files, report })
+    Ok(Preparation { grown, small: files, report })
 }
 
 /// Reads the model's own tokenizer, and the extended one with its JSON, in parallel.

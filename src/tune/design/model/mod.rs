@@ -1,7 +1,8 @@
 //! Extends a model with rows for an extended tokenizer: makes a complete checkpoint from a checkpoint and a tokenizer.
 //!
 //! [`extend`] is the complete procedure. [`source`] reads the model and refuses inconsistent ones, [`added`] compares the
-//! tokenizers, [`tables`] computes the new rows, [`pieces`] and [`copy`] write the weights with a bounded buffer, [`settings`]
+//! tokenizers, [`layers`] compares the decoder layers,
+//! [`tables`] computes the new rows, [`pieces`] and [`copy`] write the weights with a bounded buffer, [`settings`]
 //! adapts the configurations, [`companions`] selects the other files, and [`report`] is the report.
 //!
 //! # What stays the same
@@ -17,6 +18,7 @@ mod added;
 mod companions;
 mod copy;
 pub mod extend;
+mod layers;
 mod pieces;
 pub mod report;
 mod settings;

@@ -1,10 +1,11 @@
 //! Reads what is needed of the model to extend: its settings, its tables and its files.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::layers::Layers;
 use crate::design::extension::new_tokens::NewTokens;
 use crate::design::rows::weights::{Model, TokenTable, config, is_in_layer};
 use drift_core::checkpoint::{
@@ -141,51 +142,10 @@ impl SourceModel {
     /// Checks that every decoder layer is present, and that all layers have the same tensors with the same shapes.
     fn check_layers(&self) -> Result<()> {
         let alike = self.config["model_type"].as_str().is_some_and(|kind| LAYERS_ALIKE.contains(&kind));
-        let Some(layers) = self.config["num_hidden_layers"].as_u64().filter(|_| alike) else { return Ok(()) };
-        let mut shapes: BTreeMap<u64, BTreeMap<String, Vec<usize>>> = BTreeMap::new();
-        let mut prefix = String::new();
-        for (name, info) in self.shards.iter().flat_map(|shard| shard.header.in_order()) {
-            let Some((before, (layer, rest))) =
-                name.split_once("layers.").and_then(|(before, rest)| Some((before, rest.split_once('.')?)))
-            else {
-                continue;
-            };
-            if let Ok(layer) = layer.parse() {
-                prefix = format!("{before}layers.");
-                shapes.entry(layer).or_default().insert(rest.to_owned(), info.shape.clone());
-            }
-        }
-        let refuse = |problem: String| {
-            let remedy = "fetch the whole model again";
-            Err(Error::input(self.folder.path().display(), problem, remedy))
-        };
-        let mut all: BTreeMap<&String, &Vec<usize>> = BTreeMap::new();
-        // Collects the tensors of all layers, since the first layer may lack one too.
-        for (name, shape) in shapes.range(..layers).flat_map(|(_, tensors)| tensors) {
-            all.entry(name).or_insert(shape);
-        }
-        if let Some(more) = shapes.keys().find(|layer| **layer >= layers) {
-            return refuse(format!("contains layer {more}, but num_hidden_layers in {CONFIG} is {layers}"));
-        }
-        for layer in 0..layers {
-            for (name, shape) in &all {
-                match shapes.get(&layer).and_then(|tensors| tensors.get(*name)) {
-                    None => {
-                        return refuse(format!("has no tensor {prefix}{layer}.{name}, as other layers have"));
-                    }
-                    Some(own) if own != *shape => {
-                        return refuse(format!(
-                            "{prefix}{layer}.{name} is {own:?}, in other layers {shape:?}"
-                        ));
-                    }
-                    Some(_) => {}
-                }
-            }
-        }
-        if all.is_empty() && layers > 0 {
-            return refuse(format!("has no tensors of its {layers} decoder layers"));
-        }
-        Ok(())
+        let Some(count) = self.config["num_hidden_layers"].as_u64().filter(|_| alike) else { return Ok(()) };
+        Layers::of(self.shards.iter().map(|shard| &shard.header)).check(count).map_err(|problem| {
+            Error::input(self.folder.path().display(), problem, "fetch the whole model again")
+        })
     }
 
     /// The tables that get new rows, by name.

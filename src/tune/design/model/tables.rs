@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::added::Added;
+use super::added::AddedTokens;
 use super::report::GrownTableReport;
 use super::source::SourceModel;
-use crate::design::rows::recipe::{RowInit, TableRole, composed, recipes, shared};
+use crate::design::rows::recipe::{Recipe, RowInit, TableRole, composed, recipes, shared};
 use crate::design::rows::weights::TokenTable;
 use drift_core::error::Result;
 use drift_core::tokenizer::Tokenizer;
@@ -28,7 +28,7 @@ pub(super) struct GrownTable<'s> {
 }
 
 /// The number of rows that all tables will have: at least the number of ids and the number before, rounded up to the multiple.
-pub(super) fn rows(source: &SourceModel, added: &Added, multiple: Option<u64>) -> u64 {
+pub(super) fn rows(source: &SourceModel, added: &AddedTokens, multiple: Option<u64>) -> u64 {
     let rows = source.tables.embedding.rows.max(added.ids);
     multiple.filter(|multiple| *multiple > 0).map_or(rows, |multiple| rows.next_multiple_of(multiple))
 }
@@ -40,20 +40,36 @@ pub(super) fn rows(source: &SourceModel, added: &Added, multiple: Option<u64>) -
 pub(super) fn grown<'s>(
     source: &'s SourceModel,
     base: &Tokenizer,
-    added: &Added,
-    (init, rows): (RowInit, u64),
+    added: &AddedTokens,
+    init: RowInit,
+    rows: u64,
 ) -> Result<Vec<GrownTable<'s>>> {
-    let tied = source.tables.head.is_none();
-    let grow = |(name, table): (&'static str, &'s TokenTable)| {
+    let mut tables = Vec::new();
+    for (name, table) in source.tables() {
         // A tied embedding is the head too.
-        let role = if name == "embed_tokens" && !tied { TableRole::Embedding } else { TableRole::Head };
+        let is_head = name != "embed_tokens" || source.tables.head.is_none();
+        let role = if is_head { TableRole::Head } else { TableRole::Embedding };
         let recipes = recipes(init, role, base, &added.new)?;
+        tables.push(GrownTable::new(name, table, added, &recipes, rows)?);
+    }
+    Ok(tables)
+}
+
+impl<'s> GrownTable<'s> {
+    /// Computes the new rows of a table that will have `rows` rows.
+    fn new(
+        name: &'static str,
+        table: &'s TokenTable,
+        added: &AddedTokens,
+        recipes: &[Recipe],
+        rows: u64,
+    ) -> Result<Self> {
         let wanted: BTreeSet<u32> = recipes.iter().flat_map(|recipe| recipe.keys().copied()).collect();
-        let (bytes, mean_norm) = composed(table, &table.read(wanted)?, &recipes);
+        let (bytes, mean_norm) = composed(table, &table.read(wanted)?, recipes);
         let length = table.row_bytes();
-        let place = |(at, id): (usize, u32)| (id, at * length..(at + 1) * length);
+        let ids = added.new.new_tokens.iter().map(|token| token.id);
         let made: BTreeMap<u32, Range<usize>> =
-            added.new.new_tokens.iter().map(|token| token.id).enumerate().map(place).collect();
+            ids.enumerate().map(|(at, id)| (id, at * length..(at + 1) * length)).collect();
         let overwritten = made.keys().filter(|id| u64::from(**id) < table.rows).count() as u64;
         let appended = made.len() as u64 - overwritten;
         let padding = rows - table.rows - appended;
@@ -73,10 +89,9 @@ pub(super) fn grown<'s>(
             overwritten,
             appended,
             padding,
-            shared_rows: shared(&recipes),
+            shared_rows: shared(recipes),
             mean_norm,
         };
         Ok(GrownTable { table, rows, made, bytes, unused, report })
-    };
-    source.tables().map(grow).collect()
+    }
 }

@@ -6,7 +6,7 @@ use super::comparison::MethodComparison;
 use super::vocabulary::{SCHEMA, VocabularyReport};
 use crate::design::extension::check::Guarantees;
 use crate::design::learned::tokenizer::LearnedTokenizer;
-use crate::design::measured::corpus::{Measured, MeasuredCorpus};
+use crate::design::measured::corpus::{CorpusMeasurement, MeasuredCorpus};
 use crate::design::measured::histogram::BlockTokenStats;
 use crate::design::measured::sample::LearningSample;
 use crate::design::scheme::cuts::SchemeKind;
@@ -18,7 +18,7 @@ use drift_core::tokenizer::Tokenizer;
 /// The method by which a tokenizer was learned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Way {
+pub enum LearningMethod {
     /// Continued BPE on top of a base.
     Merges,
     /// BPE from scratch.
@@ -33,7 +33,7 @@ pub struct LearnedReport {
     /// The program and its inputs.
     pub provenance: Provenance,
     /// The method.
-    pub way: Way,
+    pub way: LearningMethod,
     /// The base's name, if there is one.
     pub base: Option<String>,
     /// Which tokens were allowed.
@@ -87,7 +87,8 @@ impl LearnedReport {
         kind: SchemeKind,
         base: Option<&Tokenizer>,
         made: &LearnedTokenizer,
-        (measured, sample): (&Measured, &LearningSample),
+        measured: &CorpusMeasurement,
+        sample: &LearningSample,
         guarantees: Promises,
     ) -> Self {
         let (total, base_total) = (measured.total(0), base.map(|_| measured.total(1)));
@@ -97,7 +98,7 @@ impl LearnedReport {
         LearnedReport {
             schema: SCHEMA,
             provenance: measured.provenance(base),
-            way: if base.is_some() { Way::Merges } else { Way::VocabSize },
+            way: if base.is_some() { LearningMethod::Merges } else { LearningMethod::VocabSize },
             base: base.map(|base| base.name.clone()),
             kind,
             encoding: grammar.encoding(),
@@ -115,7 +116,8 @@ impl LearnedReport {
             example: made.scheme.example(grammar.decimals()),
             vocabulary: VocabularyReport::new(
                 &made.tokenizer,
-                (&made.new_tokens, 0),
+                &made.new_tokens,
+                0,
                 &total,
                 base_total.as_ref(),
             ),

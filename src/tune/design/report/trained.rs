@@ -5,7 +5,7 @@ use crate::design::extension::new_tokens::NewTokens;
 
 /// A finished tokenizer with its report.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Trained<R = DesignReport> {
+pub struct TrainedTokenizer<R = DesignReport> {
     /// The bytes of the new `tokenizer.json`.
     pub tokenizer_json: Vec<u8>,
     /// The new tokens.
@@ -16,10 +16,10 @@ pub struct Trained<R = DesignReport> {
     pub unchanged: bool,
 }
 
-impl<R> Trained<R> {
+impl<R> TrainedTokenizer<R> {
     /// Applies `view` to the report, and keeps the rest.
-    pub fn map<S>(self, view: impl FnOnce(R) -> S) -> Trained<S> {
-        let Trained { tokenizer_json, new_tokens, report, unchanged } = self;
-        Trained { tokenizer_json, new_tokens, report: view(report), unchanged }
+    pub fn map<S>(self, view: impl FnOnce(R) -> S) -> TrainedTokenizer<S> {
+        let TrainedTokenizer { tokenizer_json, new_tokens, report, unchanged } = self;
+        TrainedTokenizer { tokenizer_json, new_tokens, report: view(report), unchanged }
     }
 }

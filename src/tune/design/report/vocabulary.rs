@@ -36,7 +36,8 @@ impl VocabularyReport {
     /// base.
     pub fn new(
         tokenizer: &Tokenizer,
-        (new_tokens, reused_ids): (&[(u32, String)], u64),
+        new_tokens: &[(u32, String)],
+        reused_ids: u64,
         own: &CorpusTally,
         base: Option<&CorpusTally>,
     ) -> Self {

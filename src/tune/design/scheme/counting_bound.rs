@@ -13,6 +13,8 @@
 //! with any text, even if blocks are cut inside an integer part. If blocks have no opening character, or it also occurs elsewhere
 //! in a block, the first token is one of the others: M ≤ b · c^(N - 1).
 
+use std::ops::RangeInclusive;
+
 use super::cuts::SchemeKind;
 use super::grammar::Grammar;
 use super::slots::BlockSlot;
@@ -20,7 +22,7 @@ use drift_core::encoding::{Dfa, DfaState, IntegersBelow};
 
 /// The numbers of tokens that can occur in a block, by position.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usable {
+pub struct UsableTokens {
     /// The number of tokens that begin with `<`.
     pub first: u64,
     /// The number of tokens that end with `>`.
@@ -29,11 +31,11 @@ pub struct Usable {
     pub inner: u64,
 }
 
-impl Usable {
+impl UsableTokens {
     /// Counts the tokens of a vocabulary that can be part of some block.
     pub fn from_vocabulary<'v>(grammar: Grammar, vocabulary: impl Iterator<Item = &'v str>) -> Self {
         let (parts, [open, close]) = (BlockParts::of(grammar), ends(grammar));
-        let mut usable = Usable::default();
+        let mut usable = UsableTokens::default();
         for token in vocabulary.filter(|token| parts.hold(token)) {
             if open.is_some_and(|open| token.starts_with(open)) {
                 usable.first += 1;
@@ -63,7 +65,7 @@ fn ends(grammar: Grammar) -> [Option<&'static str>; 2] {
 const MOST_COUNTED: u64 = 10_000_000;
 
 /// The smallest number of new tokens that any scheme with `tokens` tokens per block needs.
-pub fn counting_bound(kind: SchemeKind, grammar: Grammar, tokens: usize, base: Usable) -> u64 {
+pub fn counting_bound(kind: SchemeKind, grammar: Grammar, tokens: usize, base: UsableTokens) -> u64 {
     let blocks = grammar.blocks();
     let ends = ends(grammar).map(|end| end.is_some());
     if tokens == 1 {
@@ -104,7 +106,7 @@ pub fn counting_bound(kind: SchemeKind, grammar: Grammar, tokens: usize, base: U
 
 /// What is proved about the tokens of every block of a range, and the bound that follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Proved {
+pub struct BlockGuarantee {
     /// The smallest number of tokens of any block.
     pub fewest: usize,
     /// The largest number of tokens of any block.
@@ -113,12 +115,18 @@ pub struct Proved {
     pub lower_bound: u64,
 }
 
-impl Proved {
-    /// From the smallest and the largest number of tokens of any block, on top of a base.
-    pub fn new(kind: SchemeKind, grammar: Grammar, (fewest, most): (usize, usize), base: Usable) -> Self {
+impl BlockGuarantee {
+    /// From the numbers of tokens of blocks, on top of a base.
+    pub fn new(
+        kind: SchemeKind,
+        grammar: Grammar,
+        tokens: RangeInclusive<usize>,
+        base: UsableTokens,
+    ) -> Self {
+        let (fewest, most) = tokens.into_inner();
         // For the bound only, shorter blocks are padded with one additional kind of token.
-        let base = Usable { inner: base.inner + u64::from(fewest < most), ..base };
-        Proved { fewest, most, lower_bound: counting_bound(kind, grammar, most, base) }
+        let base = UsableTokens { inner: base.inner + u64::from(fewest < most), ..base };
+        BlockGuarantee { fewest, most, lower_bound: counting_bound(kind, grammar, most, base) }
     }
 
     /// The largest difference between the number of tokens of any block and `tokens`.
@@ -227,7 +235,7 @@ mod tests {
     fn bounds_are_the_least_numbers_that_pass_the_inequality() {
         let range = fixed_grammar(15, 4);
         // 9 tokens from nothing: the least of all a + b + c, by trying them.
-        let base = Usable { first: 1, last: 1, inner: 1 };
+        let base = UsableTokens { first: 1, last: 1, inner: 1 };
         let passes = |a: u128, b: u128, c: u128| a * b * c.pow(7) >= 27_000_000_000_000_000;
         let least = (1..60u128).flat_map(|a| (1..60u128).map(move |b| (a, b)));
         let least =
@@ -235,7 +243,7 @@ mod tests {
         assert_eq!(Some(u128::from(counting_bound(SchemeKind::Fused, range, 9, base))), least);
         // 9 inner tokens: c^9 >= 2.7e16, 66.9 of them.
         assert_eq!(counting_bound(SchemeKind::Separate, range, 11, base), 66);
-        assert_eq!(counting_bound(SchemeKind::Separate, range, 11, Usable { inner: 66, ..base }), 1);
-        assert_eq!(counting_bound(SchemeKind::Separate, range, 11, Usable { inner: 67, ..base }), 0);
+        assert_eq!(counting_bound(SchemeKind::Separate, range, 11, UsableTokens { inner: 66, ..base }), 1);
+        assert_eq!(counting_bound(SchemeKind::Separate, range, 11, UsableTokens { inner: 67, ..base }), 0);
     }
 }

@@ -56,7 +56,7 @@ pub fn distinct_digits_bound<'v>(
         .map(|kinds| {
             // The binomial coefficient C(digits, kinds); each division has no remainder.
             let sets = (0..kinds as u64).fold(1, |sets, n| sets * (digits - n) / (n + 1));
-            sets * Universe::new(kind, kinds, (grammar.decimals(), tokens), &known).fewest() as u64
+            sets * Universe::new(kind, kinds, grammar.decimals(), tokens, &known).fewest() as u64
         })
         .sum()
 }
@@ -102,7 +102,8 @@ impl<'b> Universe<'b> {
     fn new(
         kind: SchemeKind,
         kinds: usize,
-        (decimals, tokens): (usize, usize),
+        decimals: usize,
+        tokens: usize,
         base: &'b HashSet<Vec<u8>>,
     ) -> Self {
         let mut universe =
@@ -253,7 +254,7 @@ mod tests {
     fn a_set_that_is_enough_is_never_ruled_out() {
         // All pairs of two digits with and without `>`, and heads: the scheme of 9 tokens.
         let known = HashSet::new();
-        let mut universe = Universe::new(SchemeKind::Fused, 2, (4, 9), &known);
+        let mut universe = Universe::new(SchemeKind::Fused, 2, 4, 9, &known);
         let mut pairs = ["01", "10", "01>", "10>"].map(|pair| pair.as_bytes().to_vec()).to_vec();
         assert!(universe.enough(&mut pairs, 0));
         pairs.truncate(2);

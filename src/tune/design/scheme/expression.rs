@@ -54,11 +54,11 @@ fn fixed(scheme: &Scheme) -> (String, Vec<String>) {
 fn told_apart(spans: &[(usize, usize)], grammar: Grammar, pieces: &[&[BlockSlot]]) -> bool {
     let row = grammar.row();
     some_blocks(grammar).iter().all(|(block, slots)| {
-        let place = |slot: usize| if slot < row.len() { slots[slot] } else { block.len() };
         spans[1..].iter().all(|&(start, end)| {
-            let rest = &block[place(start)..];
-            let length = pieces.iter().find_map(|piece| matched(piece, rest));
-            length == Some(place(end) - place(start))
+            let [start, end] =
+                [start, end].map(|slot| if slot < row.len() { slots[slot] } else { block.len() });
+            let length = pieces.iter().find_map(|piece| matched(piece, &block[start..]));
+            length == Some(end - start)
         })
     })
 }
@@ -66,27 +66,27 @@ fn told_apart(spans: &[(usize, usize)], grammar: Grammar, pieces: &[&[BlockSlot]
 /// Blocks of every shape and many digits, with the byte offset at which each slot begins.
 fn some_blocks(grammar: Grammar) -> Vec<(String, [usize; MOST_SLOTS])> {
     if grammar.encoding().is_decimal() {
-        let all = grammar.decimals();
-        let number = |negative: bool, integer: u32, digits: &str| SpelledNumber {
-            negative,
-            integer,
-            // At most six digits.
-            fraction: digits[..all].parse().unwrap_or(0),
-            decimals: all,
-        };
-        let plain = number(false, 0, "104010");
-        let digits = ["000000", "111111", "141414", "099009", "901990"];
-        let numbers = (0..grammar.range.angstrom()).flat_map(|integer| [(integer, false), (integer, true)]);
-        let numbers = numbers.flat_map(|(integer, sign)| digits.map(|digits| number(sign, integer, digits)));
-        let at = |axis: usize, number: SpelledNumber| {
-            let mut all = [plain; 3];
-            all[axis] = number;
-            block(grammar, &all)
-        };
-        let places = numbers.flat_map(|number| (0..3).map(move |axis| (axis, number)));
-        return places.map(|(axis, number)| at(axis, number)).collect();
+        let mut blocks = Vec::new();
+        for integer in 0..grammar.range.angstrom() {
+            for negative in [false, true] {
+                for digits in ["000000", "111111", "141414", "099009", "901990"] {
+                    for axis in 0..3 {
+                        let mut numbers = [spelled(grammar, false, 0, "104010"); 3];
+                        numbers[axis] = spelled(grammar, negative, integer, digits);
+                        blocks.push(block(grammar, &numbers));
+                    }
+                }
+            }
+        }
+        return blocks;
     }
     (0..grammar.numbers()).map(|index| block(grammar, &numbers(grammar, index))).collect()
+}
+
+/// A number with all its decimals, the first of six digits.
+fn spelled(grammar: Grammar, negative: bool, integer: u32, digits: &str) -> SpelledNumber {
+    let decimals = grammar.decimals();
+    SpelledNumber { negative, integer, fraction: digits[..decimals].parse().unwrap_or(0), decimals }
 }
 
 /// The number of bytes at the start of a text that the expression of a row of slots matches.
@@ -116,9 +116,15 @@ fn matched(slots: &[BlockSlot], text: &str) -> Option<usize> {
 /// A piece of the stripped encoding: the expression for the text before it, and its own.
 type Rule = (String, String);
 
-/// Where a rule applies: the axis to which it belongs and the slot after it, with the possible numbers of decimals of the axis's
-/// number.
-type Uses = BTreeMap<(usize, usize), BTreeSet<usize>>;
+/// Where a piece ends: the axis to which it belongs, and the slot after it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct PieceEnd {
+    axis: usize,
+    slot: usize,
+}
+
+/// Where a rule applies, with the possible numbers of decimals of the axis's number.
+type Uses = BTreeMap<PieceEnd, BTreeSet<usize>>;
 
 /// The first and the later pieces of the stripped encoding. The cuts of a number depend on its number of decimals. So a piece is
 /// recognized by where it begins (for digits, by the number of digits since the point) and by the rest of the block after it. The
@@ -141,11 +147,11 @@ fn stripped(scheme: &Scheme) -> (String, Vec<String>) {
             }
             let behind = behind(row.place(start).1, grammar.decimals());
             let uses = later.entry((behind, piece)).or_default();
-            uses.entry((axis, end)).or_default().insert(decimals);
+            uses.entry(PieceEnd { axis, slot: end }).or_default().insert(decimals);
         }
     }
     let firsts = first.iter().map(|((piece, end), counts)| {
-        let left = rest_of_block(grammar, (0, *end), counts);
+        let left = rest_of_block(grammar, PieceEnd { axis: 0, slot: *end }, counts);
         if *end == row.len() { piece.clone() } else { format!("{piece}(?={left})") }
     });
     let firsts: Vec<String> = firsts.collect();
@@ -172,16 +178,16 @@ fn behind(place: usize, decimals: usize) -> String {
 
 /// The lookahead for the rest of the block after a piece.
 fn rest_of_blocks(grammar: Grammar, uses: &Uses) -> String {
-    let rests = uses.iter().filter(|((_, end), _)| *end < grammar.row().len());
+    let rests = uses.iter().filter(|(end, _)| end.slot < grammar.row().len());
     let rests: Vec<String> = rests.map(|(end, counts)| rest_of_block(grammar, *end, counts)).collect();
     if rests.is_empty() { String::new() } else { format!("(?={})", rests.join("|")) }
 }
 
 /// The expression for the rest of a block after a piece of an axis whose number has one of these numbers of decimals.
-fn rest_of_block(grammar: Grammar, (owner, end): (usize, usize), counts: &BTreeSet<usize>) -> String {
+fn rest_of_block(grammar: Grammar, end: PieceEnd, counts: &BTreeSet<usize>) -> String {
     let any: BTreeSet<usize> = grammar.counts().collect();
-    let (axis, from) = grammar.row().place(end);
-    let mut out = grammar.rest(from, if axis == owner { counts } else { &any });
+    let (axis, from) = grammar.row().place(end.slot);
+    let mut out = grammar.rest(from, if axis == end.axis { counts } else { &any });
     for _ in axis..2 {
         out.push(',');
         out.push_str(&grammar.rest(0, &any));

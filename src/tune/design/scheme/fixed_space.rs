@@ -207,17 +207,17 @@ fn cell(string: &str, grammar: Grammar) -> String {
 mod tests {
     use super::*;
     use crate::design::scheme::grammar::fixed_grammar;
-    use crate::design::scheme::space::Known;
+    use crate::design::scheme::space::TestVocabulary;
 
     /// The strings of a scheme's pieces that a base lacks, one by one.
-    fn counted(scheme: &Scheme, base: &Known) -> Option<u64> {
+    fn counted(scheme: &Scheme, base: &TestVocabulary) -> Option<u64> {
         let new = base.lacks(scheme);
         (!new.iter().any(|s| base.may_not_be_added(s))).then_some(new.len() as u64)
     }
 
     #[test]
     fn costs_are_unions_of_strings() {
-        let base = Known(&["<", ">", ",", ".", ",-", "7", "12", "007", "1."]);
+        let base = TestVocabulary(&["<", ">", ",", ".", ",-", "7", "12", "007", "1."]);
         for (kind, angstrom, decimals) in [
             (SchemeKind::Fused, 15, 4),
             (SchemeKind::Separate, 8, 4),
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn the_walk_finds_what_brute_force_finds() {
-        let base = Known(&["<", ">", ",", ".", ",-", "0", "1"]);
+        let base = TestVocabulary(&["<", ">", ",", ".", ",-", "0", "1"]);
         for (decimals, several) in [(4, [6, 8, 20, 21]), (3, [6, 9, 11, 18])] {
             let grammar = fixed_grammar(12, decimals);
             let slots = grammar.row().len();

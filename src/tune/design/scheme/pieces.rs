@@ -1,6 +1,7 @@
 //! The pieces of a scheme as a table, which finds the string of each piece of a block by arithmetic.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 
 use super::cuts::{Scheme, spans};
 use super::grammar::Grammar;
@@ -9,9 +10,9 @@ use drift_core::encoding::Fixed;
 
 /// The contents of the slots of one block: signs as 0 or 1, integer parts, and digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Filled([u32; MOST_SLOTS]);
+pub struct SlotContents([u32; MOST_SLOTS]);
 
-impl Filled {
+impl SlotContents {
     /// The slots of a block; `None` if a number is outside the range.
     pub fn from_numbers(numbers: &[Fixed; 3], grammar: Grammar) -> Option<Self> {
         let (decimals, row) = (grammar.decimals(), grammar.row());
@@ -30,7 +31,7 @@ impl Filled {
             slots[first] = u32::from(*number < 0);
             slots[first + 1] = left;
         }
-        Some(Filled(slots))
+        Some(SlotContents(slots))
     }
 }
 
@@ -70,7 +71,7 @@ impl PieceTable {
     }
 
     /// The index of the string of each piece of a block.
-    pub fn of_block<'p>(&'p self, block: &'p Filled) -> impl Iterator<Item = usize> + 'p {
+    pub fn of_block<'p>(&'p self, block: &'p SlotContents) -> impl Iterator<Item = usize> + 'p {
         self.pieces.iter().map(|piece| {
             let code = piece.slots.iter().fold(0, |code, (slot, options)| code * options + block.0[*slot]);
             piece.strings[code as usize] as usize
@@ -79,11 +80,14 @@ impl PieceTable {
 
     /// The smallest and the largest number of tokens of any block in the range, if each string takes as many tokens as `lengths`
     /// states. The slots of different pieces are independent, so these are sums over pieces.
-    pub fn extremes(&self, lengths: &[usize]) -> (usize, usize) {
-        self.pieces.iter().fold((0, 0), |(fewest, most), piece| {
-            let of = || piece.strings.iter().map(|string| lengths[*string as usize]);
-            (fewest + of().min().unwrap_or(0), most + of().max().unwrap_or(0))
-        })
+    pub fn extremes(&self, lengths: &[usize]) -> RangeInclusive<usize> {
+        let (mut fewest, mut most) = (0, 0);
+        for piece in &self.pieces {
+            let lengths = piece.strings.iter().map(|string| lengths[*string as usize]);
+            fewest += lengths.clone().min().unwrap_or(0);
+            most += lengths.max().unwrap_or(0);
+        }
+        fewest..=most
     }
 }
 
@@ -110,7 +114,7 @@ mod tests {
         for starts in [vec![0, 4, 6, 8, 12, 14, 16, 20, 22], (0..25).filter(|s| s % 8 != 1).collect()] {
             let table = PieceTable::from_scheme(&Scheme::fixed(grammar, starts.clone()));
             for numbers in [[0, -1, 10_000], [-149_999, 99_999, -100_000], [12_345, -67_890, 140_099]] {
-                let filled = Filled::from_numbers(&numbers, grammar).unwrap();
+                let filled = SlotContents::from_numbers(&numbers, grammar).unwrap();
                 let pieces: Vec<&str> = table.of_block(&filled).map(|at| &*table.strings[at]).collect();
                 assert_eq!(pieces.len(), starts.len());
                 assert_eq!(
@@ -119,9 +123,9 @@ mod tests {
                 );
             }
             let ones = vec![1; table.strings.len()];
-            assert_eq!(table.extremes(&ones), (starts.len(), starts.len()));
+            assert_eq!(table.extremes(&ones), starts.len()..=starts.len());
         }
-        assert_eq!(Filled::from_numbers(&[0, 0, -150_000], grammar), None);
+        assert_eq!(SlotContents::from_numbers(&[0, 0, -150_000], grammar), None);
     }
 
     #[test]
@@ -131,16 +135,16 @@ mod tests {
         let grammar = fixed_grammar(15, 3);
         let table = PieceTable::from_scheme(&Scheme::fixed(grammar, vec![0, 4, 6, 7, 11, 13, 14, 18, 20]));
         for (numbers, text) in numbers.iter().zip(texts) {
-            let filled = Filled::from_numbers(numbers, grammar).unwrap();
+            let filled = SlotContents::from_numbers(numbers, grammar).unwrap();
             assert_eq!(table.of_block(&filled).map(|at| &*table.strings[at]).collect::<String>(), text);
         }
-        assert_eq!(Filled::from_numbers(&[0, 0, -15_000], grammar), None);
+        assert_eq!(SlotContents::from_numbers(&[0, 0, -15_000], grammar), None);
         let grammar = fixed_grammar(15, 0);
         let table = PieceTable::from_scheme(&Scheme::fixed(grammar, vec![0, 3, 6, 9]));
         for (numbers, text) in [([0, -1, 14], "<0,-1,14>"), ([-13, 2, -10], "<-13,2,-10>")] {
-            let filled = Filled::from_numbers(&numbers, grammar).unwrap();
+            let filled = SlotContents::from_numbers(&numbers, grammar).unwrap();
             assert_eq!(table.of_block(&filled).map(|at| &*table.strings[at]).collect::<String>(), text);
         }
-        assert_eq!(Filled::from_numbers(&[0, 0, -15], grammar), None);
+        assert_eq!(SlotContents::from_numbers(&[0, 0, -15], grammar), None);
     }
 }

@@ -93,10 +93,10 @@ pub struct Optimum {
 
 /// A base for tests that has these tokens.
 #[cfg(test)]
-pub(super) struct Known(pub &'static [&'static str]);
+pub(super) struct TestVocabulary(pub &'static [&'static str]);
 
 #[cfg(test)]
-impl BaseTokens for Known {
+impl BaseTokens for TestVocabulary {
     fn holds(&self, string: &str) -> bool {
         self.0.contains(&string)
     }

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use serde::Serialize;
 
-use super::counting_bound::{Usable, counting_bound};
+use super::counting_bound::{UsableTokens, counting_bound};
 use super::cuts::SchemeKind;
 use super::distinct_digits_bound::distinct_digits_bound;
 use super::fixed_space::FixedSpace;
@@ -53,7 +53,8 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
     pub fn new(
         kind: SchemeKind,
         range: Range,
-        (encoding, fewest_decimals): (Encoding, Option<usize>),
+        encoding: Encoding,
+        fewest_decimals: Option<usize>,
         vocabulary: &'v V,
     ) -> Result<Self> {
         if let Some(fewest) = fewest_decimals {
@@ -70,6 +71,34 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
         }
         let (fixed, stripped) = Default::default();
         Ok(DesignSpaces { kind, range, encoding, fewest_decimals, vocabulary, fixed, stripped })
+    }
+
+    /// The spaces of another kind and range over the same vocabulary.
+    ///
+    /// # Errors
+    /// If the encoding has no numbers with so few decimals.
+    pub fn with(&self, kind: SchemeKind, range: Range) -> Result<Self> {
+        Self::new(kind, range, self.encoding, self.fewest_decimals, self.vocabulary)
+    }
+
+    /// The kind of the schemes.
+    pub fn kind(&self) -> SchemeKind {
+        self.kind
+    }
+
+    /// The range of the coordinates.
+    pub fn range(&self) -> Range {
+        self.range
+    }
+
+    /// The encoding of the blocks.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// The vocabulary of the base.
+    pub fn vocabulary(&self) -> &'v V {
+        self.vocabulary
     }
 
     /// The grammar of the blocks that have `tokens` tokens.
@@ -118,7 +147,7 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
     pub fn lower_bound(&self, tokens: usize, base: impl Iterator<Item = &'v str> + Clone) -> (u64, BoundBy) {
         let grammar = self.grammar(tokens);
         let counting =
-            counting_bound(self.kind, grammar, tokens, Usable::from_vocabulary(grammar, base.clone()));
+            counting_bound(self.kind, grammar, tokens, UsableTokens::from_vocabulary(grammar, base.clone()));
         let kinds = distinct_digits_bound(self.kind, grammar, tokens, base);
         if kinds > counting { (kinds, BoundBy::DistinctDigits) } else { (counting, BoundBy::Counting) }
     }

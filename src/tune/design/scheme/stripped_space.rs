@@ -29,16 +29,37 @@ struct Choice {
     cells: Cells,
 }
 
-/// A unit: its first slot and the slot after its last.
-type Unit = (usize, usize);
+/// The slots of a number and of the characters around it that are cut together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Unit {
+    first: usize,
+    /// The slot after its last.
+    end: usize,
+}
+
+/// A unit that is cut into a number of pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CutUnit {
+    unit: Unit,
+    pieces: usize,
+}
+
+/// The choices among which a scheme makes one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Group {
+    unit: Unit,
+    decimals: usize,
+    pieces: usize,
+}
 
 /// The possible units of each number: a block is cut before the comma, after it, or after the sign that follows it.
 fn units(row: &SlotRow) -> [Vec<Unit>; 3] {
-    let between = |axis: usize| [0, 1, 2].map(|more| row.first(axis) - 1 + more);
-    let of = |starts: &[usize], ends: &[usize]| {
-        starts.iter().flat_map(|start| ends.iter().map(move |end| (*start, *end))).collect()
-    };
-    [of(&[0], &between(1)), of(&between(1), &between(2)), of(&between(2), &[row.len()])]
+    let [y, z] = [1, 2].map(|axis| [0, 1, 2].map(|more| row.first(axis) - 1 + more));
+    [units_between(&[0], &y), units_between(&y, &z), units_between(&z, &[row.len()])]
+}
+
+fn units_between(starts: &[usize], ends: &[usize]) -> Vec<Unit> {
+    starts.iter().flat_map(|&first| ends.iter().map(move |&end| Unit { first, end })).collect()
 }
 
 /// The design space of the stripped encoding.
@@ -47,16 +68,20 @@ pub struct StrippedSpace {
     grammar: Grammar,
     /// For each cell, the number of strings that the base lacks.
     cells: Vec<u64>,
-    /// The choices by unit, number of decimals and number of pieces.
-    choices: HashMap<(Unit, usize, usize), Vec<Choice>>,
+    choices: HashMap<Group, Vec<Choice>>,
     units: [Vec<Unit>; 3],
 }
 
-/// The units, and the number of pieces of each.
-pub type UnitPieces = [(Unit, usize); 3];
+/// The units of a scheme.
+pub type Frame = [CutUnit; 3];
 
-/// A scheme in the search: a frame, and the index of a choice for each axis and number of decimals.
-pub type SchemePoint = (UnitPieces, Vec<usize>);
+/// A scheme in the search.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchemePoint {
+    frame: Frame,
+    /// The index of a choice for each axis and number of decimals.
+    picks: Vec<usize>,
+}
 
 impl StrippedSpace {
     /// Counts the cells of every piece.
@@ -68,8 +93,8 @@ impl StrippedSpace {
         for &unit in units.iter().flatten() {
             for decimals in grammar.counts() {
                 for choice in choices(&mut table, grammar, unit, decimals) {
-                    let key = (unit, decimals, choice.starts.len());
-                    all.entry(key).or_insert_with(Vec::new).push(choice);
+                    let group = Group { unit, decimals, pieces: choice.starts.len() };
+                    all.entry(group).or_insert_with(Vec::new).push(choice);
                 }
             }
         }
@@ -85,16 +110,17 @@ impl StrippedSpace {
     }
 
     /// Every frame of schemes with `tokens` tokens that has choices for every number of decimals.
-    fn frames(&self, tokens: usize) -> Vec<UnitPieces> {
+    fn frames(&self, tokens: usize) -> Vec<Frame> {
         let [xs, ys, zs] = &self.units;
         let mut frames = Vec::new();
         for (&x, &y) in xs.iter().flat_map(|x| ys.iter().map(move |y| (x, y))) {
             // Units fit together if one ends at the slot at which the next begins.
-            let Some(&z) = zs.iter().find(|z| x.1 == y.0 && z.0 == y.1) else { continue };
+            let Some(&z) = zs.iter().find(|z| x.end == y.first && z.first == y.end) else { continue };
             for first in 1..tokens.saturating_sub(1) {
                 for second in 1..tokens - first {
-                    let frame = [(x, first), (y, second), (z, tokens - first - second)];
-                    let whole = self.groups(&frame).all(|key| self.choices.contains_key(&key));
+                    let pieces = [first, second, tokens - first - second];
+                    let frame = [0, 1, 2].map(|axis| CutUnit { unit: [x, y, z][axis], pieces: pieces[axis] });
+                    let whole = self.groups(&frame).all(|group| self.choices.contains_key(&group));
                     frames.extend(whole.then_some(frame));
                 }
             }
@@ -102,11 +128,13 @@ impl StrippedSpace {
         frames
     }
 
-    /// The keys of the choices that a scheme of a frame makes, by axis, then by number of decimals.
-    fn groups(&self, frame: &UnitPieces) -> impl Iterator<Item = (Unit, usize, usize)> {
+    /// The groups of choices of a frame, by axis, then by number of decimals.
+    fn groups(&self, frame: &Frame) -> impl Iterator<Item = Group> {
         let counts = self.grammar.counts();
         frame
-            .map(|(unit, pieces)| counts.clone().map(move |decimals| (unit, decimals, pieces)))
+            .map(|CutUnit { unit, pieces }| {
+                counts.clone().map(move |decimals| Group { unit, decimals, pieces })
+            })
             .into_iter()
             .flatten()
     }
@@ -138,8 +166,8 @@ impl StrippedSpace {
     }
 
     /// The choices of a group that cost less than `bound`, with their indices.
-    fn below(&self, key: &(Unit, usize, usize), bound: u64) -> Vec<(usize, &Choice)> {
-        self.choices[key].iter().enumerate().filter(|(_, choice)| self.sum(&choice.cells) < bound).collect()
+    fn below(&self, group: &Group, bound: u64) -> Vec<(usize, &Choice)> {
+        self.choices[group].iter().enumerate().filter(|(_, choice)| self.sum(&choice.cells) < bound).collect()
     }
 
     /// The number of new strings in some cells.
@@ -148,18 +176,19 @@ impl StrippedSpace {
     }
 
     /// The scheme of a point.
-    pub fn scheme(&self, (frame, picks): &SchemePoint) -> Scheme {
+    pub fn scheme(&self, point: &SchemePoint) -> Scheme {
         let counts = self.grammar.counts().count();
         let mut cuts = SchemeCuts::default();
-        for (at, (key, pick)) in self.groups(frame).zip(picks).enumerate() {
-            cuts[at / counts][key.1].clone_from(&self.choices[&key][*pick].starts);
+        for (at, (group, pick)) in self.groups(&point.frame).zip(&point.picks).enumerate() {
+            cuts[at / counts][group.decimals].clone_from(&self.choices[&group][*pick].starts);
         }
         Scheme::stripped(self.grammar, cuts)
     }
 
     /// The number of new tokens of a point.
-    pub fn cost(&self, (frame, picks): &SchemePoint) -> u64 {
-        let all = self.groups(frame).zip(picks).flat_map(|(key, pick)| &self.choices[&key][*pick].cells);
+    pub fn cost(&self, point: &SchemePoint) -> u64 {
+        let choices = self.groups(&point.frame).zip(&point.picks);
+        let all = choices.flat_map(|(group, pick)| &self.choices[&group][*pick].cells);
         // A string that several pieces share is only one new token.
         all.collect::<BTreeSet<_>>().into_iter().map(|cell| self.cells[usize::from(*cell)]).sum()
     }
@@ -184,15 +213,15 @@ impl Landscape for StrippedSpace {
 
     /// The same point with one choice changed or, rarely, a point of another random frame.
     fn neighbour(&self, point: &SchemePoint, random: &mut ChaCha8Rng) -> SchemePoint {
-        let tokens = point.0.iter().map(|(_, pieces)| pieces).sum();
+        let tokens = point.frame.iter().map(|unit| unit.pieces).sum();
         // Choices are indices within one frame, so another frame needs its own choices.
         if random.random_range(0..32) == 0 {
             return self.start(tokens, random).unwrap_or_else(|| point.clone());
         }
         let mut next = point.clone();
-        let at = random.random_range(0..next.1.len());
-        if let Some(key) = self.groups(&point.0).nth(at) {
-            next.1[at] = random.random_range(0..self.choices[&key].len());
+        let at = random.random_range(0..next.picks.len());
+        if let Some(group) = self.groups(&point.frame).nth(at) {
+            next.picks[at] = random.random_range(0..self.choices[&group].len());
         }
         next
     }
@@ -205,8 +234,8 @@ fn without_supersets(choices: &mut Vec<Choice>) {
     choices.sort_by_key(|choice| choice.cells.len());
     let mut kept: Vec<Choice> = Vec::new();
     for choice in choices.drain(..) {
-        let within = |small: &Choice| small.cells.iter().all(|cell| choice.cells.binary_search(cell).is_ok());
-        if !kept.iter().any(within) {
+        let holds = |cell: &u16| choice.cells.binary_search(cell).is_ok();
+        if !kept.iter().any(|small| small.cells.iter().all(holds)) {
             kept.push(choice);
         }
     }
@@ -217,11 +246,11 @@ fn without_supersets(choices: &mut Vec<Choice>) {
 fn choices<V: BaseTokens, C: Fn(&str) -> String>(
     table: &mut CellTable<'_, V, C>,
     grammar: Grammar,
-    (first, end): Unit,
+    unit: Unit,
     decimals: usize,
 ) -> Vec<Choice> {
     let slots = grammar.slots([decimals; 3]);
-    let present: Vec<usize> = (first..end).filter(|slot| slots[*slot].is_some()).collect();
+    let present: Vec<usize> = (unit.first..unit.end).filter(|slot| slots[*slot].is_some()).collect();
     let mut all = Vec::new();
     // One bit for each slot except the first, before which every unit is cut.
     for bits in 0..1u32 << (present.len() - 1) {
@@ -232,7 +261,7 @@ fn choices<V: BaseTokens, C: Fn(&str) -> String>(
             .map(|(_, s)| *s)
             .collect();
         let mut cells = BTreeSet::new();
-        let allowed = spans(&starts, end).all(|(start, end)| {
+        let allowed = spans(&starts, unit.end).all(|(start, end)| {
             let row: Vec<BlockSlot> = slots[start..end].iter().flatten().copied().collect();
             table.cells(&row).is_some_and(|found| {
                 cells.extend(found);
@@ -261,8 +290,7 @@ fn cell(string: &str, range: u32) -> String {
             continue;
         }
         out.extend(std::iter::repeat_n('d', digits));
-        let integer = |n: u32| n < range && n.to_string() == head;
-        if head.parse().is_ok_and(integer) {
+        if head.parse().is_ok_and(|n: u32| n < range && n.to_string() == head) {
             out.push('!');
         }
         if head.ends_with('0') {
@@ -292,7 +320,7 @@ impl Walk<'_> {
         groups: &[Vec<(usize, &Choice)>],
         picks: &mut [Option<usize>],
         spent: u64,
-        frame: &UnitPieces,
+        frame: &Frame,
     ) {
         let mut free = Vec::new();
         let mut dearest: Option<(u64, usize)> = None;
@@ -312,7 +340,10 @@ impl Walk<'_> {
             let mut all = picks.to_vec();
             free.iter().for_each(|(at, pick)| all[*at] = Some(*pick));
             self.bound = spent;
-            self.best = all.into_iter().collect::<Option<Vec<usize>>>().map(|picks| (*frame, picks));
+            self.best = all
+                .into_iter()
+                .collect::<Option<Vec<usize>>>()
+                .map(|picks| SchemePoint { frame: *frame, picks });
             return;
         };
         let mut order: Vec<(u64, usize, &Choice)> =

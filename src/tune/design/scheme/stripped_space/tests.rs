@@ -2,10 +2,10 @@ use rand::SeedableRng;
 
 use super::*;
 use crate::design::scheme::grammar::stripped_grammar;
-use crate::design::scheme::space::Known;
+use crate::design::scheme::space::TestVocabulary;
 
-const BASE: Known =
-    Known(&["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "<", ">", ",", ".", ",-", "12", ".5"]);
+const BASE: TestVocabulary =
+    TestVocabulary(&["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "<", ">", ",", ".", ",-", "12", ".5"]);
 
 #[test]
 fn costs_are_unions_of_strings() {
@@ -50,7 +50,7 @@ fn the_walk_finds_what_brute_force_finds() {
                     index /= size;
                     pick
                 });
-                least = least.min(space.cost(&(frame, picks.collect())));
+                least = least.min(space.cost(&SchemePoint { frame, picks: picks.collect() }));
             }
         }
         let found = space.optimum(tokens, u64::MAX).unwrap();

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use super::elements::HYDROGEN;
 use super::labelled::LabelledGraph;
 use super::polyhedra::is_polyhedron;
-use super::search::{BondColours, IdenticalAtoms, colours, first_of_colours};
+use super::search::{BondColours, IdenticalAtoms, all_differ, colours, first_of_colours};
 pub(super) use super::stereo::SMALLEST_RING;
-use super::stereo::{DoubleBondMark, TetrahedralMark};
+use super::stereo::{DoubleBondMark, MarkImage, StereoMarks, TetrahedralMark, is_last};
 
 /// The neighbours of lighter elements lie at the corners of a tetrahedron.
 const LIGHTEST_POLYHEDRON: u8 = 15;
@@ -27,56 +27,60 @@ pub(super) struct OpenStereo {
     /// Indices of unmarked places with two neighbours that look the same, so that their stereo depends on the rest of the molecule.
     dependent: Vec<usize>,
     /// Cached results, by the sense of each centre and double bond, and by whether each polyhedron is one.
-    known: HashMap<Vec<Option<bool>>, Found>,
+    cache: HashMap<Vec<Option<bool>>, StereoPlaces>,
 }
 
-/// Atoms that are stereocentres, and double bonds with stereo, both ascending.
-pub(super) type Found = (Vec<usize>, Vec<[usize; 2]>);
+/// The places of a molecule that have stereo.
+#[derive(Debug, Clone, Default)]
+pub(super) struct StereoPlaces {
+    /// Atoms, ascending.
+    pub(super) centres: Vec<usize>,
+    /// Double bonds, ascending.
+    pub(super) double_bonds: Vec<[usize; 2]>,
+}
 
 impl OpenStereo {
     pub(super) fn from_graph(graph: &LabelledGraph) -> Self {
         let [colours] = colours([graph], BondColours::LeftOut);
         let (centres, double_bonds) = possible(graph, &colours);
-        let marks = &graph.marks;
-        let is_marked = |place: usize| match centres.get(place) {
-            // A mark that RDKit drops decides nothing, but it is not left open either.
-            Some(mark) => {
-                marks.centres.iter().any(|known| known.atom == mark.atom)
-                    || marks.dropped.contains(&mark.atom)
-            }
-            None => {
-                let atoms = double_bonds[place - centres.len()].atoms;
-                let known = marks.double_bonds.iter().map(|known| &known.atoms);
-                known.chain(&marks.dropped_bonds).any(|known| known.iter().all(|atom| atoms.contains(atom)))
-            }
-        };
-        let differ = |place: &usize| match centres.get(*place) {
-            Some(mark) => {
-                let mut around: Vec<u64> =
-                    mark.neighbours.iter().flatten().map(|atom| colours[*atom]).collect();
-                around.sort_unstable();
-                around.windows(2).all(|pair| pair[0] != pair[1])
-            }
-            None => {
-                let [a, b] = double_bonds[place - centres.len()].atoms;
-                [(a, b), (b, a)]
-                    .into_iter()
-                    .all(|(atom, across)| twin(graph, &colours, atom, across).is_none())
-            }
-        };
-        let unmarked = (0..centres.len() + double_bonds.len()).filter(|place| !is_marked(*place));
-        let (certain, dependent) = unmarked.partition(differ);
         let polyhedra = (0..graph.labels.len()).filter(|atom| has_corners(graph, &colours, *atom)).collect();
-        OpenStereo { centres, double_bonds, polyhedra, certain, dependent, known: HashMap::new() }
+        let mut open = OpenStereo { centres, double_bonds, polyhedra, ..OpenStereo::default() };
+        let places = 0..open.centres.len() + open.double_bonds.len();
+        let unmarked = places.filter(|place| !open.is_marked(&graph.marks, *place));
+        (open.certain, open.dependent) =
+            unmarked.partition(|place| open.neighbours_differ(graph, &colours, *place));
+        open
+    }
+
+    /// Whether a place has a mark. A mark that RDKit drops decides nothing, but it is not left open either.
+    fn is_marked(&self, marks: &StereoMarks, place: usize) -> bool {
+        let Some(centre) = self.centres.get(place) else {
+            let atoms = self.double_bonds[place - self.centres.len()].atoms;
+            let mut marked = marks.double_bonds.iter().map(|mark| &mark.atoms).chain(&marks.dropped_bonds);
+            return marked.any(|bond| bond.iter().all(|atom| atoms.contains(atom)));
+        };
+        marks.centres.iter().any(|mark| mark.atom == centre.atom) || marks.dropped.contains(&centre.atom)
+    }
+
+    /// Whether the neighbours of a place all look different.
+    fn neighbours_differ(&self, graph: &LabelledGraph, colours: &[u64], place: usize) -> bool {
+        let Some(centre) = self.centres.get(place) else {
+            let [a, b] = self.double_bonds[place - self.centres.len()].atoms;
+            return twin(graph, colours, a, b).is_none() && twin(graph, colours, b, a).is_none();
+        };
+        all_differ(centre.neighbours.iter().flatten().map(|atom| colours[*atom]))
     }
 
     /// Whether nothing can be open, whatever the coordinates.
-    pub(super) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.certain.is_empty() && self.dependent.is_empty() && self.polyhedra.is_empty()
     }
 
     /// The atoms and double bonds that have stereo in a conformer but no mark.
-    pub(super) fn found(&mut self, graph: &LabelledGraph, place: &dyn Fn(usize) -> [f64; 3]) -> Found {
+    pub(super) fn found(&mut self, graph: &LabelledGraph, place: &dyn Fn(usize) -> [f64; 3]) -> StereoPlaces {
+        if self.is_empty() {
+            return StereoPlaces::default();
+        }
         let senses: Vec<Option<bool>> = self
             .centres
             .iter()
@@ -85,13 +89,15 @@ impl OpenStereo {
             .chain(self.polyhedra.iter().map(|atom| Some(is_polyhedral(graph, *atom, place))))
             .collect();
         // Conformers of a molecule mostly have the same senses, and the search for mirror images is slow.
-        if let Some(known) = self.known.get(&senses) {
+        if let Some(known) = self.cache.get(&senses) {
             return known.clone();
         }
-        let has_sense = |at: &usize| senses[*at].is_some();
-        let mut open: Vec<usize> = self.certain.iter().copied().filter(has_sense).collect();
-        let dependent = self.dependent.iter().copied().filter(has_sense);
-        open.extend(dependent.filter(|at| !self.is_mirrored(graph, &senses, *at)));
+        let dependent = self
+            .dependent
+            .iter()
+            .filter(|at| senses[**at].is_some_and(|_| !self.is_mirrored(graph, &senses, **at)));
+        let certain = self.certain.iter().filter(|at| senses[**at].is_some());
+        let mut open: Vec<usize> = certain.chain(dependent).copied().collect();
         open.sort_unstable();
         let bonds = open.split_off(open.partition_point(|at| *at < self.centres.len()));
         let polyhedra = self.polyhedra.iter().zip(&senses[self.centres.len() + self.double_bonds.len()..]);
@@ -100,41 +106,54 @@ impl OpenStereo {
             open.into_iter().map(|at| self.centres[at].atom).chain(polyhedral).collect();
         centres.sort_unstable();
         centres.dedup();
-        let found: Found =
-            (centres, bonds.into_iter().map(|at| self.double_bonds[at - self.centres.len()].atoms).collect());
-        self.known.insert(senses, found.clone());
-        found
+        let double_bonds =
+            bonds.into_iter().map(|at| self.double_bonds[at - self.centres.len()].atoms).collect();
+        let places = StereoPlaces { centres, double_bonds };
+        self.cache.insert(senses, places.clone());
+        places
     }
 
     /// Whether the molecule stays the same with one place inverted, which means that this place has no stereo. If there is too much
     /// symmetry to decide, the place counts as having none.
     fn is_mirrored(&self, graph: &LabelledGraph, senses: &[Option<bool>], mirrored: usize) -> bool {
-        let OpenStereo { centres, double_bonds, .. } = self;
-        // The sense is preserved, or inverted at the place in question. An unknown sense counts as preserved.
-        let keeps = |at: usize, image: Option<(usize, bool)>| {
-            let after = image.and_then(|(image, turns)| Some(senses[image]? ^ turns));
-            match (senses[at], after) {
-                (Some(before), Some(after)) => (before != after) == (at == mirrored),
-                _ => at != mirrored,
-            }
-        };
-        let first_bond = centres.len();
-        let allows = |last: usize, images: &[u32]| {
-            let image = |atom: usize| images[atom] as usize;
-            let is_due = |atoms: &mut dyn Iterator<Item = usize>| atoms.max() == Some(last);
-            let centres_agree = centres
-                .iter()
-                .enumerate()
-                .all(|(at, mark)| !is_due(&mut mark.all()) || keeps(at, mark.image_in(centres, &image)));
-            centres_agree
-                && double_bonds.iter().enumerate().all(|(at, mark)| {
-                    let of_bond = |(image, turns): (usize, bool)| (first_bond + image, turns);
-                    !is_due(&mut mark.all())
-                        || keeps(first_bond + at, mark.image_in(double_bonds, &image).map(of_bond))
-                })
-        };
+        let mirror = MirrorImage { stereo: self, senses, mirrored };
         let colours = colours([graph; 2], BondColours::LeftOut);
+        let allows = |last: usize, images: &[u32]| mirror.allows(last, images);
         first_of_colours(graph, graph, &colours, &allows) != IdenticalAtoms::None
+    }
+}
+
+/// An image of a molecule in itself that inverts one place with stereo.
+struct MirrorImage<'a> {
+    stereo: &'a OpenStereo,
+    /// By place, its sense in a conformer; `None` if it is flat.
+    senses: &'a [Option<bool>],
+    /// The place that is inverted.
+    mirrored: usize,
+}
+
+impl MirrorImage<'_> {
+    /// Whether each place that is complete once `last` has an image may have the place that it is mapped to.
+    fn allows(&self, last: usize, images: &[u32]) -> bool {
+        let OpenStereo { centres, double_bonds, .. } = self.stereo;
+        let image = |atom: usize| images[atom] as usize;
+        let mut due_centres = centres.iter().enumerate().filter(|(_, mark)| is_last(last, mark.all()));
+        let mut due_bonds = double_bonds.iter().enumerate().filter(|(_, mark)| is_last(last, mark.all()));
+        due_centres.all(|(at, mark)| self.keeps(at, mark.image_in(centres, &image)))
+            && due_bonds.all(|(at, mark)| {
+                let place = mark.image_in(double_bonds, &image);
+                let place = place.map(|bond| MarkImage { index: centres.len() + bond.index, ..bond });
+                self.keeps(centres.len() + at, place)
+            })
+    }
+
+    /// Whether a place keeps its sense in its image, or inverts it if it is the mirrored one. An unknown sense counts as kept.
+    fn keeps(&self, at: usize, image: Option<MarkImage>) -> bool {
+        let after = image.and_then(|image| Some(self.senses[image.index]? ^ image.inverted));
+        match (self.senses[at], after) {
+            (Some(before), Some(after)) => (before != after) == (at == self.mirrored),
+            _ => at != self.mirrored,
+        }
     }
 }
 
@@ -222,8 +241,8 @@ fn has_three_equal_branches(graph: &LabelledGraph, colours: &[u64], atom: usize)
 /// Whether two branches of an atom look the same and contain nothing with stereo.
 fn has_equal_branches(graph: &LabelledGraph, colours: &[u64], has_stereo: &[bool], atom: usize) -> bool {
     let around = around(graph, atom);
-    let twins = |a: &u32, b: &u32| a != b && colours[*a as usize] == colours[*b as usize];
-    around.iter().any(|a| around.iter().any(|b| twins(a, b)) && is_plain(graph, has_stereo, atom, *a))
+    let has_twin = |a: &u32| around.iter().any(|b| a != b && colours[*a as usize] == colours[*b as usize]);
+    around.iter().any(|a| has_twin(a) && is_plain(graph, has_stereo, atom, *a))
 }
 
 /// Whether the branch of an atom that starts at a neighbour contains nothing with stereo and does not lead back to the atom.
@@ -268,31 +287,40 @@ fn possible_centre(graph: &LabelledGraph, atom: usize) -> Option<TetrahedralMark
 
 /// A double bond outside of small rings, with neighbours on each side.
 fn possible_bond(graph: &LabelledGraph, [a, b]: [usize; 2]) -> Option<DoubleBondMark> {
-    let side = |atom: usize, across: usize| -> Option<(usize, Option<usize>)> {
+    let (at_a, at_b) = (Substituents::new(graph, a, b)?, Substituents::new(graph, b, a)?);
+    let ring = ring_size(graph, a, b);
+    (ring >= SMALLEST_RING).then_some(DoubleBondMark {
+        atoms: [a, b],
+        neighbours: [at_a.first, at_b.first],
+        others: [at_a.second, at_b.second],
+        together: true,
+    })
+}
+
+/// The substituents of an atom of a double bond, ascending.
+struct Substituents {
+    first: usize,
+    second: Option<usize>,
+}
+
+impl Substituents {
+    /// `None` if the atom cannot have stereo.
+    fn new(graph: &LabelledGraph, atom: usize, across: usize) -> Option<Self> {
         let mut others: Vec<usize> = graph.neighbours[atom]
             .iter()
             .map(|link| link.atom as usize)
             .filter(|other| *other != across)
             .collect();
+        others.sort_unstable();
         let has_other_double =
             graph.double_bonds.iter().any(|bond| bond.contains(&atom) && !bond.contains(&across));
-        let is_possible = match others[..] {
-            [_] => graph.labels[atom].hydrogens <= 1,
-            [_, _] => true,
-            _ => false,
-        };
-        others.sort_unstable();
-        let first = others.first().filter(|_| is_possible && !has_other_double)?;
-        Some((*first, others.get(1).copied()))
-    };
-    let ((x, x_other), (y, y_other)) = (side(a, b)?, side(b, a)?);
-    let ring = ring_size(graph, a, b);
-    (ring >= SMALLEST_RING).then_some(DoubleBondMark {
-        atoms: [a, b],
-        neighbours: [x, y],
-        others: [x_other, y_other],
-        together: true,
-    })
+        match others[..] {
+            _ if has_other_double => None,
+            [first] if graph.labels[atom].hydrogens <= 1 => Some(Substituents { first, second: None }),
+            [first, second] => Some(Substituents { first, second: Some(second) }),
+            _ => None,
+        }
+    }
 }
 
 /// The size of the smallest ring with this bond; [`SMALLEST_RING`] also if the ring is larger or there is none.

@@ -15,7 +15,7 @@ use drift_core::tokenizer::{Tokenizer, config_beside};
 
 /// The files of a base in addition to its `tokenizer.json`.
 #[derive(Default)]
-pub struct Beside {
+pub struct BaseFiles {
     /// The settings of the base, as [`config_beside`] reads them.
     config: Option<Value>,
     /// The names and contents of the files that the extension keeps.
@@ -26,14 +26,14 @@ pub struct Beside {
     model: Option<Model>,
 }
 
-impl Beside {
+impl BaseFiles {
     /// Reads the files in the folder of `base`, which is a path or the name of an embedded tokenizer.
     ///
     /// # Errors
     /// If a configuration cannot be read.
     pub fn read(base: &Path) -> Result<Self> {
         let mut beside = match Tokenizer::embedded_by_name(base) {
-            Some(_) => Beside::default(),
+            Some(_) => BaseFiles::default(),
             None => Self::in_folder(&ModelFolder::around(base))?,
         };
         beside.config = config_beside(base)?;
@@ -43,7 +43,7 @@ impl Beside {
     /// These files beside a tokenizer, with the ids of its tokens.
     #[must_use]
     pub fn of(self, tokenizer: &Tokenizer) -> Self {
-        Beside { config: self.config.map(|config| with_real_ids(config, tokenizer)), ..self }
+        BaseFiles { config: self.config.map(|config| with_real_ids(config, tokenizer)), ..self }
     }
 
     /// Adds the model from whose embedding rows new rows are initialized. It must have a row for each id of the base.
@@ -53,19 +53,19 @@ impl Beside {
     pub fn with_model(self, model: &Path, base: &Tokenizer) -> Result<Self> {
         let model = Model::open(model)?;
         belongs(&model, base)?;
-        Ok(Beside { model: Some(model), ..self })
+        Ok(BaseFiles { model: Some(model), ..self })
     }
 
     /// The files of a tokenizer that is trained from scratch: only its `tokenizer_config.json`.
     pub fn configured(config: Value) -> Self {
-        Beside { config: Some(config), ..Beside::default() }
+        BaseFiles { config: Some(config), ..BaseFiles::default() }
     }
 
     fn in_folder(folder: &ModelFolder) -> Result<Self> {
         let configured_rows = config(folder)?.as_ref().and_then(configured_rows);
-        let mut beside = Beside { configured_rows, ..Beside::default() };
+        let mut beside = BaseFiles { configured_rows, ..BaseFiles::default() };
         // Not `config.json`, whose `vocab_size` must match the model's weights.
-        for name in Beside::kept_names() {
+        for name in BaseFiles::kept_names() {
             beside.kept.extend(folder.bytes(name)?.map(|bytes| (name, bytes)));
         }
         Ok(beside)
@@ -89,7 +89,7 @@ impl Beside {
         Ok(rows)
     }
 
-    /// The names that [`Beside::kept`] may have.
+    /// The names that [`BaseFiles::kept`] may have.
     pub fn kept_names() -> impl Iterator<Item = &'static str> {
         UNCHANGED.into_iter().chain([GENERATION_CONFIG])
     }

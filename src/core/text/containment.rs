@@ -75,13 +75,11 @@ fn step(place: Place, byte: u8, encoding: Encoding, next: &mut BTreeSet<Place>) 
                 next.extend([Place::Open(0), Place::Link]);
             }
         }
-        Place::Open(at) => match encoding.open().as_bytes().get(at) {
-            Some(known) if *known == byte => {
-                let is_whole = at + 1 == encoding.open().len();
-                next.insert(if is_whole { Place::Inside } else { Place::Open(at + 1) });
-            }
-            Some(_) => {}
-            None => step(Place::Inside, byte, encoding, next),
+        Place::Open(at) => match Delimiter::after(encoding.open(), at, byte) {
+            Delimiter::Within(at) => _ = next.insert(Place::Open(at)),
+            Delimiter::Complete => _ = next.insert(Place::Inside),
+            Delimiter::Differs => {}
+            Delimiter::Absent => step(Place::Inside, byte, encoding, next),
         },
         Place::Inside => {
             if byte.is_ascii_digit()
@@ -92,14 +90,35 @@ fn step(place: Place, byte: u8, encoding: Encoding, next: &mut BTreeSet<Place>) 
             }
             step(Place::Close(0), byte, encoding, next);
         }
-        Place::Close(at) => match encoding.close().as_bytes().get(at) {
-            Some(known) if *known == byte => {
-                let is_whole = at + 1 == encoding.close().len();
-                next.insert(if is_whole { Place::Link } else { Place::Close(at + 1) });
-            }
-            Some(_) => {}
-            None => step(Place::Link, byte, encoding, next),
+        Place::Close(at) => match Delimiter::after(encoding.close(), at, byte) {
+            Delimiter::Within(at) => _ = next.insert(Place::Close(at)),
+            Delimiter::Complete => _ = next.insert(Place::Link),
+            Delimiter::Differs => {}
+            Delimiter::Absent => step(Place::Link, byte, encoding, next),
         },
+    }
+}
+
+/// The opening or closing text of a slot after one more byte.
+enum Delimiter {
+    /// This many bytes of it are read.
+    Within(usize),
+    Complete,
+    /// It has another byte there.
+    Differs,
+    /// It has no byte there: the encoding has no such text.
+    Absent,
+}
+
+impl Delimiter {
+    /// Reads a byte behind the first `at` bytes of the delimiter.
+    fn after(delimiter: &str, at: usize, byte: u8) -> Self {
+        match delimiter.as_bytes().get(at) {
+            Some(known) if *known != byte => Delimiter::Differs,
+            Some(_) if at + 1 == delimiter.len() => Delimiter::Complete,
+            Some(_) => Delimiter::Within(at + 1),
+            None => Delimiter::Absent,
+        }
     }
 }
 

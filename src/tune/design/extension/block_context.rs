@@ -9,7 +9,7 @@ use drift_core::tokenizer::{TextPart, Tokenizer};
 ///
 /// # Errors
 /// If the base has no token for a character.
-pub(super) fn around(base: &Tokenizer, text: &str, block: &str) -> Result<Vec<Vec<u32>>> {
+pub(super) fn ids_around_blocks(base: &Tokenizer, text: &str, block: &str) -> Result<Vec<Vec<u32>>> {
     let refuse = || {
         let problem = format!(
             "cannot encode {}: no token for a character",

@@ -49,7 +49,7 @@ pub(super) fn has_automaton(tokenizer: &Tokenizer, encoding: Encoding) -> bool {
 }
 
 /// The error of a base that cannot be extended, with what works with it as it is. Everything that is named was tried.
-pub(super) fn with_ways(error: Error, tokenizer: &Tokenizer, encoding: Encoding) -> Error {
+pub(super) fn with_commands(error: Error, tokenizer: &Tokenizer, encoding: Encoding) -> Error {
     match error {
         Error::Input { place, problem, remedy } if is_of_base(&remedy) => {
             Error::input(place, problem, completed(&remedy, tokenizer, encoding))

@@ -6,7 +6,7 @@ use drift_core::encoding::Fixed;
 
 /// Counts of a corpus's blocks by the integer part of their largest number and the smallest number of decimals.
 #[derive(Debug, Clone)]
-pub struct Reach {
+pub struct BlockCoverage {
     grammar: Grammar,
     blocks: Vec<[u64; MOST_DECIMALS + 1]>,
 }
@@ -14,10 +14,10 @@ pub struct Reach {
 /// Integer parts from this value on are in no range.
 const BEYOND: usize = 100;
 
-impl Reach {
+impl BlockCoverage {
     /// Counts without blocks, for numbers with the decimals of this grammar.
     pub fn from_grammar(grammar: Grammar) -> Self {
-        Reach { grammar, blocks: vec![[0; MOST_DECIMALS + 1]; BEYOND + 1] }
+        BlockCoverage { grammar, blocks: vec![[0; MOST_DECIMALS + 1]; BEYOND + 1] }
     }
 
     /// Adds a block.
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn coverage_counts_blocks_by_range_and_decimals() {
-        let mut reach = Reach::from_grammar(fixed_grammar(15, 4));
+        let mut reach = BlockCoverage::from_grammar(fixed_grammar(15, 4));
         for numbers in [[1, 25_000, -99_999], [100_000, 1, 1], [10_000, 1, 1], [-2_000_000, 5, 5]] {
             reach.add(&numbers);
         }
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn three_decimals_are_counted_in_their_own_units() {
-        let mut reach = Reach::from_grammar(fixed_grammar(15, 3));
+        let mut reach = BlockCoverage::from_grammar(fixed_grammar(15, 3));
         for numbers in [[1, 2_500, -9_999], [10_000, 1, 1], [1_230, 4_500, 1]] {
             reach.add(&numbers);
         }
