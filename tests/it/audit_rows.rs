@@ -61,7 +61,7 @@ fn assert_same_figures(generation: &str, dialect: &str) -> Vec<Value> {
     let evaluated =
         folder.line(&format!("eval {generation} --threshold 0.75 --molecules eval.csv --json")).done();
     assert_eq!(folder.read("audit.csv"), folder.read("eval.csv"));
-    let page = folder.read("page.html");
+    let page = String::from_utf8(folder.read("page.html").to_vec()).unwrap();
     assert!(page.contains("<svg") && page.contains("The worst texts of"), "{}", page.len());
     let [audited, evaluated] = [audited, evaluated].map(|ran| timeless(ran.json()));
     let runs = audited["runs"].as_array().unwrap();

@@ -142,7 +142,8 @@ impl Molecules {
         })
     }
 
-    /// The molecules of a file with one SMILES per line; anything after white space is ignored. Uses the first `most` molecules.
+    /// The molecules of a file with one SMILES per line; anything after white space is ignored. Uses the first `most` molecules. A
+    /// SMILES that is there before is skipped.
     /// The file is still read to its end, so that damage is noticed.
     ///
     /// # Errors
@@ -151,20 +152,27 @@ impl Molecules {
     /// cancelled.
     pub fn of_file(path: &Path, most: Option<usize>, job: &Job) -> Result<Self> {
         let mut out = Molecules { source: io::file_name(path), ..Molecules::default() };
+        let mut lines: HashMap<String, u64> = HashMap::new();
         let hash = each_prompt(path, job, &mut |prompt| {
             if most.is_some_and(|most| out.molecules.len() == most) {
                 return Ok(Rest::Unwanted);
             }
-            match prompt {
-                Ok(SmilesLine { smiles, skeleton, .. }) => {
-                    out.molecules.push(unpooled(smiles.to_owned(), skeleton.to_owned(), Encoding::FIXED));
-                }
-                Err(skipped) => {
-                    out.skipped += 1;
-                    if out.skipped_records.len() < SKIPPED_LISTED {
-                        out.skipped_records.push(skipped);
+            let skipped = match prompt {
+                Ok(SmilesLine { number, smiles, skeleton }) => {
+                    let first = *lines.entry(skeleton.to_owned()).or_insert(number);
+                    if first == number {
+                        out.molecules.push(unpooled(smiles.to_owned(), skeleton.to_owned(), Encoding::FIXED));
+                        return Ok(Rest::Wanted);
                     }
+                    // The texts of a molecule are counted under its SMILES, so each molecule is a prompt once.
+                    let (file, record) = (io::file_name(path), format!("line {number}"));
+                    Skipped { file, record, reason: format!("the SMILES of line {first} again") }
                 }
+                Err(skipped) => skipped,
+            };
+            out.skipped += 1;
+            if out.skipped_records.len() < SKIPPED_LISTED {
+                out.skipped_records.push(skipped);
             }
             Ok(Rest::Wanted)
         })?;
@@ -288,6 +296,10 @@ mod tests {
         assert_eq!(smiles, ["CC=O", "c1ccccc1"]);
         assert_eq!((read.skipped, &*read.skipped_records[0].record), (1, "line 4"));
         assert_eq!(read.molecules[0].skeleton, "[C]<>[C]<>=[O]<>");
+        std::fs::write(&path, "CCO\nN\nCCO again\n").unwrap();
+        let read = Molecules::of_file(&path, None, &Job::default()).unwrap();
+        assert_eq!((read.molecules.len(), read.skipped), (2, 1));
+        assert_eq!(read.skipped_records[0].reason, "the SMILES of line 1 again");
         std::fs::write(&path, b"CC=O\r\nCCO\xe9thanol\n").unwrap();
         let error = Molecules::of_file(&path, None, &Job::default()).unwrap_err().to_string();
         assert!(error.ends_with("some.smi: line 2: byte 4 is not UTF-8; save the file as UTF-8"), "{error}");
