@@ -408,7 +408,7 @@ fn true_texts_are_without_fault() {
             );
             counts.add(&judged, true);
             let template = skeleton::fill(&judged.skeleton, "0.0000,0.0000,0.0000", drift::Encoding::FIXED);
-            drift.add((&tokenizer, Encoding::FIXED), split(&answer).answer, &template, |_| true).unwrap();
+            drift.add(&tokenizer, Encoding::FIXED, split(&answer).answer, &template, |_| true).unwrap();
             texts.push(answer);
         }
         let clean = SampleCounts {

@@ -145,7 +145,8 @@ impl DriftHistogram {
     /// If the tokenizer cannot encode the text.
     pub fn add(
         &mut self,
-        (tokenizer, encoding): (&Tokenizer, Encoding),
+        tokenizer: &Tokenizer,
+        encoding: Encoding,
         answer: &str,
         template: &str,
         counts: impl Fn(usize) -> bool,

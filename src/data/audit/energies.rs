@@ -53,7 +53,8 @@ impl EnergyText {
         plan: &AuditPlan,
         encoding: Encoding,
         checkers: &mut Checkers,
-        (record, judged): (&Record, &TextVerdict),
+        record: &Record,
+        judged: &TextVerdict,
     ) -> Option<Self> {
         plan.energy.as_ref()?;
         // Prompts were parsed when they were read.

@@ -190,7 +190,8 @@ impl Group {
         plan: &AuditPlan,
         checkers: &mut Checkers,
         prompt: GroupPrompt<'_>,
-        (answer, judged): (&str, &TextVerdict),
+        answer: &str,
+        judged: &TextVerdict,
     ) -> (Option<ConformerChemistry>, Option<Compared>) {
         let GroupPrompt { smiles, pool, generation } = prompt;
         // Prompts were parsed when they were read.

@@ -243,6 +243,17 @@ fn group<'g>(groups: &'g mut ByRow, row: &RowLabel, plan: &AuditPlan, encoding: 
     groups.entry(row.clone()).or_insert_with(|| Group::new(row.clone(), plan, encoding))
 }
 
+/// The text of a record, or one of its conformers.
+#[derive(Clone, Copy)]
+struct ConformerText<'r> {
+    /// The name of its file.
+    file: &'r str,
+    record: &'r Record,
+    /// The index among the conformers of the record's text.
+    place: usize,
+    text: &'r str,
+}
+
 /// The results for a part of a file.
 struct Part {
     by_row: ByRow,
@@ -262,17 +273,18 @@ fn judge_records(plan: &AuditPlan, encoding: Encoding, file: &str, records: &[Re
     for record in records {
         let whole = if plan.request.all_conformers && record.text.matches(CONFORMER_OPEN).count() > 1 {
             for (place, text) in conformers_in(&record.text).iter().enumerate() {
-                part.judge(plan, encoding, &mut checkers, (file, record), (place, text))?;
+                part.judge(plan, encoding, &mut checkers, &ConformerText { file, record, place, text })?;
             }
             // The program that wrote a report counted texts, whatever conformers they contain. A text has one energy, too.
             let is_wanted = record.listed.is_some() || plan.energy.is_some();
             is_wanted.then(|| judge(&plan.sample(record, &record.text, encoding)))
         } else {
-            Some(part.judge(plan, encoding, &mut checkers, (file, record), (0, &record.text))?)
+            let whole = ConformerText { file, record, place: 0, text: &record.text };
+            Some(part.judge(plan, encoding, &mut checkers, &whole)?)
         };
         if let Some(judged) = whole {
             part.list(record, &judged);
-            part.asked.extend(EnergyText::of(plan, encoding, &mut checkers, (record, &judged)));
+            part.asked.extend(EnergyText::of(plan, encoding, &mut checkers, record, &judged));
         }
     }
     Ok(part)
@@ -294,9 +306,9 @@ impl Part {
         plan: &AuditPlan,
         encoding: Encoding,
         checkers: &mut Checkers,
-        (file, record): (&str, &Record),
-        (place, text): (usize, &str),
+        conformer: &ConformerText<'_>,
     ) -> Result<TextVerdict> {
+        let ConformerText { file, record, place, text } = *conformer;
         let Record { place: record_place, prompt, row, .. } = record;
         let answer = split(text).answer;
         let mut judged = judge(&plan.sample(record, text, encoding));
@@ -309,7 +321,7 @@ impl Part {
         group.counts.add(&judged, prompt.is_some());
         if let (Some(tokenizer), Some(drift)) = (&plan.request.tokenizer, &mut group.drift) {
             let template = fill(&judged.skeleton, &plan.placeholder(encoding)?, encoding);
-            drift.add((tokenizer, encoding), answer, &template, |_| true)?;
+            drift.add(tokenizer, encoding, answer, &template, |_| true)?;
         }
         let pool = record.pool.as_deref().filter(|_| plan.request.pool);
         let own = prompt.is_none().then(|| own_smiles(&judged)).flatten();
@@ -321,7 +333,7 @@ impl Part {
         let (mut chemistry, mut compared) = (None, None);
         if let Some(smiles) = prompt {
             let prompt = GroupPrompt { smiles, pool, generation: record.generation };
-            (chemistry, compared) = group.take_conformer(plan, checkers, prompt, (answer, &judged));
+            (chemistry, compared) = group.take_conformer(plan, checkers, prompt, answer, &judged);
         }
         let has_faults = judged.blocks.iter().any(|block| BlockFault::worst(block).is_some());
         if has_faults || judged.outcome != Outcome::Pass {
@@ -329,7 +341,7 @@ impl Part {
             group.examples.add(prompt.unwrap_or_default(), text, judged.outcome, &marks);
         }
         if has_faults {
-            self.keep_faults(&judged, (answer, encoding), file, record_place);
+            self.keep_faults(&judged, answer, encoding, file, record_place);
         }
         if plan.request.by_text {
             self.texts.push(JudgedText {
@@ -341,7 +353,7 @@ impl Part {
                 row: row.clone(),
                 compared,
                 pool: pool.map(str::to_owned),
-                verdict: ConformerVerdict::new((text, encoding), &judged, prompt, chemistry.as_ref()),
+                verdict: ConformerVerdict::new(text, encoding, &judged, prompt, chemistry.as_ref()),
                 pairing: plan
                     .request
                     .against_row
@@ -356,7 +368,8 @@ impl Part {
     fn keep_faults(
         &mut self,
         judged: &TextVerdict,
-        (answer, encoding): (&str, Encoding),
+        answer: &str,
+        encoding: Encoding,
         file: &str,
         record: &str,
     ) {

@@ -49,7 +49,7 @@ fn add_drift(
     let coordinates: Vec<_> = blocks.iter().map(|block| block.unwrap_or_default()).collect();
     let mended = write(&placed(skeleton, checkpoint.encoding.slots()), &coordinates, checkpoint.encoding);
     let template = placeholder.fill(skeleton, checkpoint.encoding);
-    drift.add((&checkpoint.tokenizer, checkpoint.encoding), &mended, &template, |block| {
+    drift.add(&checkpoint.tokenizer, checkpoint.encoding, &mended, &template, |block| {
         blocks.get(block).is_some_and(Option::is_some)
     })
 }

@@ -213,7 +213,7 @@ impl Judge {
             let remedy = "give references under exactly this SMILES, or leave the part out";
             return Err(Error::input(&molecule.smiles, problem, remedy));
         }
-        score(&self.plan, &molecules, (&groups, texts), job)
+        score(&self.plan, &molecules, &groups, texts, job)
     }
 
     /// The data for judging the texts of a SMILES, built once.

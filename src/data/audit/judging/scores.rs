@@ -78,7 +78,8 @@ struct Found {
 pub(super) fn score(
     plan: &JudgePlan,
     molecules: &[Arc<JudgedMolecule>],
-    (groups, texts): (&[usize], &[&str]),
+    groups: &[usize],
+    texts: &[&str],
     job: &Job,
 ) -> Result<BatchScores> {
     let found: Vec<Vec<Found>> = texts
@@ -87,7 +88,7 @@ pub(super) fn score(
         // Texts are judged in any order and collected in theirs, so threads do not change the result.
         .map(|(at, text)| {
             job.check()?;
-            Ok(of_text(plan, &molecules[groups[at]], (at, groups[at]), text))
+            Ok(of_text(plan, &molecules[groups[at]], TextPlace { text: at, group: groups[at] }, text))
         })
         .collect::<Result<_>>()?;
     let found: Vec<Found> = found.into_iter().flatten().collect();
@@ -112,10 +113,17 @@ pub(super) fn score(
     Ok(BatchScores { conformers, groups, warnings })
 }
 
+/// The index of a text, and that of its molecule.
+#[derive(Clone, Copy)]
+struct TextPlace {
+    text: usize,
+    group: usize,
+}
+
 fn of_text(
     plan: &JudgePlan,
     molecule: &JudgedMolecule,
-    (text, group): (usize, usize),
+    TextPlace { text, group }: TextPlace,
     written: &str,
 ) -> Vec<Found> {
     let pieces = conformers_in(written);
@@ -130,7 +138,7 @@ fn of_text(
             let answer = split(&piece).answer;
             let points = usable_points(answer, &judged, &molecule.skeleton, encoding, max_atoms);
             let chemistry = points.as_ref().and_then(|points| molecule.chemistry()?.check(points));
-            let verdict = ConformerVerdict::new((&piece, encoding), &judged, prompt, chemistry.as_ref());
+            let verdict = ConformerVerdict::new(&piece, encoding, &judged, prompt, chemistry.as_ref());
             let blocks = (!judged.blocks.is_empty(), answer.contains('.'));
             let references = molecule.conformers.len();
             let scored = ScoredConformer {

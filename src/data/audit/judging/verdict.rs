@@ -74,7 +74,8 @@ pub struct ConformerVerdict {
 impl ConformerVerdict {
     /// The verdict on a tagged text of an encoding. `chemistry` has the findings on its conformer, if it has one.
     pub fn new(
-        text: (&str, Encoding),
+        text: &str,
+        encoding: Encoding,
         verdict: &TextVerdict,
         prompt: Option<&str>,
         chemistry: Option<&ConformerChemistry>,
@@ -83,7 +84,7 @@ impl ConformerVerdict {
             passed: verdict.outcome == Outcome::Pass,
             passed_by_3dmolgen: verdict.by_3dmolgen == Outcome::Pass,
             outcome: verdict.outcome,
-            why: why(text, verdict, prompt),
+            why: why(text, encoding, verdict, prompt),
             ..ConformerVerdict::default()
         };
         if let Some(found) = chemistry {

@@ -13,7 +13,8 @@ const QUOTED: usize = 60;
 
 /// The reason why a tagged text does not pass; empty if it does.
 pub(in crate::audit) fn why(
-    (text, encoding): (&str, Encoding),
+    text: &str,
+    encoding: Encoding,
     verdict: &TextVerdict,
     prompt: Option<&str>,
 ) -> String {
