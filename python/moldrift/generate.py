@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from moldrift import loop_inputs
+import moldrift.loop_inputs as loop_inputs
 from moldrift.errors import DriftError
 from moldrift.logits_processor import ConstraintLogitsProcessor
 from moldrift.loop_inputs import LoopInputs, refused

@@ -23,7 +23,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from moldrift import _lib
+import moldrift._lib as _lib
 from moldrift.errors import DriftError
 from moldrift.reports import Isotopes, OpenStereo, Path, Paths, Progress, _paths, _reading, _watched
 
@@ -148,7 +148,9 @@ class Judge:
             The references of a molecule are found by the exact text of its SMILES, as in prompts. Texts and RDKit
             molecules may be another isomer or spelling of the SMILES, such as those that GEOM pools under one key;
             their atoms are put into its order.
-        encoding: how texts are written: ``fixed``, ``stripped``, ``binned-v1:LOW,HIGH,STEP``, … or a file.
+        encoding: how texts are written: ``fixed``, ``fixed-N``, ``stripped``, ``stripped-N``, ``lines``, ``lines-N``,
+            ``integers:SCALE,DIGITS``, ``binned-v1:LOW,HIGH,STEP``, ``binned-v2:LOW,HIGH,STEP``, ``fsq:N``, or the path
+            of a file.
         threshold, thresholds: the thresholds of coverage, in Å; by default 0.75.
         duplicates: conformers of one molecule whose RMSD is below this, in Å, are the same; 0 finds no duplicates.
         reward: the parts of the reward by name, with their weights; ``Scores.reward`` is their weighted sum.

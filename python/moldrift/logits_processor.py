@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from moldrift import _lib
+import moldrift._lib as _lib
 from moldrift.errors import DriftError, ForbiddenToken
 from moldrift.sampling import Sampling
 from moldrift.sources import TokenizerSource

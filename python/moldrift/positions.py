@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from moldrift import _lib, sources
+import moldrift._lib as _lib
+import moldrift.sources as sources
 from moldrift.errors import DriftError
 from moldrift.sampling import Sampling
 

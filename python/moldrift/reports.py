@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, Literal, TypeAlias, overload
 
-from moldrift import _lib
+import moldrift._lib as _lib
 from moldrift.progress import ProgressCallback, shown_on_terminal
 from moldrift.sources import EncodingLike, encoding_name
+from moldrift.text_rows import Text, is_rows, records, records_of_rows
 from moldrift.tokenizers import TokenizerLike, tokenizer_source
 
 __all__ = ["Report", "audit", "encode", "fit", "inspect", "mine", "train_tokenizer"]
@@ -117,8 +118,9 @@ def fit(
         open_stereo: whether to keep or to skip conformers whose SMILES leaves their stereo open.
         where: which rows of CSV, TSV and JSON Lines to read: one or several conditions ``column=value``. Several values
             of one column are alternatives, several columns must all agree.
-        encoding: how coordinates are written, in place of dialect, decimals and separator: ``fixed-3``,
-            ``binned-v1:LOW,HIGH,STEP``, ``binned-v2:LOW,HIGH,STEP``, ``fsq:N``, or the path of a file.
+        encoding: how coordinates are written, in place of dialect, decimals and separator: ``fixed``, ``fixed-N``,
+            ``stripped``, ``stripped-N``, ``lines``, ``lines-N``, ``integers:SCALE,DIGITS``, ``binned-v1:LOW,HIGH,STEP``,
+            ``binned-v2:LOW,HIGH,STEP``, ``fsq:N``, or the path of a file.
         decimals: decimals of the coordinates, 0 to 6; numbers with more are truncated. By default four, and numbers
             with more are refused.
         separator: the separator between the numbers of a block; by default a comma.
@@ -247,8 +249,9 @@ def encode(
 
 
 def audit(
-    texts: Path | Mapping[str, Any] | Iterable[Path | Mapping[str, Any]],
+    texts: Path | Mapping[str, Any] | Mapping[str, Iterable[Text]] | Iterable[Path | Mapping[str, Any]],
     *,
+    smiles: str | Iterable[str] | None = None,
     dialect: ZerosOrAuto = "auto",
     model: Path | None = None,
     tokenizer: TokenizerLike | None = None,
@@ -276,7 +279,10 @@ def audit(
     Args:
         texts: files of generated texts (3DMolGen's smoke reports and pickles, JSON Lines, CSV, plain text),
             or records in memory: dicts like ``{"smiles": prompt, "text": generated text}``, optionally with
-            ``"lp"`` to distinguish groups.
+            ``"lp"`` to distinguish groups. Or lists of texts by the label of their row, such as
+            ``{"plain": texts, "grammar": other_texts}``: strings with ``smiles``, or records.
+        smiles: the molecules of texts that are strings: of a row as many texts as SMILES, or K for each, one molecule
+            after the other, as ``generate`` of transformers returns them.
         dialect: how numbers should be written; ``auto`` uses the model's recipe, else the texts, else the
             references.
         model: the folder of the model that wrote the texts; its recipe names the dialect.
@@ -295,7 +301,7 @@ def audit(
         max_atoms: the largest number of heavy atoms of a molecule that is compared; by default 1,000.
         isotopes: whether labels such as ``[13CH3]`` and ``[2H]`` tell molecules and their atoms apart.
         against_row: the row with which all others are compared, text by text: the name of a logit processor
-            (``none``), with its placeholder if it has one, of a model, or of a file.
+            (``none``), with its placeholder if it has one, of a model, of a file, or its label.
         row_field: the field of records that names their logit processor, or ``file`` if each file is a row of its own.
         encoding, decimals, separator, where, progress: as in `fit`; ``where`` picks the texts, not the references.
 
@@ -310,8 +316,15 @@ def audit(
     >>> report = audit([{"smiles": "CO", "text": text}])
     >>> report.total["samples"], report.total["passed"], report.total["junk_blocks_strict"]
     (1, 1, 0)
+
+    Two rows, text by text:
+
+    >>> rows = {"plain": ["[CONFORMER][C]", text], "grammar": [text, text]}
+    >>> report = audit(rows, smiles="CO", against_row="plain")
+    >>> [(run["lp"], run["passed"]) for run in report.runs], report.comparisons[0]["passed_difference"]
+    ([('plain', 1), ('grammar', 2)], 1)
     """
-    with _as_files(texts) as files:
+    with _as_files(_given(texts, smiles, row_field)) as files:
         options = {
             "files": files,
             "rows": _conditions(where),
@@ -511,6 +524,13 @@ def _conditions(where: str | Iterable[str]) -> list[str]:
 
 def _named(encoding: EncodingLike | None) -> str | None:
     return None if encoding is None else encoding_name(encoding)
+
+
+def _given(texts: Any, smiles: str | Iterable[str] | None, row_field: str) -> Any:
+    """The texts as files and records."""
+    if is_rows(texts):
+        return records_of_rows(texts, smiles, row_field)
+    return texts if smiles is None else records([texts] if isinstance(texts, str) else texts, smiles)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from moldrift import _lib
+import moldrift._lib as _lib
 
 
 @dataclass(frozen=True)

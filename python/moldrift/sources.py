@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from moldrift import _lib
+import moldrift._lib as _lib
 from moldrift.errors import DriftError, TokenizerRefused
 from moldrift.tokenizers import tokenizer_json
 

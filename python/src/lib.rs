@@ -1,6 +1,7 @@
 //! drift's interface for Python: the module `moldrift._lib`.
 
 mod completions;
+mod constraint;
 mod errors;
 mod judge;
 mod legal;
@@ -20,9 +21,11 @@ mod _lib {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use super::constraint::{Constraint, skeleton_of};
+    #[pymodule_export]
     use super::judge::Judge;
     #[pymodule_export]
-    use super::processor::{Constraint, Processor, skeleton_of};
+    use super::processor::Processor;
     #[pymodule_export]
     use super::reports::{audit, encode, fit, inspect, mine, train_tokenizer};
     #[pymodule_export]

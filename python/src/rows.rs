@@ -9,8 +9,8 @@ use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, ToPyArray};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::constraint::{Constraint, Place, listed};
 use crate::errors::Class;
-use crate::processor::{Constraint, Place, listed};
 use crate::sampling::Sampler;
 
 /// Ids `[rows, longest]`, and the number of valid ids of each row, `[rows]`.

@@ -24,6 +24,32 @@ def public(names: list[str]) -> set[str]:
     return {name for name in names if not name.startswith("_")}
 
 
+def imports(path: Path) -> set[str]:
+    """The modules of the package that one of its files imports when it is imported itself."""
+    found = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module == "moldrift":
+            submodules = {alias.name for alias in node.names if (PACKAGE / f"{alias.name}.py").exists()}
+            found |= {f"moldrift.{name}" for name in submodules} | {"moldrift"}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+    return {name for name in found if name.split(".")[0] == "moldrift"}
+
+
+def test_modules_do_not_import_one_another_in_a_circle() -> None:
+    edges = {
+        f"moldrift.{path.stem}": imports(path) for path in PACKAGE.glob("*.py") if path.stem != "__init__"
+    }
+    edges["moldrift"] = imports(PACKAGE / "__init__.py")
+    assert len(edges) > 20 and edges["moldrift"]
+    # Modules that import nothing that is left are taken away, until nothing is.
+    while free := {name for name, wanted in edges.items() if not wanted & edges.keys()}:
+        edges = {name: wanted for name, wanted in edges.items() if name not in free}
+    assert not edges, edges
+
+
 def test_the_stub_names_what_the_extension_exports() -> None:
     tree = ast.parse((PACKAGE / "_lib.pyi").read_text(encoding="utf-8"))
     stubs: dict[str, set[str]] = {}

@@ -81,6 +81,26 @@ ELSEWHERE = {
         "python/benches/judge.py",
         "written",
     ),
+    "python python/examples/transformers_generate.py": (
+        "needs transformers",
+        "python/tests/engines/test_rows.py",
+        '"transformers_generate.py", tmp_path',
+    ),
+    "python python/examples/vllm_offline.py": (
+        "needs vLLM",
+        "python/tests/engines/test_rows.py",
+        '"vllm_offline.py", tmp_path',
+    ),
+    "drift audit transformers-plain.jsonl": (
+        "reads what they wrote",
+        "python/tests/engines/test_rows.py",
+        "moldrift.audit(files, row_field=",
+    ),
+    "report = moldrift.audit(": (
+        "needs texts of an engine",
+        "python/tests/engines/test_rows.py",
+        "moldrift.audit(strings, smiles=SMILES",
+    ),
     "drift slurm status": ("needs a job that runs", "tests/slurm/shards.sh", "slurm status"),
     "from vllm import LLM": ("needs vLLM", "python/tests/engines/test_ready_lines.py", "def test_vllm("),
     "vllm serve MODEL": (
@@ -245,6 +265,7 @@ NO_OUTPUT = {
     "indptr, indices = automaton.legal(": "signatures",
     "import math, sys": "the skeleton of a program",
     "pip install 'dist/moldrift-": "commands for another machine",
+    "Rows, binned-v2": "of a run with vLLM; python/tests/engines/test_rows.py checks such tables",
 }
 
 #: Fenced texts that are output, with the test that compares them with a run.

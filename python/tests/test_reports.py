@@ -144,6 +144,66 @@ def test_audit_is_the_programs(drift: Drift, tmp_path: Path) -> None:
     same(moldrift.audit(records, tokenizer="qwen-like"), json.dumps(report))
 
 
+ETHER = "[CONFORMER][C]<0.5170,1.2034,0.0131>[O]<1.2218,0.0415,0.1142>[C]<2.6218,0.0415,0.1142>[/CONFORMER]"
+METHANOL = "[CONFORMER][C]<0.5170,1.2034,0.0131>[O]<1.2218,0.0415,0.1142>[/CONFORMER]"
+
+
+def test_lists_of_texts_are_rows_as_files_of_them_are(tmp_path: Path) -> None:
+    smiles = ["CO", "COC"]
+    rows = {
+        "plain": [METHANOL, "nothing", ETHER.replace("1.2034", "1.3"), "[CONFORMER][C]"],
+        "grammar": [METHANOL, METHANOL.replace("0.0415", "0.0425"), ETHER, ETHER],
+    }
+    report = moldrift.audit(rows, smiles=smiles, against_row="plain", dialect="fixed")
+    lines = [
+        {"smiles": smiles[at // 2], "generation": at % 2, "text": text, "lp": lp}
+        for lp, texts in rows.items()
+        for at, text in enumerate(texts)
+    ]
+    path = tmp_path / "records.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    same(report, json.dumps(moldrift.audit(path, against_row="plain", dialect="fixed")))
+    assert [(run["lp"], run["passed"]) for run in report.runs] == [("plain", 2), ("grammar", 4)]
+    assert report.comparisons[0]["passed_difference"] == 2
+    # Records under labels, generators, another field, and a list without labels.
+    unlabelled = [{name: value for name, value in line.items() if name != "lp"} for line in lines]
+    records = {"plain": unlabelled[:4], "grammar": (record for record in unlabelled[4:])}
+    same(moldrift.audit(records, against_row="plain", dialect="fixed"), json.dumps(report))
+    named = moldrift.audit(rows, smiles=smiles, row_field="engine", against_row="plain", dialect="fixed")
+    assert named.comparisons == report.comparisons
+    alone = moldrift.audit(rows["grammar"], smiles=smiles, dialect="fixed")
+    assert (alone.total["samples"], alone.total["passed"]) == (4, 4)
+    # A record whose texts are a list is no row.
+    listed = [{"smiles": "CO", "all_generations": [{"decoded_text": METHANOL}]}]
+    assert moldrift.audit(listed, dialect="fixed").total["passed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("texts", "options", "words"),
+    [
+        ({"plain": [METHANOL], "grammar": []}, {"smiles": "CO"}, "row `grammar`: has no text"),
+        ({"plain": [METHANOL]}, {}, "row `plain`: holds strings; give the molecules as smiles"),
+        ({"plain": [METHANOL] * 3}, {"smiles": ["CO", "OC"]}, "row `plain`: has 3 texts for 2 SMILES"),
+        ({"plain": [METHANOL]}, {"smiles": []}, "row `plain`: has 1 texts for 0 SMILES"),
+        ({"plain": [{"smiles": "CO", "text": METHANOL}]}, {"smiles": "CO"}, "leave smiles out"),
+        (
+            {"plain": [METHANOL, {"text": METHANOL}]},
+            {"smiles": "CO"},
+            "row `plain`: mixes strings and records",
+        ),
+        ({"plain": [METHANOL, None]}, {"smiles": "CO"}, "row `plain`: text 1 is NoneType"),
+        ({3: [METHANOL]}, {"smiles": "CO"}, "the label of a row is 3"),
+        ({"plain": [METHANOL]}, {"smiles": "CO", "row_field": "file"}, "row_field"),
+        ({"plain": [METHANOL], "a": [METHANOL]}, {"smiles": "CO", "against_row": "Plain"}, "differ in case"),
+        ([METHANOL], {"smiles": ["CO", "OC"]}, "texts: has 1 texts for 2 SMILES"),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused(texts: Any, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(moldrift.DriftError, match=re.escape(words)) as error:
+        moldrift.audit(texts, **{"dialect": "fixed", **options})
+    assert "\n" not in str(error.value)
+
+
 @pytest.mark.program
 def test_train_tokenizer_is_the_programs(drift: Drift, corpus: Path, tmp_path: Path) -> None:
     mine, theirs = tmp_path / "mine", tmp_path / "theirs"

@@ -16,19 +16,16 @@ use drift_data::shard::files::MergedFiles;
 
 /// The options of the comparison: the other corpus, and the largest RMSD of equal geometries.
 #[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Comparison")]
 pub(super) struct AgainstArgs {
-    /// Instead of printing statistics, find the molecules and geometries of INPUT that are also in these files and folders, such as a
-    /// test set. The spelling of the SMILES, the pose and the order of equivalent atoms do not matter. Mirror images are counted
-    /// separately. INPUT is streamed; OTHER is held in memory (32 bytes per conformer, 12 per atom, about 5 KB per molecule). -o writes
-    /// the list: one line of JSON for each pair, and one for each other conformer of a shared molecule
+    /// Find the molecules and geometries of INPUT that are also in these files
     #[arg(long, value_name = "OTHER", num_args = 1.., conflicts_with = "html")]
     pub against: Vec<PathBuf>,
-    /// Two conformers with at most this RMSD, in Å, count as the same geometry. The same geometry written twice in different frames
-    /// differs by less than 0.00035 with four decimals, 0.0035 with three, and 1.8 bin widths with bins
+    /// The largest RMSD of two conformers of one geometry
     #[arg(long, value_name = "ANGSTROM", default_value_t = BOUND_ANGSTROM, requires = "against", allow_hyphen_values = true)]
     pub within: f64,
-    /// Whether isotope labels (`[13CH3]`, `[2H]`) tell molecules and their atoms apart. By default a labelled molecule is the plain one
-    #[arg(long, value_parser = one_of(&Isotopes::ALL, Isotopes::name), default_value = "ignore", requires = "against")]
+    /// Whether isotope labels tell molecules and atoms apart
+    #[arg(long, value_name = "ignore|respect", hide_possible_values = true, value_parser = one_of(&Isotopes::ALL, Isotopes::name), default_value = "ignore", requires = "against")]
     isotopes: Isotopes,
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::energy::{EnergyArgs, energy_lines};
 use super::eval_molecules::LinesFormat;
+use super::help::{JUDGING, NUMBERS, OUTPUT};
 use super::invocation::Invocation;
 use super::output::Output;
 use super::shards::{ShardArgs, ShardOf};
@@ -36,71 +37,78 @@ use drift_data::audit::{
 use drift_data::shard::Manifest;
 use drift_data::shard::files::MergedFiles;
 
+/// Examples at the end of the help.
+pub(super) const EXAMPLES: [&str; 4] = [
+    "drift audit texts.jsonl",
+    "drift audit plain.jsonl grammar.jsonl --against-row plain",
+    "drift audit texts.jsonl --references conformers.sdf --against-row none -o record.json",
+    "drift audit smoke_report.json --tokenizer path/to/model --verdicts verdicts.jsonl",
+];
+
+/// The headings of options that only this verb has.
+const ROWS: &str = "Rows";
+const REFERENCES: &str = "References";
+const DRIFT: &str = "Drift";
+
 /// The command line of `drift audit`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Files of generated texts, recognised by content: 3DMolGen's smoke reports and pickles, JSON Lines, CSV, TSV, plain text; each also
-    /// compressed by gzip or zstd
+    /// Files of generated texts, recognised by content: JSON Lines, CSV, TSV, plain text, 3DMolGen's reports and pickles; also compressed
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    #[command(flatten)]
-    rows: RowArgs,
-    /// How the texts should write numbers. `auto` uses the `encoding` that rows state, else the model's recipe, else complete blocks of
-    /// the texts, else the references; it stops with an error if none of them decides
-    #[arg(long, value_enum, default_value = "auto")]
-    dialect: DialectOrAuto,
-    #[command(flatten)]
-    blocks: EncodingArgs,
-    /// The folder of the model that wrote the texts; its recipe.json names the dialect
-    #[arg(long, value_name = "DIR")]
-    model: Option<PathBuf>,
-    /// Also count drift with this tokenizer: a tokenizer.json, plain or gzipped, a model folder, org/name in the cache of Hugging Face,
-    /// or the name of a built-in one
-    #[arg(long, value_name = "TOKENIZER")]
-    tokenizer: Option<PathBuf>,
-    /// The placeholder that blocks are compared with to count drift [default: 0.0000,0.0000,0.0000, or zeros in another encoding]
-    #[arg(long, value_name = "P", allow_hyphen_values = true)]
-    placeholder: Option<String>,
-    /// Also compare geometry with these reference conformers: files and folders that `drift mine` reads, or a built-in corpus by name
-    #[arg(long, value_name = "CORPUS", num_args = 1..)]
-    references: Vec<PathBuf>,
-    /// An RMSD threshold of coverage in Å; repeat it, or separate several with commas [default: 0.75]
-    #[arg(long, visible_alias = "thresholds", value_name = "ANGSTROM", value_parser = threshold, value_delimiter = ',')]
-    threshold: Vec<f64>,
-    /// How to treat molecules that have references but no usable text: count them as 0 in coverage, or leave them out of coverage and
-    /// matching as 3DMolGen's run_eval does
-    #[arg(long, value_parser = one_of(&Missing::ALL, Missing::name), default_value = "zero")]
-    missing: Missing,
-    /// Which texts are compared with references: those that pass drift's rules, or with `3dmolgen` also those that pass only 3DMolGen's
-    /// rules, read as 3DMolGen reads them, junk included
-    #[arg(long, value_enum, default_value = "drift")]
-    passing: PassingArg,
-    /// Group texts by the `geom_smiles` of their records, and compare each with the references of all isomers of the group
-    #[arg(long, requires = "references")]
-    pool: bool,
-    /// Which conformers to judge in a text that contains several
-    #[arg(long, value_enum, default_value = "first")]
-    conformers: ConformersArg,
-    /// Compare each row with this one, text by text: differences with intervals, and advice. A row is named by its logit processor, with
-    /// its placeholder if it has one (`none`, `allowlist 0.0000,0.0000,0.0000`), by its model, or by its file
-    #[arg(long, value_name = "ROW", allow_hyphen_values = true)]
+    /// The row with which all others are compared, text by text: a logit processor, a model or a file
+    #[arg(long, value_name = "ROW", allow_hyphen_values = true, help_heading = ROWS)]
     against_row: Option<String>,
-    /// The field of records that names their logit processor, or `file` if each file is a row of its own
-    #[arg(long, value_name = "FIELD", default_value = "lp")]
+    /// The field of records that names their logit processor, or `file`
+    #[arg(long, value_name = "FIELD", default_value = "lp", help_heading = ROWS)]
     row_field: String,
-    #[command(flatten)]
-    beside: TextFiles,
-    /// Compare molecules of at most N heavy atoms; the text of a larger one counts as another molecule
-    #[arg(long, value_name = "N", default_value_t = MAX_HEAVY_ATOMS)]
+    #[command(flatten, next_help_heading = ROWS)]
+    rows: RowArgs,
+    /// Reference conformers to compare geometry with: files, or a built-in corpus, small or drug-like
+    #[arg(long, value_name = "CORPUS", num_args = 1.., help_heading = REFERENCES)]
+    references: Vec<PathBuf>,
+    /// Thresholds of coverage in Å [default: 0.75]
+    #[arg(long, visible_alias = "thresholds", value_name = "ANGSTROM", value_parser = threshold, value_delimiter = ',', help_heading = REFERENCES)]
+    threshold: Vec<f64>,
+    /// Molecules without usable texts in coverage
+    #[arg(long, value_parser = one_of(&Missing::ALL, Missing::name), value_name = "zero|leave-out", hide_possible_values = true, default_value = "zero", help_heading = REFERENCES)]
+    missing: Missing,
+    /// The rules that a text must pass to be compared with references
+    #[arg(long, value_enum, value_name = "drift|3dmolgen", hide_possible_values = true, default_value = "drift", help_heading = REFERENCES)]
+    passing: PassingArg,
+    /// Group texts by the `geom_smiles` of their records
+    #[arg(long, requires = "references", help_heading = REFERENCES)]
+    pool: bool,
+    /// The conformers to judge in a text that has several
+    #[arg(long, value_enum, value_name = "first|all", hide_possible_values = true, default_value = "first", help_heading = JUDGING)]
+    conformers: ConformersArg,
+    /// The most heavy atoms of compared molecules
+    #[arg(long, value_name = "N", default_value_t = MAX_HEAVY_ATOMS, help_heading = JUDGING)]
     max_atoms: usize,
-    /// Whether isotope labels (`[13CH3]`, `[2H]`) tell molecules and their atoms apart, in the comparison with the prompt and in RMSDs
-    #[arg(long, value_parser = one_of(&Isotopes::ALL, Isotopes::name), default_value = "ignore")]
+    /// Whether isotope labels tell molecules and atoms apart
+    #[arg(long, value_parser = one_of(&Isotopes::ALL, Isotopes::name), value_name = "ignore|respect", hide_possible_values = true, default_value = "ignore", help_heading = JUDGING)]
     isotopes: Isotopes,
-    /// Write the record as JSON to this file; `-` prints it. With --shard, a folder
-    #[arg(short, long, value_name = "FILE.json")]
-    output: Option<PathBuf>,
+    /// How the texts should write decimals: fixed, stripped, or auto
+    #[arg(long, value_enum, hide_possible_values = true, default_value = "auto", help_heading = NUMBERS)]
+    dialect: DialectOrAuto,
+    #[command(flatten, next_help_heading = NUMBERS)]
+    blocks: EncodingArgs,
+    /// The folder of the model that wrote the texts, whose recipe names the dialect
+    #[arg(long, value_name = "DIR", help_heading = NUMBERS)]
+    model: Option<PathBuf>,
+    /// The tokenizer to count drift with: a file, a model folder, org/name, or a built-in one
+    #[arg(long, value_name = "TOKENIZER", help_heading = DRIFT)]
+    tokenizer: Option<PathBuf>,
+    /// The placeholder that blocks are compared with [default: zeros]
+    #[arg(long, value_name = "P", allow_hyphen_values = true, help_heading = DRIFT)]
+    placeholder: Option<String>,
     #[command(flatten)]
     energy: EnergyArgs,
+    #[command(flatten, next_help_heading = OUTPUT)]
+    beside: TextFiles,
+    /// Write the record as JSON; `-` prints it. With --shard, a folder
+    #[arg(short, long, value_name = "FILE.json", help_heading = OUTPUT)]
+    output: Option<PathBuf>,
     #[command(flatten)]
     shard: ShardArgs,
 }
@@ -123,21 +131,19 @@ enum ConformersArg {
 /// The files that are written besides the record.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct TextFiles {
-    /// Write one line of JSON for each text: verdicts, chemistry, the smallest RMSD to a reference. With --shard, `drift merge` writes
-    /// the file
+    /// Write the verdicts on each text as JSON Lines
     #[arg(long, value_name = "FILE.jsonl")]
     pub verdicts: Option<PathBuf>,
-    /// Write the RMSD of every text to every reference: an .npz, or a .pickle as 3DMolGen writes it. With --shard, `drift merge` writes
-    /// the file
+    /// Write the RMSD of every text to every reference, .npz or .pickle
     #[arg(long, value_name = "FILE", requires = "references")]
     pub matrix: Option<PathBuf>,
-    /// Write one line for each molecule of each row: a .csv or .jsonl. With --shard, `drift merge` writes the file
+    /// Write one line for each molecule of each row, .csv or .jsonl
     #[arg(long, value_name = "FILE")]
     pub molecules: Option<PathBuf>,
-    /// Write a page with tables, plots, and pictures of the worst texts
+    /// Write a page with tables, plots and pictures of the worst texts
     #[arg(long, value_name = "FILE.html")]
     pub html: Option<PathBuf>,
-    /// Write coverage and matching in the layout of 3DMolGen's covmat_results.txt
+    /// Write coverage and matching as 3DMolGen's covmat_results.txt
     #[arg(long, value_name = "FILE.txt", requires = "references")]
     pub summary: Option<PathBuf>,
 }

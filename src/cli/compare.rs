@@ -7,6 +7,12 @@ use crate::report::compare_view::tables;
 use drift_core::job::Job;
 use drift_data::compare::compare;
 
+/// Examples at the end of the help.
+pub(super) const EXAMPLES: [&str; 2] = [
+    "drift compare before/record.json after/record.json",
+    "drift compare with-processor.pt.trace.json.gz without.pt.trace.json.gz --json",
+];
+
 /// The command line of `drift compare`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

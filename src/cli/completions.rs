@@ -4,10 +4,15 @@ use clap_complete::Shell;
 
 use super::output::Output;
 
+/// Examples at the end of the help.
+pub(super) const EXAMPLES: [&str; 1] =
+    ["drift completions bash > ~/.local/share/bash-completion/completions/drift"];
+
 /// The command line of `drift completions`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The shell
+    /// The shell: bash, elvish, fish, powershell or zsh
+    #[arg(hide_possible_values = true)]
     shell: Shell,
 }
 

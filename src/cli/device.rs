@@ -25,32 +25,38 @@ const GIVEN_UP: &str = "DRIFT_GPU_GIVEN_UP";
 /// The name of the built-in model in `--model`.
 const BUILT_IN: &str = "built-in";
 
+/// Examples at the end of the help.
+pub(super) const EXAMPLES: [&str; 3] = [
+    "drift device",
+    "drift device --device cuda:1 --engine drift candle --batch 256",
+    "drift device --device cpu --model built-in",
+];
+
 /// The command line of `drift device`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The device to check: cuda:N, or cpu for the same figures of the CPU
     #[arg(long, default_value = "cuda:0")]
     device: String,
-    /// The models to run: the built-in one, or random weights of a shape; all by default
-    #[arg(long, value_name = "NAME", num_args = 1.., value_parser = [BUILT_IN, "qwen3-0.6b", "llama-380m"])]
+    /// Models to run: built-in, qwen3-0.6b, llama-380m [default: all]
+    #[arg(long, hide_possible_values = true, value_name = "NAME", num_args = 1.., value_parser = [BUILT_IN, "qwen3-0.6b", "llama-380m"])]
     model: Vec<String>,
-    /// The engines to time; by default all on a GPU, drift and candle on the CPU
-    #[arg(long, num_args = 1.., value_parser = one_of(EngineChoice::ALL, EngineChoice::name))]
+    /// Engines to time: drift, drift-without-graphs, drift-cublas, candle [default: all of a GPU; drift and candle on the CPU]
+    #[arg(long, value_name = "ENGINE", hide_possible_values = true, num_args = 1.., value_parser = one_of(EngineChoice::ALL, EngineChoice::name))]
     engine: Vec<EngineChoice>,
     /// Compute in f32, so that the texts can be compared with the CPU's
     #[arg(long)]
     f32: bool,
-    /// Number of texts, which are written in one batch
+    /// Texts, which are written in one batch
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=1024))]
     batch: u32,
-    /// The largest number of tokens of a text
+    /// The most tokens of a text
     #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=4096))]
     tokens: u32,
     /// Start no further run after this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 240, value_parser = clap::value_parser!(u32).range(1..))]
     seconds: u32,
-    /// Write the report as JSON to this file, which is the one to send. If a self-check finds a difference, a folder beside it holds
-    /// the compared values. `-` prints the report instead
+    /// Write the report as JSON, which is the file to send; `-` prints it
     #[arg(short, long, value_name = "FILE", default_value = "drift-device.json")]
     output: PathBuf,
 }

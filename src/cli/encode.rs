@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::help::{CONFORMERS, NUMBERS, OUTPUT};
 use super::invocation::Invocation;
 use super::output::Output;
 use super::shards::{ShardArgs, ShardOf};
@@ -16,32 +17,36 @@ use drift_data::encode::{EncodePlan, EncodeReport, Put, encode, encode_shard, me
 use drift_data::shard::Manifest;
 use drift_data::shard::files::MergedFiles;
 
+/// Examples at the end of the help.
+pub(super) const EXAMPLES: [&str; 3] = [
+    "drift encode rdkit_folder -o corpus.jsonl",
+    "drift encode conformers.sdf --smiles names.csv --frame first-atoms -o corpus.jsonl",
+    "drift encode corpus.jsonl --encoding binned-v1:-21,21,0.05 -o bins.jsonl",
+];
+
 /// The command line of `drift encode`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Files and folders, recognised by content: RDKit pickles, SDF, XYZ, GEOM msgpack, and texts in JSONL, CSV or TSV; each also
-    /// compressed by gzip or zstd, or in a tar or zip archive
+    /// Files and folders, recognised by content: pickles, SDF, XYZ, msgpack, and texts in JSONL, CSV or TSV; also compressed or in archives
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// Write JSON Lines to this file: {id, canonical_smiles, embedded_smiles, embedded_smiles_stripped}; also `encoding`, unless it
-    /// is fixed or stripped; only decimals have a stripped text. `-` prints them. With --shard, a folder
-    #[arg(short, long, value_name = "FILE.jsonl")]
+    /// Write the texts of conformers, a line of JSON each; `-` prints them. With --shard, a folder
+    #[arg(short, long, value_name = "FILE.jsonl", help_heading = OUTPUT)]
     output: PathBuf,
-    /// A file with the SMILES of each molecule, by its name or file name: lines of `SMILES NAME`, or CSV or JSONL with a column of
-    /// names. Or one SMILES for all molecules. It takes precedence over a SMILES in the input
-    #[arg(long, value_name = "FILE|SMILES")]
+    /// The SMILES of molecules: a file by their names, or one SMILES for all
+    #[arg(long, value_name = "FILE|SMILES", help_heading = CONFORMERS)]
     smiles: Option<PathBuf>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = CONFORMERS)]
     source: SmilesArgs,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = CONFORMERS)]
     frame: FrameArgs,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = NUMBERS)]
     blocks: EncodingArgs,
-    /// The encoding of input texts that do not name their encoding
-    #[arg(long, value_name = "E", allow_hyphen_values = true)]
+    /// The encoding of input texts that do not name theirs
+    #[arg(long, value_name = "E", allow_hyphen_values = true, help_heading = NUMBERS)]
     input_encoding: Option<Encoding>,
-    /// What to do with conformers that have a coordinate outside the range of the encoding
-    #[arg(long, value_enum, default_value = "clip")]
+    /// Conformers with a coordinate outside the range of the encoding
+    #[arg(long, value_enum, value_name = "clip|skip", hide_possible_values = true, default_value = "clip", help_heading = NUMBERS)]
     out_of_range: OutOfRangeArg,
     #[command(flatten)]
     shard: ShardArgs,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::corpus::Corpus;
+use super::help::{CONFORMERS, OUTPUT};
 use super::invocation::Invocation;
 use super::output::Output;
 use super::skipped;
@@ -17,46 +18,55 @@ use drift_data::corpus::ReadOptions;
 use drift_tune::design::{Base, SchemeKind};
 use drift_tune::encodings::{EncodingsPlan, compare_encodings};
 
+/// Examples at the end of the help.
+pub(super) const EXAMPLES: [&str; 3] = [
+    "drift encodings",
+    "drift encodings --corpus corpus.jsonl --tokenizer path/to/model --encoding fixed fixed-2",
+    "drift encodings --encoding integers:100,5 lines-2 --no-extensions --verbose",
+];
+
+/// The heading of what is compared.
+const COMPARISON: &str = "Comparison";
+
 /// The command line of `drift encodings`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Conformers in any format that drift reads; the built-in corpus by default
-    #[arg(long, value_name = "INPUT", num_args = 1..)]
-    corpus: Vec<PathBuf>,
-    #[command(flatten)]
-    smiles: SmilesOfArgs,
-    #[command(flatten)]
-    frame: FrameArgs,
-    /// Tokenizers: a tokenizer.json, plain or gzipped, a model folder, or org/name in the cache of Hugging Face; by default the
-    /// built-in qwen-like and llama-like
-    #[arg(long, value_name = "TOKENIZER", num_args = 1..)]
-    tokenizer: Vec<PathBuf>,
-    /// Encodings to compare: fixed, stripped, fixed-N, stripped-N, binned-v1:LOW,HIGH,STEP, binned-v2:LOW,HIGH,STEP, fsq:N, or a JSON
-    /// file of fitted bins or of schema drift.encoding/1
+    /// Encodings to compare, of the forms below
     #[arg(
         long,
         value_name = "E",
         num_args = 1..,
-        default_values = ["fixed", "stripped", "fixed-3", "fixed-2", "binned-v1:-21,21,0.05", "binned-v2:-13,13,0.104"]
+        default_values = ["fixed", "stripped", "fixed-3", "fixed-2", "binned-v1:-21,21,0.05", "binned-v2:-13,13,0.104"],
+        help_heading = COMPARISON
     )]
     encoding: Vec<Encoding>,
+    /// Tokenizers: files, model folders, or org/name in the cache of Hugging Face [default: the built-in qwen-like and llama-like]
+    #[arg(long, value_name = "TOKENIZER", num_args = 1.., help_heading = COMPARISON)]
+    tokenizer: Vec<PathBuf>,
     /// Also try extensions of each tokenizer with this many tokens per block
-    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [11, 9, 7, 5, 4])]
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [11, 9, 7, 5, 4], help_heading = COMPARISON)]
     tokens_per_block: Vec<u16>,
     /// Do not try extensions
-    #[arg(long, conflicts_with = "tokens_per_block")]
+    #[arg(long, conflicts_with = "tokens_per_block", help_heading = COMPARISON)]
     no_extensions: bool,
-    /// Print all extensions, not only those on the Pareto front, and columns for the worst atom and the cell volume
-    #[arg(long)]
-    verbose: bool,
     /// The seed of the sample whose tokens are counted
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, help_heading = COMPARISON)]
     seed: u64,
+    /// The conformers, in any format that `drift mine` reads [default: the built-in corpus]
+    #[arg(long, value_name = "INPUT", num_args = 1.., help_heading = CONFORMERS)]
+    corpus: Vec<PathBuf>,
+    #[command(flatten, next_help_heading = CONFORMERS)]
+    smiles: SmilesOfArgs,
+    #[command(flatten, next_help_heading = CONFORMERS)]
+    frame: FrameArgs,
+    /// Print all extensions, not only the Pareto front, and more columns
+    #[arg(long, help_heading = OUTPUT)]
+    verbose: bool,
     /// Write the report as JSON; `-` prints it
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
     output: Option<PathBuf>,
     /// Write a page with the Pareto front and the table
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     html: Option<PathBuf>,
 }
 

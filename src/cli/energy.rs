@@ -11,16 +11,15 @@ use drift_data::parameter;
 
 /// The options of the program that computes energies.
 #[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Energy")]
 pub(super) struct EnergyArgs {
-    /// Also compute strain, with a program of yours. CMD is a shell command. It reads XYZ frames with the SMILES as comment, and writes
-    /// one line per frame: the energy and, optionally, the energy of the relaxed conformer, or `nan` if it has none. docs/energy.md
-    /// describes the protocol and has a program for xtb
+    /// A shell command that computes energies (docs/energy.md)
     #[arg(long, value_name = "CMD", allow_hyphen_values = true)]
     energy: Option<String>,
-    /// The unit of the energies that CMD writes
-    #[arg(long, value_name = "UNIT", value_parser = one_of(&UNITS, name), default_value = "kcal/mol", requires = "energy")]
+    /// Its unit: kcal/mol, kJ/mol, eV or hartree
+    #[arg(long, hide_possible_values = true, value_name = "UNIT", value_parser = one_of(&UNITS, name), default_value = "kcal/mol", requires = "energy")]
     energy_unit: EnergyUnit,
-    /// Stop CMD after this many seconds without an answer. The frame then has no energy, and CMD is started again for the next one
+    /// The longest time without an answer
     #[arg(
         long,
         value_name = "SECONDS",
@@ -29,15 +28,13 @@ pub(super) struct EnergyArgs {
         allow_hyphen_values = true
     )]
     energy_timeout: f64,
-    /// Conformers for each start of CMD
+    /// Conformers for each start of the command
     #[arg(long, value_name = "N", default_value_t = 64, requires = "energy")]
     energy_batch: usize,
-    /// Keep the answers of CMD in this file, so that nothing is computed twice and an interrupted run continues. Each process needs its
-    /// own file
+    /// Keep answers in this file, so that nothing is computed twice
     #[arg(long, value_name = "FILE", requires = "energy")]
     energy_cache: Option<PathBuf>,
-    /// Write one line of JSON for each text: its energy, the energies of the relaxed conformer and of the best reference, and the
-    /// strain
+    /// Write the energies and strain of each text as JSON Lines
     #[arg(long, value_name = "FILE.jsonl", requires = "energy", conflicts_with = "shard")]
     energy_list: Option<PathBuf>,
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::help::{MODEL, OUTPUT};
 use super::invocation::Invocation;
 use super::output::Output;
 use super::values::{DialectOrAuto, EncodingArgs, found, not_stdout};
@@ -17,39 +18,47 @@ use drift_core::tokenizer::{Tokenizer, encoding_beside, end_beside};
 use drift_data::export::{ExportPlan, ExportReport, ExportSource, export};
 use drift_tune::design::advice;
 
+/// Examples at the end of the help.
+pub(super) const EXAMPLES: [&str; 3] = [
+    "drift export-grammar CCO",
+    "drift export-grammar --tokenizer path/to/model --smiles molecules.smi -o grammars.jsonl",
+    "drift export-grammar --tokenizer path/to/model --format ebnf 'CC=O'",
+];
+
+/// The heading of what grammars describe.
+const GRAMMARS: &str = "Grammars";
+
 /// The command line of `drift export-grammar`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The SMILES of one molecule
     #[arg(required_unless_present = "smiles", conflicts_with = "smiles", value_name = "SMILES")]
     molecule: Option<String>,
-    /// A file of molecules: one SMILES per line, text after a space is ignored; also gzipped
-    #[arg(long, value_name = "FILE")]
+    /// The molecules: a file with one SMILES per line, also gzipped
+    #[arg(long, value_name = "FILE", help_heading = GRAMMARS)]
     smiles: Option<PathBuf>,
-    /// The model's tokenizer: a tokenizer.json, plain or gzipped, a model folder, org/name in the cache of Hugging Face, or the name of
-    /// a built-in one
-    #[arg(long, value_name = "TOKENIZER", default_value = "qwen-like")]
-    tokenizer: PathBuf,
-    /// How the model writes numbers. `auto` reads it from drift's files beside the tokenizer or the model, and takes `fixed` without
-    /// them
-    #[arg(long, value_enum, default_value = "auto")]
-    dialect: DialectOrAuto,
-    #[command(flatten)]
-    blocks: EncodingArgs,
-    /// Conformers in each answer, one after another: `[CONFORMER]…[/CONFORMER][CONFORMER]…[/CONFORMER]`
-    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    /// Conformers in each answer, one after another
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = GRAMMARS)]
     conformers: u16,
     /// The prompt ends with `[CONFORMER]`, and the answer begins after it
-    #[arg(long)]
+    #[arg(long, help_heading = GRAMMARS)]
     opened: bool,
-    /// The token that ends a text, such as `[/CONFORMER]`; by default the one that the files beside the tokenizer name
-    #[arg(long, value_name = "TOKEN")]
+    /// The tokenizer: a file, a model folder, org/name in the cache of Hugging Face, or a built-in one
+    #[arg(long, value_name = "TOKENIZER", default_value = "qwen-like", help_heading = MODEL)]
+    tokenizer: PathBuf,
+    /// The token that ends a text [default: as the files beside the tokenizer name it]
+    #[arg(long, value_name = "TOKEN", help_heading = MODEL)]
     eos: Option<String>,
-    /// The format of the grammars
-    #[arg(long, value_enum, default_value = "lark")]
+    /// How the model writes decimals: fixed, stripped, or auto, as its files say
+    #[arg(long, value_enum, hide_possible_values = true, default_value = "auto", help_heading = MODEL)]
+    dialect: DialectOrAuto,
+    #[command(flatten, next_help_heading = MODEL)]
+    blocks: EncodingArgs,
+    /// The format: lark (llguidance), ebnf (XGrammar) or json (the tables)
+    #[arg(long, value_enum, hide_possible_values = true, default_value = "lark", help_heading = OUTPUT)]
     format: FormatArg,
-    /// Write JSON Lines, {smiles, skeleton, grammar}, with prompt_ids where a token crosses the end of the prompt; `-` prints them
-    #[arg(short, long, value_name = "FILE.jsonl", default_value = "-")]
+    /// Write {smiles, skeleton, grammar} of each molecule, a line of JSON each
+    #[arg(short, long, value_name = "FILE.jsonl", default_value = "-", help_heading = OUTPUT)]
     output: PathBuf,
 }
 

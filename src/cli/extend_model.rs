@@ -11,23 +11,26 @@ use drift_core::checkpoint::{CONFIG, RequiredFiles};
 use drift_core::job::Job;
 use drift_tune::design::{ExtendModelPlan, RowInit, extend_model};
 
+/// Examples at the end of the help.
+pub(super) const EXAMPLES: [&str; 1] =
+    ["drift extend-model --model path/to/model --tokenizer extended -o path/to/extended-model"];
+
 /// The command line of `drift extend-model`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The trained model: a Hugging Face folder with its own tokenizer.json, or org/name in the cache
+    /// The trained model: a folder with its own tokenizer.json, or org/name in the cache of Hugging Face
     #[arg(long, value_name = "MODEL")]
     model: PathBuf,
-    /// An extension of the model's tokenizer, as `drift train-tokenizer --base MODEL` writes it
+    /// An extension of the model's tokenizer, as `drift train-tokenizer` writes it
     #[arg(long, value_name = "TOKENIZER")]
     tokenizer: PathBuf,
-    /// How to initialise the rows of new tokens. mean: the mean of the rows of the old tokens that a new one replaces; digits: a sum
-    /// over its digits, each place weighing twice the next; ends: the first old token in the LM head, the last in the embedding
-    #[arg(long, value_parser = one_of(&RowInit::ALL, RowInit::name), default_value = RowInit::default().name())]
+    /// The rows of new tokens: mean, digits or ends of the old ones that they replace
+    #[arg(long, hide_possible_values = true, value_parser = one_of(&RowInit::ALL, RowInit::name), default_value = RowInit::default().name())]
     init: RowInit,
     /// Pad the rows of embedding and LM head to a multiple of N
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     pad_to_multiple_of: Option<u64>,
-    /// Write the new checkpoint to this folder: weights, config.json, tokenizer, and extension.json, which records what was changed
+    /// Write weights, config.json, tokenizer and extension.json to this folder
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::corpus::Corpus;
+use super::help::{CONFORMERS, NUMBERS, OUTPUT, TOKENIZER};
 use super::invocation::Invocation;
 use super::output::Output;
 use super::values::{DialectOrAuto, EncodingArgs, FrameArgs, SmilesOfArgs, found, is_stdout, not_stdout};
@@ -19,46 +20,54 @@ use drift_data::corpus::ReadOptions;
 use drift_tune::design::advice::complete;
 use drift_tune::placeholder::{EncodingChoice, FitPlan, FitReport, FitResult, Objective, fit};
 
+/// Examples at the end of the help.
+pub(super) const EXAMPLES: [&str; 3] = [
+    "drift fit",
+    "drift fit --corpus conformers.jsonl --tokenizer path/to/model -o fitted",
+    "drift fit --tokenizer Qwen/Qwen3-0.6B --candidate -0.000,0.000,0.000 --verbose",
+];
+
+/// The heading of the search.
+const SEARCH: &str = "Search";
+
 /// The command line of `drift fit`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Conformers to replay, in any format that `drift mine` reads; the built-in corpus by default
-    #[arg(long, value_name = "INPUT", num_args = 1..)]
-    corpus: Vec<PathBuf>,
-    #[command(flatten)]
-    smiles: SmilesOfArgs,
-    #[command(flatten)]
-    frame: FrameArgs,
-    /// A tokenizer.json, plain or gzipped, a model folder, or org/name in the cache of Hugging Face; by default the built-in
-    /// qwen-like and llama-like
-    #[arg(long, value_name = "TOKENIZER")]
+    /// The tokenizer: a file, a model folder, or org/name in the cache of Hugging Face; repeat it for more [default: the built-in ones]
+    #[arg(long, value_name = "TOKENIZER", help_heading = TOKENIZER)]
     tokenizer: Vec<PathBuf>,
-    /// How numbers are written: with all decimals, without trailing zeros, or as in the corpus (both if the corpus fits both)
-    #[arg(long, value_enum, default_value = "auto")]
+    /// The conformers to replay, in any format that `drift mine` reads [default: the built-in corpus]
+    #[arg(long, value_name = "INPUT", num_args = 1.., help_heading = CONFORMERS)]
+    corpus: Vec<PathBuf>,
+    #[command(flatten, next_help_heading = CONFORMERS)]
+    smiles: SmilesOfArgs,
+    #[command(flatten, next_help_heading = CONFORMERS)]
+    frame: FrameArgs,
+    /// How decimals are written: fixed, stripped, or auto, as in the corpus
+    #[arg(long, value_enum, hide_possible_values = true, default_value = "auto", help_heading = NUMBERS)]
     dialect: DialectOrAuto,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = NUMBERS)]
     blocks: EncodingArgs,
-    /// Another placeholder to try, such as 0.0000,0.0000,0.0000. 3DMolGen's placeholders are always tried
-    #[arg(long, value_name = "P", allow_hyphen_values = true)]
+    /// Another placeholder to try; repeat it for more
+    #[arg(long, value_name = "P", allow_hyphen_values = true, help_heading = SEARCH)]
     candidate: Vec<String>,
-    /// A mean RMSD up to this, in Å, counts as no harm
-    #[arg(long, value_name = "ANGSTROM", default_value_t = 1e-3)]
+    /// The largest mean RMSD that counts as no harm, in Å
+    #[arg(long, value_name = "ANGSTROM", default_value_t = 1e-3, help_heading = SEARCH)]
     tolerance: f64,
-    /// Minimise the sum of the share of unparsable blocks, RMSD in Å and junk slots per block with these weights, instead of one figure
-    /// after the other
-    #[arg(long, value_names = ["U", "R", "J"], num_args = 3)]
+    /// The weights of unparsable blocks, RMSD in Å and junk slots, to minimise their sum
+    #[arg(long, value_names = ["U", "R", "J"], num_args = 3, help_heading = SEARCH)]
     weights: Option<Vec<f64>>,
-    /// The seed of the search and of the samples
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
-    /// Do not try a different placeholder for each class of block
-    #[arg(long)]
+    /// Do not try a placeholder for each class of block
+    #[arg(long, help_heading = SEARCH)]
     no_classes: bool,
-    /// Print every column, 95 % intervals, the proof, and the gain of a different placeholder for each class of block
-    #[arg(long)]
+    /// The seed of the search and of the samples
+    #[arg(long, default_value_t = 0, help_heading = SEARCH)]
+    seed: u64,
+    /// Print every column, 95 % intervals, the proof, and the gain of classes
+    #[arg(long, help_heading = OUTPUT)]
     verbose: bool,
-    /// Write <tokenizer>.json and the page fit.html into this folder; `-` prints the JSON
-    #[arg(short, long, value_name = "DIR")]
+    /// Write <tokenizer>.json and fit.html to this folder; `-` prints the JSON
+    #[arg(short, long, value_name = "DIR", help_heading = OUTPUT)]
     output: Option<PathBuf>,
 }
 

@@ -19,13 +19,13 @@ use drift_engine::model::{Config, Device};
 use drift_engine::runs::{Finished, GeneratedTexts, Kept, check_generation, generate_shard, generate_texts};
 
 /// Examples at the end of the help.
-pub(super) const EXAMPLES: &str = "\
-Examples:
-  drift generate -o texts.jsonl
-  drift generate MODEL --smiles prompts.smi --generations 10 --lp automaton -o texts.jsonl
-  drift generate MODEL --lp none,automaton --preset top-p-0.8-t1.0 --seed 7 -o - | head
-  drift generate MODEL --corpus test.h5 --device cuda:0 --shard 1/2 -o shard1
-  drift merge shard1 shard2 -o texts.jsonl";
+pub(super) const EXAMPLES: [&str; 5] = [
+    "drift generate -o texts.jsonl",
+    "drift generate MODEL --smiles prompts.smi --generations 10 --lp automaton -o texts.jsonl",
+    "drift generate MODEL --lp none,automaton --preset top-p-0.8-t1.0 --seed 7 -o - | head",
+    "drift generate MODEL --corpus test.h5 --device cuda:0 --shard 1/2 -o shard1",
+    "drift merge shard1 shard2 -o texts.jsonl",
+];
 
 /// What is added to the name of a file for the texts that are finished before the file is.
 const JOURNAL: &str = ".unfinished";
@@ -38,9 +38,7 @@ pub(super) struct Args {
     models: Vec<PathBuf>,
     #[command(flatten)]
     generate: GenerateArgs,
-    /// Write JSON Lines to this file: a header with the settings and the cost of each run, then a line for each text. `-` prints them.
-    /// Until the file is complete, FILE.jsonl.unfinished keeps finished texts, so that the same command continues after it was
-    /// stopped. With --shard, a folder
+    /// Write a header and the texts as JSON Lines; `-` prints them. A folder with --shard
     #[arg(short, long, value_name = "FILE.jsonl", help_heading = OUTPUT)]
     output: PathBuf,
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use super::help;
 use super::shards::shard;
 use super::values::{DialectArg, EncodingArgs, SmilesOfArgs, one_of};
 use drift_core::constraint::ProcessorKind;
@@ -12,8 +13,7 @@ use drift_data::shard::Shard;
 use drift_engine::model::{Room, Synthetic};
 use drift_engine::runs::plan::{EngineChoice, EvalPart, Generations};
 
-/// The heading of options that name what is written.
-pub(super) const OUTPUT: &str = "Output";
+pub(super) use super::help::OUTPUT;
 
 /// The options of generation.
 #[derive(Debug, clap::Args)]
@@ -32,21 +32,19 @@ pub(super) struct GenerateArgs {
 
 /// The models, and how they write.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Model")]
+#[command(next_help_heading = help::MODEL)]
 pub(super) struct ModelArgs {
-    /// A model folder (config.json, safetensors, tokenizer.json), or org/name in the cache of Hugging Face; by default the built-in
-    /// checkpoint. Repeat the option to compare models
+    /// The model: a folder, or org/name in the cache of Hugging Face; repeat it to compare models [default: the built-in one]
     #[arg(long, value_name = "DIR")]
     pub model: Vec<PathBuf>,
-    /// Use random weights of this shape instead of a model, to measure throughput
-    #[arg(long, value_parser = one_of(&Synthetic::ALL, Synthetic::name), conflicts_with = "model")]
+    /// Random weights instead of a model: qwen3-0.6b or llama-380m
+    #[arg(long, value_name = "SHAPE", hide_possible_values = true, value_parser = one_of(&Synthetic::ALL, Synthetic::name), conflicts_with = "model")]
     pub synthetic: Option<Synthetic>,
-    /// The tokenizer, if it is not the one in the model folder: a tokenizer.json, plain or gzipped, or a model folder
+    /// The tokenizer, if it is not the model's own
     #[arg(long, value_name = "TOKENIZER")]
     pub tokenizer: Option<PathBuf>,
-    /// How the model writes numbers. By default its recipe decides, else the given conformers and the model's own text; if these
-    /// disagree, the option is required
-    #[arg(long, value_enum)]
+    /// How the model writes decimals [default: as its recipe or texts]
+    #[arg(long, value_name = "fixed|stripped", hide_possible_values = true, value_enum)]
     pub dialect: Option<DialectArg>,
     #[command(flatten)]
     pub blocks: EncodingArgs,
@@ -56,29 +54,24 @@ pub(super) struct ModelArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Molecules")]
 pub(super) struct MoleculeArgs {
-    /// Generate for the molecules of this file, one SMILES per line
+    /// The molecules to generate for: a file with one SMILES per line
     #[arg(long, value_name = "FILE")]
     pub smiles: Option<PathBuf>,
-    /// Reference conformers of the molecules of --smiles, in any format that `drift mine` reads. `drift eval` compares texts with them,
-    /// and `--generations 2k` counts them
+    /// Reference conformers of the molecules of --smiles
     #[arg(long, value_name = "INPUT", num_args = 1.., requires = "smiles")]
     pub references: Vec<PathBuf>,
-    /// Generate for the molecules of this corpus, with all their conformers as references: files, or the name of a built-in corpus,
-    /// `small` (the default of the built-in model) or `drug-like` (the default of other models)
+    /// The molecules and their references: files, or a built-in corpus, small or drug-like
     #[arg(long, value_name = "INPUT", num_args = 1.., conflicts_with = "smiles")]
     pub corpus: Vec<PathBuf>,
     #[command(flatten)]
     pub smiles_source: SmilesOfArgs,
-    /// Which molecules of the corpus: all, or the tenth that `drift train-model` never trains on. The default is `test` for `drug-like`
-    /// and for a corpus that drift trained the models on, else `all`
-    #[arg(long, value_parser = one_of(&EvalPart::ALL, EvalPart::name), conflicts_with = "smiles")]
+    /// The molecules of the corpus: all, or those that drift never trains on [default: test if drift trained on the corpus]
+    #[arg(long, value_name = "all|test", hide_possible_values = true, value_parser = one_of(&EvalPart::ALL, EvalPart::name), conflicts_with = "smiles")]
     pub split: Option<EvalPart>,
-    /// Use at most N molecules: spread evenly over a corpus, the first ones of --smiles. By default 64 if neither --corpus nor --smiles
-    /// is given, else all
+    /// The most molecules [default: 64 of a built-in corpus, else all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub samples: Option<u32>,
-    /// Measure isomers together if the corpus pools them under one SMILES of GEOM, as 3DMolGen's run_eval does. The corpus is a pickle
-    /// with `sub_smiles_counts`. Each isomer is a prompt, and `--generations 2k` means twice its count
+    /// Measure the isomers together that the corpus has under one SMILES
     #[arg(long, requires = "corpus")]
     pub pool: bool,
 }
@@ -87,12 +80,12 @@ pub(super) struct MoleculeArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Logit processors")]
 pub(super) struct ProcessorArgs {
-    /// Logit processors to compare, separated by commas. By default none, allowlist and automaton
-    #[arg(long, value_parser = lp_arg(), value_delimiter = ',')]
+    /// The processors: none, generic, qwen38, qwen39, targeted, allowlist, truncating, automaton, all [default:
+    /// none,allowlist,automaton]
+    #[arg(long, hide_possible_values = true, value_parser = lp_arg(), value_delimiter = ',')]
     pub lp: Vec<LpArg>,
-    /// The placeholder in every block of a position template: three numbers such as 0.0000,0.0000,0.0000; `fitted` for the one that
-    /// `drift fit` chooses; or a file that `drift fit -o` wrote for the tokenizer. By default 0.0000,0.0000,0.0000; without --lp,
-    /// 3DMolGen's 0.000,0.000,0.000 and the fitted one
+    /// The placeholder of position templates: three numbers, `fitted`, or a file of `drift fit -o` [default: 0.0000,0.0000,0.0000;
+    /// without --lp two others]
     #[arg(long, value_name = "P", allow_hyphen_values = true)]
     pub placeholder: Vec<String>,
 }
@@ -101,44 +94,42 @@ pub(super) struct ProcessorArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Sampling")]
 pub(super) struct SamplingArgs {
-    /// Texts for each molecule; `2k` is twice the number of its reference conformers, as in the benchmarks of the field
+    /// Texts for each molecule; `2k` is twice the number of its references
     #[arg(long, value_name = "K", default_value = "1")]
     pub generations: Generations,
-    /// The sampling preset: greedy, qwen3, top-p-P-tT or min-p-P-tT
+    /// The preset: greedy, qwen3, top-p-P-tT or min-p-P-tT
     #[arg(long, value_name = "NAME", default_value = "qwen3")]
     pub preset: String,
     /// The random seed
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// Draw K texts of a molecule together and resample them after each block by the probability that the mask left. This samples
-    /// from the model conditioned on legal texts, which a mask alone does not. Writes at least K texts for each molecule, and costs
-    /// what --probabilities costs
+    /// Draw K texts of a molecule together, and resample them after each block
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(2..))]
     pub resample: Option<u32>,
-    /// Record the probability that the model gave each token. This computes the whole LM head at every step
+    /// Record the probability that the model gave each token
     #[arg(long)]
     pub probabilities: bool,
-    /// The largest number of tokens of a text; by default one and a half times the longest text of the molecule
+    /// The most tokens of a text [default: 1.5 times the longest text]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_new_tokens: Option<u32>,
-    /// The token that ends a text, such as `[/CONFORMER]`; by default the one that the model's files name
+    /// The token that ends a text [default: as the model's files name it]
     #[arg(long, value_name = "TOKEN")]
     pub eos: Option<String>,
-    /// Conformers in each text, one after another. Each has its own tags and is judged separately
+    /// Conformers in each text, one after another
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100),
         conflicts_with = "resample")]
     pub conformers: u16,
-    /// End every prompt with `[CONFORMER]`; answers begin after it
+    /// End every prompt with `[CONFORMER]`
     #[arg(long)]
     pub opened: bool,
-    /// Put worked examples before the molecule in every prompt: at most ten conformers, in any format that `drift mine` reads
+    /// Conformers to show in every prompt before the molecule, at most ten
     #[arg(long, value_name = "INPUT", num_args = 1..)]
     pub examples: Vec<PathBuf>,
 }
 
 /// How the work is done.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Running")]
+#[command(next_help_heading = help::RUNNING)]
 pub(super) struct RunningArgs {
     /// Texts in a batch
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
@@ -146,22 +137,19 @@ pub(super) struct RunningArgs {
     /// The device: cpu or cuda:N
     #[arg(long, default_value = "cpu")]
     pub device: String,
-    /// The type of weights and cache; by default f32 on the CPU, bf16 on a GPU. On the CPU bf16 halves the bytes; sums stay f32
-    #[arg(long, value_enum)]
+    /// The type of weights [default: f32 on the CPU, bf16 on a GPU]
+    #[arg(long, value_name = "f32|bf16", hide_possible_values = true, value_enum)]
     pub dtype: Option<DtypeArg>,
-    /// The engine that runs the model [default: drift]. On a GPU drift's kernels write the texts if a self-check finds no difference
-    /// from candle's operations; `--engine drift` insists on the kernels
-    #[arg(long, value_parser = one_of(EngineChoice::ALL, EngineChoice::name))]
+    /// The engine: drift, drift-without-graphs, drift-cublas or candle [default: drift]
+    #[arg(long, hide_possible_values = true, value_parser = one_of(EngineChoice::ALL, EngineChoice::name))]
     pub engine: Option<EngineChoice>,
     /// How the KV cache is allocated
-    #[arg(long, value_parser = one_of(&Room::ALL, Room::name), default_value = "static")]
+    #[arg(long, value_name = "static|growing", hide_possible_values = true, value_parser = one_of(&Room::ALL, Room::name), default_value = "static")]
     pub kv_cache: Room,
-    /// Write a Chrome trace of the phases, for Perfetto; `-` prints it instead of tables
+    /// Write a Chrome trace of the phases; `-` prints it
     #[arg(long, value_name = "FILE.json")]
     pub trace: Option<PathBuf>,
-    /// Run only shard I of N, which has every N-th molecule, and keep its texts in the folder of -o. `drift merge` then writes what a
-    /// single run would have written. `slurm` takes I and N from the Slurm array task. The same command continues a shard that was
-    /// stopped
+    /// Shard I of N, kept in -o; `slurm` takes both from Slurm
     #[arg(long, value_name = "I/N", value_parser = shard, requires = "output", conflicts_with = "trace")]
     pub shard: Option<Shard>,
 }

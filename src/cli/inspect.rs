@@ -14,17 +14,22 @@ use drift_core::io::{BoundedLines, ReadAhead};
 use drift_core::job::Job;
 use drift_core::tokenizer::{InspectedText, Inspector, Tokenizer, encoding_beside};
 
+/// Examples at the end of the help.
+pub(super) const EXAMPLES: [&str; 2] = [
+    "drift inspect '[C]<4.0182,1.0374,-0.0007>=[O]<2.0988,-0.4840,-0.6413>'",
+    "drift inspect --tokenizer Qwen/Qwen3-0.6B --placeholder 0.000,0.000,0.000 --json - < texts.txt",
+];
+
 /// The command line of `drift inspect`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A tokenizer.json, plain or gzipped, a model folder, org/name in the cache of Hugging Face, or a built-in one: qwen-like,
-    /// llama-like, and their extensions qwen-like-separate, qwen-like-fused and so on
+    /// The tokenizer: a file, a model folder, org/name in the cache of Hugging Face, or a built-in one
     #[arg(long, value_name = "TOKENIZER", default_value = "qwen-like")]
     tokenizer: PathBuf,
-    /// The placeholder that blocks are compared with [default: 0.0000,0.0000,0.0000, or zeros in another encoding]
+    /// The placeholder that blocks are compared with [default: zeros]
     #[arg(long, value_name = "P", allow_hyphen_values = true)]
     placeholder: Option<String>,
-    /// The encoding of the coordinates, as in the other commands [default: from the folder of an extended tokenizer, else fixed]
+    /// The encoding of coordinates [default: as the files beside the tokenizer say, else fixed]
     #[arg(long, value_name = "E", allow_hyphen_values = true)]
     encoding: Option<Encoding>,
     /// The texts; without any, or with `-`, they are read from stdin, one per line

@@ -15,31 +15,38 @@ use drift_data::shard::files::{FilesFinished, MergedFiles};
 use drift_data::shard::progress::{FinishedPiece, ShardsProgress};
 use drift_data::shard::{Manifest, Shard, ShardSet};
 
+/// Examples at the end of the help.
+pub(super) const EXAMPLES: [&str; 3] = [
+    "drift merge shards/* -o record --texts texts.jsonl",
+    "drift merge shards/* --dry-run",
+    "drift merge shards/* -o geom.h5 --partial",
+];
+
 /// The command line of `drift merge`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The folders that shards were written to with -o
     #[arg(required = true, value_name = "DIR")]
     shards: Vec<PathBuf>,
-    /// Where to write the result: a folder for `drift eval`, a file for the other commands
+    /// The result: a folder for `drift eval`, a file for the other commands
     #[arg(short, long, value_name = "PATH", required_unless_present = "dry_run")]
     output: Option<PathBuf>,
     /// Merge the finished part even if shards are missing or incomplete
     #[arg(long)]
     partial: bool,
-    /// Show the progress of the shards without merging them
+    /// Show the progress of the shards, and merge nothing
     #[arg(long)]
     dry_run: bool,
     /// Write every text, as `drift eval --texts` does
     #[arg(long, value_name = "FILE.jsonl")]
     texts: Option<PathBuf>,
-    /// Write a line for each molecule of each run, as `--molecules` of `drift audit` and `drift eval` does
+    /// Write a line for each molecule, as `--molecules` does
     #[arg(long, value_name = "FILE")]
     molecules: Option<PathBuf>,
-    /// Write the verdict on each text, as `--verdicts` of `drift audit` and `drift eval` does
+    /// Write the verdict on each text, as `--verdicts` does
     #[arg(long, value_name = "FILE.jsonl")]
     verdicts: Option<PathBuf>,
-    /// Write the RMSD of every text to every reference, as `--matrix` of `drift audit` and `drift eval` does
+    /// Write the RMSD of every text to every reference, as `--matrix` does
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
     /// Write coverage and matching, as `drift audit --summary` does

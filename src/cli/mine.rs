@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::against::{self, AgainstArgs};
+use super::help::{CONFORMERS, NUMBERS, OUTPUT};
 use super::invocation::Invocation;
 use super::output::Output;
 use super::shards::{ShardArgs, ShardOf};
@@ -19,26 +20,33 @@ use drift_data::mine::{MinePlan, StoredParts, mine_of, mine_shard};
 use drift_data::shard::Manifest;
 use drift_data::shard::files::MergedFiles;
 
+/// Examples at the end of the help.
+pub(super) const EXAMPLES: [&str; 5] = [
+    "drift mine conformers.sdf",
+    "drift mine rdkit_folder.tar.gz -o geom.h5",
+    "drift mine train.csv.zst --where dataset=GEOM --html statistics.html",
+    "drift mine train.jsonl --against test.pickle -o pairs.jsonl",
+    "drift mine rdkit_folder --shard 1/8 -o shards/1",
+];
+
 /// The command line of `drift mine`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Files and folders, recognised by content: JSONL, CSV, TSV, enriched text, SDF, XYZ, GEOM msgpack, RDKit pickles, HDF5; each also
-    /// compressed by gzip or zstd, or in a tar or zip archive
+    /// Files and folders, recognised by content: JSONL, CSV, TSV, text, SDF, XYZ, msgpack, pickles, HDF5; also compressed or in archives
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// Write the conformers to this store (HDF5); `-` writes it to stdout. With --against, write the list of pairs (JSON Lines). With
-    /// --shard, a folder
-    #[arg(short, long, value_name = "FILE")]
+    /// Write the conformers to this store (HDF5); `-` for stdout. With --against the list of pairs, with --shard a folder
+    #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
     output: Option<PathBuf>,
-    #[command(flatten)]
-    frame: FrameArgs,
-    #[command(flatten)]
-    smiles: SmilesOfArgs,
-    #[command(flatten)]
-    blocks: EncodingArgs,
     /// Write a page of the statistics
-    #[arg(long, value_name = "FILE", conflicts_with = "shard")]
+    #[arg(long, value_name = "FILE", conflicts_with = "shard", help_heading = OUTPUT)]
     html: Option<PathBuf>,
+    #[command(flatten, next_help_heading = CONFORMERS)]
+    frame: FrameArgs,
+    #[command(flatten, next_help_heading = CONFORMERS)]
+    smiles: SmilesOfArgs,
+    #[command(flatten, next_help_heading = NUMBERS)]
+    blocks: EncodingArgs,
     #[command(flatten)]
     other: AgainstArgs,
     #[command(flatten)]

@@ -28,6 +28,7 @@ mod generate;
 mod generate_args;
 #[cfg(feature = "generate")]
 mod generation;
+mod help;
 mod inspect;
 mod invocation;
 mod merge;
@@ -51,7 +52,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use drift_core::error::Error;
 use drift_core::job::Job;
@@ -60,6 +61,8 @@ use output::Output;
 /// Measures token drift in language models that write 3D molecules as text, and ends it.
 #[derive(Debug, Parser)]
 #[command(name = "drift", version, propagate_version = true, max_term_width = 100)]
+// Those of clap would stand in a group of their own.
+#[command(disable_help_flag = true, disable_version_flag = true)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -69,61 +72,83 @@ struct Cli {
 
 /// The options of every verb.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = help::EVERY_COMMAND)]
 struct Global {
     /// Print one JSON document instead of tables
     #[arg(long, global = true)]
     json: bool,
-    /// Threads to use; all cores by default. The results do not depend on this number
+    /// Threads to use, with the same results for any number [default: all cores]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// Print no progress
     #[arg(long, short, global = true)]
     quiet: bool,
+    /// Print help
+    #[arg(long, short, global = true, action = ArgAction::Help)]
+    help: Option<bool>,
+    /// Print version
+    #[arg(long, short = 'V', global = true, action = ArgAction::Version)]
+    version: Option<bool>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Read conformers, print statistics of their coordinates, write them to a compact store
+    #[command(after_help = help::end("mine", &mine::EXAMPLES))]
     Mine(mine::Args),
     /// Write conformers as the text that models are trained on
+    #[command(after_help = help::end("encode", &encode::EXAMPLES))]
     Encode(encode::Args),
     /// Find the best placeholder for a tokenizer, and prove that no other is better
+    #[command(after_help = help::end("fit", &fit::EXAMPLES))]
     Fit(fit::Args),
     /// Compare coordinate encodings: tokens, forward passes, lost precision; recommend one to train on
+    #[command(after_help = help::end_of_encodings(&encodings::EXAMPLES))]
     Encodings(encodings::Args),
     /// Extend a tokenizer so that every block takes the same small number of tokens
+    #[command(after_help = help::end("train-tokenizer", &train_tokenizer::EXAMPLES))]
     TrainTokenizer(train_tokenizer::Args),
     /// Add the embedding rows of an extended tokenizer to a trained model
+    #[command(after_help = help::end("extend-model", &extend_model::EXAMPLES))]
     ExtendModel(extend_model::Args),
     /// Train or fine-tune a small Qwen3 or Llama model on a corpus
     #[cfg(feature = "generate")]
+    #[command(after_help = help::end("train-model", &train_model::EXAMPLES))]
     TrainModel(train_model::Args),
     /// Judge generated texts: validity, junk, lost digits, geometry, drift
+    #[command(after_help = help::end("audit", &audit::EXAMPLES))]
     Audit(audit::Args),
     /// Show the tokens of a text, which of them a template leaves free, and the drift of its blocks
+    #[command(after_help = help::end("inspect", &inspect::EXAMPLES))]
     Inspect(inspect::Args),
     /// Write the automaton of each molecule as a grammar, for vLLM, SGLang and other engines
+    #[command(after_help = help::end("export-grammar", &export_grammar::EXAMPLES))]
     ExportGrammar(export_grammar::Args),
     /// Generate texts with a model under several logit processors, without judging them
     #[cfg(feature = "generate")]
-    #[command(after_help = generate::EXAMPLES)]
+    #[command(after_help = help::end("generate", &generate::EXAMPLES))]
     Generate(Box<generate::Args>),
     /// Generate texts with a model under several logit processors, and measure what each costs
     #[cfg(feature = "generate")]
-    #[command(after_help = eval_args::EXAMPLES)]
+    #[command(after_help = help::end("eval", &eval_args::EXAMPLES))]
     Eval(Box<eval_args::Args>),
     /// Check a GPU: what is installed and what is missing, whether drift's kernels are right, and how fast they are
     #[cfg(feature = "generate")]
+    #[command(after_help = help::end("device", &device::EXAMPLES))]
     Device(device::Args),
     /// Run `drift eval` or `drift generate` as a Slurm job array
     #[cfg(feature = "generate")]
+    #[command(after_help = help::end("slurm", &slurm::EXAMPLES))]
     Slurm(slurm::Args),
     /// Merge shards into what a single run would have written
+    #[command(after_help = help::end("merge", &merge::EXAMPLES))]
     Merge(merge::Args),
     /// Compare two records of `drift eval`, or two Chrome traces
     #[cfg(feature = "generate")]
+    #[command(after_help = help::end("compare", &compare::EXAMPLES))]
     Compare(compare::Args),
     /// Print shell completions
+    #[command(after_help = help::end("completions", &completions::EXAMPLES))]
     Completions(completions::Args),
 }
 

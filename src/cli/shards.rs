@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::help::RUNNING;
 use super::invocation::Invocation;
 use super::output::Output;
 use super::values::is_stdout;
@@ -13,10 +14,9 @@ use drift_data::shard::files::{FilesDone, FilesShard};
 
 /// The option for one shard of the work of a verb that reads files.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = RUNNING)]
 pub(super) struct ShardArgs {
-    /// Run only shard I of N, which has whole files with about one N-th of the bytes, and keep the result in the folder of -o.
-    /// `drift merge` then writes what a single run would have written. `slurm` takes I and N from the Slurm array task. The same
-    /// command continues a shard that was stopped
+    /// Shard I of N, kept in -o; `slurm` takes both from Slurm
     #[arg(long, value_name = "I/N", value_parser = shard, requires = "output")]
     pub shard: Option<Shard>,
 }

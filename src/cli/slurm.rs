@@ -7,6 +7,7 @@ use clap::Subcommand;
 
 use super::eval_args;
 use super::generate;
+use super::help;
 use super::invocation::Invocation;
 use super::output::Output;
 use super::slurm_status;
@@ -40,6 +41,14 @@ const NOT_OF_A_SHARD: [&str; 14] = [
     "molecules",
 ];
 
+/// Examples at the end of the help.
+pub(super) const EXAMPLES: [&str; 3] = [EVAL_EXAMPLE, GENERATE_EXAMPLE, STATUS_EXAMPLE];
+
+const EVAL_EXAMPLE: &str =
+    "drift slurm eval --model org/name --corpus test.h5 --array 8 --gres gpu:h100:1 --submit -o run";
+const GENERATE_EXAMPLE: &str = "drift slurm generate MODEL --lp automaton --array 8 -o run";
+const STATUS_EXAMPLE: &str = "drift slurm status run";
+
 /// The command line of `drift slurm`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -50,10 +59,13 @@ pub(super) struct Args {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Write, and with --submit start, a job array of `drift eval` and a job that merges its shards
+    #[command(after_help = help::end("slurm", &[EVAL_EXAMPLE]))]
     Eval(Box<EvalArgs>),
     /// Write, and with --submit start, a job array of `drift generate` and a job that merges its shards into texts.jsonl
+    #[command(after_help = help::end("slurm", &[GENERATE_EXAMPLE]))]
     Generate(Box<GenerateJobArgs>),
     /// Show the progress of the shards in a folder
+    #[command(after_help = help::end("slurm", &[STATUS_EXAMPLE]))]
     Status(slurm_status::Args),
 }
 
@@ -61,34 +73,34 @@ enum Verb {
 #[derive(Debug, clap::Args)]
 struct EvalArgs {
     #[command(flatten)]
-    eval: eval_args::Args,
-    #[command(flatten)]
     jobs: JobArgs,
+    #[command(flatten)]
+    eval: eval_args::Args,
 }
 
 /// The command line of `drift slurm generate`.
 #[derive(Debug, clap::Args)]
 struct GenerateJobArgs {
     #[command(flatten)]
-    generate: generate::Args,
-    #[command(flatten)]
     jobs: JobArgs,
+    #[command(flatten)]
+    generate: generate::Args,
 }
 
 /// The options of the Slurm jobs.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Slurm")]
 struct JobArgs {
-    /// Number of tasks in the array; each runs one shard
+    /// Tasks in the array, each for one shard
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     array: u32,
     /// The partition of both jobs
     #[arg(long, value_name = "NAME")]
     partition: Option<String>,
-    /// Generic resources of each task, such as gpu:h100:1; the merge needs no GPU
+    /// Generic resources of each task, such as gpu:h100:1
     #[arg(long, value_name = "LIST")]
     gres: Option<String>,
-    /// The time limit of a task; an unfinished task is requeued and continues
+    /// The time limit of a task, which is then requeued and continues
     #[arg(long, value_name = "TIME")]
     time: Option<String>,
     /// The account of both jobs
@@ -103,13 +115,13 @@ struct JobArgs {
     /// Memory of a task, and of the merge
     #[arg(long, value_name = "SIZE")]
     mem: Option<String>,
-    /// Another sbatch option for the tasks, without dashes: constraint=a100
+    /// Another sbatch option for the tasks, such as constraint=a100
     #[arg(long, value_name = "OPTION")]
     sbatch: Vec<String>,
     /// Another sbatch option for the merge
     #[arg(long, value_name = "OPTION")]
     merge_sbatch: Vec<String>,
-    /// Stop a task this many seconds before its time limit
+    /// How long before its time limit a task stops
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     grace: u32,
     /// Also submit both jobs

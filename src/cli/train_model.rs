@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 
 use super::corpus::Corpus;
+use super::help::{CONFORMERS, MODEL, NUMBERS, OUTPUT, RUNNING};
 use super::invocation::Invocation;
 use super::output::Output;
 use super::values::{DialectArg, EncodingArgs, FrameArgs, SmilesOfArgs, folder_alone, found};
@@ -23,129 +24,134 @@ use drift_engine::train::{
 };
 use drift_tune::design::extension::config::with_real_ids;
 
+/// Examples at the end of the help.
+pub(super) const EXAMPLES: [&str; 4] = [
+    "drift train-model --arch qwen3 --tokenizer qwen-like -o model",
+    "drift train-model --arch llama --tokenizer extended --corpus corpus.jsonl --steps 20000 -o model",
+    "drift train-model --init path/to/model --corpus conformers.jsonl --learning-rate 2e-4 -o further",
+    "drift train-model --init path/to/model --tokenizer extended --new-rows-warmup 100 -o further",
+];
+
 /// The command line of `drift train-model`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A tokenizer.json, plain or gzipped, or a model folder; also the built-in qwen-like and llama-like. With --init, the checkpoint's
-    /// own tokenizer by default, or an extension of it
-    #[arg(long, value_name = "TOKENIZER", required_unless_present = "init")]
+    /// The tokenizer: a file, a model folder, qwen-like or llama-like [default: that of --init]
+    #[arg(long, value_name = "TOKENIZER", required_unless_present = "init", help_heading = MODEL)]
     tokenizer: Option<PathBuf>,
-    /// The decoder's architecture
-    #[arg(long, value_enum, required_unless_present = "init", conflicts_with = "init")]
+    /// The architecture of the decoder
+    #[arg(long, value_enum, value_name = "qwen3|llama", hide_possible_values = true, required_unless_present = "init", conflicts_with = "init", help_heading = MODEL)]
     arch: Option<Arch>,
-    /// The checkpoint to fine-tune, a Hugging Face folder of a Qwen3 or Llama model; without it training starts from random weights
-    #[arg(long, value_name = "CHECKPOINT")]
+    /// The checkpoint to fine-tune [default: random weights]
+    #[arg(long, value_name = "CHECKPOINT", help_heading = MODEL)]
     init: Option<PathBuf>,
-    /// The tokenizer that the checkpoint was trained with, if its tokenizer was extended since; tokens that it lacks are new. By
-    /// default the checkpoint's own
-    #[arg(long, value_name = "TOKENIZER", requires = "init")]
+    /// The tokenizer that the checkpoint was trained with, if it was extended since
+    #[arg(long, value_name = "TOKENIZER", requires = "init", help_heading = MODEL)]
     new_tokens_of: Option<PathBuf>,
-    /// The device: cpu or cuda:N
-    #[arg(long, default_value = "cpu")]
-    device: String,
-    /// Write the checkpoint to this folder: config.json, model.safetensors, tokenizer, recipe.json
-    #[arg(short, long, value_name = "DIR")]
-    output: PathBuf,
-    /// Conformers to train on, in any format that `drift mine` reads; the built-in corpus by default. 10 % of the molecules are held
-    /// out for tests and 3 % for validation, by the hash of their SMILES
-    #[arg(long, value_name = "INPUT", num_args = 1..)]
+    /// The conformers to train on, in any format that `drift mine` reads [default: the built-in corpus]
+    #[arg(long, value_name = "INPUT", num_args = 1.., help_heading = CONFORMERS)]
     corpus: Vec<PathBuf>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = CONFORMERS)]
     smiles: SmilesOfArgs,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = CONFORMERS)]
     frame: FrameArgs,
-    /// How numbers are written
-    #[arg(long, value_enum, default_value = "fixed")]
+    /// How decimals are written
+    #[arg(long, value_enum, value_name = "fixed|stripped", hide_possible_values = true, default_value = "fixed", help_heading = NUMBERS)]
     dialect: DialectArg,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = NUMBERS)]
     blocks: EncodingArgs,
     #[command(flatten)]
     shape: ShapeArgs,
     #[command(flatten)]
     schedule: ScheduleArgs,
+    /// The device: cpu or cuda:N
+    #[arg(long, default_value = "cpu", help_heading = RUNNING)]
+    device: String,
     /// The seed of initial weights and of the order of documents
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, help_heading = RUNNING)]
     seed: u64,
     /// Steps between two saves of the state and the checkpoint
-    #[arg(long, value_name = "STEPS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "STEPS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..), help_heading = RUNNING)]
     save_every: u64,
-    /// Continue from the state in the output folder, which every save and Ctrl-C leave there
-    #[arg(long)]
+    /// Continue from the state in the output folder
+    #[arg(long, help_heading = RUNNING)]
     resume: bool,
+    /// Write the checkpoint and its recipe to this folder
+    #[arg(short, long, value_name = "DIR", help_heading = OUTPUT)]
+    output: PathBuf,
 }
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Shape")]
 struct ShapeArgs {
-    /// Width of the residual stream
-    #[arg(long, default_value_t = 256, conflicts_with = "init")]
+    /// The width of the residual stream
+    #[arg(long, value_name = "N", default_value_t = 256, conflicts_with = "init")]
     hidden: usize,
     /// Decoder layers
-    #[arg(long, default_value_t = 5, conflicts_with = "init")]
+    #[arg(long, value_name = "N", default_value_t = 5, conflicts_with = "init")]
     layers: usize,
     /// Query heads
-    #[arg(long, default_value_t = 4, conflicts_with = "init")]
+    #[arg(long, value_name = "N", default_value_t = 4, conflicts_with = "init")]
     heads: usize,
     /// Key and value heads
-    #[arg(long, default_value_t = 2, conflicts_with = "init")]
+    #[arg(long, value_name = "N", default_value_t = 2, conflicts_with = "init")]
     kv_heads: usize,
-    /// Size of a head
-    #[arg(long, default_value_t = 64, conflicts_with = "init")]
+    /// The size of a head
+    #[arg(long, value_name = "N", default_value_t = 64, conflicts_with = "init")]
     head_dim: usize,
-    /// Width inside the MLP
-    #[arg(long, default_value_t = 512, conflicts_with = "init")]
+    /// The width inside the MLP
+    #[arg(long, value_name = "N", default_value_t = 512, conflicts_with = "init")]
     intermediate: usize,
-    /// The longest document, in tokens: 4096 by default, with --init the model's context
-    #[arg(long)]
+    /// The longest document, in tokens [default: 4096, or the context of --init]
+    #[arg(long, value_name = "N")]
     context: Option<usize>,
 }
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Schedule")]
 struct ScheduleArgs {
-    /// Number of weight updates
-    #[arg(long, default_value_t = 1000)]
+    /// Updates of the weights
+    #[arg(long, value_name = "N", default_value_t = 1000)]
     steps: u64,
-    /// Smallest number of tokens in an update
-    #[arg(long, default_value_t = 8192)]
+    /// The fewest tokens of an update
+    #[arg(long, value_name = "N", default_value_t = 8192)]
     batch_tokens: usize,
     /// The highest learning rate
-    #[arg(long, default_value_t = 2e-3)]
+    #[arg(long, value_name = "X", default_value_t = 2e-3)]
     learning_rate: f64,
-    /// Number of warm-up updates until the highest learning rate
-    #[arg(long, default_value_t = 100)]
+    /// Updates until the highest learning rate
+    #[arg(long, value_name = "N", default_value_t = 100)]
     warmup: u64,
-    /// The optimizer; muon uses Muon for the matrices inside the layers and AdamW for everything else
-    #[arg(long, value_enum, default_value = "adamw")]
+    /// The optimizer; muon is for the matrices of layers, AdamW for the rest
+    #[arg(long, value_name = "adamw|muon", hide_possible_values = true, value_enum, default_value = "adamw")]
     optimizer: OptimizerArg,
     /// Weight decay of matrices
-    #[arg(long, default_value_t = 0.1)]
+    #[arg(long, value_name = "X", default_value_t = 0.1)]
     weight_decay: f64,
     /// Clip gradients to this norm
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, value_name = "X", default_value_t = 1.0)]
     clip: f64,
     /// The loss weight of a prompt token
-    #[arg(long, default_value_t = 0.0)]
+    #[arg(long, value_name = "X", default_value_t = 0.0)]
     prompt_weight: f32,
-    /// The loss weight of a token outside blocks; a token inside has weight 1
-    #[arg(long, default_value_t = 1.0)]
+    /// The loss weight of a token outside blocks
+    #[arg(long, value_name = "X", default_value_t = 1.0)]
     copy_weight: f32,
-    /// The loss weight of digits from the third decimal on, which are nearly random; other digits have weight 1
-    #[arg(long, default_value_t = 1.0)]
+    /// The loss weight of digits from the third decimal on
+    #[arg(long, value_name = "X", default_value_t = 1.0)]
     fine_weight: f32,
-    /// Turn each conformer by 180° about a random coordinate axis, or not at all, each time it is used
+    /// Turn each conformer by 180° about a random axis each time
     #[arg(long)]
     turn: bool,
-    /// Add normal noise of this standard deviation, in Å, to every coordinate each time it is used
+    /// The standard deviation of noise on coordinates, in Å
     #[arg(long, value_name = "ANGSTROM", default_value_t = 0.0)]
     noise: f64,
-    /// For the first STEPS updates, add coordinates to the documents bit by bit, so that the model learns to copy the SMILES first
+    /// Updates in which coordinates come in bit by bit
     #[arg(long, value_name = "STEPS", default_value_t = 0)]
     outline_steps: u64,
-    /// Order the first epoch from short documents to long ones
+    /// Order the first epoch from short to long documents
     #[arg(long)]
     shortest_first: bool,
-    /// For the first STEPS updates, train only the rows of new tokens; then --warmup starts
+    /// Updates that train only the rows of new tokens, before --warmup
     #[arg(long, value_name = "STEPS", default_value_t = 0, requires = "init")]
     new_rows_warmup: u64,
 }

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::corpus::Corpus;
+use super::help::{self, CONFORMERS, NUMBERS, OUTPUT, TOKENIZER};
 use super::invocation::Invocation;
 use super::output::Output;
 use super::values::{DialectArg, FrameArgs, SmilesOfArgs, folder_alone, found};
@@ -18,76 +19,80 @@ use drift_data::corpus::ReadOptions;
 use drift_tune::design::{Aim, Base, Goal, Range, Reuse, SchemeKind, TokenizerReport, TokenizerRequest};
 use drift_tune::parameter;
 
+/// Examples at the end of the help.
+pub(super) const EXAMPLES: [&str; 5] = [
+    "drift train-tokenizer --base path/to/model --tokens-per-block 9 -o extended",
+    "drift train-tokenizer --base path/to/model --tokens-per-block 11 --kind separate -o extended",
+    "drift train-tokenizer --base MODEL --encoding binned-v2:-13,13,0.104 --tokens-per-block 4 -o bins",
+    "drift train-tokenizer --base path/to/model --merges 300 -o extended",
+    "drift train-tokenizer --vocab-size 2000 -o new",
+];
+
 /// The command line of `drift train-tokenizer`.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("aim").required(true))]
 pub(super) struct Args {
-    /// The tokenizer to extend: a tokenizer.json, plain or gzipped, a model folder, or org/name in the cache of Hugging Face; also the
-    /// built-in qwen-like and llama-like
+    /// The tokenizer to extend: a file, a model folder, or org/name in the cache of Hugging Face; also qwen-like and llama-like
     #[arg(
         long,
         value_name = "TOKENIZER",
         required_unless_present = "vocab_size",
-        conflicts_with = "vocab_size"
+        conflicts_with = "vocab_size",
+        help_heading = TOKENIZER
     )]
     base: Option<PathBuf>,
-    /// Make every block take exactly N tokens, from < to >, with the fewest new tokens
-    #[arg(long, value_name = "N", group = "aim")]
+    /// The tokens of every block, from < to >, with the fewest new tokens
+    #[arg(long, value_name = "N", group = "aim", help_heading = TOKENIZER)]
     tokens_per_block: Option<u16>,
-    /// Add at most V new tokens, so that every block takes the same number of tokens, as few as possible
-    #[arg(long, value_name = "V", group = "aim")]
+    /// The most new tokens, with which every block takes as few as possible
+    #[arg(long, value_name = "V", group = "aim", help_heading = TOKENIZER)]
     budget: Option<u32>,
-    /// Add V tokens by continued BPE inside blocks, learned on the corpus
-    #[arg(long, value_name = "V", group = "aim", value_parser = clap::value_parser!(u32).range(1..))]
+    /// New tokens by continued BPE inside blocks, learned on the corpus
+    #[arg(long, value_name = "V", group = "aim", value_parser = clap::value_parser!(u32).range(1..), help_heading = TOKENIZER)]
     merges: Option<u32>,
-    /// Train a new tokenizer of V tokens on the corpus, without a base
-    #[arg(long, value_name = "V", group = "aim")]
+    /// The tokens of a new tokenizer, trained on the corpus without a base
+    #[arg(long, value_name = "V", group = "aim", help_heading = TOKENIZER)]
     vocab_size: Option<u32>,
-    /// Also compare other ways to add the same number of tokens: none, designed, continued BPE, plain BPE
-    #[arg(long)]
-    compare: bool,
-    /// Which new tokens are allowed
-    #[arg(long, value_enum, default_value = "fused")]
+    /// Whether brackets may share a token with digits (fused) or not
+    #[arg(long, value_enum, value_name = "separate|fused", hide_possible_values = true, default_value = "fused", help_heading = TOKENIZER)]
     kind: KindArg,
-    /// Extend for coordinates below this magnitude, in whole Å; other blocks keep their tokens
-    #[arg(long, value_name = "ANGSTROM", default_value_t = 15)]
-    range: u32,
-    /// The encoding to extend for, instead of --dialect and --decimals: fixed, stripped-3, binned-v1:LOW,HIGH,STEP,
-    /// binned-v2:LOW,HIGH,STEP, fsq:N, or a JSON file of fitted bins or of schema drift.encoding/1. For bins and codes --range does not
-    /// apply: all blocks change
-    #[arg(long, value_name = "E", allow_hyphen_values = true, conflicts_with_all = ["dialect", "decimals"])]
-    encoding: Option<Encoding>,
-    /// The dialect to extend for
-    #[arg(long, value_enum, default_value = "fixed")]
-    dialect: DialectArg,
-    /// Decimals of the numbers, 1 to 6; coordinates of the corpus with more are truncated toward zero. By default four, and coordinates
-    /// with more are refused
-    #[arg(long, value_name = "N")]
-    decimals: Option<Precision>,
-    /// With --dialect stripped: extend for numbers with at least M decimals; by default the smallest M for which no block has more
-    /// tokens than characters
-    #[arg(long, value_name = "M")]
-    fewest_decimals: Option<u8>,
-    /// Conformers to measure coverage and tokens on, in any format that `drift mine` reads; the built-in corpus by default
-    #[arg(long, value_name = "INPUT", num_args = 1..)]
-    corpus: Vec<PathBuf>,
-    #[command(flatten)]
-    smiles: SmilesOfArgs,
-    #[command(flatten)]
-    frame: FrameArgs,
-    /// The checkpoint to fine-tune: a safetensors file or a model folder. Initial embedding rows for the new tokens are written too
-    #[arg(long, value_name = "MODEL", conflicts_with = "vocab_size")]
-    model: Option<PathBuf>,
-    /// Give new tokens the ids of old ones, which are removed, so that no row is added. `unused` removes tokens that no text of the
-    /// corpus uses; a FILE names the tokens to remove, one text or id per line. Tokens that a merge needs cannot be removed
-    #[arg(long, value_name = "unused|FILE", conflicts_with = "vocab_size")]
+    /// Give new tokens the ids of old ones: those that no text uses, or those that FILE names
+    #[arg(long, value_name = "unused|FILE", conflicts_with = "vocab_size", help_heading = TOKENIZER)]
     reuse: Option<PathBuf>,
     /// The seed of the search
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, help_heading = TOKENIZER)]
     seed: u64,
-    /// The folder for tokenizer.json, new_tokens.json, the files that transformers expects, embedding_rows.safetensors,
-    /// MODEL_CARD.md, report.json and report.html
-    #[arg(short, long, value_name = "DIR")]
+    /// The encoding to extend for.
+    #[arg(long, help = help::encoding("The encoding to extend for"), value_name = "E", allow_hyphen_values = true,
+        conflicts_with_all = ["dialect", "decimals"], help_heading = NUMBERS)]
+    encoding: Option<Encoding>,
+    /// The dialect to extend for
+    #[arg(long, value_enum, value_name = "fixed|stripped", hide_possible_values = true, default_value = "fixed", help_heading = NUMBERS)]
+    dialect: DialectArg,
+    /// Decimals of numbers, 1 to 6; more are cut off [default: 4, and more are refused]
+    #[arg(long, value_name = "N", help_heading = NUMBERS)]
+    decimals: Option<Precision>,
+    /// The fewest decimals of stripped numbers to extend for [default: as few as possible]
+    #[arg(long, value_name = "M", help_heading = NUMBERS)]
+    fewest_decimals: Option<u8>,
+    /// The magnitude, in whole Å, below which decimals are extended for
+    #[arg(long, value_name = "ANGSTROM", default_value_t = 15, help_heading = NUMBERS)]
+    range: u32,
+    /// The conformers to count on, in any format that `drift mine` reads [default: the built-in corpus]
+    #[arg(long, value_name = "INPUT", num_args = 1.., help_heading = CONFORMERS)]
+    corpus: Vec<PathBuf>,
+    #[command(flatten, next_help_heading = CONFORMERS)]
+    smiles: SmilesOfArgs,
+    #[command(flatten, next_help_heading = CONFORMERS)]
+    frame: FrameArgs,
+    /// The checkpoint to fine-tune, for initial embedding rows of the new tokens
+    #[arg(long, value_name = "MODEL", conflicts_with = "vocab_size", help_heading = OUTPUT)]
+    model: Option<PathBuf>,
+    /// Compare other ways to add the same number of tokens
+    #[arg(long, help_heading = OUTPUT)]
+    compare: bool,
+    /// Write tokenizer.json, new_tokens.json, report.html and more to this folder
+    #[arg(short, long, value_name = "DIR", help_heading = OUTPUT)]
     output: PathBuf,
 }
 

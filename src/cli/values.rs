@@ -7,6 +7,7 @@ use std::sync::Arc;
 use clap::CommandFactory;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use super::help;
 use drift_core::checkpoint::{RequiredFiles, locate};
 use drift_core::encoding::{AskedEncoding, Encoding, Precision, Reading, TrailingZeros};
 use drift_core::error::Error;
@@ -55,15 +56,14 @@ impl DialectOrAuto {
 /// How coordinates are written.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(super) struct EncodingArgs {
-    /// How coordinates are written: fixed, stripped, fixed-N, stripped-N, binned-v1:LOW,HIGH,STEP, binned-v2:LOW,HIGH,STEP, fsq:N, or a
-    /// JSON file of fitted bins or of schema drift.encoding/1
-    #[arg(long, value_name = "E", allow_hyphen_values = true, conflicts_with_all = ["decimals", "separator"])]
+    /// How coordinates are written.
+    #[arg(long, help = help::encoding("How coordinates are written"), value_name = "E", allow_hyphen_values = true, conflicts_with_all = ["decimals", "separator"])]
     encoding: Option<Encoding>,
-    /// Decimals of the coordinates, 0 to 6; more are truncated toward zero. By default four, and numbers with more are refused
+    /// Decimals of coordinates, 0 to 6; more are cut off [default: 4, and more are refused]
     #[arg(long, value_name = "N")]
     decimals: Option<Precision>,
-    /// The separator between the numbers of a block [default: comma]
-    #[arg(long, value_enum)]
+    /// What separates the numbers of a block [default: comma]
+    #[arg(long, value_name = "comma|space", hide_possible_values = true, value_enum)]
     separator: Option<SeparatorArg>,
 }
 
@@ -89,8 +89,8 @@ impl EncodingArgs {
 /// The frame that conformers are turned into as they are read.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(super) struct FrameArgs {
-    /// Turn each conformer into this frame of coordinates
-    #[arg(long, value_enum, default_value = "keep")]
+    /// The frame to turn conformers into: keep, principal or first-atoms
+    #[arg(long, value_name = "FRAME", hide_possible_values = true, value_enum, default_value = "keep")]
     frame: FrameArg,
 }
 
@@ -108,20 +108,20 @@ enum FrameArg {
 /// The options for the SMILES of molecules whose files have no text.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct SmilesArgs {
-    /// The data item of SDF, or the key of an XYZ comment, that holds the SMILES [default: canonical_smiles, then smiles]
+    /// The item or key with the SMILES [default: canonical_smiles, smiles]
     #[arg(long, value_name = "NAME")]
     property: Option<String>,
-    /// The data item that holds the name of a molecule, for a file of SMILES by name [default: the title, then id, name, …]
+    /// The item with a molecule's name [default: the title, id, name, …]
     #[arg(long, value_name = "NAME")]
     name_property: Option<String>,
-    /// The column of names in a table of SMILES [default: id, cid, chembl_id, …, name, title]
+    /// The names in a table of SMILES [default: id, cid, …, name, title]
     #[arg(long, value_name = "COLUMN")]
     name_column: Option<String>,
-    /// The column of SMILES in a table of SMILES [default: canonical_smiles, smiles, isosmiles, …]
+    /// The SMILES in a table of SMILES [default: canonical_smiles, …]
     #[arg(long, value_name = "COLUMN")]
     smiles_column: Option<String>,
-    /// What to do with conformers whose SMILES leaves their stereo open
-    #[arg(long, value_enum, default_value = "keep")]
+    /// Conformers whose SMILES leaves their stereo open
+    #[arg(long, value_name = "keep|skip", hide_possible_values = true, value_enum, default_value = "keep")]
     open_stereo: OpenStereoArg,
     #[command(flatten)]
     rows: RowArgs,
@@ -130,8 +130,7 @@ pub(super) struct SmilesArgs {
 /// The option for the rows of tables and JSON Lines that are read.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct RowArgs {
-    /// Read only the rows of CSV, TSV and JSON Lines whose column has this value. Repeat it: several values of one column are
-    /// alternatives, several columns must all agree. The rows that are left out are counted
+    /// The rows of tables and JSONL to read; repeat it for more
     #[arg(long = "where", value_name = "COLUMN=VALUE")]
     conditions: Vec<String>,
 }
@@ -185,8 +184,7 @@ impl SmilesArgs {
 /// [`SmilesArgs`] with `--smiles-of`, for verbs that read conformers but do not encode them.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct SmilesOfArgs {
-    /// A file with the SMILES of conformers that come as atoms, by the name of a molecule or its file: lines of `SMILES NAME`, or CSV
-    /// or JSONL with a column of names. Or one SMILES for all. It takes precedence over a SMILES in the conformers' own file
+    /// The SMILES of conformers: a file by their names, or one for all
     #[arg(long, value_name = "FILE|SMILES")]
     pub smiles_of: Option<PathBuf>,
     #[command(flatten)]

@@ -8,7 +8,7 @@ use drift::constraint::automaton::{AnswerForm, AutomatonProcessor};
 use drift::corpus::{Files, ReadOptions};
 use drift::design::{Aim, ExtensionPlan, SchemeKind, TrainedTokenizer, train};
 use drift::encoding::parts::{PartRow, SlotPart, count, expression};
-use drift::encoding::{Encoding, Fixed, IntegersBelow, Reading};
+use drift::encoding::{ENCODING_FORMS, Encoding, Fixed, IntegersBelow, Reading};
 use drift::text::{tagged, write};
 use drift::{Constraint, Mask, Tokenizer};
 use rand::{Rng, SeedableRng};
@@ -29,6 +29,46 @@ const NAMES: [&str; 7] = [
     "integers:10,4,399",
     "lines",
 ];
+
+/// The files below a folder of the repository with one of the extensions.
+fn files_below(folder: &str, extensions: &[&str]) -> Vec<std::path::PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let files = std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path());
+    files
+        .filter(|path| path.extension().is_some_and(|end| extensions.iter().any(|one| end == *one)))
+        .collect()
+}
+
+/// Pages, docstrings and stubs that list the encodings list all of them: an entry of a docstring, a table, or a paragraph.
+#[test]
+fn every_list_of_encodings_is_complete() {
+    let mut lists = 0;
+    let pages = files_below("docs", &["md"]).into_iter().chain(files_below("python", &["md"]));
+    for path in pages.chain(files_below("python/moldrift", &["py", "pyi"])) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        for paragraph in text.split("\n\n") {
+            // The entries of a docstring are lines of one paragraph.
+            let entries: Vec<&str> = paragraph.split("\n        encoding: ").skip(1).collect();
+            let entries = if entries.is_empty() { vec![paragraph] } else { entries };
+            for entry in entries.into_iter().filter(|entry| entry.contains("binned-v1:LOW,HIGH,STEP")) {
+                let missing = ENCODING_FORMS.iter().map(|form| form.form).filter(|form| !names(entry, form));
+                let missing: Vec<&str> = missing.collect();
+                assert!(missing.is_empty(), "{}: lacks {missing:?}: {entry}", path.display());
+                lists += 1;
+            }
+        }
+    }
+    // Both pages of options, and three docstrings.
+    assert!(lists >= 5, "{lists}");
+}
+
+/// Whether a text names a form of encodings, in quotes as code, alone or with an example's values.
+fn names(text: &str, form: &str) -> bool {
+    let kind = form.split(':').next().unwrap_or(form);
+    // In a table a number may stand for N.
+    let forms = [format!("`{form}`"), format!("`{kind}:")];
+    forms[..1 + usize::from(kind != form)].iter().any(|form| text.contains(form.as_str()))
+}
 
 fn matches(expression: &str, text: &str) -> bool {
     fancy_regex::Regex::new(&format!("^(?:{expression})$")).unwrap().is_match(text).unwrap()

@@ -226,14 +226,14 @@ impl Encoding {
 
 /// The encoding in a file.
 fn read(path: &str) -> Result<Encoding, String> {
-    let unknown = || format!("`{path}` is neither an encoding nor a file; give {}", names::KNOWN);
+    let unknown = || format!("`{path}` is neither an encoding nor a file; give {}", names::known());
     let metadata = std::fs::metadata(Path::new(path)).map_err(|_| unknown())?;
     // A text that names no encoding may be the path of any file, however large.
     if metadata.len() > MAX_BYTES {
         return Err(format!("`{path}` has more than {} MiB, too much for an encoding", MAX_BYTES >> 20));
     }
     let text = std::fs::read_to_string(path).map_err(|e| format!("`{path}`: {e}"))?;
-    of_json(&text).map_err(|problem| format!("`{path}`: {problem}; give {}", names::KNOWN))
+    of_json(&text).map_err(|problem| format!("`{path}`: {problem}; give {}", names::known()))
 }
 
 /// The encoding in a JSON text.
@@ -261,7 +261,7 @@ impl Encoding {
             Some(name) => match asked.filter(|asked| asked.name() == name) {
                 Some(asked) => Ok(asked),
                 None => names::named(name).unwrap_or_else(|| {
-                    Err(format!("`{name}` is no encoding; it is one of {}", names::KNOWN))
+                    Err(format!("`{name}` is no encoding; it is one of {}", names::known()))
                 }),
             },
             None => of_value(row.clone()),

@@ -10,6 +10,8 @@
 //! | `binned-v1:-21,21,0.05` | `[C]<390,420,462>` | bins, zero-padded ([`index`]) |
 //! | `binned-v2:-13,13,0.104` | `[C]111125145;` | bins, nothing around them but `;` |
 //! | a file of edges | `[C]111125145;` | bins that were fitted to data |
+//! | `integers:10,4` | `[C]<0012,-0034,0005>` | integers in units of 1/10 Å ([`scale`]) |
+//! | `lines` | `[C] 1.0000 2.0000 3.0000` and a line break | decimals, a line for each atom |
 //! | `fsq:4096` | `[C]<123>(<45>[O]<678>)<90>` | codes of another program: no coordinates |
 //!
 //! Values are integers ([`Fixed`]) in the encoding's own units, so text and value correspond one to one. Everything else is derived
@@ -41,7 +43,7 @@ pub use decimal_text::{NumberError, NumberPrefix, scan_prefix};
 pub use definition::{Definition, IntegersBelow, NumberFormat, Slots};
 pub use dfa::{Dfa, DfaState};
 pub use file::ENCODING_SCHEMA;
-pub use names::AskedEncoding;
+pub use names::{AskedEncoding, ENCODING_FORMS, EncodingForm};
 pub use reading::{OutOfRange, Reading};
 pub use scale::{RoundTo, Scale};
 

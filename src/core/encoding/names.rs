@@ -102,9 +102,54 @@ impl AskedEncoding {
     }
 }
 
+/// A form of the names of encodings: decimals, bins, integers or codes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EncodingForm {
+    /// The beginning of the names, which all names of a kind share: `integers`.
+    pub kind: &'static str,
+    /// The whole name, with capitals for what the user chooses: `integers:SCALE,DIGITS`.
+    pub form: &'static str,
+    /// A name of this form.
+    pub example: &'static str,
+    /// What the numbers of a text are.
+    pub meaning: &'static str,
+}
+
+impl EncodingForm {
+    const fn new(
+        kind: &'static str,
+        form: &'static str,
+        example: &'static str,
+        meaning: &'static str,
+    ) -> Self {
+        EncodingForm { kind, form, example, meaning }
+    }
+}
+
+/// All forms of names, in the order of help texts. Files of bins and of `drift.encoding/1` have no name, but a path.
+pub const ENCODING_FORMS: [EncodingForm; 10] = [
+    EncodingForm::new("fixed", "fixed", "fixed", "four decimals"),
+    EncodingForm::new("fixed", "fixed-N", "fixed-3", "N decimals, 0 to 6"),
+    EncodingForm::new("stripped", "stripped", "stripped", "four decimals without trailing zeros"),
+    EncodingForm::new("stripped", "stripped-N", "stripped-3", "N decimals without trailing zeros"),
+    EncodingForm::new("lines", "lines", "lines", "four decimals, a line for each atom"),
+    EncodingForm::new("lines", "lines-N", "lines-2", "N decimals, a line for each atom"),
+    EncodingForm::new("integers", "integers:SCALE,DIGITS", "integers:10,4", "integers in units of 1/SCALE Å"),
+    EncodingForm::new("binned-v1", "binned-v1:LOW,HIGH,STEP", "binned-v1:-21,21,0.05", "bins of one width"),
+    EncodingForm::new(
+        "binned-v2",
+        "binned-v2:LOW,HIGH,STEP",
+        "binned-v2:-13,13,0.104",
+        "bins of one width, without brackets and commas",
+    ),
+    EncodingForm::new("fsq", "fsq:N", "fsq:4096", "codes of another program, without coordinates"),
+];
+
 /// The values of `--encoding`, for messages.
-pub(super) const KNOWN: &str = "fixed, stripped, fixed-N, stripped-N, binned-v1:LOW,HIGH,STEP, binned-v2:LOW,HIGH,STEP, integers:SCALE,DIGITS, lines, \
-                     lines-N, fsq:N, or a file of bins or of drift.encoding/1";
+pub(super) fn known() -> String {
+    let forms: Vec<&str> = ENCODING_FORMS.iter().map(|form| form.form).collect();
+    format!("{}, or a file of bins or of drift.encoding/1", forms.join(", "))
+}
 
 /// The encoding with this name; `None` if the text is not a name of an encoding.
 pub(super) fn named(name: &str) -> Option<Result<Encoding, String>> {
@@ -282,6 +327,19 @@ mod tests {
         for wrong in [decimals, bins, others].into_iter().flat_map(|names| names.split(' ')) {
             assert!(wrong.parse::<Encoding>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn every_form_has_an_example_that_is_read() {
+        for EncodingForm { kind, form, example, .. } in ENCODING_FORMS {
+            assert!(form.starts_with(kind) && example.starts_with(kind), "{form}");
+            assert_eq!(example.parse::<Encoding>().unwrap().name(), example);
+            // What the user chooses is in capitals, and nothing else differs.
+            let fixed = form.trim_end_matches(|letter: char| !letter.is_ascii_lowercase() && letter != ':');
+            assert!(example.starts_with(fixed.trim_end_matches('-')), "{form}: {example}");
+        }
+        let problem = "decimal".parse::<Encoding>().unwrap_err();
+        assert!(ENCODING_FORMS.iter().all(|form| problem.contains(form.form)), "{problem}");
     }
 
     #[test]

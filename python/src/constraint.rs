@@ -1,0 +1,159 @@
+//! The constraint of one molecule, and the place in a text that follows it.
+
+use std::sync::Arc;
+
+use drift::constraint::State;
+use drift::constraint::automaton::MoleculeAutomaton;
+use drift::error::excerpt;
+use drift::text::skeleton;
+use drift::{Error, Mask};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::errors::Class;
+use crate::tables::{spelled, tables};
+
+/// The skeleton of a SMILES, spelled as the users' encoder spells it.
+#[pyfunction]
+pub(crate) fn skeleton_of(smiles: &str) -> PyResult<String> {
+    let refuse = |problem: String| {
+        let error = Error::input(excerpt(smiles.as_bytes()), problem, "give a SMILES with at least one atom");
+        Class::Smiles.of()(error)
+    };
+    let skeleton = skeleton::from_smiles(smiles).map_err(|problem| refuse(problem.to_string()))?;
+    match skeleton.contains("<>") {
+        true => Ok(skeleton),
+        false => Err(refuse("contains no atom".to_owned())),
+    }
+}
+
+/// The constraint on the text of one molecule. It holds no state of a row, so any number of rows can share it.
+#[pyclass(frozen, module = "moldrift._lib")]
+pub(crate) struct Constraint {
+    pub(crate) inner: Arc<dyn drift::Constraint>,
+    /// The automaton, for grammars and tables.
+    pub(crate) molecule_automaton: Option<Arc<MoleculeAutomaton>>,
+    pub(crate) tokenizer: Arc<drift::Tokenizer>,
+    pub(crate) skeleton: String,
+    pub(crate) eos: u32,
+}
+
+/// The state of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub state: State,
+    /// Whether the end token was written.
+    pub over: bool,
+}
+
+impl Place {
+    /// The state before the first token.
+    pub(crate) fn start(constraint: &dyn drift::Constraint) -> Self {
+        Place { state: constraint.start(), over: false }
+    }
+
+    /// Takes a token. Returns false and changes nothing if the token is not allowed. After the end no token is refused.
+    pub(crate) fn take(&mut self, constraint: &dyn drift::Constraint, token: u32) -> bool {
+        if self.over {
+            return true;
+        }
+        if !constraint.mask(&self.state).allows(token) {
+            return false;
+        }
+        if constraint.is_over(&self.state, token) {
+            self.over = true;
+        } else {
+            constraint.advance(&mut self.state, token);
+        }
+        true
+    }
+}
+
+/// Describes a list of ids in a message: the first few, and their number.
+pub(crate) fn listed(mask: Mask<'_>) -> String {
+    let few = |ids: &[u32]| {
+        let shown: Vec<String> = ids.iter().take(8).map(u32::to_string).collect();
+        let more = if ids.len() > 8 { format!(", … ({} in all)", ids.len()) } else { String::new() };
+        format!("{}{more}", shown.join(", "))
+    };
+    match mask {
+        Mask::Any => "any token is allowed".to_owned(),
+        Mask::Forced(id) => format!("only {id} is allowed"),
+        Mask::Only(ids) => format!("allowed are {}", few(ids)),
+        Mask::Except(ids) => format!("forbidden are {}", few(ids)),
+    }
+}
+
+impl Constraint {
+    fn automaton(&self) -> PyResult<&MoleculeAutomaton> {
+        let problem = "constraint: a position template has no automaton; take moldrift.Automaton";
+        self.molecule_automaton.as_deref().ok_or_else(|| Class::Drift.exception(problem))
+    }
+
+    /// The state after a prefix.
+    fn after(&self, prefix: &[u32]) -> PyResult<Place> {
+        let mut place = Place::start(&*self.inner);
+        for (at, &token) in prefix.iter().enumerate() {
+            if !place.take(&*self.inner, token) {
+                let problem = format!(
+                    "token {at} of the prefix is {token}, which is forbidden there; {}",
+                    listed(self.inner.mask(&place.state))
+                );
+                return Err(Class::Forbidden.exception(problem));
+            }
+        }
+        Ok(place)
+    }
+}
+
+#[pymethods]
+impl Constraint {
+    /// The molecule's text with empty blocks.
+    #[getter]
+    fn skeleton(&self) -> &str {
+        &self.skeleton
+    }
+
+    /// The tokens that may follow a prefix: ("only", ids), ("except", ids) or ("any", []); ids are sorted.
+    fn allowed(&self, prefix: Vec<u32>) -> PyResult<(&'static str, Vec<u32>)> {
+        let place = self.after(&prefix)?;
+        if place.over {
+            return Ok(("only", vec![self.eos]));
+        }
+        Ok(match self.inner.mask(&place.state) {
+            Mask::Any => ("any", Vec::new()),
+            Mask::Forced(id) => ("only", vec![id]),
+            Mask::Only(ids) => ("only", ids.to_vec()),
+            Mask::Except(ids) => ("except", ids.to_vec()),
+        })
+    }
+
+    /// The tokens that are forced after a prefix, including the end token.
+    fn forced_run(&self, prefix: Vec<u32>) -> PyResult<Vec<u32>> {
+        let place = self.after(&prefix)?;
+        let mut run = Vec::new();
+        if !place.over {
+            self.inner.forced_run(&place.state, &mut run);
+        }
+        Ok(run)
+    }
+
+    /// Whether a text has ended, that is, contains the end token.
+    fn is_over(&self, text: Vec<u32>) -> PyResult<bool> {
+        Ok(self.after(&text)?.over)
+    }
+
+    /// The automaton as a grammar in token ids: lark, ebnf or json.
+    fn grammar(&self, py: Python<'_>, format: &str) -> PyResult<String> {
+        spelled(py, self.automaton()?, format)
+    }
+
+    /// The automaton as NumPy arrays.
+    fn tables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        tables(py, self.automaton()?)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Constraint({:?})", self.skeleton)
+    }
+}
