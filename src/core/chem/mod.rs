@@ -39,6 +39,7 @@ mod reading;
 mod rings;
 mod same;
 mod sanitized;
+mod scaffold;
 pub(crate) mod search;
 mod spelling;
 pub mod stereo;
@@ -61,6 +62,7 @@ pub use same::{
     SameGraph, atoms_in_order, graph_key, same_canonical_smiles, same_graph, same_graph_within, same_molecule,
 };
 pub use sanitized::{Hybridisation, SanitizedMolecule};
+pub use scaffold::Scaffold;
 pub use search::IdenticalAtoms;
 pub use spelling::{SmilesNotes, foreign};
 pub use write::without_needless_atoms;
