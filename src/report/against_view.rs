@@ -17,24 +17,8 @@ pub fn against_table(report: &AgainstReport, terminal: Terminal) -> String {
     .number("conformers")
     .number("share");
     let share = |count: u64, of: u64| percent(drift_data::stats::share(count, of));
-    for (name, count) in [
-        ("with a text of the other corpus", counts.rows_with_shared_text),
-        ("of a molecule of the other corpus", counts.rows_of_shared_molecules),
-        ("with its stereo, as written", counts.rows_of_shared_isomers),
-        ("with a geometry of the other corpus", counts.rows_with_duplicate),
-        ("without one, but with the mirror image of one", counts.rows_with_mirror_image),
-        ("with a Murcko scaffold of the other corpus", counts.rows_of_shared_scaffolds),
-        ("without a molecule to compare", counts.rows_not_compared),
-    ] {
+    for (name, count) in kinds(report) {
         table.row([name.to_owned(), thousands(count), share(count, report.conformers)]);
-    }
-    if counts.rows_with_inchikey > 0 && other.inchikeys > 0 {
-        for (name, count) in [
-            ("with an InChIKey of the other corpus", counts.rows_of_shared_inchikeys),
-            ("with the first block of one", counts.rows_of_shared_inchikey_blocks),
-        ] {
-            table.row([name.to_owned(), thousands(count), share(count, report.conformers)]);
-        }
     }
     table.note(format!(
         "{} of {} and {} of {} with their stereo are in both",
@@ -64,20 +48,44 @@ pub fn against_table(report: &AgainstReport, terminal: Terminal) -> String {
             counted(counts.rmsd_upper_bounds, "pair"),
         ));
     }
-    if counts.rows_kept + counts.rows_dropped > 0 {
+    note_rows(report, &mut table);
+    let datasets = datasets_table(report, terminal);
+    format!("{}{}{datasets}", table.render(terminal), if datasets.is_empty() { "" } else { "\n" })
+}
+
+/// The numbers of conformers by what they share.
+fn kinds(report: &AgainstReport) -> Vec<(&'static str, u64)> {
+    let counts = &report.counts;
+    let mut kinds = vec![
+        ("with a text of the other corpus", counts.rows_with_shared_text),
+        ("of a molecule of the other corpus", counts.rows_of_shared_molecules),
+        ("with its stereo, as written", counts.rows_of_shared_isomers),
+        ("with a geometry of the other corpus", counts.rows_with_duplicate),
+        ("without one, but with the mirror image of one", counts.rows_with_mirror_image),
+        ("with a Murcko scaffold of the other corpus", counts.rows_of_shared_scaffolds),
+        ("without a molecule to compare", counts.rows_not_compared),
+    ];
+    if counts.rows_with_inchikey > 0 && report.other.inchikeys > 0 {
+        kinds.push(("with an InChIKey of the other corpus", counts.rows_of_shared_inchikeys));
+        kinds.push(("with the first block of one", counts.rows_of_shared_inchikey_blocks));
+    }
+    kinds
+}
+
+/// Says which rows stay, and whether data sets are told apart.
+fn note_rows(report: &AgainstReport, table: &mut Table) {
+    if report.counts.rows_kept + report.counts.rows_dropped > 0 {
         let kinds: Vec<&str> = report.shared_by.iter().map(|kind| kind.name()).collect();
         table.note(format!(
             "rows that stay: {}; rows that share {}: {}",
-            thousands(counts.rows_kept),
+            thousands(report.counts.rows_kept),
             kinds.join(", "),
-            thousands(counts.rows_dropped),
+            thousands(report.counts.rows_dropped),
         ));
     }
-    if report.has_too_many_datasets || other.has_too_many_subsets {
+    if report.has_too_many_datasets || report.other.has_too_many_subsets {
         table.note("there are more than 1,000 values of `dataset`, or 63 of `test_subset`, so they are not told apart".to_owned());
     }
-    let datasets = datasets_table(report, terminal);
-    format!("{}{}{datasets}", table.render(terminal), if datasets.is_empty() { "" } else { "\n" })
 }
 
 /// What is shared by data set and test subset; empty without these columns. Subsets with which a data set shares nothing are left out.

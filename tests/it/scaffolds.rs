@@ -13,7 +13,7 @@ use crate::support::{Folder, python, rows};
 fn molecules_have_one_scaffold_exactly_if_rdkit_says_so() {
     let folder = Folder::new();
     let is_whole = std::env::var_os("DRIFT_WHOLE").is_some();
-    let [nci, random] = if is_whole { ["5000", "20000"] } else { ["500", "300"] };
+    let [nci, random] = if is_whole { ["5000", "5000"] } else { ["500", "300"] };
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut arguments = vec![".".to_owned(), "--nci".to_owned(), nci.to_owned(), "--random".to_owned()];
     arguments.push(random.to_owned());
