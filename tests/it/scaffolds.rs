@@ -13,7 +13,7 @@ use crate::support::{Folder, python, rows};
 fn molecules_have_one_scaffold_exactly_if_rdkit_says_so() {
     let folder = Folder::new();
     let is_whole = std::env::var_os("DRIFT_WHOLE").is_some();
-    let [nci, random] = if is_whole { ["5000", "5000"] } else { ["500", "300"] };
+    let [nci, random] = if is_whole { ["5000", "3000"] } else { ["500", "300"] };
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut arguments = vec![".".to_owned(), "--nci".to_owned(), nci.to_owned(), "--random".to_owned()];
     arguments.push(random.to_owned());
@@ -30,11 +30,18 @@ fn molecules_have_one_scaffold_exactly_if_rdkit_says_so() {
     let rows = rows(&folder.read("scaffolds.jsonl"));
     assert!(rows.len() > 600, "{}", rows.len());
     let mut by_rdkit: BTreeMap<&str, (&str, Option<Scaffold>)> = BTreeMap::new();
-    let mut wrong = Vec::new();
+    let (mut wrong, mut refused) = (Vec::new(), Vec::new());
     for row in &rows {
         let [smiles, expected] = ["smiles", "scaffold"].map(|field| row[field].as_str().unwrap());
-        let found = Scaffold::from_smiles(smiles, AtomLimit::default()).unwrap();
-        assert_eq!(found.is_none(), expected.is_empty(), "{smiles}: {expected}");
+        // Some spellings of metal complexes are refused.
+        let Ok(found) = Scaffold::from_smiles(smiles, AtomLimit::default()) else {
+            refused.push(smiles);
+            continue;
+        };
+        if found.is_none() != expected.is_empty() {
+            wrong.push(format!("{smiles} has {expected:?} for RDKit"));
+            continue;
+        }
         let (first, known) = by_rdkit.entry(expected).or_insert_with(|| (smiles, found.clone()));
         let is_same = match (&found, known) {
             (Some(found), Some(known)) => found.is_same(known),
@@ -54,6 +61,7 @@ fn molecules_have_one_scaffold_exactly_if_rdkit_says_so() {
         }
         alike.push((expected, scaffold));
     }
-    eprintln!("{} molecules, {} scaffolds", rows.len(), by_rdkit.len());
+    eprintln!("{} molecules, {} scaffolds, {} refused", rows.len(), by_rdkit.len(), refused.len());
+    assert!(refused.len() * 1_000 <= rows.len(), "{refused:#?}");
     assert!(wrong.is_empty(), "{} of {}: {:#?}", wrong.len(), rows.len(), &wrong[..wrong.len().min(20)]);
 }
