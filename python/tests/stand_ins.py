@@ -141,6 +141,12 @@ def table(path: Path) -> None:
     path.write_bytes(head + (len(content) << 3 | 1).to_bytes(3, "little") + content)
 
 
+def subset_table(path: Path) -> None:
+    """The first molecule of the users' table in another one, of a test set."""
+    rows = [f'{at},"{record["embedded_smiles"]}",loqi\n' for at, record in enumerate(corpus()[:2])]
+    path.write_text("name,enriched_text,test_subset\n" + "".join(rows), encoding="utf-8")
+
+
 def sdf(path: Path) -> None:
     """A conformer of methanol without its hydrogens' names: two heavy atoms, four hydrogens."""
     atoms = [
@@ -261,6 +267,7 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "corpus.jsonl": conformers,
     "extended": copied("tokenizers/qwen-like-fused"),
     "geom.h5": store,
+    "merged_test.csv": subset_table,
     "merged_train.csv.zst": table,
     "model": copied("eval/qwen-like"),
     "molecules.smi": smiles,

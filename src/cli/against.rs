@@ -2,15 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use super::output::Output;
+use super::output::{Aside, Output};
 use super::skipped;
 use super::values::{is_stdout, not_stdout, one_of};
 use crate::report::against_view::against_table;
 use drift_core::chem::Isotopes;
 use drift_core::error::Error;
+use drift_core::io::{AtomicFile, OutputSet, PackedFile};
 use drift_core::job::Job;
 use drift_core::run_files::RunFiles;
-use drift_data::against::{AgainstPlan, AgainstReport, BOUND_ANGSTROM, PutList, against, merge_against};
+use drift_data::against::{
+    AgainstOutput, AgainstPlan, AgainstReport, BOUND_ANGSTROM, SharedKind, against, merge_against,
+};
 use drift_data::corpus::ReadOptions;
 use drift_data::shard::files::MergedFiles;
 
@@ -18,7 +21,7 @@ use drift_data::shard::files::MergedFiles;
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Comparison")]
 pub(super) struct AgainstArgs {
-    /// Find the molecules and geometries of INPUT that are also in these files
+    /// Find the molecules, geometries, texts and scaffolds of INPUT that are also in these files
     #[arg(long, value_name = "OTHER", num_args = 1.., conflicts_with = "html")]
     pub against: Vec<PathBuf>,
     /// The largest RMSD of two conformers of one geometry
@@ -27,6 +30,28 @@ pub(super) struct AgainstArgs {
     /// Whether isotope labels tell molecules and atoms apart
     #[arg(long, value_name = "ignore|respect", hide_possible_values = true, value_parser = one_of(&Isotopes::ALL, Isotopes::name), default_value = "ignore", requires = "against")]
     isotopes: Isotopes,
+    /// What counts as shared: text, geometry, isomer, molecule, inchikey, inchikey-block, scaffold
+    #[arg(
+        long,
+        value_name = "KIND",
+        hide_possible_values = true,
+        value_delimiter = ',',
+        value_parser = one_of(&SharedKind::ALL, SharedKind::name),
+        default_values = SharedKind::DEFAULT.map(SharedKind::name),
+        requires = "against"
+    )]
+    shared_by: Vec<SharedKind>,
+    /// Write the rows of INPUT that share nothing, as they are
+    #[arg(long, value_name = "FILE", requires = "against")]
+    pub drop_shared: Option<PathBuf>,
+}
+
+/// The files that a comparison writes.
+pub(super) struct AgainstFiles {
+    /// The list of pairs.
+    pub list: Option<PathBuf>,
+    /// The rows that share nothing.
+    pub kept: Option<PathBuf>,
 }
 
 /// The file extensions of stores. A comparison writes no store.
@@ -47,58 +72,122 @@ impl AgainstArgs {
             bound_angstrom: self.within,
             isotopes: self.isotopes,
             is_listed,
+            shared_by: self.shared_by.clone(),
+            keeps_rows: self.drop_shared.is_some(),
         }
     }
 }
 
-/// Compares the corpora, writes the list and shows the report.
+/// Compares the corpora, writes the list and the rows, and shows the report.
 pub(super) fn run(
     plan: &AgainstPlan,
-    to: Option<&Path>,
+    to: &AgainstFiles,
     files: RunFiles,
     job: &Job,
     output: &Output,
 ) -> anyhow::Result<()> {
-    listed(to, files, output, |put| against(plan, job, put))
+    written(to, files, output, |out| against(plan, job, out))
 }
 
 /// Finishes the command with the results of its shards.
 pub(super) fn merge(
     plan: &AgainstPlan,
     parts: &MergedFiles,
-    (to, files): (Option<&Path>, RunFiles),
+    (to, files): (&AgainstFiles, RunFiles),
     job: &Job,
     output: &Output,
 ) -> anyhow::Result<()> {
-    listed(to, files, output, |put| merge_against(plan, parts, job, put))
+    match (plan.keeps_rows, &to.kept) {
+        (false, Some(_)) => return Err(nothing_kept().into()),
+        (true, None) => output.note("note: the shards kept rows; --drop-shared writes them"),
+        _ => {}
+    }
+    written(to, files, output, |out| merge_against(plan, parts, job, out))
 }
 
-/// Writes the list if one was asked for, and shows the report.
-fn listed(
-    to: Option<&Path>,
+/// The refusal to write rows that no shard kept.
+pub(super) fn nothing_kept() -> Error {
+    let problem = "the shards kept no rows";
+    Error::input("--drop-shared", problem, "give it to the command of the shards too, with --against")
+}
+
+/// Where the list goes.
+enum List {
+    Nowhere,
+    Stdout(Aside),
+    File(AtomicFile),
+}
+
+impl List {
+    fn new(to: Option<&Path>) -> anyhow::Result<Self> {
+        Ok(match to {
+            None => List::Nowhere,
+            Some(path) if is_stdout(path) => List::Stdout(Aside::new()?),
+            Some(path) => List::File(AtomicFile::create(path)?),
+        })
+    }
+
+    fn put(&mut self, lines: &[u8]) -> Result<(), Error> {
+        match self {
+            List::Nowhere => Ok(()),
+            List::Stdout(aside) => aside.put(lines),
+            List::File(file) => file.put(lines),
+        }
+    }
+}
+
+/// Writes the list and the rows that were asked for, and shows the report.
+fn written(
+    to: &AgainstFiles,
     files: RunFiles,
     output: &Output,
-    each: impl FnOnce(&mut PutList<'_>) -> Result<AgainstReport, Error>,
+    each: impl FnOnce(&mut AgainstOutput<'_, '_>) -> Result<AgainstReport, Error>,
 ) -> anyhow::Result<()> {
-    output.refuse_stdout(to, "list")?;
+    let (list, kept) = (to.list.as_deref(), to.kept.as_deref());
+    output.refuse_stdout(list, "list")?;
     let is_store = |path: &Path| path.extension().is_some_and(|end| STORES.iter().any(|store| end == *store));
-    if let Some(path) = to.filter(|path| is_store(path)) {
+    if let Some(path) = list.filter(|path| is_store(path)) {
         let problem = "is named like a store, and with --against -o is the list of pairs, in JSON Lines";
         return Err(Error::input(path.display(), problem, "name it .jsonl, or mine without --against").into());
     }
-    files.writes("-o", not_stdout(to))?.check()?;
-    let report = match to {
-        Some(path) => output.pieces(path, each)?,
-        None => each(&mut |_| Ok(()))?,
+    if kept.is_some_and(is_stdout) {
+        let problem = "stdout takes the report or the list";
+        return Err(Error::input("--drop-shared -", problem, "write the rows to a file").into());
+    }
+    files.writes("-o", not_stdout(list))?.writes("--drop-shared", kept)?.check()?;
+    let mut list = List::new(list)?;
+    let mut rows = kept.map(PackedFile::create).transpose()?;
+    let report = each(&mut AgainstOutput {
+        list: &mut |lines| list.put(lines),
+        rows: &mut |bytes| rows.as_mut().map_or(Ok(()), |rows| rows.put(bytes)),
+    })?;
+    let mut files = OutputSet::new();
+    if let Some(rows) = rows {
+        files.add(rows.finish()?);
+    }
+    let aside = match list {
+        List::Nowhere => None,
+        List::Stdout(aside) => Some(aside),
+        List::File(file) => {
+            files.add(file);
+            None
+        }
     };
+    files.commit()?;
+    shown(&report, aside, output)
+}
+
+/// Shows the report, or the list if it goes to stdout.
+fn shown(report: &AgainstReport, list: Option<Aside>, output: &Output) -> anyhow::Result<()> {
     if output.json {
-        return output.document(&report);
+        return output.document(report);
     }
     skipped::tell(report.skipped, &report.skipped_records, output);
     skipped::tell(report.other.skipped, &report.other.skipped_records, output);
     skipped::tell_file_order(report.in_file_order, &report.in_file_order_records, output);
-    if to.is_some_and(is_stdout) {
-        return Ok(());
+    skipped::tell_left_out(report.left_out, output);
+    match list {
+        Some(list) => list.show(output),
+        None => output.text(&against_table(report, output.terminal())),
     }
-    output.text(&against_table(&report, output.terminal()))
 }

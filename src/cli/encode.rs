@@ -55,8 +55,11 @@ pub(super) struct Args {
 /// Reads the conformers, writes their texts and reports the counts.
 pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     let smiles = SmilesSource { required: true, ..args.source.source(args.smiles.as_deref(), job)? };
-    let options =
-        ReadOptions { frame: args.frame.frame(), reading: reading(&args), smiles, rows: args.source.rows()? };
+    let options = ReadOptions {
+        frame: args.frame.frame(),
+        rows: args.source.rows()?,
+        ..ReadOptions::new(reading(&args), smiles)
+    };
     let plan = EncodePlan { inputs: args.inputs, options };
     if let Some(shard) = args.shard.shard {
         let (folder, inputs) = (Some(&*args.output), &*plan.inputs);

@@ -89,6 +89,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
         reading: Reading { rewrites: true, ..reading },
         smiles: args.smiles.source(job)?,
         rows: args.smiles.rows()?,
+        ..ReadOptions::default()
     };
     let corpus = Corpus::new(&args.corpus, options);
     let verbose = args.verbose;

@@ -79,6 +79,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
         reading: args.blocks.reading(),
         smiles: args.smiles.source(job)?,
         rows: args.smiles.rows()?,
+        ..ReadOptions::default()
     };
     let corpus = Corpus::new(&args.corpus, options);
     let plan = plan(&args, job)?;

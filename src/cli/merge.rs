@@ -55,6 +55,9 @@ pub(super) struct Args {
     /// Write a page, as `--html` of `drift audit` and `drift mine` does
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Write the rows that share nothing with the other corpus, as `drift mine --against --drop-shared` does
+    #[arg(long, value_name = "FILE")]
+    drop_shared: Option<PathBuf>,
 }
 
 /// Reads the shards and finishes their command.
@@ -102,6 +105,7 @@ struct MergeOutputs {
     molecules: Option<PathBuf>,
     of_texts: audit::TextFiles,
     page: Option<PathBuf>,
+    kept: Option<PathBuf>,
 }
 
 impl MergeOutputs {
@@ -114,7 +118,7 @@ impl MergeOutputs {
         job: &Job,
         output: &Output,
     ) -> anyhow::Result<()> {
-        let MergeOutputs { to, of_texts, page, .. } = self;
+        let MergeOutputs { to, of_texts, page, kept, .. } = self;
         match (shards, &*manifest.verb) {
             #[cfg(feature = "generate")]
             (Shards::Texts(finished), "generate") => {
@@ -135,7 +139,9 @@ impl MergeOutputs {
                 };
                 super::eval::merge(manifest, finished.of_texts(), &targets, files, job, output)
             }
-            (Shards::Files(parts), "mine") => mine::merge(manifest, parts, [to, page], files, job, output),
+            (Shards::Files(parts), "mine") => {
+                mine::merge(manifest, parts, mine::MineOutputs { to, page, kept }, files, job, output)
+            }
             (Shards::Files(parts), "audit") => {
                 audit::merge(manifest, &parts, (to.as_deref(), of_texts), files, job, output)
             }
@@ -204,18 +210,20 @@ impl Args {
                 summary: here(&self.summary)?,
             },
             page: here(&self.html)?,
+            kept: here(&self.drop_shared)?,
         })
     }
 
     /// Refuses options for files that the shards' verb does not write.
     fn check(&self, verb: &str) -> Result<(), Error> {
-        let others: [(_, _, &[&str]); 6] = [
+        let others: [(_, _, &[&str]); 7] = [
             ("--texts", &self.texts, &["eval"]),
             ("--molecules", &self.molecules, &["audit", "eval"]),
             ("--verdicts", &self.verdicts, &["audit", "eval"]),
             ("--matrix", &self.matrix, &["audit", "eval"]),
             ("--summary", &self.summary, &["audit"]),
             ("--html", &self.html, &["audit", "mine"]),
+            ("--drop-shared", &self.drop_shared, &["mine"]),
         ];
         for (option, given, of) in others {
             if given.is_some() && !of.contains(&verb) {

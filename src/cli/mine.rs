@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::against::{self, AgainstArgs};
+use super::against::{self, AgainstArgs, AgainstFiles};
 use super::help::{CONFORMERS, NUMBERS, OUTPUT};
 use super::invocation::Invocation;
 use super::output::Output;
@@ -74,7 +74,7 @@ impl Args {
     fn options(&self, job: &Job) -> Result<ReadOptions, Error> {
         let smiles = self.smiles.source(job)?;
         let (frame, reading) = (self.frame.frame(), self.blocks.reading().of_texts());
-        Ok(ReadOptions { frame, reading, smiles, rows: self.smiles.rows()? })
+        Ok(ReadOptions { frame, rows: self.smiles.rows()?, ..ReadOptions::new(reading, smiles) })
     }
 }
 
@@ -88,18 +88,29 @@ fn compared(
 ) -> anyhow::Result<()> {
     let plan = args.other.plan(&args.inputs, options, args.output.is_some());
     let Some(shard) = args.shard.shard else {
-        return against::run(&plan, args.output.as_deref(), invocation.files(), job, output);
+        let to = AgainstFiles { list: args.output.clone(), kept: args.other.drop_shared.clone() };
+        return against::run(&plan, &to, invocation.files(), job, output);
     };
     let (folder, inputs) = (args.output.as_deref(), &*args.inputs);
     let shard = ShardOf { shard, invocation, folder, inputs };
     shard.run(job, output, |files, job| against_shard(&plan, files, job))
 }
 
+/// Where a merge writes its results.
+pub(super) struct MineOutputs {
+    /// The store, or the list of pairs.
+    pub to: Option<PathBuf>,
+    /// The page of the statistics.
+    pub page: Option<PathBuf>,
+    /// The rows that share nothing.
+    pub kept: Option<PathBuf>,
+}
+
 /// Finishes the command with the results of its shards.
 pub(super) fn merge(
     manifest: &Manifest,
     parts: MergedFiles,
-    [store, page]: [Option<PathBuf>; 2],
+    outputs: MineOutputs,
     files: RunFiles,
     job: &Job,
     output: &Output,
@@ -108,9 +119,13 @@ pub(super) fn merge(
     if args.other.is_asked() {
         let options = args.options(job)?;
         let plan = args.other.plan(&args.inputs, options, true);
-        return against::merge(&plan, &parts, (store.as_deref(), files), job, output);
+        let to = AgainstFiles { list: outputs.to, kept: outputs.kept };
+        return against::merge(&plan, &parts, (&to, files), job, output);
     }
-    (args.output, args.html) = (store, page);
+    if outputs.kept.is_some() {
+        return Err(against::nothing_kept().into());
+    }
+    (args.output, args.html) = (outputs.to, outputs.page);
     let source = StoredParts { parts, reading: args.blocks.reading().of_texts() };
     mined(&args, &source, files, job, output)
 }

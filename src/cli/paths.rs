@@ -12,7 +12,7 @@ use drift_core::encoding::Encoding;
 use drift_core::run_files::RunFiles;
 
 /// The options that name a file or folder to write.
-const OUTPUTS: [&str; 10] = [
+const OUTPUTS: [&str; 11] = [
     "output",
     "html",
     "texts",
@@ -23,6 +23,7 @@ const OUTPUTS: [&str; 10] = [
     "trace",
     "energy-cache",
     "energy-list",
+    "drop-shared",
 ];
 
 /// The options that name a model or a tokenizer.

@@ -188,6 +188,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
         reading: args.blocks.reading(),
         smiles: args.smiles.source(job)?,
         rows: args.smiles.rows()?,
+        ..ReadOptions::default()
     };
     let corpus = Corpus::new(&args.corpus, options);
     let folder = folder_alone("-o", &args.output)?;

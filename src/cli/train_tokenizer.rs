@@ -122,6 +122,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
         reading: reading(&args),
         smiles: args.smiles.source(job)?,
         rows: args.smiles.rows()?,
+        ..ReadOptions::default()
     };
     let corpus = Corpus::new(&args.corpus, options);
     let request = request(&args)?;

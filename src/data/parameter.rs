@@ -13,6 +13,8 @@ pub const DECIMALS: Parameter = Parameter::new("decimals");
 pub const DIALECT: Parameter = Parameter::new("dialect");
 /// How coordinates are written.
 pub const ENCODING: Parameter = Parameter::new("encoding");
+/// The file of the rows that share nothing with the other corpus.
+pub const DROP_SHARED: Parameter = Parameter::new("drop shared");
 /// The program that computes energies.
 pub const ENERGY: Parameter = Parameter::new("energy");
 /// The number of conformers per run of the energy program.

@@ -9,6 +9,7 @@ use super::labelled::LabelledGraph;
 use super::limit::AtomLimit;
 use super::molecule::{Molecule, SmilesError};
 use super::open_stereo::{SMALLEST_RING, ring_size};
+use super::scaffold::Scaffold;
 use super::search::{BondColours, IdenticalAtoms, all_differ, colours, first_order};
 use super::stereo::{DoubleBondMark, StereoMarks, is_last};
 use super::stereogenic::perceived_marks;
@@ -33,14 +34,33 @@ impl MolecularIdentity {
     /// # Errors
     /// If RDKit would refuse it, or it is too large.
     pub fn from_smiles(smiles: &str, limit: AtomLimit, isotopes: Isotopes) -> Result<Self, SmilesError> {
-        let identity = limit.check(smiles).and_then(|()| Self::read(smiles, isotopes));
+        let (identity, _) = MolecularIdentity::read(smiles, limit, isotopes)?;
+        Ok(identity)
+    }
+
+    /// Reads a SMILES, and its Murcko scaffold; `None` if it has no ring.
+    ///
+    /// # Errors
+    /// As [`MolecularIdentity::from_smiles`].
+    pub fn with_scaffold(
+        smiles: &str,
+        limit: AtomLimit,
+        isotopes: Isotopes,
+    ) -> Result<(Self, Option<Scaffold>), SmilesError> {
+        let (identity, perceived) = MolecularIdentity::read(smiles, limit, isotopes)?;
+        Ok((identity, Scaffold::of_molecule(&perceived.molecule, &perceived.aromatic)))
+    }
+
+    /// Reads a SMILES. The perceived molecule has its isotopes.
+    fn read(smiles: &str, limit: AtomLimit, isotopes: Isotopes) -> Result<(Self, Perceived), SmilesError> {
+        let identity = limit.check(smiles).and_then(|()| Self::perceive(smiles, isotopes));
         identity.map_err(|problem| SmilesError::new(smiles, &problem))
     }
 
-    fn read(smiles: &str, isotopes: Isotopes) -> Result<Self, SmilesProblem> {
+    fn perceive(smiles: &str, isotopes: Isotopes) -> Result<(Self, Perceived), SmilesProblem> {
         let text = Graph::parse(smiles)?;
         let written = text.atoms.len();
-        let isomer = isomer(&text)?;
+        let (isomer, perceived) = isomer(&text)?;
         let (graph, isomer, text) = match isotopes {
             Isotopes::Ignore if text.has_labels() => {
                 let text = text.without_labels();
@@ -51,7 +71,7 @@ impl MolecularIdentity {
         };
         let removed = text.needless_hydrogens();
         let kept = (0u32..).zip(&removed).filter(|(_, removed)| !**removed).map(|(at, _)| at).collect();
-        Ok(MolecularIdentity { written, kept, key: key(&graph), graph, isomer })
+        Ok((MolecularIdentity { written, kept, key: key(&graph), graph, isomer }, perceived))
     }
 
     /// A hash that all spellings of the molecule share. Other molecules hardly ever have it.
@@ -93,15 +113,22 @@ impl MolecularIdentity {
     }
 }
 
-/// The graph of a text with its isotopes and stereo marks, without the marks that say nothing.
-fn isomer(text: &Graph) -> Result<LabelledGraph, SmilesProblem> {
+/// A molecule, and by bond whether it is aromatic.
+struct Perceived {
+    molecule: Molecule,
+    aromatic: Vec<bool>,
+}
+
+/// The graph of a text with its isotopes and stereo marks, without the marks that say nothing; and its molecule.
+fn isomer(text: &Graph) -> Result<(LabelledGraph, Perceived), SmilesProblem> {
     let removed = text.needless_hydrogens();
     let molecule = Molecule::try_from(text.without_hydrogens())?;
     let mut graph = LabelledGraph::of_identity(&molecule);
-    let marks = perceived_marks(text, &removed, &molecule, &molecule.aromatic_bonds());
+    let aromatic = molecule.aromatic_bonds();
+    let marks = perceived_marks(text, &removed, &molecule, &aromatic);
     graph.marks = marks.renumbered(&places_without(&removed));
     leave_out_idle_marks(&mut graph);
-    Ok(graph)
+    Ok((graph, Perceived { molecule, aromatic }))
 }
 
 /// Removes marks that say nothing: those that some order of equivalent atoms inverts while it keeps all others. Removing one mark

@@ -6,6 +6,7 @@ mod json;
 mod lines;
 mod output;
 mod packed;
+mod packing;
 mod place;
 mod utf16;
 
@@ -21,6 +22,7 @@ pub use json::{BoundedJson, FoldSeed, JsonFold, JsonPart};
 pub use lines::{BoundedLine, BoundedLines, LineEnds};
 pub use output::{AtomicFile, OutputSet, absolute, check_file, check_folder, write_atomic};
 pub use packed::{Compression, Decompressed, PACKED_MAGIC_BYTES, Unread, decompressed, is_zip};
+pub use packing::{PackedFile, pack, unpack};
 pub use place::{FilePlace, place_in};
 pub use utf16::Utf8;
 

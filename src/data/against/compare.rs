@@ -6,9 +6,12 @@ use rayon::prelude::*;
 
 use super::finder::Finder;
 use super::found::FoundInOther;
+use super::kind::{SharedKind, Shares};
 use super::list::{ListedPair, Place};
 use super::other::{Other, OtherConformer, OtherMolecule, canonical};
-use super::spelling::{Known, Shared};
+use super::plan::AgainstPlan;
+use super::record::{RowCells, text_fingerprint};
+use super::spelling::{Fingerprint, Known, Shared, fingerprint};
 use crate::audit::spread::spread;
 use crate::corpus::{Batch, Conformer};
 use drift_core::error::{Error, Result};
@@ -24,8 +27,7 @@ pub(super) struct Comparison<'o> {
     /// By number, the files of the other corpus under canonical paths.
     others_files: Vec<Arc<str>>,
     file: FileAt,
-    /// Whether lines of the list are produced.
-    is_listed: bool,
+    plan: &'o AgainstPlan,
     /// The results so far.
     pub found: FoundInOther,
 }
@@ -34,11 +36,40 @@ pub(super) struct Comparison<'o> {
 struct FileAt {
     name: Arc<str>,
     canonical: Arc<str>,
+    /// Whether it is a file of the other corpus too, so that each of its records finds itself there.
+    is_in_other: bool,
     /// The number of its conformers before this batch.
     before: u64,
 }
 
-/// The result for one conformer.
+/// What comes of a batch beside counts.
+pub(super) struct Compared {
+    /// Lines of the list.
+    pub lines: Vec<u8>,
+    /// The rows that stay.
+    pub kept: Vec<u8>,
+}
+
+/// A conformer of the streamed corpus.
+struct Row<'b> {
+    conformer: &'b Conformer,
+    cells: RowCells<'b>,
+    /// The fingerprint of its skeleton.
+    print: Fingerprint,
+    known: &'b Known,
+    place: Place<'b>,
+}
+
+/// What comes of some conformers.
+#[derive(Default)]
+struct PartFound {
+    found: FoundInOther,
+    lines: Vec<u8>,
+    /// By conformer, whether it is shared.
+    is_shared: Vec<bool>,
+}
+
+/// The geometries of one conformer.
 #[derive(Default)]
 struct RowFound {
     pairs: Vec<FoundPair>,
@@ -53,89 +84,158 @@ struct FoundPair {
 }
 
 impl<'o> Comparison<'o> {
-    pub(super) fn new(other: &'o Other, is_listed: bool) -> Self {
+    pub(super) fn new(other: &'o Other, plan: &'o AgainstPlan) -> Self {
         let others_files = other.files.iter().map(|name| canonical(name)).collect();
-        let file = FileAt { name: "".into(), canonical: "".into(), before: 0 };
-        Comparison {
-            other,
-            finder: Finder::default(),
-            others_files,
-            file,
-            is_listed,
-            found: FoundInOther::default(),
-        }
+        let file = FileAt { name: "".into(), canonical: "".into(), is_in_other: false, before: 0 };
+        let (finder, found) = (Finder::default(), FoundInOther::default());
+        Comparison { other, finder, others_files, file, plan, found }
     }
 
-    /// Compares a batch and returns the lines of the list.
-    pub(super) fn add(&mut self, batch: &Batch) -> Result<Vec<u8>> {
+    /// Compares a batch.
+    pub(super) fn add(&mut self, batch: &Batch) -> Result<Compared> {
         if self.file.name != batch.file {
-            let name = batch.file.clone();
-            self.file = FileAt { canonical: canonical(&name), name, before: 0 };
+            let (name, canonical) = (batch.file.clone(), canonical(&batch.file));
+            let is_in_other = self.others_files.contains(&canonical);
+            self.file = FileAt { name, canonical, is_in_other, before: 0 };
         }
-        let known = self.finder.find(self.other, &batch.conformers);
-        let parts: Vec<Result<(FoundInOther, Vec<u8>)>> = (0..batch.conformers.len())
+        let prints: Vec<Fingerprint> = batch.conformers.par_iter().map(fingerprint).collect();
+        let known = self.finder.find(self.other, &batch.conformers, &prints);
+        let row = |at: usize| Row {
+            conformer: &batch.conformers[at],
+            cells: RowCells::new(batch, at),
+            print: prints[at],
+            known: &known[at],
+            place: Place {
+                file: &self.file.name,
+                line: batch.lines.get(at).copied(),
+                conformer: self.file.before + at as u64 + 1,
+            },
+        };
+        let parts: Vec<Result<PartFound>> = (0..batch.conformers.len())
             .collect::<Vec<_>>()
             .par_chunks(CHUNK)
             .map(|chunk| {
-                let (mut found, mut lines) = (FoundInOther::default(), Vec::new());
-                for &at in chunk {
-                    self.row(batch, at, &known[at], &mut found, &mut lines)?;
-                }
-                Ok((found, lines))
+                let mut part = PartFound::default();
+                chunk.iter().try_for_each(|at| self.row(&row(*at), &mut part))?;
+                Ok(part)
             })
             .collect();
-        let mut all = Vec::new();
+        let (mut compared, mut is_shared) = (Compared { lines: Vec::new(), kept: Vec::new() }, Vec::new());
         // In the order of the batch, so that the list does not depend on threads.
         for part in parts {
-            let (found, lines) = part?;
-            self.found.merge(&found);
-            all.extend(lines);
+            let part = part?;
+            self.found.merge(&part.found);
+            compared.lines.extend(part.lines);
+            is_shared.extend(part.is_shared);
         }
         self.file.before += batch.conformers.len() as u64;
-        Ok(all)
+        self.keep(batch, &is_shared, &mut compared.kept);
+        Ok(compared)
     }
 
-    fn row(
-        &self,
-        batch: &Batch,
-        at: usize,
-        known: &Known,
-        found: &mut FoundInOther,
-        lines: &mut Vec<u8>,
-    ) -> Result<()> {
-        let counts = &mut found.counts;
-        let shared = match known {
-            Known::Absent => return Ok(()),
-            Known::NotCompared => {
-                counts.rows_not_compared += 1;
-                return Ok(());
+    /// Keeps the rows of which no conformer is shared.
+    fn keep(&mut self, batch: &Batch, is_shared: &[bool], kept: &mut Vec<u8>) {
+        let mut records = batch.rows.row_of.iter().zip(is_shared).peekable();
+        for (at, row) in (0u32..).zip(batch.rows.rows()) {
+            let mut is_dropped = false;
+            while let Some((_, is_shared)) = records.next_if(|(row, _)| **row == at) {
+                is_dropped |= *is_shared;
             }
-            Known::Shared(shared) => shared,
+            if is_dropped {
+                self.found.counts.rows_dropped += 1;
+            } else {
+                self.found.counts.rows_kept += 1;
+                kept.extend_from_slice(row);
+            }
+        }
+    }
+
+    fn row(&self, row: &Row<'_>, part: &mut PartFound) -> Result<()> {
+        let mut shares = self.shares_of_keys(row);
+        let counts = &mut part.found.counts;
+        counts.rows_not_compared += u64::from(matches!(row.known, Known::NotCompared));
+        counts.rows_with_inchikey += u64::from(row.cells.inchikey.is_some());
+        let mut geometry = RowFound::default();
+        let (scaffold, shared) = match row.known {
+            Known::Shared(shared) => (shared.scaffold, Some(&**shared)),
+            Known::Absent(scaffold) => (*scaffold, None),
+            Known::NotCompared => (None, None),
         };
-        let place = Place {
-            file: &self.file.name,
-            line: batch.lines.get(at).copied(),
-            conformer: self.file.before + at as u64 + 1,
-        };
-        let conformer = &batch.conformers[at];
-        let row = self.compare(conformer, shared, &place);
-        let mirrored = row.pairs.iter().filter(|pair| pair.is_mirrored).count() as u64;
+        if let Some(scaffold) = scaffold {
+            let subsets = self.other.keys.scaffolds.subsets(scaffold);
+            shares.set(SharedKind::Scaffold, self.other.subsets.told_apart(subsets));
+            part.found.scaffolds.insert(scaffold);
+        }
+        if let Some(shared) = shared {
+            geometry = self.compare(row.conformer, shared, &row.place);
+            self.count_molecule(shared, &geometry, &mut shares, &mut part.found);
+        }
+        let counts = &mut part.found.counts;
+        for (kind, count) in [
+            (SharedKind::Text, &mut counts.rows_with_shared_text),
+            (SharedKind::InchiKey, &mut counts.rows_of_shared_inchikeys),
+            (SharedKind::InchiKeyBlock, &mut counts.rows_of_shared_inchikey_blocks),
+            (SharedKind::Scaffold, &mut counts.rows_of_shared_scaffolds),
+        ] {
+            *count += u64::from(shares.of(kind) != 0);
+        }
+        let is_shared = shares.has_any(&self.plan.shared_by);
+        counts.rows_shared += u64::from(is_shared);
+        part.is_shared.push(is_shared);
+        part.found.datasets.add(row.cells.dataset, &shares);
+        if self.plan.is_listed && is_shared {
+            self.list(row, shared, &shares, &geometry, &mut part.lines)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Looks up the text and the InChIKey of a conformer.
+    fn shares_of_keys(&self, row: &Row<'_>) -> Shares {
+        let (keys, subsets) = (&self.other.keys, &self.other.subsets);
+        let mut shares = Shares::default();
+        let text = text_fingerprint(row.print, row.conformer);
+        shares.set(SharedKind::Text, subsets.told_apart(keys.subsets_of_text(text, self.file.is_in_other)));
+        if let Some(key) = row.cells.inchikey {
+            let whole = keys.inchikeys.get(&key).copied().unwrap_or(0);
+            let block = keys.blocks.get(&key.block()).copied().unwrap_or(0);
+            shares.set(SharedKind::InchiKey, subsets.told_apart(whole));
+            shares.set(SharedKind::InchiKeyBlock, subsets.told_apart(block));
+        }
+        shares
+    }
+
+    /// Counts a conformer of a shared molecule.
+    fn count_molecule(
+        &self,
+        shared: &Shared,
+        geometry: &RowFound,
+        shares: &mut Shares,
+        found: &mut FoundInOther,
+    ) {
+        let (molecule, subsets) = (&self.other.molecules[shared.molecule], &self.other.subsets);
+        let counts = &mut found.counts;
+        let mirrored = geometry.pairs.iter().filter(|pair| pair.is_mirrored).count() as u64;
         // A conformer may have both kinds of pair. It counts once, and as a duplicate rather than a mirror image.
-        let same = row.pairs.len() as u64 - mirrored;
+        let same = geometry.pairs.len() as u64 - mirrored;
         counts.rows_of_shared_molecules += 1;
         counts.rows_of_shared_isomers += u64::from(shared.isomer.is_some());
         counts.rows_with_duplicate += u64::from(same > 0);
         counts.rows_with_mirror_image += u64::from(same == 0 && mirrored > 0);
-        counts.rows_without_geometry += u64::from(!row.has_geometry);
+        counts.rows_without_geometry += u64::from(!geometry.has_geometry);
         counts.pairs += same;
         counts.mirror_pairs += mirrored;
-        counts.rmsd_upper_bounds += row.upper_bounds;
+        counts.rmsd_upper_bounds += geometry.upper_bounds;
         found.molecules.insert(shared.molecule as u32);
         found.isomers.extend(shared.isomer.map(|isomer| (shared.molecule as u32, isomer)));
         let first = self.other.first[shared.molecule];
-        let met = row.pairs.iter().filter(|pair| !pair.is_mirrored);
-        found.conformers.extend(met.map(|pair| first + pair.conformer as u32));
-        if self.is_listed { self.list(conformer, shared, &place, &row, lines) } else { Ok(()) }
+        let met = || geometry.pairs.iter().filter(|pair| !pair.is_mirrored).map(|pair| pair.conformer);
+        found.conformers.extend(met().map(|conformer| first + conformer as u32));
+        let of_pairs = met().fold(0, |all, at| all | subsets.bit(molecule.conformers[at].subset));
+        let of_isomer = shared.isomer.map_or(0, |isomer| molecule.isomers[isomer as usize].subsets);
+        shares.set(SharedKind::Geometry, of_pairs);
+        shares.set(SharedKind::Isomer, subsets.told_apart(of_isomer));
+        shares.set(SharedKind::Molecule, subsets.told_apart(molecule.subsets));
     }
 
     /// Compares a conformer with those of the other corpus that could have the same geometry.
@@ -178,41 +278,45 @@ impl<'o> Comparison<'o> {
 
     fn list(
         &self,
-        conformer: &Conformer,
-        shared: &Shared,
-        place: &Place<'_>,
-        row: &RowFound,
+        row: &Row<'_>,
+        shared: Option<&Shared>,
+        shares: &Shares,
+        found: &RowFound,
         lines: &mut Vec<u8>,
     ) -> Result<()> {
-        let OtherMolecule { isomers, conformers, .. } = &self.other.molecules[shared.molecule];
-        let names: Vec<String> = isomers.iter().map(|isomer| smiles(&isomer.skeleton)).collect();
-        let isomer = |at: u32| &*names[at as usize];
-        let molecule = smiles(&conformer.skeleton);
-        let line = ListedPair {
-            file: place.file,
-            line: place.line,
-            conformer: place.conformer,
+        let molecule = smiles(&row.conformer.skeleton);
+        let kinds: Vec<SharedKind> = shares.kinds().collect();
+        let mut line = ListedPair {
+            file: row.place.file,
+            line: row.place.line,
+            conformer: row.place.conformer,
             molecule: &molecule,
-            same_stereo: shared.isomer.is_some(),
-            other_molecule: isomer(shared.isomer.unwrap_or(0)),
+            shared: &kinds,
+            same_stereo: shared.is_some_and(|shared| shared.isomer.is_some()),
+            other_molecule: None,
             other_file: None,
             other_line: None,
             other_conformer: None,
             rmsd_angstrom: None,
             mirror_image: false,
         };
-        // A conformer without a pair gets a line too, because a shared molecule is worth reporting by itself.
+        // A conformer without a pair gets a line too, because what it shares is worth reporting by itself.
         let mut put = |line: &ListedPair<'_>| {
             serde_json::to_writer(&mut *lines, line).map_err(|e| Error::internal("a line of the list", e))?;
             lines.push(b'\n');
             Ok(())
         };
-        if row.pairs.is_empty() {
+        let Some(shared) = shared else { return put(&line) };
+        let OtherMolecule { isomers, conformers, .. } = &self.other.molecules[shared.molecule];
+        let names: Vec<String> = isomers.iter().map(|isomer| smiles(&isomer.skeleton)).collect();
+        let isomer = |at: u32| Some(&*names[at as usize]);
+        line.other_molecule = isomer(shared.isomer.unwrap_or(0));
+        if found.pairs.is_empty() {
             return put(&line);
         }
         // In the order of the other corpus.
         let mut pairs: Vec<(&OtherConformer, &FoundPair)> =
-            row.pairs.iter().map(|pair| (&conformers[pair.conformer], pair)).collect();
+            found.pairs.iter().map(|pair| (&conformers[pair.conformer], pair)).collect();
         pairs.sort_unstable_by_key(|(conformer, _)| conformer.at);
         for (conformer, pair) in pairs {
             let theirs = self.other.place(conformer);

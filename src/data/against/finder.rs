@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 
 use super::other::Other;
-use super::spelling::{Fingerprint, Known, fingerprint, identity};
+use super::spelling::{Fingerprint, Known, identified};
 use crate::corpus::Conformer;
 
 /// The largest number of cached skeletons, about 100 MB. Beyond it the whole cache is cleared.
@@ -22,9 +22,13 @@ pub(super) struct Finder {
 }
 
 impl Finder {
-    /// The result for the skeleton of each conformer.
-    pub(super) fn find(&mut self, other: &Other, conformers: &[Conformer]) -> Vec<Known> {
-        let prints: Vec<Fingerprint> = conformers.par_iter().map(fingerprint).collect();
+    /// The result for the skeleton of each conformer, which has this fingerprint.
+    pub(super) fn find(
+        &mut self,
+        other: &Other,
+        conformers: &[Conformer],
+        prints: &[Fingerprint],
+    ) -> Vec<Known> {
         // All are dropped at once: the conformers of a molecule mostly follow each other.
         if self.known.len() > REMEMBERED || self.shared > REMEMBERED_SHARED {
             (self.known, self.shared) = (HashMap::new(), 0);
@@ -36,7 +40,7 @@ impl Finder {
         let new: Vec<(Fingerprint, usize)> = new.into_iter().collect();
         let found: Vec<(Fingerprint, Known)> = new
             .into_par_iter()
-            .map(|(print, at)| (print, other.known(identity(&conformers[at], other.isotopes).as_ref())))
+            .map(|(print, at)| (print, other.known(identified(&conformers[at], other.isotopes).as_ref())))
             .collect();
         self.shared += found.iter().filter(|(_, known)| matches!(known, Known::Shared(_))).count();
         self.known.extend(found);

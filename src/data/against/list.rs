@@ -1,7 +1,8 @@
-//! The list of results: a line of JSON for each pair with the same geometry, and for each conformer of a shared molecule without a
-//! pair.
+//! The list of results: a line of JSON for each pair with the same geometry, and for each shared conformer without a pair.
 
 use serde::Serialize;
+
+use super::kind::SharedKind;
 
 /// The position of a conformer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,9 +21,11 @@ pub(super) struct ListedPair<'l> {
     pub line: Option<u64>,
     pub conformer: u64,
     pub molecule: &'l str,
+    /// What the conformer shares with any conformers of the other corpus.
+    pub shared: &'l [SharedKind],
     pub same_stereo: bool,
-    /// The SMILES of the molecule in the other corpus.
-    pub other_molecule: &'l str,
+    /// The SMILES of the molecule in the other corpus; `None` if it is not shared.
+    pub other_molecule: Option<&'l str>,
     /// This and the following fields are `None` if the molecule is shared, but no geometry.
     pub other_file: Option<&'l str>,
     pub other_line: Option<u64>,

@@ -1,5 +1,7 @@
 //! Finds molecules, and exact geometries, of one corpus in another: for example training data in test sets.
 //!
+//! Texts, InChIKeys and Murcko scaffolds are looked up as well ([`SharedKind`]).
+//!
 //! The other corpus, the smaller one, is held in memory ([`Other`]). A molecule is stored by a key that every spelling of its
 //! SMILES has ([`MolecularIdentity`](drift_core::chem::MolecularIdentity)), a conformer as the integers of its encoding and three
 //! lengths. The first corpus is streamed: only counts are kept, and which conformers of the other corpus were found.
@@ -10,21 +12,33 @@
 //! [`spread`](crate::audit::spread) selects the pairs to measure, and spreads differ by no more than the RMSD.
 
 mod compare;
+mod datasets;
 mod finder;
 mod found;
+mod frames;
+mod inchikey;
+mod keys;
+mod kind;
+mod layouts;
 mod list;
 mod other;
+mod other_reader;
 mod plan;
+mod record;
 mod report;
 mod run;
 mod shard;
 mod spelling;
+mod subsets;
 
+pub use datasets::{DatasetShare, Datasets, SubsetShare};
 pub use found::{AgainstCounts, FoundInOther};
+pub use kind::{SharedKind, SharedRows};
 pub use other::{Other, OtherSummary};
+pub use other_reader::read_other;
 pub use plan::AgainstPlan;
 pub use report::{AgainstReport, SCHEMA};
-pub use run::{PutList, against};
+pub use run::{AgainstOutput, PutList, against};
 pub use shard::{against_shard, merge_against};
 
 /// The default bound on the RMSD of equal geometries, in Å.

@@ -7,14 +7,17 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::keys::Keys;
+use super::kind::SubsetBits;
 use super::list::Place;
-use super::spelling::{Fingerprint, Known, Shared, fingerprint, identity};
+use super::spelling::{Identified, Known, Shared};
+use super::subsets::Subsets;
 use crate::audit::geometry::Topology;
 use crate::audit::spread::spread;
-use crate::corpus::{Batch, Conformers, Skipped};
+use crate::corpus::Skipped;
 use drift_core::chem::{IdenticalAtoms, Isotopes, MolecularIdentity};
 use drift_core::encoding::{Encoding, Fixed};
-use drift_core::error::{Error, Result};
+use drift_core::error::Result;
 use drift_core::job::{InputHash, Job, Unit};
 
 /// The largest error of comparing lengths in single precision, in Å.
@@ -31,6 +34,16 @@ pub struct OtherSummary {
     pub molecules: u64,
     /// The number of molecules, distinguished by stereo.
     pub isomers: u64,
+    /// The number of different texts.
+    pub texts: u64,
+    /// The number of different InChIKeys in the column `inchikey`.
+    pub inchikeys: u64,
+    /// The number of different Murcko scaffolds.
+    pub scaffolds: u64,
+    /// The values of the column `test_subset`; an empty one stands for rows without a value.
+    pub test_subsets: Vec<String>,
+    /// Whether there are more than 63 of them, so that they are not told apart.
+    pub has_too_many_subsets: bool,
     /// The number of conformers that have the same geometry as an earlier one.
     pub duplicate_conformers: u64,
     /// The number of conformers that cannot be found: without a SMILES, or too large.
@@ -41,7 +54,8 @@ pub struct OtherSummary {
     pub skipped_records: Vec<Skipped>,
 }
 
-/// A corpus in memory. It takes 32 bytes for each conformer, 12 for each of its atoms, and about 5 KB for each molecule.
+/// A corpus in memory. It takes 36 bytes for each conformer, up to 80 for its text and 150 for its InChIKey, 12 for each of its atoms, and
+/// about 5 KB for each molecule.
 #[derive(Debug)]
 pub struct Other {
     /// Its summary.
@@ -54,6 +68,8 @@ pub struct Other {
     pub(super) encoding: Encoding,
     /// Whether isotope labels tell molecules and their atoms apart.
     pub(super) isotopes: Isotopes,
+    pub(super) keys: Keys,
+    pub(super) subsets: Subsets,
     /// The largest RMSD of equal geometries, in Å.
     pub(super) bound: f64,
 }
@@ -63,6 +79,8 @@ pub struct Other {
 pub(super) struct OtherMolecule {
     /// Its stereoisomers. The first one defines the order of atoms.
     pub isomers: Vec<OtherIsomer>,
+    /// The test subsets that have it.
+    pub subsets: SubsetBits,
     pub conformers: Vec<OtherConformer>,
     /// The values of each conformer's atoms, with conformers in the order of their files.
     points: Vec<[Fixed; 3]>,
@@ -74,6 +92,31 @@ pub(super) struct OtherMolecule {
 pub(super) struct OtherIsomer {
     pub skeleton: Arc<str>,
     pub identity: MolecularIdentity,
+    /// The test subsets that have it.
+    pub subsets: SubsetBits,
+}
+
+/// How a skeleton maps to its molecule.
+#[derive(Debug, Clone)]
+pub(super) struct Spelling {
+    molecule: u32,
+    isomer: u32,
+    /// For each atom of the molecule, the block of the skeleton.
+    pub order: Arc<[u32]>,
+    scaffold: Option<u32>,
+}
+
+/// Where a conformer was read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OtherPlace {
+    /// The index of its file.
+    pub file: u32,
+    /// Its line, from 1; 0 if records are not lines, which avoids an option in each conformer.
+    pub line: u32,
+    /// Its number in the file, from 1.
+    pub number: u32,
+    /// The number of its test subset.
+    pub subset: u8,
 }
 
 /// A conformer.
@@ -88,6 +131,8 @@ pub(super) struct OtherConformer {
     line: u32,
     /// Its number in the file, from 1.
     pub number: u32,
+    /// The number of its test subset.
+    pub subset: u8,
 }
 
 impl OtherMolecule {
@@ -124,31 +169,84 @@ impl OtherMolecule {
 }
 
 impl Other {
-    /// Reads a corpus. `bound` is the largest RMSD of equal geometries, in Å.
-    ///
-    /// # Errors
-    /// As [`Conformers::read`]; also if no molecule can be compared, or there are more than 2³² conformers.
-    pub fn read(source: &dyn Conformers, bound: f64, isotopes: Isotopes, job: &Job) -> Result<Self> {
-        let encoding = source.reading().encoding;
-        let mut reader = Reader::new(encoding, bound, isotopes);
-        let read = source.read(job, &mut |batch| reader.add(&batch))?;
-        let mut other = reader.other;
-        let summary = &mut other.summary;
-        (summary.inputs, summary.skipped) = (read.inputs, read.skipped);
-        summary.skipped_records = read.skipped_records;
-        if summary.conformers == 0 {
-            let problem = "contains no conformer with a SMILES, so its molecules cannot be identified";
-            let remedy = "give texts, SDF with a SMILES, or the names of its molecules";
-            let name = summary.inputs.first().map_or("the other corpus", |input| &*input.name);
-            return Err(Error::input(name, problem, remedy));
+    /// A corpus without conformers.
+    pub(super) fn empty(encoding: Encoding, bound: f64, isotopes: Isotopes) -> Self {
+        Other {
+            summary: OtherSummary::default(),
+            molecules: Vec::new(),
+            by_key: HashMap::new(),
+            first: Vec::new(),
+            files: Vec::new(),
+            encoding,
+            isotopes,
+            keys: Keys::default(),
+            subsets: Subsets::default(),
+            bound,
         }
-        other.sort(job)?;
-        Ok(other)
     }
 
-    /// The result for a skeleton whose molecule has this identity.
-    pub(super) fn known(&self, identity: Option<&MolecularIdentity>) -> Known {
-        let Some(identity) = identity else { return Known::NotCompared };
+    /// Adds a conformer of a molecule. `points` has the values of its compared atoms, in the molecule's order.
+    pub(super) fn add(&mut self, spelling: &Spelling, points: Vec<[Fixed; 3]>, place: OtherPlace) {
+        let angstrom: Vec<[f64; 3]> =
+            points.iter().filter_map(|values| self.encoding.angstrom(values)).collect();
+        let bit = 1 << place.subset;
+        let molecule = &mut self.molecules[spelling.molecule as usize];
+        molecule.conformers.push(OtherConformer {
+            spread: spread(&angstrom).map(|length| length as f32),
+            at: molecule.conformers.len() as u32,
+            isomer: spelling.isomer,
+            file: place.file,
+            line: place.line,
+            number: place.number,
+            subset: place.subset,
+        });
+        molecule.points.extend(points);
+        molecule.subsets |= bit;
+        molecule.isomers[spelling.isomer as usize].subsets |= bit;
+        if let Some(scaffold) = spelling.scaffold {
+            self.keys.scaffolds.add_subset(scaffold, bit);
+        }
+        self.summary.conformers += 1;
+    }
+
+    /// The molecule of a skeleton, which is added if it is new; `None` if too much symmetry prevents mapping it to the known
+    /// molecule.
+    pub(super) fn spelling(&mut self, skeleton: &Arc<str>, found: Identified) -> Option<Spelling> {
+        let known = self.known(Some(&found));
+        let Identified { identity, scaffold } = found;
+        let scaffold = scaffold.map(|scaffold| self.keys.scaffolds.find_or_add(scaffold));
+        let isomer = |identity| OtherIsomer { skeleton: skeleton.clone(), identity, subsets: 0 };
+        match known {
+            Known::Shared(shared) => {
+                let order: Arc<[u32]> = shared.order.as_deref()?.into();
+                let isomers = &mut self.molecules[shared.molecule].isomers;
+                let at = shared.isomer.unwrap_or(isomers.len() as u32);
+                if at as usize == isomers.len() {
+                    isomers.push(isomer(identity));
+                }
+                Some(Spelling { molecule: shared.molecule as u32, isomer: at, order, scaffold })
+            }
+            // An identity was given, so the result is never `NotCompared`.
+            Known::Absent(_) | Known::NotCompared => {
+                let molecule = self.molecules.len() as u32;
+                let order = identity.kept().into();
+                self.by_key.entry(identity.key()).or_default().push(molecule);
+                self.molecules.push(OtherMolecule {
+                    isomers: vec![isomer(identity)],
+                    subsets: 0,
+                    conformers: Vec::new(),
+                    points: Vec::new(),
+                    topology: OnceLock::new(),
+                });
+                Some(Spelling { molecule, isomer: 0, order, scaffold })
+            }
+        }
+    }
+
+    /// The result for a skeleton whose molecule was identified.
+    pub(super) fn known(&self, found: Option<&Identified>) -> Known {
+        let Some(Identified { identity, scaffold }) = found else { return Known::NotCompared };
+        let scaffold = scaffold.as_ref().and_then(|scaffold| self.keys.scaffolds.find(scaffold));
         // Different molecules may have the same key.
         for molecule in self.by_key.get(&identity.key()).into_iter().flatten() {
             let isomers = &self.molecules[*molecule as usize].isomers;
@@ -161,9 +259,9 @@ impl Other {
             };
             let isomer = isomers.iter().position(|isomer| isomer.identity.is_isomer(identity));
             let isomer = isomer.map(|at| at as u32);
-            return Known::Shared(Arc::new(Shared { molecule: *molecule as usize, isomer, order }));
+            return Known::Shared(Arc::new(Shared { molecule: *molecule as usize, isomer, order, scaffold }));
         }
-        Known::Absent
+        Known::Absent(scaffold)
     }
 
     /// The position of a conformer in its file.
@@ -174,7 +272,7 @@ impl Other {
     }
 
     /// Sorts the conformers, and counts duplicate geometries.
-    fn sort(&mut self, job: &Job) -> Result<()> {
+    pub(super) fn sort(&mut self, job: &Job) -> Result<()> {
         job.observer().begin("sorting", None, Unit::Items);
         let (encoding, bound, isotopes) = (self.encoding, self.bound, self.isotopes);
         let duplicates = self.molecules.par_iter_mut().map(|molecule| {
@@ -188,6 +286,11 @@ impl Other {
         job.observer().end();
         self.summary.duplicate_conformers = duplicates?;
         self.summary.molecules = self.molecules.len() as u64;
+        self.summary.texts = self.keys.texts.len() as u64;
+        self.summary.inchikeys = self.keys.inchikeys.len() as u64;
+        self.summary.scaffolds = self.keys.scaffolds.len() as u64;
+        self.summary.test_subsets = self.subsets.names();
+        self.summary.has_too_many_subsets = self.subsets.is_overfull();
         self.summary.isomers = self.molecules.iter().map(|molecule| molecule.isomers.len() as u64).sum();
         let mut all = 0;
         for molecule in &self.molecules {
@@ -210,126 +313,6 @@ impl OtherMolecule {
             })
         };
         (0..self.conformers.len()).filter(is_duplicate).count() as u64
-    }
-}
-
-/// Builds the corpus while it is read.
-struct Reader {
-    other: Other,
-    /// The indices of files, by name.
-    files: HashMap<Arc<str>, u32>,
-    /// By skeleton, its molecule, its isomer, and for each atom of the molecule the block of the skeleton; `None` if it cannot be
-    /// compared.
-    spellings: HashMap<Fingerprint, Option<Spelling>>,
-    /// The current file, and the number of its conformers read so far.
-    number: (Arc<str>, u64),
-}
-
-#[derive(Clone)]
-struct Spelling {
-    molecule: u32,
-    isomer: u32,
-    order: Arc<[u32]>,
-}
-
-impl Reader {
-    fn new(encoding: Encoding, bound: f64, isotopes: Isotopes) -> Self {
-        let other = Other {
-            summary: OtherSummary::default(),
-            molecules: Vec::new(),
-            by_key: HashMap::new(),
-            first: Vec::new(),
-            files: Vec::new(),
-            encoding,
-            isotopes,
-            bound,
-        };
-        Reader { other, files: HashMap::new(), spellings: HashMap::new(), number: ("".into(), 0) }
-    }
-
-    fn add(&mut self, batch: &Batch) -> Result<()> {
-        if self.number.0 != batch.file {
-            self.number = (batch.file.clone(), 0);
-        }
-        let file = self.file(&batch.file);
-        let prints: Vec<Fingerprint> = batch.conformers.par_iter().map(fingerprint).collect();
-        let mut new: Vec<usize> =
-            (0..prints.len()).filter(|at| !self.spellings.contains_key(&prints[*at])).collect();
-        new.sort_by_key(|at| (prints[*at], *at));
-        new.dedup_by_key(|at| prints[*at]);
-        // Molecules are numbered in the order of their first conformers.
-        new.sort_unstable();
-        let identities: Vec<Option<MolecularIdentity>> =
-            new.par_iter().map(|at| identity(&batch.conformers[*at], self.other.isotopes)).collect();
-        for (at, identity) in new.iter().zip(identities) {
-            let spelling = identity.and_then(|it| self.spelling(&batch.conformers[*at].skeleton, it));
-            self.spellings.insert(prints[*at], spelling);
-        }
-        for (at, (conformer, print)) in batch.conformers.iter().zip(&prints).enumerate() {
-            self.number.1 += 1;
-            let Some(spelling) = self.spellings[print].clone() else {
-                self.other.summary.not_compared += 1;
-                continue;
-            };
-            let points = || spelling.order.iter().map(|block| conformer.coordinates[*block as usize]);
-            let angstrom: Vec<[f64; 3]> =
-                points().filter_map(|values| self.other.encoding.angstrom(&values)).collect();
-            let molecule = &mut self.other.molecules[spelling.molecule as usize];
-            molecule.conformers.push(OtherConformer {
-                spread: spread(&angstrom).map(|length| length as f32),
-                at: molecule.conformers.len() as u32,
-                isomer: spelling.isomer,
-                file,
-                // Lines count from 1, so 0 stands for no line and avoids an option in each conformer.
-                line: batch.lines.get(at).map_or(0, |line| u32::try_from(*line).unwrap_or(u32::MAX)),
-                number: u32::try_from(self.number.1).unwrap_or(u32::MAX),
-            });
-            molecule.points.extend(points());
-            self.other.summary.conformers += 1;
-        }
-        if self.other.summary.conformers > u64::from(u32::MAX) {
-            let problem = "contains more than 4,294,967,295 conformers";
-            return Err(Error::input(&*batch.file, problem, "give the smaller corpus as the other one"));
-        }
-        Ok(())
-    }
-
-    fn file(&mut self, name: &Arc<str>) -> u32 {
-        let (files, next) = (&mut self.other.files, self.files.len() as u32);
-        *self.files.entry(name.clone()).or_insert_with(|| {
-            files.push(name.clone());
-            next
-        })
-    }
-
-    /// The molecule of a skeleton, which is added if it is new; `None` if too much symmetry prevents mapping it to the known
-    /// molecule.
-    fn spelling(&mut self, skeleton: &Arc<str>, identity: MolecularIdentity) -> Option<Spelling> {
-        let isomer = |identity| OtherIsomer { skeleton: skeleton.clone(), identity };
-        match self.other.known(Some(&identity)) {
-            Known::Shared(shared) => {
-                let order: Arc<[u32]> = shared.order.as_deref()?.into();
-                let isomers = &mut self.other.molecules[shared.molecule].isomers;
-                let at = shared.isomer.unwrap_or(isomers.len() as u32);
-                if at as usize == isomers.len() {
-                    isomers.push(isomer(identity));
-                }
-                Some(Spelling { molecule: shared.molecule as u32, isomer: at, order })
-            }
-            // An identity was given, so the result is never `NotCompared`.
-            Known::Absent | Known::NotCompared => {
-                let molecule = self.other.molecules.len() as u32;
-                let order = identity.kept().into();
-                self.other.by_key.entry(identity.key()).or_default().push(molecule);
-                self.other.molecules.push(OtherMolecule {
-                    isomers: vec![isomer(identity)],
-                    conformers: Vec::new(),
-                    points: Vec::new(),
-                    topology: OnceLock::new(),
-                });
-                Some(Spelling { molecule, isomer: 0, order })
-            }
-        }
     }
 }
 

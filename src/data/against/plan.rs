@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::kind::SharedKind;
 use crate::corpus::ReadOptions;
 use drift_core::chem::Isotopes;
 
@@ -20,4 +21,8 @@ pub struct AgainstPlan {
     pub isotopes: Isotopes,
     /// Whether a list is written.
     pub is_listed: bool,
+    /// What makes a row a shared one, which is listed and dropped.
+    pub shared_by: Vec<SharedKind>,
+    /// Whether the rows that share nothing of this are written.
+    pub keeps_rows: bool,
 }

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
+use super::datasets::DatasetShare;
 use super::found::{AgainstCounts, FoundInOther};
+use super::kind::SharedKind;
 use super::other::OtherSummary;
 use super::plan::AgainstPlan;
 use crate::corpus::{ReadSummary, Skipped};
@@ -30,13 +32,23 @@ pub struct AgainstReport {
     pub molecules_shared: u64,
     /// The number of molecules in both corpora, with their stereo as written.
     pub isomers_shared: u64,
+    /// The number of Murcko scaffolds in both corpora.
+    pub scaffolds_shared: u64,
+    /// What makes a row a shared one, which is listed and dropped.
+    pub shared_by: Vec<SharedKind>,
     /// Counts of conformers and pairs.
     #[serde(flatten)]
     pub counts: AgainstCounts,
+    /// What is shared by data set of the streamed corpus and test subset of the other one. Empty without these columns.
+    pub datasets: Vec<DatasetShare>,
+    /// Whether there are more than 1,000 data sets, so that they are not told apart.
+    pub has_too_many_datasets: bool,
     /// The number of conformers of the other corpus whose geometry occurs in the streamed one.
     pub other_conformers_found: u64,
     /// The summary of the other corpus.
     pub other: OtherSummary,
+    /// The number of rows that were not asked for.
+    pub left_out: u64,
     /// The number of records that could not be read.
     pub skipped: u64,
     /// The first of these records.
@@ -64,9 +76,14 @@ impl AgainstReport {
             conformers: read.conformers,
             molecules_shared: found.molecules.len() as u64,
             isomers_shared: found.isomers.len() as u64,
+            scaffolds_shared: found.scaffolds.len() as u64,
+            shared_by: plan.shared_by.clone(),
             counts: found.counts,
+            datasets: found.datasets.shares(&other.test_subsets),
+            has_too_many_datasets: found.datasets.is_overfull(),
             other_conformers_found: found.conformers.len() as u64,
             other,
+            left_out: read.left_out,
             skipped: read.skipped,
             skipped_records: read.skipped_records,
             in_file_order: read.in_file_order,

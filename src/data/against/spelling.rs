@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use crate::corpus::{AtomOrder, Conformer};
-use drift_core::chem::{AtomLimit, Isotopes, MolecularIdentity};
+use drift_core::chem::{AtomLimit, Isotopes, MolecularIdentity, Scaffold};
 use drift_core::text::skeleton::smiles;
 
 /// The first half of the SHA-256 of a skeleton.
@@ -14,8 +14,8 @@ pub(super) type Fingerprint = u128;
 /// The result for a skeleton.
 #[derive(Debug, Clone)]
 pub(super) enum Known {
-    /// Its molecule is not in the other corpus.
-    Absent,
+    /// Its molecule is not in the other corpus. The number of its scaffold there; `None` if there is no such scaffold.
+    Absent(Option<u32>),
     /// It is not a SMILES, or too large to compare.
     NotCompared,
     /// Its molecule is in the other corpus.
@@ -31,6 +31,8 @@ pub(super) struct Shared {
     pub isomer: Option<u32>,
     /// For each atom of the molecule, the block of the skeleton; `None` if there is too much symmetry to determine it.
     pub order: Option<Vec<u32>>,
+    /// The number of its scaffold; `None` if it has no ring.
+    pub scaffold: Option<u32>,
 }
 
 /// A hash that identifies skeletons. Atoms in the order of a file without SMILES get a different hash, because they have no
@@ -41,12 +43,20 @@ pub(super) fn fingerprint(conformer: &Conformer) -> Fingerprint {
     digest.iter().take(16).fold(0, |value, byte| value << 8 | u128::from(*byte))
 }
 
+/// A molecule to look up, and its scaffold; `None` if it has no ring.
+#[derive(Debug)]
+pub(super) struct Identified {
+    pub identity: MolecularIdentity,
+    pub scaffold: Option<Scaffold>,
+}
+
 /// The molecule of a conformer; `None` if its atoms are in file order, its text is not a SMILES, or it is too large.
-pub(super) fn identity(conformer: &Conformer, isotopes: Isotopes) -> Option<MolecularIdentity> {
+pub(super) fn identified(conformer: &Conformer, isotopes: Isotopes) -> Option<Identified> {
     if conformer.order != AtomOrder::Smiles {
         return None;
     }
     let smiles = smiles(&conformer.skeleton);
-    let identity = MolecularIdentity::from_smiles(&smiles, AtomLimit::default(), isotopes).ok()?;
-    (identity.written() == conformer.coordinates.len()).then_some(identity)
+    let (identity, scaffold) =
+        MolecularIdentity::with_scaffold(&smiles, AtomLimit::default(), isotopes).ok()?;
+    (identity.written() == conformer.coordinates.len()).then_some(Identified { identity, scaffold })
 }

@@ -13,8 +13,9 @@ use super::fields::{
     self, ENCODING_FIELD, ISOMERS_FIELD, LABEL_FIELD, POOL_FIELDS, PREDICTION_FIELD, PROMPT_FIELDS,
     SMILES_FIELDS, TEXT_FIELDS,
 };
+use super::lines::LineFormat;
 use super::row_text::RowText;
-use super::{Context, Emit, IsomerPool, ReadOptions, Source, lines};
+use super::{Cells, Context, Emit, Format, IsomerPool, ReadOptions, Source, json_columns, lines};
 use drift_core::error::Result;
 use drift_core::io::{FoldSeed, JsonFold, JsonPart};
 use drift_core::text::{SMILES_CLOSE, SMILES_OPEN};
@@ -24,7 +25,7 @@ use drift_core::text::{SMILES_CLOSE, SMILES_OPEN};
 /// # Errors
 /// If the stream is damaged, the job was cancelled, or `emit` fails.
 pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-    lines::read(source, context, emit, texts)
+    lines::read(source, context, emit, LineFormat { format: Format::Jsonl, parse: texts })
 }
 
 /// The texts of a line; `None` if the row is not one of those that are picked.
@@ -38,7 +39,15 @@ fn texts<'t>(line: &'t str, options: &ReadOptions) -> Result<Option<Vec<RowText<
     if !options.rows.picks_json(line)? {
         return Ok(None);
     }
-    Ok(Some(row.texts()))
+    let mut texts = row.texts();
+    let columns = options.needs.columns;
+    if json_columns::may_have(line, columns) {
+        let cells = json_columns::values(line, columns)?;
+        let cells: Cells =
+            cells.into_iter().map(|cell| cell.filter(|cell| !cell.is_empty()).map(Arc::from)).collect();
+        texts.iter_mut().for_each(|text| text.cells = cells.clone());
+    }
+    Ok(Some(texts))
 }
 
 /// serde_json's message without the line number, which is always 1.

@@ -12,7 +12,7 @@ use memchr::{memchr, memchr_iter, memrchr};
 use super::damage::read_error;
 use super::queue::Queue;
 use super::row_text::{RowLine, RowText, take_row};
-use super::{Batch, Context, Emit, ReadOptions, Source};
+use super::{Batch, Context, Emit, Format, ReadOptions, RowLayout, Source};
 use drift_core::error::Result;
 use drift_core::io::BoundedLines;
 
@@ -23,6 +23,13 @@ pub const MAX_LINE_BYTES: usize = 16 << 20;
 /// is the reason why it cannot.
 pub(super) type ParseLine =
     for<'t> fn(&'t str, &ReadOptions) -> std::result::Result<Option<Vec<RowText<'t>>>, String>;
+
+/// A format with one record per line.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LineFormat {
+    pub format: Format,
+    pub parse: ParseLine,
+}
 
 const BLOCK_BYTES: usize = 1 << 20;
 /// Bounds the number of skipped records that one block can produce.
@@ -36,15 +43,17 @@ pub(super) fn read(
     source: Source<'_>,
     context: Context<'_>,
     emit: &mut Emit<'_>,
-    parse: ParseLine,
+    LineFormat { format, parse }: LineFormat,
 ) -> Result<()> {
     let file: Arc<str> = source.name.into();
+    let layout = context.options.needs.bytes_for.map(|_| Arc::new(RowLayout::new(format, b"")));
     let mut blocks = Blocks { reader: source.reader, buffer: Vec::new(), line: 1 };
     let mut queue = Queue::default();
     while let Some(block) = blocks.next().map_err(|e| read_error(&file, e))? {
         context.job.check()?;
         let bytes = block.bytes.len();
-        let task = Task { block, file: file.clone(), parse, options: context.options.clone() };
+        let options = context.options.clone();
+        let task = Task { block, file: file.clone(), parse, options, layout: layout.clone() };
         queue.push(bytes, move || task.run(), emit)?;
     }
     queue.finish(emit)
@@ -55,7 +64,8 @@ pub(super) fn read(
 /// # Errors
 /// As [`read`].
 pub(crate) fn read_plain(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
-    read(source, context, emit, |line, _| Ok(Some(vec![RowText::alone(line)])))
+    let parse: ParseLine = |line, _| Ok(Some(vec![RowText::alone(line)]));
+    read(source, context, emit, LineFormat { format: Format::Plain, parse })
 }
 
 /// Whole lines, or the number of a line that is too long.
@@ -145,21 +155,25 @@ struct Task {
     file: Arc<str>,
     parse: ParseLine,
     options: ReadOptions,
+    /// `None` if the bytes of lines are not kept.
+    layout: Option<Arc<RowLayout>>,
 }
 
 impl Task {
     fn run(self) -> Result<Batch> {
         let mut batch = Batch::default();
+        batch.rows.layout = self.layout.clone();
         if self.block.too_long {
-            self.take(&mut batch, self.block.first_line, Err(too_long()))?;
+            self.take(&mut batch, self.at(self.block.first_line, b""), Err(too_long()))?;
         }
         let bytes = &self.block.bytes;
         let mut start = 0;
         for (line, end) in (self.block.first_line..).zip(memchr_iter(b'\n', bytes).chain([bytes.len()])) {
             let record = trimmed(&bytes[start..end], line);
+            let whole = without_mark(&bytes[start..bytes.len().min(end + 1)], line);
             start = end + 1;
             if !record.is_empty() {
-                self.take(&mut batch, line, self.texts(record))?;
+                self.take(&mut batch, self.at(line, whole), self.texts(record))?;
             }
         }
         Ok(batch)
@@ -168,10 +182,14 @@ impl Task {
     fn take(
         &self,
         batch: &mut Batch,
-        line: u64,
+        at: RowLine<'_>,
         texts: Result<Option<Vec<RowText<'_>>>, String>,
     ) -> Result<()> {
-        take_row(batch, texts, RowLine { file: &self.file, line }, &self.options)
+        take_row(batch, texts, at, &self.options)
+    }
+
+    fn at<'f>(&'f self, line: u64, bytes: &'f [u8]) -> RowLine<'f> {
+        RowLine { file: &self.file, line, bytes }
     }
 
     fn texts<'t>(&self, record: &'t [u8]) -> Result<Option<Vec<RowText<'t>>>, String> {
@@ -189,8 +207,12 @@ pub(super) fn too_long() -> String {
 
 /// A line without surrounding white space, and without the byte order mark that may begin a file.
 fn trimmed(line: &[u8], number: u64) -> &[u8] {
-    let line = if number == 1 { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) } else { line };
-    line.trim_ascii()
+    without_mark(line, number).trim_ascii()
+}
+
+/// A line without the byte order mark that may begin a file.
+fn without_mark(line: &[u8], number: u64) -> &[u8] {
+    if number == 1 { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) } else { line }
 }
 
 /// Lines one by one, as text.

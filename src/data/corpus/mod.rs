@@ -22,6 +22,7 @@ pub mod frame;
 pub mod geom_pickle;
 #[cfg(feature = "hdf5")]
 pub mod hdf5;
+mod json_columns;
 mod jsonl;
 pub mod labels;
 mod lines;
@@ -35,6 +36,7 @@ mod queue;
 pub mod rdkit;
 mod read;
 mod row_filter;
+mod row_parts;
 mod row_text;
 mod sdf;
 mod side_by_side;
@@ -59,6 +61,7 @@ pub(crate) use plain::looks_like_bins;
 pub(crate) use read::whole;
 pub use read::{Listing, read};
 pub use row_filter::RowFilter;
+pub use row_parts::{Cells, RowBytes, RowLayout, RowNeeds};
 pub use smiles_lines::{MAX_SMILES_LINE_BYTES, Rest, SmilesLine, each_prompt, no_prompt, skipped_line};
 pub use smiles_order::{OpenStereo, SmilesSource};
 pub use source::Format;
@@ -177,6 +180,10 @@ pub struct Batch {
     pub lines: Vec<u64>,
     /// The number of rows that were not asked for ([`ReadOptions::rows`]).
     pub left_out: u64,
+    /// For each read record, the values of the columns in [`ReadOptions::needs`]. Empty if there are none, or records are no rows.
+    pub cells: Vec<Cells>,
+    /// The rows of the read records, if [`ReadOptions::needs`] asks for their bytes.
+    pub rows: RowBytes,
 }
 
 impl Batch {
@@ -212,6 +219,8 @@ pub struct ReadOptions {
     pub smiles: SmilesSource,
     /// Which rows of tables and JSON Lines are read.
     pub rows: RowFilter,
+    /// What is kept of these rows beside their conformers.
+    pub needs: RowNeeds,
 }
 
 impl ReadOptions {

@@ -147,6 +147,7 @@ fn read_file(file: &InputFile, context: Context<'_>, emit: &mut Emit<'_>) -> Res
             read_members(&file.path, &place, context, emit)?;
         } else {
             context.options.rows.refuse(&place, Format::Hdf5.name())?;
+            context.options.needs.refuse(&place, Format::Hdf5)?;
             let name: Arc<str> = place.as_str().into();
             read_hdf5(&file.path, &place, context, &mut |batch| emit(batch.of_file(&name)))?;
         }
@@ -220,6 +221,7 @@ fn read_format(format: Format, source: Source<'_>, context: Context<'_>, emit: &
     if !matches!(format, Format::Jsonl | Format::Table) {
         context.options.rows.refuse(&source.name, format.name())?;
     }
+    context.options.needs.refuse(&source.name, format)?;
     let file: Arc<str> = source.name.as_str().into();
     let emit: &mut Emit<'_> = &mut |batch| emit(batch.of_file(&file));
     match format {

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use serde::de::{DeserializeSeed, IgnoredAny, MapAccess};
-
+use super::json_columns;
 use crate::parameter;
 use drift_core::error::{Error, Result};
-use drift_core::io::{FoldSeed, JsonFold, JsonPart};
 
 /// Picks rows by the values of their columns. Without conditions, every row is picked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -68,10 +66,8 @@ impl RowFilter {
         if self.is_empty() {
             return Ok(true);
         }
-        let mut values = vec![None; self.conditions.len()];
-        let mut json = serde_json::Deserializer::from_str(row);
-        let read = FoldSeed(Columns { filter: self, values: &mut values }).deserialize(&mut json);
-        read.map_err(|e| format!("column {}: not a JSON object", e.column()))?;
+        let columns: Vec<&str> = self.columns().collect();
+        let values = json_columns::values(row, &columns)?;
         for (condition, value) in self.conditions.iter().zip(&values) {
             if value.is_none() {
                 return Err(format!("it has no field `{}`, by which rows are picked", condition.column));
@@ -89,49 +85,6 @@ impl RowFilter {
         let problem = format!("is {format}, whose records have no column `{column}`");
         let remedy = format!("give {} with CSV, TSV or JSON Lines", parameter::WHERE);
         Err(Error::input(file, problem, remedy))
-    }
-}
-
-/// Collects the values of a filter's columns.
-struct Columns<'f> {
-    filter: &'f RowFilter,
-    values: &'f mut [Option<String>],
-}
-
-impl<'de> JsonFold<'de> for Columns<'_> {
-    type Value = ();
-
-    fn part<E: serde::de::Error>(self, _: JsonPart<'_>) -> Result<(), E> {
-        Err(E::custom("not an object"))
-    }
-
-    fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
-        while let Some(field) = fields.next_key::<String>()? {
-            match self.filter.columns().position(|column| column == field) {
-                Some(at) => self.values[at] = fields.next_value_seed(FoldSeed(Shown))?,
-                None => _ = fields.next_value::<IgnoredAny>()?,
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A value as text; `None` for a list or an object.
-struct Shown;
-
-impl<'de> JsonFold<'de> for Shown {
-    type Value = Option<String>;
-
-    fn part<E>(self, part: JsonPart<'_>) -> Result<Option<String>, E> {
-        Ok(match part {
-            JsonPart::Text(text) => Some(text.to_owned()),
-            JsonPart::Count(count) => Some(count.to_string()),
-            JsonPart::Negative(number) => Some(number.to_string()),
-            JsonPart::Number(number) => Some(number.to_string()),
-            JsonPart::Truth(truth) => Some(truth.to_string()),
-            JsonPart::Null => Some(String::new()),
-            JsonPart::List | JsonPart::Object => None,
-        })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::{Batch, Conformer, Frame, IsomerPool, ReadOptions, Skipped, frame, plain};
+use super::{Batch, Cells, Conformer, Frame, IsomerPool, ReadOptions, Skipped, frame, plain};
 use drift_core::encoding::{Encoding, Precision, Reading, TrailingZeros};
 use drift_core::error::Error;
 use memchr::memmem;
@@ -43,6 +43,8 @@ pub(super) struct RowText<'t> {
     pub pool: Option<Arc<IsomerPool>>,
     /// Its place in the row; empty for the only text of a row.
     pub place: String,
+    /// The values of the columns that are kept.
+    pub cells: Cells,
 }
 
 /// Whether a string may be enriched text: it contains `]` and the opening of a slot, or its first `]` is followed by a digit.
@@ -150,6 +152,8 @@ pub(super) struct RowLine<'f> {
     pub file: &'f str,
     /// The number of the row's first line, from 1.
     pub line: u64,
+    /// The row as it is, with its line end.
+    pub bytes: &'f [u8],
 }
 
 impl RowLine<'_> {
@@ -181,11 +185,15 @@ pub(super) fn take_row(
         }
         Ok(Some(texts)) => texts,
     };
+    let before = batch.conformers.len();
     for text in texts {
         match text.conformer(options) {
             Ok(conformer) => {
                 push_sharing(&mut batch.conformers, conformer);
                 batch.lines.push(at.line);
+                if !options.needs.columns.is_empty() {
+                    batch.cells.push(text.cells);
+                }
             }
             Err(RowError::Bad(reason)) => batch.skipped.push(at.skipped(&text.place, reason)),
             Err(RowError::Contradiction { stated, wanted }) => {
@@ -195,6 +203,10 @@ pub(super) fn take_row(
                 return Err(Error::input(place, problem, remedy));
             }
         }
+    }
+    let read = batch.conformers.len() - before;
+    if options.needs.bytes_for.is_some() && read > 0 {
+        batch.rows.push(at.bytes, read);
     }
     Ok(())
 }

@@ -30,8 +30,9 @@ pub(super) fn runs(files: &[InputFile]) -> impl Iterator<Item = &[InputFile]> {
 
 /// Reads those of the files that are uncompressed pickles of protocol 2 and above; returns one outcome per file.
 pub(super) fn read(run: &[InputFile], context: Context<'_>) -> Vec<Outcome> {
-    // With conditions on rows, the ordinary reader refuses each file that has none.
-    if run.len() < 2 || !context.options.rows.is_empty() {
+    // Where rows are needed, the ordinary reader refuses each file that has none.
+    let needs_rows = !context.options.rows.is_empty() || context.options.needs.bytes_for.is_some();
+    if run.len() < 2 || needs_rows {
         return run.iter().map(|_| None).collect();
     }
     run.par_iter().map(|file| is_pickle(file).then(|| read_one(file, context))).collect()

@@ -19,7 +19,7 @@ use super::fields::{ENCODING_FIELD, LABEL_FIELD, PREDICTION_FIELD, SMILES_FIELDS
 use super::lines::MAX_LINE_BYTES;
 use super::queue::Queue;
 use super::row_text::{RowLine, RowText, take_row};
-use super::{Batch, Context, Emit, ReadOptions, Source};
+use super::{Batch, Cells, Context, Emit, Format, ReadOptions, RowLayout, Source};
 use drift_core::error::{Error, Result};
 pub(crate) use header::{FirstLine, Header, problem};
 pub(crate) use rows::{RowBlock, RowBlocks, whole_fields};
@@ -32,7 +32,15 @@ pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>
     let file: Arc<str> = source.name.into();
     let header = read_header(source.reader, &file)?;
     let picked = header.columns_of(&context.options.rows, &file)?;
-    let table = Arc::new(Table { header, picked, options: context.options.clone(), file: file.clone() });
+    let needs = context.options.needs;
+    let table = Arc::new(Table {
+        kept: needs.columns.iter().map(|name| header.place(name)).collect(),
+        layout: needs.bytes_for.map(|_| Arc::new(RowLayout::new(Format::Table, &header.line))),
+        header,
+        picked,
+        options: context.options.clone(),
+        file: file.clone(),
+    });
     let mut blocks = RowBlocks::behind_header(source.reader, &table.header);
     let mut queue = Queue::default();
     while let Some(block) = blocks.next().map_err(|e| read_error(&file, e))? {
@@ -60,7 +68,10 @@ pub(crate) fn read_header(reader: &mut dyn BufRead, file: &str) -> Result<Header
         }
     }
     match FirstLine::of(line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line)) {
-        FirstLine::Header(header) => Ok(header),
+        FirstLine::Header(mut header) => {
+            header.line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line).to_vec();
+            Ok(header)
+        }
         other => {
             let (problem, remedy) =
                 problem(&other).unwrap_or_else(|| ("its header changed".into(), String::new()));
@@ -74,6 +85,10 @@ struct Table {
     header: Header,
     /// The columns of the filter.
     picked: Vec<usize>,
+    /// The columns whose values are kept; `None` for one that the table lacks.
+    kept: Vec<Option<usize>>,
+    /// `None` if the bytes of rows are not kept.
+    layout: Option<Arc<RowLayout>>,
     options: ReadOptions,
     file: Arc<str>,
 }
@@ -81,6 +96,7 @@ struct Table {
 impl Table {
     fn batch(&self, block: &RowBlock) -> Result<Batch> {
         let mut batch = Batch::default();
+        batch.rows.layout = self.layout.clone();
         for place in &block.rows {
             let row = &block.bytes[place.start..place.end];
             if place.is_blank() {
@@ -88,7 +104,9 @@ impl Table {
             }
             let fields = whole_fields(row, place.state, &self.header);
             let texts = fields.as_ref().map_err(Clone::clone).and_then(|fields| self.texts(fields));
-            take_row(&mut batch, texts, RowLine { file: &self.file, line: place.line }, &self.options)?;
+            let bytes = block.with_line_end(place);
+            let at = RowLine { file: &self.file, line: place.line, bytes };
+            take_row(&mut batch, texts, at, &self.options)?;
         }
         Ok(batch)
     }
@@ -108,7 +126,9 @@ impl Table {
         }
         let name = SMILES_FIELDS.into_iter().find_map(field).map(Cow::Borrowed);
         let encoding = field(ENCODING_FIELD).map(Into::into);
-        Ok(Some(vec![RowText { known, name, encoding, ..RowText::default() }]))
+        let cell = |at: &Option<usize>| at.map(|at| &*fields[at]).filter(|cell| !cell.is_empty());
+        let cells: Cells = self.kept.iter().map(|at| cell(at).map(Arc::from)).collect();
+        Ok(Some(vec![RowText { known, name, encoding, cells, ..RowText::default() }]))
     }
 }
 

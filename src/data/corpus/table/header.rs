@@ -19,6 +19,8 @@ const COLUMNS_SHOWN: usize = 20;
 pub(crate) struct Header {
     pub delimiter: u8,
     pub columns: Vec<String>,
+    /// The line with its line end, without a byte-order mark; empty if the stream is not read yet.
+    pub line: Vec<u8>,
 }
 
 /// What the first line of a file says of a table.
@@ -81,7 +83,7 @@ impl Header {
     fn split(line: &[u8], delimiter: u8) -> Option<Self> {
         let columns = Fields::new(line, delimiter)
             .map(|field| Some(std::str::from_utf8(&field.ok()?).ok()?.trim().to_owned()));
-        Some(Header { delimiter, columns: columns.collect::<Option<Vec<_>>>()? })
+        Some(Header { delimiter, columns: columns.collect::<Option<Vec<_>>>()?, line: Vec::new() })
     }
 
     /// The position of a column.

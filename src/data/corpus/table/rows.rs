@@ -44,6 +44,16 @@ pub(crate) struct RowBlock {
     pub rows: Vec<RowPlace>,
 }
 
+impl RowBlock {
+    /// The bytes of a row with its line end.
+    pub(super) fn with_line_end(&self, place: &RowPlace) -> &[u8] {
+        let behind = &self.bytes[place.end..];
+        let end =
+            [&b"\r\n"[..], b"\n"].into_iter().find(|end| behind.starts_with(end)).map_or(0, <[u8]>::len);
+        &self.bytes[place.start..place.end + end]
+    }
+}
+
 const BLOCK_BYTES: usize = 1 << 20;
 /// Bounds the number of skipped records that one block can produce.
 const BLOCK_ROWS: usize = 1 << 14;
