@@ -77,16 +77,13 @@ pub fn eval_page(report: &EvalReport) -> Page {
 }
 
 fn harm_plot(report: &EvalReport) -> String {
-    let part = |run: &RunReport, count: Option<u64>| {
-        share_bar(count.map(|count| drift_data::stats::share(count, run.outcome.blocks)))
-    };
     let words = ["Blocks with junk, lost digits and invented digits by logit processor", "share of blocks"];
     run_bars(report, words, &["junk", "truncated", "invented digits"], |run| {
-        vec![
-            part(run, Some(run.outcome.junk_blocks_strict)),
-            part(run, run.outcome.truncated_blocks),
-            part(run, Some(run.outcome.invented_blocks)),
-        ]
+        let outcome = &run.outcome;
+        let counts =
+            [Some(outcome.junk_blocks_strict), outcome.truncated_blocks, Some(outcome.invented_blocks)];
+        let shares = counts.map(|count| Some(drift_data::stats::share(count?, outcome.blocks)));
+        shares.map(share_bar).to_vec()
     })
 }
 
@@ -101,16 +98,16 @@ fn run_bars(
     series: &[&str],
     values: impl Fn(&RunReport) -> Vec<BarValue>,
 ) -> String {
-    let bar = |run: &RunReport| Bar {
+    let runs = report.runs.iter().map(|run| Bar {
         label: run_name(report, run),
         strong: run.lp == ProcessorKind::Automaton,
         values: values(run),
-    };
+    });
     bars(&BarChart {
         title: title.to_owned(),
         x_label: x_label.to_owned(),
         series: series.iter().map(|name| (*name).to_owned()).collect(),
-        bars: report.runs.iter().map(bar).collect(),
+        bars: runs.collect(),
         scale: Scale::Share,
     })
 }
