@@ -176,7 +176,6 @@ fn draw_view(out: &mut String, picture: &MoleculePicture<'_>, view: View, scale:
     // The reference is drawn behind the conformer, and far bonds behind near ones.
     sticks.sort_by(|a, b| a.own.cmp(&b.own).then(a.near.total_cmp(&b.near)));
     for Stick { near, own, bond, ends } in sticks {
-        let ends = (scale.place(view, ends[0]), scale.place(view, ends[1]));
         let width = 2.0 + 2.5 * near;
         let opacity = if own { 0.5 + 0.5 * near } else { 0.35 + 0.4 * near };
         let colour = match own {
@@ -193,7 +192,8 @@ fn draw_view(out: &mut String, picture: &MoleculePicture<'_>, view: View, scale:
         let width = if dash.is_empty() { width } else { width + 1.5 };
         line(
             out,
-            ends,
+            scale.place(view, ends[0]),
+            scale.place(view, ends[1]),
             &format!(
                 "stroke=\"{colour}\" stroke-width=\"{width:.1}\" stroke-opacity=\"{opacity:.2}\" \
                  stroke-linecap=\"round\"{dash}"
