@@ -13,11 +13,11 @@ pub fn quoted(word: &str) -> String {
     }
     // Messages show invisible characters by their codes, so the quotes must hold codes too.
     if word.contains(|c: char| is_unseen(c) || c == '`') {
-        let byte = |byte: u8| match byte {
+        let bytes = word.bytes().map(|byte| match byte {
             b'\'' | b'\\' | b'`' | 0..0x20 | 0x7f.. => format!("\\x{byte:02x}"),
             _ => char::from(byte).to_string(),
-        };
-        return format!("$'{}'", word.bytes().map(byte).collect::<String>());
+        });
+        return format!("$'{}'", bytes.collect::<String>());
     }
     format!("'{}'", word.replace('\'', r"'\''"))
 }

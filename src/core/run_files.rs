@@ -183,10 +183,8 @@ impl InputFolder {
 
     /// Refuses outputs that are files of the model.
     fn check_model(&self, outputs: &[Output]) -> Result<()> {
-        let is_inside = |output: &&Output| {
-            output.place.is_child_of(&self.place) && is_model_file(&file_name(&output.named))
-        };
-        if let Some(output) = outputs.iter().filter(|output| !output.is_folder).find(is_inside) {
+        let mut inside = outputs.iter().filter(|o| !o.is_folder && o.place.is_child_of(&self.place));
+        if let Some(output) = inside.find(|output| is_model_file(&file_name(&output.named))) {
             return Err(output.is_input(&output.named));
         }
         // A file of the model may be a link to an output, or lie in an output folder.

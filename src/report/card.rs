@@ -6,8 +6,7 @@ use super::design_view::size_label;
 use super::format::{hundredths, or_dash, percent, thousands};
 use drift_core::encoding::{Encoding, Precision};
 use drift_tune::design::extension::plain::PlainText;
-use drift_tune::design::report::vocabulary::EmbeddingReport;
-use drift_tune::design::rows::initial::RowsReport;
+use drift_tune::design::report::vocabulary::{EmbeddingReport, VocabularyReport};
 use drift_tune::design::scheme::grammar::in_words;
 use drift_tune::design::{DesignReport, SchemeKind};
 
@@ -18,10 +17,7 @@ pub fn model_card(report: &DesignReport) -> String {
     let _ = head(&mut card, report)
         .and_then(|()| guarantees(&mut card, report))
         .and_then(|()| drift(&mut card, report))
-        .and_then(|()| {
-            let rows = (report.vocabulary.embedding_rows, report.new_tokens, report.vocabulary.rows.as_ref());
-            training(&mut card, &report.vocabulary.embedding, rows)
-        })
+        .and_then(|()| training(&mut card, &report.vocabulary, report.new_tokens))
         .and_then(|()| provenance(&mut card, report));
     card
 }
@@ -134,8 +130,8 @@ fn guarantees(card: &mut String, report: &DesignReport) -> std::fmt::Result {
         thousands(run.blocks),
         report.tokens_per_block
     )?;
-    writeln!(card, "- {} old tokens keep id and text.", thousands(run.unchanged_tokens))?;
-    writeln!(card, "- All {} new tokens are reached.", thousands(run.reached_tokens))?;
+    writeln!(card, "- {} old tokens keep their id and text.", thousands(run.unchanged_tokens))?;
+    writeln!(card, "- Each of the {} new tokens occurs in some block.", thousands(run.reached_tokens))?;
     writeln!(card, "- Blocks decode to themselves ({} bytes).", thousands(run.decoded_bytes))?;
     writeln!(
         card,
@@ -188,9 +184,10 @@ fn drift(card: &mut String, report: &DesignReport) -> std::fmt::Result {
 /// Describes how to fine-tune a model with the new tokens.
 pub(super) fn training(
     card: &mut String,
-    embedding: &EmbeddingReport,
-    (needed, new_tokens, rows): (u64, u64, Option<&RowsReport>),
+    vocabulary: &VocabularyReport,
+    new_tokens: u64,
 ) -> std::fmt::Result {
+    let (embedding, needed) = (&vocabulary.embedding, vocabulary.embedding_rows);
     writeln!(card, "\n### Adding the tokens to a trained model\n")?;
     writeln!(card, "    drift extend-model --model MODEL --tokenizer DIR -o EXTENDED\n")?;
     writeln!(
@@ -199,7 +196,7 @@ pub(super) fn training(
          as it is. By hand:\n"
     )?;
     writeln!(card, "{}\n", rows_needed(embedding, needed))?;
-    let Some(rows) = rows else {
+    let Some(rows) = &vocabulary.rows else {
         return writeln!(card, "Initial rows are made from the model that `--model` names; none was given.");
     };
     writeln!(

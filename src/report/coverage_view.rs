@@ -20,11 +20,11 @@ pub(super) fn coverage_columns(mut table: Table, thresholds: &[ThresholdCoverage
 
 /// The cells of a row for these columns.
 pub(super) fn coverage_cells(coverage: &CoverageReport, thresholds: usize) -> Vec<String> {
-    let shares = |found: &ThresholdCoverage| {
-        [found.cov_r.mean, found.cov_r.median, found.cov_p.mean, found.cov_p.median]
-            .map(|share| format!("{:.2}", 100.0 * share))
-    };
-    let mut cells: Vec<String> = coverage.thresholds.iter().flat_map(shares).collect();
+    let shares = coverage
+        .thresholds
+        .iter()
+        .flat_map(|found| [found.cov_r.mean, found.cov_r.median, found.cov_p.mean, found.cov_p.median]);
+    let mut cells: Vec<String> = shares.map(|share| format!("{:.2}", 100.0 * share)).collect();
     // If no molecule counts, there is no share.
     cells.resize(4 * thresholds, "-".to_owned());
     for found in [coverage.mat_r, coverage.mat_p] {

@@ -33,34 +33,31 @@ pub fn facts(report: &DesignReport) -> Table {
         }
     );
     let mut table = Table::new(title).text("").number("");
-    let mut row = |name: &str, value: String| {
-        table.row([name.to_owned(), value]);
-    };
-    row("tokens a block", thousands(report.tokens_per_block));
-    row("FREE tokens a block", thousands(report.free_tokens_per_block));
-    row("drift, every block in the range", thousands(report.drift));
-    row("new tokens", thousands(report.new_tokens));
+    table.fact("tokens a block", thousands(report.tokens_per_block));
+    table.fact("FREE tokens a block", thousands(report.free_tokens_per_block));
+    table.fact("drift, every block in the range", thousands(report.drift));
+    table.fact("new tokens", thousands(report.new_tokens));
     if report.vocabulary.reused_ids > 0 {
-        row("new tokens on ids of old ones", thousands(report.vocabulary.reused_ids));
+        table.fact("new tokens on ids of old ones", thousands(report.vocabulary.reused_ids));
     }
-    row("least of all schemes", thousands(report.least_in_space));
+    table.fact("least of all schemes", thousands(report.least_in_space));
     let bound = match report.lower_bound_by {
         BoundBy::Counting => "least of any tokens, by counting",
         BoundBy::DistinctDigits => "least of any tokens, by kinds of digits",
     };
-    row(bound, format!("at least {}", thousands(report.lower_bound)));
-    row("rows of the embedding", thousands(report.vocabulary.embedding_rows));
+    table.fact(bound, format!("at least {}", thousands(report.lower_bound)));
+    table.fact("rows of the embedding", thousands(report.vocabulary.embedding_rows));
     if let Some(spare) = report.vocabulary.embedding.spare_rows {
-        row("rows that the model has to spare", thousands(spare));
+        table.fact("rows that the model has to spare", thousands(spare));
     }
     if report.vocabulary.embedding.fits != Some(true) {
         let resize = report.vocabulary.embedding.resize_to;
         let rows = format!("{} or {}", thousands(resize.multiple_of_64), thousands(resize.multiple_of_128));
-        row("rows to resize to, by 64 or 128", rows);
+        table.fact("rows to resize to, by 64 or 128", rows);
     }
-    row("blocks of the corpus in the range", percent(report.vocabulary.coverage));
-    row("tokens a conformer", hundredths(report.vocabulary.tokens_per_conformer));
-    row("tokens a conformer, base", or_dash(report.vocabulary.base_tokens_per_conformer, hundredths));
+    table.fact("blocks of the corpus in the range", percent(report.vocabulary.coverage));
+    table.fact("tokens a conformer", hundredths(report.vocabulary.tokens_per_conformer));
+    table.fact("tokens a conformer, base", or_dash(report.vocabulary.base_tokens_per_conformer, hundredths));
     table
 }
 

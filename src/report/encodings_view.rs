@@ -89,10 +89,9 @@ fn block(row: &EncodingRow) -> String {
 }
 
 fn is_recommended(report: &EncodingsReport, row: &EncodingRow) -> bool {
-    let same = |one: &RecommendedEncoding| {
+    report.recommended.iter().any(|one| {
         one.tokenizer == row.tokenizer && one.encoding == row.encoding && one.new_tokens == row.new_tokens
-    };
-    report.recommended.iter().any(same)
+    })
 }
 
 /// The page: the answers, a plot of passes and RMSD for each tokenizer, and the table.
@@ -123,7 +122,7 @@ pub fn encodings_page(report: &EncodingsReport) -> Page {
 fn plot(report: &EncodingsReport, rows: &[EncodingRow]) -> Scatter {
     // Rings have no name, so an encoding is named where it is on the front first.
     let named = |at: usize| rows[..at].iter().any(|row| row.on_front && row.encoding == rows[at].encoding);
-    let point = |(at, row): (usize, &EncodingRow)| {
+    let points = rows.iter().enumerate().filter_map(|(at, row)| {
         let place = (row.costs.passes_per_conformer?, row.loss.rmsd_angstrom?);
         let new = thousands(row.new_tokens);
         let name = match (named(at), row.new_tokens) {
@@ -132,13 +131,13 @@ fn plot(report: &EncodingsReport, rows: &[EncodingRow]) -> Scatter {
             (false, _) => format!("{} +{new}", row.encoding),
         };
         Some(ScatterPoint { name, at: place, hollow: !row.on_front, strong: is_recommended(report, row) })
-    };
+    });
     Scatter {
         labels: Labels::new(
             "Forward passes and RMSD of encodings",
             "forward passes a conformer, automaton",
             "RMSD of the text alone, Å",
         ),
-        points: rows.iter().enumerate().filter_map(point).collect(),
+        points: points.collect(),
     }
 }

@@ -106,16 +106,16 @@ fn run_bars(
     series: &[&str],
     values: impl Fn(&RunReport) -> Vec<BarValue>,
 ) -> String {
-    let bar = |run: &RunReport| Bar {
+    let runs = report.runs.iter().map(|run| Bar {
         label: run_name(report, run),
         strong: run.lp == ProcessorKind::Automaton,
         values: values(run),
-    };
+    });
     bars(&BarChart {
         title: title.to_owned(),
         x_label: x_label.to_owned(),
         series: series.iter().map(|name| (*name).to_owned()).collect(),
-        bars: report.runs.iter().map(bar).collect(),
+        bars: runs.collect(),
         scale: Scale::Share,
     })
 }

@@ -282,12 +282,12 @@ fn unseen(report: &EvalReport) -> String {
     let mut models: Vec<(&str, Unseen)> = report.runs.iter().map(|run| (&*run.model, run.unseen)).collect();
     // The runs of a model are adjacent.
     models.dedup();
-    let said = |(model, unseen): &(&str, Unseen)| match unseen {
+    let sentences = models.iter().map(|(model, unseen)| match unseen {
         Unseen::Yes => format!("; {model} has not seen these molecules in training"),
         Unseen::No => format!("; {model} has seen some of these molecules in training"),
         Unseen::Unknown => format!("; whether {model} has seen these molecules in training is not known"),
-    };
-    models.iter().map(said).collect()
+    });
+    sentences.collect()
 }
 
 /// A table whose title begins with the model if there is only one, and which else has a column for the model.

@@ -109,19 +109,19 @@ fn titled(plot: &str, result: &FitResult) -> String {
 
 /// Junk slots and truncated blocks along the front.
 pub fn front_plot(result: &FitResult) -> String {
-    let point = |candidate: &CandidateReport| ScatterPoint {
+    let points = result.front.iter().map(|candidate| ScatterPoint {
         name: candidate.placeholder.clone(),
         at: (candidate.measures.junk_tokens_per_block, 100.0 * candidate.measures.truncated_blocks),
         hollow: candidate.measures.unparsable_blocks > 0.0,
         strong: candidate.placeholder == result.placeholder,
-    };
+    });
     scatter(&Scatter {
         labels: Labels::new(
             titled("Front of placeholders", result),
             "junk slots per block",
             "blocks truncated, %",
         ),
-        points: result.front.iter().map(point).collect(),
+        points: points.collect(),
     })
 }
 
@@ -171,16 +171,16 @@ fn chart(
     scale: Scale,
     values: impl Fn(&CandidateReport) -> Vec<BarValue>,
 ) -> String {
-    let bar = |candidate: &CandidateReport| Bar {
+    let candidates = result.candidates.iter().map(|candidate| Bar {
         label: candidate.placeholder.clone(),
         strong: candidate.placeholder == result.placeholder,
         values: values(candidate),
-    };
+    });
     bars(&BarChart {
         title: titled(title, result),
         x_label: x_label.to_owned(),
         series: series.iter().map(|name| (*name).to_owned()).collect(),
-        bars: result.candidates.iter().map(bar).collect(),
+        bars: candidates.collect(),
         scale,
     })
 }

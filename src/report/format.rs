@@ -185,12 +185,12 @@ pub fn sparkline(counts: &[u64], width: usize) -> String {
     let chunk = counts.len().div_ceil(width.max(1)).max(1);
     let sums: Vec<u64> = counts.chunks(chunk).map(|part| part.iter().sum()).collect();
     let top = sums.iter().copied().max().unwrap_or(0);
-    let level = |sum: u64| match sum {
+    let levels = sums.into_iter().map(|sum| match sum {
         0 => ' ',
         // Rounded up, so that every count above zero is visible; in u128, since eight times a count may overflow.
         _ => LEVELS[(u128::from(sum) * 8).div_ceil(u128::from(top)) as usize - 1],
-    };
-    sums.into_iter().map(level).collect()
+    });
+    levels.collect()
 }
 
 #[cfg(test)]

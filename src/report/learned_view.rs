@@ -14,23 +14,23 @@ pub fn learned_table(report: &LearnedReport, terminal: Terminal) -> String {
     let (kind, encoding) = (report.kind.name(), encoding_name(report.encoding));
     let mut table = Table::new(format!("{name}, {kind}, {encoding}, below {range} Å"));
     table = table.text("").number("");
-    let mut row = |name: &str, value: String| {
-        table.row([name.to_owned(), value]);
-    };
     let blocks = &report.blocks;
-    row("new tokens", thousands(report.new_tokens));
-    row("of them made by merges", thousands(report.merges));
-    row("tokens a block, mean", hundredths(blocks.mean));
-    row("tokens of most blocks", thousands(blocks.usual));
-    row("blocks that take another number", percent(blocks.off_share));
-    row("drift, tokens a block", hundredths(blocks.off_tokens_per_block));
-    row("fewest and most in the range", span(report.fewest_tokens_per_block, report.most_tokens_per_block));
-    row("lower bound by counting", thousands(report.lower_bound));
-    row("rows of the embedding", thousands(report.vocabulary.embedding_rows));
-    row("blocks of the corpus in the range", percent(report.vocabulary.coverage));
-    row("tokens a conformer", hundredths(report.vocabulary.tokens_per_conformer));
+    table.fact("new tokens", thousands(report.new_tokens));
+    table.fact("of them made by merges", thousands(report.merges));
+    table.fact("tokens a block, mean", hundredths(blocks.mean));
+    table.fact("tokens of most blocks", thousands(blocks.usual));
+    table.fact("blocks that take another number", percent(blocks.off_share));
+    table.fact("drift, tokens a block", hundredths(blocks.off_tokens_per_block));
+    table.fact(
+        "fewest and most in the range",
+        span(report.fewest_tokens_per_block, report.most_tokens_per_block),
+    );
+    table.fact("lower bound by counting", thousands(report.lower_bound));
+    table.fact("rows of the embedding", thousands(report.vocabulary.embedding_rows));
+    table.fact("blocks of the corpus in the range", percent(report.vocabulary.coverage));
+    table.fact("tokens a conformer", hundredths(report.vocabulary.tokens_per_conformer));
     if let Some(base) = report.vocabulary.base_tokens_per_conformer {
-        row("tokens a conformer, base", hundredths(base));
+        table.fact("tokens a conformer, base", hundredths(base));
     }
     let compared = report.comparison.as_ref().map(|comparison| comparison_table(comparison, terminal));
     format!(
@@ -50,7 +50,7 @@ fn checked(report: &LearnedReport) -> String {
         Promises::Extension(run) => text.push_str(&extension_run(run, &range)),
         Promises::Scratch(run) => text.push_str(&format!(
             "{}Each of {} tokens is reached; {} texts decode to themselves.\n",
-            numbers_run((run.numbers, run.contexts, run.blocks), &range),
+            numbers_run(run.numbers, run.contexts, run.blocks, &range),
             thousands(run.reached_tokens),
             thousands(run.decoded_texts),
         )),
@@ -85,9 +85,8 @@ pub fn learned_card(report: &LearnedReport) -> String {
     card.push_str(advice(report.kind));
     card.push('\n');
     if report.base.is_some() {
-        let rows = (report.vocabulary.embedding_rows, report.new_tokens, report.vocabulary.rows.as_ref());
         // Writing to a string cannot fail.
-        let _ = training(&mut card, &report.vocabulary.embedding, rows);
+        let _ = training(&mut card, &report.vocabulary, report.new_tokens);
     }
     card
 }

@@ -6,7 +6,7 @@ use drift_tune::design::extension::check::Guarantees;
 use drift_tune::design::extension::plain::PlainText;
 
 /// Says how many numbers were encoded, and to how many `tokens` per block.
-pub fn numbers_run((numbers, contexts, blocks): (u64, u64, u64), tokens: &str) -> String {
+pub fn numbers_run(numbers: u64, contexts: u64, blocks: u64, tokens: &str) -> String {
     format!(
         "Every one of {} numbers was encoded in all three positions and {} contexts, {} blocks: {tokens} tokens.\n",
         thousands(numbers),
@@ -24,7 +24,7 @@ pub fn extension_run(run: &Guarantees, tokens: &str) -> String {
     format!(
         "{}{} old tokens keep id and text; each new token is reached; blocks decode to themselves.\n\
          Text without blocks takes the same tokens as before: {plain} {} texts.\n",
-        numbers_run((run.numbers, run.contexts, run.blocks), tokens),
+        numbers_run(run.numbers, run.contexts, run.blocks, tokens),
         thousands(run.unchanged_tokens),
         thousands(run.plain_texts + run.fallbacks),
     )

@@ -11,11 +11,11 @@ pub fn shards_table(progress: &ShardsProgress, terminal: Terminal) -> String {
         let time = if shard.seconds > 0.0 { seconds(shard.seconds) } else { "-".to_owned() };
         table.row([shard.number.to_string(), shard.state.name().to_owned(), thousands(shard.finished), time]);
     }
-    let count = |state: &ShardState| {
+    let states = ShardState::ALL.iter().filter_map(|state| {
         let count = progress.shards.iter().filter(|shard| shard.state == *state).count();
         (count > 0).then(|| format!("{count} {}", state.name()))
-    };
-    let states: Vec<String> = ShardState::ALL.iter().filter_map(count).collect();
+    });
+    let states: Vec<String> = states.collect();
     table.note(format!("{} of {}.", states.join(", "), progress.shards.len()));
     if let Some(speed) = progress.per_second {
         let left =

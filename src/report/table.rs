@@ -104,6 +104,11 @@ impl Table {
         self.marked_row(false, cells)
     }
 
+    /// Adds a row of a name and its value.
+    pub(super) fn fact(&mut self, name: &str, value: String) -> &mut Self {
+        self.row([name.to_owned(), value])
+    }
+
     /// Adds a row that is highlighted.
     pub fn strong_row<C: Into<String>>(&mut self, cells: impl IntoIterator<Item = C>) -> &mut Self {
         self.marked_row(true, cells)

@@ -16,31 +16,28 @@ pub fn train_table(report: &TrainReport, terminal: Terminal) -> String {
         encoding_name(report.recipe.encoding)
     );
     let mut table = Table::new(title).text("").number("");
-    let mut row = |name: &str, value: String| {
-        table.row([name.to_owned(), value]);
-    };
-    row("weights", thousands(report.parameters));
-    row("conformers learned from", thousands(report.corpus.train.conformers));
-    row("their molecules", thousands(report.corpus.train.molecules));
-    row("their tokens", thousands(report.corpus.train.tokens));
+    table.fact("weights", thousands(report.parameters));
+    table.fact("conformers learned from", thousands(report.corpus.train.conformers));
+    table.fact("their molecules", thousands(report.corpus.train.molecules));
+    table.fact("their tokens", thousands(report.corpus.train.tokens));
     if report.corpus.too_long > 0 {
-        row("conformers longer than the context, left out", thousands(report.corpus.too_long));
+        table.fact("conformers longer than the context, left out", thousands(report.corpus.too_long));
     }
     if report.corpus.without_smiles > 0 {
-        row("conformers without SMILES, left out", thousands(report.corpus.without_smiles));
+        table.fact("conformers without SMILES, left out", thousands(report.corpus.without_smiles));
     }
     if let Some(point) = report.curve.last() {
-        row("steps", thousands(point.step));
-        row("tokens seen", thousands(point.tokens));
-        row("last loss, nats a token", hundredths(point.loss));
+        table.fact("steps", thousands(point.step));
+        table.fact("tokens seen", thousands(point.tokens));
+        table.fact("last loss, nats a token", hundredths(point.loss));
     }
     if let Some(stored) = &report.stored {
-        row("validation conformers", thousands(stored.conformers));
-        row("nats a token", hundredths(stored.nats_per_token));
-        row("nats a conformer", hundredths(stored.nats_per_conformer));
-        row("COPY tokens predicted rightly", percent(stored.copy_accuracy));
-        row("FREE tokens predicted rightly", percent(stored.free_accuracy));
-        row("conformers with every COPY token right", percent(stored.copied));
+        table.fact("validation conformers", thousands(stored.conformers));
+        table.fact("nats a token", hundredths(stored.nats_per_token));
+        table.fact("nats a conformer", hundredths(stored.nats_per_conformer));
+        table.fact("COPY tokens predicted rightly", percent(stored.copy_accuracy));
+        table.fact("FREE tokens predicted rightly", percent(stored.free_accuracy));
+        table.fact("conformers with every COPY token right", percent(stored.copied));
     }
     table.render(terminal)
 }

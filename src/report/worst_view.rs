@@ -40,9 +40,9 @@ fn pictured(report: &EvalReport) -> Vec<&RunReport> {
     let mut models: Vec<&str> = report.runs.iter().map(|run| &*run.model).collect();
     // The runs of a model are adjacent.
     models.dedup();
-    let of_model = |model: &&str| {
-        let own = || report.runs.iter().filter(|run| run.model == *model && !run.worst.is_empty());
-        own().find(|run| run.lp == ProcessorKind::Automaton).or_else(|| own().next())
-    };
-    models.iter().filter_map(of_model).collect()
+    let drawn = models.iter().filter_map(|model| {
+        let mut own = report.runs.iter().filter(|run| run.model == *model && !run.worst.is_empty());
+        own.clone().find(|run| run.lp == ProcessorKind::Automaton).or_else(|| own.next())
+    });
+    drawn.collect()
 }

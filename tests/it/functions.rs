@@ -2,20 +2,21 @@
 //! with a name, and a closure of more than two lines is a function. The figures may only fall.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
-use crate::architecture::SOURCES;
+use crate::architecture::{SOURCES, Source};
 
 /// The most that a crate may have. Lower them when you have fewer.
 const CEILINGS: [Ceiling; 5] = [
-    Ceiling { of_crate: "core", closures_per_1000_lines: 16.0, long_closures: 90, tuple_functions: 3 },
-    Ceiling { of_crate: "data", closures_per_1000_lines: 12.4, long_closures: 93, tuple_functions: 15 },
-    Ceiling { of_crate: "tune", closures_per_1000_lines: 14.6, long_closures: 59, tuple_functions: 31 },
+    Ceiling { of_crate: "core", closures_per_1000_lines: 9.2, long_closures: 4, tuple_functions: 0 },
+    Ceiling { of_crate: "data", closures_per_1000_lines: 12.1, long_closures: 90, tuple_functions: 13 },
+    Ceiling { of_crate: "tune", closures_per_1000_lines: 7.6, long_closures: 11, tuple_functions: 0 },
     Ceiling { of_crate: "engine", closures_per_1000_lines: 11.9, long_closures: 87, tuple_functions: 51 },
-    Ceiling { of_crate: "", closures_per_1000_lines: 9.8, long_closures: 34, tuple_functions: 11 },
+    Ceiling { of_crate: "", closures_per_1000_lines: 7.9, long_closures: 18, tuple_functions: 6 },
 ];
 
 /// How many lines a closure with a name may have.
@@ -76,17 +77,23 @@ fn functions_that_take_tuples_apart_become_fewer() {
     }
 }
 
-/// The shapes of a crate's files that are not for tests alone.
-fn shapes(of_crate: &str) -> BTreeMap<&'static str, Shape> {
-    SOURCES
+/// The shapes of a crate's files.
+fn shapes(of_crate: &str) -> BTreeMap<&'static str, &'static Shape> {
+    SHAPES
         .iter()
-        .filter(|file| file.of_crate == of_crate && !file.module.iter().any(|name| name == "tests"))
-        .map(|file| (&*file.path, Shape::of(&file.text)))
+        .filter(|(file, _)| file.of_crate == of_crate)
+        .map(|(file, shape)| (&*file.path, shape))
         .collect()
 }
 
+/// All files that are not for tests alone.
+static SHAPES: LazyLock<Vec<(&'static Source, Shape)>> = LazyLock::new(|| {
+    let files = SOURCES.iter().filter(|file| !file.module.iter().any(|name| name == "tests"));
+    files.map(|file| (file, Shape::of(&file.text))).collect()
+});
+
 /// The ten files that have the most, with the lines.
-fn worst<'f>(shapes: &BTreeMap<&'f str, Shape>, what: impl Fn(&Shape) -> Vec<Place>) -> Vec<String> {
+fn worst<'f>(shapes: &BTreeMap<&'f str, &Shape>, what: impl Fn(&Shape) -> Vec<Place>) -> Vec<String> {
     let mut files: Vec<(&'f str, Vec<Place>)> =
         shapes.iter().map(|(path, shape)| (*path, what(shape))).collect();
     files.sort_by_key(|(_, places)| std::cmp::Reverse(places.len()));

@@ -129,11 +129,10 @@ impl ModelFolder {
     /// As [`ModelFolder::recipe`].
     pub fn field<T: DeserializeOwned>(&self, name: &str, schema: &str, pointer: &str) -> Result<Option<T>> {
         let document: Option<Value> = self.json(name, |e| (e.to_string(), REPAIR))?;
-        let is_own = |document: &Value| {
+        let own = document.filter(|document| {
             schema.is_empty() || document["schema"].as_str().is_some_and(|own| own.starts_with(schema))
-        };
-        let field =
-            document.filter(is_own).and_then(|mut document| document.pointer_mut(pointer).map(Value::take));
+        });
+        let field = own.and_then(|mut document| document.pointer_mut(pointer).map(Value::take));
         field
             .filter(|field| !field.is_null())
             .map(serde_json::from_value)
@@ -194,11 +193,10 @@ impl ModelFolder {
             (("", ".pth"), "PyTorch's pickles", CONVERT),
             (("", ".pt"), "PyTorch's pickles", CONVERT),
         ];
-        let is_there = |(begin, end): (&str, &str)| {
-            names.iter().any(|name| name.starts_with(begin) && name.ends_with(end))
-        };
         // The order matters: an adapter lies beside pickles of its own, and a folder may hold several layouts.
-        let found = layouts.into_iter().find(|(name, ..)| is_there(*name));
+        let found = layouts.into_iter().find(|((begin, end), ..)| {
+            names.iter().any(|name| name.starts_with(begin) && name.ends_with(end))
+        });
         found.map(|(_, layout, remedy)| (layout, remedy))
     }
 }

@@ -88,6 +88,15 @@ struct HubName {
     revision: Option<String>,
 }
 
+/// Whether a part of a repository's name has the allowed length and characters.
+fn is_legal(part: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    part.len() <= 96
+        && part.starts_with(is_word)
+        && part.ends_with(is_word)
+        && part.chars().all(|c| is_word(c) || "-.".contains(c))
+}
+
 /// File endings that mark a path, even if nothing exists there, and not a name.
 const FILES: [&str; 4] = [".gz", ".json", ".safetensors", ".txt"];
 
@@ -99,16 +108,8 @@ impl HubName {
             None => (given, None),
         };
         let (organisation, name) = repository.split_once('/')?;
-        let ends = |part: &str| {
-            let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            part.starts_with(word) && part.ends_with(word)
-        };
-        let legal = |part: &str| {
-            let known = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-            part.len() <= 96 && ends(part) && part.chars().all(known)
-        };
         let odd = |part: &str| part.contains("--") || part.contains("..") || part.ends_with(".git");
-        let is_name = [organisation, name].iter().all(|part| legal(part) && !odd(part));
+        let is_name = [organisation, name].iter().all(|part| is_legal(part) && !odd(part));
         let is_file = FILES.iter().any(|ending| name.ends_with(ending));
         // A revision is a path below `refs` and must not lead out of it.
         let stays = revision.is_none_or(|revision| {
@@ -192,16 +193,15 @@ fn check(snapshot: &Path, wanted: RequiredFiles) -> Result<(), String> {
         }
     }
     let folder = ModelFolder::new(snapshot);
-    let needs = |name: &str| match folder.file(name) {
-        Some(_) => Ok(()),
-        None => Err(format!("is in the cache without {name}")),
-    };
-    let gzipped = folder.file("tokenizer.json.gz").is_some();
-    if matches!(wanted, RequiredFiles::Tokenizer | RequiredFiles::Model) && !gzipped {
-        needs("tokenizer.json")?;
+    let lacks = |name: &str| folder.file(name).is_none();
+    let needs_tokenizer = matches!(wanted, RequiredFiles::Tokenizer | RequiredFiles::Model);
+    if needs_tokenizer && lacks("tokenizer.json.gz") && lacks("tokenizer.json") {
+        return Err("is in the cache without tokenizer.json".to_owned());
     }
     if matches!(wanted, RequiredFiles::Weights | RequiredFiles::Model) {
-        needs(CONFIG)?;
+        if lacks(CONFIG) {
+            return Err(format!("is in the cache without {CONFIG}"));
+        }
         check_weights(&folder)?;
     }
     Ok(())

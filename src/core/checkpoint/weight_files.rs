@@ -37,14 +37,14 @@ impl WeightFiles {
         let bytes = read_to_limit(file, MAX_INDEX_BYTES)?;
         let index: Value = serde_json::from_slice(&bytes).map_err(|e| refuse(format!("is not JSON: {e}")))?;
         let map = index["weight_map"].as_object().ok_or_else(|| refuse("has no weight_map".into()))?;
-        let shard = |(tensor, shard): (&String, &Value)| {
+        let shards = map.iter().map(|(tensor, shard)| {
             // Only a plain file name is allowed, so that an index cannot lead out of its folder.
             let plain = shard.as_str().filter(|name| Path::new(name).file_name() == Some(name.as_ref()));
             let name =
                 plain.ok_or_else(|| refuse(format!("{tensor} is in {shard}, which is not a file name")))?;
             Ok((tensor.clone(), folder.path().join(name)))
-        };
-        map.iter().map(shard).collect::<Result<_>>().map(WeightFiles::Shards)
+        });
+        shards.collect::<Result<_>>().map(WeightFiles::Shards)
     }
 
     /// The files, each listed once, sorted by path.

@@ -65,18 +65,14 @@ impl Molecule {
         neighbours: &[BondsOfAtom],
         donors: &[Option<i32>],
     ) -> Option<bool> {
-        let satisfies = |ring: &[usize]| {
-            let electrons: i32 = ring.iter().filter_map(|atom| donors[*atom]).sum();
-            electrons == 2 || electrons >= 6 && electrons % 4 == 2
-        };
         let is_single = system.iter().all(|atom| neighbours[*atom].len() == 2);
         if is_single && system.len() <= LARGEST {
-            return self.is_smallest(system).then(|| satisfies(system));
+            return self.is_smallest(system).then(|| satisfies_rule(system, donors));
         }
         for &atom in system {
             for &bond in &neighbours[atom] {
                 let ring = self.shortest_ring(bond, neighbours).filter(|ring| ring.len() > 4)?;
-                if !satisfies(&ring) || !self.is_smallest(&ring) {
+                if !satisfies_rule(&ring, donors) || !self.is_smallest(&ring) {
                     return None;
                 }
             }
@@ -173,6 +169,12 @@ impl Molecule {
 /// `PeriodicTable::moreElectroNegative`: more outer electrons, or equally many and a smaller atomic number.
 fn is_more_electronegative(a: u8, b: u8) -> bool {
     outer(a) > outer(b) || outer(a) == outer(b) && a < b
+}
+
+/// Whether the electrons of a ring satisfy Hückel's rule: 4n + 2.
+fn satisfies_rule(ring: &[usize], donors: &[Option<i32>]) -> bool {
+    let electrons: i32 = ring.iter().filter_map(|atom| donors[*atom]).sum();
+    electrons == 2 || electrons >= 6 && electrons % 4 == 2
 }
 
 #[cfg(test)]

@@ -120,10 +120,10 @@ impl Molecule {
     /// The bonds of a ring that is given by its atoms in order: bond `i` is between atoms `i` and `i + 1`.
     pub(super) fn bonds_of_ring(&self, ring: &[usize]) -> Vec<usize> {
         let next = ring.iter().cycle().skip(1);
-        let bond = |(a, b): (&usize, &usize)| {
+        let bonds = ring.iter().zip(next).filter_map(|(a, b)| {
             self.neighbours[*a].iter().copied().find(|bond| self.bonds[*bond].other(*a) == *b)
-        };
-        ring.iter().zip(next).filter_map(bond).collect()
+        });
+        bonds.collect()
     }
 }
 

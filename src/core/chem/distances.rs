@@ -39,13 +39,9 @@ pub(super) type BondOrders = BTreeMap<[u32; 2], Order>;
 impl UnclearBonds {
     /// The unclear bonds of a SMILES and of a file without orders, by the colours of their atoms.
     pub(super) fn new(smiles: &LabelledGraph, file: &LabelledGraph, colours: &[Vec<u64>; 2]) -> Self {
-        let key = |side: usize, [a, b]: [usize; 2]| {
-            let [x, y] = [colours[side][a], colours[side][b]];
-            [x.min(y), x.max(y)]
-        };
         let mut by_key: BTreeMap<[u64; 2], OfColours> = BTreeMap::new();
         for (a, b, order) in smiles.bonds() {
-            by_key.entry(key(0, [a, b])).or_default().0.push(order);
+            by_key.entry(end_colours(&colours[0], a, b)).or_default().0.push(order);
         }
         // Bonds that all have one order need no lengths, and for free (aromatic) bonds there is nothing to find.
         by_key.retain(|_, (orders, _)| {
@@ -53,21 +49,21 @@ impl UnclearBonds {
         });
         let mut asked = vec![Vec::new(); smiles.labels.len()];
         for (a, b, order) in smiles.bonds() {
-            if let Some(order) = order.filter(|_| by_key.contains_key(&key(0, [a, b]))) {
+            if let Some(order) = order.filter(|_| by_key.contains_key(&end_colours(&colours[0], a, b))) {
                 asked[b].push((a, order));
             }
         }
         for (a, b, _) in file.bonds() {
-            if let Some((_, bonds)) = by_key.get_mut(&key(1, [a, b])) {
+            if let Some((_, bonds)) = by_key.get_mut(&end_colours(&colours[1], a, b)) {
                 bonds.push([a as u32, b as u32]);
             }
         }
-        let class = |(orders, bonds): OfColours| {
+        let classes = by_key.into_values().map(|(orders, bonds)| {
             let mut orders: Vec<Order> = orders.into_iter().flatten().collect();
             orders.sort_unstable_by(|a, b| b.cmp(a));
             Class { bonds, orders }
-        };
-        UnclearBonds { asked, classes: by_key.into_values().map(class).collect() }
+        });
+        UnclearBonds { asked, classes: classes.collect() }
     }
 
     /// Whether labels tell all bonds apart.
@@ -78,18 +74,16 @@ impl UnclearBonds {
     /// The bond orders that the lengths of a conformer imply. Bonds whose lengths do not separate clearly from another order are
     /// left out.
     pub(super) fn bond_orders(&self, place: &dyn Fn(u32) -> [f64; 3]) -> BondOrders {
-        let length = |[a, b]: [u32; 2]| distance(place(a), place(b));
         let mut bond_orders = BondOrders::new();
         for Class { bonds, orders } in
             self.classes.iter().filter(|class| class.bonds.len() == class.orders.len())
         {
-            let mut lengths: Vec<(f64, [u32; 2])> = bonds.iter().map(|bond| (length(*bond), *bond)).collect();
+            let mut lengths: Vec<(f64, [u32; 2])> =
+                bonds.iter().map(|&[a, b]| (distance(place(a), place(b)), [a, b])).collect();
             // Orders descend, so the shortest bond gets the highest order.
             lengths.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let is_clear = |at: usize| {
-                orders[at] == orders[at - 1] || lengths[at].0 - lengths[at - 1].0 > CLEAR_ANGSTROM
-            };
-            if (1..orders.len()).all(is_clear) {
+            let mut gaps = lengths.windows(2).map(|pair| pair[1].0 - pair[0].0).zip(orders.windows(2));
+            if gaps.all(|(gap, orders)| orders[0] == orders[1] || gap > CLEAR_ANGSTROM) {
                 bond_orders.extend(lengths.iter().zip(orders).map(|((_, bond), order)| (*bond, *order)));
             }
         }
@@ -103,4 +97,9 @@ impl UnclearBonds {
             bond_orders.get(&[a.min(b), a.max(b)]).is_none_or(|known| known == order)
         })
     }
+}
+
+/// The colours of the ends of a bond, ascending.
+fn end_colours(colours: &[u64], a: usize, b: usize) -> [u64; 2] {
+    [colours[a].min(colours[b]), colours[a].max(colours[b])]
 }

@@ -60,12 +60,15 @@ pub fn same_molecule(a: &str, b: &str, limit: AtomLimit, isotopes: Isotopes) -> 
 /// but a labelled hydrogen is an atom: `RemoveHs` keeps it. The answer is no if RDKit would refuse one, or one is larger than
 /// `limit`.
 pub fn same_canonical_smiles(a: &str, b: &str, limit: AtomLimit) -> bool {
-    let read = |smiles: &str| {
-        let mut molecule = Molecule::without_hydrogens(smiles, limit, Isotopes::Respect).ok()?;
-        molecule.atoms.iter_mut().for_each(|atom| atom.isotope = 0);
-        Some(molecule)
-    };
-    read(a).is_some_and(|first| a == b || read(b).is_some_and(|second| are_one(&first, &second)))
+    without_labels(a, limit).is_some_and(|first| {
+        a == b || without_labels(b, limit).is_some_and(|second| are_one(&first, &second))
+    })
+}
+
+fn without_labels(smiles: &str, limit: AtomLimit) -> Option<Molecule> {
+    let mut molecule = Molecule::without_hydrogens(smiles, limit, Isotopes::Respect).ok()?;
+    molecule.atoms.iter_mut().for_each(|atom| atom.isotope = 0);
+    Some(molecule)
 }
 
 /// For each atom of `to`, in the order of its text, the number of the corresponding atom of `from`, from 0: the first order in
@@ -73,12 +76,7 @@ pub fn same_canonical_smiles(a: &str, b: &str, limit: AtomLimit) -> bool {
 /// the graphs do not match, or if one of them writes a hydrogen that a count can replace, since its atoms are then not those of the
 /// graph.
 pub fn atoms_in_order(from: &str, to: &str, limit: AtomLimit) -> Option<Vec<usize>> {
-    let read = |smiles: &str| -> Option<LabelledGraph> {
-        let written = Molecule::of_smiles(smiles).ok()?.atoms.len();
-        let molecule = Molecule::without_hydrogens(smiles, limit, Isotopes::Respect).ok()?;
-        (molecule.atoms.len() == written).then(|| LabelledGraph::of_identity(&molecule))
-    };
-    let (mut from, mut to) = (read(from)?, read(to)?);
+    let (mut from, mut to) = (graph_of_all_atoms(from, limit)?, graph_of_all_atoms(to, limit)?);
     let mut found = first_order(&to, &from, &|_, _| true);
     if found == IdenticalAtoms::None && (from.drop_isotopes() | to.drop_isotopes()) {
         found = first_order(&to, &from, &|_, _| true);
@@ -87,6 +85,13 @@ pub fn atoms_in_order(from: &str, to: &str, limit: AtomLimit) -> Option<Vec<usiz
         IdenticalAtoms::Order(order) => Some(order.into_iter().map(|image| image as usize).collect()),
         IdenticalAtoms::None | IdenticalAtoms::Unknown => None,
     }
+}
+
+/// The graph of a SMILES; `None` if hydrogens that it writes as atoms are no atoms of the graph.
+fn graph_of_all_atoms(smiles: &str, limit: AtomLimit) -> Option<LabelledGraph> {
+    let written = Molecule::of_smiles(smiles).ok()?.atoms.len();
+    let molecule = Molecule::without_hydrogens(smiles, limit, Isotopes::Respect).ok()?;
+    (molecule.atoms.len() == written).then(|| LabelledGraph::of_identity(&molecule))
 }
 
 /// A hash that all SMILES of one graph share, for tables of molecules, ignoring isotopes. Other graphs hardly ever have it.

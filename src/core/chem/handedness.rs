@@ -90,9 +90,9 @@ fn count(agreement: &[bool]) -> usize {
 
 /// The orders of a group of equivalent atoms, without the identity, as pairs of an atom and the atom whose place it takes.
 fn orders(factor: &Factor) -> Vec<Vec<(usize, usize)>> {
-    let pairs = |order: Vec<u16>| -> Vec<(usize, usize)> {
+    let orders = factor.listed(MOST_ORDERS).into_iter().map(|order| {
         let places = order.iter().map(|to| factor.atoms[usize::from(*to)]);
         factor.atoms.iter().copied().zip(places).filter(|(atom, to)| atom != to).collect()
-    };
-    factor.listed(MOST_ORDERS).into_iter().map(pairs).filter(|order| !order.is_empty()).collect()
+    });
+    orders.filter(|order: &Vec<_>| !order.is_empty()).collect()
 }

@@ -91,17 +91,13 @@ impl Perception {
         for ring in rings.iter().rev() {
             ring.iter().for_each(|atom| smallest[*atom] = ring.len());
         }
-        let donor = |atom: usize| {
-            (smallest[atom] > 0).then(|| molecule.donor(atom, in_ring, smallest[atom])).flatten()
-        };
-        let donors: Vec<Option<Donor>> = (0..molecule.atoms.len()).map(donor).collect();
-        let may_be = |ring: &&Vec<usize>| {
-            ring.iter().all(|atom| donors[*atom].is_some())
-                && ring.iter().any(|atom| molecule.atoms[*atom].element != 0)
-        };
+        let donors: Vec<Option<Donor>> = (0..molecule.atoms.len())
+            .map(|atom| if smallest[atom] > 0 { molecule.donor(atom, in_ring, smallest[atom]) } else { None })
+            .collect();
         let mut candidates: Vec<Ring> = rings
             .iter()
-            .filter(may_be)
+            .filter(|ring| ring.iter().all(|atom| donors[*atom].is_some()))
+            .filter(|ring| ring.iter().any(|atom| molecule.atoms[*atom].element != 0))
             .map(|ring| Ring { atoms: ring.clone(), bonds: molecule.bonds_of_ring(ring), fused: Vec::new() })
             .collect();
         fuse(&mut candidates, molecule.bonds.len());

@@ -57,11 +57,10 @@ impl Graph {
     /// it puts all atoms into brackets, so the `[O]` of a radical says nothing there. 3DMolGen's validation also reads `[CH2]` as
     /// a plain carbon, with or without its hydrogens.
     pub fn has_unwritable_radicals(&self) -> bool {
-        let is_read_bare = |at: &usize| {
-            let atom = &self.atoms[*at];
-            atom.is_plain_in_brackets() && (atom.hydrogens == 0 || atom.element == CARBON)
-        };
-        let candidates: Vec<usize> = (0..self.atoms.len()).filter(is_read_bare).collect();
+        let candidates: Vec<usize> = (0..self.atoms.len())
+            .filter(|at| self.atoms[*at].is_plain_in_brackets())
+            .filter(|at| self.atoms[*at].hydrogens == 0 || self.atoms[*at].element == CARBON)
+            .collect();
         if candidates.is_empty() {
             return false;
         }

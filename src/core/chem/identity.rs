@@ -156,20 +156,21 @@ fn idle_mark(graph: &LabelledGraph) -> Option<usize> {
         return None;
     }
     let [alike] = colours([graph], BondColours::Counted);
-    let may_be_idle = |place: &usize| match place.checked_sub(marks.centres.len()) {
-        None => {
-            let neighbours = marks.centres[*place].neighbours.iter().flatten();
-            !all_differ(neighbours.map(|atom| alike[*atom]))
-        }
-        Some(bond) => marks.double_bonds[bond]
-            .atoms
-            .iter()
-            .any(|atom| !all_differ(graph.neighbours[*atom].iter().map(|link| alike[link.atom as usize]))),
-    };
-    (0..places).filter(may_be_idle).find(|place| {
+    (0..places).filter(|place| may_be_idle(graph, &alike, *place)).find(|place| {
         let keeps = |last: usize, images: &[u32]| keeps_marks(marks, marks, last, images, &|at| at == *place);
         first_order(graph, graph, &keeps) != IdenticalAtoms::None
     })
+}
+
+/// Whether two neighbours of a marked place look the same.
+fn may_be_idle(graph: &LabelledGraph, colours: &[u64], place: usize) -> bool {
+    let marks = &graph.marks;
+    let Some(bond) = place.checked_sub(marks.centres.len()) else {
+        let neighbours = marks.centres[place].neighbours.iter().flatten();
+        return !all_differ(neighbours.map(|atom| colours[*atom]));
+    };
+    let mut ends = marks.double_bonds[bond].atoms.iter().map(|atom| &graph.neighbours[*atom]);
+    ends.any(|links| !all_differ(links.iter().map(|link| colours[link.atom as usize])))
 }
 
 /// Whether each mark that is complete once `last` is placed has an image among the marks of the other molecule with the same

@@ -19,25 +19,26 @@ impl Graph {
             return Ok(Vec::new());
         }
         let in_ring = ring_bonds(&self.bonds, neighbours);
-        let is_ring_atom = |atom: usize| neighbours[atom].iter().any(|bond| in_ring[*bond]);
+        let ring_atoms: Vec<bool> =
+            neighbours.iter().map(|bonds| bonds.iter().any(|bond| in_ring[*bond])).collect();
         if let Some(alone) =
-            (0..self.atoms.len()).find(|atom| self.atoms[*atom].aromatic && !is_ring_atom(*atom))
+            (0..self.atoms.len()).find(|atom| self.atoms[*atom].aromatic && !ring_atoms[*atom])
         {
             return Err(SmilesProblem::NotInRing(alone));
         }
-        let takes = |atom: usize| {
-            aromatic[atom]
-                && is_ring_atom(atom)
-                && self.takes_double_bond(atom, &neighbours[atom], hydrogens[atom])
-        };
-        let candidates: Vec<bool> = (0..self.atoms.len()).map(takes).collect();
+        let candidates: Vec<bool> = (0..self.atoms.len())
+            .map(|at| {
+                aromatic[at] && ring_atoms[at] && self.takes_double_bond(at, &neighbours[at], hydrogens[at])
+            })
+            .collect();
         // A bond to `*` may be double however it is written.
         let to_any = |bond: &Bond| bond.atoms.iter().any(|atom| self.atoms[*atom].element == 0);
-        let usable = |bond: &usize| {
-            in_ring[*bond] && (self.bonds[*bond].order == Order::Aromatic || to_any(&self.bonds[*bond]))
-        };
-        let edges: Vec<[usize; 2]> =
-            (0..self.bonds.len()).filter(usable).map(|bond| self.bonds[bond].atoms).collect();
+        let ring_bonds =
+            self.bonds.iter().zip(&in_ring).filter(|(_, in_ring)| **in_ring).map(|(bond, _)| bond);
+        let edges: Vec<[usize; 2]> = ring_bonds
+            .filter(|bond| bond.order == Order::Aromatic || to_any(bond))
+            .map(|bond| bond.atoms)
+            .collect();
         // Aromatic rings may be odd, so this needs a matching of a general graph.
         let mates = matching(self.atoms.len(), &edges, &candidates);
         // A `*` needs no double bond.
@@ -46,7 +47,6 @@ impl Graph {
         if (0..self.atoms.len()).any(unmatched) {
             return Err(SmilesProblem::Kekule);
         }
-        let ring_atoms: Vec<bool> = (0..self.atoms.len()).map(is_ring_atom).collect();
         for bond in self.bonds.iter_mut().filter(|bond| bond.order == Order::Aromatic) {
             let [a, b] = bond.atoms;
             // Without a ring atom at either end, the bond stays aromatic.

@@ -5,7 +5,7 @@
 
 use super::brackets::{counted, hydrogens_and_charge};
 use super::elements::{HYDROGEN, symbol};
-use super::graph::{BondsOfAtom, Graph, Order, SmilesProblem};
+use super::graph::{Graph, Order, SmilesProblem};
 use super::hydrogens::places_without;
 use super::molecule::Molecule;
 use super::reading::{SmilesReading, sanitised};
@@ -183,35 +183,36 @@ impl LabelledGraph {
     }
 
     fn of_molecule(molecule: &Molecule, free: &[bool]) -> Self {
-        // A dative bond counts at neither end.
-        let valence = |at: usize| {
-            let bonds = molecule.neighbours[at].iter().map(|bond| &molecule.bonds[*bond]);
-            bonds.filter(|bond| bond.order != Order::Dative).map(|bond| bond.valence(at)).sum::<u32>()
-        };
-        let label = |(at, atom): (usize, &super::graph::Atom)| Label {
-            element: atom.element,
-            hydrogens: molecule.hydrogens[at],
-            charge: atom.charge,
-            isotope: atom.isotope,
-            valence: valence(at),
-            other: 0,
-        };
-        let link = |at: usize, bond: usize| {
-            let is_free = free.get(bond).copied().unwrap_or(false);
-            let order = Some(molecule.bonds[bond].order).filter(|_| !is_free);
-            Link { atom: molecule.bonds[bond].other(at) as u32, order }
-        };
-        let sorted = |(at, bonds): (usize, &BondsOfAtom)| {
-            let mut links: LinksOfAtom = bonds.iter().map(|bond| link(at, *bond)).collect();
-            links.sort_unstable_by_key(|link| link.atom);
-            links
-        };
-        LabelledGraph {
-            labels: molecule.atoms.iter().enumerate().map(label).collect(),
-            neighbours: molecule.neighbours.iter().enumerate().map(sorted).collect(),
+        let mut graph = LabelledGraph {
+            labels: Vec::with_capacity(molecule.atoms.len()),
+            neighbours: Vec::with_capacity(molecule.atoms.len()),
             has_orders: true,
             ..LabelledGraph::default()
+        };
+        for (at, (atom, bonds)) in molecule.atoms.iter().zip(&molecule.neighbours).enumerate() {
+            let counted = bonds.iter().map(|bond| &molecule.bonds[*bond]);
+            graph.labels.push(Label {
+                element: atom.element,
+                hydrogens: molecule.hydrogens[at],
+                charge: atom.charge,
+                isotope: atom.isotope,
+                // A dative bond counts at neither end.
+                valence: counted
+                    .filter(|bond| bond.order != Order::Dative)
+                    .map(|bond| bond.valence(at))
+                    .sum(),
+                other: 0,
+            });
+            let links = bonds.iter().map(|&at_bond| {
+                let bond = &molecule.bonds[at_bond];
+                let is_free = free.get(at_bond).copied().unwrap_or(false);
+                Link { atom: bond.other(at) as u32, order: Some(bond.order).filter(|_| !is_free) }
+            });
+            let mut links: LinksOfAtom = links.collect();
+            links.sort_unstable_by_key(|link| link.atom);
+            graph.neighbours.push(links);
         }
+        graph
     }
 
     fn set_order(&mut self, [a, b]: [usize; 2], order: Option<Order>) {
@@ -276,11 +277,10 @@ impl LabelledGraph {
 
     /// Whether a nitrogen with a double bond has a hydrogen as its only other neighbour: `C=N`.
     pub(crate) fn has_bare_imine(&self) -> bool {
-        let is_bare = |atom: &usize| {
+        self.double_bonds.iter().flatten().any(|atom| {
             let label = &self.labels[*atom];
             (label.element, label.hydrogens, self.neighbours[*atom].len()) == (7, 1, 1)
-        };
-        self.double_bonds.iter().flatten().any(is_bare)
+        })
     }
 
     /// Whether some hydrogen has no place: its source counts it only.
@@ -298,11 +298,10 @@ impl LabelledGraph {
 
     /// The bonds, each once, the smaller atom first.
     pub(crate) fn bonds(&self) -> impl Iterator<Item = (usize, usize, Option<Order>)> {
-        let of = |(a, links): (usize, &LinksOfAtom)| {
-            let later = links.iter().filter(|link| link.atom as usize > a);
-            later.map(|link| (a, link.atom as usize, link.order)).collect::<Vec<_>>()
-        };
-        self.neighbours.iter().enumerate().flat_map(of)
+        self.neighbours.iter().enumerate().flat_map(|(a, links)| {
+            let later = links.iter().filter(move |link| link.atom as usize > a);
+            later.map(move |link| (a, link.atom as usize, link.order))
+        })
     }
 
     /// The bond between two atoms.
@@ -314,17 +313,15 @@ impl LabelledGraph {
     /// The molecular formula: carbon, hydrogen, then the rest by symbol, `C9H8O4`.
     pub(crate) fn formula(&self) -> String {
         let mut counts = std::collections::BTreeMap::<(u8, &str), u32>::new();
-        let mut add = |element: u8, count: u32| {
-            let rank = match element {
-                6 => 0,
-                HYDROGEN => 1,
-                _ => 2,
-            };
-            *counts.entry((rank, symbol(element).unwrap_or("*"))).or_default() += count;
-        };
         for label in &self.labels {
-            add(label.element, 1);
-            add(HYDROGEN, label.hydrogens);
+            for (element, count) in [(label.element, 1), (HYDROGEN, label.hydrogens)] {
+                let rank = match element {
+                    6 => 0,
+                    HYDROGEN => 1,
+                    _ => 2,
+                };
+                *counts.entry((rank, symbol(element).unwrap_or("*"))).or_default() += count;
+            }
         }
         counts.iter().map(|((_, symbol), count)| counted(symbol, *count)).collect()
     }

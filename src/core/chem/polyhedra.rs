@@ -77,11 +77,14 @@ impl PolyhedralMark {
     /// Whether another mark has the same meaning in a molecule whose atoms are the images of this one's under `image`.
     pub(super) fn is_that_of(&self, other: &PolyhedralMark, image: impl Fn(usize) -> usize) -> bool {
         // The ideal corners stand in for a conformer, so no table of equivalent numbers is needed.
-        let ideal = |atom: usize| {
+        if image(self.atom) != other.atom {
+            return false;
+        }
+        let agrees = other.agrees(|atom| {
             let place = self.neighbours.iter().position(|own| image(*own) == atom);
             place.map_or([0.0; 3], |at| corner(self.corners.as_bytes()[at]))
-        };
-        image(self.atom) == other.atom && other.agrees(ideal) == Some(true)
+        });
+        agrees == Some(true)
     }
 
     /// Whether coordinates agree with the mark; `None` if they do not form this polyhedron. `place` gives the position of an atom

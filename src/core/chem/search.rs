@@ -58,21 +58,23 @@ fn sorted(colours: impl Iterator<Item = u64>) -> Vec<u64> {
 }
 
 fn refined(graph: &LabelledGraph, colours: &[u64], bonds: BondColours) -> Vec<u64> {
-    let beside = |link: &Link| {
-        let bond = match (bonds, link.order) {
-            // 0 is reserved for bonds that do not count.
-            (BondColours::Counted, Some(order)) => order as u64 + 1,
-            _ => 0,
-        };
-        mixed(colours[link.atom as usize] ^ SIDE ^ bond)
-    };
-    let colour = |(at, around): (usize, &LinksOfAtom)| {
+    let atoms = colours.iter().zip(&graph.neighbours).map(|(colour, links)| {
         // A sum, because neighbours have no order. Each term is hashed first, so that different neighbours rarely have the same
         // sum.
-        let around = around.iter().fold(0u64, |sum, link| sum.wrapping_add(beside(link)));
-        mixed(colours[at].wrapping_mul(3).wrapping_add(around))
+        let neighbours =
+            links.iter().map(|link| colour_of_link(link, colours, bonds)).fold(0, u64::wrapping_add);
+        mixed(colour.wrapping_mul(3).wrapping_add(neighbours))
+    });
+    atoms.collect()
+}
+
+fn colour_of_link(link: &Link, colours: &[u64], bonds: BondColours) -> u64 {
+    let bond = match (bonds, link.order) {
+        // 0 is reserved for bonds that do not count.
+        (BondColours::Counted, Some(order)) => order as u64 + 1,
+        _ => 0,
     };
-    graph.neighbours.iter().enumerate().map(colour).collect()
+    mixed(colours[link.atom as usize] ^ SIDE ^ bond)
 }
 
 fn count(colours: &[Vec<u64>]) -> usize {
@@ -158,10 +160,10 @@ impl<'g> Search<'g> {
         let n = sequence.len();
         let mut rank = vec![0; n];
         sequence.iter().enumerate().for_each(|(at, atom)| rank[*atom] = at);
-        let before = |(atom, links): (usize, &LinksOfAtom)| {
-            links.iter().filter(|link| rank[link.atom as usize] < rank[atom]).copied().collect()
-        };
-        let before = a.neighbours.iter().enumerate().map(before).collect();
+        let before = a.neighbours.iter().zip(&rank).map(|(links, own)| {
+            links.iter().filter(|link| rank[link.atom as usize] < *own).copied().collect()
+        });
+        let before = before.collect();
         let (images, used) = (vec![u32::MAX; n], vec![false; n]);
         Search { b, colours, sequence, before, images, used, steps: 0, prefers_own: false, limit: MAX_STEPS }
     }
@@ -278,13 +280,12 @@ impl<'g> Search<'g> {
 
     /// Whether an atom may have an image: the image is unused, and bonded to the images of placed neighbours in the same way.
     fn fits(&self, atom: usize, image: u32) -> bool {
-        let bonded = |link: &Link| {
-            let there = self.b.link(image as usize, self.images[link.atom as usize]);
-            there.is_some_and(|there| link.fits(there))
-        };
         !self.used[image as usize]
             && self.colours[0][atom] == self.colours[1][image as usize]
-            && self.before[atom].iter().all(bonded)
+            && self.before[atom].iter().all(|link| {
+                let there = self.b.link(image as usize, self.images[link.atom as usize]);
+                there.is_some_and(|there| link.fits(there))
+            })
     }
 }
 

@@ -149,8 +149,33 @@ impl Level {
 /// The atoms, ordered from the centre of each connected part outwards, so that branches separate early.
 fn from_the_middle(graph: &LabelledGraph) -> Vec<usize> {
     let n = graph.labels.len();
-    let reach = |from: usize| {
-        let (mut order, mut far) = (vec![from], vec![u32::MAX; n]);
+    let mut seen = vec![false; n];
+    let mut sequence = Vec::with_capacity(n);
+    for start in 0..n {
+        if seen[start] {
+            continue;
+        }
+        let part = BreadthFirst::from_atom(graph, start).order;
+        // The eccentricity of every atom is computed; `MAX_ATOMS` keeps this fast.
+        let eccentricity = |atom: usize| BreadthFirst::from_atom(graph, atom).depth;
+        let middle = part.iter().copied().min_by_key(|atom| (eccentricity(*atom), *atom)).unwrap_or(start);
+        part.iter().for_each(|atom| seen[*atom] = true);
+        sequence.extend(BreadthFirst::from_atom(graph, middle).order);
+    }
+    sequence
+}
+
+/// The atoms that are connected to one atom.
+struct BreadthFirst {
+    /// By their distance in bonds.
+    order: Vec<usize>,
+    /// The largest distance.
+    depth: u32,
+}
+
+impl BreadthFirst {
+    fn from_atom(graph: &LabelledGraph, from: usize) -> Self {
+        let (mut order, mut far) = (vec![from], vec![u32::MAX; graph.labels.len()]);
         far[from] = 0;
         let mut next = 0;
         while let Some(&atom) = order.get(next) {
@@ -163,22 +188,9 @@ fn from_the_middle(graph: &LabelledGraph) -> Vec<usize> {
             }
             next += 1;
         }
-        let last = order.last().map_or(0, |atom| far[*atom]);
-        (order, last)
-    };
-    let mut seen = vec![false; n];
-    let mut sequence = Vec::with_capacity(n);
-    for start in 0..n {
-        if seen[start] {
-            continue;
-        }
-        let (part, _) = reach(start);
-        // The eccentricity of every atom is computed; `MAX_ATOMS` keeps this fast.
-        let middle = part.iter().copied().min_by_key(|atom| (reach(*atom).1, *atom)).unwrap_or(start);
-        part.iter().for_each(|atom| seen[*atom] = true);
-        sequence.extend(reach(middle).0);
+        let depth = order.last().map_or(0, |atom| far[*atom]);
+        BreadthFirst { order, depth }
     }
-    sequence
 }
 
 /// Disjoint sets of numbers (union-find).
@@ -219,20 +231,23 @@ fn factors(levels: &[&Level], above: &[usize]) -> Vec<Factor> {
     let Some(n) = levels.first().and_then(|level| level.orders.first()).map(Vec::len) else {
         return Vec::new();
     };
-    let moves = |order: &Vec<u32>| {
-        let moved = order.iter().enumerate().filter(|(atom, image)| *atom != **image as usize);
-        moved.map(|(atom, image)| (atom, *image as usize)).collect::<Vec<_>>()
-    };
     let (mut together, mut orbits) = (UnionFind::new(n), UnionFind::new(n));
     for level in levels {
         // Atoms that the orders of one level move belong to one factor, and so do levels that share a moved atom.
-        for (atom, image) in level.orders.iter().flat_map(moves) {
-            together.join(level.atom, atom);
-            orbits.join(atom, image);
+        for (atom, image) in level.orders.iter().flat_map(|order| order.iter().enumerate()) {
+            if atom != *image as usize {
+                together.join(level.atom, atom);
+                orbits.join(atom, *image as usize);
+            }
         }
     }
     let orbits = orbits.sets();
-    let factor = |atoms: Vec<usize>| {
+    together.sets().into_iter().map(|atoms| Factor::new(atoms, levels, &orbits, above)).collect()
+}
+
+impl Factor {
+    /// The factor of these atoms, whose orders are those of the levels that move them.
+    fn new(atoms: Vec<usize>, levels: &[&Level], orbits: &[Vec<usize>], above: &[usize]) -> Self {
         let own: Vec<&Level> =
             levels.iter().copied().filter(|level| atoms.binary_search(&level.atom).is_ok()).collect();
         // Orders of its levels move only its own atoms, so each image is found.
@@ -258,8 +273,7 @@ fn factors(levels: &[&Level], above: &[usize]) -> Vec<Factor> {
             work,
             atoms,
         }
-    };
-    together.sets().into_iter().map(factor).collect()
+    }
 }
 
 #[cfg(test)]

@@ -39,11 +39,11 @@ impl Graph {
 
     /// Twice the sum of an atom's bond orders; an aromatic bond counts as one and a half.
     fn twice_order(&self, atom: usize, bonds: &[usize]) -> i32 {
-        let twice = |bond: &usize| match &self.bonds[*bond] {
+        let bonds = bonds.iter().map(|bond| match &self.bonds[*bond] {
             bond if bond.order == Order::Aromatic => 3,
             bond => 2 * bond.valence(atom) as i32,
-        };
-        bonds.iter().map(twice).sum()
+        });
+        bonds.sum()
     }
 
     /// Whether an atom or one of its bonds is marked as aromatic.
@@ -107,15 +107,14 @@ impl Graph {
     /// Turns `N(=O)=O` into `[N+](=O)[O-]`, and similarly: nitrogen of valence 5, halogens bonded only to oxygen, and phosphorus
     /// with one double bond to oxygen and one to carbon or nitrogen.
     fn set_charges_apart(&mut self, neighbours: &[BondsOfAtom]) {
-        let valence_five = |graph: &Graph, at: usize| {
-            let atom = &graph.atoms[at];
-            atom.element == 7 && atom.charge == 0 && graph.explicit_valence(at, &neighbours[at]) == 5
-        };
-        let nitrogens: Vec<usize> = (0..self.atoms.len()).filter(|at| valence_five(self, *at)).collect();
+        let nitrogens = (0..self.atoms.len())
+            .filter(|at| self.atoms[*at].element == 7 && self.atoms[*at].charge == 0)
+            .filter(|at| self.explicit_valence(*at, &neighbours[*at]) == 5);
+        let nitrogens: Vec<usize> = nitrogens.collect();
         for (order, lower, element) in [(Order::Double, Order::Single, 8), (Order::Triple, Order::Double, 7)]
         {
             for &at in &nitrogens {
-                self.charge_once(at, &neighbours[at], (order, lower), element);
+                self.charge_once(at, &neighbours[at], order, lower, element);
             }
         }
         for at in 0..self.atoms.len() {
@@ -128,7 +127,7 @@ impl Graph {
     }
 
     /// Lowers the order of the first matching bond to an uncharged neighbour of the given element, and charges both ends.
-    fn charge_once(&mut self, at: usize, bonds: &[usize], (order, lower): (Order, Order), element: u8) {
+    fn charge_once(&mut self, at: usize, bonds: &[usize], order: Order, lower: Order, element: u8) {
         let found = bonds.iter().copied().find(|bond| {
             let other = &self.atoms[self.bonds[*bond].other(at)];
             self.bonds[*bond].order == order && (other.element, other.charge) == (element, 0)
@@ -152,7 +151,7 @@ impl Graph {
             is_other && self.bonds[*bond].order == Order::Double
         });
         if to_carbon {
-            self.charge_once(at, bonds, (Order::Double, Order::Single), 8);
+            self.charge_once(at, bonds, Order::Double, Order::Single, 8);
         }
     }
 

@@ -7,11 +7,11 @@ use std::fmt::Write;
 
 use super::brackets::hydrogens_and_charge;
 use super::elements::symbol;
-use super::graph::{Atom, Bond, BondsOfAtom, Chirality, Direction, Graph, Order, SmilesProblem};
+use super::graph::{Atom, BondsOfAtom, Chirality, Direction, Graph, Order, SmilesProblem};
 use super::hydrogens::places_without;
 use super::molecule::{Molecule, READ};
 use super::reading::SmilesReading;
-use super::stereo::{DoubleBondMark, StereoMarks, TetrahedralMark};
+use super::stereo::{StereoMarks, TetrahedralMark};
 
 /// An equivalent SMILES without hydrogen atoms that a count can replace and without map numbers; `None` if the SMILES has neither.
 ///
@@ -70,9 +70,6 @@ fn count_hydrogens(graph: &mut Graph) -> Result<(), SmilesProblem> {
 /// Whether the marks of a text equal the wanted ones. `order` maps atoms of the text to atoms of the graph.
 fn says_same(found: &StereoMarks, wanted: &StereoMarks, order: &[usize]) -> bool {
     let of_text = |atom: usize| order[atom];
-    let has_bond = |mark: &DoubleBondMark| {
-        mark.image_in(&wanted.double_bonds, &of_text).is_some_and(|image| !image.inverted)
-    };
     let polyhedra: Vec<_> =
         found.polyhedra.iter().filter_map(|mark| mark.renumbered(|atom| Some(of_text(atom)))).collect();
     found.unchecked.len() == wanted.unchecked.len()
@@ -81,7 +78,10 @@ fn says_same(found: &StereoMarks, wanted: &StereoMarks, order: &[usize]) -> bool
         && found.centres.len() == wanted.centres.len()
         && found.double_bonds.len() == wanted.double_bonds.len()
         && found.centres.iter().all(|mark| is_centre_of(mark, wanted, &of_text))
-        && found.double_bonds.iter().all(has_bond)
+        && found
+            .double_bonds
+            .iter()
+            .all(|mark| mark.image_in(&wanted.double_bonds, &of_text).is_some_and(|image| !image.inverted))
 }
 
 /// Whether a stereocentre of a text has the wanted handedness.
@@ -98,12 +98,10 @@ fn copy_directions(written: &Graph, removed: &[bool], numbers: &[Option<usize>],
         // The direction as seen from the heavy atom.
         let to_hydrogen = if bond.atoms[1] == hydrogen { direction } else { direction.reversed() };
         let Some(place) = numbers[heavy] else { continue };
-        let free = |bond: &&mut Bond| {
-            bond.atoms.contains(&place)
-                && bond.direction.is_none()
-                && matches!(bond.order, Order::Single | Order::Aromatic)
-        };
-        if let Some(other) = bare.bonds.iter_mut().find(free) {
+        let mut bonds = bare.bonds.iter_mut().filter(|bond| bond.atoms.contains(&place));
+        if let Some(other) = bonds
+            .find(|bond| bond.direction.is_none() && matches!(bond.order, Order::Single | Order::Aromatic))
+        {
             let away = to_hydrogen.reversed();
             other.direction = Some(if other.atoms[0] == place { away } else { away.reversed() });
         }

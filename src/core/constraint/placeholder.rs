@@ -34,17 +34,18 @@ impl Placeholder {
     /// # Errors
     /// The problem with the first placeholder that is not.
     pub fn check(&self, encoding: Encoding) -> Result<()> {
-        let wrong = |text: &String| {
-            encoding.parse_numbers(text.as_bytes(), false).err().map(|problem| (text.clone(), problem))
-        };
-        match self.by_class.iter().filter(|_| !encoding.is_decimal()).find_map(wrong) {
-            None => Ok(()),
-            Some((text, problem)) => {
+        for text in self.by_class.iter().filter(|_| !encoding.is_decimal()) {
+            if let Err(problem) = encoding.parse_numbers(text.as_bytes(), false) {
                 let zeros = encoding.numbers_text(&[0; 3]);
                 let problem = format!("`{text}` is not the content of a slot of {encoding}: {problem}");
-                Err(Error::parameter(parameter::PLACEHOLDER, problem, format!("give one such as {zeros}")))
+                return Err(Error::parameter(
+                    parameter::PLACEHOLDER,
+                    problem,
+                    format!("give one such as {zeros}"),
+                ));
             }
         }
+        Ok(())
     }
 
     /// The same placeholder in every block: three numbers, without brackets.

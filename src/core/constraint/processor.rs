@@ -100,7 +100,7 @@ pub struct Specials {
 }
 
 impl Specials {
-    /// EOS and all others.
+    /// All end tokens: EOS and the others.
     pub fn all(&self) -> impl Iterator<Item = u32> + '_ {
         self.others.iter().copied().chain([self.eos])
     }
@@ -146,15 +146,6 @@ impl LogitProcessor {
         specials: impl Into<Specials>,
     ) -> Result<Self> {
         let (tokenizer, specials) = (tokenizer.into(), specials.into());
-        // Evaluated only for kinds that take a placeholder; the others ignore it.
-        let placeholder = || {
-            let problem = format!("the processor `{}` needs one", kind.name());
-            let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
-            let given =
-                placeholder.ok_or_else(|| Error::parameter(parameter::PLACEHOLDER, problem, remedy))?;
-            given.check(encoding)?;
-            Ok::<_, Error>(given.clone())
-        };
         let way = match (kind, FreeSets::new(kind, &tokenizer, &specials)?) {
             (ProcessorKind::Automaton, _) => Strategy::Automaton(Box::new(AutomatonProcessor::new(
                 tokenizer.clone(),
@@ -165,9 +156,9 @@ impl LogitProcessor {
             (_, None) => Strategy::None,
             (ProcessorKind::Truncating, Some(sets)) => {
                 let numbers = Arc::new(NumberTokens::from_tokenizer(&tokenizer));
-                Strategy::Truncating(Arc::new(sets), placeholder()?, numbers)
+                Strategy::Truncating(Arc::new(sets), needed(placeholder, kind, encoding)?, numbers)
             }
-            (_, Some(sets)) => Strategy::Position(Arc::new(sets), placeholder()?),
+            (_, Some(sets)) => Strategy::Position(Arc::new(sets), needed(placeholder, kind, encoding)?),
         };
         let (eos, form) = (specials.eos, AnswerForm::default());
         Ok(LogitProcessor { kind, tokenizer, encoding, eos, spelling: None, form, way })
@@ -215,19 +206,14 @@ impl LogitProcessor {
             return Err(Error::input(crate::error::excerpt(skeleton.as_bytes()), conflict, remedy));
         }
         let eos = self.eos;
-        let template = |sets: &FreeSets, placeholder| {
-            let answer = (self.encoding, self.form);
-            let template = Template::new(&self.tokenizer, placeholder, sets.lookahead, skeleton, answer);
-            template.map(|template| template.ending_in(eos))
-        };
         Ok(match &self.way {
             Strategy::None => Arc::new(NoConstraint { eos }),
             Strategy::Position(sets, placeholder) => {
-                let template = template(sets, placeholder)?;
+                let template = self.template(sets, placeholder, skeleton)?;
                 Arc::new(PositionTemplate { template, sets: sets.clone(), eos })
             }
             Strategy::Truncating(sets, placeholder, numbers) => Arc::new(Truncating {
-                template: template(sets, placeholder)?,
+                template: self.template(sets, placeholder, skeleton)?,
                 sets: sets.clone(),
                 numbers: numbers.clone(),
                 encoding: self.encoding,
@@ -236,6 +222,23 @@ impl LogitProcessor {
             Strategy::Automaton(processor) => Arc::new(processor.molecule(skeleton)?),
         })
     }
+
+    fn template(&self, sets: &FreeSets, placeholder: &Placeholder, skeleton: &str) -> Result<Template> {
+        let LogitProcessor { tokenizer, encoding, form, eos, .. } = self;
+        let template = Template::new(tokenizer, placeholder, sets.lookahead, skeleton, *encoding, *form)?;
+        Ok(template.ending_in(*eos))
+    }
+}
+
+/// The placeholder of a processor that takes one.
+fn needed(placeholder: Option<&Placeholder>, kind: ProcessorKind, encoding: Encoding) -> Result<Placeholder> {
+    let Some(placeholder) = placeholder else {
+        let problem = format!("the processor `{}` needs one", kind.name());
+        let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";
+        return Err(Error::parameter(parameter::PLACEHOLDER, problem, remedy));
+    };
+    placeholder.check(encoding)?;
+    Ok(placeholder.clone())
 }
 
 /// No processor.

@@ -39,7 +39,8 @@ impl Template {
         placeholder: &Placeholder,
         lookahead: usize,
         skeleton: &str,
-        (encoding, form): (Encoding, AnswerForm),
+        encoding: Encoding,
+        form: AnswerForm,
     ) -> Result<Self> {
         let text = tagged(&placeholder.fill(skeleton, encoding)).repeat(form.conformers.max(1));
         let mut tokens = tokenizer.answer_tokens_of(&text, encoding)?;
@@ -48,15 +49,13 @@ impl Template {
             tokens.retain(|token| token.end > CONFORMER_OPEN.len());
         }
         let blocks = encoding.slot_ranges(&text);
-        let mixes = |start: usize, end: usize| {
-            blocks.iter().any(|block| {
-                let (start, end) = (start.max(block.start), end.min(block.end));
-                start < end && text[start..end].contains(|c: char| c.is_ascii_digit())
-            })
-        };
         // A token of one byte cannot cross a border.
         for token in tokens.iter().filter(|token| token.class == TokenRole::Copy && token.text.len() > 1) {
-            if mixes(token.start, token.end) {
+            let has_digits = blocks.iter().any(|block| {
+                let (start, end) = (token.start.max(block.start), token.end.min(block.end));
+                start < end && text[start..end].contains(|c: char| c.is_ascii_digit())
+            });
+            if has_digits {
                 let problem = format!(
                     "token `{}` contains {} and digits, so a position template cannot leave the digits free",
                     token.text,

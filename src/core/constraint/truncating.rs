@@ -72,7 +72,7 @@ impl Constraint for Truncating {
     fn advance(&self, state: &mut State, token: u32) {
         let at = self.position(state);
         let mut progress = Progress::default();
-        // A block begins anew behind a COPY token, and `stops` is valid for one position only.
+        // A COPY token ends the block, and `stops` is valid for one position only.
         if let Some(Slot::Free { .. }) = self.template.slots.get(at) {
             progress.block = Progress::of(state).block;
             progress.block.write(self.numbers.text(token), self.encoding.separator());

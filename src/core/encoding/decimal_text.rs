@@ -61,19 +61,12 @@ impl NumberPrefix {
 
 /// Scans the number at the beginning of `text`.
 pub fn scan_prefix(text: &[u8]) -> NumberPrefix {
-    let digits = |from: usize| {
-        let mut at = from;
-        while at < text.len() && text[at].is_ascii_digit() {
-            at += 1;
-        }
-        at - from
-    };
     let negative = text.first() == Some(&b'-');
     let start = usize::from(negative);
-    let integer_digits = digits(start);
+    let integer_digits = count_digits(&text[start..]);
     let mut length = start + integer_digits;
     let point = integer_digits > 0 && text.get(length) == Some(&b'.');
-    let decimals = if point { digits(length + 1) } else { 0 };
+    let decimals = if point { count_digits(&text[length + 1..]) } else { 0 };
     length += usize::from(point) + decimals;
     let mut trailing_zeros = 0;
     while trailing_zeros < decimals && text[length - 1 - trailing_zeros] == b'0' {
@@ -81,6 +74,11 @@ pub fn scan_prefix(text: &[u8]) -> NumberPrefix {
     }
     let rest = text.len() - length;
     NumberPrefix { negative, integer_digits, point, decimals, trailing_zeros, length, rest }
+}
+
+/// The number of digits at the start of a text.
+fn count_digits(text: &[u8]) -> usize {
+    text.iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
 /// Why a number was refused.

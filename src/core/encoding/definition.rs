@@ -282,7 +282,7 @@ impl NumberFormat {
             NumberFormat::Decimal { precision, zeros } => {
                 let most = precision.decimals();
                 let fewest = if *zeros == TrailingZeros::Kept { most } else { 0 };
-                let row = |count: usize| {
+                let rows = (fewest..=most).map(|count| {
                     let mut row = vec![minus.clone(), SlotPart::Integer { below: integers.0 }];
                     if count > 0 {
                         row.push(SlotPart::Literal(".".into()));
@@ -294,8 +294,8 @@ impl NumberFormat {
                         }
                     }
                     row
-                };
-                (fewest..=most).map(row).collect()
+                });
+                rows.collect()
             }
             NumberFormat::Integer { signed, most, width, .. } => {
                 let digits = padded(*most + 1, *width);

@@ -292,11 +292,11 @@ impl Encoding {
             let of_number = self.0.number.rows(axis, integers);
             let end = if axis + 1 < self.numbers() { self.separator() } else { self.close() };
             let end = SlotPart::literal(end);
-            let longer = |row: &PartRow| {
-                let with = |number: &PartRow| [&row[..], number, &end].concat();
-                of_number.iter().map(with).collect::<Vec<_>>()
-            };
-            rows = rows.iter().flat_map(longer).collect();
+            let longer = rows.iter().flat_map(|row| {
+                let with = of_number.iter().map(|number| [&row[..], number, &end].concat());
+                with.collect::<Vec<_>>()
+            });
+            rows = longer.collect();
         }
         rows
     }
@@ -345,12 +345,12 @@ impl Encoding {
 
     /// A regular expression for whole slots.
     pub fn expression(self, integers: IntegersBelow) -> String {
-        let number = |axis: usize| {
+        let numbers = (0..self.numbers()).map(|axis| {
             let rows = self.0.number.rows(axis, integers);
             let options: Vec<String> = rows.iter().rev().map(|row| parts::expression(row)).collect();
             if options.len() == 1 { options.concat() } else { format!("(?:{})", options.join("|")) }
-        };
-        let numbers: Vec<String> = (0..self.numbers()).map(number).collect();
+        });
+        let numbers: Vec<String> = numbers.collect();
         let around = [self.open(), self.separator(), self.close()].map(parts::escaped);
         format!("{}{}{}", around[0], numbers.join(&around[1]), around[2])
     }

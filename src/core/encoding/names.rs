@@ -204,12 +204,12 @@ fn binned(name: &str, values: &str, version: Version) -> Result<Encoding, String
     };
     let bounds: Vec<f64> = bounds.iter().filter_map(|number| number.trim().parse().ok()).collect();
     let [low, high, step] = bounds[..] else { return Err(wrong()) };
-    let tails = |edges: &[f64]| match version {
+    let bins = Bins::even(low, high, step, |edges| match version {
         // The users' first reader takes index 0 for 1, and the last index for one more bin of a step.
         Version::Brackets => TailValues::Middles { step },
         Version::Bare => TailValues::At(edges[0], edges[edges.len() - 1] + step),
-    };
-    let bins = Bins::even(low, high, step, tails).map_err(|e| format!("`{name}`: {e}"))?;
+    });
+    let bins = bins.map_err(|e| format!("`{name}`: {e}"))?;
     let needed = bins.last().to_string().len().max(3);
     let width = match digits {
         None => needed,

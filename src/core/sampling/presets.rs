@@ -30,12 +30,14 @@ impl Sampling {
     /// The names of 3DMolGen's presets.
     pub fn names() -> Vec<String> {
         let mut names = vec!["greedy".to_owned(), "qwen3".to_owned()];
-        let grid = |kind: &str, shares: &[&str], temperatures: &[&str]| -> Vec<String> {
-            let of = |p: &&str| temperatures.iter().map(move |t| (p.to_string(), t)).collect::<Vec<_>>();
-            shares.iter().flat_map(of).map(|(p, t)| format!("{kind}-{p}-t{t}")).collect()
-        };
-        names.extend(grid("top-p", &["1.0", "0.8", "0.6", "0.4"], &["1.0", "1.2", "1.4"]));
-        names.extend(grid("min-p", &["0.05", "0.075", "0.1"], &["0.8", "1.0", "1.2", "1.4"]));
+        for share in ["1.0", "0.8", "0.6", "0.4"] {
+            names.extend(["1.0", "1.2", "1.4"].map(|temperature| format!("top-p-{share}-t{temperature}")));
+        }
+        for share in ["0.05", "0.075", "0.1"] {
+            names.extend(
+                ["0.8", "1.0", "1.2", "1.4"].map(|temperature| format!("min-p-{share}-t{temperature}")),
+            );
+        }
         names
     }
 

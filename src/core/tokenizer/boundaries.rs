@@ -140,12 +140,11 @@ impl TokenBoundaries {
 
     /// Marks characters as joined if they have no token, not even for their byte.
     fn add_unknown(&mut self, vocabulary: &HashMap<String, u32>, falls_back: bool) {
-        let known = |byte: u8| {
-            vocabulary.contains_key(&char::from(byte).to_string())
-                || (falls_back && vocabulary.contains_key(&format!("<0x{byte:02X}>")))
-        };
         // Printable ASCII.
-        let unknown: Vec<u8> = (33..127).filter(|byte| !known(*byte)).collect();
+        let unknown: Vec<u8> = (33..127)
+            .filter(|byte| !vocabulary.contains_key(&char::from(*byte).to_string()))
+            .filter(|byte| !falls_back || !vocabulary.contains_key(&format!("<0x{byte:02X}>")))
+            .collect();
         for a in &unknown {
             for b in &unknown {
                 self.joined[usize::from(*a) * 128 + usize::from(*b)] = true;

@@ -175,12 +175,12 @@ fn backtracking(pre_tokenizer: &PreTokenizerWrapper) -> Option<&str> {
 fn steps(tokenizer: &HfTokenizer) -> Result<Vec<Step>, String> {
     let all = in_order(tokenizer);
     let needed = all.iter().rposition(|one| backtracking(one).is_some()).map_or(0, |last| last + 1);
-    let step = |one: &&PreTokenizerWrapper| {
+    let steps = all[..needed].iter().map(|one| {
         let spaced = matches!(one, PreTokenizerWrapper::ByteLevel(level) if level.add_prefix_space);
         let backtracks = backtracking(one).map(Regex::new).transpose().map_err(|e| e.to_string())?;
         Ok(Step { backtracks, spaced, pre_tokenizer: (*one).clone() })
-    };
-    all[..needed].iter().map(step).collect()
+    });
+    steps.collect()
 }
 
 /// Whether a normalizer creates no white space, and makes texts at most [`LONGER`] times as long.

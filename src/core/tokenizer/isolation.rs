@@ -151,15 +151,15 @@ fn range(tokenizer: &Tokenizer, row: &PartRow) -> Result<IntegersBelow> {
 /// An example slot of a row, part by part, with all signs, and with `integer` as the integer part of x.
 fn filled(row: &PartRow, integer: u32) -> Vec<String> {
     let mut integers = [integer, 0, 0].into_iter();
-    let text = |part: &SlotPart| match part {
+    let texts = row.iter().map(|part| match part {
         SlotPart::Literal(text) | SlotPart::Optional(text) => text.to_string(),
         SlotPart::Digit { .. } => "7".to_owned(),
         SlotPart::Integer { .. } => integers.next().unwrap_or(0).to_string(),
         SlotPart::Padded { below, width } => {
             format!("{:0width$}", 7.min(below.saturating_sub(1)), width = usize::from(*width))
         }
-    };
-    row.iter().map(text).collect()
+    });
+    texts.collect()
 }
 
 /// The parts at which a slot's pre-tokens begin; `None` if a pre-token crosses an end of the slot, or a part is cut inside.

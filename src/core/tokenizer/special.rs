@@ -45,13 +45,9 @@ pub fn ends_of_text(
     configured: Option<&[u32]>,
     tokenizer: &Tokenizer,
 ) -> Result<Vec<u32>> {
-    let said = |name| -> Result<Vec<u32>> {
-        let ends: Option<Ends> = folder.json(name, |e| (e.to_string(), REPAIR))?;
-        Ok(ends.and_then(|ends| ends.eos_token_id).map(Vec::from).unwrap_or_default())
-    };
-    let mut ends = said(GENERATION_CONFIG)?;
+    let mut ends = ends_in_file(folder, GENERATION_CONFIG)?;
     if ends.is_empty() {
-        ends = configured.map_or_else(|| said(CONFIG), |ids| Ok(ids.to_vec()))?;
+        ends = configured.map_or_else(|| ends_in_file(folder, CONFIG), |ids| Ok(ids.to_vec()))?;
     }
     if ends.is_empty() {
         ends.extend(tokenizer.likely_end(settings(folder.clone())?.as_ref()).map(|end| end.id));
@@ -62,6 +58,12 @@ pub fn ends_of_text(
         return Err(Error::input(folder.path().display(), problem, "give the tokenizer of this model"));
     }
     Ok(ends)
+}
+
+/// The `eos_token_id` of a file of settings.
+fn ends_in_file(folder: &ModelFolder, name: &str) -> Result<Vec<u32>> {
+    let ends: Option<Ends> = folder.json(name, |e| (e.to_string(), REPAIR))?;
+    Ok(ends.and_then(|ends| ends.eos_token_id).map(Vec::from).unwrap_or_default())
 }
 
 /// The id that ends a text, from the files beside a tokenizer file, a model folder or an embedded tokenizer, by the rules of

@@ -105,11 +105,9 @@ impl OtherFormat {
         let mut names: Vec<String> = entries.map(|entry| io::file_name(&entry.path())).collect();
         names.sort();
         // Alone, a vocabulary without merges is no tokenizer.
-        let whole = |format| {
-            format != OtherFormat::VocabularyAndMerges || names.iter().any(|name| name == "merges.txt")
-        };
-        let mut formats = names.iter().filter_map(|name| Some((Self::of(name)?, name)));
-        formats.find(|(format, _)| whole(*format)).map(|(format, name)| (format, name.clone()))
+        let has_merges = names.iter().any(|name| name == "merges.txt");
+        let mut formats = names.iter().filter_map(|name| Some((Self::of(name)?, name.clone())));
+        formats.find(|(format, _)| *format != OtherFormat::VocabularyAndMerges || has_merges)
     }
 
     fn description(self) -> &'static str {
@@ -125,25 +123,31 @@ impl OtherFormat {
     fn remedy(self, file: &Path) -> String {
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let is_described = [CONFIG, TOKENIZER_CONFIG].iter().any(|name| folder.join(name).is_file());
-        let load = |class: &str| {
-            format!("from transformers import {class} as T; T.from_pretrained(\".\").save_pretrained(\".\")")
-        };
         let (needs, script) = match self {
-            OtherFormat::Model => ("transformers 5 and sentencepiece or tiktoken", load("AutoTokenizer")),
-            OtherFormat::Tekken => ("transformers 5", load("AutoTokenizer")),
+            OtherFormat::Model => {
+                ("transformers 5 and sentencepiece or tiktoken", load_script("AutoTokenizer"))
+            }
+            OtherFormat::Tekken => ("transformers 5", load_script("AutoTokenizer")),
             OtherFormat::Ranks => {
                 let converter = "from transformers.convert_slow_tokenizer import TikTokenConverter as T";
                 let convert = format!("T({:?}).converted().save(\"tokenizer.json\")", io::file_name(file));
                 ("transformers 5 and tiktoken", format!("{converter}; {convert}"))
             }
-            OtherFormat::VocabularyAndMerges if is_described => ("transformers", load("AutoTokenizer")),
+            OtherFormat::VocabularyAndMerges if is_described => {
+                ("transformers", load_script("AutoTokenizer"))
+            }
             // The files do not say how texts are split before BPE; GPT-2's way is the usual one.
             OtherFormat::VocabularyAndMerges => {
-                ("the class of its model in transformers (GPT-2's here)", load("GPT2TokenizerFast"))
+                ("the class of its model in transformers (GPT-2's here)", load_script("GPT2TokenizerFast"))
             }
         };
         format!("convert it with {needs}: cd {} && python -c '{script}'", shell_word(folder))
     }
+}
+
+/// The Python that loads a tokenizer with a class of transformers and saves it as `tokenizer.json`.
+fn load_script(class: &str) -> String {
+    format!("from transformers import {class} as T; T.from_pretrained(\".\").save_pretrained(\".\")")
 }
 
 /// A path as one word of a shell's command line.

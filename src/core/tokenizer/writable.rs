@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Tokenizer;
 use super::boundaries::SPACE;
-use crate::encoding::{Encoding, Fixed};
+use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 use crate::text::{self, skeleton};
 
@@ -55,13 +55,12 @@ const NAMED: usize = 8;
 
 /// Texts of a skeleton with the smallest, the largest and intermediate values.
 fn some_texts(skeleton: &str, encoding: Encoding) -> Vec<String> {
-    let value = |axis: usize, part: Fixed| {
-        let (low, high) = encoding.number().limits(axis);
-        low + (high - low) / 9 * part
-    };
-    let text = |part: Fixed| {
-        let numbers = encoding.numbers_text(&std::array::from_fn(|axis| value(axis, part)));
-        text::tagged(&skeleton::fill(skeleton, &numbers, encoding))
-    };
-    [0, 1, 4, 5, 9].map(text).to_vec()
+    let texts = [0, 1, 4, 5, 9].map(|part| {
+        let values = [0, 1, 2].map(|axis| {
+            let (low, high) = encoding.number().limits(axis);
+            low + (high - low) / 9 * part
+        });
+        text::tagged(&skeleton::fill(skeleton, &encoding.numbers_text(&values), encoding))
+    });
+    texts.to_vec()
 }

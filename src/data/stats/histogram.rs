@@ -86,7 +86,7 @@ impl CoordinateHistogram {
             Ok(bin) if bin < BINS => self.bins[bin] += 1,
             Ok(_) => self.above += 1,
         }
-        self.widen((value, value));
+        self.widen(value, value);
     }
 
     /// Adds the counts of `other`.
@@ -94,12 +94,12 @@ impl CoordinateHistogram {
         self.bins.iter_mut().zip(&other.bins).for_each(|(mine, theirs)| *mine += theirs);
         self.below += other.below;
         self.above += other.above;
-        if let Some(extremes) = other.extremes {
-            self.widen(extremes);
+        if let Some((low, high)) = other.extremes {
+            self.widen(low, high);
         }
     }
 
-    fn widen(&mut self, (low, high): (Fixed, Fixed)) {
+    fn widen(&mut self, low: Fixed, high: Fixed) {
         let (min, max) = self.extremes.unwrap_or((low, high));
         self.extremes = Some((min.min(low), max.max(high)));
     }

@@ -131,13 +131,12 @@ fn frame(chart: &BarChart, top: i32, bottom: i32) -> Frame {
         Scale::Log => (-4.0, 1.0),
     };
     // The axis ends where each text still fits after its bar.
-    let room = |value: &BarValue| {
+    let room = values().filter_map(|value| {
         let part = (position(chart.scale, value.value)? - x.0) / (x.1 - x.0);
         let free = f64::from(WIDTH - 14 - text_width(&value.text) - left);
         (part > 0.0).then(|| left.saturating_add((free / part) as i32))
-    };
-    let right =
-        values().filter_map(room).min().unwrap_or(WIDTH).clamp(left + 160, (WIDTH - 24).max(left + 160));
+    });
+    let right = room.min().unwrap_or(WIDTH).clamp(left + 160, (WIDTH - 24).max(left + 160));
     Frame { left, right, top, bottom, x, y: (0.0, 1.0) }
 }
 

@@ -123,11 +123,11 @@ pub(super) struct Frame {
 
 impl Frame {
     pub(super) fn x_pixel(&self, value: f64) -> i32 {
-        scale(value, self.x, (self.left, self.right))
+        scale(value, self.x, [self.left, self.right])
     }
 
     pub(super) fn y_pixel(&self, value: f64) -> i32 {
-        scale(value, self.y, (self.bottom, self.top))
+        scale(value, self.y, [self.bottom, self.top])
     }
 
     /// Draws vertical grid lines at `ticks`, the tick labels below them, and `name` below the labels.
@@ -171,9 +171,9 @@ impl Frame {
     }
 }
 
-fn scale(value: f64, (from, to): (f64, f64), (start, end): (i32, i32)) -> i32 {
+fn scale(value: f64, axis: (f64, f64), [start, end]: [i32; 2]) -> i32 {
     // Values beyond the frame are drawn at its edge.
-    let part = ((value - from) / (to - from)).clamp(0.0, 1.0);
+    let part = ((value - axis.0) / (axis.1 - axis.0)).clamp(0.0, 1.0);
     (f64::from(start) + part * f64::from(end - start)).round() as i32
 }
 

@@ -50,16 +50,19 @@ pub fn lines(plot: &Lines) -> String {
 /// The edges that leave out at most [`TAIL`] of the values at each end.
 fn bulk(histogram: &HistogramView) -> Option<(f64, f64)> {
     let allowed = histogram.total() as f64 * TAIL;
-    let reached = |outside: u64, mut counts: &mut dyn Iterator<Item = &u64>| {
-        let mut seen = outside;
-        (&mut counts).position(|count| {
-            seen += count;
-            seen as f64 > allowed
-        })
-    };
-    let first = reached(histogram.below, &mut histogram.counts.iter())?;
-    let last = histogram.counts.len() - reached(histogram.above, &mut histogram.counts.iter().rev())?;
+    let counts = histogram.counts.iter();
+    let first = place_above(allowed, histogram.below, counts.clone())?;
+    let last = histogram.counts.len() - place_above(allowed, histogram.above, counts.rev())?;
     Some((edge(histogram, first), edge(histogram, last)))
+}
+
+/// The first place at which the sum of `outside` and the counts is more than allowed.
+fn place_above<'c>(allowed: f64, outside: u64, mut counts: impl Iterator<Item = &'c u64>) -> Option<usize> {
+    let mut seen = outside;
+    counts.position(|count| {
+        seen += count;
+        seen as f64 > allowed
+    })
 }
 
 fn edge(histogram: &HistogramView, bin: usize) -> f64 {

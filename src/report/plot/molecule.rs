@@ -95,15 +95,15 @@ pub fn molecule(picture: &MoleculePicture<'_>) -> String {
     for (index, (draw, name)) in legend.iter().enumerate() {
         let (x, y) = (MARGIN + 230.0 * (index % 3) as f64, 18.0 + 22.0 * (index / 3) as f64);
         out.push_str(&draw(x, y));
-        text(&mut out, (x + 42.0, y + 4.5), "start", name);
+        text(&mut out, [x + 42.0, y + 4.5], "start", name);
     }
     for view in views {
-        text(&mut out, (view.left + half / 2.0, scale.top - 8.0), "middle", view.name);
+        text(&mut out, [view.left + half / 2.0, scale.top - 8.0], "middle", view.name);
         draw_view(&mut out, picture, view, scale);
     }
     let x = half;
     let (top, bottom) = (scale.top, height - MARGIN);
-    line(&mut out, ([x, top], [x, bottom]), &format!("stroke=\"{GRID}\" stroke-width=\"1\""));
+    line(&mut out, [x, top], [x, bottom], &format!("stroke=\"{GRID}\" stroke-width=\"1\""));
     scale_bar(&mut out, scale, height);
     out.push_str("</svg>\n");
     out
@@ -176,7 +176,6 @@ fn draw_view(out: &mut String, picture: &MoleculePicture<'_>, view: View, scale:
     // The reference is drawn behind the conformer, and far bonds behind near ones.
     sticks.sort_by(|a, b| a.own.cmp(&b.own).then(a.near.total_cmp(&b.near)));
     for Stick { near, own, bond, ends } in sticks {
-        let ends = (scale.place(view, ends[0]), scale.place(view, ends[1]));
         let width = 2.0 + 2.5 * near;
         let opacity = if own { 0.5 + 0.5 * near } else { 0.35 + 0.4 * near };
         let colour = match own {
@@ -193,7 +192,8 @@ fn draw_view(out: &mut String, picture: &MoleculePicture<'_>, view: View, scale:
         let width = if dash.is_empty() { width } else { width + 1.5 };
         line(
             out,
-            ends,
+            scale.place(view, ends[0]),
+            scale.place(view, ends[1]),
             &format!(
                 "stroke=\"{colour}\" stroke-width=\"{width:.1}\" stroke-opacity=\"{opacity:.2}\" \
                  stroke-linecap=\"round\"{dash}"
@@ -264,10 +264,10 @@ fn marks(out: &mut String, picture: &MoleculePicture<'_>, view: View, scale: Sca
 fn clash(a: [f64; 2], b: [f64; 2]) -> String {
     let mut out = String::new();
     let ink = format!("stroke=\"{CLASH}\" stroke-width=\"2\" stroke-linecap=\"round\"");
-    line(&mut out, (a, b), &format!("{ink} stroke-dasharray=\"1 5\""));
+    line(&mut out, a, b, &format!("{ink} stroke-dasharray=\"1 5\""));
     let [x, y] = [f64::midpoint(a[0], b[0]), f64::midpoint(a[1], b[1])];
-    line(&mut out, ([x - 3.5, y - 3.5], [x + 3.5, y + 3.5]), &ink);
-    line(&mut out, ([x - 3.5, y + 3.5], [x + 3.5, y - 3.5]), &ink);
+    line(&mut out, [x - 3.5, y - 3.5], [x + 3.5, y + 3.5], &ink);
+    line(&mut out, [x - 3.5, y + 3.5], [x + 3.5, y - 3.5], &ink);
     out
 }
 
@@ -287,7 +287,7 @@ fn legend(picture: &MoleculePicture<'_>) -> Vec<(Sample, String)> {
     let stick = |style: String| -> Sample {
         Box::new(move |x, y| {
             let mut out = String::new();
-            line(&mut out, ([x, y], [x + 34.0, y]), &format!("{style} stroke-linecap=\"round\""));
+            line(&mut out, [x, y], [x + 34.0, y], &format!("{style} stroke-linecap=\"round\""));
             out
         })
     };
@@ -323,16 +323,16 @@ fn legend(picture: &MoleculePicture<'_>) -> Vec<(Sample, String)> {
 fn scale_bar(out: &mut String, scale: Scale, height: f64) {
     let (x, y) = (MARGIN, height - 14.0);
     let end = x + 2.0 * scale.pixels;
-    line(out, ([x, y], [end, y]), &format!("stroke=\"{INK}\" stroke-width=\"2\""));
-    text(out, (end + 8.0, y + 4.5), "start", "2 Å");
+    line(out, [x, y], [end, y], &format!("stroke=\"{INK}\" stroke-width=\"2\""));
+    text(out, [end + 8.0, y + 4.5], "start", "2 Å");
 }
 
 /// Writing to a string cannot fail.
-fn line(out: &mut String, ([a, b], [c, d]): ([f64; 2], [f64; 2]), style: &str) {
+fn line(out: &mut String, [a, b]: [f64; 2], [c, d]: [f64; 2], style: &str) {
     let _ = writeln!(out, "<line x1=\"{a:.1}\" y1=\"{b:.1}\" x2=\"{c:.1}\" y2=\"{d:.1}\" {style}/>");
 }
 
-fn text(out: &mut String, (x, y): (f64, f64), anchor: &str, words: &str) {
+fn text(out: &mut String, [x, y]: [f64; 2], anchor: &str, words: &str) {
     let _ = writeln!(
         out,
         "<text x=\"{x:.1}\" y=\"{y:.1}\" font-family=\"sans-serif\" font-size=\"{TEXT}\" text-anchor=\"{anchor}\" \

@@ -112,19 +112,16 @@ pub(super) fn recommend(rows: &mut [EncodingRow]) -> Vec<RecommendedEncoding> {
     let mut tokenizers: Vec<&String> = rows.iter().map(|row| &row.tokenizer).collect();
     // Rows of one tokenizer are adjacent, so only neighbours can be equal.
     tokenizers.dedup();
-    let best = |tokenizer: &String| {
-        let safe = |row: &&EncodingRow| {
-            row.on_front
-                && &row.tokenizer == tokenizer
-                && row.loss.out_of_range_conformers == 0
-                && row.loss.valid_share.is_none_or(|share| share >= KEEPS)
-        };
-        let best = |a: &&EncodingRow, b: &&EncodingRow| {
+    let recommended = tokenizers.into_iter().filter_map(|tokenizer| {
+        let own = rows.iter().filter(|row| row.on_front && &row.tokenizer == tokenizer);
+        let safe = own
+            .filter(|row| row.loss.out_of_range_conformers == 0)
+            .filter(|row| row.loss.valid_share.is_none_or(|share| share >= KEEPS));
+        let row = safe.min_by(|a, b| {
             // Passes come first; among rows with equally many, the next cost decides.
             let pairs = a.prices().into_iter().zip(b.prices());
             pairs.fold(std::cmp::Ordering::Equal, |order, (a, b)| order.then(a.total_cmp(&b)))
-        };
-        let row = rows.iter().filter(safe).min_by(best)?;
+        })?;
         let plural = if row.new_tokens == 1 { "" } else { "s" };
         let reason = format!(
             "the fewest forward passes a conformer, {:.0}, of those that keep {:.0} % of the valid conformers: {} new token{plural}, \
@@ -136,6 +133,6 @@ pub(super) fn recommend(rows: &mut [EncodingRow]) -> Vec<RecommendedEncoding> {
         );
         let (tokenizer, encoding, new_tokens) = (tokenizer.clone(), row.encoding, row.new_tokens);
         Some(RecommendedEncoding { tokenizer, encoding, new_tokens, reason })
-    };
-    tokenizers.into_iter().filter_map(best).collect()
+    });
+    recommended.collect()
 }

@@ -229,11 +229,10 @@ impl<'a> BranchAndBound<'a> {
     fn bound(&self, chosen: &[&Cost]) -> ReplayTotals {
         let mut damage = self.problem.damage_of(chosen);
         let rest = &self.lists[chosen.len()..];
-        let least = |part: fn(&Cost) -> u64| -> u64 {
-            rest.iter().filter_map(|costs| costs.iter().map(|c| part(c)).min()).sum()
-        };
-        damage.unparsable_blocks += least(|c| c.unparsable);
-        damage.junk_tokens += least(|c| c.junk);
+        for costs in rest {
+            damage.unparsable_blocks += costs.iter().map(|cost| cost.unparsable).min().unwrap_or(0);
+            damage.junk_tokens += costs.iter().map(|cost| cost.junk).min().unwrap_or(0);
+        }
         // The mean is over readable conformers only. If the remaining classes may lose some, the mean may decrease.
         if rest.iter().flatten().any(|cost| cost.unparsable > 0) {
             damage.rmsd_pico = 0;

@@ -9,7 +9,6 @@
 //! and in whole texts.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 
 use rayon::prelude::*;
 
@@ -38,14 +37,15 @@ pub struct EncodedBlocks {
 pub fn inside(tokenizer: &Tokenizer, text: &str, encoding: Encoding) -> Result<EncodedBlocks> {
     let InBlocks { ends, copied } = tokenizer.in_slots(text, encoding)?;
     let blocks = ends.iter().map(|ends| BlockTokens::from_ends(ends, tokenizer)).collect::<Result<_>>()?;
-    let reaches = |slot: &Range<usize>| {
-        copied.iter().any(|token| slot.start.max(token.start) < slot.end.min(token.end))
-    };
     // Most texts have no such token, so their slots need not be searched again.
-    let crossed = match copied.is_empty() {
-        true => vec![false; ends.len()],
-        false => encoding.slot_ranges(text).iter().map(reaches).collect(),
-    };
+    let mut crossed = vec![false; ends.len()];
+    if !copied.is_empty() {
+        let slots = encoding
+            .slot_ranges(text)
+            .into_iter()
+            .map(|slot| copied.iter().any(|token| slot.start.max(token.start) < slot.end.min(token.end)));
+        crossed = slots.collect();
+    }
     Ok(EncodedBlocks { blocks, crossing: copied.into_iter().map(|token| token.text).collect(), crossed })
 }
 
@@ -123,15 +123,13 @@ pub fn borders(tokenizer: &Tokenizer, atoms: &BTreeSet<Box<str>>, encoding: Enco
     let mut crossing = usual.crossing;
     looked.into_iter().for_each(|found| crossing.extend(found.crossing));
     let small = if encoding.is_decimal() { written(encoding, &SMALL) } else { Vec::new() };
-    let crosses = |atom: &str| {
-        let text = |inside: &String| format!("{}{}", slot(atom, inside), slot("[C]", inside));
-        let look = |inside| Ok(!self::inside(tokenizer, &text(inside), encoding)?.crossing.is_empty());
-        small.iter().map(look).collect::<Result<Vec<bool>>>()
-    };
     // Encodings that are not decimal have no small blocks to examine, so any crossing counts.
     let mut in_small_blocks = !crossing.is_empty() && small.is_empty();
     for atom in atoms.iter().filter(|_| !crossing.is_empty()) {
-        in_small_blocks |= crosses(atom)?.contains(&true);
+        for numbers in &small {
+            let text = format!("{}{}", slot(atom, numbers), slot("[C]", numbers));
+            in_small_blocks |= !inside(tokenizer, &text, encoding)?.crossing.is_empty();
+        }
     }
     Ok(Borders { crossing, in_small_blocks, depends_on })
 }

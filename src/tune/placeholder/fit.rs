@@ -18,15 +18,13 @@ use drift_data::corpus::Conformers;
 pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitReport> {
     plan.check()?;
     let reading = corpus.reading();
-    let three_numbers = |text: &String| {
-        let encoding = reading.encoding;
-        // Decimals may be in another encoding than the corpus: users' placeholders have three decimals, or trailing zeros.
-        match encoding.is_decimal() {
-            true => is_three_numbers(text, encoding.separator()),
-            false => encoding.parse_numbers(text.as_bytes(), false).is_ok(),
-        }
-    };
-    if let Some(candidate) = plan.candidates.iter().find(|candidate| !three_numbers(candidate)) {
+    // Decimals may be in another encoding than the corpus: users' placeholders have three decimals, or trailing zeros.
+    let encoding = reading.encoding;
+    let wrong = plan.candidates.iter().find(|candidate| match encoding.is_decimal() {
+        true => !is_three_numbers(candidate, encoding.separator()),
+        false => encoding.parse_numbers(candidate.as_bytes(), false).is_err(),
+    });
+    if let Some(candidate) = wrong {
         let problem = format!("`{candidate}` is not three numbers");
         let remedy = "give the content of a block: 0.0000,0.0000,0.0000";
         return Err(Error::parameter(parameter::CANDIDATE, problem, remedy));

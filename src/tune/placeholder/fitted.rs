@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::classes::{PartitionReport, best_partition};
-use super::report::{FitReport, FitResult, SCHEMA};
+use super::report::{FitReport, SCHEMA};
 use drift_core::command::DriftCommand;
 use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
@@ -76,18 +76,14 @@ impl FittedFile {
             return Err(refused(format!("its schema is {schema}, not {SCHEMA}")));
         }
         let report: FitReport = serde_json::from_slice(&bytes).map_err(unlike)?;
-        let fitted = |result: FitResult| FittedPlaceholder {
+        let results = report.results.into_iter().map(|result| FittedPlaceholder {
             classes: best_partition(&report.objective, &result.classes).map(FittedClasses::of),
             tokenizer: result.tokenizer,
             tokenizer_sha256: result.tokenizer_sha256,
             encoding: result.encoding,
             placeholder: result.placeholder,
-        };
-        Ok(FittedFile {
-            results: report.results.into_iter().map(fitted).collect(),
-            source,
-            place: path.display().to_string(),
-        })
+        });
+        Ok(FittedFile { results: results.collect(), source, place: path.display().to_string() })
     }
 
     /// What was fitted for a tokenizer, identified by its file's hash or else by its name.

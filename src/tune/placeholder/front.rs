@@ -6,13 +6,13 @@ use super::counts::ReplayTotals;
 /// The indices of the damages that no other one dominates, in (unparsable blocks, RMSD, junk slots, truncated blocks). Of equal
 /// ones only the first.
 pub fn front(damages: &[ReplayTotals]) -> Vec<usize> {
-    let beaten = |(index, one): (usize, &ReplayTotals)| {
-        damages.iter().enumerate().any(|(other_index, other)| {
-            // Of equal damages only the first is kept: each would beat all the others, and none would be left.
-            dominates(other, one) && (!dominates(one, other) || other_index < index)
-        })
-    };
-    (0..damages.len()).filter(|&index| !beaten((index, &damages[index]))).collect()
+    let unbeaten = (0..damages.len()).filter(|&index| {
+        let one = &damages[index];
+        // Of equal damages only the first is kept: each would beat all the others, and none would be left.
+        let beats = |at: usize, other| dominates(other, one) && (!dominates(one, other) || at < index);
+        !damages.iter().enumerate().any(|(at, other)| beats(at, other))
+    });
+    unbeaten.collect()
 }
 
 /// Whether `a` is nowhere worse than `b`.

@@ -63,12 +63,12 @@ fn clusters(sample: &[Sampled], count: impl Fn(&BlockReplay) -> u64) -> ClusterS
 
 fn rmsd(sample: &[Sampled], free: u8) -> Option<Interval> {
     let readable = sample.iter().filter(|s| s.blocks.iter().all(|block| block.error(free).is_some()));
-    let rmsd = |Sampled { molecule, blocks, .. }: &Sampled| {
+    let rmsds = readable.map(|Sampled { molecule, blocks, .. }| {
         let squares = blocks.iter().map(|block| block.squared_error(free)).fold(0, u64::saturating_add);
         let rmsd = rmsd_pico(squares, blocks.len(), precision_of(blocks.iter()));
         (molecule.clone(), rmsd as f64 / PICO)
-    };
-    let (molecules, rmsds): (Vec<Arc<str>>, Vec<f64>) = readable.map(rmsd).unzip();
+    });
+    let (molecules, rmsds): (Vec<Arc<str>>, Vec<f64>) = rmsds.unzip();
     // One value per molecule; `paired` treats them as differences from 0.
     paired(&by_molecule(&molecules, &rmsds), LEVEL).map(|mean| mean.interval)
 }

@@ -120,9 +120,8 @@ impl<E: Fn(&[Numbers]) -> Result<ReplayTotals>> Anneal for Problem<'_, E> {
 
 /// The order of ties over classes: the fewest characters in total, then the smallest bytes.
 fn compare_ties(space: Space, a: &[Numbers], b: &[Numbers]) -> std::cmp::Ordering {
-    let all = |placeholders: &[Numbers]| {
+    let [a, b] = [a, b].map(|placeholders| {
         placeholders.iter().map(|numbers| space.text(numbers)).collect::<Vec<_>>().join("\n")
-    };
-    let (a, b) = (all(a), all(b));
+    });
     tie_key(false, &a).cmp(&tie_key(false, &b))
 }

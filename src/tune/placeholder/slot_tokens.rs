@@ -53,11 +53,11 @@ impl SlotTokens {
         // A sign may be in one token with the opening of the slot; then it is written before the start state.
         let signed = format!("{opened}-");
         let merges = !tokenizer.ids(&signed)?.starts_with(&tokenizer.ids(&opened)?);
-        let language = |below: &u16| {
+        let dfas = below.iter().map(|below| {
             let without = |languages: &mut _| isolation.and_then(|isolation| isolation.language(languages));
             encoding.inner_dfa(IntegersBelow((*below).into()), without)
-        };
-        let dfas: Vec<Option<Dfa>> = below.iter().map(language).collect();
+        });
+        let dfas: Vec<Option<Dfa>> = dfas.collect();
         let isolated = isolation.and_then(|isolation| isolation.states(&mut states, tokenizer, ()));
         // The largest range has all characters of the others.
         let alphabet = dfas.iter().flatten().last().map(Dfa::alphabet).unwrap_or_default();
@@ -80,12 +80,11 @@ impl SlotTokens {
         }
         let borders = [encoding.open(), encoding.close()];
         let is_border = |text: &str| borders.iter().any(|border| !border.is_empty() && text.contains(border));
-        let text = |(text, id): (String, u32)| {
+        let texts = tokenizer.vocabulary().into_iter().map(|(text, id)| {
             let text = with_white_space(&text);
             (id, TokenText { is_inside: !is_border(&text), text })
-        };
-        let texts = tokenizer.vocabulary().into_iter().map(text).collect();
-        Ok(SlotTokens { encoding, states, starts, texts })
+        });
+        Ok(SlotTokens { encoding, states, starts, texts: texts.collect() })
     }
 
     /// For each range, the smallest spelling for each number of FREE tokens and length, without the opening and closing characters.

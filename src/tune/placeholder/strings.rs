@@ -75,7 +75,7 @@ fn of_paths(counter: &Counter<'_>, space: Space) -> Result<AttainableTokens> {
     Ok(AttainableTokens { best: found, complete: Ok(complete), proved })
 }
 
-/// The numbers of tokens of random strings of every shape, which need not be all numbers that exist.
+/// The numbers of tokens of random strings of every shape. Other numbers may exist.
 fn probed(drawn: [Vec<(String, u8)>; 2], why: String) -> AttainableTokens {
     let mut found = BTreeMap::new();
     // Usual integer parts come first. Because `fill` does not replace entries, larger ones are only used for numbers of tokens that

@@ -62,10 +62,7 @@ impl Orbitals<'_> {
         let mut conjugated = self.aromatic.to_vec();
         let candidates: Vec<bool> = (0..self.neighbours.len()).map(|atom| self.can_conjugate(atom)).collect();
         // RDKit counts no bonds at atoms that are not candidates.
-        let around = |atom: usize| match candidates[atom] {
-            true => self.neighbours[atom].len() + self.molecule.hydrogens[atom] as usize,
-            false => 0,
-        };
+        let around = |atom: usize| self.neighbours[atom].len() + self.molecule.hydrogens[atom] as usize;
         for atom in (0..self.neighbours.len()).filter(|atom| candidates[*atom]) {
             if !matches!(around(atom), 2 | 3) {
                 continue;

@@ -1,7 +1,7 @@
 //! Double bonds with `/` or `\` on both sides, and the sides that coordinates give to their neighbours.
 
 use super::MarkImage;
-use crate::chem::graph::{Bond, Direction, Graph, Order};
+use crate::chem::graph::{Direction, Graph, Order};
 use crate::vector::{cross, dot, minus};
 
 /// Two bonds with a cosine below this lie on a line: the cosine of 178°, as RDKit writes it.
@@ -28,13 +28,7 @@ impl DoubleBondMark {
     pub(super) fn from_graph(graph: &Graph, atoms: [usize; 2]) -> Option<Self> {
         let [a, b] = atoms;
         let ((x, x_above), (y, y_above)) = (directed(graph, a)?, directed(graph, b)?);
-        let other = |atom: usize, seen: [usize; 2]| {
-            // The oxygen of `C=[S](/[H])=O` cannot take the place of the hydrogen.
-            let single = |bond: &&Bond| matches!(bond.order, Order::Single | Order::Aromatic);
-            let bonds = graph.written[atom].iter().map(|bond| &graph.bonds[*bond]).filter(single);
-            bonds.map(|bond| bond.other(atom)).find(|neighbour| !seen.contains(neighbour))
-        };
-        let others = [other(a, [b, x]), other(b, [a, y])];
+        let others = [substituent(graph, a, [b, x]), substituent(graph, b, [a, y])];
         Some(DoubleBondMark { atoms, neighbours: [x, y], others, together: x_above == y_above })
     }
 
@@ -86,12 +80,11 @@ impl DoubleBondMark {
         [atom, across]: [[f64; 3]; 2],
         place: &impl Fn(usize) -> [f64; 3],
     ) -> Option<([f64; 3], bool)> {
-        let off_line = |neighbour: usize| {
-            let neighbour = place(neighbour);
-            (!are_straight(minus(neighbour, atom), minus(across, atom))).then_some(neighbour)
-        };
-        let first = off_line(self.neighbours[end]).map(|neighbour| (neighbour, false));
-        first.or_else(|| Some((off_line(self.others[end]?)?, true)))
+        let is_off_line = |point: &[f64; 3]| !are_straight(minus(*point, atom), minus(across, atom));
+        let first = Some(place(self.neighbours[end])).filter(is_off_line);
+        first
+            .map(|point| (point, false))
+            .or_else(|| Some((Some(place(self.others[end]?)).filter(is_off_line)?, true)))
     }
 
     /// The two atoms and their neighbours.
@@ -113,6 +106,14 @@ impl DoubleBondMark {
             if other.atoms == [a, b] { other.neighbours } else { [other.neighbours[1], other.neighbours[0]] };
         Some(MarkImage { index, inverted: self.together ^ other.together ^ (own_x != x) ^ (own_y != y) })
     }
+}
+
+/// A neighbour of an atom across a single or aromatic bond that was not seen. The oxygen of `C=[S](/[H])=O` cannot take the place of
+/// the hydrogen.
+fn substituent(graph: &Graph, atom: usize, seen: [usize; 2]) -> Option<usize> {
+    let bonds = graph.written[atom].iter().map(|bond| &graph.bonds[*bond]);
+    let single = bonds.filter(|bond| matches!(bond.order, Order::Single | Order::Aromatic));
+    single.map(|bond| bond.other(atom)).find(|neighbour| !seen.contains(neighbour))
 }
 
 /// Whether the first and the last of four atoms in a chain lie on the same side of the middle bond, that is, their torsion is below

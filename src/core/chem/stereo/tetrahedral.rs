@@ -89,12 +89,12 @@ impl TetrahedralMark {
     /// Whether the neighbours go round counterclockwise in the order of their ranks, a hydrogen first and a lone pair last.
     pub(in crate::chem) fn is_counterclockwise_by(&self, ranks: &[usize]) -> bool {
         let lone_pair = self.neighbours.iter().position(Option::is_none).filter(|_| self.has_lone_pair);
-        let rank = |at: usize| match self.neighbours[at] {
-            Some(atom) => ranks[atom] + 1,
-            None if lone_pair == Some(at) => usize::MAX,
-            None => 0,
-        };
-        self.counterclockwise ^ is_odd(std::array::from_fn(rank))
+        self.counterclockwise
+            ^ is_odd(std::array::from_fn(|at| match self.neighbours[at] {
+                Some(atom) => ranks[atom] + 1,
+                None if lone_pair == Some(at) => usize::MAX,
+                None => 0,
+            }))
     }
 
     /// Whether coordinates agree; `None` if the bonds are planar. `place` gives the position of an atom in Å.
@@ -127,18 +127,19 @@ impl TetrahedralMark {
 /// missing (an implied hydrogen or a lone pair). `None` if the bonds are planar.
 pub fn is_counterclockwise(centre: [f64; 3], neighbours: [Option<[f64; 3]>; 4]) -> Option<bool> {
     let bonds = neighbours.map(|place| place.map(|place| minus(place, centre)));
-    let volume = |left_out: usize| -> Option<f64> {
-        let mut rest = (0..4).filter(|at| *at != left_out).map(|at| bonds[at]);
-        let volume = triple(rest.next()??, rest.next()??, rest.next()??);
-        // An even number of neighbours before the missing one keeps the sense.
-        Some(if left_out.is_multiple_of(2) { -volume } else { volume })
-    };
     let left_out = bonds.iter().position(Option::is_none);
     // Three planar bonds decide nothing, so another three are tried.
     let candidates = left_out.map_or([3, 2, 1, 0], |at| [at; 4]);
-    let volume =
-        candidates.into_iter().filter_map(volume).find(|volume| volume.abs() > FLAT_CUBIC_ANGSTROM)?;
-    Some(volume > 0.0)
+    let volumes = candidates.into_iter().filter_map(|left_out| volume(bonds, left_out));
+    Some(volumes.into_iter().find(|volume| volume.abs() > FLAT_CUBIC_ANGSTROM)? > 0.0)
+}
+
+/// The signed volume that three of four bonds span, in Å³; `None` if one of them is missing.
+fn volume(bonds: [Option<[f64; 3]>; 4], left_out: usize) -> Option<f64> {
+    let mut rest = (0..4).filter(|at| *at != left_out).map(|at| bonds[at]);
+    let volume = triple(rest.next()??, rest.next()??, rest.next()??);
+    // An even number of neighbours before the missing one keeps the sense.
+    Some(if left_out.is_multiple_of(2) { -volume } else { volume })
 }
 
 /// Whether an odd number of swaps of neighbours sorts them by their ranks.

@@ -83,11 +83,11 @@ impl<'m> Centres<'m> {
     pub(super) fn in_shared_rings(&self, atoms: &[usize], ranks: &[usize]) -> Vec<usize> {
         let candidates: Vec<usize> =
             atoms.iter().copied().filter(|atom| self.is_ring_candidate(*atom, ranks)).collect();
-        let is_shared = |atom: &usize| {
+        let shared = candidates.iter().copied().filter(|atom| {
             let system = self.ring_system(*atom);
             candidates.iter().any(|other| other != atom && system[*other])
-        };
-        candidates.iter().copied().filter(is_shared).collect()
+        });
+        shared.collect()
     }
 
     /// By atom, whether ring bonds connect it with the given one.

@@ -32,11 +32,10 @@ pub(super) fn perceived_marks(
     let numbers = places_without(removed);
     let found = Perception::new(molecule, aromatic, all.renumbered(&numbers)).kept();
     let is_kept_atom = |atom: usize| numbers[atom].is_some_and(|atom| found.atoms[atom]);
-    let is_kept_bond = |atoms: [usize; 2]| {
-        let [a, b] = atoms.map(|atom| numbers[atom]);
-        found.double_bonds.iter().any(|[x, y]| (Some(*x), Some(*y)) == (a, b))
-    };
-    all.only(&is_kept_atom, &is_kept_bond)
+    all.only(&is_kept_atom, &|atoms| {
+        let atoms = atoms.map(|atom| numbers[atom]);
+        found.double_bonds.iter().any(|bond| bond.map(Some) == atoms)
+    })
 }
 
 /// What RDKit keeps.

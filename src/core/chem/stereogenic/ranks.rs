@@ -77,7 +77,7 @@ impl Ranking {
 }
 
 fn weighted_neighbours(molecule: &Molecule, aromatic: &[bool], atom: usize) -> Vec<WeightedNeighbour> {
-    let weighted = |&bond: &usize| {
+    let weighted = molecule.neighbours[atom].iter().map(|&bond| {
         let other = molecule.bonds[bond].other(atom);
         let is_phosphorus =
             molecule.atoms[other].element == 15 && matches!(molecule.neighbours[other].len(), 3 | 4);
@@ -93,8 +93,8 @@ fn weighted_neighbours(molecule: &Molecule, aromatic: &[bool], atom: usize) -> V
             Order::Any => 0,
         };
         WeightedNeighbour { atom: other, weight }
-    };
-    molecule.neighbours[atom].iter().map(weighted).collect()
+    });
+    weighted.collect()
 }
 
 /// By key, the number of different smaller keys.

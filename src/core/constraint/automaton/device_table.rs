@@ -99,11 +99,11 @@ impl DeviceTable {
         }
         // The nodes of a segment are shifted by the same amount as its roots.
         let number = self.order[first + state.at as usize] as usize;
-        let root = |mode: usize| {
+        let mut shifts = (0..2).filter_map(|mode| {
             let own = segment.roots[mode].filter(|place| *place >= states && *place != OVER)?;
             Some(self.roots[2 * number + mode].wrapping_sub(own))
-        };
-        let shift = root(0).or_else(|| root(1)).unwrap_or(0);
+        });
+        let shift = shifts.next().unwrap_or(0);
         (state.at, state.inner.wrapping_add(shift))
     }
 

@@ -43,11 +43,13 @@ pub(super) fn verify(processor: &AutomatonProcessor, encoding: Encoding) -> Resu
             // The tokenizer may add a space behind a tag. It is decoded as a space but does not belong to the text.
             let bare = text.trim_start().replace("] ", "]");
             let without = text.replace(' ', "");
-            let has_those = |text: &str| -> Result<bool> {
-                let ids = tokenizer.ids(&format!("{prompt}{text}"))?;
-                Ok(ids.ends_with(&expected) && is_legal(text, encoding))
-            };
-            if !(has_those(&text)? || has_those(&bare)? || has_those(&without)?) {
+            let mut found = false;
+            for text in [&text, &bare, &without] {
+                found = found
+                    || tokenizer.ids(&format!("{prompt}{text}"))?.ends_with(&expected)
+                        && is_legal(text, encoding);
+            }
+            if !found {
                 let text = text.escape_debug();
                 return Err(refuse(tokenizer, format!("`{text}` has tokens that were not allowed")));
             }

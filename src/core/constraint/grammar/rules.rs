@@ -144,12 +144,11 @@ impl Builder<'_> {
     /// All segments in sequence, for blocks that have only one end.
     fn row(&mut self, end: usize) -> Vec<Symbol> {
         let last = self.table.order.len() - 1;
-        let order = self.table.order.iter().enumerate();
-        let symbol = |(at, segment): (usize, &u32)| {
+        let segments = self.table.order.iter().enumerate().map(|(at, segment)| {
             let before = if at == 0 { 0 } else { end };
             self.segment(*segment as usize, before, (at < last).then_some(end))
-        };
-        order.map(symbol).collect()
+        });
+        segments.collect()
     }
 
     /// The rest of the molecule from an entry on.
@@ -237,9 +236,9 @@ impl Builder<'_> {
             };
         };
         let mut ways = Vec::new();
-        let row = table.segments[segment].edges.row(node);
-        let only = row.0.len() == 1 && !open;
-        for (to, ids) in by_target(row) {
+        let (ids, targets) = table.segments[segment].edges.row(node);
+        let only = ids.len() == 1 && !open;
+        for (to, ids) in by_target(ids, targets) {
             for rest in self.ways_of(segment, to, after, false) {
                 ways.push([vec![self.tokens(ids.clone(), only)], rest].concat());
             }
@@ -273,9 +272,9 @@ impl Builder<'_> {
     fn ways_in(&mut self, state: usize, end: usize) -> Alternatives {
         let block = self.block;
         let mut ways = Vec::new();
-        let row = block.edges.row(state);
-        let only = row.0.len() == 1 && block.exits[state] < 0;
-        for (to, ids) in by_target(row) {
+        let (ids, targets) = block.edges.row(state);
+        let only = ids.len() == 1 && block.exits[state] < 0;
+        for (to, ids) in by_target(ids, targets) {
             let tokens = self.tokens(ids, only);
             if to == -1 - end as i32 {
                 ways.push(vec![tokens]);
@@ -291,7 +290,7 @@ impl Builder<'_> {
 }
 
 /// The ids of a row grouped by target, in the order of the first id of each group.
-fn by_target((ids, targets): (&[u32], &[i32])) -> Vec<(i32, Vec<u32>)> {
+fn by_target(ids: &[u32], targets: &[i32]) -> Vec<(i32, Vec<u32>)> {
     let mut groups: Vec<(i32, Vec<u32>)> = Vec::new();
     for (id, to) in ids.iter().zip(targets) {
         match groups.iter_mut().find(|(known, _)| known == to) {

@@ -37,7 +37,7 @@ impl Blocks {
         match address.checked_add(len) {
             Some(end) if end <= self.end => Ok(()),
             _ if address == UNDEFINED => bad("an undefined address"),
-            _ => bad(format!("byte {address} and the {len} from there on are not in the file")),
+            _ => bad(format!("the file ends before byte {}", address.saturating_add(len))),
         }
     }
 

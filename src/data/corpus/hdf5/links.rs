@@ -39,7 +39,7 @@ pub(super) enum Target {
 /// The links of a group with this header.
 pub(super) fn links(blocks: &mut Blocks, nodes: NodeSizes, header: &Header) -> Checked<Vec<Link>> {
     let links = match table(header)? {
-        Some(table) => Table::read(blocks, nodes, table)?,
+        Some((tree, heap)) => Table::read(blocks, nodes, tree, heap)?,
         None => messages(blocks, header)?,
     };
     if let Some(link) = links.iter().find(|link| link.name.is_empty() || link.name.contains('/')) {
@@ -89,7 +89,7 @@ struct Table<'a> {
 }
 
 impl Table<'_> {
-    fn read(blocks: &mut Blocks, nodes: NodeSizes, (tree, heap): (u64, u64)) -> Checked<Vec<Link>> {
+    fn read(blocks: &mut Blocks, nodes: NodeSizes, tree: u64, heap: u64) -> Checked<Vec<Link>> {
         let names = local_heap(blocks, heap)?;
         let mut table = Table { blocks, nodes, neighbours: Neighbours::default(), names, links: Vec::new() };
         table.node(tree, None)?;

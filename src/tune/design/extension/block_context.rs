@@ -10,25 +10,24 @@ use drift_core::tokenizer::{TextPart, Tokenizer};
 /// # Errors
 /// If the base has no token for a character.
 pub(super) fn ids_around_blocks(base: &Tokenizer, text: &str, block: &str) -> Result<Vec<Vec<u32>>> {
-    let refuse = || {
-        let problem = format!(
-            "cannot encode {}: no token for a character",
-            drift_core::error::excerpt(text.as_bytes())
-        );
-        Error::input(&base.name, problem, "")
-    };
     let (mut parts, mut part) = (Vec::new(), Vec::new());
     for section in base.sections(text)? {
         match section {
             TextPart::Added(ids) => part.extend(ids),
             TextPart::Piece(piece) => {
-                for (at, text) in piece.split(block).enumerate() {
+                for (at, between) in piece.split(block).enumerate() {
                     if at > 0 {
                         parts.push(std::mem::take(&mut part));
                     }
-                    if !text.is_empty() {
-                        part.extend(base.model_ids(text).ok_or_else(refuse)?);
+                    if between.is_empty() {
+                        continue;
                     }
+                    let Some(ids) = base.model_ids(between) else {
+                        let text = drift_core::error::excerpt(text.as_bytes());
+                        let problem = format!("cannot encode {text}: no token for a character");
+                        return Err(Error::input(&base.name, problem, ""));
+                    };
+                    part.extend(ids);
                 }
             }
         }

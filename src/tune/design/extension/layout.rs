@@ -117,14 +117,13 @@ impl BaseLayout {
 
     /// The base's own splits, changed to leave a text alone that is exactly a block matching this expression.
     pub fn guarded(&self, block: &str) -> impl Iterator<Item = Value> {
-        let guarded = move |split: &Value| {
+        self.own.iter().map(move |split| {
             let mut split = split.clone();
             if let Some(own) = regex(&split) {
                 split["pattern"] = json!({ "Regex": format!("\\A{block}\\z|{own}") });
             }
             split
-        };
-        self.own.iter().map(guarded)
+        })
     }
 }
 

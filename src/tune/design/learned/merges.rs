@@ -213,11 +213,16 @@ impl<'p> MergeVocabulary<'p> {
         }
         let mut banned: HashSet<String> = HashSet::new();
         for _ in 0..ROUNDS {
-            let allows = |text: &str| {
-                !self.ids.tokens.contains_key(text) && !banned.contains(text) && self.joinable.allows(text)
-            };
             let first_id = self.ids.first_new;
-            let limits = Limits { tokens, first_id, allows: &allows };
+            let limits = Limits {
+                tokens,
+                first_id,
+                allows: &|text| {
+                    !self.ids.tokens.contains_key(text)
+                        && !banned.contains(text)
+                        && self.joinable.allows(text)
+                },
+            };
             let learned = learn(words.clone(), texts.clone(), &limits, job)?;
             let steps = learned.unused(first_id);
             if steps.is_empty() {

@@ -148,6 +148,10 @@ impl BaseTokens for Bytes {
     }
 }
 
+fn word_of_bytes(text: &str, weight: u64) -> Word {
+    Word { symbols: text.bytes().map(u32::from).collect(), weight, whole: false }
+}
+
 /// The scheme under which the sample takes the fewest tokens, counting drift as tokens.
 fn choose(
     plan: ScratchPlan,
@@ -158,16 +162,11 @@ fn choose(
     let schemes = FixedSpace::new(plan.kind, plan.grammar(), &Bytes).schemes();
     // Blocks and the text between them are ASCII, so a byte is its own id.
     let texts: HashMap<u32, String> = (0..128u8).map(|b| (u32::from(b), char::from(b).to_string())).collect();
-    let word = |text: &str, weight: u64| Word {
-        symbols: text.bytes().map(u32::from).collect(),
-        weight,
-        whole: false,
-    };
     let judged = schemes.into_par_iter().map(|scheme| {
         let table = PieceTable::from_scheme(&scheme);
         let pieces = table.strings.iter().zip(sample.piece_counts(&table));
-        let words = pieces.map(|(string, count)| word(string, 1 + count));
-        let words = words.chain(gaps.iter().map(|(gap, count)| word(gap, *count))).collect();
+        let words = pieces.map(|(string, count)| word_of_bytes(string, 1 + count));
+        let words = words.chain(gaps.iter().map(|(gap, count)| word_of_bytes(gap, *count))).collect();
         let limits = Limits { tokens: plan.vocab_size - LEAST, first_id: 256, allows: &|_| true };
         let learned = learn(words, texts.clone(), &limits, job)?;
         let blocks = sample.block_tokens(&table, &learned.lengths());

@@ -13,7 +13,7 @@ pub struct LearnedTokenizer {
     pub tokenizer: Tokenizer,
     /// The bytes of its JSON.
     pub json: Vec<u8>,
-    /// The new tokens in order of their ids: those added to the base, or all that are not special and no single bytes.
+    /// The new tokens in order of their ids: those added to the base, or all that are neither special nor single bytes.
     pub new_tokens: Vec<(u32, String)>,
     /// The number of new tokens that are made by merges.
     pub merges: u64,

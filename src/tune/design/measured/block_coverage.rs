@@ -44,11 +44,9 @@ impl BlockCoverage {
         }
         // The fixed encoding also writes trailing zeros.
         let fewest = if grammar.is_stripped() { grammar.fewest_decimals() } else { 0 };
-        let sum = |rows: &[[u64; MOST_DECIMALS + 1]], from: usize| -> u64 {
-            rows.iter().flat_map(|row| &row[from..]).sum()
-        };
-        let covered = sum(&self.blocks[..grammar.range.angstrom() as usize], fewest);
-        covered as f64 / sum(&self.blocks, 0).max(1) as f64
+        let inside = &self.blocks[..grammar.range.angstrom() as usize];
+        let covered: u64 = inside.iter().flat_map(|row| &row[fewest..]).sum();
+        covered as f64 / self.blocks.iter().flatten().sum::<u64>().max(1) as f64
     }
 }
 

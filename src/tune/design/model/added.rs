@@ -37,17 +37,17 @@ pub(super) fn added(
     encoding: Encoding,
 ) -> Result<AddedTokens> {
     let [old, all] = [own, extended].map(Tokenizer::vocabulary);
-    let differs = |text: &str, id: u32| match all.get(text) {
-        None if replaced.get(&id).is_some_and(|gone| gone == text) => None,
-        None => Some("which it does not have".to_owned()),
-        Some(other) if *other != id => Some(format!("which has id {other}, not {id}")),
-        Some(_) if own.is_added(text) && !extended.is_added(text) => {
-            Some("which is no added token".to_owned())
-        }
-        Some(_) => None,
-    };
-    let mut differences: Vec<(u32, &String, String)> =
-        old.iter().filter_map(|(text, id)| Some((*id, text, differs(text, *id)?))).collect();
+    let mut differences: Vec<(u32, &String, String)> = Vec::new();
+    for (text, id) in &old {
+        let difference = match all.get(text) {
+            None if replaced.get(id).is_some_and(|gone| gone == text) => continue,
+            None => "which it does not have".to_owned(),
+            Some(other) if other != id => format!("which has id {other}, not {id}"),
+            Some(_) if own.is_added(text) && !extended.is_added(text) => "which is no added token".to_owned(),
+            Some(_) => continue,
+        };
+        differences.push((*id, text, difference));
+    }
     // Sorted by id, so that the first one named is the same in every run.
     differences.sort();
     if let Some((_, text, why)) = differences.first() {

@@ -44,20 +44,13 @@ impl<'s> OrderedFile<'s> {
     /// # Errors
     /// If the header would be too long.
     pub(super) fn open(shard: &'s Shard, source: &'s SourceModel) -> Result<Self> {
-        let table = |name: &str| {
-            source
-                .tables()
-                .map(|(_, table)| table)
-                .find(|table| table.tensor == name && table.file == shard.path)
-        };
-        let mut tensors: Vec<_> = shard
-            .header
-            .in_order()
-            .map(|(name, info)| {
-                let table = table(&name);
-                (name, info, table)
-            })
-            .collect();
+        let tables: Vec<&TokenTable> =
+            source.tables().map(|(_, table)| table).filter(|table| table.file == shard.path).collect();
+        let tensors = shard.header.in_order().map(|(name, info)| {
+            let table = tables.iter().copied().find(|table| table.tensor == name);
+            (name, info, table)
+        });
+        let mut tensors: Vec<_> = tensors.collect();
         tensors.sort_by_key(|(_, info, table)| (Reverse(info.dtype.bitsize()), table.is_some()));
         let before = tensors.iter().take_while(|(.., table)| table.is_none()).count();
         let mut file = OrderedFile { shard, tensors, before, room: 0 };
@@ -101,15 +94,15 @@ impl<'s> OrderedFile<'s> {
     }
 
     fn entries(&self, rows: u64) -> Vec<TensorEntry> {
-        let entry = |(name, info, table): &(String, &TensorInfo, Option<&TokenTable>)| {
+        let entries = self.tensors.iter().map(|(name, info, table)| {
             let (start, end) = info.data_offsets;
             let (shape, bytes) = match table {
                 Some(table) => (table.shape(rows as usize), rows * table.row_bytes() as u64),
                 None => (info.shape.clone(), (end - start) as u64),
             };
             TensorEntry { name: name.clone(), dtype: info.dtype, shape, bytes }
-        };
-        self.tensors.iter().map(entry).collect()
+        });
+        entries.collect()
     }
 
     fn add(&self, pieces: &mut Vec<Piece<'_>>, info: &TensorInfo) {
@@ -130,21 +123,22 @@ fn add(pieces: &mut Vec<Piece<'_>>, start: u64, length: u64) {
 
 /// Adds a table: the old rows, the rows of new tokens in place, and rows without a token in the gaps after the old ones.
 fn with_rows<'t>(pieces: &mut Vec<Piece<'t>>, grown: &'t GrownTable<'_>) {
-    let (table, length) = (grown.table, grown.table.row_bytes() as u64);
     let mut next = 0;
-    let until = |row: u64, next: u64, pieces: &mut Vec<Piece<'t>>| {
-        // Adds the rows before `row`: old rows as far as they exist, then the row without a token.
-        let old = row.min(table.rows).saturating_sub(next);
-        add(pieces, table.offset + next * length, old * length);
-        let unused = row - (next + old);
-        if unused > 0 {
-            pieces.push(Piece::Repeated(&grown.unused, unused));
-        }
-    };
     for (id, range) in &grown.made {
-        until(u64::from(*id), next, pieces);
+        add_old_rows(pieces, grown, next..u64::from(*id));
         pieces.push(Piece::New(&grown.bytes[range.clone()]));
         next = u64::from(*id) + 1;
     }
-    until(grown.rows, next, pieces);
+    add_old_rows(pieces, grown, next..grown.rows);
+}
+
+/// Adds rows without new tokens: old rows as far as they exist, then the row without a token.
+fn add_old_rows<'t>(pieces: &mut Vec<Piece<'t>>, grown: &'t GrownTable<'_>, rows: std::ops::Range<u64>) {
+    let (table, length) = (grown.table, grown.table.row_bytes() as u64);
+    let old = rows.end.min(table.rows).saturating_sub(rows.start);
+    add(pieces, table.offset + rows.start * length, old * length);
+    let unused = rows.end - (rows.start + old);
+    if unused > 0 {
+        pieces.push(Piece::Repeated(&grown.unused, unused));
+    }
 }

@@ -117,16 +117,16 @@ impl SourceModel {
         const NAMES: [&str; 6] = ["embed", "head", "output", "vocab", "logits", "wte"];
         let rows = self.tables.embedding.rows as usize;
         let known: BTreeSet<&str> = self.tables().map(|(_, table)| table.tensor.as_str()).collect();
-        let is_table = |name: &str, shape: &[usize]| {
-            shape.first() == Some(&rows)
-                && !shape.contains(&self.tables.embedding.hidden)
-                && !is_in_layer(name)
-                && !name.contains("position")
-                && NAMES.iter().any(|part| name.contains(part))
-        };
         for shard in &self.shards {
             let mut all = shard.header.in_order();
-            let unknown = all.find(|(name, info)| is_table(name, &info.shape) && !known.contains(&**name));
+            let unknown = all.find(|(name, info)| {
+                info.shape.first() == Some(&rows)
+                    && !info.shape.contains(&self.tables.embedding.hidden)
+                    && !is_in_layer(name)
+                    && !name.contains("position")
+                    && NAMES.iter().any(|part| name.contains(part))
+                    && !known.contains(&**name)
+            });
             if let Some((name, info)) = unknown {
                 let problem = format!(
                     "{name}, {:?}, also has a row for each token, for a use that drift does not know",

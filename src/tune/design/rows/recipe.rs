@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use super::weights::TokenTable;
 use crate::design::extension::layout::ids_inside;
-use crate::design::extension::new_tokens::{NewToken, NewTokens};
+use crate::design::extension::new_tokens::NewTokens;
 use drift_core::error::{Error, Result};
 use drift_core::tokenizer::Tokenizer;
 
@@ -85,7 +85,7 @@ pub(in crate::design) fn recipes(
     base: &Tokenizer,
     new: &NewTokens,
 ) -> Result<Vec<Recipe>> {
-    let recipe = |token: &NewToken| match (init, role) {
+    let recipes = new.new_tokens.iter().map(|token| match (init, role) {
         _ if token.base_ids.is_empty() => {
             let problem = format!("encodes the new token {:?} to nothing", token.text);
             Err(Error::input(&base.name, problem, "give an extension of tokens that it can write"))
@@ -94,8 +94,8 @@ pub(in crate::design) fn recipes(
         (RowInit::Digits, _) => digits(&token.text, base),
         (RowInit::Ends, TableRole::Embedding) => Ok(leading(token.base_ids.iter().rev())),
         (RowInit::Ends, TableRole::Head) => Ok(leading(token.base_ids.iter())),
-    };
-    new.new_tokens.iter().map(recipe).collect()
+    });
+    recipes.collect()
 }
 
 /// Each piece weighs twice as much as the next. Pieces beyond [`MAX_PIECES`] weigh as much as the last one within it.

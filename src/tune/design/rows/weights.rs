@@ -238,16 +238,13 @@ fn only<'t>(
     endings: &[&str],
     file: &Path,
 ) -> Result<Option<(&'t str, PathBuf)>> {
-    let ends = |name: &str, ending: &str| {
-        name.strip_suffix(ending).is_some_and(|head| head.is_empty() || head.ends_with('.'))
-    };
-    let is = |name: &str| !is_in_layer(name) && endings.iter().any(|ending| ends(name, ending));
-    let mut found = tensors.iter().filter(|(name, _)| is(name));
+    let outside = tensors.iter().filter(|(name, _)| !is_in_layer(name));
+    let mut found = outside.filter(|(name, _)| endings.iter().any(|ending| ends_in(name, ending)));
     match (found.next(), found.next()) {
         (Some((first, _)), Some((second, _))) => {
             // The message names the ending if both share it, and otherwise describes what they have in common.
-            let both = |ending: &&&str| ends(first, ending) && ends(second, ending);
-            let problem = match endings.iter().find(both) {
+            let shared = endings.iter().find(|ending| ends_in(first, ending) && ends_in(second, ending));
+            let problem = match shared {
                 Some(ending) => format!("has two tensors that end in {ending}, {first} and {second}"),
                 None => format!("has two tensors with a row for each token, {first} and {second}"),
             };
@@ -255,6 +252,11 @@ fn only<'t>(
         }
         (first, _) => Ok(first.map(|(name, file)| (name.as_str(), file.clone()))),
     }
+}
+
+/// Whether the last parts of a tensor's name are these.
+fn ends_in(name: &str, ending: &str) -> bool {
+    name.strip_suffix(ending).is_some_and(|head| head.is_empty() || head.ends_with('.'))
 }
 
 fn missing(file: &Path, endings: &[&str]) -> Error {

@@ -55,10 +55,9 @@ fn ends(grammar: Grammar) -> [Option<&'static str>; 2] {
     let encoding = grammar.encoding();
     let (open, between, close) = (encoding.open(), encoding.separator(), encoding.close());
     // The text around numbers contains no digit, sign or point.
-    let own = |text: &'static str, other: &str| {
+    [(open, close), (close, open)].map(|(text, other)| {
         Some(text).filter(|text| !text.is_empty() && !between.contains(text) && !other.contains(text))
-    };
-    [own(open, close), own(close, open)]
+    })
 }
 
 /// The largest number of new tokens that are counted one by one; the bound is capped at this.
@@ -73,35 +72,40 @@ pub fn counting_bound(kind: SchemeKind, grammar: Grammar, tokens: usize, base: U
         let most = base.first + if ends[0] { 0 } else { base.last + base.inner };
         return u64::try_from(blocks).unwrap_or(u64::MAX).saturating_sub(most);
     }
-    let of_end = |end: bool, known: u64| match (end, kind) {
-        (false, _) | (_, SchemeKind::Separate) => 1,
-        _ => known,
-    };
     // A separate scheme has one token that opens and one that closes a block, whatever tokens the base has.
-    let mut counts = [of_end(ends[0], base.first), of_end(ends[1], base.last), base.inner];
-    let fixed = |index: usize| !ends[index] || kind == SchemeKind::Separate;
+    let fixed = ends.map(|end| !end || kind == SchemeKind::Separate);
+    let first = if fixed[0] { 1 } else { base.first };
+    let last = if fixed[1] { 1 } else { base.last };
+    let mut counts = [first, last, base.inner];
     let power = tokens.saturating_sub(ends.iter().filter(|end| **end).count()).max(1) as u32;
-    let reach = |[first, last, inner]: [u64; 3]| {
-        // Overflow means that there are enough: no number of blocks is larger than the maximum.
-        let inner = u128::from(inner).checked_pow(power).unwrap_or(u128::MAX);
-        u128::from(first).saturating_mul(u128::from(last)).saturating_mul(inner)
-    };
     // The logarithm of the product is a sum of concave functions, so adding each token where it gains most is optimal. The
     // tolerance of 1e-9 is far larger than the effect that rounding can have through a wrong choice.
     let enough = blocks - blocks / 1_000_000_000;
-    let gain = |index: usize, count: u64| match index {
-        0 | 1 if fixed(index) => f64::NEG_INFINITY,
-        2 => f64::from(power) * ((count + 1) as f64 / count as f64).ln(),
-        // Without any token the gain is infinite, which is correct: the product is 0 until there is one.
-        _ => ((count + 1) as f64 / count as f64).ln(),
-    };
     let mut new = 0;
-    while reach(counts) < enough && new < MOST_COUNTED {
-        let best = (0..3).max_by(|&a, &b| gain(a, counts[a]).total_cmp(&gain(b, counts[b])));
+    while sequences(counts, power) < enough && new < MOST_COUNTED {
+        let gains = [
+            if fixed[0] { f64::NEG_INFINITY } else { gain(counts[0]) },
+            if fixed[1] { f64::NEG_INFINITY } else { gain(counts[1]) },
+            f64::from(power) * gain(counts[2]),
+        ];
+        let best = (0..3).max_by(|&a, &b| gains[a].total_cmp(&gains[b]));
         counts[best.unwrap_or(2)] += 1;
         new += 1;
     }
     new
+}
+
+/// The number of sequences of one of the first tokens, one of the last, and `power` of the inner ones.
+fn sequences([first, last, inner]: [u64; 3], power: u32) -> u128 {
+    // Overflow means that there are enough: no number of blocks is larger than the maximum.
+    let inner = u128::from(inner).checked_pow(power).unwrap_or(u128::MAX);
+    u128::from(first).saturating_mul(u128::from(last)).saturating_mul(inner)
+}
+
+/// The logarithm of the factor by which one more token increases a count. Without any token it is infinite, which is correct: the
+/// product is 0 until there is one.
+fn gain(count: u64) -> f64 {
+    ((count + 1) as f64 / count as f64).ln()
 }
 
 /// What is proved about the tokens of every block of a range, and the bound that follows.
@@ -187,21 +191,18 @@ impl BlockParts {
 
 fn in_slots(slots: &[(u8, usize)], string: &str) -> bool {
     // Bit i: the next character may be at place i.
-    let skip = |mut places: u64| {
-        for (at, (_, on)) in slots.iter().enumerate().filter(|(_, (_, on))| *on > 0) {
-            if places >> at & 1 == 1 {
-                places |= 1 << (at + on);
-            }
-        }
-        places
-    };
     // A block has fewer than 64 places, even with six decimals, so one word is enough.
     let mut places = (1u64 << slots.len()) - 1;
     for byte in string.bytes() {
         let class = if byte.is_ascii_digit() { b'd' } else { byte };
         let taken =
             slots.iter().enumerate().filter(|(at, (slot, _))| places >> at & 1 == 1 && *slot == class);
-        places = skip(taken.fold(0, |next, (at, _)| next | 1 << (at + 1)));
+        places = taken.fold(0, |next, (at, _)| next | 1 << (at + 1));
+        for (at, (_, on)) in slots.iter().enumerate().filter(|(_, (_, on))| *on > 0) {
+            if places >> at & 1 == 1 {
+                places |= 1 << (at + on);
+            }
+        }
         if places == 0 {
             return false;
         }

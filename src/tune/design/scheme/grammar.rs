@@ -246,16 +246,9 @@ impl Grammar {
 
     /// The expression for the last decimals of a number, for one of these numbers of digits.
     fn digits(self, counts: &BTreeSet<usize>) -> String {
-        let run = |count: usize| {
-            let mut slots = vec![BlockSlot::Digit; count];
-            if let Some(last) = slots.last_mut().filter(|_| self.is_stripped()) {
-                *last = BlockSlot::Last;
-            }
-            pattern(&slots)
-        };
         let (Some(&first), Some(&last)) = (counts.first(), counts.last()) else { return String::new() };
         if first == last {
-            return run(first);
+            return self.run_of_digits(first);
         }
         let whole = counts.len() == last - first + 1;
         match (whole, first) {
@@ -263,10 +256,19 @@ impl Grammar {
             (true, 0) => format!("(?:[0-9]{{0,{}}}[1-9])?", last - 1),
             (true, _) => format!("[0-9]{{{},{}}}[1-9]", first - 1, last - 1),
             (false, _) => {
-                let runs: Vec<String> = counts.iter().rev().map(|count| run(*count)).collect();
+                let runs: Vec<String> = counts.iter().rev().map(|count| self.run_of_digits(*count)).collect();
                 format!("(?:{})", runs.join("|"))
             }
         }
+    }
+
+    /// The expression for this many decimals.
+    fn run_of_digits(self, count: usize) -> String {
+        let mut slots = vec![BlockSlot::Digit; count];
+        if let Some(last) = slots.last_mut().filter(|_| self.is_stripped()) {
+            *last = BlockSlot::Last;
+        }
+        pattern(&slots)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::cuts::{Scheme, SchemeKind};
 use super::slots::{BlockSlot, size, strings};
 
-/// The largest number of strings of a piece, and so of new tokens of a scheme, that is considered.
+/// The search considers no piece with more strings, and so no scheme with more new tokens.
 pub const MAX_NEW_TOKENS: u64 = 40_000;
 
 /// What the search needs to know about a base vocabulary.
@@ -70,13 +70,13 @@ impl<'v, V: BaseTokens, C: Fn(&str) -> String> CellTable<'v, V, C> {
         let mut counted: Vec<(String, u64)> = counted.into_iter().collect();
         // Sorted, so that ids and choices are the same in every run: the search draws choices by their indices.
         counted.sort_unstable();
-        let id = |(key, cost)| {
+        let cells = counted.into_iter().map(|(key, cost)| {
             *self.ids.entry(key).or_insert_with(|| {
                 self.costs.push(cost);
                 (self.costs.len() - 1) as u16
             })
-        };
-        let mut cells: Cells = counted.into_iter().map(id).collect();
+        });
+        let mut cells: Cells = cells.collect();
         cells.sort_unstable();
         Some(cells)
     }
