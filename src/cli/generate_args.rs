@@ -87,7 +87,7 @@ pub(super) struct MoleculeArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Logit processors")]
 pub(super) struct ProcessorArgs {
-    /// Logit processors to compare, separated by commas. By default none, allowlist and automaton
+    /// Logit processors to compare, separated by commas. By default none, allowlist and automaton; `all` is all but geometry
     #[arg(long, value_parser = lp_arg(), value_delimiter = ',')]
     pub lp: Vec<LpArg>,
     /// The placeholder in every block of a position template: three numbers such as 0.0000,0.0000,0.0000; `fitted` for the one that
@@ -95,6 +95,18 @@ pub(super) struct ProcessorArgs {
     /// 3DMolGen's 0.000,0.000,0.000 and the fitted one
     #[arg(long, value_name = "P", allow_hyphen_values = true)]
     pub placeholder: Vec<String>,
+    /// For `geometry`: the share by which distances may exceed the judge's bounds [default: 0.2]. The judge itself allows 0.25
+    #[arg(long, value_name = "SHARE")]
+    pub bounds: Option<f64>,
+    /// For `geometry`: do not hold stereocentres and double bonds to the marks of the SMILES
+    #[arg(long)]
+    pub no_signs: bool,
+    /// For `geometry`: do not hold aromatic rings and planar carbons to planes
+    #[arg(long)]
+    pub no_planes: bool,
+    /// For `geometry`: how often a text starts anew if no coordinate is left [default: 3]. Beyond that the automaton alone decides there
+    #[arg(long, value_name = "N")]
+    pub restarts: Option<u32>,
 }
 
 /// The prompts, and how texts are drawn.
@@ -201,6 +213,9 @@ pub(super) fn processors(asked: &[LpArg]) -> Vec<ProcessorKind> {
         return vec![ProcessorKind::None, ProcessorKind::Allowlist, ProcessorKind::Automaton];
     }
     let all = asked.contains(&LpArg::All);
-    let is_asked = |kind: &ProcessorKind| all || asked.contains(&LpArg::One(*kind));
+    // `geometry` needs coordinates, which not all encodings have, and a CPU.
+    let is_asked = |kind: &ProcessorKind| {
+        (all && *kind != ProcessorKind::Geometry) || asked.contains(&LpArg::One(*kind))
+    };
     ProcessorKind::ALL.into_iter().filter(is_asked).collect()
 }

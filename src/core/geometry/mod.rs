@@ -27,5 +27,5 @@ pub use molecule::Molecule;
 pub use planes::{Plane, PlaneKind, planes};
 pub use region::Region;
 pub use rules::{
-    CLASH_RATIO, GeometryConflict, GeometryRule, GeometryRules, GeometryStrength, SLAB_ANGSTROM,
+    CLASH_RATIO, GeometryConflict, GeometryRule, GeometryRules, GeometryStrength, MOST_BOUNDS, SLAB_ANGSTROM,
 };

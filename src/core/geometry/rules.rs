@@ -8,6 +8,8 @@ use super::planes::{PlaneKind, planes};
 use super::region::{HalfSpace, Region, Shell};
 use crate::chem::stereo::{DoubleBondMark, TetrahedralMark};
 use crate::chem::{AtomLimit, SmilesError, SmilesReading};
+use crate::error::{Error, Result};
+use crate::parameter;
 use crate::vector::{centre, cross, distance, dot, minus, triple};
 
 /// How strictly the positions of atoms are limited.
@@ -27,6 +29,23 @@ impl Default for GeometryStrength {
         GeometryStrength { bounds: 0.2, signs: true, planes: true }
     }
 }
+
+impl GeometryStrength {
+    /// Refuses a share of bounds that is not above 0 and at most [`MOST_BOUNDS`].
+    ///
+    /// # Errors
+    /// If it is refused.
+    pub fn check(self) -> Result<()> {
+        if self.bounds > 0.0 && self.bounds <= MOST_BOUNDS {
+            return Ok(());
+        }
+        let problem = format!("{} is not a share of distances from 0 to {MOST_BOUNDS}", self.bounds);
+        Err(Error::parameter(parameter::BOUNDS, problem, "give 0.2, or up to 0.25 as the judge"))
+    }
+}
+
+/// The largest share by which bounds may be exceeded: twice the tolerance of the judge.
+pub const MOST_BOUNDS: f64 = 0.5;
 
 /// The tolerance of the judge for clashes, 0.3, in units of that for bonds, 0.25.
 pub const CLASH_RATIO: f64 = 1.2;
@@ -109,7 +128,7 @@ impl GeometryRules {
     ///
     /// # Errors
     /// If RDKit would refuse the SMILES, it is larger than the limit, or it contains a `*`.
-    pub fn from_smiles(smiles: &str, strength: GeometryStrength) -> Result<Self, SmilesError> {
+    pub fn from_smiles(smiles: &str, strength: GeometryStrength) -> std::result::Result<Self, SmilesError> {
         let molecule = Molecule::new(smiles)?;
         let atoms = molecule.len();
         let mut rules = GeometryRules {

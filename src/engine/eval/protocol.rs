@@ -4,6 +4,7 @@ use super::molecules::Molecules;
 use super::plan::{EvalPlan, GeneratePlan, Generations};
 use super::record::{GenerationProtocol, Protocol};
 use crate::model::Synthetic;
+use drift_core::constraint::ProcessorKind;
 
 /// The protocol of a plan for some molecules. `synthetic` is the shape if the weights are random.
 pub(super) fn protocol(plan: &EvalPlan, molecules: &Molecules, synthetic: Option<Synthetic>) -> Protocol {
@@ -44,6 +45,7 @@ pub(super) fn generation_protocol(
         kv_cache: plan.room,
         prompts_not_in_their_spelling: molecules.foreign_prompts(),
         resample: plan.resample,
+        geometry: plan.processors.contains(&ProcessorKind::Geometry).then_some(plan.geometry),
         conformers: Some(plan.form.conformers).filter(|conformers| *conformers > 1),
         opened: plan.form.opened,
         examples: plan.examples.iter().map(|example| example.smiles.clone()).collect(),

@@ -190,6 +190,8 @@ impl Lines<'_> {
             log_allowed: sum(sample.log_allowed.as_deref()),
             seconds: wall,
             cpu_seconds: cpu,
+            dead_ends: sample.dead_ends.map(|ends| ends.dead_ends),
+            restarts: sample.dead_ends.map(|ends| ends.restarts),
         }
     }
 }
