@@ -40,6 +40,7 @@ mod extended;
 mod file_shards;
 mod generate;
 mod generate_texts;
+mod geometry;
 mod grammar;
 mod hdf5;
 mod hdf5_mutants;

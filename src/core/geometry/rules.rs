@@ -59,6 +59,9 @@ const LEAST_VOLUME: f64 = 0.1;
 /// The largest molecule whose bounds are smoothed, which takes time cubic in the number of atoms.
 const SMOOTHED_ATOMS: usize = 300;
 
+/// The sizes of rings across which distances are limited. Smaller rings have no atoms three bonds apart, larger ones may be oblong.
+const POLYGONS: std::ops::RangeInclusive<usize> = 6..=8;
+
 /// Atoms that span less than this area, in Å², define no plane.
 const LEAST_AREA: f64 = 0.5;
 
@@ -169,12 +172,33 @@ impl GeometryRules {
             let low = (1.0 - CLASH_RATIO * tolerance) * limits.of(a, b)[0];
             self.set(a, b, [low, f64::INFINITY]);
         }
+        for ring in &molecule.shape.rings {
+            self.set_ring(ring, &limits, tolerance);
+        }
         for limits in limits.angles.iter().chain(&limits.bonds) {
             let [a, b] = limits.atoms;
             self.set(a, b, [(1.0 - tolerance) * limits.low, (1.0 + tolerance) * limits.high]);
         }
         if self.atoms <= SMOOTHED_ATOMS {
             self.smooth();
+        }
+    }
+
+    /// Limits the distances across a ring by those in a regular polygon, which is wider than a puckered ring.
+    fn set_ring(&mut self, ring: &[usize], limits: &DistanceLimits, tolerance: f64) {
+        let n = ring.len();
+        if !POLYGONS.contains(&n) {
+            return;
+        }
+        let bonds = (0..n).map(|at| limits.of(ring[at], ring[(at + 1) % n])[1]);
+        let side = bonds.sum::<f64>() / n as f64;
+        let half_angle = |steps: usize| (std::f64::consts::PI * steps as f64 / n as f64).sin();
+        for i in 0..n {
+            for j in (0..i).filter(|j| (i - j).min(n + j - i) > 2) {
+                let chord = side * half_angle(i - j) / half_angle(1);
+                let [low, high] = self.distance(ring[i], ring[j]);
+                self.set(ring[i], ring[j], [low, high.min((1.0 + tolerance) * chord)]);
+            }
         }
     }
 

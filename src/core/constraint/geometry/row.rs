@@ -88,7 +88,7 @@ impl GeometryRow {
             let (slot, before) = (cursor.slot, cursor.values);
             if let Some(WrittenNumber { axis, value }) = cursor.step(*byte, &constraint.text)
                 && slot == self.cursor.slot
-                && !self.holds(constraint, (axis, [before[0], before[1]]), [value; 2])
+                && !self.accepts(constraint, (axis, [before[0], before[1]]), value)
             {
                 return false;
             }
@@ -97,16 +97,33 @@ impl GeometryRow {
         if cursor.prefix().is_empty() || cursor.slot != self.cursor.slot {
             return true;
         }
-        let set = self.set(constraint, (cursor.axis, [cursor.values[0], cursor.values[1]])).clone();
+        let (axis, format) = (cursor.axis, constraint.text.encoding.number());
+        let number = (axis, [cursor.values[0], cursor.values[1]]);
+        if let [[value, last]] = format.completions(cursor.prefix(), axis)[..]
+            && value == last
+        {
+            return self.accepts(constraint, number, value);
+        }
+        let set = self.set(constraint, number).clone();
         let mut then = *state;
         constraint.automaton.advance(&mut then, token);
         constraint.completes(cursor, &then, &set)
     }
 
-    /// Whether some value of a range is allowed for a number.
-    fn holds(&mut self, constraint: &GeometryConstraint, number: Numbers, range: ValueRange) -> bool {
-        let set = self.set(constraint, number);
-        holds(constraint, set, number.0, range)
+    /// Whether a value is allowed for a number, and leaves a value for the next number of the atom.
+    fn accepts(&mut self, constraint: &GeometryConstraint, number: Numbers, value: Fixed) -> bool {
+        let (axis, mut values) = number;
+        if !holds(constraint, self.set(constraint, number), axis, [value; 2]) {
+            return false;
+        }
+        if axis == 2 {
+            return true;
+        }
+        values[axis] = value;
+        let (low, high) = constraint.text.encoding.number().limits(axis + 1);
+        // Not kept, because most of the values that are tried are not written.
+        let next = self.computed(constraint, (axis + 1, values));
+        holds(constraint, &next, axis + 1, [low, high])
     }
 
     /// The allowed values of a number of the current atom, in Å.
@@ -117,6 +134,16 @@ impl GeometryRow {
         if let Some(at) = self.sets.iter().position(|(known, _)| *known == number) {
             return &self.sets[at].1;
         }
+        let set = self.computed(constraint, number);
+        if self.sets.len() >= MOST_SETS {
+            self.sets.clear();
+        }
+        self.sets.push((number, set));
+        &self.sets[self.sets.len() - 1].1
+    }
+
+    /// The allowed values of a number of the current atom, in Å.
+    fn computed(&mut self, constraint: &GeometryConstraint, (axis, values): Numbers) -> Intervals {
         let (rules, format) = (&constraint.rules, constraint.text.encoding.number());
         let placed: &[[f64; 3]] = match self.cursor.slot.is_multiple_of(constraint.text.atoms) {
             // The atoms of the conformer before do not count.
@@ -124,17 +151,12 @@ impl GeometryRow {
             false => &self.placed,
         };
         let region = self.region.get_or_insert_with(|| rules.region(placed));
-        let at = |axis: usize| format.angstrom(number.1[axis], axis).unwrap_or_default();
-        let set = match axis {
+        let at = |axis: usize| format.angstrom(values[axis], axis).unwrap_or_default();
+        match axis {
             0 => region.x(),
             1 => region.y(at(0)),
             _ => region.z(at(0), at(1)),
-        };
-        if self.sets.len() >= MOST_SETS {
-            self.sets.clear();
         }
-        self.sets.push((number, set));
-        &self.sets[self.sets.len() - 1].1
     }
 }
 
