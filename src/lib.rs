@@ -121,7 +121,7 @@
 //! ARCHITECTURE.md has the map.
 
 pub use drift_core::{
-    checkpoint, chem, constraint, encoding, error, io, job, run_files, sampling, text, tokenizer,
+    checkpoint, chem, constraint, encoding, error, geometry, io, job, run_files, sampling, text, tokenizer,
 };
 pub use drift_data::{
     against, audit, compare, corpus, encode, energy, export, generation, mine, prompts, shard, stats,

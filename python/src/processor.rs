@@ -51,6 +51,10 @@ impl Processor {
         opened: bool,
     ) -> PyResult<Self> {
         let kind: ProcessorKind = kind.parse().map_err(raised)?;
+        if kind == ProcessorKind::Geometry {
+            let problem = "the processor `geometry` follows the coordinates of each text, which only drift's own engine does";
+            return Err(raised(Error::parameter(drift::parameter::LP, problem, "give automaton")));
+        }
         let encoding = encoding_of(dialect)?;
         let placeholder = placeholder.map(Placeholder::new).transpose().map_err(raised)?;
         let tokenizer = tokenizer.inner.clone();

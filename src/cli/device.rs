@@ -12,12 +12,13 @@ use drift_core::chem::AtomLimit;
 use drift_core::constraint::ProcessorKind;
 use drift_core::constraint::automaton::AnswerForm;
 use drift_core::error::Error;
+use drift_core::geometry::GeometryStrength;
 use drift_core::job::Job;
 use drift_engine::device::{DevicePlan, DeviceReport, DeviceSpeed, examine_device, unusable_device};
 use drift_engine::eval::plan::EvalPlan;
-use drift_engine::generate::{Sampling, SelfCheck, SelfChecking, Verdict};
+use drift_engine::generate::{RESTARTS, Sampling, SelfCheck, SelfChecking, Verdict};
 use drift_engine::model::{Device, Room, Synthetic};
-use drift_engine::runs::plan::{EngineChoice, GeneratePlan, Generations, ModelChoice};
+use drift_engine::runs::plan::{EngineChoice, GeneratePlan, Generations, GeometrySettings, ModelChoice};
 
 /// The environment variable that tells the continuing process with which problem its predecessor lost the GPU.
 const GIVEN_UP: &str = "DRIFT_GPU_GIVEN_UP";
@@ -126,6 +127,7 @@ fn plan(args: &Args, device: Device) -> anyhow::Result<DevicePlan> {
         max_new_tokens: Some(args.tokens as usize),
         log_probabilities: false,
         resample: None,
+        geometry: GeometrySettings { strength: GeometryStrength::default(), restarts: RESTARTS },
         trace: false,
     };
     let run = EvalPlan {

@@ -80,14 +80,26 @@ pub(super) struct MoleculeArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Logit processors")]
 pub(super) struct ProcessorArgs {
-    /// The processors: none, generic, qwen38, qwen39, targeted, allowlist, truncating, automaton, all [default:
-    /// none,allowlist,automaton]
+    /// The processors: none, generic, qwen38, qwen39, targeted, allowlist, truncating, automaton, geometry; all but the last
+    /// with `all` [default: none,allowlist,automaton]
     #[arg(long, hide_possible_values = true, value_parser = lp_arg(), value_delimiter = ',')]
     pub lp: Vec<LpArg>,
     /// The placeholder of position templates: three numbers, `fitted`, or a file of `drift fit -o` [default: 0.0000,0.0000,0.0000;
     /// without --lp two others]
     #[arg(long, value_name = "P", allow_hyphen_values = true)]
     pub placeholder: Vec<String>,
+    /// For geometry: the share by which distances may exceed the judge's bounds [default: 0.2]
+    #[arg(long, value_name = "SHARE")]
+    pub bounds: Option<f64>,
+    /// For geometry: do not hold stereocentres and double bonds to the marks of the SMILES
+    #[arg(long)]
+    pub no_signs: bool,
+    /// For geometry: do not hold aromatic rings and planar carbons to planes
+    #[arg(long)]
+    pub no_planes: bool,
+    /// For geometry: how often a text starts anew if no coordinate is left [default: 3]
+    #[arg(long, value_name = "N")]
+    pub restarts: Option<u32>,
 }
 
 /// The prompts, and how texts are drawn.
@@ -189,6 +201,9 @@ pub(super) fn processors(asked: &[LpArg]) -> Vec<ProcessorKind> {
         return vec![ProcessorKind::None, ProcessorKind::Allowlist, ProcessorKind::Automaton];
     }
     let all = asked.contains(&LpArg::All);
-    let is_asked = |kind: &ProcessorKind| all || asked.contains(&LpArg::One(*kind));
+    // `geometry` needs coordinates, which not all encodings have, and a CPU.
+    let is_asked = |kind: &ProcessorKind| {
+        (all && *kind != ProcessorKind::Geometry) || asked.contains(&LpArg::One(*kind))
+    };
     ProcessorKind::ALL.into_iter().filter(is_asked).collect()
 }

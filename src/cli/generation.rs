@@ -6,26 +6,29 @@ use super::corpus::Corpus;
 use super::device::given_up;
 use super::eval_molecules::{named, reference_note, skipped};
 use super::generate_args::{
-    DtypeArg, GenerateArgs, ModelArgs, MoleculeArgs, ProcessorArgs, RunningArgs, processors,
+    DtypeArg, GenerateArgs, LpArg, ModelArgs, MoleculeArgs, ProcessorArgs, RunningArgs, processors,
 };
 use super::output::Output;
 use super::values::found;
 use crate::report::format::thousands;
 use drift_core::checkpoint::RequiredFiles;
 use drift_core::constraint::automaton::AnswerForm;
-use drift_core::constraint::{Placeholder, USUAL_PLACEHOLDER};
+use drift_core::constraint::{Placeholder, ProcessorKind, USUAL_PLACEHOLDER};
 use drift_core::encoding::Reading;
 use drift_core::error::Error;
+use drift_core::geometry::GeometryStrength;
 use drift_core::job::Job;
 use drift_data::corpus::{Embedded, EmbeddedCorpus, ReadOptions};
 use drift_data::prompts::{CorpusChoice, Molecules, PromptMolecule};
 use drift_data::shard::Shard;
 use drift_engine::device::with_engine;
-use drift_engine::generate::{Sampling, SelfChecking};
+use drift_engine::generate::{RESTARTS, Sampling, SelfChecking};
 use drift_engine::model::Device;
 use drift_engine::model::cuda::device_folder;
 use drift_engine::parameter;
-use drift_engine::runs::plan::{EngineChoice, GeneratePlan, ModelChoice, PlaceholderChoice};
+use drift_engine::runs::plan::{
+    EngineChoice, GeneratePlan, GeometrySettings, ModelChoice, PlaceholderChoice,
+};
 use drift_engine::runs::{Kept, MOST_EXAMPLES, ShardDone, trained_on};
 use drift_tune::placeholder::FittedFile;
 
@@ -75,8 +78,31 @@ pub(super) fn generate_plan(
         max_new_tokens: sampling.max_new_tokens.map(|most| most as usize),
         log_probabilities: sampling.probabilities,
         resample,
+        geometry: geometry(&args.processors)?,
         trace: running.trace.is_some(),
     })
+}
+
+/// How the logit processor `geometry` masks. Its options are refused where it is not asked for.
+fn geometry(args: &ProcessorArgs) -> Result<GeometrySettings, Error> {
+    let given = [
+        ("--bounds", args.bounds.is_some()),
+        ("--no-signs", args.no_signs),
+        ("--no-planes", args.no_planes),
+        ("--restarts", args.restarts.is_some()),
+    ];
+    let useless = given.into_iter().find(|(_, is_given)| *is_given);
+    if let (Some((option, _)), false) = (useless, args.lp.contains(&LpArg::One(ProcessorKind::Geometry))) {
+        return Err(Error::input(option, "no other logit processor has it", "give --lp geometry"));
+    }
+    let usual = GeometryStrength::default();
+    let strength = GeometryStrength {
+        bounds: args.bounds.unwrap_or(usual.bounds),
+        signs: !args.no_signs,
+        planes: !args.no_planes,
+    };
+    strength.check()?;
+    Ok(GeometrySettings { strength, restarts: args.restarts.unwrap_or(RESTARTS) })
 }
 
 /// The worked examples of prompts.

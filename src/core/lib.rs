@@ -7,6 +7,7 @@ pub mod command;
 pub mod constraint;
 pub mod encoding;
 pub mod error;
+pub mod geometry;
 pub mod io;
 pub mod job;
 pub mod parameter;

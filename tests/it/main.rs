@@ -41,6 +41,7 @@ mod file_shards;
 mod functions;
 mod generate;
 mod generate_texts;
+mod geometry;
 mod grammar;
 mod hdf5;
 mod hdf5_mutants;

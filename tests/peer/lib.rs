@@ -207,6 +207,7 @@ impl<'p> Row<'p> {
             log_probabilities: None,
             log_allowed: None,
             preferred: Vec::new(),
+            dead_ends: None,
         }
     }
 }

@@ -37,6 +37,11 @@ impl<'t> SmilesReading<'t> {
         Ok(SmilesReading { text, written, removed, molecule, aromatic, marks })
     }
 
+    /// Its stereo marks, by atoms as written. Those that RDKit drops are listed as such.
+    pub fn marks(&self) -> &StereoMarks {
+        &self.marks
+    }
+
     /// Whether an enriched text can express the SMILES exactly: it has no removable hydrogens, no map numbers, no dative arrows, no
     /// bonds of order zero, and no radicals that a text cannot express.
     pub fn is_as_in_texts(&self) -> bool {

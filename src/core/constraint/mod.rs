@@ -8,9 +8,11 @@
 //!   block, `template` the tokenised skeleton, and [`Placeholder`] the content of its blocks.
 //! - `truncating` ends a block as soon as its coordinate is complete.
 //! - [`automaton`] allows exactly the canonical tokens of legal texts. [`grammar`] writes it for other engines.
+//! - [`geometry`] narrows the automaton's masks by the coordinates that a row has written.
 //! - [`strip_junk`] repairs numbers after generation. [`TextClass`] tells which part of a text a token belongs to.
 
 pub mod automaton;
+pub mod geometry;
 pub mod grammar;
 mod junk;
 mod mask;
@@ -86,6 +88,11 @@ pub trait Constraint: Send + Sync {
     /// The rule by which a device can follow this constraint.
     fn device_rule(&self) -> DeviceRule<'_> {
         DeviceRule::Host
+    }
+
+    /// The constraint whose rows narrow the masks by the coordinates that they have written, if this is one.
+    fn geometry(&self) -> Option<&geometry::GeometryConstraint> {
+        None
     }
 
     /// Receives the most likely token of the unmasked logits. It is called before [`Constraint::mask`] if

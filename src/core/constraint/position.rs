@@ -68,7 +68,7 @@ impl FreeSets {
         };
         // Lookaheads and blocked characters match the users' own versions, whose masks must be reproduced.
         let (lookahead, base) = match kind {
-            ProcessorKind::None | ProcessorKind::Automaton => return Ok(None),
+            ProcessorKind::None | ProcessorKind::Automaton | ProcessorKind::Geometry => return Ok(None),
             ProcessorKind::Generic => (1, blocked(&['<', '>'])?),
             ProcessorKind::Qwen38 => (4, blocked(&['<', '>'])?.without(&malformed())),
             ProcessorKind::Qwen39 => (2, blocked(&['<', '>'])?.without(&malformed())),

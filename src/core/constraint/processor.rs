@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::automaton::{AnswerForm, AutomatonProcessor};
+use super::geometry::GeometryProcessor;
 use super::placeholder::Placeholder;
 use super::position::{FreeSets, PositionTemplate};
 use super::template::Template;
@@ -13,7 +14,9 @@ use super::vocabulary::NumberTokens;
 use super::{Constraint, DeviceRule, Mask, State};
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
+use crate::geometry::GeometryStrength;
 use crate::parameter;
+use crate::text;
 use crate::text::skeleton::{Spelling, spelling_conflict};
 use crate::tokenizer::Tokenizer;
 
@@ -37,11 +40,13 @@ pub enum ProcessorKind {
     Truncating,
     /// Exactly the legal texts in canonical tokens.
     Automaton,
+    /// The automaton, and only coordinates that the molecule can have beside those written before.
+    Geometry,
 }
 
 impl ProcessorKind {
     /// All kinds, in the order of reports.
-    pub const ALL: [ProcessorKind; 8] = [
+    pub const ALL: [ProcessorKind; 9] = [
         ProcessorKind::None,
         ProcessorKind::Generic,
         ProcessorKind::Qwen38,
@@ -50,6 +55,7 @@ impl ProcessorKind {
         ProcessorKind::Allowlist,
         ProcessorKind::Truncating,
         ProcessorKind::Automaton,
+        ProcessorKind::Geometry,
     ];
 
     /// Its name on the command line and in records.
@@ -63,12 +69,13 @@ impl ProcessorKind {
             ProcessorKind::Allowlist => "allowlist",
             ProcessorKind::Truncating => "truncating",
             ProcessorKind::Automaton => "automaton",
+            ProcessorKind::Geometry => "geometry",
         }
     }
 
     /// Whether it needs a placeholder.
     pub fn takes_placeholder(self) -> bool {
-        !matches!(self, ProcessorKind::None | ProcessorKind::Automaton)
+        !matches!(self, ProcessorKind::None | ProcessorKind::Automaton | ProcessorKind::Geometry)
     }
 }
 
@@ -130,6 +137,7 @@ enum Strategy {
     Position(Arc<FreeSets>, Placeholder),
     Truncating(Arc<FreeSets>, Placeholder, Arc<NumberTokens>),
     Automaton(Box<AutomatonProcessor>),
+    Geometry(Box<GeometryProcessor>),
 }
 
 impl LogitProcessor {
@@ -152,7 +160,11 @@ impl LogitProcessor {
                 encoding,
                 specials.eos,
             )?)),
-            // Besides the automaton, only `none` has no sets.
+            (ProcessorKind::Geometry, _) => {
+                let automaton = AutomatonProcessor::new(tokenizer.clone(), encoding, specials.eos)?;
+                Strategy::Geometry(Box::new(GeometryProcessor::new(automaton, &tokenizer, encoding)?))
+            }
+            // Besides these, only `none` has no sets.
             (_, None) => Strategy::None,
             (ProcessorKind::Truncating, Some(sets)) => {
                 let numbers = Arc::new(NumberTokens::from_tokenizer(&tokenizer));
@@ -168,8 +180,19 @@ impl LogitProcessor {
     #[must_use]
     pub fn answering(mut self, form: AnswerForm) -> Self {
         self.form = form;
-        if let Strategy::Automaton(processor) = &mut self.way {
-            processor.form = form;
+        match &mut self.way {
+            Strategy::Automaton(processor) => processor.form = form,
+            Strategy::Geometry(processor) => processor.automaton.form = form,
+            _ => {}
+        }
+        self
+    }
+
+    /// This processor with another strength of the geometry, if it is of that kind.
+    #[must_use]
+    pub fn of_strength(mut self, strength: GeometryStrength) -> Self {
+        if let Strategy::Geometry(processor) = &mut self.way {
+            processor.strength = strength;
         }
         self
     }
@@ -185,10 +208,11 @@ impl LogitProcessor {
         self.kind
     }
 
-    /// The automaton, if the processor is one.
+    /// The automaton, if the processor is one or has one.
     pub fn automaton(&self) -> Option<&AutomatonProcessor> {
         match &self.way {
             Strategy::Automaton(processor) => Some(processor),
+            Strategy::Geometry(processor) => Some(&processor.automaton),
             _ => None,
         }
     }
@@ -198,6 +222,14 @@ impl LogitProcessor {
     /// # Errors
     /// If the text is not a skeleton, is spelled differently from the corpus, or cannot be tokenised as the processor needs.
     pub fn constraint(&self, skeleton: &str) -> Result<Arc<dyn Constraint>> {
+        self.constraint_of(skeleton, &text::skeleton::smiles(skeleton))
+    }
+
+    /// The constraint of one molecule, like [`LogitProcessor::constraint`], given its SMILES too.
+    ///
+    /// # Errors
+    /// As [`LogitProcessor::constraint`]; and if the geometry of the molecule is needed, and RDKit would refuse the SMILES.
+    pub fn constraint_of(&self, skeleton: &str, smiles: &str) -> Result<Arc<dyn Constraint>> {
         if let Some(conflict) =
             self.spelling.and_then(|c| spelling_conflict(Spelling::from_skeleton(skeleton), c))
         {
@@ -220,6 +252,7 @@ impl LogitProcessor {
                 eos,
             }),
             Strategy::Automaton(processor) => Arc::new(processor.molecule(skeleton)?),
+            Strategy::Geometry(processor) => Arc::new(processor.molecule(skeleton, smiles)?),
         })
     }
 

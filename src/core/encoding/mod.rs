@@ -21,6 +21,7 @@
 
 pub mod block;
 mod check;
+mod completions;
 pub mod decimal;
 pub mod decimal_text;
 mod definition;
@@ -38,6 +39,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 
 pub use block::{BlockError, Progress, is_three_numbers};
+pub use completions::ValueRange;
 pub use decimal::{Fixed, Precision, TrailingZeros, Written};
 pub use decimal_text::{NumberError, NumberPrefix, scan_prefix};
 pub use definition::{Definition, IntegersBelow, NumberFormat, Slots};

@@ -29,6 +29,18 @@ pub enum Candidates<'a> {
 }
 
 impl Candidates<'_> {
+    /// Those of `ids` (sorted) among them.
+    #[must_use]
+    pub fn among<'i>(self, ids: &'i [u32]) -> Candidates<'i>
+    where
+        Self: 'i,
+    {
+        match self {
+            Candidates::Except(logits, _) | Candidates::Only(logits, _) => Candidates::Only(logits, ids),
+            Candidates::Listed { logits, known, .. } => Candidates::Listed { logits, known, ids },
+        }
+    }
+
     /// Calls `visit` with each id and its logit, in ascending order.
     fn each(&self, mut visit: impl FnMut(u32, f32)) {
         match *self {

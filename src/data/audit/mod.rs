@@ -93,6 +93,6 @@ pub use shard::{audit_shard, merge_audited};
 pub use smoke::{ForeignPrompt, Recounted, TheirReport};
 pub use superposition::LeastRmsd;
 pub use text_encoding::EncodingFrom;
-pub use text_line::{End, TextCost, TextLine};
+pub use text_line::{DeadEnds, End, TextCost, TextLine};
 pub use threedmolgen::judge_as_3dmolgen;
 pub use worst::WorstText;

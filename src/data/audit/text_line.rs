@@ -15,6 +15,15 @@ pub enum End {
     Length,
 }
 
+/// How often a logit processor that knows the geometry left no token of a text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeadEnds {
+    /// The number of places where no token was left, over all beginnings of the text.
+    pub dead_ends: u32,
+    /// How many of them started the text anew. At the others the automaton alone decided.
+    pub restarts: u32,
+}
+
 /// One generated text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TextLine {
@@ -66,6 +75,13 @@ pub struct TextCost {
     /// texts show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truncated_blocks: Option<Box<[usize]>>,
+    /// The number of places where the geometry left no token; `None` if the logit processor knows no geometry. The time and the
+    /// tokens of abandoned beginnings count in `seconds` alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dead_ends: Option<u32>,
+    /// How many of them started the text anew. At the others the automaton alone decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restarts: Option<u32>,
 }
 
 /// The fields of [`TextCost`], of which a line may have none.
@@ -79,6 +95,8 @@ struct CostFields {
     seconds: Option<f64>,
     cpu_seconds: Option<f64>,
     truncated_blocks: Option<Box<[usize]>>,
+    dead_ends: Option<u32>,
+    restarts: Option<u32>,
 }
 
 /// Reads the cost of a line that has one. serde's own reading of a flattened option takes a damaged cost for none.
@@ -95,6 +113,8 @@ fn cost<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TextCost>, 
             seconds,
             cpu_seconds,
             truncated_blocks,
+            dead_ends: fields.dead_ends,
+            restarts: fields.restarts,
         })),
         (None, None, None, None) => Ok(None),
         _ => Err(serde::de::Error::custom("some of `end`, `tokens`, `forced_tokens`, `seconds` are missing")),
@@ -120,7 +140,10 @@ mod tests {
             r#""end":"length","tokens":12,"forced_tokens":3,"log_probability":-1.5,"log_allowed":null,"#,
             r#""seconds":0.25,"cpu_seconds":null,"truncated_blocks":[0,7]"#
         ));
-        for line in [PLAIN.to_owned(), whole] {
+        let restarted = with(
+            r#""end":"eos","tokens":1,"forced_tokens":0,"log_probability":null,"log_allowed":null,"seconds":1.5,"cpu_seconds":0.5,"dead_ends":2,"restarts":1"#,
+        );
+        for line in [PLAIN.to_owned(), whole, restarted] {
             let read: TextLine = serde_json::from_str(&line).unwrap();
             assert_eq!(read.cost.is_some(), line.contains("tokens"));
             assert_eq!(serde_json::to_string(&read).unwrap(), line);

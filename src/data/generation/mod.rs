@@ -15,4 +15,4 @@ pub use header::{TEXTS_SCHEMA, TextsHeader};
 pub use mask_cost::{ClassMaskCost, MaskCost, ResamplingReport, Spread};
 pub use run::{ClassPlaceholder, ClassProbability, EncodingEvidence, GenerationRun, Unseen};
 pub use self_check::{GpuIdentity, NearTie, RecomputedChoice, SelfCheck, Verdict};
-pub use settings::{EngineChoice, EvalPart, GenerationProtocol, Room, Synthetic};
+pub use settings::{EngineChoice, EvalPart, GenerationProtocol, GeometrySettings, Room, Synthetic};

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use drift_core::geometry::GeometryStrength;
+
 /// The settings of a generation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GenerationProtocol {
@@ -40,6 +42,9 @@ pub struct GenerationProtocol {
     /// resampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resample: Option<usize>,
+    /// How strictly the logit processor `geometry` masked, if it was among the processors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub geometry: Option<GeometrySettings>,
     /// The number of conformers of a text, each judged on its own, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conformers: Option<usize>,
@@ -54,6 +59,16 @@ pub struct GenerationProtocol {
     pub eos: Option<String>,
     /// The shape, if the weights are random. Then only the throughput is meaningful.
     pub synthetic: Option<Synthetic>,
+}
+
+/// How the logit processor `geometry` masks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct GeometrySettings {
+    /// How strictly positions are limited.
+    #[serde(flatten)]
+    pub strength: GeometryStrength,
+    /// How often a text is started anew if no token is left.
+    pub restarts: u32,
 }
 
 /// Which molecules of a corpus are evaluated.

@@ -8,7 +8,7 @@ use super::clock::{Clock, Phase};
 use super::groups::Groups;
 use super::head::{Choice, Logits, Want, lasts, most_likely_after, pick};
 use super::on_device::{DeviceWork, OnDevice, Starter, given_up};
-use super::row::Row;
+use super::row::{Drawn, Row};
 use super::schedule::{Slots, Waiting, longest_first};
 use super::self_check::trusted;
 use super::sink::{SentSoFar, TextDelta, TextSink};
@@ -18,8 +18,7 @@ use crate::model::{Cache, Decoder, Feed, HiddenStates, Prefix};
 use drift_core::constraint::Mask;
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
-use drift_core::sampling::Sampling;
-use drift_core::sampling::{Candidates, draw, most_likely};
+use drift_core::sampling::{Candidates, most_likely};
 
 /// Generates for all prompts, on the device of `starter` if there is one that can do the run.
 pub(super) fn generate(
@@ -273,16 +272,22 @@ impl<'a> Run<'a> {
             })
             .collect();
         self.clock.lap(Phase::LogitProcessor, count);
-        let sampling = &self.options.sampling;
         // Noise is keyed by text and position, so the number of threads does not change the draws.
         let drawn = rows.par_iter_mut().zip(&choices).enumerate().map(|(at, (row, choice))| {
-            choice.map(|choice| choose_one(row, choice, logits.full(at), sampling)).transpose()
+            choice.map(|choice| choose_one(row, choice, logits.full(at))).transpose()
         });
         let drawn = drawn.collect::<Result<Vec<_>>>()?;
         self.clock.lap(Phase::Sampling, count);
+        let context = self.decoder.config().max_position_embeddings;
         for ((row, drawn), there) in rows.iter_mut().zip(drawn).zip(there) {
-            if let Some((token, forced)) = drawn.or(there.map(|token| (token, false))) {
-                row.take(token, forced, true);
+            match drawn.or(there.map(|token| (Drawn::Token(token), false))) {
+                Some((Drawn::Token(token), forced)) => row.take(token, forced, true),
+                Some((Drawn::DeadEnd, _)) => {
+                    // The last token of the prompt is read again, together with the first tokens of the text.
+                    self.cache.shorten(row.slot, row.prompt.tokens.len() - 1);
+                    **row = row.restarted(context);
+                }
+                None => {}
             }
         }
         self.clock.lap(Phase::LogitProcessor, count);
@@ -312,7 +317,6 @@ impl<'a> Run<'a> {
 
     /// Continues the groups whose rows have all reached the end of a block.
     pub(super) fn settle(&mut self) -> Result<()> {
-        let sampling = &self.options.sampling;
         loop {
             let released = self.groups.settle(&mut self.rows, &mut self.cache)?;
             self.clock.lap(Phase::Other, self.rows.len());
@@ -324,8 +328,10 @@ impl<'a> Run<'a> {
             rows.try_for_each(|(_, row)| {
                 let Some(held) = row.held.take() else { return Ok(()) };
                 let choice = Choice::new(&held, row.prompt.constraint.mask(&row.state));
-                let (token, forced) = choose_one(row, choice, Some(&held), sampling)?;
-                row.take(token, forced, true);
+                // Texts that are weighted together are not started anew.
+                if let (Drawn::Token(token), forced) = choose_one(row, choice, Some(&held))? {
+                    row.take(token, forced, true);
+                }
                 Ok(())
             })?;
             self.clock.lap(Phase::Sampling, released.len());
@@ -358,31 +364,25 @@ fn may_stay((row, want): (&&mut Row<'_>, &Want<'_>)) -> bool {
     !matches!(want, Want::Full) || (row.end.is_none() && !constraint.wants_argmax() && draws())
 }
 
-/// The next token of a row, and whether it was forced. `full` has all logits, if they are known.
-fn choose_one(
-    row: &mut Row<'_>,
-    choice: Choice<'_>,
-    full: Option<&[f32]>,
-    sampling: &Sampling,
-) -> Result<(u32, bool)> {
-    let (token, forced) = match choice {
+/// The next token of a row, or a dead end, and whether the token was forced. `full` has all logits, if they are known.
+fn choose_one(row: &mut Row<'_>, choice: Choice<'_>, full: Option<&[f32]>) -> Result<(Drawn, bool)> {
+    let narrowed = if row.logs() { row.narrowed() } else { None };
+    let (drawn, forced) = match choice {
         Choice::Forced(token) => {
             if let (true, Some(full)) = (row.watches(token), full) {
                 row.prefer(row.written(), most_likely(Candidates::Except(full, &[]))?);
             }
-            (token, true)
+            (Drawn::Token(token), true)
         }
-        Choice::Draw(candidates) => {
-            let position = row.written();
-            (draw(candidates, sampling, &mut row.noise, position)?, false)
-        }
+        Choice::Draw(candidates) => (row.draw(candidates)?, false),
     };
-    if let (true, Some(full)) = (row.logs(), full) {
+    if let (true, Some(full), Drawn::Token(token)) = (row.logs(), full, drawn) {
         let constraint = &*row.prompt.constraint;
-        let mask = constraint.mask(&row.state);
-        row.log(full, token, mask);
+        // An empty list is a dead end, where the constraint's own mask decides.
+        let ids = narrowed.as_deref().filter(|ids| !ids.is_empty());
+        row.log(full, token, ids.map_or_else(|| constraint.mask(&row.state), Mask::Only));
     }
-    Ok((token, forced))
+    Ok((drawn, forced))
 }
 
 /// Logs the forced tokens that this pass has read.

@@ -35,7 +35,7 @@ pub use check_report::SelfChecking;
 pub use clock::{BatchSeconds, CpuClock, Phase, Span, Timing};
 pub use counts::WorkCounts;
 pub use drift_core::sampling::Sampling;
-pub use drift_data::audit::End;
+pub use drift_data::audit::{DeadEnds, End};
 pub use drift_data::generation::{NearTie, RecomputedChoice, SelfCheck, Traffic, Verdict};
 pub use score::Text;
 pub use sink::{NoSink, TextDelta, TextSink};
@@ -52,6 +52,9 @@ use drift_core::job::Job;
 
 /// The memory of a token of a text until the end of the run, in bytes: its id, its characters, its marks.
 const TOKEN_BYTES: usize = 16;
+
+/// How often a text is started anew by default.
+pub const RESTARTS: u32 = 3;
 
 /// The memory of a text without its tokens, in bytes.
 const TEXT_BYTES: usize = 512;
@@ -93,6 +96,8 @@ pub struct Options {
     pub watched: Arc<[u32]>,
     /// Whether the texts of a molecule are weighted and resampled while they are written; this also logs probabilities.
     pub resampling: Option<Resampling>,
+    /// How often a text is started anew if its geometry leaves no token. Beyond that the automaton alone decides there.
+    pub restarts: u32,
     /// Whether to keep a [`Span`] for each phase of each step.
     pub trace: bool,
     /// The source of the CPU seconds of [`BatchSeconds`].
@@ -153,6 +158,7 @@ impl Default for Options {
             log_probabilities: false,
             watched: Arc::default(),
             resampling: None,
+            restarts: RESTARTS,
             trace: false,
             cpu_clock: None,
             self_check: SelfChecking::default(),
@@ -183,6 +189,8 @@ pub struct GeneratedText {
     /// For each watched token that was forced: its index in `tokens`, and the most likely token of the unmasked model there. If a
     /// text was cut off at its length, the places that the model did not read any more are missing.
     pub preferred: Vec<(usize, u32)>,
+    /// How often the geometry left no token; `None` without a geometry.
+    pub dead_ends: Option<DeadEnds>,
 }
 
 /// The result of a generation.

@@ -8,8 +8,11 @@ use super::particles::group_of;
 use super::schedule::Item;
 use super::{End, GeneratedText, Options, Prompt};
 use crate::model::cuda::WrittenText;
+use drift_core::constraint::geometry::GeometryRow;
 use drift_core::constraint::{Mask, State};
-use drift_core::sampling::Noise;
+use drift_core::error::Result;
+use drift_core::sampling::{Candidates, Noise, draw};
+use drift_data::audit::DeadEnds;
 
 /// A text that is being written.
 #[derive(Clone)]
@@ -19,6 +22,10 @@ pub(super) struct Row<'p> {
     /// The row's index in the cache; rows of one batch have different ones.
     pub slot: usize,
     pub state: State,
+    /// The coordinates written so far, if the constraint depends on them.
+    geometry: Option<GeometryRow>,
+    /// How often the geometry left no token.
+    dead_ends: DeadEnds,
     pub noise: Noise,
     tokens: Vec<u32>,
     forced: Vec<bool>,
@@ -62,6 +69,8 @@ impl<'p> Row<'p> {
             item,
             slot: 0,
             state: prompt.constraint.start(),
+            geometry: prompt.constraint.geometry().map(|geometry| geometry.row()),
+            dead_ends: DeadEnds::default(),
             noise: Noise::new(options.seed, item.number, item.generation),
             tokens: Vec::new(),
             forced: Vec::new(),
@@ -106,6 +115,9 @@ impl<'p> Row<'p> {
             return true;
         }
         constraint.advance(&mut self.state, token);
+        if let (Some(row), Some(geometry)) = (&mut self.geometry, constraint.geometry()) {
+            row.write(geometry, token);
+        }
         self.tokens.push(token);
         self.forced.push(forced);
         if let Some(resampling) = &self.options.resampling {
@@ -152,6 +164,47 @@ impl<'p> Row<'p> {
     /// The same text from its beginning, in the same row of the cache. Used if the written tokens are not reliable.
     pub(super) fn anew(&self, context: usize) -> Self {
         Row { slot: self.slot, ..Row::new(self.prompt, self.item, self.options, context, true) }
+    }
+
+    /// The same text from its beginning with noise that no draw has used before.
+    pub(super) fn restarted(&self, context: usize) -> Self {
+        let mut row = self.anew(context);
+        row.dead_ends = self.dead_ends;
+        row.dead_ends.restarts += 1;
+        let number = u64::from(row.dead_ends.restarts);
+        row.noise = Noise::renewed(self.options.seed, self.item.number, self.item.generation, number);
+        row
+    }
+
+    /// The tokens that the geometry leaves of those that the constraint's mask allows; `None` if it leaves all.
+    pub(super) fn narrowed(&mut self) -> Option<Vec<u32>> {
+        let geometry = self.prompt.constraint.geometry()?;
+        self.geometry.as_mut()?.allowed(geometry, &self.state)
+    }
+
+    /// Draws a token. If the geometry excludes the one that the candidates give, it is drawn again among those that the geometry
+    /// leaves, with the same noise. So a text whose numbers are all allowed does not depend on the geometry.
+    pub(super) fn draw(&mut self, candidates: Candidates<'_>) -> Result<Drawn> {
+        let (position, sampling) = (self.written(), &self.options.sampling);
+        let token = draw(candidates, sampling, &mut self.noise, position)?;
+        let (Some(row), Some(geometry)) = (&mut self.geometry, self.prompt.constraint.geometry()) else {
+            return Ok(Drawn::Token(token));
+        };
+        if row.allows(geometry, &self.state, token) {
+            return Ok(Drawn::Token(token));
+        }
+        let ids = row.allowed(geometry, &self.state).unwrap_or_default();
+        if !ids.is_empty() {
+            return Ok(Drawn::Token(draw(candidates.among(&ids), sampling, &mut self.noise, position)?));
+        }
+        self.dead_ends.dead_ends += 1;
+        // A greedy text would end in the same place, and texts that are weighted together advance together.
+        let is_random = sampling.temperature.is_some() && self.options.resampling.is_none();
+        if is_random && self.dead_ends.restarts < self.options.restarts {
+            return Ok(Drawn::DeadEnd);
+        }
+        row.release();
+        Ok(Drawn::Token(token))
     }
 
     /// Whether probabilities are logged.
@@ -223,6 +276,16 @@ impl<'p> Row<'p> {
             log_probabilities,
             log_allowed,
             preferred: self.preferred,
+            dead_ends: self.geometry.map(|_| self.dead_ends),
         }
     }
+}
+
+/// The outcome of a draw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Drawn {
+    /// A token.
+    Token(u32),
+    /// No token is left, and the text starts anew.
+    DeadEnd,
 }

@@ -133,6 +133,11 @@ impl Cache {
         self.lengths[row] = 0;
     }
 
+    /// Cuts a row off behind its first tokens.
+    pub fn shorten(&mut self, row: usize, tokens: usize) {
+        self.lengths[row] = self.lengths[row].min(tokens);
+    }
+
     /// Adds `tokens` to the length of a row, after their keys and values were written.
     pub(super) fn advance(&mut self, row: usize, tokens: usize) {
         self.lengths[row] += tokens;

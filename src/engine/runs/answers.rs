@@ -110,6 +110,8 @@ fn parts(sample: &GeneratedText, conformers: usize, close: u32) -> Vec<Generated
             log_probabilities: logged(&sample.log_probabilities),
             log_allowed: logged(&sample.log_allowed),
             preferred: preferred.map(|(at, token)| (at - range.start, *token)).collect(),
+            // Of the whole text.
+            dead_ends: sample.dead_ends,
         }
     };
     (0..conformers).map(part).collect()
@@ -144,6 +146,7 @@ mod tests {
             log_probabilities: Some(logs),
             log_allowed: None,
             preferred: vec![(1, 5), (4, 6)],
+            dead_ends: None,
         }
     }
 

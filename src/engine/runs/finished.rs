@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::generate::{BatchSeconds, End, GeneratedText, Resampled, SelfCheck, Timing, WorkCounts};
+use crate::generate::{BatchSeconds, DeadEnds, End, GeneratedText, Resampled, SelfCheck, Timing, WorkCounts};
 use drift_core::encoding::Encoding;
 use drift_core::job::InputHash;
 use drift_data::generation::{EncodingEvidence, Environment};
@@ -87,6 +87,8 @@ pub struct KeptText {
     logs: Option<[Vec<u32>; 2]>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     preferred: Vec<(usize, u32)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    dead_ends: Option<DeadEnds>,
 }
 
 impl KeptText {
@@ -105,6 +107,7 @@ impl KeptText {
                 .is_some()
                 .then(|| [bits(&text.log_probabilities), bits(&text.log_allowed)]),
             preferred: text.preferred.clone(),
+            dead_ends: text.dead_ends,
         }
     }
 
@@ -121,6 +124,7 @@ impl KeptText {
             log_probabilities,
             log_allowed,
             preferred: self.preferred,
+            dead_ends: self.dead_ends,
         }
     }
 }
@@ -199,6 +203,7 @@ mod tests {
                 log_probabilities: logs.then(|| tokens.iter().map(|one| f32::from_bits(one.2)).collect()),
                 log_allowed: logs.then(|| tokens.iter().map(|one| f32::from_bits(one.3)).collect()),
                 preferred: tokens.iter().map(|one| (one.2 as usize, one.3)).collect(),
+                dead_ends: logs.then_some(DeadEnds { dead_ends: 3, restarts: 1 }),
             };
             let line = serde_json::to_string(&Finished::Text((0, 1), KeptText::from_generated(&text))).unwrap();
             let Finished::Text((0, 1), back) = serde_json::from_str(&line).unwrap() else { panic!("{line}") };
@@ -207,6 +212,7 @@ mod tests {
             let bits = |logs: &Option<Vec<f32>>| logs.as_ref().map(|l| l.iter().map(|x| x.to_bits()).collect::<Vec<_>>());
             prop_assert_eq!(bits(&back.log_probabilities), bits(&text.log_probabilities));
             prop_assert_eq!(bits(&back.log_allowed), bits(&text.log_allowed));
+            prop_assert_eq!(back.dead_ends, text.dead_ends);
             prop_assert_eq!((back.tokens, back.forced, back.preferred), (text.tokens, text.forced, text.preferred));
             prop_assert_eq!((back.prompt, back.generation, back.end), (7, 3, End::Length));
         }

@@ -297,6 +297,7 @@ mod tests {
             log_probabilities: None,
             log_allowed: None,
             preferred: Vec::new(),
+            dead_ends: None,
         };
         Finished::Text((0, 0), KeptText::from_generated(&text))
     }

@@ -145,6 +145,7 @@ impl ShardDone {
 /// If the plan is refused, or the inputs cannot be stored.
 pub fn check_generation(plan: &GeneratePlan, molecules: &Molecules, kept: &mut Kept) -> Result<()> {
     distinct_names(&plan.models)?;
+    check_geometry(plan)?;
     let counts_none = molecules.molecules.iter().all(|molecule| molecule.conformer_count() == 0);
     if matches!(plan.generations, Generations::PerReference(_)) && counts_none {
         let place = format!("{} {}", parameter::GENERATIONS, plan.generations);
@@ -153,6 +154,18 @@ pub fn check_generation(plan: &GeneratePlan, molecules: &Molecules, kept: &mut K
         return Err(Error::input(place, problem, remedy));
     }
     kept.keep_inputs(&inputs(plan, molecules))
+}
+
+/// Refuses the logit processor `geometry` where it cannot work.
+fn check_geometry(plan: &GeneratePlan) -> Result<()> {
+    if !plan.processors.contains(&ProcessorKind::Geometry) {
+        return Ok(());
+    }
+    if plan.device.name() != "cpu" {
+        let problem = "geometry depends on the coordinates of each text, which only the CPU follows";
+        return Err(Error::parameter(parameter::LP, problem, "give automaton, or the device cpu"));
+    }
+    plan.geometry.strength.check()
 }
 
 /// How to give references, as part of a remedy.

@@ -8,7 +8,7 @@ use drift_core::constraint::ProcessorKind;
 use drift_core::constraint::automaton::AnswerForm;
 use drift_core::encoding::AskedEncoding;
 use drift_data::corpus::EmbeddedCorpus;
-pub use drift_data::generation::{EngineChoice, EvalPart};
+pub use drift_data::generation::{EngineChoice, EvalPart, GeometrySettings};
 use drift_data::prompts::PromptMolecule;
 use drift_tune::placeholder::FittedFile;
 
@@ -60,6 +60,8 @@ pub struct GeneratePlan {
     /// The number of texts of a molecule that are drawn together, weighted by the probability that the mask left, and resampled at
     /// the ends of blocks. Also logs probabilities. Only for drift's own engine.
     pub resample: Option<usize>,
+    /// How the logit processor `geometry` masks.
+    pub geometry: GeometrySettings,
     /// Whether to keep a span for each phase of each step.
     pub trace: bool,
 }

@@ -2,6 +2,7 @@
 
 use super::plan::{GeneratePlan, Generations};
 use crate::model::Synthetic;
+use drift_core::constraint::ProcessorKind;
 use drift_data::generation::GenerationProtocol;
 use drift_data::prompts::Molecules;
 
@@ -34,6 +35,7 @@ pub(crate) fn generation_protocol(
         kv_cache: plan.room,
         prompts_not_in_their_spelling: molecules.foreign_prompts(),
         resample: plan.resample,
+        geometry: plan.processors.contains(&ProcessorKind::Geometry).then_some(plan.geometry),
         conformers: Some(plan.form.conformers).filter(|conformers| *conformers > 1),
         opened: plan.form.opened,
         examples: plan.examples.iter().map(|example| example.smiles.clone()).collect(),

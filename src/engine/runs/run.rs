@@ -117,8 +117,12 @@ pub(crate) fn generate(
         return Ok((Vec::new(), false));
     }
     check_form(&checkpoint.tokenizer, plan.form)?;
-    let made = logit_processor(checkpoint, (processor, named))?.answering(plan.form);
-    let constraints = lacking.par_iter().map(|lacking| made.constraint(&lacking.molecule.skeleton));
+    let made = logit_processor(checkpoint, (processor, named))?;
+    let made = made.answering(plan.form).of_strength(plan.geometry.strength);
+    let constraints = lacking.par_iter().map(|lacking| {
+        let PromptMolecule { skeleton, smiles, .. } = lacking.molecule;
+        made.constraint_of(skeleton, smiles)
+    });
     let constraints = constraints.collect::<Result<Vec<_>>>()?;
     let prompts = prompts_of(plan, checkpoint, &lacking, &constraints)?;
     let templates_seconds = begin.elapsed().as_secs_f64();
@@ -131,6 +135,7 @@ pub(crate) fn generate(
         log_probabilities: plan.log_probabilities,
         watched: closing(processor, checkpoint),
         resampling: plan.resample.map(|draws| resampling(draws, &checkpoint.tokenizer)),
+        restarts: plan.geometry.restarts,
         trace: plan.trace,
         cpu_clock: on_cpu.then_some(cpu_seconds),
         self_check: self_check(plan, checkpoint, (processor, named)),

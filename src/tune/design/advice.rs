@@ -38,7 +38,7 @@ pub fn logit_processor(
 ) -> Result<LogitProcessor> {
     LogitProcessor::new(kind, tokenizer.clone(), encoding, placeholder, specials).map_err(
         |error| match kind {
-            ProcessorKind::Automaton => advised(error, tokenizer, encoding),
+            ProcessorKind::Automaton | ProcessorKind::Geometry => advised(error, tokenizer, encoding),
             _ => error,
         },
     )

@@ -4,27 +4,18 @@
 //!
 //! Usage: call [`Chemistry::from_smiles`] once for a SMILES, then [`Chemistry::check`] for each conformer.
 
-mod bounds;
-mod elements;
 mod finding;
-mod lengths;
-mod matrix;
-mod merge;
-mod molecule;
-mod planar;
 mod planes;
 mod report;
-mod torsions;
 
 pub use finding::{ChemistryFinding, ChemistryRule, ConformerChemistry};
 pub use report::{ChemistryFigure, ChemistryReport, MoleculeChemistry};
 
-use self::molecule::Molecule;
-use self::planes::Plane;
 use drift_core::chem::elements::symbol;
 use drift_core::chem::stereo::are_together;
 use drift_core::chem::symmetry::UnionFind;
 use drift_core::chem::{AtomLimit, SmilesError, SmilesMolecule, StereoAgreement};
+use drift_core::geometry::{DistanceLimits, Limits, Molecule, Plane, PlaneKind, planes};
 use drift_core::vector::{distance, squared_distance};
 
 /// The share by which a bond, or the distance of atoms two bonds apart, may exceed its bounds.
@@ -41,14 +32,6 @@ pub const PUCKER_ANGSTROM: f64 = 0.05;
 
 /// The largest distance of an atom from the plane of a flat conformer, in Å.
 pub const FLAT_ANGSTROM: f64 = 0.05;
-
-/// The bounds on the distance of two atoms, in Å.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Limits {
-    atoms: [usize; 2],
-    low: f64,
-    high: f64,
-}
 
 /// The precomputed limits of a molecule, for checking its conformers.
 #[derive(Debug, Clone)]
@@ -78,35 +61,25 @@ impl Chemistry {
             smiles: drift_core::error::shortened_end(smiles, 100),
             reason: why.to_string(),
         })?;
-        let bounds = bounds::bounds(&molecule);
-        let is_heavy = |atoms: &[usize; 2]| atoms.iter().all(|atom| molecule.is_heavy(*atom));
-        let all = || (0..molecule.shape.aromatic.len()).map(|bond| molecule.ends(bond));
-        let limits = |atoms: [usize; 2]| {
-            let [low, high] = bounds.of(atoms[0], atoms[1]);
-            Limits { atoms, low, high }
-        };
-        let mut bonds: Vec<Limits> = all().filter(is_heavy).map(limits).collect();
-        even_out(&molecule, &mut bonds);
-        let (mut angles, mut nearest) = (Vec::new(), Vec::new());
+        let limits = DistanceLimits::from_molecule(&molecule);
+        let mut nearest = Vec::new();
         for b in 1..molecule.len() {
             for a in 0..b {
-                let far = molecule.distance(a, b) > 2 && is_heavy(&[a, b]);
+                let far = molecule.distance(a, b) > 2 && molecule.is_heavy(a) && molecule.is_heavy(b);
                 // Single precision halves the table of all pairs, and is far more precise than the tolerance.
-                nearest.push(if far { ((1.0 - CLASH_TOLERANCE) * bounds.of(a, b)[0]) as f32 } else { 0.0 });
-                if molecule.distance(a, b) == 2 && is_heavy(&[a, b]) {
-                    angles.push(limits([a, b]));
-                }
+                nearest.push(if far { ((1.0 - CLASH_TOLERANCE) * limits.of(a, b)[0]) as f32 } else { 0.0 });
             }
         }
+        let hydrogens = molecule.bonds().filter(|atoms| !atoms.iter().all(|atom| molecule.is_heavy(*atom)));
         Ok(Chemistry {
             elements: (0..molecule.len()).map(|atom| molecule.atom(atom).element).collect(),
             stereo,
-            bonds,
-            angles,
             nearest,
-            planes: planes::planes(&molecule),
-            hydrogens: all().filter(|atoms| !is_heavy(atoms)).collect(),
-            parts: parts_of(molecule.len(), all()),
+            planes: planes(&molecule),
+            hydrogens: hydrogens.collect(),
+            parts: parts_of(molecule.len(), molecule.bonds()),
+            bonds: limits.bonds,
+            angles: limits.angles,
         })
     }
 
@@ -146,8 +119,8 @@ impl Chemistry {
     fn check_bonds(&self, points: &[[f64; 3]], findings: &mut Vec<ChemistryFinding>) {
         let mut whole = Vec::with_capacity(self.bonds.len());
         for limits in &self.bonds {
-            let length = limits.length(points);
-            let (least, most) = limits.widened();
+            let length = length_of(limits, points);
+            let (least, most) = widened(limits);
             if length < least {
                 findings.push(finding(ChemistryRule::ShortBond, &limits.atoms, length, least));
             }
@@ -158,8 +131,8 @@ impl Chemistry {
             }
         }
         for limits in &self.angles {
-            let length = limits.length(points);
-            let (least, most) = limits.widened();
+            let length = length_of(limits, points);
+            let (least, most) = widened(limits);
             if length < least || length > most {
                 let limit = if length < least { least } else { most };
                 findings.push(finding(ChemistryRule::Angle, &limits.atoms, length, limit));
@@ -186,7 +159,7 @@ impl Chemistry {
     }
 
     fn check_planes(&self, points: &[[f64; 3]], findings: &mut Vec<ChemistryFinding>) {
-        for Plane { rule, atoms, ring } in &self.planes {
+        for Plane { kind, atoms, ring } in &self.planes {
             let is_twisted = |ring: [usize; 4]| are_together(ring.map(|atom| points[atom])) == Some(false);
             // For example *trans*-cyclooctene, whose double bond cannot be flat in a ring of this size.
             if ring.is_some_and(is_twisted) {
@@ -194,12 +167,18 @@ impl Chemistry {
             }
             let own: Vec<[f64; 3]> = atoms.iter().map(|atom| points[*atom]).collect();
             let off = planes::off_plane(&own);
-            let (broken, limit) = match rule {
-                ChemistryRule::FlatRing => (off < PUCKER_ANGSTROM, PUCKER_ANGSTROM),
-                _ => (off > PLANE_ANGSTROM, PLANE_ANGSTROM),
+            let (rule, broken, limit) = match kind {
+                PlaneKind::SaturatedRing => (ChemistryRule::FlatRing, off < PUCKER_ANGSTROM, PUCKER_ANGSTROM),
+                PlaneKind::AromaticRing => {
+                    (ChemistryRule::AromaticRing, off > PLANE_ANGSTROM, PLANE_ANGSTROM)
+                }
+                PlaneKind::DoubleBond => {
+                    (ChemistryRule::BentDoubleBond, off > PLANE_ANGSTROM, PLANE_ANGSTROM)
+                }
+                PlaneKind::Centre => (ChemistryRule::BentCentre, off > PLANE_ANGSTROM, PLANE_ANGSTROM),
             };
             if broken {
-                findings.push(finding(*rule, atoms, off, limit));
+                findings.push(finding(rule, atoms, off, limit));
             }
         }
     }
@@ -228,15 +207,14 @@ impl Chemistry {
     }
 }
 
-impl Limits {
-    fn length(&self, points: &[[f64; 3]]) -> f64 {
-        distance(points[self.atoms[0]], points[self.atoms[1]])
-    }
+/// The distance of the two atoms of `limits`, in Å.
+fn length_of(limits: &Limits, points: &[[f64; 3]]) -> f64 {
+    distance(points[limits.atoms[0]], points[limits.atoms[1]])
+}
 
-    /// The bounds with the tolerance.
-    fn widened(&self) -> (f64, f64) {
-        ((1.0 - BOND_TOLERANCE) * self.low, (1.0 + BOND_TOLERANCE) * self.high)
-    }
+/// The bounds with the tolerance, in Å.
+fn widened(limits: &Limits) -> (f64, f64) {
+    ((1.0 - BOND_TOLERANCE) * limits.low, (1.0 + BOND_TOLERANCE) * limits.high)
 }
 
 fn finding(rule: ChemistryRule, atoms: &[usize], value: f64, limit: f64) -> ChemistryFinding {
@@ -248,26 +226,6 @@ fn parts_of(atoms: usize, bonds: impl Iterator<Item = [usize; 2]>) -> usize {
     let mut together = UnionFind::new(atoms);
     // Each bond between two parts makes them one.
     atoms - bonds.filter(|[a, b]| together.join(*a, *b)).count()
-}
-
-/// The two oxygens of a carboxylate, and similar atoms, have equivalent bonds that are written differently: both get the union of
-/// their bounds. This follows `symmetrize_conjugated_terminal_bonds` of PoseBusters, which treats all bonds of one pair of elements
-/// together.
-fn even_out(molecule: &Molecule, bonds: &mut [Limits]) {
-    let elements = |limits: &Limits| -> Option<(u8, u8)> {
-        // An atom with a twin has only this one bond.
-        let matched = limits.atoms.iter().any(|atom| molecule.shape.molecule.has_twin(*atom));
-        let [x, y] = limits.atoms.map(|atom| molecule.atom(atom).element);
-        matched.then_some((x.min(y), x.max(y)))
-    };
-    let keys: Vec<Option<(u8, u8)>> = bonds.iter().map(elements).collect();
-    // Computed from a copy, because a widened bond must not widen others.
-    let old = bonds.to_vec();
-    for (at, key) in keys.iter().enumerate().filter(|(_, key)| key.is_some()) {
-        let same = || old.iter().zip(&keys).filter(|(_, other)| *other == key).map(|(limits, _)| limits);
-        bonds[at].low = same().map(|limits| limits.low).fold(f64::INFINITY, f64::min);
-        bonds[at].high = same().map(|limits| limits.high).fold(0.0, f64::max);
-    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::lengths::{ANGLE_TOLERANCE, lengths};
 use super::matrix::{Bounds, Builder, FOUR_BONDS, Ideal, NEAR, Set, pair, place};
 use super::molecule::{Molecule, UNCONNECTED};
 use super::torsions;
-use drift_core::chem::Hybridisation;
+use crate::chem::Hybridisation;
 
 /// For atoms five bonds apart, the smallest distance as a share of the sum of van der Waals radii: half way between four bonds and
 /// all of it.

@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 
-use drift_core::chem::{Atom, BondsOfAtom, Hybridisation, Order, SanitizedMolecule, SmilesError};
+use crate::chem::{Atom, BondsOfAtom, Hybridisation, Order, SanitizedMolecule, SmilesError};
 
 /// The distance of atoms that no bonds connect.
 pub(super) const UNCONNECTED: u16 = u16::MAX;
 
 /// A molecule. Atoms and bonds are given by index.
-pub(super) struct Molecule {
+pub struct Molecule {
+    /// The sanitised graph with its rings and hybridisation.
     pub shape: SanitizedMolecule,
     /// The bonds of each atom, in ascending order.
     pub neighbours: Vec<BondsOfAtom>,
@@ -36,7 +37,7 @@ impl Molecule {
     ///
     /// # Errors
     /// As [`SanitizedMolecule::new`].
-    pub(super) fn new(smiles: &str) -> Result<Self, SmilesError> {
+    pub fn new(smiles: &str) -> Result<Self, SmilesError> {
         let shape = SanitizedMolecule::new(smiles)?;
         let graph = &shape.molecule;
         let neighbours = graph.neighbours.clone();
@@ -63,11 +64,34 @@ impl Molecule {
         Ok(Molecule { shape, neighbours, ring_bonds, ring_sizes, bond_ring_sizes, distances })
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// The two atoms of each bond.
+    pub fn bonds(&self) -> impl Iterator<Item = [usize; 2]> {
+        self.shape.molecule.bonds.iter().map(|bond| bond.atoms)
+    }
+
+    /// The bonds between heavy atoms.
+    pub fn heavy_bonds(&self) -> impl Iterator<Item = [usize; 2]> {
+        self.bonds().filter(|atoms| atoms.iter().all(|atom| self.is_heavy(*atom)))
+    }
+
+    /// All pairs of heavy atoms, the smaller number first.
+    pub fn heavy_pairs(&self) -> impl Iterator<Item = [usize; 2]> {
+        let pairs = (1..self.len()).flat_map(|b| (0..b).map(move |a| [a, b]));
+        pairs.filter(|atoms| atoms.iter().all(|atom| self.is_heavy(*atom)))
+    }
+
+    /// Whether there are no atoms.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number of atoms.
+    pub fn len(&self) -> usize {
         self.neighbours.len()
     }
 
-    pub(super) fn atom(&self, atom: usize) -> &Atom {
+    /// An atom.
+    pub fn atom(&self, atom: usize) -> &Atom {
         &self.shape.molecule.atoms[atom]
     }
 
@@ -80,7 +104,8 @@ impl Molecule {
         self.shape.molecule.hydrogens[atom] as usize + written.count()
     }
 
-    pub(super) fn is_heavy(&self, atom: usize) -> bool {
+    /// Whether an atom is no hydrogen.
+    pub fn is_heavy(&self, atom: usize) -> bool {
         self.atom(atom).element != 1
     }
 
@@ -119,8 +144,8 @@ impl Molecule {
         self.neighbours[a].iter().copied().find(|bond| self.other(*bond, a) == b)
     }
 
-    /// The smallest number of bonds between two atoms; [`UNCONNECTED`] if no bonds connect them.
-    pub(super) fn distance(&self, a: usize, b: usize) -> u16 {
+    /// The smallest number of bonds between two atoms; 65,535 if no bonds connect them.
+    pub fn distance(&self, a: usize, b: usize) -> u16 {
         self.distances[a * self.len() + b]
     }
 

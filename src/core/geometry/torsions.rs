@@ -10,7 +10,7 @@ use super::matrix::{Builder, FAR, FOUR_BONDS, NEAR, Set, pair};
 use super::merge::merge;
 use super::molecule::{Kind, Molecule};
 use super::planar::{self, Planar};
-use drift_core::chem::Hybridisation;
+use crate::chem::Hybridisation;
 
 /// The tolerance of the distance of atoms four bonds apart if both torsions are known, in Å: RDKit's `DIST15_TOL`.
 const TWO_TORSIONS: f64 = 0.08;

@@ -2,9 +2,9 @@
 
 use super::elements::{element, uff};
 use super::molecule::{Kind, Molecule};
-use drift_core::chem::Hybridisation;
-use drift_core::chem::Order;
-use drift_core::chem::elements::symbol;
+use crate::chem::Hybridisation;
+use crate::chem::Order;
+use crate::chem::elements::symbol;
 
 /// The tolerance on either side of an ideal length, in Å.
 pub(super) const TOLERANCE: f64 = 0.01;

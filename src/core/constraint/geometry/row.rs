@@ -1,0 +1,172 @@
+//! The coordinates that a row has written, and the tokens that they leave.
+
+use super::GeometryConstraint;
+use super::cursor::{Cursor, WrittenNumber};
+use crate::constraint::{Constraint, Mask, State};
+use crate::encoding::{Fixed, ValueRange};
+use crate::geometry::{Intervals, Region};
+
+/// What a row of generated text has written of a molecule's geometry. It follows the tokens of the row, like a [`State`].
+#[derive(Debug, Clone)]
+pub struct GeometryRow {
+    cursor: Cursor,
+    /// The positions of the atoms of the conformer that is being written, in Å.
+    placed: Vec<[f64; 3]>,
+    /// Whether the atom that is being written is free, after a place where no token was left.
+    is_free: bool,
+    /// The region of the next atom, once it was needed.
+    region: Option<Region>,
+    /// The allowed values of numbers of this atom, by what was written before them.
+    sets: Vec<(Numbers, Intervals)>,
+}
+
+/// A number of an atom: its axis, and the values before it.
+type Numbers = (usize, [Fixed; 2]);
+
+/// The most sets that are kept for an atom.
+const MOST_SETS: usize = 64;
+
+impl GeometryRow {
+    /// A row that has written nothing.
+    pub(super) fn new() -> Self {
+        GeometryRow {
+            cursor: Cursor::start(),
+            placed: Vec::new(),
+            is_free: false,
+            region: None,
+            sets: Vec::new(),
+        }
+    }
+
+    /// Takes a token that was written.
+    pub fn write(&mut self, constraint: &GeometryConstraint, token: u32) {
+        for byte in constraint.texts.bytes(token) {
+            let slot = self.cursor.slot;
+            self.cursor.step(*byte, &constraint.text);
+            if self.cursor.slot > slot {
+                self.place(constraint, slot);
+            }
+        }
+    }
+
+    /// Places the atom of a slot.
+    fn place(&mut self, constraint: &GeometryConstraint, slot: usize) {
+        if slot.is_multiple_of(constraint.text.atoms) {
+            self.placed.clear();
+        }
+        // Only encodings whose numbers stand for coordinates are accepted.
+        self.placed.extend(constraint.text.encoding.angstrom(&self.cursor.values));
+        self.is_free = false;
+        self.region = None;
+        self.sets.clear();
+    }
+
+    /// Leaves the atom that is being written to the automaton alone.
+    pub fn release(&mut self) {
+        self.is_free = true;
+    }
+
+    /// The tokens that automaton and geometry allow in a state; `None` if the geometry leaves what the automaton allows. The list may
+    /// be empty: then no number can be written that the positions so far allow.
+    pub fn allowed(&mut self, constraint: &GeometryConstraint, state: &State) -> Option<Vec<u32>> {
+        // A single token of the automaton begins each number that is allowed, because such numbers exist where it was reached.
+        let Mask::Only(ids) = constraint.automaton.mask(state) else { return None };
+        if self.is_free {
+            return None;
+        }
+        let allowed = ids.iter().copied().filter(|id| self.allows(constraint, state, *id));
+        Some(allowed.collect())
+    }
+
+    /// Whether the geometry allows a token that the automaton allows: some number that it begins, continues or ends is allowed.
+    pub fn allows(&mut self, constraint: &GeometryConstraint, state: &State, token: u32) -> bool {
+        if self.is_free {
+            return true;
+        }
+        let mut cursor = self.cursor;
+        for byte in constraint.texts.bytes(token) {
+            let (slot, before) = (cursor.slot, cursor.values);
+            if let Some(WrittenNumber { axis, value }) = cursor.step(*byte, &constraint.text)
+                && slot == self.cursor.slot
+                && !self.accepts(constraint, (axis, [before[0], before[1]]), value)
+            {
+                return false;
+            }
+        }
+        // A token that goes on into the next atom is judged by what it ends.
+        if cursor.prefix().is_empty() || cursor.slot != self.cursor.slot {
+            return true;
+        }
+        let (axis, format) = (cursor.axis, constraint.text.encoding.number());
+        let number = (axis, [cursor.values[0], cursor.values[1]]);
+        if let [[value, last]] = format.completions(cursor.prefix(), axis)[..]
+            && value == last
+        {
+            return self.accepts(constraint, number, value);
+        }
+        let set = self.set(constraint, number).clone();
+        let mut then = *state;
+        constraint.automaton.advance(&mut then, token);
+        constraint.completes(cursor, &then, &set)
+    }
+
+    /// Whether a value is allowed for a number, and leaves a value for the next number of the atom.
+    fn accepts(&mut self, constraint: &GeometryConstraint, number: Numbers, value: Fixed) -> bool {
+        let (axis, mut values) = number;
+        if !holds(constraint, self.set(constraint, number), axis, [value; 2]) {
+            return false;
+        }
+        if axis == 2 {
+            return true;
+        }
+        values[axis] = value;
+        let (low, high) = constraint.text.encoding.number().limits(axis + 1);
+        // Not kept, because most of the values that are tried are not written.
+        let next = self.computed(constraint, (axis + 1, values));
+        holds(constraint, &next, axis + 1, [low, high])
+    }
+
+    /// The allowed values of a number of the current atom, in Å.
+    fn set(&mut self, constraint: &GeometryConstraint, number: Numbers) -> &Intervals {
+        let (axis, values) = number;
+        let known = [values[0], if axis == 2 { values[1] } else { 0 }];
+        let number = (axis, if axis == 0 { [0; 2] } else { known });
+        if let Some(at) = self.sets.iter().position(|(known, _)| *known == number) {
+            return &self.sets[at].1;
+        }
+        let set = self.computed(constraint, number);
+        if self.sets.len() >= MOST_SETS {
+            self.sets.clear();
+        }
+        self.sets.push((number, set));
+        &self.sets[self.sets.len() - 1].1
+    }
+
+    /// The allowed values of a number of the current atom, in Å.
+    fn computed(&mut self, constraint: &GeometryConstraint, (axis, values): Numbers) -> Intervals {
+        let (rules, format) = (&constraint.rules, constraint.text.encoding.number());
+        let placed: &[[f64; 3]] = match self.cursor.slot.is_multiple_of(constraint.text.atoms) {
+            // The atoms of the conformer before do not count.
+            true => &[],
+            false => &self.placed,
+        };
+        let region = self.region.get_or_insert_with(|| rules.region(placed));
+        let at = |axis: usize| format.angstrom(values[axis], axis).unwrap_or_default();
+        match axis {
+            0 => region.x(),
+            1 => region.y(at(0)),
+            _ => region.z(at(0), at(1)),
+        }
+    }
+}
+
+/// Whether the coordinate of some value of a range lies in a set.
+pub(super) fn holds(
+    constraint: &GeometryConstraint,
+    set: &Intervals,
+    axis: usize,
+    range: ValueRange,
+) -> bool {
+    let format = constraint.text.encoding.number();
+    set.parts().iter().any(|part| format.reaches(range, axis, *part))
+}

@@ -1,0 +1,197 @@
+//! Determines the atoms of a molecule that must lie in a plane, and the rings that must not.
+
+use std::collections::BTreeSet;
+
+use super::molecule::{Kind, Molecule};
+use crate::chem::Hybridisation;
+
+/// The kind of a group of atoms that a plane concerns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlaneKind {
+    /// An aromatic ring of five or six atoms, which is flat.
+    AromaticRing,
+    /// A saturated ring of six atoms, which is not flat.
+    SaturatedRing,
+    /// A double bond between carbons with its heavy neighbours, which lie in its plane.
+    DoubleBond,
+    /// A planar carbon with its three heavy neighbours.
+    Centre,
+}
+
+/// Atoms that must lie in a plane, or must not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plane {
+    /// Says whether the atoms lie in a plane.
+    pub kind: PlaneKind,
+    /// The atoms.
+    pub atoms: Vec<usize>,
+    /// For a double bond in a ring of eight to eleven atoms: the chain of ring atoms around it. If the ends of the chain lie on
+    /// opposite sides, the ring twists the bond, as in *trans*-cyclooctene, and the rule does not apply.
+    pub ring: Option<[usize; 4]>,
+}
+
+/// The planes of a molecule.
+///
+/// Aromatic rings of five and six atoms are treated as in PoseBusters, except that a ring of six that shares atoms with a ring of
+/// five counts too. Double bonds in PoseBusters are those between carbons with two further heavy neighbours each; here one further
+/// heavy neighbour each is enough. PoseBusters has no rule for the planes around single atoms.
+pub fn planes(molecule: &Molecule) -> Vec<Plane> {
+    let mut planes = Vec::new();
+    for (ring, bonds) in molecule.shape.rings.iter().zip(&molecule.ring_bonds) {
+        let is_flat =
+            |atom: &usize| molecule.is_aromatic(*atom) && molecule.hybridisation(*atom) == Hybridisation::Sp2;
+        // A single bond may close a ring of aromatic atoms: a bond of SMARTS that is not written is single or aromatic.
+        let is_flat_bond = |bond: &usize| matches!(molecule.kind(*bond), Kind::Single | Kind::Aromatic);
+        if matches!(ring.len(), 5 | 6) && bonds.iter().all(is_flat_bond) && ring.iter().all(is_flat) {
+            planes.push(Plane { kind: PlaneKind::AromaticRing, atoms: ring.clone(), ring: None });
+        } else if is_puckered(molecule, ring, bonds) {
+            planes.push(Plane { kind: PlaneKind::SaturatedRing, atoms: ring.clone(), ring: None });
+        }
+    }
+    for bond in 0..molecule.shape.aromatic.len() {
+        if let Some(atoms) = double_bond(molecule, bond) {
+            planes.push(Plane { kind: PlaneKind::DoubleBond, atoms, ring: medium_ring(molecule, bond) });
+        }
+    }
+    for atom in 0..molecule.len() {
+        if let Some(atoms) = centre(molecule, atom) {
+            planes.push(Plane { kind: PlaneKind::Centre, atoms, ring: None });
+        }
+    }
+    planes
+}
+
+/// The ring atoms before, at and behind a bond, if its smallest ring has eight to eleven atoms.
+fn medium_ring(molecule: &Molecule, bond: usize) -> Option<[usize; 4]> {
+    let rings = molecule.shape.rings.iter().zip(&molecule.ring_bonds);
+    let (ring, bonds) =
+        rings.filter(|(_, bonds)| bonds.contains(&bond)).min_by_key(|(ring, _)| ring.len())?;
+    let (n, at) = (ring.len(), bonds.iter().position(|other| *other == bond)?);
+    (8..=11).contains(&n).then(|| [n - 1, 0, 1, 2].map(|step| ring[(at + step) % n]))
+}
+
+fn heavy_neighbours(molecule: &Molecule, atom: usize) -> Vec<usize> {
+    let others = molecule.neighbours[atom].iter().map(|bond| molecule.other(*bond, atom));
+    others.filter(|other| molecule.is_heavy(*other)).collect()
+}
+
+/// Whether an atom is a carbon with three planar bonds.
+fn is_trigonal_carbon(molecule: &Molecule, atom: usize) -> bool {
+    let bonds = molecule.neighbours[atom].len() + molecule.shape.molecule.hydrogens[atom] as usize;
+    molecule.atom(atom).element == 6 && bonds == 3 && molecule.hybridisation(atom) == Hybridisation::Sp2
+}
+
+/// The atoms of a double bond between carbons outside of aromatic rings, with their heavy neighbours. `None` if a carbon has no
+/// further heavy neighbour, or if these are only three atoms.
+fn double_bond(molecule: &Molecule, bond: usize) -> Option<Vec<usize>> {
+    let ends = molecule.ends(bond);
+    let is_end = |atom: &usize| is_trigonal_carbon(molecule, *atom) && !molecule.is_aromatic(*atom);
+    if molecule.kind(bond) != Kind::Double || !ends.iter().all(is_end) {
+        return None;
+    }
+    let mut atoms: BTreeSet<usize> = ends.into();
+    for end in ends {
+        let around = heavy_neighbours(molecule, end);
+        if around.len() < 2 {
+            return None;
+        }
+        atoms.extend(around);
+    }
+    (atoms.len() > 3).then(|| atoms.into_iter().collect())
+}
+
+/// A planar carbon with its three heavy neighbours.
+fn centre(molecule: &Molecule, atom: usize) -> Option<Vec<usize>> {
+    let mut atoms = heavy_neighbours(molecule, atom);
+    if !is_trigonal_carbon(molecule, atom) || atoms.len() != 3 {
+        return None;
+    }
+    atoms.push(atom);
+    Some(atoms)
+}
+
+/// The patterns of rings that cannot be flat: `non-aromatic_6_membered_rings` and the following ones in `config/mol.yml` of
+/// PoseBusters. Each lists the bonds that need not be single (bond `i` joins atoms `i` and `i + 1`), and the atoms that need not be
+/// carbon.
+const PUCKERED: [(&[usize], &[usize]); 5] =
+    [(&[5], &[0, 1, 2, 3, 4, 5]), (&[5, 2], &[2, 3]), (&[5, 2], &[4]), (&[5, 3], &[3, 4]), (&[5, 3], &[2])];
+
+/// Whether a ring of six cannot be flat: none of its atoms is aromatic or in another ring, it fits one of [`PUCKERED`], and two
+/// adjacent atoms are saturated. Without two such atoms, as in *p*-benzoquinone and 1,4-cyclohexadiene, the ring may be flat
+/// although it fits PoseBusters' patterns.
+fn is_puckered(molecule: &Molecule, ring: &[usize], bonds: &[usize]) -> bool {
+    let is_alone = |atom: &usize| {
+        matches!(molecule.atom(*atom).element, 6 | 7 | 8 | 16)
+            && !molecule.is_aromatic(*atom)
+            && molecule.ring_sizes[*atom].len() == 1
+    };
+    let is_saturated = |at: usize| molecule.hybridisation(ring[at % 6]) == Hybridisation::Sp3;
+    if ring.len() != 6
+        || !ring.iter().all(is_alone)
+        || !(0..6).any(|at| is_saturated(at) && is_saturated(at + 1))
+    {
+        return false;
+    }
+    let single: Vec<bool> = bonds.iter().map(|bond| molecule.kind(*bond) == Kind::Single).collect();
+    let carbon: Vec<bool> = ring.iter().map(|atom| molecule.atom(*atom).element == 6).collect();
+    // Try each start atom and both directions: bond `i` of the pattern starts at its atom `i`, or ends there.
+    let fits = |start: usize, back: bool, (free_bonds, free_atoms): (&[usize], &[usize])| {
+        let atom = |at: usize| if back { (start + 6 - at) % 6 } else { (start + at) % 6 };
+        // In the reverse direction a bond begins where it ends in the forward direction; the last one, from 5 to 0, then starts at
+        // atom 0.
+        let bond = |at: usize| if back { atom(at + 1 - 6 * usize::from(at == 5)) } else { atom(at) };
+        (0..6).all(|at| {
+            (single[bond(at)] || free_bonds.contains(&at)) && (carbon[atom(at)] || free_atoms.contains(&at))
+        })
+    };
+    let starts = (0..6).flat_map(|start| [(start, false), (start, true)]);
+    starts.into_iter().any(|(start, back)| PUCKERED.iter().any(|pattern| fits(start, back, *pattern)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(smiles: &str) -> Vec<(PlaneKind, usize)> {
+        let molecule = Molecule::new(smiles).unwrap();
+        planes(&molecule).into_iter().map(|plane| (plane.kind, plane.atoms.len())).collect()
+    }
+
+    #[test]
+    fn what_is_flat_and_what_is_not() {
+        assert_eq!(rules("c1ccccc1"), [(PlaneKind::AromaticRing, 6)]);
+        assert_eq!(
+            rules("c1ccc2[nH]ccc2c1").iter().filter(|(kind, _)| *kind == PlaneKind::AromaticRing).count(),
+            2
+        );
+        // Two rings of aromatic atoms with a single bond between them, and a pyridine.
+        let fused = rules("Cn1nc(-c2ccccn2)nc2c(=O)n(C)c(=O)nc1-2");
+        assert_eq!(fused.iter().filter(|plane| **plane == (PlaneKind::AromaticRing, 6)).count(), 3);
+        assert_eq!(rules("C1CCCCC1"), [(PlaneKind::SaturatedRing, 6)]);
+        assert_eq!(rules("C1CCC=CC1"), [(PlaneKind::SaturatedRing, 6), (PlaneKind::DoubleBond, 4)]);
+        assert_eq!(rules("C1CCC2CCCCC2C1"), []);
+        assert_eq!(rules("C1CCCC1"), []);
+        let is_puckered = |smiles| rules(smiles).contains(&(PlaneKind::SaturatedRing, 6));
+        // One double bond, two side by side, and what fits PoseBusters' patterns without two saturated atoms side by side.
+        assert!(is_puckered("O1CCC=CC1") && is_puckered("C1=CC=CCC1"));
+        for flat in
+            ["C1=CCC=CC1", "O=C1C=CC(=O)C=C1", "N#CC1=C(C#N)C(=O)C(Cl)=C(Cl)C1=O", "O=C1NC(=O)C(=O)C(=O)N1"]
+        {
+            assert!(!is_puckered(flat), "{flat}");
+        }
+        // A bond in a ring of eight may be twisted.
+        let ring =
+            |smiles: &str| planes(&Molecule::new(smiles).unwrap()).iter().any(|plane| plane.ring.is_some());
+        assert!(ring("C1CCC=CCCC1") && !ring("C1CCC=CCC1") && !ring("CC=CC"));
+        assert!(!is_puckered("C1=COCC=C1") && !is_puckered("C1=CC=COC1") && !is_puckered("O1C=COC=C1"));
+        assert!(is_puckered("O=C1CCCCC1") && is_puckered("O=C1CCOC=C1") && !is_puckered("O=C1C=COC=C1"));
+        assert_eq!(rules("CC=C"), []);
+        assert_eq!(rules("CC=CC"), [(PlaneKind::DoubleBond, 4)]);
+        assert_eq!(
+            rules("CC(C)=C(C)C"),
+            [(PlaneKind::DoubleBond, 6), (PlaneKind::Centre, 4), (PlaneKind::Centre, 4)]
+        );
+        assert_eq!(rules("CC(=O)N"), [(PlaneKind::Centre, 4)]);
+        assert_eq!(rules("C=C=C"), []);
+    }
+}

@@ -1,0 +1,207 @@
+//! The positions that the next atom of a molecule can have.
+//!
+//! A region is an intersection of shells around the atoms placed before, and of half-spaces. With x and y known the allowed z are a
+//! union of intervals, which is exact. For the other two coordinates cells of x, or of x and y, are tried: a cell is left out only if
+//! interval arithmetic proves that it holds no position. So no allowed value is ever left out, and some values may remain that the next
+//! coordinate cannot complete.
+
+use super::intervals::Intervals;
+use crate::vector::dot;
+
+/// The width of a cell of x, and of a cell of y while x is sought, in Å.
+const WIDE: f64 = 0.06;
+
+/// The width of a cell of y if x is known, in Å.
+const NARROW: f64 = 0.02;
+
+/// The largest extent of a region that is searched for its x and y, in Å. A larger one is not bounded by a bond.
+const LARGEST: f64 = 60.0;
+
+/// Positions at least `low` and at most `high` away from a point, in Å.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Shell {
+    pub centre: [f64; 3],
+    pub low: f64,
+    pub high: f64,
+}
+
+/// Positions `p` with `normal · p ≥ least`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct HalfSpace {
+    pub normal: [f64; 3],
+    pub least: f64,
+}
+
+/// A range of a coordinate.
+type Range = [f64; 2];
+
+/// The positions that an atom can have, in Å.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Region {
+    shells: Vec<Shell>,
+    half_spaces: Vec<HalfSpace>,
+    /// A box around the region.
+    extent: [Range; 3],
+}
+
+impl Region {
+    /// The intersection of shells and half-spaces. Constraints that the others imply are dropped.
+    pub(super) fn new(shells: Vec<Shell>, half_spaces: Vec<HalfSpace>) -> Self {
+        let mut extent = [[f64::NEG_INFINITY, f64::INFINITY]; 3];
+        for shell in &shells {
+            for (range, centre) in extent.iter_mut().zip(shell.centre) {
+                *range = [range[0].max(centre - shell.high), range[1].min(centre + shell.high)];
+            }
+        }
+        let matters = |shell: &Shell| {
+            let (nearest, farthest) = distances(shell.centre, &extent);
+            nearest < shell.low * shell.low || farthest > shell.high * shell.high
+        };
+        let shells = shells.into_iter().filter(matters).collect();
+        Region { shells, half_spaces, extent }
+    }
+
+    /// Whether a position belongs to it.
+    pub fn contains(&self, point: [f64; 3]) -> bool {
+        let [x, y, z] = point;
+        (self.extent.iter().zip(point)).all(|([low, high], x)| (*low..=*high).contains(&x))
+            && self.z(x, y).contains(z)
+    }
+
+    /// The x of its positions: all of them, and perhaps values near to them.
+    pub fn x(&self) -> Intervals {
+        let [low, high] = self.extent[0];
+        if self.is_wide() {
+            return Intervals::of(low, high);
+        }
+        let mut found = Intervals::default();
+        let columns = cells(self.extent[1], WIDE);
+        // Neighbouring cells of x are usually completed by the same cell of y.
+        let mut last = columns.len() / 2;
+        let mut set = Intervals::default();
+        for x in cells([low, high], WIDE) {
+            let order = std::iter::once(last).chain(0..columns.len());
+            let completed = order.filter(|at| *at < columns.len()).find(|at| {
+                self.fill(x, columns[*at], &mut set);
+                !set.is_empty()
+            });
+            if let Some(at) = completed {
+                last = at;
+                found.push(x[0], x[1]);
+            }
+        }
+        found
+    }
+
+    /// The y of its positions with this x: all of them, and perhaps values near to them.
+    pub fn y(&self, x: f64) -> Intervals {
+        let [low, high] = self.extent[1];
+        if self.is_wide() {
+            return Intervals::of(low, high);
+        }
+        let (mut found, mut set) = (Intervals::default(), Intervals::default());
+        for y in cells([low, high], NARROW) {
+            self.fill([x, x], y, &mut set);
+            if !set.is_empty() {
+                found.push(y[0], y[1]);
+            }
+        }
+        found
+    }
+
+    /// The z of its positions with these x and y.
+    pub fn z(&self, x: f64, y: f64) -> Intervals {
+        let mut set = Intervals::default();
+        self.fill([x, x], [y, y], &mut set);
+        set
+    }
+
+    /// Whether no bond limits its extent, as for the first atom of a separate part.
+    fn is_wide(&self) -> bool {
+        self.extent.iter().any(|[low, high]| high - low > LARGEST)
+    }
+
+    /// Sets `set` to the z of positions with x and y in these ranges: all of them, and perhaps more unless both are single values.
+    fn fill(&self, x: Range, y: Range, set: &mut Intervals) {
+        let [low, high] = self.extent[2];
+        set.reset(low, high);
+        let [mut low, mut high] = [low, high];
+        for HalfSpace { normal: [a, b, c], least } in &self.half_spaces {
+            let most = (a * x[0]).max(a * x[1]) + (b * y[0]).max(b * y[1]);
+            let rest = least - most;
+            if *c > FLAT {
+                low = low.max(rest / c);
+            } else if *c < -FLAT {
+                high = high.min(rest / c);
+            } else if rest > FLAT {
+                return set.reset(1.0, 0.0);
+            }
+        }
+        for shell in &self.shells {
+            let ([near_x, _], [near_y, _]) = (squares(shell.centre[0], x), squares(shell.centre[1], y));
+            let left = shell.high * shell.high - near_x - near_y;
+            if left < 0.0 {
+                return set.reset(1.0, 0.0);
+            }
+            let half = left.sqrt();
+            (low, high) = (low.max(shell.centre[2] - half), high.min(shell.centre[2] + half));
+        }
+        set.reset(low, high);
+        for shell in &self.shells {
+            let ([_, far_x], [_, far_y]) = (squares(shell.centre[0], x), squares(shell.centre[1], y));
+            let left = shell.low * shell.low - far_x - far_y;
+            if left > 0.0 {
+                let half = left.sqrt();
+                set.remove(shell.centre[2] - half, shell.centre[2] + half);
+            }
+        }
+    }
+}
+
+/// A normal whose z is smaller is taken as horizontal; in the units of half-spaces.
+const FLAT: f64 = 1e-12;
+
+/// The smallest and the largest square of the distance of a coordinate from those of a range.
+fn squares(centre: f64, [low, high]: Range) -> [f64; 2] {
+    let nearest = centre.clamp(low, high) - centre;
+    let farthest = (low - centre).abs().max((high - centre).abs());
+    [nearest * nearest, farthest * farthest]
+}
+
+/// The smallest and the largest squared distance of a point from a box.
+fn distances(point: [f64; 3], extent: &[Range; 3]) -> (f64, f64) {
+    let mut sums = (0.0, 0.0);
+    for (centre, range) in point.into_iter().zip(extent) {
+        // A box that is empty in one direction has no distances; its region is empty anyway.
+        if range[0] > range[1] {
+            return (0.0, f64::INFINITY);
+        }
+        let [nearest, farthest] = squares(centre, *range);
+        sums = (sums.0 + nearest, sums.1 + farthest);
+    }
+    sums
+}
+
+/// Cuts a range into cells of at most this width.
+fn cells([low, high]: Range, width: f64) -> Vec<Range> {
+    if low > high {
+        return Vec::new();
+    }
+    let count = ((high - low) / width).ceil().max(1.0);
+    let at = |n: f64| low + (high - low) * n / count;
+    (0..count as usize).map(|n| [at(n as f64), at(n as f64 + 1.0)]).collect()
+}
+
+impl HalfSpace {
+    /// Positions where a function that is linear in the position is at least `least`.
+    pub(super) fn of_linear(least: f64, function: impl Fn([f64; 3]) -> f64) -> Self {
+        let origin = function([0.0; 3]);
+        let unit = |axis: usize| std::array::from_fn(|at| f64::from(u8::from(at == axis)));
+        HalfSpace { normal: [0, 1, 2].map(|axis| function(unit(axis)) - origin), least: least - origin }
+    }
+
+    /// Whether a position belongs to it.
+    pub(super) fn contains(&self, point: [f64; 3]) -> bool {
+        dot(self.normal, point) >= self.least
+    }
+}

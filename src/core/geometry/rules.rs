@@ -1,0 +1,386 @@
+//! What the positions of a molecule's atoms must satisfy, and the region of the next atom.
+
+use serde::{Deserialize, Serialize};
+
+use super::limits::DistanceLimits;
+use super::molecule::Molecule;
+use super::planes::{PlaneKind, planes};
+use super::region::{HalfSpace, Region, Shell};
+use crate::chem::stereo::{DoubleBondMark, TetrahedralMark};
+use crate::chem::{AtomLimit, SmilesError, SmilesReading};
+use crate::error::{Error, Result};
+use crate::parameter;
+use crate::vector::{centre, cross, distance, dot, minus, triple};
+
+/// How strictly the positions of atoms are limited.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct GeometryStrength {
+    /// The share by which bonds, and distances of atoms two bonds apart, may exceed the judge's bounds. The judge's own tolerance is
+    /// 0.25. Atoms farther apart may be closer than the bounds by [`CLASH_RATIO`] times this share.
+    pub bounds: f64,
+    /// Whether stereocentres and double bonds must have the sense of their marks.
+    pub signs: bool,
+    /// Whether atoms of aromatic rings, of double bonds and around planar carbons must lie in planes.
+    pub planes: bool,
+}
+
+impl Default for GeometryStrength {
+    fn default() -> Self {
+        GeometryStrength { bounds: 0.2, signs: true, planes: true }
+    }
+}
+
+impl GeometryStrength {
+    /// Refuses a share of bounds that is not above 0 and at most [`MOST_BOUNDS`].
+    ///
+    /// # Errors
+    /// If it is refused.
+    pub fn check(self) -> Result<()> {
+        if self.bounds > 0.0 && self.bounds <= MOST_BOUNDS {
+            return Ok(());
+        }
+        let problem = format!("{} is not a share of distances from 0 to {MOST_BOUNDS}", self.bounds);
+        Err(Error::parameter(parameter::BOUNDS, problem, "give 0.2, or up to 0.25 as the judge"))
+    }
+}
+
+/// The largest share by which bounds may be exceeded: twice the tolerance of the judge.
+pub const MOST_BOUNDS: f64 = 0.5;
+
+/// The tolerance of the judge for clashes, 0.3, in units of that for bonds, 0.25.
+pub const CLASH_RATIO: f64 = 1.2;
+
+/// The largest distance of an atom from the plane through atoms placed before it, in Å.
+pub const SLAB_ANGSTROM: f64 = 0.45;
+
+/// The least volume of three bonds of a stereocentre, in Å³: below it the judge takes them as planar.
+const LEAST_VOLUME: f64 = 0.1;
+
+/// The largest molecule whose bounds are smoothed, which takes time cubic in the number of atoms.
+const SMOOTHED_ATOMS: usize = 300;
+
+/// The sizes of rings across which distances are limited. Smaller rings have no atoms three bonds apart, larger ones may be oblong.
+const POLYGONS: std::ops::RangeInclusive<usize> = 6..=8;
+
+/// Atoms that span less than this area, in Å², define no plane.
+const LEAST_AREA: f64 = 0.5;
+
+/// The sense of a stereocentre.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Sense {
+    /// The centre and three of its neighbours.
+    atoms: [usize; 4],
+    /// 1 or -1: the sign of the volume that the three bonds span.
+    sign: f64,
+    /// The least volume with this sign, in Å³.
+    least: f64,
+}
+
+/// The sides of a double bond.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Sides {
+    /// A neighbour of the first atom, the two atoms, a neighbour of the second atom.
+    atoms: [usize; 4],
+    /// 1 if the neighbours lie on the same side, else -1.
+    sign: f64,
+}
+
+/// A rule that a position breaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum GeometryRule {
+    /// Too close to an atom placed before.
+    Near,
+    /// Too far from an atom placed before.
+    Far,
+    /// A stereocentre gets the wrong sense.
+    Centre,
+    /// A double bond gets the wrong sides.
+    DoubleBond,
+    /// Off the plane of atoms placed before.
+    Plane,
+}
+
+/// A position that breaks a rule.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GeometryConflict {
+    /// The rule.
+    pub rule: GeometryRule,
+    /// The atom placed last, then the others.
+    pub atoms: Vec<usize>,
+    /// The number of bonds between the two atoms of a distance.
+    pub bonds: Option<u16>,
+}
+
+/// The limits on the positions of a molecule's atoms. Atoms are numbered in the order of the SMILES, and placed in this order.
+#[derive(Debug, Clone)]
+pub struct GeometryRules {
+    atoms: usize,
+    /// By rows of pairs of atoms: the smallest and the largest distance, in Å, and the number of bonds between them.
+    low: Vec<f64>,
+    high: Vec<f64>,
+    bonds: Vec<u16>,
+    /// By the atom that is placed last.
+    senses: Vec<Vec<Sense>>,
+    sides: Vec<Vec<Sides>>,
+    /// By atom, the groups of atoms that lie in a plane with it, those placed before it alone.
+    planes: Vec<Vec<Vec<usize>>>,
+}
+
+impl GeometryRules {
+    /// The rules of a molecule.
+    ///
+    /// # Errors
+    /// If RDKit would refuse the SMILES, it is larger than the limit, or it contains a `*`.
+    pub fn from_smiles(smiles: &str, strength: GeometryStrength) -> std::result::Result<Self, SmilesError> {
+        let molecule = Molecule::new(smiles)?;
+        let atoms = molecule.len();
+        let mut rules = GeometryRules {
+            atoms,
+            low: vec![0.0; atoms * atoms],
+            high: vec![f64::INFINITY; atoms * atoms],
+            bonds: (0..atoms * atoms).map(|at| molecule.distance(at / atoms, at % atoms)).collect(),
+            senses: vec![Vec::new(); atoms],
+            sides: vec![Vec::new(); atoms],
+            planes: vec![Vec::new(); atoms],
+        };
+        rules.set_distances(&molecule, strength.bounds);
+        if strength.signs {
+            let reading = SmilesReading::new(smiles, AtomLimit::default());
+            let reading = reading.map_err(|problem| SmilesError::new(smiles, &problem))?;
+            reading.marks().centres.iter().for_each(|mark| rules.add_centre(mark));
+            reading.marks().double_bonds.iter().for_each(|mark| rules.add_double_bond(mark));
+        }
+        if strength.planes {
+            rules.add_planes(&molecule);
+        }
+        Ok(rules)
+    }
+
+    /// The number of atoms.
+    pub fn atoms(&self) -> usize {
+        self.atoms
+    }
+
+    /// The smallest and the largest distance of two atoms, in Å.
+    pub fn distance(&self, a: usize, b: usize) -> [f64; 2] {
+        [self.low[a * self.atoms + b], self.high[a * self.atoms + b]]
+    }
+
+    fn set_distances(&mut self, molecule: &Molecule, tolerance: f64) {
+        let limits = DistanceLimits::from_molecule(molecule);
+        for [a, b] in molecule.heavy_pairs().filter(|[a, b]| molecule.distance(*a, *b) > 2) {
+            let low = (1.0 - CLASH_RATIO * tolerance) * limits.of(a, b)[0];
+            self.set(a, b, [low, f64::INFINITY]);
+        }
+        for ring in &molecule.shape.rings {
+            self.set_ring(ring, &limits, tolerance);
+        }
+        for limits in limits.angles.iter().chain(&limits.bonds) {
+            let [a, b] = limits.atoms;
+            self.set(a, b, [(1.0 - tolerance) * limits.low, (1.0 + tolerance) * limits.high]);
+        }
+        if self.atoms <= SMOOTHED_ATOMS {
+            self.smooth();
+        }
+    }
+
+    /// Limits the distances across a ring by those in a regular polygon, which is wider than a puckered ring.
+    fn set_ring(&mut self, ring: &[usize], limits: &DistanceLimits, tolerance: f64) {
+        let n = ring.len();
+        if !POLYGONS.contains(&n) {
+            return;
+        }
+        let bonds = (0..n).map(|at| limits.of(ring[at], ring[(at + 1) % n])[1]);
+        let side = bonds.sum::<f64>() / n as f64;
+        let half_angle = |steps: usize| (std::f64::consts::PI * steps as f64 / n as f64).sin();
+        for i in 0..n {
+            for j in (0..i).filter(|j| (i - j).min(n + j - i) > 2) {
+                let chord = side * half_angle(i - j) / half_angle(1);
+                let [low, high] = self.distance(ring[i], ring[j]);
+                self.set(ring[i], ring[j], [low, high.min((1.0 + tolerance) * chord)]);
+            }
+        }
+    }
+
+    fn set(&mut self, a: usize, b: usize, [low, high]: [f64; 2]) {
+        for at in [a * self.atoms + b, b * self.atoms + a] {
+            (self.low[at], self.high[at]) = (low, high);
+        }
+    }
+
+    /// Triangle smoothing: the largest distances become shortest paths, and the smallest ones respect them. Where the bounds
+    /// contradict each other, the smallest distance gives way.
+    ///
+    /// G. M. Crippen and T. F. Havel, Distance Geometry and Molecular Conformation (1988), pages 252 and 253.
+    fn smooth(&mut self) {
+        let n = self.atoms;
+        for k in 0..n {
+            for i in 0..n {
+                let (high_ik, low_ik) = (self.high[i * n + k], self.low[i * n + k]);
+                if i == k || high_ik == f64::INFINITY {
+                    continue;
+                }
+                for j in (0..n).filter(|j| *j != k && *j != i) {
+                    let at = i * n + j;
+                    let (high_kj, low_kj) = (self.high[k * n + j], self.low[k * n + j]);
+                    self.high[at] = self.high[at].min(high_ik + high_kj);
+                    self.low[at] =
+                        self.low[at].max(low_ik - high_kj).max(low_kj - high_ik).min(self.high[at]);
+                }
+            }
+        }
+    }
+
+    fn add_centre(&mut self, mark: &TetrahedralMark) {
+        if mark.needs_hydrogen() {
+            return;
+        }
+        let missing = mark.neighbours.iter().position(Option::is_none);
+        for left_out in (0..4).filter(|at| missing.is_none_or(|missing| missing == *at)) {
+            let mut rest = (0..4).filter(|at| *at != left_out).filter_map(|at| mark.neighbours[at]);
+            let (Some(a), Some(b), Some(c)) = (rest.next(), rest.next(), rest.next()) else { continue };
+            // The judge looks at the first three of four neighbours; the others need not span as much.
+            let decides = missing.is_some() || left_out == 3;
+            let least = if decides { LEAST_VOLUME } else { 0.0 };
+            let sign = if mark.counterclockwise == left_out.is_multiple_of(2) { -1.0 } else { 1.0 };
+            let sense = Sense { atoms: [mark.atom, a, b, c], sign, least };
+            self.senses[last(&sense.atoms)].push(sense);
+        }
+    }
+
+    fn add_double_bond(&mut self, mark: &DoubleBondMark) {
+        let [a, b] = mark.atoms;
+        let ends =
+            |end: usize| [Some((mark.neighbours[end], 1.0)), mark.others[end].map(|other| (other, -1.0))];
+        let same = if mark.together { 1.0 } else { -1.0 };
+        for (x, x_sign) in ends(0).into_iter().flatten() {
+            for (y, y_sign) in ends(1).into_iter().flatten() {
+                let sides = Sides { atoms: [x, a, b, y], sign: same * x_sign * y_sign };
+                let last = last(&sides.atoms);
+                // The side is linear in the position of a neighbour, but not in that of an atom of the bond.
+                if last == x || last == y {
+                    self.sides[last].push(sides);
+                }
+            }
+        }
+    }
+
+    fn add_planes(&mut self, molecule: &Molecule) {
+        for plane in planes(molecule) {
+            // A medium ring may twist its double bond.
+            if plane.kind == PlaneKind::SaturatedRing || plane.ring.is_some() {
+                continue;
+            }
+            for atom in &plane.atoms {
+                let before: Vec<usize> = plane.atoms.iter().copied().filter(|other| other < atom).collect();
+                if before.len() >= 3 {
+                    self.planes[*atom].push(before);
+                }
+            }
+        }
+    }
+
+    /// The region of the next atom, given the positions of the atoms before it in Å. Everything, if all atoms are placed.
+    pub fn region(&self, placed: &[[f64; 3]]) -> Region {
+        let atom = placed.len();
+        if atom >= self.atoms {
+            return Region::new(Vec::new(), Vec::new());
+        }
+        let shell = |(other, centre): (usize, &[f64; 3])| {
+            let [low, high] = self.distance(atom, other);
+            Shell { centre: *centre, low, high }
+        };
+        let shells = placed.iter().enumerate().map(shell).collect();
+        let half_spaces = self.half_spaces(atom, placed).into_iter().map(|(_, half_space)| half_space);
+        Region::new(shells, half_spaces.collect())
+    }
+
+    /// The half-spaces of an atom, given the positions of the atoms before it, each with its rule and the other atoms.
+    fn half_spaces(&self, atom: usize, placed: &[[f64; 3]]) -> Vec<((GeometryRule, Vec<usize>), HalfSpace)> {
+        let mut found = Vec::new();
+        for sense in &self.senses[atom] {
+            let volume = |point| sense.sign * sense.volume(&|at| if at == atom { point } else { placed[at] });
+            let rule = (GeometryRule::Centre, sense.atoms.to_vec());
+            found.push((rule, HalfSpace::of_linear(sense.least, volume)));
+        }
+        for sides in &self.sides[atom] {
+            let side = |point| sides.sign * sides.side(&|at| if at == atom { point } else { placed[at] });
+            let rule = (GeometryRule::DoubleBond, sides.atoms.to_vec());
+            found.push((rule, HalfSpace::of_linear(0.0, side)));
+        }
+        for before in &self.planes[atom] {
+            let points: Vec<[f64; 3]> = before.iter().map(|at| placed[*at]).collect();
+            let Some((normal, offset)) = plane(&points) else { continue };
+            let opposite = normal.map(|x| -x);
+            for (normal, offset) in [(normal, offset), (opposite, -offset)] {
+                let rule = (GeometryRule::Plane, before.clone());
+                found.push((rule, HalfSpace { normal, least: offset - SLAB_ANGSTROM }));
+            }
+        }
+        found
+    }
+
+    /// The rules that the positions of all atoms break, in the order of atoms. Positions are in Å.
+    pub fn conflicts(&self, points: &[[f64; 3]]) -> Vec<GeometryConflict> {
+        let mut found = Vec::new();
+        for atom in 0..points.len().min(self.atoms) {
+            let placed = &points[..atom];
+            for (other, place) in placed.iter().enumerate() {
+                let ([low, high], between) = (self.distance(atom, other), distance(points[atom], *place));
+                let bonds = Some(self.bonds[atom * self.atoms + other]);
+                let atoms = vec![atom, other];
+                if between < low {
+                    found.push(GeometryConflict { rule: GeometryRule::Near, atoms, bonds });
+                } else if between > high {
+                    found.push(GeometryConflict { rule: GeometryRule::Far, atoms, bonds });
+                }
+            }
+            for ((rule, atoms), half_space) in self.half_spaces(atom, placed) {
+                if !half_space.contains(points[atom]) {
+                    let atoms = [&[atom], &atoms[..]].concat();
+                    found.push(GeometryConflict { rule, atoms, bonds: None });
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The atom that is placed last.
+fn last(atoms: &[usize; 4]) -> usize {
+    atoms.iter().copied().fold(0, usize::max)
+}
+
+impl Sense {
+    /// The volume that the bonds span, in Å³.
+    fn volume(&self, place: &dyn Fn(usize) -> [f64; 3]) -> f64 {
+        let [centre, a, b, c] = self.atoms.map(place);
+        triple(minus(a, centre), minus(b, centre), minus(c, centre))
+    }
+}
+
+impl Sides {
+    /// Positive if both neighbours lie on the same side, in Å⁴.
+    fn side(&self, place: &dyn Fn(usize) -> [f64; 3]) -> f64 {
+        let [x, a, b, y] = self.atoms.map(place);
+        let bond = minus(b, a);
+        dot(cross(minus(x, a), bond), cross(minus(y, b), bond))
+    }
+}
+
+/// The unit normal of a plane through points, and the offset of the plane along it, in Å; `None` if they span no area.
+fn plane(points: &[[f64; 3]]) -> Option<([f64; 3], f64)> {
+    let middle = centre(points);
+    let mut sum = [0.0; 3];
+    for b in 1..points.len() {
+        for a in 0..b {
+            let area = cross(minus(points[a], middle), minus(points[b], middle));
+            // The areas of a flat group have one direction, but either sense.
+            let sign = if dot(area, sum) < 0.0 { -1.0 } else { 1.0 };
+            sum = std::array::from_fn(|axis| sum[axis] + sign * area[axis]);
+        }
+    }
+    let length = dot(sum, sum).sqrt();
+    let normal = sum.map(|x| x / length);
+    (length > LEAST_AREA).then(|| (normal, dot(normal, middle)))
+}

@@ -1,0 +1,222 @@
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::*;
+use crate::vector::distance;
+
+type Points = Vec<[f64; 3]>;
+
+fn rules(smiles: &str) -> GeometryRules {
+    GeometryRules::from_smiles(smiles, GeometryStrength::default()).unwrap()
+}
+
+fn drawn(set: &Intervals, random: &mut ChaCha8Rng) -> Option<f64> {
+    let ends = |[low, high]: &[f64; 2]| if low.is_finite() { [*low, *high] } else { [-1.0, 1.0] };
+    let parts: Vec<[f64; 2]> = set.parts().iter().map(ends).collect();
+    let total: f64 = parts.iter().map(|[low, high]| high - low).sum();
+    let mut left = random.random::<f64>() * total;
+    for [low, high] in parts {
+        if left <= high - low {
+            return Some(low + left);
+        }
+        left -= high - low;
+    }
+    None
+}
+
+/// Places atoms one after another at random positions of their regions, as far as it goes.
+fn grown(rules: &GeometryRules, random: &mut ChaCha8Rng) -> Points {
+    let mut points: Points = Vec::new();
+    let mut failures = 0;
+    while points.len() < rules.atoms() && failures < 50 {
+        let region = rules.region(&points);
+        let x = drawn(&region.x(), random);
+        let y = x.and_then(|x| drawn(&region.y(x), random));
+        match (x, y, x.zip(y).and_then(|(x, y)| drawn(&region.z(x, y), random))) {
+            (Some(x), Some(y), Some(z)) => points.push([x, y, z]),
+            _ => failures += 1,
+        }
+    }
+    points
+}
+
+const MOLECULES: [&str; 12] = [
+    "CCO",
+    "C[C@H](F)Cl",
+    "F/C=C/Cl",
+    "F/C=C\\Cl",
+    "c1ccncc1C",
+    "C1CC12CCC2",
+    "C[P@](=O)(O)CC",
+    "C[S@](=O)CC",
+    "CC(=O)[O-].[Na+]",
+    "O=C1C[C@H]2CC[C@@H]1N2",
+    "C#CC(C)(C)C",
+    "C1CC2CCC1C2",
+];
+
+/// Every point of a grid that satisfies the rules one by one has an x, a y and a z that are allowed.
+#[test]
+fn no_position_is_left_out() {
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    let mut inside = 0;
+    for smiles in MOLECULES {
+        let rules = rules(smiles);
+        {
+            let points = grown(&rules, &mut random);
+            for atom in 1..points.len() {
+                let placed = &points[..atom];
+                let region = rules.region(placed);
+                let xs = region.x();
+                let middle = placed[atom - 1];
+                let shift: [f64; 3] = std::array::from_fn(|_| random.random::<f64>() * 0.2);
+                for i in -15..=15 {
+                    let x = middle[0] + shift[0] + 0.21 * f64::from(i);
+                    let ys = region.y(x);
+                    for j in -15..=15 {
+                        let y = middle[1] + shift[1] + 0.21 * f64::from(j);
+                        let zs = region.z(x, y);
+                        for k in -15..=15 {
+                            let z = middle[2] + shift[2] + 0.21 * f64::from(k);
+                            let candidate = [placed, &[[x, y, z]]].concat();
+                            let found = rules.conflicts(&candidate);
+                            let is_feasible = !found.iter().any(|conflict| conflict.atoms[0] == atom);
+                            assert_eq!(zs.contains(z), is_feasible, "{smiles} {atom} {x} {y} {z} {found:?}");
+                            assert!(
+                                !is_feasible || (xs.contains(x) && ys.contains(y)),
+                                "{smiles} {x} {y} {z}"
+                            );
+                            inside += usize::from(is_feasible);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(inside > 5_000, "{inside}");
+}
+
+/// x and y are hardly more than what z can complete.
+#[test]
+fn most_allowed_x_and_y_can_be_completed() {
+    let mut random = ChaCha8Rng::seed_from_u64(2);
+    let (mut tried, mut completed, mut columns) = (0, 0, 0);
+    for smiles in MOLECULES {
+        let rules = rules(smiles);
+        for _ in 0..20 {
+            let points = grown(&rules, &mut random);
+            for atom in 1..points.len() {
+                let region = rules.region(&points[..atom]);
+                let Some(x) = drawn(&region.x(), &mut random) else { continue };
+                tried += 1;
+                let Some(y) = drawn(&region.y(x), &mut random) else { continue };
+                columns += 1;
+                completed += usize::from(!region.z(x, y).is_empty());
+            }
+        }
+    }
+    assert!(columns * 100 >= tried * 95 && completed * 100 >= columns * 95, "{tried} {columns} {completed}");
+}
+
+/// Fluoro, chloro, bromo and methyl around a carbon, `C[C](F)(Cl)Br`.
+fn tetrahedron() -> Points {
+    let corner = |[x, y, z]: [f64; 3], length: f64| [x, y, z].map(|x: f64| x * length / 3.0_f64.sqrt());
+    vec![
+        corner([1.0, 1.0, 1.0], 1.5),
+        [0.0; 3],
+        corner([1.0, -1.0, -1.0], 1.37),
+        corner([-1.0, 1.0, -1.0], 1.77),
+        corner([-1.0, -1.0, 1.0], 1.94),
+    ]
+}
+
+#[test]
+fn a_stereocentre_has_one_side() {
+    let points = tetrahedron();
+    let mirrored: Points = points.iter().map(|[x, y, z]| [*x, *y, -z]).collect();
+    let senses = |smiles: &str, points: &[[f64; 3]]| {
+        let found = rules(smiles).conflicts(points);
+        assert!(found.iter().all(|conflict| conflict.rule == GeometryRule::Centre), "{found:?}");
+        found.is_empty()
+    };
+    for (one, other) in [("C[C@](F)(Cl)Br", "C[C@@](F)(Cl)Br"), ("C[C@H](Cl)Br", "C[C@@H](Cl)Br")] {
+        let own = |points: &Points| match one.contains('F') {
+            true => points.clone(),
+            false => vec![points[0], points[1], points[3], points[4]],
+        };
+        let (points, mirrored) = (own(&points), own(&mirrored));
+        assert_ne!(senses(one, &points), senses(other, &points), "{one}");
+        assert_eq!(senses(one, &points), senses(other, &mirrored), "{one}");
+        assert_ne!(senses(one, &points), senses(one, &mirrored), "{one}");
+    }
+    assert!(senses("CC(F)(Cl)Br", &points) && senses("CC(F)(Cl)Br", &mirrored));
+    // Without signs both are allowed.
+    let free = GeometryStrength { signs: false, ..GeometryStrength::default() };
+    let free = GeometryRules::from_smiles("C[C@](F)(Cl)Br", free).unwrap();
+    assert!(free.conflicts(&points).is_empty() && free.conflicts(&mirrored).is_empty());
+}
+
+#[test]
+fn neighbours_of_a_double_bond_have_their_sides_and_planes() {
+    let trans: Points = vec![[-1.8, 0.4, 0.0], [-0.6, -0.3, 0.0], [0.6, 0.3, 0.0], [1.8, -0.4, 0.0]];
+    let mut cis = trans.clone();
+    cis[3] = [1.35, 1.45, 0.0];
+    let broken = |smiles: &str, points: &[[f64; 3]]| {
+        rules(smiles).conflicts(points).into_iter().map(|conflict| conflict.rule).collect::<Vec<_>>()
+    };
+    assert_eq!(broken("C/C=C/C", &trans), []);
+    assert_eq!(broken("C/C=C\\C", &trans), [GeometryRule::DoubleBond]);
+    assert_eq!(broken("C/C=C\\C", &cis), []);
+    assert_eq!(broken("C/C=C/C", &cis), [GeometryRule::DoubleBond]);
+    assert_eq!((broken("CC=CC", &trans), broken("CC=CC", &cis)), (vec![], vec![]));
+    // Turned out of the plane by 60°.
+    let mut twisted = trans.clone();
+    twisted[3] = [1.6, -0.05, 0.8];
+    assert_eq!(broken("CC=CC", &twisted), [GeometryRule::Plane, GeometryRule::Plane][..1]);
+}
+
+#[test]
+fn a_ring_pulls_its_atoms_together_before_it_closes() {
+    let (ring, chain) = (rules("C1CCCC1"), rules("CCCCC"));
+    let [_, far] = ring.distance(0, 2);
+    assert!(ring.distance(0, 4)[1] < 2.0 && chain.distance(0, 4)[1] > 5.0);
+    assert!(ring.distance(0, 3)[1] <= far + 0.01 && chain.distance(0, 3)[1] > 4.0);
+    assert!(ring.distance(0, 3)[0] > 1.5);
+}
+
+#[test]
+fn parts_and_single_atoms_are_free() {
+    let alone = rules("[NH4+]");
+    assert_eq!((alone.atoms(), alone.region(&[]).x()), (1, Intervals::all()));
+    let salt = rules("[Na+].[Cl-]");
+    let region = salt.region(&[[0.0; 3]]);
+    assert_eq!(region.x(), Intervals::all());
+    assert_eq!(region.z(0.0, 0.0).parts().len(), 2);
+    assert!(region.contains([2.4, 0.0, 0.0]) && !region.contains([1.0, 0.0, 0.0]));
+    assert!(GeometryRules::from_smiles("C(C)(C)(C)(C)C", GeometryStrength::default()).is_err());
+    assert!(GeometryRules::from_smiles("*C", GeometryStrength::default()).is_err());
+}
+
+/// No geometry closes this bridge with marks of these senses. It has rules, but some of its regions are empty.
+#[test]
+fn contradictory_marks_leave_empty_regions() {
+    let rules = rules("C1C[C@H]2C[C@H]1C2");
+    let other = GeometryRules::from_smiles("C1C[C@@H]2C[C@H]1C2", GeometryStrength::default()).unwrap();
+    let mut random = ChaCha8Rng::seed_from_u64(3);
+    let whole = |rules: &GeometryRules, random: &mut ChaCha8Rng| {
+        (0..20).filter(|_| grown(rules, random).len() == rules.atoms()).count()
+    };
+    let counts = [whole(&rules, &mut random), whole(&other, &mut random)];
+    assert!(counts[0] == 0 && counts[1] > 0, "{counts:?}");
+}
+
+#[test]
+fn large_molecules_have_regions_too() {
+    let mut random = ChaCha8Rng::seed_from_u64(4);
+    let rules = rules(&"C".repeat(200));
+    let points = grown(&rules, &mut random);
+    assert!(points.len() > 20, "{}", points.len());
+    for pair in points.windows(2) {
+        assert!((1.2..=1.85).contains(&distance(pair[0], pair[1])));
+    }
+}

@@ -1,0 +1,299 @@
+//! The logit processor that knows geometry, beside the automaton and the judge.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use drift::audit::chemistry::Chemistry;
+use drift::constraint::geometry::{GeometryConstraint, GeometryRow};
+use drift::constraint::{Constraint, LogitProcessor, Mask, ProcessorKind, State};
+use drift::encoding::{Encoding, Fixed, Reading};
+use drift::geometry::{GeometryRules, GeometryStrength};
+use drift::job::Job;
+use drift::text::{parse, skeleton, tagged, write};
+use drift::tokenizer::Tokenizer;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::automaton::{EOS, FUSED, extended};
+use crate::counting::fixture_tokenizer;
+use crate::support::{Folder, drift, rows, shared};
+
+type Points = Vec<[f64; 3]>;
+
+fn small_bins() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("eval/small-bins")
+}
+
+/// The processor with a tokenizer of each kind: bins as tokens, single digits, groups of three digits, pieces of blocks.
+fn processors() -> Vec<(LogitProcessor, Tokenizer, Encoding)> {
+    let mut made = Vec::new();
+    let bins: Encoding = "binned-v2:-9.525,9.525,0.05".parse().unwrap();
+    made.push((Tokenizer::load(&small_bins()).unwrap(), bins));
+    let embedded = Tokenizer::embedded().unwrap();
+    let by_name = |name: &str| embedded.iter().find(|one| one.name == name).unwrap().clone();
+    made.push((by_name("qwen-like"), Encoding::FIXED));
+    made.push((by_name("llama-like"), Encoding::STRIPPED));
+    made.push((by_name("qwen-like"), "binned-v1:-21,21,0.05".parse().unwrap()));
+    made.push((extended("qwen-like", &FUSED), Encoding::FIXED));
+    made.push((fixture_tokenizer("llama-2-like"), Encoding::FIXED));
+    let processor = |(tokenizer, encoding): (Tokenizer, Encoding)| {
+        let made = LogitProcessor::new(ProcessorKind::Geometry, tokenizer.clone(), encoding, None, EOS);
+        (made.unwrap(), tokenizer, encoding)
+    };
+    made.into_iter().map(processor).collect()
+}
+
+const MOLECULES: [&str; 7] =
+    ["C[C@H](F)Cl", "F/C=C/Cl", "c1ccncc1C", "C1CC12CCC2", "C[P@](=O)(O)CC", "CC(=O)[O-].[Na+]", "[NH4+]"];
+
+/// A walk under the mask of a constraint and its geometry.
+struct Walk<'c> {
+    constraint: &'c dyn Constraint,
+    geometry: &'c GeometryConstraint,
+    row: GeometryRow,
+    state: State,
+    ids: Vec<u32>,
+    dead_ends: usize,
+}
+
+impl<'c> Walk<'c> {
+    fn new(constraint: &'c dyn Constraint) -> Self {
+        let geometry = constraint.geometry().unwrap();
+        let (row, state) = (geometry.row(), constraint.start());
+        Walk { constraint, geometry, row, state, ids: Vec::new(), dead_ends: 0 }
+    }
+
+    /// The tokens that are allowed. Without any, the atom is released, and those of the automaton are.
+    fn allowed(&mut self) -> Vec<u32> {
+        let own = match self.constraint.mask(&self.state) {
+            Mask::Forced(id) => return vec![id],
+            Mask::Only(ids) => ids.to_vec(),
+            other => panic!("{other:?}"),
+        };
+        let Some(ids) = self.row.allowed(self.geometry, &self.state) else { return own };
+        assert!(ids.iter().all(|id| own.contains(id)) && ids.is_sorted());
+        for id in &own {
+            assert_eq!(self.row.allows(self.geometry, &self.state, *id), ids.contains(id));
+        }
+        if ids.is_empty() {
+            self.dead_ends += 1;
+            self.row.release();
+            return own;
+        }
+        ids
+    }
+
+    fn write(&mut self, id: u32) {
+        self.row.write(self.geometry, id);
+        self.constraint.advance(&mut self.state, id);
+        self.ids.push(id);
+    }
+
+    /// Writes random tokens until the text is over.
+    fn finish(&mut self, random: &mut ChaCha8Rng) {
+        loop {
+            let ids = self.allowed();
+            let id = ids[random.random_range(0..ids.len())];
+            if self.constraint.is_over(&self.state, id) {
+                return;
+            }
+            self.write(id);
+        }
+    }
+}
+
+/// The positions of a text's atoms in Å.
+fn points(text: &str, encoding: Encoding) -> Points {
+    let inside = text.trim().trim_start_matches("[CONFORMER]").trim_end_matches("[/CONFORMER]");
+    let text = parse(inside, Reading { encoding, ..Reading::default() }).unwrap();
+    text.coordinates.iter().map(|values| encoding.angstrom(values).unwrap()).collect()
+}
+
+fn decoded(tokenizer: &Tokenizer, ids: &[u32]) -> String {
+    let text = tokenizer.inner().decode(ids, false).unwrap().replace(' ', "");
+    text[text.find("[CONFORMER]").unwrap()..].to_owned()
+}
+
+#[test]
+fn texts_whose_tokens_were_allowed_have_allowed_positions() {
+    let mut random = ChaCha8Rng::seed_from_u64(5);
+    let (mut whole, mut all) = (0, 0);
+    for (processor, tokenizer, encoding) in processors() {
+        for smiles in MOLECULES {
+            let constraint = processor.constraint(&skeleton::from_smiles(smiles).unwrap()).unwrap();
+            let rules = GeometryRules::from_smiles(smiles, GeometryStrength::default()).unwrap();
+            for _ in 0..3 {
+                let mut walk = Walk::new(&*constraint);
+                walk.finish(&mut random);
+                all += 1;
+                if walk.dead_ends == 0 {
+                    whole += 1;
+                    let text = decoded(&tokenizer, &walk.ids);
+                    let found = rules.conflicts(&points(&text, encoding));
+                    assert_eq!(found, [], "{} {encoding}: {text}", tokenizer.name);
+                }
+            }
+        }
+    }
+    // Random coordinates close few rings.
+    assert!(whole * 3 > all, "{whole} of {all}");
+}
+
+/// Every token of a conformer that the rules allow is allowed, whatever the tokenizer cuts.
+#[test]
+fn conformers_can_be_written() {
+    let mut random = ChaCha8Rng::seed_from_u64(6);
+    let mut compared = 0;
+    for (processor, tokenizer, encoding) in processors() {
+        for smiles in MOLECULES {
+            let skeleton = skeleton::from_smiles(smiles).unwrap();
+            let constraint = processor.constraint(&skeleton).unwrap();
+            let rules = GeometryRules::from_smiles(smiles, GeometryStrength::default()).unwrap();
+            for _ in 0..4 {
+                let Some(values) = grown(&rules, encoding, &mut random) else { continue };
+                let answer = tagged(&write(&skeleton, &values, encoding));
+                let ids = tokenizer.answer_tokens_of(&answer, encoding).unwrap();
+                let mut walk = Walk::new(&*constraint);
+                for id in ids.into_iter().map(|token| token.id) {
+                    assert!(walk.allowed().contains(&id), "{} {encoding}: {answer}", tokenizer.name);
+                    walk.write(id);
+                }
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 100, "{compared}");
+}
+
+/// Values at random positions that the rules allow; the first atom is anywhere, some atoms beyond 10 Å.
+fn grown(rules: &GeometryRules, encoding: Encoding, random: &mut ChaCha8Rng) -> Option<Vec<[Fixed; 3]>> {
+    let (mut points, mut values): (Points, Vec<[Fixed; 3]>) = Default::default();
+    let start: [f64; 3] = std::array::from_fn(|_| random.random_range(-8.0..8.0));
+    for _ in 0..20_000 {
+        if points.len() == rules.atoms() {
+            return Some(values);
+        }
+        let around = points.get(random.random_range(0..points.len().max(1))).unwrap_or(&start);
+        let point = around.map(|x| x + random.random_range(-2.5..2.5));
+        let Ok(value) = encoding.quantize(point) else { continue };
+        let written = encoding.angstrom(&value).unwrap();
+        if encoding.has_tail(&value) || !rules.conflicts(&[&points[..], &[written]].concat()).is_empty() {
+            continue;
+        }
+        points.push(written);
+        values.push(value);
+    }
+    None
+}
+
+/// The lines of texts of a run, by logit processor.
+fn generated(folder: &Folder, line: &str) -> BTreeMap<String, Vec<serde_json::Value>> {
+    folder.line(line).done();
+    let mut by_lp: BTreeMap<String, Vec<serde_json::Value>> = BTreeMap::new();
+    for row in rows(&folder.read("texts.jsonl")).into_iter().skip(1) {
+        by_lp.entry(row["lp"].as_str().unwrap().to_owned()).or_default().push(row);
+    }
+    by_lp
+}
+
+#[test]
+fn texts_are_the_same_unless_the_geometry_forbids_them() {
+    let folder = Folder::new();
+    let model = small_bins();
+    let line = format!(
+        "generate --model {} --corpus small --samples 24 --generations 2 --lp automaton,geometry -o texts.jsonl",
+        model.display()
+    );
+    let lines = generated(&folder, &line);
+    let encoding: Encoding = "binned-v2:-9.525,9.525,0.05".parse().unwrap();
+    let (mut same, mut valid) = (0, [0, 0]);
+    for (plain, masked) in lines["automaton"].iter().zip(&lines["geometry"]) {
+        let [smiles, text, other] =
+            [&plain["smiles"], &plain["text"], &masked["text"]].map(|v| v.as_str().unwrap());
+        let rules = GeometryRules::from_smiles(smiles, GeometryStrength::default()).unwrap();
+        let judge = Chemistry::from_smiles(smiles).unwrap();
+        let (own, masked_points) = (points(text, encoding), points(other, encoding));
+        let is_allowed = rules.conflicts(&own).is_empty();
+        assert_eq!(is_allowed, text == other, "{text} {other}");
+        if masked["dead_ends"] == masked["restarts"] {
+            assert_eq!(rules.conflicts(&masked_points), [], "{other}");
+        }
+        assert!(plain.get("dead_ends").is_none() && masked["dead_ends"].is_u64(), "{masked}");
+        same += usize::from(is_allowed);
+        valid[0] += usize::from(judge.check(&own).unwrap().is_valid());
+        valid[1] += usize::from(judge.check(&masked_points).unwrap().is_valid());
+    }
+    let all = lines["geometry"].len();
+    assert!(same > all / 2 && same < all && valid[1] > valid[0], "{same} of {all}, valid {valid:?}");
+}
+
+#[test]
+fn a_molecule_that_no_geometry_satisfies_is_written_after_all_restarts() {
+    let folder = Folder::new();
+    folder.file("m.smi", "C1C[C@H]2C[C@H]1C2\nC[C@H](F)Cl\n");
+    let model = small_bins();
+    let with = |more: &str| {
+        format!("generate --model {} --smiles m.smi --lp geometry {more} -o texts.jsonl", model.display())
+    };
+    let lines = generated(&folder, &with("--restarts 2"));
+    let [bad, good] = &lines["geometry"][..] else { panic!("{lines:?}") };
+    assert!(bad["restarts"] == 2 && bad["dead_ends"].as_u64() > Some(2), "{bad}");
+    assert_eq!((&good["dead_ends"], &good["end"]), (&0.into(), &"eos".into()));
+    // Without signs it is an ordinary molecule.
+    let lines = generated(&folder, &with("--no-signs"));
+    assert!(lines["geometry"][0]["restarts"].as_u64() <= Some(3));
+    // A greedy text would end in the same place, so it is not started anew.
+    let lines = generated(&folder, &with("--preset greedy"));
+    assert!(lines["geometry"][0]["restarts"] == 0 && lines["geometry"][0]["dead_ends"].as_u64() > Some(0));
+    // Texts that are weighted together are not either.
+    let lines = generated(&folder, &with("--resample 2"));
+    assert!(lines["geometry"].len() == 4 && lines["geometry"].iter().all(|line| line["restarts"] == 0));
+    // Several conformers of a text follow one another from the beginning.
+    let lines = generated(&folder, &with("--conformers 2 --samples 2"));
+    assert_eq!(lines["geometry"].len(), 4);
+}
+
+#[test]
+fn what_has_no_geometry_is_refused() {
+    let folder = Folder::new();
+    folder.file("m.smi", "CCO\n");
+    let run = |more: &str| folder.line(&format!("generate --smiles m.smi -o texts.jsonl {more}"));
+    run("--lp geometry --encoding fsq:4096").refused_for("writes no x, y and z behind each atom");
+    run("--lp geometry --bounds 0").refused_for("--bounds: 0 is not a share of distances");
+    run("--lp geometry --bounds nan").refused_for("--bounds: NaN is not a share of distances");
+    run("--lp automaton --bounds 0.1").refused_for("give --lp geometry");
+    run("--lp automaton --no-planes").refused_for("--no-planes");
+    // An atom of any element has no bonds of a known length.
+    folder.file("m.smi", "*CO\n");
+    run("--lp geometry").refused_for("has no known geometry");
+    // `all` has no geometry, because not every encoding has one.
+    let kinds = drift(&["generate", "--help"]).done();
+    assert!(kinds.text().contains("geometry"));
+}
+
+/// Nearly all conformers of GFN2-xTB and ETKDG lie inside; what does not is told.
+#[test]
+#[cfg_attr(not(has_shared), ignore = "needs ../shared or DRIFT_SHARED")]
+fn real_conformers_are_allowed() {
+    for (file, step) in
+        [("geom_conformers.jsonl", 1), ("xtb_moses_aq.jsonl.gz", 4), ("etkdg_drugs_test.jsonl.gz", 10)]
+    {
+        let reader = drift::io::open(&shared().join("geom").join(file), &Job::default()).reader;
+        let (mut inside, mut all) = (0, 0);
+        for line in std::io::BufRead::lines(reader).step_by(step) {
+            let row: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
+            let text = parse(row["embedded_smiles"].as_str().unwrap(), Reading::default()).unwrap();
+            let place = |values: &[Fixed; 3]| Encoding::FIXED.angstrom(values).unwrap();
+            let points: Points = text.coordinates.iter().map(place).collect();
+            let smiles = skeleton::smiles(&text.skeleton);
+            let rules = GeometryRules::from_smiles(&smiles, GeometryStrength::default()).unwrap();
+            let found = rules.conflicts(&points);
+            all += 1;
+            inside += usize::from(found.is_empty());
+            if !found.is_empty() {
+                eprintln!("{smiles}: {found:?}");
+            }
+        }
+        assert!(inside * 1_000 >= all * 985, "{file}: {inside} of {all}");
+    }
+}
