@@ -68,7 +68,8 @@ fn decimals(text: &[u8], precision: Precision, zeros: TrailingZeros) -> Vec<[i64
     let prefix = scan_prefix(text);
     let integer = prefix.integer(text);
     let unit = i64::from(precision.units_per_angstrom());
-    let Some(whole) = number(integer) else { return Vec::new() };
+    let has_leading_zero = integer.len() > 1 && integer[0] == b'0';
+    let Some(whole) = number(integer).filter(|_| !has_leading_zero) else { return Vec::new() };
     if !prefix.point {
         // Only a number that does not begin with a zero has more digits.
         let more = if whole == 0 { 0 } else { precision.integer_digits().saturating_sub(integer.len()) };
