@@ -100,12 +100,8 @@ pub(super) fn report(
     skipped_records.extend(summary.skipped_records);
     // Isomers are not pooled here: strain is the energy relative to conformers of the same molecule.
     let energy = energy(plan, &files, references.as_ref(), job)?;
-    let is_compared = |skeleton: &str| total.generated.contains_key(skeleton);
-    let AuditRequest { max_atoms, isotopes, .. } = plan.request;
     let worst = worst_by_row(&files, references.as_ref());
-    let asked_for_all = files.iter().all(|file| file.generation.is_some());
-    let references = references.map(|read| if asked_for_all { read.of_texts() } else { read });
-    let references = references.map(|read| read.pooled(&total.pools, is_compared, max_atoms, isotopes));
+    let references = references.map(|read| compared_under_pools(plan, read, &total, &files));
     let references = references.as_ref();
     let measured = measure(references, &files);
     let all = measured.as_deref().map(together);
@@ -151,6 +147,19 @@ pub(super) fn report(
     let mut audited = Audited { report, texts };
     compare(plan, &mut audited, &rows, seed)?;
     Ok(audited)
+}
+
+/// The references as texts are compared with them: those of isomers under the SMILES that pools them.
+fn compared_under_pools(
+    plan: &AuditPlan,
+    read: References,
+    total: &Group,
+    files: &[JudgedFile],
+) -> References {
+    let is_compared = |skeleton: &str| total.generated.contains_key(skeleton);
+    let asked_for_all = files.iter().all(|file| file.generation.is_some());
+    let read = if asked_for_all { read.of_texts() } else { read };
+    read.pooled(&total.pools, is_compared, plan.request.max_atoms, plan.request.isotopes)
 }
 
 /// The energies of all texts, if there is an energy program.
