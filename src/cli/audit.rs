@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::energy::{EnergyArgs, energy_lines};
-use super::eval_molecules::LinesFormat;
 use super::help::{JUDGING, NUMBERS, OUTPUT};
 use super::invocation::Invocation;
+use super::molecule_lines::LinesFormat;
 use super::output::Output;
 use super::shards::{ShardArgs, ShardOf};
 use super::skipped;

@@ -1,10 +1,8 @@
-//! Messages of `drift eval` about its molecules, and the format of `--molecules`.
+//! Messages of `drift eval` about its molecules.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::report::format::thousands;
-use drift_core::error::Error;
-use drift_data::audit::{MoleculeRecord, molecules_csv};
 use drift_data::prompts::{Molecules, ReferenceCounts};
 
 /// The name of a corpus in messages.
@@ -13,38 +11,6 @@ pub(super) fn named(inputs: &[PathBuf]) -> String {
         [] => "the embedded corpus".to_owned(),
         [one] => drift_core::io::file_name(one),
         several => format!("{} inputs", several.len()),
-    }
-}
-
-/// The format of the lines of `--molecules`.
-#[derive(Clone, Copy)]
-pub(super) enum LinesFormat {
-    Csv,
-    Jsonl,
-}
-
-impl LinesFormat {
-    /// The format by the file's extension, since the file does not exist yet.
-    pub(super) fn from_path(path: &Path) -> Result<Self, Error> {
-        match path.extension().and_then(|extension| extension.to_str()) {
-            Some("csv") => Ok(LinesFormat::Csv),
-            Some("jsonl") => Ok(LinesFormat::Jsonl),
-            _ => {
-                let place = format!("--molecules {}", path.display());
-                let problem = "is not the name of a CSV or JSON Lines file";
-                Err(Error::input(place, problem, "give a name that ends in .csv or .jsonl"))
-            }
-        }
-    }
-
-    pub(super) fn render(self, records: &[MoleculeRecord], thresholds: &[f64]) -> serde_json::Result<String> {
-        match self {
-            LinesFormat::Csv => Ok(molecules_csv(records, thresholds)),
-            LinesFormat::Jsonl => {
-                let lines = records.iter().map(serde_json::to_string);
-                lines.map(|line| line.map(|line| line + "\n")).collect()
-            }
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::energy::energy_lines;
-use super::eval_molecules::LinesFormat;
+use super::molecule_lines::LinesFormat;
 use super::output::Output;
 use super::values::not_stdout;
 use crate::report::chemistry_view::{chemistry_table, flatness_table};

@@ -33,6 +33,7 @@ mod inspect;
 mod invocation;
 mod merge;
 mod mine;
+mod molecule_lines;
 mod output;
 mod paths;
 mod progress;
