@@ -80,8 +80,8 @@ pub(super) struct MoleculeArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Logit processors")]
 pub(super) struct ProcessorArgs {
-    /// The processors: none, generic, qwen38, qwen39, targeted, allowlist, truncating, automaton, geometry; all but the last
-    /// with `all` [default: none,allowlist,automaton]
+    /// none, generic, qwen38, qwen39, targeted, allowlist, truncating, automaton, all, geometry [default:
+    /// none,allowlist,automaton]
     #[arg(long, hide_possible_values = true, value_parser = lp_arg(), value_delimiter = ',')]
     pub lp: Vec<LpArg>,
     /// The placeholder of position templates: three numbers, `fitted`, or a file of `drift fit -o` [default: 0.0000,0.0000,0.0000;

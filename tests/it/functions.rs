@@ -35,46 +35,44 @@ struct Ceiling {
 
 #[test]
 fn closures_with_names_become_fewer() {
-    for ceiling in CEILINGS {
-        let shapes = shapes(ceiling.of_crate);
+    assert_fewer(|ceiling, shapes| {
         let closures: usize = shapes.values().map(|shape| shape.closures.len()).sum();
         let lines: usize = shapes.values().map(|shape| shape.lines).sum();
         let rate = closures as f64 * 1000.0 / lines as f64;
-        assert!(
-            rate <= ceiling.closures_per_1000_lines,
-            "{:?}: {rate:.2} closures with names per 1,000 lines; the most are in {:#?}",
-            ceiling.of_crate,
-            worst(&shapes, |shape| shape.closures.clone())
-        );
-    }
+        let worst = worst(shapes, |shape| shape.closures.clone());
+        (rate > ceiling.closures_per_1000_lines)
+            .then(|| format!("{rate:.2} closures with names per 1,000 lines; the most are in {worst:#?}"))
+    });
 }
 
 #[test]
 fn long_closures_with_names_become_fewer() {
-    for ceiling in CEILINGS {
-        let shapes = shapes(ceiling.of_crate);
+    assert_fewer(|ceiling, shapes| {
         let long: usize = shapes.values().map(|shape| shape.long_closures().len()).sum();
-        assert!(
-            long <= ceiling.long_closures,
-            "{:?}: {long} closures with names have more than {LONGEST_NAMED_CLOSURE} lines; the most are in {:#?}",
-            ceiling.of_crate,
-            worst(&shapes, Shape::long_closures)
-        );
-    }
+        let worst = worst(shapes, Shape::long_closures);
+        (long > ceiling.long_closures).then(|| {
+            format!("{long} closures with names have more than {LONGEST_NAMED_CLOSURE} lines: {worst:#?}")
+        })
+    });
 }
 
 #[test]
 fn functions_that_take_tuples_apart_become_fewer() {
-    for ceiling in CEILINGS {
-        let shapes = shapes(ceiling.of_crate);
+    assert_fewer(|ceiling, shapes| {
         let functions: usize = shapes.values().map(|shape| shape.tuple_functions.len()).sum();
-        assert!(
-            functions <= ceiling.tuple_functions,
-            "{:?}: {functions} functions take a tuple apart in a parameter; the most are in {:#?}",
-            ceiling.of_crate,
-            worst(&shapes, |shape| shape.tuple_functions.clone())
-        );
-    }
+        let worst = worst(shapes, |shape| shape.tuple_functions.clone());
+        (functions > ceiling.tuple_functions)
+            .then(|| format!("{functions} functions take a tuple apart in a parameter: {worst:#?}"))
+    });
+}
+
+/// Fails with the problems of all crates, if there are any.
+fn assert_fewer(problem: impl Fn(&Ceiling, &BTreeMap<&'static str, &'static Shape>) -> Option<String>) {
+    let problems = CEILINGS.iter().filter_map(|ceiling| {
+        Some(format!("{:?}: {}", ceiling.of_crate, problem(ceiling, &shapes(ceiling.of_crate))?))
+    });
+    let problems: Vec<String> = problems.collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
 /// The shapes of a crate's files.

@@ -95,8 +95,13 @@ impl AuditedTexts {
                 molecule.prompts.push(smiles);
             }
         }
-        // Rows of a file follow one another.
-        molecules.sort_by_key(|molecule| molecule.first.group);
+        // The molecules of a row follow one another, and rows are in the order of their first texts.
+        let mut rows: HashMap<usize, usize> = HashMap::new();
+        for molecule in &molecules {
+            let next = rows.len();
+            rows.entry(molecule.first.group).or_insert(next);
+        }
+        molecules.sort_by_key(|molecule| rows.get(&molecule.first.group).copied());
         molecules.iter().map(|molecule| self.molecule(molecule, thresholds_angstrom, nats)).collect()
     }
 
