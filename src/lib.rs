@@ -103,7 +103,7 @@
 //! let plan = ExtensionPlan {
 //!     range: Range::new(1)?, // numbers below 1 Å, so that this example runs fast
 //!     contexts: 1,
-//!     ..ExtensionPlan::new((base, base_json), SchemeKind::Fused, Encoding::FIXED, Aim::TokensPerBlock(12))
+//!     ..ExtensionPlan::new(base, base_json, SchemeKind::Fused, Encoding::FIXED, Aim::TokensPerBlock(12))
 //! };
 //! let extended = train(&plan, &Texts("[C]<0.5170,0.2034,0.0131>[O]<0.2218,0.0415,0.1142>"), &Job::default())?;
 //! let source = drift::io::hash_bytes("tokenizer.json", &extended.tokenizer_json);
