@@ -30,11 +30,13 @@ pub(super) struct AgainstArgs {
     /// Whether isotope labels tell molecules and atoms apart
     #[arg(long, value_name = "ignore|respect", hide_possible_values = true, value_parser = one_of(&Isotopes::ALL, Isotopes::name), default_value = "ignore", requires = "against")]
     isotopes: Isotopes,
-    /// What counts as shared: text, geometry, isomer, molecule, inchikey, inchikey-block, scaffold
+    /// Shared is: text, geometry, isomer, molecule, inchikey, inchikey-block, scaffold [default:
+    /// text,molecule,inchikey]
     #[arg(
         long,
         value_name = "KIND",
         hide_possible_values = true,
+        hide_default_value = true,
         value_delimiter = ',',
         value_parser = one_of(&SharedKind::ALL, SharedKind::name),
         default_values = SharedKind::DEFAULT.map(SharedKind::name),
