@@ -19,10 +19,7 @@ pub(super) fn compare(plan: &AuditPlan, audited: &mut Audited, rows: &[RowMeasur
     let labels: Vec<&RowLabel> = audited.report.runs.iter().map(|run| &run.row).collect();
     let bases = BaseRows::find(&labels, wanted)?;
     let compared = compared_rows(&audited.report.runs, rows, &audited.texts)?;
-    let with_base = compared.iter().enumerate().filter_map(|(at, row)| Some((row, bases.of_row(at)?)));
-    let comparisons =
-        with_base.map(|(row, base)| comparison(&compared[base], row, bases.rows_beside(base), seed));
-    let comparisons: Vec<PairedComparison> = comparisons.collect();
+    let comparisons = comparisons(&bases, &compared, seed);
     let report = &mut audited.report;
     let advised: Vec<AdvisedRow<'_>> = report.runs.iter().map(AuditRun::advised).collect();
     let crosses = |base: &&RowLabel| comparisons.iter().any(|pair| pair.row.model != base.model);
@@ -38,6 +35,12 @@ pub(super) fn compare(plan: &AuditPlan, audited: &mut Audited, rows: &[RowMeasur
     report.against_row = Some(wanted.clone());
     report.comparisons = comparisons;
     Ok(())
+}
+
+/// Each row that has a base, compared with it.
+pub(super) fn comparisons(bases: &BaseRows, rows: &[ComparedRow<'_>], seed: u64) -> Vec<PairedComparison> {
+    let with_base = rows.iter().enumerate().filter_map(|(at, row)| Some((row, bases.of_row(at)?)));
+    with_base.map(|(row, base)| comparison(&rows[base], row, bases.rows_beside(base), seed)).collect()
 }
 
 /// The texts of all rows. Molecules and prompts have the same numbers in all rows.

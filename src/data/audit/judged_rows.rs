@@ -1,15 +1,15 @@
 //! Judges rows of texts in memory, as an audit judges those of files: what an evaluation does with the texts that it generated.
 
 use super::by_text::{AuditedTexts, TextsOfFile};
-use super::compared_rows::compared_rows;
+use super::compared_rows::{compared_rows, comparisons};
 use super::energies::EnergyText;
 use super::group::Group;
 use super::judged::{FileGeneration, JudgedFile, judge_file};
-use super::pairs::{ComparedRow, PairedComparison, comparison};
+use super::pairs::PairedComparison;
 use super::read::{FileRecords, Record};
 use super::references::{Measured, PromptReferences};
 use super::request::AuditPlan;
-use super::row_label::RowLabel;
+use super::row_label::{BaseRows, RowLabel};
 use super::runs::{AuditRun, RowReferences, rows_of_files, worst_by_row};
 use super::text_encoding::{EncodingFrom, TextEncoding};
 use crate::generation::GenerationRun;
@@ -82,7 +82,12 @@ pub fn judge_rows(
     let (runs, measures) = rows_of_files(plan, texts, &files, row_references);
     let files = files.into_iter().map(|file| TextsOfFile::new(file, plan.request.isotopes)).collect();
     let texts = AuditedTexts { files, measured: measured.unwrap_or_default() };
-    let comparisons = against_none(&compared_rows(&runs, &measures, &texts)?, seed);
+    let labels: Vec<&RowLabel> = runs.iter().map(|run| &run.row).collect();
+    let base = labels.iter().position(|label| label.is_without_processor());
+    let comparisons = match base.map(|base| BaseRows::single(&labels, base)) {
+        Some(bases) => comparisons(&bases, &compared_rows(&runs, &measures, &texts)?, seed),
+        None => Vec::new(),
+    };
     Ok(JudgedRows { runs, comparisons, texts, energy_texts })
 }
 
@@ -130,14 +135,6 @@ impl RowText {
             ..Record::default()
         }
     }
-}
-
-/// Each row compared with the row without a logit processor; empty if there is none.
-fn against_none(rows: &[ComparedRow<'_>], seed: u64) -> Vec<PairedComparison> {
-    let is_base = |row: &&ComparedRow<'_>| row.label.is_without_processor();
-    let Some(base) = rows.iter().find(is_base) else { return Vec::new() };
-    let others: Vec<&ComparedRow<'_>> = rows.iter().filter(|row| !is_base(row)).collect();
-    others.iter().map(|row| comparison(base, row, others.len(), seed)).collect()
 }
 
 impl JudgedRows {

@@ -96,6 +96,12 @@ pub(super) struct BaseRows {
 }
 
 impl BaseRows {
+    /// The same base for all other rows.
+    pub(super) fn single(rows: &[&RowLabel], base: usize) -> Self {
+        let bases = (0..rows.len()).map(|row| Some(base).filter(|base| *base != row)).collect();
+        BaseRows { bases, only: rows.get(base).map(|label| (*label).clone()) }
+    }
+
     /// The base rows of rows, given the name of one: with a name that each model has, such as `none`, each model's own.
     ///
     /// # Errors
