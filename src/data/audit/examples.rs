@@ -27,6 +27,11 @@ pub(super) struct TextExamples {
 }
 
 impl TextExamples {
+    /// Whether another text could be kept.
+    pub(super) fn takes_more(&self) -> bool {
+        self.flawed.iter().chain([&self.failed]).any(|kept| kept.len() < KEPT)
+    }
+
     /// Keeps a text as an example of each problem that it shows, while there are few. Texts are given in their order.
     pub(super) fn add(&mut self, smiles: &str, text: &str, outcome: Outcome, marks: &[Mark]) {
         for ((flaw, problem), kept) in FLAWS.into_iter().zip(&mut self.flawed) {

@@ -336,7 +336,7 @@ impl Part {
             (chemistry, compared) = group.take_conformer(plan, checkers, prompt, answer, &judged);
         }
         let has_faults = judged.blocks.iter().any(|block| BlockFault::worst(block).is_some());
-        if has_faults || judged.outcome != Outcome::Pass {
+        if (has_faults || judged.outcome != Outcome::Pass) && group.examples.takes_more() {
             let marks = marks(text, encoding);
             group.examples.add(prompt.unwrap_or_default(), text, judged.outcome, &marks);
         }
