@@ -10,11 +10,10 @@ use super::plan::EvalPlan;
 use super::protocol::protocol;
 use super::record::{EvalReport, Likelihood, PairedComparison, RunReport, SCHEMA};
 use super::texts::SameTexts;
-use crate::generate::{End, Span, Verdict};
+use crate::generate::{End, Span};
 use crate::model::Synthetic;
 use crate::parameter;
 use crate::runs::Kept;
-use crate::runs::checkpoint::Checkpoint;
 use crate::runs::loaded::{
     LoadedModel, ShardDone, check_generation, give_references, inputs, processors, unseen,
 };
@@ -222,7 +221,8 @@ impl Gathered {
             let encoding = loaded.checkpoint.encoding;
             runs.iter_mut().for_each(|run| run.strip_junk(encoding));
         }
-        self.notes.extend(note(&loaded.checkpoint, &runs));
+        let self_checks = runs.iter().filter_map(|run| run.generated.self_check.as_ref());
+        self.notes.extend(loaded.checkpoint.note_beside(self_checks));
         if let Some(other) = &plan.same_as {
             let same = self.same_texts.get_or_insert_with(|| SameTexts::beside(other));
             for (processor, run) in processors(&plan.generate, &loaded.placeholders).into_iter().zip(&runs) {
@@ -234,8 +234,7 @@ impl Gathered {
         for (run, spans) in runs.iter().zip(loaded.spans) {
             let checkpoint = &loaded.checkpoint;
             self.texts.extend(lines(checkpoint, molecules, run));
-            self.spans
-                .push((format!("{} {}", checkpoint.name, run.row_label(checkpoint).processor()), spans));
+            self.spans.push((run.row_label(checkpoint).full_name(), spans));
         }
         Ok(())
     }
@@ -310,13 +309,6 @@ impl Gathered {
         self.interrupted = report.is_none();
         Ok(report)
     }
-}
-
-/// A note on the device of a model, unless the self-check of a run reports the problem already.
-fn note(checkpoint: &Checkpoint, runs: &[Run]) -> Option<String> {
-    let reports =
-        |run: &Run| run.generated.self_check.as_ref().is_some_and(|check| check.verdict != Verdict::Passed);
-    checkpoint.note().filter(|_| !runs.iter().any(reports))
 }
 
 /// The texts of a run, to be judged.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::finished::KeptModel;
 use super::plan::{GeneratePlan, ModelChoice};
-use crate::generate::Engine;
+use crate::generate::{Engine, SelfCheck, Verdict};
 use crate::model::{Config, Decoder, Synthetic, end_of_text};
 use crate::parameter;
 use drift_core::checkpoint::{ModelFolder, RECIPE, folder_name};
@@ -95,8 +95,14 @@ impl Checkpoint {
         self.engine.as_mut().ok_or_else(|| Error::internal("an evaluation", "nothing is left to be computed"))
     }
 
-    /// How the computation differed from what was requested, if it did.
-    pub(crate) fn note(&self) -> Option<String> {
+    /// How the computation differed from what was requested, if it did and none of the runs' self-checks reports it already.
+    pub(crate) fn note_beside<'c>(
+        &self,
+        mut self_checks: impl Iterator<Item = &'c SelfCheck>,
+    ) -> Option<String> {
+        if self_checks.any(|check| check.verdict != Verdict::Passed) {
+            return None;
+        }
         let why = self.engine.as_ref()?.note()?;
         Some(format!("{}: the GPU ran candle's operations instead of drift's kernels: {why}", self.name))
     }

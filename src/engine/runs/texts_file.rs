@@ -10,7 +10,7 @@ use super::run_cost::generation_run;
 use super::self_check_note::self_check_note;
 use super::text_seconds::TextSeconds;
 use super::written::WrittenText;
-use crate::generate::{GeneratedText, Span, Verdict};
+use crate::generate::{GeneratedText, Span};
 use drift_core::encoding::Encoding;
 use drift_core::error::Result;
 use drift_core::job::{Job, Provenance};
@@ -114,24 +114,18 @@ impl GeneratedTexts {
         }
         let runs = &self.header.runs[first..];
         self.header.notes.extend(runs.iter().filter_map(run_note));
-        // If the self-check of a run already reports the problem, it is not reported twice.
-        let is_told =
-            runs.iter().any(|run| run.self_check.as_ref().is_some_and(|c| c.verdict != Verdict::Passed));
-        self.header.notes.extend(checkpoint.note().filter(|_| !is_told));
+        self.header
+            .notes
+            .extend(checkpoint.note_beside(runs.iter().filter_map(|run| run.self_check.as_ref())));
         let named = runs.iter().zip(loaded.spans);
-        let named = named.map(|(run, spans)| (format!("{} {}", run.model, run_label(run)), spans));
+        let named = named.map(|(run, spans)| (RowLabel::of_run(run).full_name(), spans));
         self.spans.extend(named);
         Ok(())
     }
 }
 
-/// The logit processor with its placeholder.
-fn run_label(run: &GenerationRun) -> String {
-    RowLabel::of_run(run).processor()
-}
-
 fn run_note(run: &GenerationRun) -> Option<String> {
-    self_check_note(&run.model, &run_label(run), run.self_check.as_ref()?)
+    self_check_note(&run.model, &RowLabel::of_run(run).processor(), run.self_check.as_ref()?)
 }
 
 /// The lines of a run's texts, in order, without their cost.
