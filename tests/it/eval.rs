@@ -360,6 +360,10 @@ fn what_cannot_work_is_one_line_with_its_remedy() {
         |more: &[&str]| folder.drift(&[&["eval", "--samples", "2", "--model", "model"], more].concat());
     eval(&["--placeholder", "0.0,0.0"]).refused_for("three numbers");
     eval(&["--preset", "hot"]).refused_for("no preset");
+    // The command that fits it names the built-in model's tokenizer, not a folder that is gone by then.
+    let placeholders = concat!(env!("CARGO_MANIFEST_DIR"), "/placeholders/llama-like.json");
+    let built_in = folder.drift(&["eval", "--samples", "2", "--placeholder", placeholders]);
+    built_in.refused_for("drift fit --tokenizer qwen-like --encoding fixed");
     eval(&["--device", "cuda:0"]).refused_for("--device");
     eval(&["--smiles", "missing.smi"]).refused_for("missing.smi");
     folder.file("bad.smi", "C(\nnothing here\n");

@@ -81,7 +81,14 @@ impl Checkpoint {
             }
             ModelChoice::Embedded => {
                 let folder = unpacked()?;
-                Checkpoint::of_folder((folder.path(), EMBEDDED_NAME.to_owned()), plan, kept, job)
+                let mut loaded =
+                    Checkpoint::of_folder((folder.path(), EMBEDDED_NAME.to_owned()), plan, kept, job)?;
+                if plan.tokenizer.is_none() {
+                    // The folder is gone when a message suggests a command; the embedded tokenizer of this name is the same.
+                    let tokenizer = Arc::make_mut(&mut loaded.tokenizer);
+                    tokenizer.place.clone_from(&tokenizer.name);
+                }
+                Ok(loaded)
             }
             ModelChoice::Synthetic(shape) => Checkpoint::random(*shape, plan, kept, job),
         }
