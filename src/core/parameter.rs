@@ -6,7 +6,7 @@
 use crate::error::Parameter;
 
 /// By how much distances may exceed their bounds.
-pub const BOUNDS: Parameter = Parameter::new("bounds");
+pub(crate) const BOUNDS: Parameter = Parameter::new("bounds");
 /// The logit processor.
 pub const LP: Parameter = Parameter::new("logit processor");
 /// The text in the blocks of templates.

@@ -44,7 +44,7 @@ pub enum ExportSource {
 
 /// A line of the result.
 #[derive(Debug, Serialize)]
-pub struct GrammarLine<'a> {
+pub(crate) struct GrammarLine<'a> {
     /// The SMILES as given, which is the one in the prompt.
     pub smiles: &'a str,
     /// The enriched SMILES with every block emptied.
@@ -60,7 +60,7 @@ pub struct GrammarLine<'a> {
 /// A grammar as stored in a line.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub enum ExportedGrammar {
+pub(crate) enum ExportedGrammar {
     /// A text of the format Lark or EBNF.
     Text(String),
     /// The tables of the automaton.

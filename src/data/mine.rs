@@ -77,7 +77,7 @@ pub fn mine(plan: &MinePlan, job: &Job) -> Result<MineReport> {
 ///
 /// # Errors
 /// The errors of [`mine`].
-pub fn mine_uncommitted(plan: &MinePlan, job: &Job) -> Result<(MineReport, Option<AtomicFile>)> {
+pub(crate) fn mine_uncommitted(plan: &MinePlan, job: &Job) -> Result<(MineReport, Option<AtomicFile>)> {
     let files = Files { inputs: plan.inputs.clone(), options: plan.options.clone() };
     mine_of(&files, plan.store.as_deref(), job)
 }

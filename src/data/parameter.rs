@@ -4,7 +4,7 @@ use drift_core::error::Parameter;
 pub use drift_core::parameter::*;
 
 /// The row with which others are compared.
-pub const AGAINST_ROW: Parameter = Parameter::new("against row");
+pub(crate) const AGAINST_ROW: Parameter = Parameter::new("against row");
 /// The conformers.
 pub const CORPUS: Parameter = Parameter::new("corpus");
 /// The number of decimals of coordinates.
@@ -14,34 +14,34 @@ pub const DIALECT: Parameter = Parameter::new("dialect");
 /// How coordinates are written.
 pub const ENCODING: Parameter = Parameter::new("encoding");
 /// The file of the rows that share nothing with the other corpus.
-pub const DROP_SHARED: Parameter = Parameter::new("drop shared");
+pub(crate) const DROP_SHARED: Parameter = Parameter::new("drop shared");
 /// The program that computes energies.
-pub const ENERGY: Parameter = Parameter::new("energy");
+pub(crate) const ENERGY: Parameter = Parameter::new("energy");
 /// The number of conformers per run of the energy program.
-pub const ENERGY_BATCH: Parameter = Parameter::new("energy batch");
+pub(crate) const ENERGY_BATCH: Parameter = Parameter::new("energy batch");
 /// The longest time that the energy program may be silent.
 pub const ENERGY_TIMEOUT: Parameter = Parameter::new("energy timeout");
 /// The model.
 pub const MODEL: Parameter = Parameter::new("model");
 /// The column of a table that holds names.
-pub const NAME_COLUMN: Parameter = Parameter::new("name column");
+pub(crate) const NAME_COLUMN: Parameter = Parameter::new("name column");
 /// The data item that holds a molecule's name.
-pub const NAME_PROPERTY: Parameter = Parameter::new("name property");
+pub(crate) const NAME_PROPERTY: Parameter = Parameter::new("name property");
 /// The data item that holds a molecule's SMILES.
-pub const PROPERTY: Parameter = Parameter::new("property");
+pub(crate) const PROPERTY: Parameter = Parameter::new("property");
 /// The conformers to compare with.
 pub const REFERENCES: Parameter = Parameter::new("references");
 /// The field of records that names their row.
-pub const ROW_FIELD: Parameter = Parameter::new("row field");
+pub(crate) const ROW_FIELD: Parameter = Parameter::new("row field");
 /// A file of SMILES.
 pub const SMILES: Parameter = Parameter::new("smiles");
 /// The column of a table that holds SMILES.
-pub const SMILES_COLUMN: Parameter = Parameter::new("smiles column");
+pub(crate) const SMILES_COLUMN: Parameter = Parameter::new("smiles column");
 /// Named files of SMILES.
-pub const SMILES_OF: Parameter = Parameter::new("smiles of");
+pub(crate) const SMILES_OF: Parameter = Parameter::new("smiles of");
 /// The part of a corpus to use.
-pub const SPLIT: Parameter = Parameter::new("split");
+pub(crate) const SPLIT: Parameter = Parameter::new("split");
 /// The values by which rows are picked.
 pub const WHERE: Parameter = Parameter::new("where");
 /// The largest deviation within which two geometries count as the same.
-pub const WITHIN: Parameter = Parameter::new("within");
+pub(crate) const WITHIN: Parameter = Parameter::new("within");

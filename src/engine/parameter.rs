@@ -7,17 +7,17 @@ pub use drift_tune::parameter::*;
 /// The number of rows in a batch.
 pub const BATCH: Parameter = Parameter::new("batch");
 /// The number of tokens in one optimizer update.
-pub const BATCH_TOKENS: Parameter = Parameter::new("batch tokens");
+pub(crate) const BATCH_TOKENS: Parameter = Parameter::new("batch tokens");
 /// The largest norm of a gradient.
-pub const CLIP: Parameter = Parameter::new("clip");
+pub(crate) const CLIP: Parameter = Parameter::new("clip");
 /// The number of conformers in a text.
 pub const CONFORMERS: Parameter = Parameter::new("conformers");
 /// The length of the longest document, in tokens.
 pub const CONTEXT: Parameter = Parameter::new("context");
 /// The device that computes.
-pub const DEVICE: Parameter = Parameter::new("device");
+pub(crate) const DEVICE: Parameter = Parameter::new("device");
 /// The number type of weights and KV cache.
-pub const DTYPE: Parameter = Parameter::new("dtype");
+pub(crate) const DTYPE: Parameter = Parameter::new("dtype");
 /// The implementation that computes the decode steps.
 pub const ENGINE: Parameter = Parameter::new("engine");
 /// The token that ends a text.
@@ -25,7 +25,7 @@ pub const EOS: Parameter = Parameter::new("eos");
 /// The number of worked examples in a prompt.
 pub const EXAMPLES: Parameter = Parameter::new("examples");
 /// The number of texts per molecule.
-pub const GENERATIONS: Parameter = Parameter::new("generations");
+pub(crate) const GENERATIONS: Parameter = Parameter::new("generations");
 /// The size of an attention head.
 pub const HEAD_DIM: Parameter = Parameter::new("head dim");
 /// The number of query heads.
@@ -33,22 +33,22 @@ pub const HEADS: Parameter = Parameter::new("heads");
 /// The width of the residual stream.
 pub const HIDDEN: Parameter = Parameter::new("hidden");
 /// The number of key and value heads.
-pub const KV_HEADS: Parameter = Parameter::new("kv heads");
+pub(crate) const KV_HEADS: Parameter = Parameter::new("kv heads");
 /// The number of decoder layers.
-pub const LAYERS: Parameter = Parameter::new("layers");
+pub(crate) const LAYERS: Parameter = Parameter::new("layers");
 /// The highest learning rate.
-pub const LEARNING_RATE: Parameter = Parameter::new("learning rate");
+pub(crate) const LEARNING_RATE: Parameter = Parameter::new("learning rate");
 /// Whether reference conformers are scored.
-pub const LIKELIHOOD: Parameter = Parameter::new("likelihood");
+pub(crate) const LIKELIHOOD: Parameter = Parameter::new("likelihood");
 /// The number of first updates that train only the rows of new tokens.
-pub const NEW_ROWS_STEPS: Parameter = Parameter::new("new rows warmup");
+pub(crate) const NEW_ROWS_STEPS: Parameter = Parameter::new("new rows warmup");
 /// The base tokenizer; tokens that it lacks are new.
-pub const NEW_TOKENS_OF: Parameter = Parameter::new("new tokens of");
+pub(crate) const NEW_TOKENS_OF: Parameter = Parameter::new("new tokens of");
 /// The number of texts that are drawn together and weighted.
-pub const RESAMPLE: Parameter = Parameter::new("resample");
+pub(crate) const RESAMPLE: Parameter = Parameter::new("resample");
 /// Whether to continue from a saved state.
-pub const RESUME: Parameter = Parameter::new("resume");
+pub(crate) const RESUME: Parameter = Parameter::new("resume");
 /// The number of updates of the weights.
 pub const STEPS: Parameter = Parameter::new("steps");
 /// The weight decay of the matrices.
-pub const WEIGHT_DECAY: Parameter = Parameter::new("weight decay");
+pub(crate) const WEIGHT_DECAY: Parameter = Parameter::new("weight decay");

@@ -6,19 +6,19 @@ pub use drift_data::parameter::*;
 /// The tokenizer to extend.
 pub const BASE: Parameter = Parameter::new("base");
 /// The largest number of new tokens.
-pub const BUDGET: Parameter = Parameter::new("budget");
+pub(crate) const BUDGET: Parameter = Parameter::new("budget");
 /// A placeholder to judge.
-pub const CANDIDATE: Parameter = Parameter::new("candidate");
+pub(crate) const CANDIDATE: Parameter = Parameter::new("candidate");
 /// Whether other methods are compared.
-pub const COMPARE: Parameter = Parameter::new("compare");
+pub(crate) const COMPARE: Parameter = Parameter::new("compare");
 /// The smallest number of decimals of a number.
-pub const FEWEST_DECIMALS: Parameter = Parameter::new("fewest decimals");
+pub(crate) const FEWEST_DECIMALS: Parameter = Parameter::new("fewest decimals");
 /// The number of tokens to learn by merges.
-pub const MERGES: Parameter = Parameter::new("merges");
+pub(crate) const MERGES: Parameter = Parameter::new("merges");
 /// The range of numbers whose blocks get new tokens.
-pub const RANGE: Parameter = Parameter::new("range");
+pub(crate) const RANGE: Parameter = Parameter::new("range");
 /// The old tokens whose ids new tokens take.
-pub const REUSE: Parameter = Parameter::new("reuse");
+pub(crate) const REUSE: Parameter = Parameter::new("reuse");
 /// The tokenizers.
 pub const TOKENIZER: Parameter = Parameter::new("tokenizer");
 /// The number of tokens of every block.

@@ -24,7 +24,7 @@ pub(crate) const REPAIR: &str = "repair or remove it";
 pub const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
 
 /// The special tokens, as older versions of transformers wrote them.
-pub const SPECIAL_TOKENS_MAP: &str = "special_tokens_map.json";
+pub(crate) const SPECIAL_TOKENS_MAP: &str = "special_tokens_map.json";
 
 /// The added tokens by text, as older versions of transformers wrote them.
 pub const ADDED_TOKENS: &str = "added_tokens.json";
@@ -61,7 +61,7 @@ const CONVERT: &str = "convert it to safetensors as docs/use.md, extend-model, s
 const MAX_SETTINGS_BYTES: u64 = 1 << 26;
 
 /// Whether a model or a tokenizer is read from a file of this name, if it is in the model's folder.
-pub fn is_model_file(name: &str) -> bool {
+pub(crate) fn is_model_file(name: &str) -> bool {
     let settings = [CONFIG, GENERATION_CONFIG, RECIPE, TOKENIZER_CONFIG];
     settings.contains(&name)
         || OTHER_FILES.contains(&name)

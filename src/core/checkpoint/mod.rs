@@ -13,9 +13,10 @@ mod weight_files;
 pub use float::Float;
 pub(crate) use folder::REPAIR;
 pub use folder::{
-    ADDED_TOKENS, CONFIG, GENERATION_CONFIG, INDEX, Ids, ModelFolder, RECIPE, SPECIAL_TOKENS_MAP,
-    TOKENIZER_CONFIG, WEIGHTS, configured_rows, is_model_file, is_tied,
+    ADDED_TOKENS, CONFIG, GENERATION_CONFIG, INDEX, Ids, ModelFolder, RECIPE, TOKENIZER_CONFIG, WEIGHTS,
+    configured_rows, is_tied,
 };
+pub(crate) use folder::{SPECIAL_TOKENS_MAP, is_model_file};
 pub use header::{Header, TensorEntry, header_bytes};
 pub use hub::{RequiredFiles, folder_around, folder_name, locate};
 pub use weight_files::WeightFiles;

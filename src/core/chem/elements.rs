@@ -18,7 +18,7 @@ pub fn symbol(number: u8) -> Option<&'static str> {
 }
 
 /// The atomic number of a symbol in its usual case (`C`, `Cl`).
-pub fn of_symbol(symbol: &str) -> Option<u8> {
+pub(crate) fn of_symbol(symbol: &str) -> Option<u8> {
     number(|known| known == symbol)
 }
 

@@ -30,7 +30,7 @@ pub fn same_graph(a: &str, b: &str) -> Result<SameGraph, SmilesError> {
 ///
 /// # Errors
 /// As [`same_graph`], with this limit.
-pub fn same_graph_within(
+pub(crate) fn same_graph_within(
     a: &str,
     b: &str,
     limit: AtomLimit,

@@ -35,7 +35,7 @@ impl Graph {
     }
 
     /// By atom, whether it is a hydrogen that [`without_hydrogens`](Self::without_hydrogens) removes.
-    pub fn needless_hydrogens(&self) -> Vec<bool> {
+    pub(crate) fn needless_hydrogens(&self) -> Vec<bool> {
         if self.atoms.iter().all(|atom| atom.element != 1) {
             return vec![false; self.atoms.len()];
         }

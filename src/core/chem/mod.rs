@@ -50,7 +50,7 @@ mod valences;
 mod write;
 
 pub use equivalence::{
-    SameGraph, atoms_in_order, graph_key, same_canonical_smiles, same_graph, same_graph_within, same_molecule,
+    SameGraph, atoms_in_order, graph_key, same_canonical_smiles, same_graph, same_molecule,
 };
 pub use graph::{Atom, Bond, BondsOfAtom, Chirality, Direction, Graph, Order, SmilesProblem};
 pub use identity::MolecularIdentity;

@@ -99,7 +99,7 @@ impl Molecule {
     }
 
     /// Whether an atom is a terminal O or N whose neighbour has another one with the other bond order (single or double).
-    pub fn has_twin(&self, atom: usize) -> bool {
+    pub(crate) fn has_twin(&self, atom: usize) -> bool {
         let is_end = |at: usize| matches!(self.atoms[at].element, 7 | 8) && self.neighbours[at].len() == 1;
         let [own] = self.neighbours[atom][..] else { return false };
         let wanted = match self.bonds[own].order {

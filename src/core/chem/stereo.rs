@@ -8,7 +8,7 @@ mod tetrahedral;
 
 pub(super) use double_bond::SMALLEST_RING;
 pub use double_bond::{DoubleBondMark, are_together};
-pub use tetrahedral::{TetrahedralMark, is_counterclockwise};
+pub use tetrahedral::TetrahedralMark;
 
 use super::graph::{Bond, Chirality, Graph, Order};
 use super::polyhedra::PolyhedralMark;

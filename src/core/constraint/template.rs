@@ -84,7 +84,7 @@ impl Template {
 
     /// This template for a model whose texts end with the template's last token, so that EOS is not written twice.
     #[must_use]
-    pub fn ending_in(mut self, eos: u32) -> Self {
+    pub(crate) fn ending_in(mut self, eos: u32) -> Self {
         if self.slots.last() == Some(&Slot::Copy(eos)) {
             self.slots.pop();
         }
@@ -92,7 +92,7 @@ impl Template {
     }
 
     /// The position of the next COPY slot from `at` on, or the end if there is none.
-    pub fn next_copy(&self, at: usize) -> usize {
+    pub(crate) fn next_copy(&self, at: usize) -> usize {
         let from = at.min(self.slots.len());
         let copy = self.slots[from..].iter().position(|slot| matches!(slot, Slot::Copy(_)));
         copy.map_or(self.slots.len(), |away| from + away)

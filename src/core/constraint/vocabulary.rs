@@ -42,7 +42,7 @@ impl Vocabulary {
 }
 
 /// The tokens that consist only of characters of a block, with their texts.
-pub struct NumberTokens {
+pub(crate) struct NumberTokens {
     /// Sorted.
     ids: Vec<u32>,
     texts: Vec<String>,
@@ -50,25 +50,25 @@ pub struct NumberTokens {
 
 impl NumberTokens {
     /// The tokens of a tokenizer that consist only of characters of a block.
-    pub fn from_tokenizer(tokenizer: &Tokenizer) -> Self {
+    pub(crate) fn from_tokenizer(tokenizer: &Tokenizer) -> Self {
         let tokens = Vocabulary::from_tokenizer(tokenizer).tokens;
         let (ids, texts) = tokens.into_iter().filter(|(_, token)| is_number_token(token)).unzip();
         NumberTokens { ids, texts }
     }
 
     /// Whether a token consists only of characters of a block.
-    pub fn contains(&self, id: u32) -> bool {
+    pub(crate) fn contains(&self, id: u32) -> bool {
         self.ids.binary_search(&id).is_ok()
     }
 
     /// The text of a token; empty for other tokens.
-    pub fn text(&self, id: u32) -> &str {
+    pub(crate) fn text(&self, id: u32) -> &str {
         self.ids.binary_search(&id).map_or("", |at| &self.texts[at])
     }
 }
 
 /// Whether a token consists only of characters of a block.
-pub fn is_number_token(token: &str) -> bool {
+pub(crate) fn is_number_token(token: &str) -> bool {
     !token.is_empty() && token.chars().all(|c| NUMBER_CHARACTERS.contains(c))
 }
 
@@ -78,12 +78,12 @@ pub fn is_well_formed(token: &str) -> bool {
 }
 
 /// Whether a token consists only of `,` and `-`.
-pub fn is_separator(token: &str) -> bool {
+pub(crate) fn is_separator(token: &str) -> bool {
     !token.is_empty() && token.chars().all(|c| matches!(c, ',' | '-'))
 }
 
 /// Whether a token consists only of `,`.
-pub fn is_comma(token: &str) -> bool {
+pub(crate) fn is_comma(token: &str) -> bool {
     !token.is_empty() && token.chars().all(|c| c == ',')
 }
 

@@ -27,7 +27,7 @@ pub enum BlockError {
 }
 
 /// The values of a slot's text, and the conventions for trailing zeros that it agrees with.
-pub type ParsedSlot = ([Fixed; 3], Written);
+pub(crate) type ParsedSlot = ([Fixed; 3], Written);
 
 impl Encoding {
     /// Parses the content of a slot. In a slot with one number, the other two values are zero. Decimals may follow either
@@ -108,7 +108,7 @@ impl Encoding {
     }
 
     /// Appends the numbers of a slot, without its opening and closing characters: `x,y,z`.
-    pub fn write_numbers(self, values: &[Fixed; 3], out: &mut String) {
+    pub(crate) fn write_numbers(self, values: &[Fixed; 3], out: &mut String) {
         for (axis, &value) in values[..self.numbers()].iter().enumerate() {
             if axis > 0 {
                 out.push_str(self.separator());

@@ -242,7 +242,7 @@ fn shifted(digits: &[u8], point: i64, precision: Precision) -> Result<Fixed, Num
 
 /// Truncates a single-precision value toward zero, exactly: `x · 10⁶` has at most 44 significant bits, so the product in double
 /// precision is exact.
-pub fn truncate_f32(x: f32, precision: Precision) -> Result<Fixed, NumberError> {
+pub(crate) fn truncate_f32(x: f32, precision: Precision) -> Result<Fixed, NumberError> {
     if !x.is_finite() {
         return Err(NumberError::NotFinite);
     }
@@ -255,7 +255,7 @@ pub fn truncate_f32(x: f32, precision: Precision) -> Result<Fixed, NumberError> 
 
 /// Truncates a double toward zero by its shortest decimal spelling. So a number that was written with this many decimals keeps them
 /// (`1.1282`, stored as 1.128199999…, stays 1.1282).
-pub fn truncate_f64(x: f64, precision: Precision) -> Result<Fixed, NumberError> {
+pub(crate) fn truncate_f64(x: f64, precision: Precision) -> Result<Fixed, NumberError> {
     if !x.is_finite() {
         return Err(NumberError::NotFinite);
     }
@@ -272,7 +272,7 @@ pub fn truncate_f64(x: f64, precision: Precision) -> Result<Fixed, NumberError> 
 }
 
 /// Appends `value`, given in units of the last decimal. It never writes `-0.0000`.
-pub fn write_decimal(value: Fixed, precision: Precision, zeros: TrailingZeros, out: &mut String) {
+pub(crate) fn write_decimal(value: Fixed, precision: Precision, zeros: TrailingZeros, out: &mut String) {
     let (magnitude, unit) = (value.unsigned_abs(), precision.units_per_angstrom().unsigned_abs());
     // Room for a sign, the ten digits of an i32 and a point.
     let mut buffer = [0u8; 12];

@@ -60,7 +60,7 @@ impl Dfa {
     }
 
     /// Whether a string may end here.
-    pub fn accepts(&self, state: DfaState) -> bool {
+    pub(crate) fn accepts(&self, state: DfaState) -> bool {
         self.accepts[usize::from(state)]
     }
 

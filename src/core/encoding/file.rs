@@ -12,7 +12,7 @@ use super::scale::{RoundTo, Scale};
 use super::{Encoding, names};
 
 /// The value of `schema`.
-pub const ENCODING_SCHEMA: &str = "drift.encoding/1";
+pub(crate) const ENCODING_SCHEMA: &str = "drift.encoding/1";
 
 /// The largest size of an encoding's file, in bytes.
 const MAX_BYTES: u64 = 16 << 20;

@@ -85,7 +85,7 @@ pub enum BinsError {
 }
 
 /// The largest magnitude of an edge, a bound or a tail, in Å: coordinates of decimals reach as far.
-pub const FARTHEST_ANGSTROM: f64 = 100_000.0;
+pub(crate) const FARTHEST_ANGSTROM: f64 = 100_000.0;
 
 /// Refuses values that are not coordinates, and by that everything that is computed from them.
 fn check_reach(field: &'static str, values: &[f64]) -> Result<(), BinsError> {
@@ -96,7 +96,7 @@ fn check_reach(field: &'static str, values: &[f64]) -> Result<(), BinsError> {
 }
 
 /// The largest number of edges of an axis.
-pub const MOST_EDGES: usize = 100_000;
+pub(crate) const MOST_EDGES: usize = 100_000;
 
 impl Bins {
     /// Bins with edges from `low` on, `step` apart: the edges of `numpy.arange(low, high, step)`, bit for bit.

@@ -51,7 +51,7 @@ impl<L: Copy + Ord + Hash, E: Copy + Eq + Hash> Languages<L, E> {
     }
 
     /// The state that equals `node`, which is created if needed. The node's edges must ascend.
-    pub fn intern(&mut self, node: Node<L, E>) -> StateId {
+    pub(crate) fn intern(&mut self, node: Node<L, E>) -> StateId {
         if let Some(&id) = self.known.get(&node) {
             return id;
         }
@@ -67,7 +67,7 @@ impl<L: Copy + Ord + Hash, E: Copy + Eq + Hash> Languages<L, E> {
     }
 
     /// The language of all `paths`; `None` if one string would have two kinds of end.
-    pub fn trie(&mut self, mut paths: Vec<Path<L>>) -> Option<StateId> {
+    pub(crate) fn trie(&mut self, mut paths: Vec<Path<L>>) -> Option<StateId> {
         paths.sort();
         self.trie_below(&paths, 0)
     }
@@ -122,7 +122,7 @@ impl<L: Copy + Ord + Hash, E: Copy + Eq + Hash> Languages<L, E> {
     }
 
     /// The strings of `a`, each followed by a string of `b`; `None` if one string would have two kinds of end.
-    pub fn concatenation(&mut self, a: StateId, b: StateId) -> Option<StateId> {
+    pub(crate) fn concatenation(&mut self, a: StateId, b: StateId) -> Option<StateId> {
         if let Some(known) = self.concatenations.get(&(a, b)) {
             return *known;
         }
@@ -171,7 +171,7 @@ impl<L: Copy + Ord + Hash, E: Copy + Eq + Hash> Languages<L, E> {
     }
 
     /// The strings of a language without the suffix `last`; `None` if some string does not end with it.
-    pub fn without_last(&mut self, root: StateId, last: &[L]) -> Option<StateId>
+    pub(crate) fn without_last(&mut self, root: StateId, last: &[L]) -> Option<StateId>
     where
         E: Default,
     {

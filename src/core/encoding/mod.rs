@@ -44,7 +44,6 @@ pub use decimal::{Fixed, Precision, TrailingZeros, Written};
 pub use decimal_text::{NumberError, NumberPrefix, scan_prefix};
 pub use definition::{Definition, IntegersBelow, NumberFormat, Slots};
 pub use dfa::{Dfa, DfaState};
-pub use file::ENCODING_SCHEMA;
 pub use names::{AskedEncoding, ENCODING_FORMS, EncodingForm};
 pub use reading::{OutOfRange, Reading};
 pub use scale::{RoundTo, Scale};

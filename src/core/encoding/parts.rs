@@ -203,7 +203,7 @@ pub fn language(row: &[SlotPart], languages: &mut Languages<u8>) -> StateId {
 }
 
 /// The language of several rows; `None` if there are no rows.
-pub fn language_of_rows(rows: &[PartRow], languages: &mut Languages<u8>) -> Option<StateId> {
+pub(crate) fn language_of_rows(rows: &[PartRow], languages: &mut Languages<u8>) -> Option<StateId> {
     let roots: Vec<StateId> = rows.iter().map(|row| language(row, languages)).collect();
     let mut roots = roots.into_iter();
     let first = roots.next()?;

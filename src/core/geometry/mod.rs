@@ -26,6 +26,4 @@ pub use limits::{DistanceLimits, Limits};
 pub use molecule::Molecule;
 pub use planes::{Plane, PlaneKind, planes};
 pub use region::Region;
-pub use rules::{
-    CLASH_RATIO, GeometryConflict, GeometryRule, GeometryRules, GeometryStrength, MOST_BOUNDS, SLAB_ANGSTROM,
-};
+pub use rules::{GeometryConflict, GeometryRule, GeometryRules, GeometryStrength};

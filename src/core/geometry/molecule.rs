@@ -70,12 +70,12 @@ impl Molecule {
     }
 
     /// The bonds between heavy atoms.
-    pub fn heavy_bonds(&self) -> impl Iterator<Item = [usize; 2]> {
+    pub(crate) fn heavy_bonds(&self) -> impl Iterator<Item = [usize; 2]> {
         self.bonds().filter(|atoms| atoms.iter().all(|atom| self.is_heavy(*atom)))
     }
 
     /// All pairs of heavy atoms, the smaller number first.
-    pub fn heavy_pairs(&self) -> impl Iterator<Item = [usize; 2]> {
+    pub(crate) fn heavy_pairs(&self) -> impl Iterator<Item = [usize; 2]> {
         let pairs = (1..self.len()).flat_map(|b| (0..b).map(move |a| [a, b]));
         pairs.filter(|atoms| atoms.iter().all(|atom| self.is_heavy(*atom)))
     }

@@ -45,13 +45,13 @@ impl GeometryStrength {
 }
 
 /// The largest share by which bounds may be exceeded: twice the tolerance of the judge.
-pub const MOST_BOUNDS: f64 = 0.5;
+pub(crate) const MOST_BOUNDS: f64 = 0.5;
 
 /// The tolerance of the judge for clashes, 0.3, in units of that for bonds, 0.25.
-pub const CLASH_RATIO: f64 = 1.2;
+pub(crate) const CLASH_RATIO: f64 = 1.2;
 
 /// The largest distance of an atom from the plane through atoms placed before it, in Å.
-pub const SLAB_ANGSTROM: f64 = 0.45;
+pub(crate) const SLAB_ANGSTROM: f64 = 0.45;
 
 /// The least volume of three bonds of a stereocentre, in Å³: below it the judge takes them as planar.
 const LEAST_VOLUME: f64 = 0.1;
@@ -281,7 +281,7 @@ impl GeometryRules {
     }
 
     /// The region of the next atom, given the positions of the atoms before it in Å. Everything, if all atoms are placed.
-    pub fn region(&self, placed: &[[f64; 3]]) -> Region {
+    pub(crate) fn region(&self, placed: &[[f64; 3]]) -> Region {
         let atom = placed.len();
         if atom >= self.atoms {
             return Region::new(Vec::new(), Vec::new());

@@ -20,10 +20,12 @@ pub use input::{
 };
 pub use json::{BoundedJson, FoldSeed, JsonFold, JsonPart};
 pub use lines::{BoundedLine, BoundedLines, LineEnds};
-pub use output::{AtomicFile, OutputSet, absolute, check_file, check_folder, write_atomic};
-pub use packed::{Compression, Decompressed, PACKED_MAGIC_BYTES, Unread, decompressed, is_zip};
+pub use output::{AtomicFile, OutputSet, absolute, write_atomic};
+pub(crate) use output::{check_file, check_folder};
+pub use packed::{Compression, Decompressed, Unread, decompressed, is_zip};
 pub use packing::{PackedFile, pack, unpack};
-pub use place::{FilePlace, place_in};
+pub use place::FilePlace;
+pub(crate) use place::place_in;
 pub use utf16::Utf8;
 
 use crate::job::InputHash;

@@ -215,7 +215,7 @@ pub fn write_atomic(target: &Path, bytes: &[u8]) -> Result<()> {
 ///
 /// # Errors
 /// As [`AtomicFile::create`].
-pub fn check_file(named: &Path) -> Result<()> {
+pub(crate) fn check_file(named: &Path) -> Result<()> {
     AtomicFile::create(named).map(drop)
 }
 
@@ -223,7 +223,7 @@ pub fn check_file(named: &Path) -> Result<()> {
 ///
 /// # Errors
 /// If it is not a folder and cannot be created, or one of the files cannot be written.
-pub fn check_folder(folder: &Path, names: &[&str]) -> Result<()> {
+pub(crate) fn check_folder(folder: &Path, names: &[&str]) -> Result<()> {
     if folder.is_dir() {
         for name in names {
             destination(&folder.join(name))?;

@@ -9,7 +9,7 @@ use super::utf16::{Utf8, utf8};
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// The number of bytes at the start of a file that [`Compression::of`] and [`Unread::of`] look at.
-pub const PACKED_MAGIC_BYTES: usize = 16;
+pub(crate) const PACKED_MAGIC_BYTES: usize = 16;
 
 /// A way of compressing that drift reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -28,13 +28,13 @@ impl FilePlace {
     }
 
     /// Whether it lies directly in a folder.
-    pub fn is_child_of(&self, folder: &FilePlace) -> bool {
+    pub(crate) fn is_child_of(&self, folder: &FilePlace) -> bool {
         let parent = self.real.as_deref().and_then(Path::parent);
         parent.is_some() && parent == folder.real.as_deref()
     }
 
     /// Whether it is in a folder, at any depth, and no name on the way is hidden. A folder is in itself.
-    pub fn is_visible_in(&self, folder: &FilePlace) -> bool {
+    pub(crate) fn is_visible_in(&self, folder: &FilePlace) -> bool {
         let (Some(own), Some(folder)) = (&self.real, &folder.real) else { return false };
         let Ok(below) = own.strip_prefix(folder) else { return false };
         !below.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."))
@@ -49,7 +49,7 @@ impl FilePlace {
 
 /// The index of the first of `places` that a file in `folder`, at any depth, leads to. Hidden names do not count, and links to
 /// folders are not followed, as when a corpus is read.
-pub fn place_in(folder: &Path, places: &[&FilePlace]) -> Option<usize> {
+pub(crate) fn place_in(folder: &Path, places: &[&FilePlace]) -> Option<usize> {
     // Only entries that may be one of the places are looked up, since a folder may hold hundreds of thousands of files.
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_name().as_encoded_bytes().starts_with(b".") {

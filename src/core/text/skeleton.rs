@@ -222,7 +222,7 @@ fn respell(skeleton: &str, mut atom: impl FnMut(&str, usize) -> Option<String>) 
 /// Detects a skeleton whose spelling differs from the corpus: the model would be forced to write text that it never saw.
 ///
 /// `None` if the spellings agree, otherwise a sentence.
-pub fn spelling_conflict(skeleton: Spelling, corpus: Spelling) -> Option<String> {
+pub(crate) fn spelling_conflict(skeleton: Spelling, corpus: Spelling) -> Option<String> {
     let (foreign, name, usual) = if corpus.with_hydrogens == 0 {
         (skeleton.with_hydrogens, "[OH]", "[O]")
     } else if corpus.bare == 0 {

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::text::CONFORMER_OPEN;
 
 /// An example prompt, as far as the tokens of an answer may depend on it.
-pub const SOME_PROMPT: &str = "[SMILES]C[/SMILES]";
+pub(crate) const SOME_PROMPT: &str = "[SMILES]C[/SMILES]";
 
 /// The ids of a prompt, with the post-processor's prefix.
 struct PromptBefore {

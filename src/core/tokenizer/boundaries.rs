@@ -163,7 +163,7 @@ impl TokenBoundaries {
     }
 
     /// Whether a text falls apart somewhere.
-    pub fn falls_apart(&self, text: &str) -> bool {
+    pub(crate) fn falls_apart(&self, text: &str) -> bool {
         text.as_bytes().windows(2).any(|pair| !self.joins(pair[0], pair[1]))
     }
 
@@ -171,21 +171,21 @@ impl TokenBoundaries {
     ///
     /// # Errors
     /// A sentence that names a token across such a border.
-    pub fn separate_digits(&self) -> Result<(), String> {
+    pub(crate) fn separate_digits(&self) -> Result<(), String> {
         self.crossing.as_ref().map_or(Ok(()), |token| {
             Err(format!("token `{}` joins a digit with another character", token.escape_debug()))
         })
     }
 
     /// Whether a text contains an added token in brackets that is not an atom.
-    pub fn is_watched(&self, text: &[u8]) -> bool {
+    pub(crate) fn is_watched(&self, text: &[u8]) -> bool {
         self.watched.iter().any(|content| memchr::memmem::find(text, content).is_some())
     }
 
     /// Whether the tokens of a part between two cuts depend only on the part. This is always so for BPE, and for Unigram if the
     /// best segmentation is ahead by a margin. `begins` means that the part begins a text, where the tokenizer may add a space
     /// before it.
-    pub fn is_decided(&self, tokenizer: &Tokenizer, part: &str, begins: bool) -> bool {
+    pub(crate) fn is_decided(&self, tokenizer: &Tokenizer, part: &str, begins: bool) -> bool {
         let Some(scores) = &self.scores else { return true };
         let Ok(pieces) = tokenizer.normalized(part).and_then(|text| tokenizer.pre_tokens(&text)) else {
             return false;
@@ -201,7 +201,7 @@ impl TokenBoundaries {
     ///
     /// # Errors
     /// A sentence that names a part with two segmentations of equal score.
-    pub fn decide_numbers(&self, tokenizer: &Tokenizer, longest: usize) -> Result<(), String> {
+    pub(crate) fn decide_numbers(&self, tokenizer: &Tokenizer, longest: usize) -> Result<(), String> {
         if self.scores.is_none() {
             return Ok(());
         }
@@ -215,7 +215,7 @@ impl TokenBoundaries {
 }
 
 /// SentencePiece's space.
-pub const SPACE: &str = "\u{2581}";
+pub(crate) const SPACE: &str = "\u{2581}";
 
 /// The smallest lead of the best segmentation. A text's sum of scores is below 10⁸ in magnitude, where doubles are 10⁻⁸ apart, and
 /// two segmentations of a part differ in fewer than a hundred additions.

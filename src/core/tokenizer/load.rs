@@ -292,7 +292,7 @@ impl Tokenizer {
     ///
     /// # Errors
     /// If the tokenizer cannot encode the text.
-    pub fn tokens_of(&self, text: &str, encoding: CoordinateEncoding) -> Result<Vec<Token>> {
+    pub(crate) fn tokens_of(&self, text: &str, encoding: CoordinateEncoding) -> Result<Vec<Token>> {
         self.classified(text, &slot_ranges(text, encoding))
     }
 

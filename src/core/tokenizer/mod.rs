@@ -30,7 +30,7 @@ pub mod tables;
 mod tokenizer_file;
 mod writable;
 
-pub use answer::SOME_PROMPT;
+pub(crate) use answer::SOME_PROMPT;
 pub use block_tokens::{BlockTokens, MAX_BLOCK_TOKENS};
 pub use characters::CharacterKind;
 pub use companions::ADDED_TOKENS_DECODER;

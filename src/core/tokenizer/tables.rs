@@ -31,7 +31,7 @@ use crate::error::Result;
 const MAX_RUN: usize = 6;
 
 /// The longest digit run in tables for numbers with this precision. Integer parts have up to four digits.
-pub fn longest_run(precision: Precision) -> usize {
+pub(crate) fn longest_run(precision: Precision) -> usize {
     precision.decimals().max(4)
 }
 

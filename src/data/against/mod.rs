@@ -35,7 +35,6 @@ pub use datasets::{DatasetShare, Datasets, SubsetShare};
 pub use found::{AgainstCounts, FoundInOther};
 pub use kind::{SharedKind, SharedRows};
 pub use other::{Other, OtherSummary};
-pub use other_reader::read_other;
 pub use plan::AgainstPlan;
 pub use report::{AgainstReport, SCHEMA};
 pub use run::{AgainstOutput, PutList, against};

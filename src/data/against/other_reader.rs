@@ -17,7 +17,12 @@ use drift_core::job::Job;
 ///
 /// # Errors
 /// As [`Conformers::read`]; also if no molecule can be compared, or there are more than 2³² conformers.
-pub fn read_other(source: &dyn Conformers, bound: f64, isotopes: Isotopes, job: &Job) -> Result<Other> {
+pub(crate) fn read_other(
+    source: &dyn Conformers,
+    bound: f64,
+    isotopes: Isotopes,
+    job: &Job,
+) -> Result<Other> {
     let mut reader = Reader::new(Other::empty(source.reading().encoding, bound, isotopes));
     let read = source.read(job, &mut |batch| reader.add(&batch))?;
     let mut other = reader.other;

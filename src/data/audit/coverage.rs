@@ -58,7 +58,7 @@ impl Deviations {
     }
 
     /// The mean bond-length error of the conformers, in Å.
-    pub fn bond_length_error(&self) -> Option<f64> {
+    pub(crate) fn bond_length_error(&self) -> Option<f64> {
         let known: Vec<f64> = self.bond_errors.iter().copied().flatten().collect();
         (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
     }

@@ -22,7 +22,7 @@ use drift_core::job::Job;
 use drift_core::text::skeleton;
 
 /// The schema of [`EnergyReport`].
-pub const ENERGY_SCHEMA: &str = "drift.energy/1";
+pub(crate) const ENERGY_SCHEMA: &str = "drift.energy/1";
 
 /// A text whose energy is requested: it passes, and its chemistry is checked.
 #[derive(Debug, Clone, PartialEq)]

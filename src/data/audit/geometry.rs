@@ -37,7 +37,7 @@ impl Topology {
     ///
     /// # Errors
     /// As [`Topology::new`].
-    pub fn with_isotopes(skeleton: &str, isotopes: Isotopes) -> Result<Self, SmilesError> {
+    pub(crate) fn with_isotopes(skeleton: &str, isotopes: Isotopes) -> Result<Self, SmilesError> {
         Ok(Topology::of(&Molecule::of_smiles_with(&smiles(skeleton), isotopes)?))
     }
 
@@ -64,7 +64,7 @@ impl Topology {
 
     /// By conformer, the mean over bonds of `|d - mean of d over the references|`, in Å; `None` without bonds or references, or if
     /// the numbers of atoms differ.
-    pub fn bond_length_errors(
+    pub(crate) fn bond_length_errors(
         &self,
         generated: &[Conformation],
         references: &[Conformation],

@@ -64,16 +64,14 @@ pub use counts::{DriftHistogram, SampleCounts};
 pub use coverage::Missing;
 pub use encoding::EncodingCounts;
 pub use energies::{
-    AnsweredText, ENERGY_SCHEMA, EnergyFigures, EnergyReport, EnergyText, StrainFigures, TextEnergy,
-    energy_report,
+    AnsweredText, EnergyFigures, EnergyReport, EnergyText, StrainFigures, TextEnergy, energy_report,
 };
 pub use example::{Example, ExampleProblem};
 pub use group::FileReport;
 pub use judged_rows::{JudgedRows, RowText, RowTexts, judge_rows};
 pub use judging::{
-    BatchScores, ConformerVerdict, DUPLICATE_ANGSTROM, GroupScore, Judge, JudgePlan, MoleculeDistances,
-    PutBytes, Reward, RewardPart, RmsdMatrix, ScoredConformer, VerdictLine, conformers_in, duplicates,
-    reordered, usable_points, without_examples,
+    BatchScores, ConformerVerdict, GroupScore, Judge, JudgePlan, MoleculeDistances, PutBytes, Reward,
+    RewardPart, RmsdMatrix, ScoredConformer, VerdictLine, duplicates,
 };
 pub use marks::{Mark, MarkKind, marks, readable};
 pub use molecule_records::{MoleculeRecord, PromptNats, molecules_csv};

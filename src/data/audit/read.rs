@@ -43,7 +43,7 @@ use drift_core::io::{self, BoundedLines, FoldSeed};
 use drift_core::job::{InputHash, Job};
 
 /// The size limit of a smoke report or array, in bytes, decompressed: these are read as a whole. Files of lines have no limit.
-pub const MAX_FILE_BYTES: u64 = 1 << 29;
+pub(crate) const MAX_FILE_BYTES: u64 = 1 << 29;
 
 /// The content of a file.
 #[derive(Debug, Clone, PartialEq)]

@@ -250,7 +250,7 @@ impl PromptReferences {
     ///
     /// # Errors
     /// As [`PromptReferences::add`].
-    pub fn add_pool(&mut self, skeleton: &str, conformers: Vec<Conformation>) -> Result<()> {
+    pub(crate) fn add_pool(&mut self, skeleton: &str, conformers: Vec<Conformation>) -> Result<()> {
         self.pools.add(skeleton, conformers)
     }
 
@@ -323,7 +323,7 @@ pub(super) fn conformers_by_skeleton(
 
 impl GeometryReport {
     /// The report from the comparisons of molecules.
-    pub fn of_deviations(molecules: &[&Deviations]) -> Self {
+    pub(crate) fn of_deviations(molecules: &[&Deviations]) -> Self {
         let geometry: Vec<MoleculeGeometry> =
             molecules.iter().filter_map(|one| MoleculeGeometry::from_deviations(one)).collect();
         let mean = |value: &dyn Fn(&MoleculeGeometry) -> Option<f64>| {
@@ -361,7 +361,7 @@ impl GeometryReport {
     }
 
     /// A sentence, if some RMSDs are upper bounds.
-    pub fn inexact(&self) -> Option<String> {
+    pub(crate) fn inexact(&self) -> Option<String> {
         let count = self.rmsd_upper_bounds;
         (count > 0).then(|| {
             format!("{count} of the deviations behind COV and MAT are upper bounds, because their molecules are too symmetric")
@@ -371,7 +371,7 @@ impl GeometryReport {
 
 impl MoleculeGeometry {
     /// The geometry at the threshold that the users report; `None` without references.
-    pub fn from_deviations(deviations: &Deviations) -> Option<Self> {
+    pub(crate) fn from_deviations(deviations: &Deviations) -> Option<Self> {
         Some(MoleculeGeometry {
             bond_length_error_angstrom: deviations.bond_length_error(),
             coverage: deviations.coverage(COVERAGE_THRESHOLD_ANGSTROM)?,

@@ -78,7 +78,7 @@ impl RowLabel {
     }
 
     /// Whether the texts were written by the model alone.
-    pub fn is_without_processor(&self) -> bool {
+    pub(crate) fn is_without_processor(&self) -> bool {
         self.lp.as_deref() == Some(ProcessorKind::None.name())
     }
 

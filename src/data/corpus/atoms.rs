@@ -67,13 +67,13 @@ impl Atoms {
     }
 
     /// Whether all atoms have the same z, within RDKit's tolerance of 10⁻³ Å.
-    pub fn is_level(&self) -> bool {
+    pub(crate) fn is_level(&self) -> bool {
         let first = self.angstrom.first().map_or(0.0, |point| point[2]);
         self.angstrom.iter().all(|point| (point[2] - first).abs() <= LEVEL_ANGSTROM)
     }
 
     /// Whether all atoms lie in the plane z = 0, within RDKit's tolerance of 10⁻³ Å.
-    pub fn is_at_zero(&self) -> bool {
+    pub(crate) fn is_at_zero(&self) -> bool {
         self.angstrom.iter().all(|point| point[2].abs() <= LEVEL_ANGSTROM)
     }
 
@@ -100,7 +100,7 @@ impl Atoms {
     }
 
     /// Sets the bonds of the current molecule. Its atoms must be the ones that are added.
-    pub fn set_structure(&mut self, structure: Arc<Graph>) {
+    pub(crate) fn set_structure(&mut self, structure: Arc<Graph>) {
         self.structure = Some(structure);
     }
 
@@ -110,7 +110,7 @@ impl Atoms {
     }
 
     /// Labels the last atom as an isotope, for files without a structure.
-    pub fn label_isotope(&mut self, mass_number: u32) {
+    pub(crate) fn label_isotope(&mut self, mass_number: u32) {
         if let Some(last) = self.numbers.len().checked_sub(1) {
             self.isotopes.push((last, mass_number));
         }
@@ -144,7 +144,7 @@ impl Atoms {
     ///
     /// # Errors
     /// A reason: a coordinate is not finite, or out of range.
-    pub fn push_f32(&mut self, number: u8, xyz: [f32; 3]) -> Result<(), String> {
+    pub(crate) fn push_f32(&mut self, number: u8, xyz: [f32; 3]) -> Result<(), String> {
         let at = |axis: usize| self.reading.encoding.number().quantize_f32(xyz[axis], axis);
         self.push(number, xyz.map(f64::from), [at(0), at(1), at(2)])
     }
@@ -153,7 +153,7 @@ impl Atoms {
     ///
     /// # Errors
     /// A reason: a coordinate is not finite, or out of range.
-    pub fn push_f64(&mut self, number: u8, xyz: [f64; 3]) -> Result<(), String> {
+    pub(crate) fn push_f64(&mut self, number: u8, xyz: [f64; 3]) -> Result<(), String> {
         let at = |axis: usize| self.reading.encoding.number().quantize(xyz[axis], axis);
         self.push(number, xyz, [at(0), at(1), at(2)])
     }

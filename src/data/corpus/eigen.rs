@@ -7,7 +7,7 @@ const SWEEPS: usize = 50;
 /// How a rotation is rounded, and when a matrix counts as diagonal. Both variants have full double precision but differ in the last
 /// bits, and results written with one of them must be reproducible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rounding {
+pub(crate) enum Rounding {
     /// With `hypot`, until the largest off-diagonal entry is negligible.
     Hypot,
     /// With the square root of a sum, until the sum of squared off-diagonal entries is negligible.
@@ -45,7 +45,7 @@ impl Rounding {
 /// and sine. Applying all of them to the unit matrix with [`turn_rows`] gives the eigenvectors, as rows.
 ///
 /// A diagonal matrix is left unchanged.
-pub fn diagonalise<const N: usize>(
+pub(crate) fn diagonalise<const N: usize>(
     m: &mut [[f64; N]; N],
     rounding: Rounding,
     mut turned: impl FnMut(usize, usize, f64, f64),
@@ -82,7 +82,7 @@ fn rotate<const N: usize>(m: &mut [[f64; N]; N], rounding: Rounding, p: usize, q
 }
 
 /// Rotates two rows of a matrix into each other.
-pub fn turn_rows<const N: usize>(m: &mut [[f64; N]; N], p: usize, q: usize, cosine: f64, sine: f64) {
+pub(crate) fn turn_rows<const N: usize>(m: &mut [[f64; N]; N], p: usize, q: usize, cosine: f64, sine: f64) {
     let (x, y) = (m[p], m[q]);
     m[p] = std::array::from_fn(|k| cosine * x[k] - sine * y[k]);
     m[q] = std::array::from_fn(|k| sine * x[k] + cosine * y[k]);

@@ -16,7 +16,7 @@ use drift_core::error::escaped;
 
 /// A molecule in a pickle.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FoundMolecule {
+pub(crate) struct FoundMolecule {
     /// The SMILES that the pickle gives it.
     pub smiles: Option<String>,
     /// SMILES of the isomers listed in `sub_smiles_counts` beside the molecule, with their counts. The molecule is one of them, and
@@ -67,7 +67,7 @@ const LONGEST_TEXT: usize = 4096;
 
 /// The molecules of a pickle in file order. Each is read when the iterator reaches it, so that a large test set is never in memory
 /// twice. A container that the pickle shares is visited once, a molecule at each of its positions.
-pub fn molecules<'p, 'a>(pickle: &'p Pickle<'a>) -> impl Iterator<Item = FoundMolecule> + use<'p, 'a> {
+pub(crate) fn molecules<'p, 'a>(pickle: &'p Pickle<'a>) -> impl Iterator<Item = FoundMolecule> + use<'p, 'a> {
     Walk::new(pickle)
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::IsomerPool;
 
 /// The data items that are taken to hold a SMILES if the user names no item, in order of preference.
-pub const SMILES_ITEMS: [&str; 7] = [
+pub(crate) const SMILES_ITEMS: [&str; 7] = [
     "canonical_smiles",
     "smiles",
     "SMILES",
@@ -112,7 +112,7 @@ impl<'a> Labels<'a> {
     }
 
     /// The names that the file itself gives the molecule: its title, then its data items for names.
-    pub fn own_names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+    pub(crate) fn own_names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let items = self.items;
         let named = NAME_ITEMS.into_iter().filter_map(move |name| items.and_then(|items| items.get(name)));
         self.title.into_iter().chain(named)

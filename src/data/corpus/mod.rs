@@ -16,10 +16,10 @@ pub mod atoms;
 mod collect;
 mod conformers;
 mod damage;
-pub mod eigen;
+pub(crate) mod eigen;
 pub(crate) mod fields;
 pub mod frame;
-pub mod geom_pickle;
+pub(crate) mod geom_pickle;
 #[cfg(feature = "hdf5")]
 pub mod hdf5;
 mod json_columns;
@@ -62,7 +62,10 @@ pub(crate) use read::whole;
 pub use read::{Listing, read};
 pub use row_filter::RowFilter;
 pub use row_parts::{Cells, RowBytes, RowLayout, RowNeeds};
-pub use smiles_lines::{MAX_SMILES_LINE_BYTES, Rest, SmilesLine, each_prompt, no_prompt, skipped_line};
+#[cfg(test)]
+pub(crate) use smiles_lines::MAX_SMILES_LINE_BYTES;
+pub use smiles_lines::{Rest, SmilesLine};
+pub(crate) use smiles_lines::{each_prompt, no_prompt, skipped_line};
 pub use smiles_order::{OpenStereo, SmilesSource};
 pub use source::Format;
 pub(crate) use source::is_tar;

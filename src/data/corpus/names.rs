@@ -22,8 +22,9 @@ use crate::parameter;
 use drift_core::error::{Error, Result, shortened_end};
 use drift_core::io::{self, BoundedLines, LineEnds};
 use drift_core::job::{InputHash, Job};
+pub(crate) use layout::leading_smiles;
 pub(super) use layout::smiles_of;
-pub use layout::{ColumnChoice, leading_smiles, whole_smiles};
+pub use layout::{ColumnChoice, whole_smiles};
 use layout::{Columns, Layout, NamedSmiles, is_header};
 
 /// The limit of all names and SMILES together, in bytes.

@@ -113,7 +113,7 @@ impl<'a> Pickle<'a> {
 
     /// The number of values in the arena.
     #[must_use]
-    pub fn value_count(&self) -> usize {
+    pub(crate) fn value_count(&self) -> usize {
         self.values.len()
     }
 

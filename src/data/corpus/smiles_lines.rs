@@ -9,7 +9,7 @@ use drift_core::job::{InputHash, Job};
 use drift_core::text::skeleton::from_smiles;
 
 /// The longest line of a SMILES file in bytes, far more than a molecule and its name need.
-pub const MAX_SMILES_LINE_BYTES: usize = 1 << 20;
+pub(crate) const MAX_SMILES_LINE_BYTES: usize = 1 << 20;
 
 /// The remedy for a file that is not a list of SMILES.
 const ONE_A_LINE: &str = "give one complete SMILES per line, as text";
@@ -40,7 +40,7 @@ pub enum Rest {
 /// # Errors
 /// If the file cannot be read or is not UTF-8, a line is longer than [`MAX_SMILES_LINE_BYTES`], `visit` fails, or the job was
 /// cancelled.
-pub fn each_prompt(
+pub(crate) fn each_prompt(
     path: &Path,
     job: &Job,
     visit: &mut dyn FnMut(Result<SmilesLine<'_>, Skipped>) -> Result<Rest>,
@@ -75,12 +75,12 @@ pub fn each_prompt(
 }
 
 /// The record of a skipped line of a file.
-pub fn skipped_line(path: &Path, line: u64, reason: &str) -> Skipped {
+pub(crate) fn skipped_line(path: &Path, line: u64, reason: &str) -> Skipped {
     Skipped { file: io::file_name(path), record: format!("line {line}"), reason: reason.to_owned() }.shown()
 }
 
 /// The error for a file without any SMILES.
-pub fn no_prompt(path: &Path, first: Option<&Skipped>) -> Error {
+pub(crate) fn no_prompt(path: &Path, first: Option<&Skipped>) -> Error {
     let why = first.map_or("is empty".to_owned(), |skipped| {
         format!("contains no SMILES: {}, {}", skipped.record, skipped.reason)
     });

@@ -54,7 +54,7 @@ impl EnergyUnit {
     ];
 
     /// One of this unit in kcal/mol, by CODATA 2018 and 1 cal = 4.184 J.
-    pub fn kcal_per_mol(self) -> f64 {
+    pub(crate) fn kcal_per_mol(self) -> f64 {
         match self {
             EnergyUnit::KcalPerMol => 1.0,
             EnergyUnit::KjPerMol => 1.0 / 4.184,

@@ -44,7 +44,7 @@ impl PromptMolecule {
     }
 
     /// Whether its texts are measured together with those of another molecule.
-    pub fn is_pooled_with(&self, other: &PromptMolecule) -> bool {
+    pub(crate) fn is_pooled_with(&self, other: &PromptMolecule) -> bool {
         matches!((&self.pool, &other.pool), (Some(own), Some(its)) if Arc::ptr_eq(own, its))
     }
 }

@@ -117,7 +117,8 @@ pub struct FilesShard {
 }
 
 /// Processes a run of files. Returns its summary, and the complete file with the result before the file gets the given name.
-pub type DoFiles<'d> = dyn FnMut(&Listing, Range<usize>, &Path) -> Result<(FilesSummary, AtomicFile)> + 'd;
+pub(crate) type DoFiles<'d> =
+    dyn FnMut(&Listing, Range<usize>, &Path) -> Result<(FilesSummary, AtomicFile)> + 'd;
 
 impl FilesShard {
     /// Begins or continues the work of a shard.
@@ -294,7 +295,7 @@ fn other_files(place: &Path) -> Error {
 ///
 /// # Errors
 /// If the file has changed.
-pub fn check_part(path: &Path, found: &InputHash, part: &FilesPart) -> Result<()> {
+pub(crate) fn check_part(path: &Path, found: &InputHash, part: &FilesPart) -> Result<()> {
     if *found == part.kept {
         return Ok(());
     }

@@ -111,7 +111,7 @@ pub fn first<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
 ///
 /// # Errors
 /// If the file cannot be opened.
-pub fn is_being_written(path: &Path) -> Result<bool> {
+pub(crate) fn is_being_written(path: &Path) -> Result<bool> {
     let file = File::open(path).map_err(|e| Error::io(path, e))?;
     Ok(matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }

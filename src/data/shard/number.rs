@@ -64,7 +64,7 @@ impl Shard {
 
     /// The shard's run of items with the given weights. The runs of all shards cover all items in order, and weigh about the same.
     /// An item belongs to the shard in whose share of the total weight its middle lies.
-    pub fn run_of(self, weights: &[u64]) -> Range<usize> {
+    pub(crate) fn run_of(self, weights: &[u64]) -> Range<usize> {
         // Items of weight 0 also take a little time.
         let weight = |item: &u64| u128::from(*item) + 1;
         let whole: u128 = weights.iter().map(weight).sum();

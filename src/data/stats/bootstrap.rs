@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use super::interval::{Interval, LEVEL};
 
 /// The number of resamples that reports use.
-pub const RESAMPLES: u32 = 2_000;
+pub(crate) const RESAMPLES: u32 = 2_000;
 
 /// The percentile interval of the mean of `values`, one value per item, from `resamples` draws with replacement: B. Efron and R. J.
 /// Tibshirani, An Introduction to the Bootstrap (1993), chapter 13. For paired differences, pass the differences.
 ///
 /// Each resample has its own random stream, so the result depends only on the values, the parameters and the seed. `None` with
 /// fewer than two values, no resamples, or a value that is not finite.
-pub fn bootstrap_mean(values: &[f64], resamples: u32, level: f64, seed: u64) -> Option<Interval> {
+pub(crate) fn bootstrap_mean(values: &[f64], resamples: u32, level: f64, seed: u64) -> Option<Interval> {
     let n = values.len();
     if n < 2 || resamples == 0 || values.iter().any(|value| !value.is_finite()) {
         return None;

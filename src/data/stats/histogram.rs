@@ -47,7 +47,7 @@ impl Quantiles {
 
 /// Counts of coordinates in bins of 0.1 Å over ±30 Å. Coordinates outside are counted as below or above.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CoordinateHistogram {
+pub(crate) struct CoordinateHistogram {
     /// The decimals of the counted values.
     precision: Precision,
     /// Bin `i` counts `-range + i·width <= x < -range + (i + 1)·width`.
@@ -59,7 +59,7 @@ pub struct CoordinateHistogram {
 
 impl CoordinateHistogram {
     /// An empty histogram for coordinates with these decimals.
-    pub fn new(precision: Precision) -> Self {
+    pub(crate) fn new(precision: Precision) -> Self {
         CoordinateHistogram { precision, bins: vec![0; BINS], below: 0, above: 0, extremes: None }
     }
 
@@ -78,7 +78,7 @@ impl CoordinateHistogram {
     }
 
     /// Counts `value` once.
-    pub fn add(&mut self, value: Fixed) {
+    pub(crate) fn add(&mut self, value: Fixed) {
         // Rounds toward minus infinity, so that bins of negative values have the same width.
         let bin = (value + self.range()).div_euclid(self.width());
         match usize::try_from(bin) {
@@ -90,7 +90,7 @@ impl CoordinateHistogram {
     }
 
     /// Adds the counts of `other`.
-    pub fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         self.bins.iter_mut().zip(&other.bins).for_each(|(mine, theirs)| *mine += theirs);
         self.below += other.below;
         self.above += other.above;
@@ -105,12 +105,12 @@ impl CoordinateHistogram {
     }
 
     /// The smallest and the largest value, exact; `None` without values.
-    pub fn extremes(&self) -> Option<(Fixed, Fixed)> {
+    pub(crate) fn extremes(&self) -> Option<(Fixed, Fixed)> {
         self.extremes
     }
 
     /// The quantiles in Å, interpolated linearly within a bin, so accurate to 0.1 Å (less beyond ±30 Å). `None` without values.
-    pub fn quantiles(&self) -> Option<Quantiles> {
+    pub(crate) fn quantiles(&self) -> Option<Quantiles> {
         Quantiles::by(|per_mille| self.quantile(per_mille))
     }
 
@@ -140,7 +140,7 @@ impl CoordinateHistogram {
     }
 
     /// The bins from the first to the last non-empty one.
-    pub fn view(&self) -> HistogramView {
+    pub(crate) fn view(&self) -> HistogramView {
         let first = self.bins.iter().position(|&n| n > 0).unwrap_or(0);
         let end = self.bins.iter().rposition(|&n| n > 0).map_or(first, |last| last + 1);
         HistogramView {

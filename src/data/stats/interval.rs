@@ -37,7 +37,7 @@ impl Interval {
 }
 
 /// The two-sided standard normal quantile: 1.96 for `level` 0.95.
-pub fn normal_quantile(level: f64) -> f64 {
+pub(crate) fn normal_quantile(level: f64) -> f64 {
     Normal::standard().inverse_cdf(f64::midpoint(1.0, level))
 }
 
@@ -45,7 +45,7 @@ pub fn normal_quantile(level: f64) -> f64 {
 ///
 /// Above 1,000 degrees of freedom, the inverse of the incomplete beta function loses digits. There the result is the expansion
 /// `z + (z³ + z)/4ν + (5z⁵ + 16z³ + 3z)/96ν²` of Abramowitz and Stegun, 26.7.5, which is accurate to 10⁻⁸.
-pub fn student_quantile(level: f64, freedom: u64) -> Option<f64> {
+pub(crate) fn student_quantile(level: f64, freedom: u64) -> Option<f64> {
     if freedom > 1000 {
         let (z, v) = (normal_quantile(level), freedom as f64);
         let first = (z.powi(3) + z) / (4.0 * v);
@@ -63,7 +63,7 @@ fn student(freedom: u64) -> Option<StudentsT> {
 ///
 /// `(p + z²/2n ± z sqrt(p(1 - p)/n + z²/4n²)) / (1 + z²/n)`: E. B. Wilson, J. Am. Stat. Assoc. 22 (1927) 209. Unlike
 /// `p ± z sqrt(p(1 - p)/n)` it stays sensible at 0 and 1.
-pub fn wilson(successes: u64, trials: u64, level: f64) -> Option<Interval> {
+pub(crate) fn wilson(successes: u64, trials: u64, level: f64) -> Option<Interval> {
     if trials == 0 {
         return None;
     }
@@ -142,7 +142,7 @@ impl ClusterSums {
     /// `sqrt(m/(m - 1) Σ(yᵢ - p nᵢ)²) / Σnᵢ` over `m` clusters: W. G. Cochran, Sampling Techniques, 3rd ed. (1977),
     /// section 3.12, without the finite population correction. The sum of squares is
     /// `Σy² - 2p Σyn + p² Σn²`, from exact sums.
-    pub fn standard_error(&self) -> Option<f64> {
+    pub(crate) fn standard_error(&self) -> Option<f64> {
         if self.clusters < 2 {
             return None;
         }

@@ -2,7 +2,7 @@
 
 /// The count, sum and sum of squares of integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Moments {
+pub(crate) struct Moments {
     count: u64,
     sum: i128,
     squares: u128,
@@ -10,7 +10,7 @@ pub struct Moments {
 
 impl Moments {
     /// Counts `value` once.
-    pub fn add(&mut self, value: i64) {
+    pub(crate) fn add(&mut self, value: i64) {
         self.count += 1;
         self.sum += i128::from(value);
         // Only integers, so that the merge order does not affect the last bits.
@@ -19,26 +19,21 @@ impl Moments {
     }
 
     /// Adds the counts of `other`.
-    pub fn merge(&mut self, other: &Moments) {
+    pub(crate) fn merge(&mut self, other: &Moments) {
         self.count += other.count;
         self.sum += other.sum;
         self.squares += other.squares;
     }
 
-    /// The number of counted values.
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
     /// The mean; `None` without values.
-    pub fn mean(&self) -> Option<f64> {
+    pub(crate) fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
     /// The sample standard deviation, `sqrt((n Σx² - (Σx)²) / (n (n - 1)))`; `None` with fewer than two values.
     ///
     /// The numerator is exact unless it exceeds 128 bits (about 10¹⁰ values of the largest magnitude).
-    pub fn sd(&self) -> Option<f64> {
+    pub(crate) fn sd(&self) -> Option<f64> {
         if self.count < 2 {
             return None;
         }

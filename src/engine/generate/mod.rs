@@ -265,7 +265,7 @@ impl Engine {
     ///
     /// # Errors
     /// Like [`Engine::generate`], or if the keeper returns an error.
-    pub fn generate_keeping(
+    pub(crate) fn generate_keeping(
         &mut self,
         prompts: &[Prompt],
         options: &Options,

@@ -57,7 +57,12 @@ impl Prefix {
 }
 
 /// The size of a cache in bytes, with the spare position of each row; `None` if the number overflows.
-pub fn cache_bytes(config: &Config, bytes_per_number: usize, rows: usize, length: usize) -> Option<u64> {
+pub(crate) fn cache_bytes(
+    config: &Config,
+    bytes_per_number: usize,
+    rows: usize,
+    length: usize,
+) -> Option<u64> {
     let Config { num_hidden_layers, num_key_value_heads, head_dim, .. } = *config;
     let length = length.checked_add(SPARE)?;
     checked_product(&[2, num_hidden_layers, num_key_value_heads, head_dim, bytes_per_number, rows, length])
@@ -134,7 +139,7 @@ impl Cache {
     }
 
     /// Cuts a row off behind its first tokens.
-    pub fn shorten(&mut self, row: usize, tokens: usize) {
+    pub(crate) fn shorten(&mut self, row: usize, tokens: usize) {
         self.lengths[row] = self.lengths[row].min(tokens);
     }
 

@@ -33,7 +33,7 @@ pub struct KernelSteps {
 impl KernelSteps {
     /// The same settings with each kernel launched by itself.
     #[must_use]
-    pub fn without_graphs(mut self) -> Self {
+    pub(crate) fn without_graphs(mut self) -> Self {
         self.recorded = false;
         self
     }
@@ -138,7 +138,7 @@ impl Device {
 
     /// The same device with these settings for drift's kernels. A device without drift's GPU kernels is returned unchanged.
     #[must_use]
-    pub fn with_steps(self, steps: KernelSteps) -> Self {
+    pub(crate) fn with_steps(self, steps: KernelSteps) -> Self {
         let steps = if self.steps == GpuSteps::Candle { self.steps } else { GpuSteps::Kernels(steps) };
         Device { steps, ..self }
     }
@@ -166,7 +166,7 @@ impl Device {
     }
 
     /// The type of the KV cache. It is the type of the matrices if drift's own CPU kernels read the cache.
-    pub fn cache_dtype(&self) -> DType {
+    pub(crate) fn cache_dtype(&self) -> DType {
         if self.kernels { self.matrices } else { self.dtype }
     }
 
@@ -176,7 +176,7 @@ impl Device {
     }
 
     /// The bytes per number of the matrices, and of the cache.
-    pub fn bytes_per_number(&self) -> (usize, usize) {
+    pub(crate) fn bytes_per_number(&self) -> (usize, usize) {
         (self.matrices.size_in_bytes(), self.cache_dtype().size_in_bytes())
     }
 

@@ -14,7 +14,7 @@ pub fn checked_product(sizes: &[usize]) -> Option<u64> {
 }
 
 /// The sum of sizes; `None` if one of them is `None` or the sum overflows.
-pub fn checked_sum(sizes: &[Option<u64>]) -> Option<u64> {
+pub(crate) fn checked_sum(sizes: &[Option<u64>]) -> Option<u64> {
     sizes.iter().try_fold(0u64, |sum, size| sum.checked_add((*size)?))
 }
 
@@ -55,7 +55,7 @@ impl Config {
 }
 
 /// The number of bytes of the machine's memory that this process may still allocate.
-pub fn free_memory() -> u64 {
+pub(crate) fn free_memory() -> u64 {
     let available = available_memory().unwrap_or(USUAL_BYTES);
     [address_space(), cgroup::free_bytes()].into_iter().flatten().fold(available, u64::min)
 }

@@ -33,19 +33,17 @@ mod tensors;
 mod weights;
 
 pub use batch::Feed;
-pub use cache::{Cache, Prefix, Room, cache_bytes, check_cache_fits};
+pub use cache::{Cache, Prefix, Room, check_cache_fits};
 pub use config::{Architecture, Config, Llama3Scaling};
 pub use decoder::{Decoder, HiddenStates};
 pub use device::{Device, GpuSteps, KernelSteps};
 pub use eos::end_of_text;
 pub(crate) use listed::FEW_ROWS;
-pub use memory::{check_fits, checked_product, checked_sum, free_memory};
+pub use memory::{check_fits, checked_product};
+pub(crate) use memory::{checked_sum, free_memory};
 pub use synthetic::Synthetic;
 
-use std::collections::HashMap;
 use std::path::Path;
-
-use candle_core::Tensor;
 
 use crate::parameter;
 use drift_core::error::{Error, Result};
@@ -85,12 +83,4 @@ pub fn load_numbers<'w>(
         numbers.extend(tensor.flatten_all().and_then(|tensor| tensor.to_vec1::<f32>()).map_err(failed)?);
     }
     Ok((numbers, weights.finish()?))
-}
-
-/// The tensors of a checkpoint by name, on `device` and in its type, and the files that they come from.
-///
-/// # Errors
-/// If a file is missing or broken, or holds a number that is not finite.
-pub fn load_tensors(dir: &Path, device: &Device) -> Result<(HashMap<String, Tensor>, Vec<InputHash>)> {
-    Ok(weights::Weights::load(dir, &device.inner, device.matrices)?.into_tensors())
 }

@@ -116,14 +116,6 @@ impl Weights {
         Ok(tensor)
     }
 
-    /// All tensors by name, and the files that they come from.
-    pub(super) fn into_tensors(self) -> (HashMap<String, Tensor>, Vec<InputHash>) {
-        match self.source {
-            Source::Files(tensors) => (tensors, self.files),
-            Source::Random { .. } => (HashMap::new(), self.files),
-        }
-    }
-
     /// Returns the files of the weights. To be called when every weight was taken.
     ///
     /// # Errors

@@ -102,7 +102,7 @@ pub fn attend(
 ///
 /// # Errors
 /// If shapes disagree.
-pub fn attend_backward(
+pub(crate) fn attend_backward(
     dy: &Tensor,
     [q, k, v]: &[Tensor; 3],
     probabilities: &[Tensor],

@@ -98,7 +98,7 @@ impl Document {
     }
 
     /// Whether the token at `at` is one that a template would force.
-    pub fn is_copy(&self, at: usize) -> bool {
+    pub(crate) fn is_copy(&self, at: usize) -> bool {
         at >= self.prompt && self.kinds[at - self.prompt] == TokenKind::Copy
     }
 

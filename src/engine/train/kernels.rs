@@ -79,7 +79,7 @@ pub fn rms_norm(x: &[f32], scale: &[f32], eps: f32) -> (Vec<f32>, Vec<f32>) {
 }
 
 /// The derivatives of [`rms_norm`]: with respect to `x`, added to `dx`, and with respect to `scale`, added to `dscale`.
-pub fn rms_norm_backward(
+pub(crate) fn rms_norm_backward(
     dy: &[f32],
     x: &[f32],
     scale: &[f32],
@@ -104,7 +104,7 @@ pub fn rms_norm_backward(
 }
 
 /// `silu(gate) · up` for rows `[gate | up]` of `2 * size` numbers.
-pub fn swiglu(gate_up: &[f32], size: usize) -> Vec<f32> {
+pub(crate) fn swiglu(gate_up: &[f32], size: usize) -> Vec<f32> {
     let mut out = vec![0.0; gate_up.len() / 2];
     for (row, out) in gate_up.chunks_exact(2 * size).zip(out.chunks_exact_mut(size)) {
         let (gate, up) = row.split_at(size);
@@ -116,7 +116,7 @@ pub fn swiglu(gate_up: &[f32], size: usize) -> Vec<f32> {
 }
 
 /// The derivative of [`swiglu`], as rows `[dgate | dup]`.
-pub fn swiglu_backward(dy: &[f32], gate_up: &[f32], size: usize) -> Vec<f32> {
+pub(crate) fn swiglu_backward(dy: &[f32], gate_up: &[f32], size: usize) -> Vec<f32> {
     let mut out = vec![0.0; gate_up.len()];
     let rows = gate_up.chunks_exact(2 * size).zip(out.chunks_exact_mut(2 * size));
     for ((row, out), dy) in rows.zip(dy.chunks_exact(size)) {
@@ -133,7 +133,7 @@ pub fn swiglu_backward(dy: &[f32], gate_up: &[f32], size: usize) -> Vec<f32> {
 }
 
 /// The cosines and sines of the rotary embeddings, each `[positions, head_dim / 2]`.
-pub struct Rotary {
+pub(crate) struct Rotary {
     cos: Vec<f32>,
     sin: Vec<f32>,
     half: usize,
@@ -141,14 +141,14 @@ pub struct Rotary {
 
 impl Rotary {
     /// The tables of positions below `positions`, equal to those of the decoder.
-    pub fn new(config: &Config, positions: usize) -> Self {
+    pub(crate) fn new(config: &Config, positions: usize) -> Self {
         let [cos, sin] = rotary_tables(config, positions);
         Rotary { cos, sin, half: config.head_dim / 2 }
     }
 
     /// Rotates one head `[first half | second half]` by its position, or back.
     #[inline]
-    pub fn turn(&self, head: &mut [f32], position: usize, back: bool) {
+    pub(crate) fn turn(&self, head: &mut [f32], position: usize, back: bool) {
         let angles = position * self.half..(position + 1) * self.half;
         let (cos, sin) = (&self.cos[angles.clone()], &self.sin[angles]);
         let sign = if back { -1.0 } else { 1.0 };
@@ -174,7 +174,7 @@ pub fn softmax(scores: &[f32], width: usize, scale: f32, out: &mut [f32]) {
 }
 
 /// The derivative of [`softmax`] with respect to the scores: `p (dp - Σ p dp) scale`.
-pub fn softmax_backward(p: &[f32], dp: &[f32], scale: f32, out: &mut [f32]) {
+pub(crate) fn softmax_backward(p: &[f32], dp: &[f32], scale: f32, out: &mut [f32]) {
     let shared = dot(p, dp);
     for ((out, p), dp) in out.iter_mut().zip(p).zip(dp) {
         *out = p * (dp - shared) * scale;
@@ -190,7 +190,7 @@ pub struct Prediction {
 }
 
 /// The cross-entropy of one row of logits; `gradient` becomes its derivative with respect to the logits, times `weight`.
-pub fn cross_entropy(logits: &[f32], target: usize, weight: f32, gradient: &mut [f32]) -> Prediction {
+pub(crate) fn cross_entropy(logits: &[f32], target: usize, weight: f32, gradient: &mut [f32]) -> Prediction {
     let top = greatest(logits);
     for (out, logit) in gradient.iter_mut().zip(logits) {
         *out = exp(logit - top);

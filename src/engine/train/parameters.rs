@@ -40,7 +40,7 @@ impl TensorLayout {
     }
 
     /// Whether weight decay applies to it: to matrices, not to the scales of norms.
-    pub fn decays(&self) -> bool {
+    pub(crate) fn decays(&self) -> bool {
         self.shape.len() > 1
     }
 }
@@ -65,7 +65,7 @@ pub struct LayerWeights<W> {
 }
 
 /// The ranges of the weights of one layer in the flat vector.
-pub type LayerLayout = LayerWeights<Range<usize>>;
+pub(crate) type LayerLayout = LayerWeights<Range<usize>>;
 
 /// The weights of a decoder, in order.
 #[derive(Debug, Clone)]

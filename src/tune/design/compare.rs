@@ -69,7 +69,7 @@ impl Entry {
 ///
 /// # Errors
 /// The errors of [`compare`].
-pub fn compare_with_design(
+pub(crate) fn compare_with_design(
     plan: &ExtensionPlan,
     tokens: u64,
     corpus: &dyn Conformers,

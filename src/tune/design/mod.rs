@@ -22,7 +22,7 @@
 //!    numbers, and it is enough to try every number in every position, instead of every block.
 
 pub mod advice;
-pub mod base_files;
+pub(crate) mod base_files;
 mod commands;
 pub mod compare;
 pub mod extension;

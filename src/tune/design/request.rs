@@ -66,7 +66,7 @@ impl Base {
     ///
     /// # Errors
     /// If it is not valid JSON.
-    pub fn read_json(&self) -> Result<Value> {
+    pub(crate) fn read_json(&self) -> Result<Value> {
         let json =
             serde_json::from_slice(&self.json).map_err(|e| Error::input(&self.tokenizer.name, e, ""))?;
         Ok(as_read(&self.tokenizer, json))

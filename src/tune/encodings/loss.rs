@@ -36,7 +36,7 @@ pub struct TextLoss {
 }
 
 /// The losses of several encodings, summed over a corpus in corpus order.
-pub struct Losses {
+pub(crate) struct Losses {
     encodings: Vec<Encoding>,
     sums: Vec<Sum>,
     seed: u64,
@@ -66,7 +66,7 @@ struct ConformerLoss {
 
 impl Losses {
     /// Losses before the first conformer.
-    pub fn new(encodings: &[Encoding], seed: u64) -> Self {
+    pub(crate) fn new(encodings: &[Encoding], seed: u64) -> Self {
         Losses {
             encodings: encodings.to_vec(),
             sums: vec![Sum::default(); encodings.len()],
@@ -80,7 +80,7 @@ impl Losses {
     ///
     /// # Errors
     /// If the job was cancelled.
-    pub fn add(&mut self, conformers: &[Conformer], from: Encoding, job: &Job) -> Result<()> {
+    pub(crate) fn add(&mut self, conformers: &[Conformer], from: Encoding, job: &Job) -> Result<()> {
         // Only for these conformers: checkers for all molecules of a corpus would take gigabytes.
         let mut checkers: HashMap<&Arc<str>, Option<Chemistry>> = HashMap::new();
         for conformer in conformers {
@@ -127,12 +127,12 @@ impl Losses {
     }
 
     /// The number of conformers so far.
-    pub fn conformers(&self) -> u64 {
+    pub(crate) fn conformers(&self) -> u64 {
         self.seen
     }
 
     /// The loss of each encoding, and a sample of the conformers, which is the same for the same seed.
-    pub fn finish(self) -> (Vec<TextLoss>, Vec<Conformer>) {
+    pub(crate) fn finish(self) -> (Vec<TextLoss>, Vec<Conformer>) {
         (self.sums.iter().map(Sum::loss).collect(), self.sample.into_items())
     }
 }

@@ -47,7 +47,7 @@ impl ClassProblem {
     }
 
     /// Whether a class has blocks.
-    pub fn has_blocks(&self, class: usize) -> bool {
+    pub(crate) fn has_blocks(&self, class: usize) -> bool {
         // Without any FREE token every block is unparsable.
         self.classes[class][0].unparsable > 0
     }
@@ -96,14 +96,14 @@ impl ClassProblem {
     }
 
     /// The RMSD by conformer in Å; `None` if one of its blocks is unparsable.
-    pub fn rmsd_by_conformer(&self, assignment: &[u8]) -> Vec<Option<f64>> {
+    pub(crate) fn rmsd_by_conformer(&self, assignment: &[u8]) -> Vec<Option<f64>> {
         let chosen = self.costs(assignment);
         self.rmsds(&chosen).map(|rmsd| Some(rmsd? as f64 / super::counts::PICO)).collect()
     }
 
     /// The assignment with the least harm among the `allowed` numbers of FREE tokens, by exhaustive branch and bound. Ties go to
     /// the numbers listed first. `None` if none is allowed.
-    pub fn solve(&self, objective: &Objective, allowed: &[u8]) -> Option<(Vec<u8>, ReplayTotals)> {
+    pub(crate) fn solve(&self, objective: &Objective, allowed: &[u8]) -> Option<(Vec<u8>, ReplayTotals)> {
         // Dominated options are dropped before the search. The search tree has one level per class and one branch per option.
         let lists: Vec<Vec<&Cost>> =
             self.classes.iter().map(|costs| undominated(objective, costs, allowed)).collect();

@@ -34,7 +34,7 @@ impl Certificate {
     }
 
     /// The certificate of one placeholder.
-    pub fn of_one(
+    pub(crate) fn of_one(
         objective: &Objective,
         reached: &ReplayTotals,
         damage: impl Fn(u8) -> ReplayTotals,

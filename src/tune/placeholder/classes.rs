@@ -22,7 +22,7 @@ use drift_core::text::partition::Partition;
 use drift_data::stats::interval::{LEVEL, PairedDifference, paired};
 
 /// A conformer of the sample on which classes are judged.
-pub struct Sampled {
+pub(crate) struct Sampled {
     /// The molecule, which is the unit of independent observation.
     pub molecule: Arc<str>,
     /// Its skeleton, which determines the classes of its blocks.

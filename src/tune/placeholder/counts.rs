@@ -132,7 +132,7 @@ impl BlockReplay {
 
 impl ReplayTotals {
     /// The number of conformers without an unparsable block.
-    pub fn readable_conformers(&self) -> u64 {
+    pub(crate) fn readable_conformers(&self) -> u64 {
         self.conformers - self.unparsable_conformers
     }
 
@@ -149,7 +149,7 @@ impl ReplayTotals {
     }
 
     /// Compares mean RMSDs by cross-multiplication. Without a readable conformer, the mean counts as the largest.
-    pub fn compare_rmsd(&self, other: &ReplayTotals) -> Ordering {
+    pub(crate) fn compare_rmsd(&self, other: &ReplayTotals) -> Ordering {
         let (mine, theirs) = (self.readable_conformers(), other.readable_conformers());
         match (mine, theirs) {
             // Cross-multiplying by 0 would make everything equal, so the side without a readable conformer is ordered last
@@ -217,7 +217,7 @@ impl ReplayCounts {
     }
 
     /// The effect of a template that forces a digit or a sign: all blocks count as lost.
-    pub fn all_lost(&self) -> ReplayTotals {
+    pub(crate) fn all_lost(&self) -> ReplayTotals {
         ReplayTotals {
             conformers: self.conformers,
             blocks: self.blocks(),

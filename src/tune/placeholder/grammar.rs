@@ -8,7 +8,7 @@ use rand::Rng;
 use drift_core::encoding::{Encoding, Fixed};
 
 /// The placeholders that users have or proposed, with their sources.
-pub const USERS_PLACEHOLDERS: [(&str, &str); 5] = [
+pub(crate) const USERS_PLACEHOLDERS: [(&str, &str); 5] = [
     ("0.0000,0.0000,0.0000", "LP 2.1 generic, LP 3.8"),
     ("-0.0000,0.0000,0.0000", "with a sign on x"),
     ("0.000,0.000,0.000", "LP 3.9, 4.0, 4.3"),
@@ -124,7 +124,7 @@ impl Space {
     }
 
     /// A random step: another sign, integer part, number of decimals, or digit of one number.
-    pub fn vary(self, numbers: &Numbers, random: &mut impl Rng) -> Numbers {
+    pub(crate) fn vary(self, numbers: &Numbers, random: &mut impl Rng) -> Numbers {
         let mut next = *numbers;
         if !self.0.is_decimal() {
             let axis = random.random_range(0..self.0.numbers());
@@ -175,7 +175,7 @@ fn random_integer(random: &mut impl Rng) -> u16 {
 }
 
 /// The text of a number, such as `-12.0500`.
-pub fn number_text(number: Number) -> String {
+pub(crate) fn number_text(number: Number) -> String {
     let sign = if number.negative { "-" } else { "" };
     let mut out = format!("{sign}{}", number.integer);
     if number.decimals > 0 {
@@ -191,7 +191,7 @@ pub fn text(numbers: &Numbers, separator: &str) -> String {
 }
 
 /// The order of ties: first placeholders that are in use or were requested, then the fewest characters, then the smallest bytes.
-pub fn tie_key(in_use: bool, placeholder: &str) -> (bool, usize, &str) {
+pub(crate) fn tie_key(in_use: bool, placeholder: &str) -> (bool, usize, &str) {
     (!in_use, placeholder.len(), placeholder)
 }
 

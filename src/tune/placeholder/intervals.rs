@@ -30,7 +30,7 @@ pub struct Intervals {
 
 impl Intervals {
     /// The effect of `free` FREE tokens on a sample.
-    pub fn from_sample(sample: &[Sampled], free: u8) -> Self {
+    pub(crate) fn from_sample(sample: &[Sampled], free: u8) -> Self {
         let count = |cost: fn(u8, &BlockReplay) -> u64| clusters(sample, |block| cost(free, block));
         let unparsable = count(|f, block| u64::from(block.error(f).is_none()));
         let truncated = count(|f, block| u64::from(f < block.tokens));

@@ -41,7 +41,7 @@ pub use counts::{Measures, ReplayCounts, ReplayTotals};
 pub use fit::fit;
 pub use fitted::{FittedClasses, FittedFile, FittedPlaceholder};
 pub use front::front;
-pub use grammar::{Number, Numbers, Space, USERS_PLACEHOLDERS, number_text, text, tie_key};
+pub use grammar::{Number, Numbers, Space, text};
 pub use intervals::Intervals;
 pub use objective::{Harm, Objective};
 pub use plan::{EncodingChoice, FitPlan};
@@ -52,4 +52,3 @@ pub use report::{
 };
 pub(crate) use sample::{Reservoir, key_of_place};
 pub use search::{Assignment, SearchResult, SearchSettings, search};
-pub use strings::attainable;

@@ -124,7 +124,7 @@ impl Objective {
     }
 
     /// Compares harms from a report as floats, since the report does not contain the integers behind them.
-    pub fn compare_harms(&self, a: Harm, b: Harm) -> Ordering {
+    pub(crate) fn compare_harms(&self, a: Harm, b: Harm) -> Ordering {
         match self {
             Objective::Lexicographic { .. } => a
                 .unparsable

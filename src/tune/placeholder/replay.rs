@@ -31,7 +31,7 @@ impl BlockReplay {
     }
 
     /// The square of that error, in squares of that unit; 0 if the result cannot be parsed.
-    pub fn squared_error(&self, survive: u8) -> u64 {
+    pub(crate) fn squared_error(&self, survive: u8) -> u64 {
         let error = u64::from(self.error(survive).unwrap_or(0));
         error.saturating_mul(error)
     }

@@ -29,7 +29,7 @@ const TRIED: usize = 4_000;
 ///
 /// # Errors
 /// If the tokenizer cannot encode a placeholder.
-pub fn attainable(counter: &Counter<'_>, space: Space) -> Result<AttainableTokens> {
+pub(crate) fn attainable(counter: &Counter<'_>, space: Space) -> Result<AttainableTokens> {
     match counter.method() {
         Method::Tables { .. } if space.0.is_decimal() => of_tables(counter, space),
         _ => of_paths(counter, space),

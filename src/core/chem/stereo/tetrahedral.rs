@@ -82,7 +82,7 @@ impl TetrahedralMark {
     }
 
     /// Whether its handedness depends on the place of an implied hydrogen: three neighbours alone are not enough.
-    pub fn needs_hydrogen(&self) -> bool {
+    pub(crate) fn needs_hydrogen(&self) -> bool {
         self.neighbours.iter().flatten().count() < 3
     }
 
@@ -125,7 +125,7 @@ impl TetrahedralMark {
 }
 /// Whether the last three of four neighbours appear counterclockwise from the first. Positions are in Å; one neighbour may be
 /// missing (an implied hydrogen or a lone pair). `None` if the bonds are planar.
-pub fn is_counterclockwise(centre: [f64; 3], neighbours: [Option<[f64; 3]>; 4]) -> Option<bool> {
+pub(crate) fn is_counterclockwise(centre: [f64; 3], neighbours: [Option<[f64; 3]>; 4]) -> Option<bool> {
     let bonds = neighbours.map(|place| place.map(|place| minus(place, centre)));
     let left_out = bonds.iter().position(Option::is_none);
     // Three planar bonds decide nothing, so another three are tried.

@@ -49,9 +49,9 @@ impl DeviceTable {
     /// Stands for no place or no mode.
     pub const NONE: u32 = u32::MAX;
     /// The target of an edge that ends the text.
-    pub const OVER: u32 = u32::MAX;
+    pub(crate) const OVER: u32 = u32::MAX;
     /// The target of an edge that ends a block, before its mode is added.
-    pub const NEXT: u32 = u32::MAX - 2;
+    pub(crate) const NEXT: u32 = u32::MAX - 2;
 
     /// The tables of some molecules for a model with `vocab` tokens. With `whole_head`, all logits are computed and slots below
     /// `vocab` equal token ids.

@@ -44,7 +44,8 @@ use segment::{KnownExits, Segment, Segments};
 
 pub use device_table::DeviceTable;
 pub use molecule::MoleculeAutomaton;
-pub use table::{BlockTable, Edges, MoleculeTable, SegmentTable, TABLE_SCHEMA, TEXT_OVER};
+pub(crate) use table::TEXT_OVER;
+pub use table::{BlockTable, Edges, MoleculeTable, SegmentTable};
 
 use crate::encoding::language::{self, Languages, StateId};
 use crate::encoding::{Encoding, IntegersBelow, Slots};

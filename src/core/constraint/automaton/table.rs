@@ -10,10 +10,10 @@ use super::segment::{OVER, Segment};
 use super::{Automaton, CompactState, EXIT};
 
 /// The schema of [`MoleculeTable`].
-pub const TABLE_SCHEMA: &str = "drift.automaton/1";
+pub(crate) const TABLE_SCHEMA: &str = "drift.automaton/1";
 
 /// The target of an edge after which the text is over, and only EOS is legal. Also the root of a last segment without tokens.
-pub const TEXT_OVER: i32 = -3;
+pub(crate) const TEXT_OVER: i32 = -3;
 
 /// The automaton of one molecule. A *place* is a number: below [`Edges::len`] of the block it is a state of the block, from there
 /// on a node of the segment. The position of a text is an entry of `order` and a place. It begins in the first entry at `roots[0]`

@@ -56,7 +56,7 @@ impl TokenTexts {
 }
 
 /// Makes the constraints of molecules, for one tokenizer and encoding.
-pub struct GeometryProcessor {
+pub(crate) struct GeometryProcessor {
     pub(super) automaton: AutomatonProcessor,
     encoding: Encoding,
     texts: Arc<TokenTexts>,
@@ -68,7 +68,11 @@ impl GeometryProcessor {
     ///
     /// # Errors
     /// If slots of the encoding have no coordinates of atoms.
-    pub fn new(automaton: AutomatonProcessor, tokenizer: &Tokenizer, encoding: Encoding) -> Result<Self> {
+    pub(crate) fn new(
+        automaton: AutomatonProcessor,
+        tokenizer: &Tokenizer,
+        encoding: Encoding,
+    ) -> Result<Self> {
         if !encoding.has_coordinates() || encoding.numbers() != 3 || encoding.slots() != Slots::Atoms {
             let problem = format!("the encoding `{encoding}` writes no x, y and z behind each atom");
             return Err(Error::parameter(parameter::LP, problem, "give automaton"));
@@ -81,7 +85,7 @@ impl GeometryProcessor {
     ///
     /// # Errors
     /// If the skeleton has no known tokenisation, or RDKit would refuse the SMILES.
-    pub fn molecule(&self, skeleton: &str, smiles: &str) -> Result<GeometryConstraint> {
+    pub(crate) fn molecule(&self, skeleton: &str, smiles: &str) -> Result<GeometryConstraint> {
         let automaton = self.automaton.molecule(skeleton)?;
         let form = self.automaton.form();
         let text = SlotText::new(skeleton, self.encoding, form.conformers.max(1), form.opened);

@@ -19,19 +19,19 @@ use drift_core::geometry::{DistanceLimits, Limits, Molecule, Plane, PlaneKind, p
 use drift_core::vector::{distance, squared_distance};
 
 /// The share by which a bond, or the distance of atoms two bonds apart, may exceed its bounds.
-pub const BOND_TOLERANCE: f64 = 0.25;
+pub(crate) const BOND_TOLERANCE: f64 = 0.25;
 
 /// The share by which atoms three or more bonds apart may be closer than their bounds.
-pub const CLASH_TOLERANCE: f64 = 0.3;
+pub(crate) const CLASH_TOLERANCE: f64 = 0.3;
 
 /// The largest distance of an atom from the plane of its ring or double bond, in Å.
-pub const PLANE_ANGSTROM: f64 = 0.25;
+pub(crate) const PLANE_ANGSTROM: f64 = 0.25;
 
 /// The least distance from the plane that some atom of a saturated six-membered ring must have, in Å.
-pub const PUCKER_ANGSTROM: f64 = 0.05;
+pub(crate) const PUCKER_ANGSTROM: f64 = 0.05;
 
 /// The largest distance of an atom from the plane of a flat conformer, in Å.
-pub const FLAT_ANGSTROM: f64 = 0.05;
+pub(crate) const FLAT_ANGSTROM: f64 = 0.05;
 
 /// The precomputed limits of a molecule, for checking its conformers.
 #[derive(Debug, Clone)]

@@ -170,7 +170,7 @@ impl MoleculeChemistry {
     }
 
     /// The sums over these conformers; `None` stands for one that was not checked.
-    pub fn from_conformers(found: impl Iterator<Item = Option<ConformerChemistry>>) -> Self {
+    pub(crate) fn from_conformers(found: impl Iterator<Item = Option<ConformerChemistry>>) -> Self {
         let mut out = MoleculeChemistry::default();
         found.for_each(|found| out.add(found.as_ref()));
         out

@@ -17,7 +17,7 @@ use super::super::spread::spread;
 use super::super::superposition::Centred;
 
 /// Two conformers with an RMSD below this, in Å, count as duplicates: the value of CREST and so of GEOM.
-pub const DUPLICATE_ANGSTROM: f64 = 0.125;
+pub(crate) const DUPLICATE_ANGSTROM: f64 = 0.125;
 
 /// The largest rounding error of the sums, in Å.
 const ROUNDING: f64 = 1e-9;

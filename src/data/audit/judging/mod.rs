@@ -18,13 +18,14 @@ mod scores;
 mod verdict;
 mod why;
 
-pub use duplicates::{DUPLICATE_ANGSTROM, duplicates};
+pub(crate) use duplicates::DUPLICATE_ANGSTROM;
+pub use duplicates::duplicates;
 pub use in_memory::Judge;
 pub use lines::VerdictLine;
 pub use matrix::{MoleculeDistances, PutBytes, RmsdMatrix};
-pub use pieces::{conformers_in, without_examples};
+pub(crate) use pieces::{conformers_in, without_examples};
 pub use plan::JudgePlan;
-pub use points::{reordered, usable_points};
+pub(crate) use points::{reordered, usable_points};
 pub use reward::{Reward, RewardPart};
 pub use scores::{BatchScores, GroupScore, ScoredConformer};
 pub use verdict::ConformerVerdict;

@@ -9,7 +9,7 @@ const ENDS: [&str; 6] = ["<|endoftext|>", "<|end_of_text|>", "<|im_end|>", "<|eo
 
 /// The text behind the worked examples of a prompt. An example is a whole document, `[SMILES]…[CONFORMER]…[/CONFORMER]`, and a line
 /// break. So a `[SMILES]` behind `[/CONFORMER]` and a line break begins the next document, and the last of these is the target.
-pub fn without_examples(text: &str) -> &str {
+pub(crate) fn without_examples(text: &str) -> &str {
     let begins = |(at, _): &(usize, &str)| {
         let before = text[..*at].trim_end();
         before.ends_with(CONFORMER_CLOSE) && text[before.len()..*at].contains('\n')
@@ -24,7 +24,7 @@ pub fn without_examples(text: &str) -> &str {
 /// - A text with `[/CONFORMER]` but no opening tag has its opening tag in the prompt.
 /// - A text without conformer tags is one conformer, without the special tokens behind it.
 /// - A conformer that is opened and not closed stays unclosed: its text did not end.
-pub fn conformers_in(text: &str) -> Vec<Cow<'_, str>> {
+pub(crate) fn conformers_in(text: &str) -> Vec<Cow<'_, str>> {
     let text = without_examples(text);
     let prompt = text.split_once(SMILES_OPEN).and_then(|(_, rest)| rest.split_once(SMILES_CLOSE));
     let answer = prompt.map_or(text, |(_, rest)| rest);

@@ -13,7 +13,7 @@ use drift_core::tokenizer::block_ranges;
 ///
 /// If the text spells the molecule differently, its atoms are reordered by the first order in which both graphs match. `None` if
 /// the text does not pass, its numbers are not coordinates, or no such order is known.
-pub fn usable_points(
+pub(crate) fn usable_points(
     answer: &str,
     verdict: &TextVerdict,
     prompt: &str,
@@ -86,7 +86,12 @@ fn number_length(text: &[u8]) -> usize {
 
 /// Reorders atoms from the order of one skeleton to that of another. Equal skeletons change nothing; `None` if the graphs do not
 /// match.
-pub fn reordered(points: Conformation, from: &str, to: &str, limit: AtomLimit) -> Option<Conformation> {
+pub(crate) fn reordered(
+    points: Conformation,
+    from: &str,
+    to: &str,
+    limit: AtomLimit,
+) -> Option<Conformation> {
     if from == to {
         return Some(points);
     }

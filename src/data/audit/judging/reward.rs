@@ -66,7 +66,7 @@ impl RewardPart {
     }
 
     /// Whether it is measured against references.
-    pub fn needs_references(self) -> bool {
+    pub(crate) fn needs_references(self) -> bool {
         use RewardPart::{Bonds, Coverage, Hit, NewCoverage, Rmsd};
         matches!(self, Bonds | Rmsd | Hit | Coverage | NewCoverage)
     }

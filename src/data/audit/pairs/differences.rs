@@ -96,12 +96,12 @@ pub enum ComparedFigure {
 
 impl ComparedFigure {
     /// Whether larger values are better.
-    pub fn more_is_better(self) -> bool {
+    pub(crate) fn more_is_better(self) -> bool {
         matches!(self, ComparedFigure::Passed | ComparedFigure::CovPrecision | ComparedFigure::CovRecall)
     }
 
     /// Whether the figure is a length in Å rather than a share.
-    pub fn is_length(self) -> bool {
+    pub(crate) fn is_length(self) -> bool {
         use ComparedFigure::{BondLengthError, MatPrecision, MatRecall};
         matches!(self, BondLengthError | MatPrecision | MatRecall)
     }

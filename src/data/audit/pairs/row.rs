@@ -77,7 +77,7 @@ pub struct TextCounts {
 
 impl TextCounts {
     /// The counts of a verdict. `is_well_formed`: as in [`TextCounts::is_well_formed`].
-    pub fn from_verdict(verdict: &TextVerdict, is_well_formed: bool) -> Self {
+    pub(crate) fn from_verdict(verdict: &TextVerdict, is_well_formed: bool) -> Self {
         let blocks = &verdict.blocks;
         let is_known = blocks.iter().all(|block| block.truncated.is_some());
         let truncated = blocks.iter().filter(|block| block.truncated == Some(true)).count() as u64;

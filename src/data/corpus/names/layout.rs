@@ -176,7 +176,7 @@ fn of_text(line: &str) -> NamedSmiles {
 }
 
 /// The SMILES at the start of a text, as by [`smiles_of`], if RDKit would accept it and it has an atom.
-pub fn leading_smiles(text: &str) -> Option<&str> {
+pub(crate) fn leading_smiles(text: &str) -> Option<&str> {
     let smiles = smiles_of(text);
     Molecule::of_smiles(smiles).is_ok_and(|molecule| !molecule.atoms.is_empty()).then_some(smiles)
 }

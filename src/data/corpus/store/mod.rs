@@ -44,9 +44,9 @@ use layout::{
 };
 
 /// The largest number of molecules that are remembered for sharing rows.
-pub const RECENT_MOLECULES: usize = 1 << 16;
+pub(crate) const RECENT_MOLECULES: usize = 1 << 16;
 /// The largest total size of their names and skeletons, in bytes.
-pub const RECENT_BYTES: usize = 16 << 20;
+pub(crate) const RECENT_BYTES: usize = 16 << 20;
 
 /// The largest number of threads; more would only cost memory.
 const MAX_THREADS: usize = 8;

@@ -41,7 +41,7 @@ pub struct CudaLibrary {
 }
 
 /// All libraries that a drift built with CUDA needs, and their folders.
-pub fn cuda_libraries() -> Vec<CudaLibrary> {
+pub(crate) fn cuda_libraries() -> Vec<CudaLibrary> {
     let set = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let folders: Vec<PathBuf> =
         std::env::split_paths(&set).chain(FOLDERS.iter().map(PathBuf::from)).collect();
@@ -62,7 +62,7 @@ pub fn cuda_libraries() -> Vec<CudaLibrary> {
 }
 
 /// The commands that install the missing libraries; `None` if none is missing.
-pub fn install_line(libraries: &[CudaLibrary]) -> Option<String> {
+pub(crate) fn install_line(libraries: &[CudaLibrary]) -> Option<String> {
     let missing = || libraries.iter().filter(|library| library.folder.is_none());
     let mut packages: Vec<&str> = missing().filter_map(|library| library.package.as_deref()).collect();
     packages.dedup();

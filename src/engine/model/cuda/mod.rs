@@ -46,7 +46,8 @@ pub use abi::{
 };
 pub use folder::device_folder;
 pub use gpu::{Gpu, GpuIdentity, Product};
-pub use libraries::{CudaLibrary, cuda_libraries, install_line};
+pub use libraries::CudaLibrary;
+pub(crate) use libraries::{cuda_libraries, install_line};
 pub use own_products::ProductArguments;
 pub(crate) use sampler::{RowDraw, VocabularySampler};
 pub(crate) use step::{Choosing, DecodeStep, Entering, WrittenText};

@@ -50,7 +50,7 @@ pub fn extend(base: &Value, place: &str, scheme: &Scheme, new: &[String]) -> Res
 ///
 /// # Errors
 /// If the base is not a BPE model, or has a pre-tokenizer that cannot be kept from cutting blocks.
-pub fn extend_guarded(
+pub(crate) fn extend_guarded(
     base: &Value,
     place: &str,
     scheme: &Scheme,

@@ -21,7 +21,7 @@ pub const GPT2: &str = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L
 
 /// The representation of text in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Alphabet {
+pub(crate) enum Alphabet {
     /// One character per byte, as in GPT-2.
     Bytes,
     /// The text itself, with `▁` for a space, as in SentencePiece. Other characters fall back to byte tokens.
@@ -30,7 +30,7 @@ pub enum Alphabet {
 
 impl Alphabet {
     /// The alphabet of a base that [`BaseLayout::from_json`] accepts.
-    pub fn from_json(base: &Value) -> Self {
+    pub(crate) fn from_json(base: &Value) -> Self {
         let bytes = splits(&base["pre_tokenizer"]).iter().any(|member| member["type"] == "ByteLevel");
         if bytes { Alphabet::Bytes } else { Alphabet::Text }
     }

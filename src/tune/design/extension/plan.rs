@@ -69,7 +69,7 @@ impl ExtensionPlan {
     }
 
     /// The blocks in the range whose numbers have all their decimals.
-    pub fn fixed_grammar(&self) -> Grammar {
+    pub(crate) fn fixed_grammar(&self) -> Grammar {
         Grammar::fixed(self.range, self.encoding.precision())
     }
 }

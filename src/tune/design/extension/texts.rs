@@ -23,7 +23,7 @@ pub const CONTEXTS: [&str; 18] = [
 ];
 
 /// The number of contexts.
-pub const ALL_CONTEXTS: usize = CONTEXTS.len();
+pub(crate) const ALL_CONTEXTS: usize = CONTEXTS.len();
 
 /// The text before the first block: nothing, a tag, or an atom.
 pub const HEADS: [&str; 3] = ["", "[CONFORMER]", "[SMILES]C[/SMILES][CONFORMER][C]"];

@@ -122,7 +122,7 @@ struct MergeVocabulary<'p> {
 ///
 /// # Errors
 /// If the base has no splits.
-pub fn learns_apart(base_json: &Value, place: &str, option: Parameter) -> Result<()> {
+pub(crate) fn learns_apart(base_json: &Value, place: &str, option: Parameter) -> Result<()> {
     if Alphabet::from_json(base_json) == Alphabet::Bytes {
         return Ok(());
     }

@@ -16,7 +16,7 @@ const BEYOND: usize = 100;
 
 impl BlockCoverage {
     /// Counts without blocks, for numbers with the decimals of this grammar.
-    pub fn from_grammar(grammar: Grammar) -> Self {
+    pub(crate) fn from_grammar(grammar: Grammar) -> Self {
         BlockCoverage { grammar, blocks: vec![[0; MOST_DECIMALS + 1]; BEYOND + 1] }
     }
 

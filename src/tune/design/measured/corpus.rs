@@ -65,7 +65,7 @@ impl CorpusTally {
 }
 
 /// The measurements of a corpus with several tokenizers.
-pub struct CorpusMeasurement {
+pub(crate) struct CorpusMeasurement {
     /// One entry per tokenizer, each by size class.
     tallies: Vec<[CorpusTally; SIZE_CLASSES.len()]>,
     /// For each tokenizer, the ids that occur in some text.
@@ -83,7 +83,7 @@ impl CorpusMeasurement {
     ///
     /// # Errors
     /// If a text cannot be encoded, the corpus cannot be read or is written in another encoding, or the job was cancelled.
-    pub fn from_corpus(
+    pub(crate) fn from_corpus(
         tokenizers: &[&Tokenizer],
         grammar: Grammar,
         corpus: &dyn Conformers,
@@ -115,25 +115,25 @@ impl CorpusMeasurement {
     }
 
     /// Whether an id of a tokenizer occurs in some text.
-    pub fn seen(&self, tokenizer: usize, id: u32) -> bool {
+    pub(crate) fn seen(&self, tokenizer: usize, id: u32) -> bool {
         self.seen[tokenizer].contains(&id)
     }
 
     /// The sums over all size classes for one tokenizer.
-    pub fn total(&self, tokenizer: usize) -> CorpusTally {
+    pub(crate) fn total(&self, tokenizer: usize) -> CorpusTally {
         let mut total = CorpusTally::EMPTY;
         self.tallies[tokenizer].iter().for_each(|tally| total.add(tally));
         total
     }
 
     /// The program, the corpus, and a base if there is one.
-    pub fn provenance(&self, base: Option<&Tokenizer>) -> Provenance {
+    pub(crate) fn provenance(&self, base: Option<&Tokenizer>) -> Provenance {
         let base = base.map(|base| base.source.clone());
         Provenance::from_inputs(self.inputs.iter().cloned().chain(base).collect())
     }
 
     /// The report for the first tokenizer, compared with the second one if there is one. Drift is measured from `tokens_per_block`.
-    pub fn report(&self, tokens_per_block: u64) -> MeasuredCorpus {
+    pub(crate) fn report(&self, tokens_per_block: u64) -> MeasuredCorpus {
         let (total, base) = (self.total(0), self.tallies.get(1));
         let by_size = (0..).zip(&self.tallies[0]).zip(SIZE_CLASSES);
         MeasuredCorpus {

@@ -28,14 +28,14 @@ pub struct BlockTokenStats {
 
 impl BlockTokenStats {
     /// The mean plus the mean difference from the usual number: each token too many or too few costs as much as a token.
-    pub fn with_drift(&self) -> f64 {
+    pub(crate) fn with_drift(&self) -> f64 {
         self.mean + self.off_tokens_per_block
     }
 }
 
 impl Histogram {
     /// A histogram without blocks.
-    pub const EMPTY: Histogram = Histogram([0; MOST + 1]);
+    pub(crate) const EMPTY: Histogram = Histogram([0; MOST + 1]);
 
     /// Counts a block with `tokens` tokens.
     pub fn count(&mut self, tokens: usize) {

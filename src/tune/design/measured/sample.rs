@@ -60,7 +60,7 @@ impl LearningSample {
     }
 
     /// For each string of a table, how often it is a piece of a block.
-    pub fn piece_counts(&self, table: &PieceTable) -> Vec<u64> {
+    pub(crate) fn piece_counts(&self, table: &PieceTable) -> Vec<u64> {
         let mut counts = vec![0; table.strings.len()];
         for block in self.blocks_in(table.grammar) {
             table.of_block(&block).for_each(|string| counts[string] += 1);
@@ -125,7 +125,7 @@ pub fn written_in(encoding: Encoding, written: Written) -> Result<()> {
 }
 
 /// The text of a conformer as a model writes it.
-pub fn conformer_text(conformer: &Conformer, encoding: Encoding) -> String {
+pub(crate) fn conformer_text(conformer: &Conformer, encoding: Encoding) -> String {
     text::write(&conformer.skeleton, &conformer.coordinates, encoding)
 }
 

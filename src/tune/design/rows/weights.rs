@@ -105,7 +105,7 @@ impl TokenTable {
     }
 
     /// The size of a row in bytes.
-    pub fn row_bytes(&self) -> usize {
+    pub(crate) fn row_bytes(&self) -> usize {
         self.hidden * self.float.bytes()
     }
 
@@ -190,7 +190,7 @@ impl Model {
     ///
     /// # Errors
     /// The errors of [`Model::open`].
-    pub fn redundant_head(&self, path: &Path) -> Result<Option<TokenTable>> {
+    pub(crate) fn redundant_head(&self, path: &Path) -> Result<Option<TokenTable>> {
         if self.head.is_some() {
             return Ok(None);
         }
@@ -228,7 +228,7 @@ fn is_same(head: &TokenTable, embedding: &TokenTable) -> bool {
 }
 
 /// Whether a tensor belongs to one of several layers.
-pub fn is_in_layer(name: &str) -> bool {
+pub(crate) fn is_in_layer(name: &str) -> bool {
     name.split('.').any(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
 }
 

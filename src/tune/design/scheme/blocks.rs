@@ -6,7 +6,7 @@ use super::grammar::{Grammar, SpelledNumber, power};
 use super::slots::{BlockSlot, MOST_SLOTS};
 
 /// An expression for the position after the end of an atom.
-pub const BEHIND_ATOM: &str = "(?<=\\])";
+pub(crate) const BEHIND_ATOM: &str = "(?<=\\])";
 
 /// The number of shapes of an axis's number: by its sign, digits before the point, and decimals.
 pub fn shapes(grammar: Grammar, axis: usize) -> u64 {
@@ -29,7 +29,7 @@ pub fn shapes(grammar: Grammar, axis: usize) -> u64 {
 }
 
 /// The number of shapes of blocks.
-pub fn shapes_of_blocks(grammar: Grammar) -> u64 {
+pub(crate) fn shapes_of_blocks(grammar: Grammar) -> u64 {
     (0..grammar.encoding().numbers()).map(|axis| shapes(grammar, axis)).product()
 }
 
@@ -88,7 +88,7 @@ pub fn numbers(grammar: Grammar, index: u64) -> [SpelledNumber; 3] {
 
 /// A block of every shape that no block of [`numbers`] below the count of numbers has. In a small grammar these few blocks leave out
 /// combinations, such as three numbers with two digits before the point.
-pub fn blocks_of_missing_shapes(grammar: Grammar) -> Vec<[SpelledNumber; 3]> {
+pub(crate) fn blocks_of_missing_shapes(grammar: Grammar) -> Vec<[SpelledNumber; 3]> {
     let all = shapes_of_blocks(grammar);
     let mut seen = HashSet::new();
     for index in 0..grammar.numbers() {
@@ -147,7 +147,8 @@ pub fn block(grammar: Grammar, numbers: &[SpelledNumber; 3]) -> (String, [usize;
 
 impl Grammar {
     /// Whether a text is exactly one block of this grammar.
-    pub fn has_block(self, text: &str) -> bool {
+    #[cfg(test)]
+    pub(crate) fn has_block(self, text: &str) -> bool {
         self.block_at(text) == Some(text.len())
     }
 
@@ -166,7 +167,7 @@ impl Grammar {
     }
 
     /// Breaks the blocks of a text by a space after the first character of each.
-    pub fn without_blocks(self, text: &str) -> String {
+    pub(crate) fn without_blocks(self, text: &str) -> String {
         let first = self.encoding().open().chars().next();
         let mut out = String::with_capacity(text.len());
         for (at, c) in text.char_indices() {
@@ -188,7 +189,7 @@ impl Grammar {
     }
 
     /// The expression that finds blocks in a text. If blocks have no opening character, a block must follow the `]` of its atom.
-    pub fn isolating_pattern(self) -> String {
+    pub(crate) fn isolating_pattern(self) -> String {
         let behind = if self.encoding().open().is_empty() { BEHIND_ATOM } else { "" };
         behind.to_owned() + &self.block_pattern()
     }

@@ -33,7 +33,7 @@ pub struct UsableTokens {
 
 impl UsableTokens {
     /// Counts the tokens of a vocabulary that can be part of some block.
-    pub fn from_vocabulary<'v>(grammar: Grammar, vocabulary: impl Iterator<Item = &'v str>) -> Self {
+    pub(crate) fn from_vocabulary<'v>(grammar: Grammar, vocabulary: impl Iterator<Item = &'v str>) -> Self {
         let (parts, [open, close]) = (BlockParts::of(grammar), ends(grammar));
         let mut usable = UsableTokens::default();
         for token in vocabulary.filter(|token| parts.hold(token)) {
@@ -64,7 +64,7 @@ fn ends(grammar: Grammar) -> [Option<&'static str>; 2] {
 const MOST_COUNTED: u64 = 10_000_000;
 
 /// The smallest number of new tokens that any scheme with `tokens` tokens per block needs.
-pub fn counting_bound(kind: SchemeKind, grammar: Grammar, tokens: usize, base: UsableTokens) -> u64 {
+pub(crate) fn counting_bound(kind: SchemeKind, grammar: Grammar, tokens: usize, base: UsableTokens) -> u64 {
     let blocks = grammar.blocks();
     let ends = ends(grammar).map(|end| end.is_some());
     if tokens == 1 {

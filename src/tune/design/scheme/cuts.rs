@@ -58,7 +58,7 @@ pub struct Scheme {
 }
 
 /// The first slots of pieces, by axis and number of decimals.
-pub type SchemeCuts = [[Vec<usize>; MOST_DECIMALS + 1]; 3];
+pub(crate) type SchemeCuts = [[Vec<usize>; MOST_DECIMALS + 1]; 3];
 
 impl Scheme {
     /// A scheme for a grammar whose numbers have all their digits. `starts` is the first slot of every piece, in order, beginning
@@ -71,7 +71,7 @@ impl Scheme {
     }
 
     /// The scheme for such a grammar with a cut before every slot that may begin a piece.
-    pub fn finest(grammar: Grammar) -> Self {
+    pub(crate) fn finest(grammar: Grammar) -> Self {
         let row = grammar.row();
         // A sign is never a piece on its own.
         let starts = (0..row.len()).filter(|slot| *slot == 0 || row[slot - 1] != BlockSlot::Sign);

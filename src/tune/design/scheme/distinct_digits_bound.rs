@@ -36,7 +36,7 @@ const HARDEST: usize = 40;
 const MOST_TRIES: usize = 20_000;
 
 /// The smallest number of new tokens that blocks with few kinds of digits need, if each has at most `tokens` tokens.
-pub fn distinct_digits_bound<'v>(
+pub(crate) fn distinct_digits_bound<'v>(
     kind: SchemeKind,
     grammar: Grammar,
     tokens: usize,

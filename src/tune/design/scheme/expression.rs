@@ -8,14 +8,14 @@ use super::grammar::{Grammar, SpelledNumber};
 use super::slots::{BlockSlot, MOST_SLOTS, pattern};
 
 /// The beginning of every cut pattern, by which an extended tokenizer is recognized.
-pub const CUT_MARK: &str = "\\G(?:";
+pub(crate) const CUT_MARK: &str = "\\G(?:";
 
 /// The expression that cuts a text if it is exactly one block of the scheme's grammar, and matches nowhere in any other text.
 ///
 /// The first piece must begin the text (`\A`) and be followed by the rest of a block and the end of the text (`\z`). The other
 /// pieces must begin where a match ended (`\G`), and not at the beginning of the text. So they match only within a block, after the
 /// first piece matched.
-pub fn cut_pattern(scheme: &Scheme) -> String {
+pub(crate) fn cut_pattern(scheme: &Scheme) -> String {
     let (first, later) = if scheme.grammar.is_stripped() { stripped(scheme) } else { fixed(scheme) };
     format!("{CUT_MARK}{first}|(?!\\A)(?:{}))", later.join("|"))
 }

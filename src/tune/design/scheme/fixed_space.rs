@@ -18,7 +18,7 @@ use super::slots::{BlockSlot, MOST_SLOTS, SlotRow};
 use super::space::{BaseTokens, CellTable, Cells, MAX_NEW_TOKENS, Optimum};
 
 /// The design space of numbers that have all their digits.
-pub struct FixedSpace {
+pub(crate) struct FixedSpace {
     grammar: Grammar,
     row: SlotRow,
     /// The first slots of pieces that are common to all schemes of the kind. A search never moves them.
@@ -31,7 +31,7 @@ pub struct FixedSpace {
 
 impl FixedSpace {
     /// Counts the cells of every piece.
-    pub fn new(kind: SchemeKind, grammar: Grammar, vocabulary: &impl BaseTokens) -> Self {
+    pub(crate) fn new(kind: SchemeKind, grammar: Grammar, vocabulary: &impl BaseTokens) -> Self {
         let row = grammar.row();
         let mut fixed_starts = vec![0];
         if kind == SchemeKind::Separate {
@@ -48,12 +48,12 @@ impl FixedSpace {
     }
 
     /// The smallest and the largest number of tokens of schemes of this kind.
-    pub fn tokens(&self) -> std::ops::RangeInclusive<usize> {
+    pub(crate) fn tokens(&self) -> std::ops::RangeInclusive<usize> {
         self.fixed_starts.len().max(self.grammar.encoding().numbers())..=self.row.most_tokens()
     }
 
     /// The number of new tokens of a scheme; `None` if the scheme is not in the space.
-    pub fn cost(&self, starts: &[usize]) -> Option<u64> {
+    pub(crate) fn cost(&self, starts: &[usize]) -> Option<u64> {
         let mut seen = vec![false; self.cells.len()];
         let mut cost = 0;
         for (start, end) in spans(starts, self.row.len()) {
@@ -69,7 +69,7 @@ impl FixedSpace {
     /// The scheme with exactly `tokens` tokens that has the fewest new ones, if it has at most `limit`. The search is exhaustive: a
     /// branch is cut off only if it costs no less than the best scheme so far. Among equal costs, the fewest cells win, then the
     /// first in the order of cuts.
-    pub fn optimum(&self, tokens: usize, limit: u64) -> Option<Optimum> {
+    pub(crate) fn optimum(&self, tokens: usize, limit: u64) -> Option<Optimum> {
         let mut walk = Walk {
             space: self,
             uses: vec![0; self.cells.len()],
@@ -84,7 +84,7 @@ impl FixedSpace {
     }
 
     /// For each number of tokens, the scheme that has the fewest new ones, if there is one.
-    pub fn schemes(&self) -> Vec<Scheme> {
+    pub(crate) fn schemes(&self) -> Vec<Scheme> {
         let optima = self.tokens().filter_map(|tokens| self.optimum(tokens, MAX_NEW_TOKENS));
         optima.map(|optimum| optimum.scheme).collect()
     }

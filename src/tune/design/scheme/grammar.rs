@@ -102,7 +102,7 @@ impl Grammar {
     }
 
     /// The magnitude below which its numbers lie, if they are decimals.
-    pub fn decimal_range(self) -> Option<Range> {
+    pub(crate) fn decimal_range(self) -> Option<Range> {
         self.encoding.is_decimal().then_some(self.range)
     }
 
@@ -112,7 +112,7 @@ impl Grammar {
     }
 
     /// The number of decimals with which a magnitude is written without trailing zeros.
-    pub fn decimals_of(self, magnitude: u32) -> usize {
+    pub(crate) fn decimals_of(self, magnitude: u32) -> usize {
         self.decimals() - self.encoding.precision().trailing_zeros(magnitude)
     }
 
@@ -140,7 +140,7 @@ impl Grammar {
     }
 
     /// The number of spellings of an axis's number.
-    pub fn numbers_of(self, axis: usize) -> u64 {
+    pub(crate) fn numbers_of(self, axis: usize) -> u64 {
         self.magnitudes(axis) * if self.encoding.is_signed() { 2 } else { 1 }
     }
 
@@ -209,7 +209,7 @@ impl Grammar {
 
     /// The expression of a whole block. It has no anchors and does not look at the surrounding text, so a block is found in every
     /// context. Two blocks cannot overlap, since each begins with its only `<` and ends with its only `>`.
-    pub fn block_pattern(self) -> String {
+    pub(crate) fn block_pattern(self) -> String {
         if !self.is_stripped() {
             return pattern(&self.row());
         }

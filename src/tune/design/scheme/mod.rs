@@ -8,9 +8,9 @@
 //! - [`pieces`] finds the pieces of a block by arithmetic.
 
 pub mod blocks;
-pub mod counting_bound;
+pub(crate) mod counting_bound;
 pub mod cuts;
-pub mod distinct_digits_bound;
+pub(crate) mod distinct_digits_bound;
 pub mod expression;
 pub mod fixed_space;
 pub mod grammar;
@@ -19,4 +19,4 @@ pub mod search;
 pub mod slots;
 pub mod space;
 pub mod spaces;
-pub mod stripped_space;
+pub(crate) mod stripped_space;

@@ -52,7 +52,7 @@ struct Piece {
 
 impl PieceTable {
     /// Lists the strings of a scheme of the fixed encoding.
-    pub fn from_scheme(scheme: &Scheme) -> Self {
+    pub(crate) fn from_scheme(scheme: &Scheme) -> Self {
         let mut known: HashMap<String, u32> = HashMap::new();
         let mut all = Vec::new();
         let row = scheme.grammar.row();

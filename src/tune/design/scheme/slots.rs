@@ -41,7 +41,7 @@ pub enum BlockSlot {
 }
 
 /// The largest number of decimals of a number.
-pub const MOST_DECIMALS: usize = Precision::MOST.decimals();
+pub(crate) const MOST_DECIMALS: usize = Precision::MOST.decimals();
 
 /// The largest number of slots of a block.
 pub const MOST_SLOTS: usize = 13 + 3 * MOST_DECIMALS;
@@ -171,7 +171,7 @@ pub struct Range(u32);
 
 impl Range {
     /// 15 Å, which includes nearly all atoms of drug-like molecules.
-    pub const USUAL: Range = Range(15);
+    pub(crate) const USUAL: Range = Range(15);
 
     /// A range of 1 to 100 Å. The format has integer parts of at most two digits.
     ///

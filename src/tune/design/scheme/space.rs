@@ -6,7 +6,7 @@ use super::cuts::{Scheme, SchemeKind};
 use super::slots::{BlockSlot, size, strings};
 
 /// The search considers no piece with more strings, and so no scheme with more new tokens.
-pub const MAX_NEW_TOKENS: u64 = 40_000;
+pub(crate) const MAX_NEW_TOKENS: u64 = 40_000;
 
 /// What the search needs to know about a base vocabulary.
 pub trait BaseTokens {
@@ -84,7 +84,7 @@ impl<'v, V: BaseTokens, C: Fn(&str) -> String> CellTable<'v, V, C> {
 
 /// The smallest number of new tokens of any scheme in a space, and a scheme that has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Optimum {
+pub(crate) struct Optimum {
     /// The scheme.
     pub scheme: Scheme,
     /// The number of new tokens.

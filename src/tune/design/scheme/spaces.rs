@@ -20,7 +20,7 @@ use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
 
 /// The number of steps of the search with argmin.
-pub const ITERATIONS: u64 = 20_000;
+pub(crate) const ITERATIONS: u64 = 20_000;
 
 /// The proof of a lower bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -122,7 +122,7 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
     }
 
     /// The scheme with exactly `tokens` tokens that has the fewest new ones, if it has at most `limit`.
-    pub fn optimum(&self, tokens: usize, limit: u64) -> Option<Optimum> {
+    pub(crate) fn optimum(&self, tokens: usize, limit: u64) -> Option<Optimum> {
         if self.encoding.is_stripped() {
             self.stripped(tokens).optimum(tokens, limit)
         } else {

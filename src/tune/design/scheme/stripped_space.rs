@@ -31,7 +31,7 @@ struct Choice {
 
 /// The slots of a number and of the characters around it that are cut together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Unit {
+pub(crate) struct Unit {
     first: usize,
     /// The slot after its last.
     end: usize,
@@ -39,7 +39,7 @@ pub struct Unit {
 
 /// A unit that is cut into a number of pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CutUnit {
+pub(crate) struct CutUnit {
     unit: Unit,
     pieces: usize,
 }
@@ -63,7 +63,7 @@ fn units_between(starts: &[usize], ends: &[usize]) -> Vec<Unit> {
 }
 
 /// The design space of the stripped encoding.
-pub struct StrippedSpace {
+pub(crate) struct StrippedSpace {
     kind: SchemeKind,
     grammar: Grammar,
     /// For each cell, the number of strings that the base lacks.
@@ -73,11 +73,11 @@ pub struct StrippedSpace {
 }
 
 /// The units of a scheme.
-pub type Frame = [CutUnit; 3];
+pub(crate) type Frame = [CutUnit; 3];
 
 /// A scheme in the search.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SchemePoint {
+pub(crate) struct SchemePoint {
     frame: Frame,
     /// The index of a choice for each axis and number of decimals.
     picks: Vec<usize>,
@@ -85,7 +85,7 @@ pub struct SchemePoint {
 
 impl StrippedSpace {
     /// Counts the cells of every piece.
-    pub fn new(kind: SchemeKind, grammar: Grammar, vocabulary: &impl BaseTokens) -> Self {
+    pub(crate) fn new(kind: SchemeKind, grammar: Grammar, vocabulary: &impl BaseTokens) -> Self {
         let units = units(&grammar.row());
         let range = grammar.range.angstrom();
         let mut table = CellTable::new(kind, vocabulary, |string: &str| cell(string, range));
@@ -103,7 +103,7 @@ impl StrippedSpace {
     }
 
     /// The smallest and the largest number of tokens of schemes of this kind.
-    pub fn tokens(&self) -> std::ops::RangeInclusive<usize> {
+    pub(crate) fn tokens(&self) -> std::ops::RangeInclusive<usize> {
         // Three units and, in the separate kind, two brackets on their own.
         let fewest = if self.kind == SchemeKind::Separate { 5 } else { 3 };
         fewest..=self.grammar.most_tokens()
@@ -142,7 +142,7 @@ impl StrippedSpace {
     /// The scheme with exactly `tokens` tokens that has the fewest new ones, if it has at most `limit`. The search is exhaustive: a
     /// branch is cut off only if it cannot cost less than the best scheme so far. The first schemes are found greedily, by always
     /// making the cheapest choice.
-    pub fn optimum(&self, tokens: usize, limit: u64) -> Option<Optimum> {
+    pub(crate) fn optimum(&self, tokens: usize, limit: u64) -> Option<Optimum> {
         let frames = self.frames(tokens);
         let mut walk = self.walk(limit.saturating_add(1));
         // A greedy pass over all frames comes first: a good bound cuts off most of the exhaustive pass.
@@ -176,7 +176,7 @@ impl StrippedSpace {
     }
 
     /// The scheme of a point.
-    pub fn scheme(&self, point: &SchemePoint) -> Scheme {
+    pub(crate) fn scheme(&self, point: &SchemePoint) -> Scheme {
         let counts = self.grammar.counts().count();
         let mut cuts = SchemeCuts::default();
         for (at, (group, pick)) in self.groups(&point.frame).zip(&point.picks).enumerate() {
@@ -186,7 +186,7 @@ impl StrippedSpace {
     }
 
     /// The number of new tokens of a point.
-    pub fn cost(&self, point: &SchemePoint) -> u64 {
+    pub(crate) fn cost(&self, point: &SchemePoint) -> u64 {
         let choices = self.groups(&point.frame).zip(&point.picks);
         let all = choices.flat_map(|(group, pick)| &self.choices[&group][*pick].cells);
         // A string that several pieces share is only one new token.
