@@ -39,24 +39,29 @@ impl NumberFormat {
         let is_inside = |value: Fixed| {
             self.angstrom(value, axis).is_some_and(|x| low - ROUNDING <= x && x <= high + ROUNDING)
         };
-        let [mut from, mut to] = range;
         // The two tails may stand for coordinates out of order.
-        for end in [from, to] {
-            if self.is_tail(end, axis) && is_inside(end) {
-                return true;
-            }
-        }
+        range.into_iter().any(|end| self.is_tail(end, axis) && is_inside(end))
+            || self.values_inside(range, axis, [low, high]).is_some()
+    }
+
+    /// The values of a range, but for tails, whose coordinates lie between `low` and `high`, in Å; `None` if there are none.
+    pub fn values_inside(&self, range: ValueRange, axis: usize, [low, high]: [f64; 2]) -> Option<ValueRange> {
+        let [mut from, mut to] = range;
         from += Fixed::from(self.is_tail(from, axis));
         to -= Fixed::from(self.is_tail(to, axis));
-        let last = to;
-        while from < to {
-            let middle = from + (to - from) / 2;
-            match self.angstrom(middle, axis).is_some_and(|x| x < low - ROUNDING) {
-                true => from = middle + 1,
-                false => to = middle,
+        let first_at = |limit: f64| {
+            let (mut from, mut to) = (from, to + 1);
+            while from < to {
+                let middle = from + (to - from) / 2;
+                match self.angstrom(middle, axis).is_some_and(|x| x < limit) {
+                    true => from = middle + 1,
+                    false => to = middle,
+                }
             }
-        }
-        from <= last && is_inside(from)
+            from
+        };
+        let found = [first_at(low - ROUNDING), first_at(high + ROUNDING) - 1];
+        (found[0] <= found[1]).then_some(found)
     }
 }
 

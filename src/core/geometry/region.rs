@@ -2,17 +2,23 @@
 //!
 //! A region is an intersection of shells around the atoms placed before, and of half-spaces. With x and y known the allowed z are a
 //! union of intervals, which is exact. For the other two coordinates cells of x, or of x and y, are tried: a cell is left out only if
-//! interval arithmetic proves that it holds no position. So no allowed value is ever left out, and some values may remain that the next
-//! coordinate cannot complete.
+//! interval arithmetic proves that it holds no position, and cells at the ends of an interval are halved. So no allowed value is ever
+//! left out, and only values next to the ends may remain that the next coordinate cannot complete.
 
 use super::intervals::Intervals;
 use crate::vector::dot;
 
-/// The width of a cell of x, and of a cell of y while x is sought, in Å.
+/// The width of the cells in which a coordinate is sought first, in Å.
 const WIDE: f64 = 0.06;
 
-/// The width of a cell of y if x is known, in Å.
-const NARROW: f64 = 0.02;
+/// How exactly the ends of a coordinate's intervals are sought, in Å.
+const FINE: f64 = 0.004;
+
+/// The width of the cells in which a position is sought at all, in Å.
+const COARSE: f64 = 0.02;
+
+/// The most cells that are tried for a position: a region that has none to be found so far may have one.
+const MOST_CELLS: usize = 4_000;
 
 /// The largest extent of a region that is searched for its x and y, in Å. A larger one is not bounded by a bond.
 const LARGEST: f64 = 60.0;
@@ -68,45 +74,66 @@ impl Region {
             && self.z(x, y).contains(z)
     }
 
-    /// The x of its positions: all of them, and perhaps values near to them.
+    /// Whether it surely has no position.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.extent.iter().any(|[low, high]| low > high)
+            || !(self.is_wide() || self.has_position(self.extent[0], self.extent[1], COARSE))
+    }
+
+    /// The x of its positions: all of them, and perhaps values nearer than [`FINE`] to them.
     pub fn x(&self) -> Intervals {
-        let [low, high] = self.extent[0];
+        self.coordinates(0, |x| self.has_position(x, self.extent[1], FINE.max(x[1] - x[0])))
+    }
+
+    /// The y of its positions with this x: all of them, and perhaps values nearer than [`FINE`] to them.
+    pub fn y(&self, x: f64) -> Intervals {
+        let mut set = Intervals::default();
+        self.coordinates(1, |y| {
+            self.fill([x, x], y, &mut set);
+            !set.is_empty()
+        })
+    }
+
+    /// The values of a coordinate where a test finds positions. The test is given a range, and finds all positions, and perhaps more
+    /// if the range is wide.
+    fn coordinates(&self, axis: usize, mut test: impl FnMut(Range) -> bool) -> Intervals {
+        let [low, high] = self.extent[axis];
         if self.is_wide() {
             return Intervals::of(low, high);
         }
         let mut found = Intervals::default();
-        let columns = cells(self.extent[1], WIDE);
-        // Neighbouring cells of x are usually completed by the same cell of y.
-        let mut last = columns.len() / 2;
-        let mut set = Intervals::default();
-        for x in cells([low, high], WIDE) {
-            let order = std::iter::once(last).chain(0..columns.len());
-            let completed = order.filter(|at| *at < columns.len()).find(|at| {
-                self.fill(x, columns[*at], &mut set);
-                !set.is_empty()
-            });
-            if let Some(at) = completed {
-                last = at;
-                found.push(x[0], x[1]);
-            }
+        let mut starts_inside = low <= high && test([low, low]);
+        for cell in cells([low, high], WIDE) {
+            let ends_inside = test([cell[1], cell[1]]);
+            refine(cell, [starts_inside, ends_inside], &mut test, &mut found);
+            starts_inside = ends_inside;
         }
         found
     }
 
-    /// The y of its positions with this x: all of them, and perhaps values near to them.
-    pub fn y(&self, x: f64) -> Intervals {
-        let [low, high] = self.extent[1];
-        if self.is_wide() {
-            return Intervals::of(low, high);
-        }
-        let (mut found, mut set) = (Intervals::default(), Intervals::default());
-        for y in cells([low, high], NARROW) {
-            self.fill([x, x], y, &mut set);
-            if !set.is_empty() {
-                found.push(y[0], y[1]);
+    /// Whether there is a position with x and y in these ranges: surely not if not. Cells are halved down to the width `finest`, in Å.
+    fn has_position(&self, x: Range, y: Range, finest: f64) -> bool {
+        let mut set = Intervals::default();
+        let mut cells = vec![(x, y)];
+        for _ in 0..MOST_CELLS {
+            let Some((x, y)) = cells.pop() else { return false };
+            self.fill(x, y, &mut set);
+            if set.is_empty() {
+                continue;
+            }
+            let (middle_x, middle_y) = (middle(x), middle(y));
+            self.fill([middle_x; 2], [middle_y; 2], &mut set);
+            let widths = [x[1] - x[0], y[1] - y[0]];
+            if !set.is_empty() || (widths[0] <= finest && widths[1] <= finest) {
+                return true;
+            }
+            if widths[0] > widths[1] {
+                cells.extend([([x[0], middle_x], y), ([middle_x, x[1]], y)]);
+            } else {
+                cells.extend([(x, [y[0], middle_y]), (x, [middle_y, y[1]])]);
             }
         }
-        found
+        true
     }
 
     /// The z of its positions with these x and y.
@@ -180,6 +207,22 @@ fn distances(point: [f64; 3], extent: &[Range; 3]) -> (f64, f64) {
         sums = (sums.0 + nearest, sums.1 + farthest);
     }
     sums
+}
+
+fn middle([low, high]: Range) -> f64 {
+    low + (high - low) / 2.0
+}
+
+/// Adds the parts of a range where a test finds positions; whether it does at the ends of the range is known.
+fn refine(range: Range, inside: [bool; 2], test: &mut impl FnMut(Range) -> bool, found: &mut Intervals) {
+    if inside == [true; 2] || (range[1] - range[0] <= FINE && test(range)) {
+        found.push(range[0], range[1]);
+    } else if range[1] - range[0] > FINE && test(range) {
+        let between = middle(range);
+        let is_inside = test([between; 2]);
+        refine([range[0], between], [inside[0], is_inside], test, found);
+        refine([between, range[1]], [is_inside, inside[1]], test, found);
+    }
 }
 
 /// Cuts a range into cells of at most this width.

@@ -282,7 +282,11 @@ impl GeometryRules {
 
     /// The region of the next atom, given the positions of the atoms before it in Å. Everything, if all atoms are placed.
     pub(crate) fn region(&self, placed: &[[f64; 3]]) -> Region {
-        let atom = placed.len();
+        self.region_of(placed.len(), placed)
+    }
+
+    /// The region of an atom, given the positions of the first atoms in Å, all of which come before it.
+    pub(crate) fn region_of(&self, atom: usize, placed: &[[f64; 3]]) -> Region {
         if atom >= self.atoms {
             return Region::new(Vec::new(), Vec::new());
         }
@@ -298,17 +302,18 @@ impl GeometryRules {
     /// The half-spaces of an atom, given the positions of the atoms before it, each with its rule and the other atoms.
     fn half_spaces(&self, atom: usize, placed: &[[f64; 3]]) -> Vec<((GeometryRule, Vec<usize>), HalfSpace)> {
         let mut found = Vec::new();
-        for sense in &self.senses[atom] {
+        let is_known = |at: &usize| *at == atom || *at < placed.len();
+        for sense in self.senses[atom].iter().filter(|sense| sense.atoms.iter().all(is_known)) {
             let volume = |point| sense.sign * sense.volume(&|at| if at == atom { point } else { placed[at] });
             let rule = (GeometryRule::Centre, sense.atoms.to_vec());
             found.push((rule, HalfSpace::of_linear(sense.least, volume)));
         }
-        for sides in &self.sides[atom] {
+        for sides in self.sides[atom].iter().filter(|sides| sides.atoms.iter().all(is_known)) {
             let side = |point| sides.sign * sides.side(&|at| if at == atom { point } else { placed[at] });
             let rule = (GeometryRule::DoubleBond, sides.atoms.to_vec());
             found.push((rule, HalfSpace::of_linear(0.0, side)));
         }
-        for before in &self.planes[atom] {
+        for before in self.planes[atom].iter().filter(|before| before.iter().all(is_known)) {
             let points: Vec<[f64; 3]> = before.iter().map(|at| placed[*at]).collect();
             let Some((normal, offset)) = plane(&points) else { continue };
             let opposite = normal.map(|x| -x);

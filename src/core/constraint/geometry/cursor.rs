@@ -40,6 +40,11 @@ impl SlotText {
         SlotText { encoding, before, atoms }
     }
 
+    /// The number of slots, over all conformers.
+    pub(super) fn slots(&self) -> usize {
+        self.before.len()
+    }
+
     /// The fixed text before a number; `None` behind the last slot.
     fn before(&self, slot: usize, axis: usize) -> Option<&[u8]> {
         match axis {

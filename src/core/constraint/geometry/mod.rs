@@ -11,7 +11,7 @@ mod row;
 
 use std::sync::Arc;
 
-pub use row::GeometryRow;
+pub use row::{AtomPlace, GeometryRow};
 
 use self::cursor::{Cursor, SlotText};
 use self::row::holds;

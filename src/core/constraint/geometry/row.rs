@@ -20,11 +20,27 @@ pub struct GeometryRow {
     sets: Vec<(Numbers, Intervals)>,
 }
 
+/// An atom of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AtomPlace {
+    /// Its index, over all conformers.
+    pub atom: usize,
+    /// The index of the first atom of its conformer.
+    pub first: usize,
+    /// The number of atoms of a conformer.
+    pub atoms: usize,
+    /// Whether a part of its numbers has been written.
+    pub has_numbers: bool,
+}
+
 /// A number of an atom: its axis, and the values before it.
 type Numbers = (usize, [Fixed; 2]);
 
 /// The most sets that are kept for an atom.
 const MOST_SETS: usize = 64;
+
+/// The most values of y in an interval of which each is tried: if there are more, some of them has a z.
+const MOST_TRIED: Fixed = 200;
 
 impl GeometryRow {
     /// A row that has written nothing.
@@ -44,13 +60,20 @@ impl GeometryRow {
             let slot = self.cursor.slot;
             self.cursor.step(*byte, &constraint.text);
             if self.cursor.slot > slot {
-                self.place(constraint, slot);
+                self.add_position(constraint, slot);
             }
         }
     }
 
-    /// Places the atom of a slot.
-    fn place(&mut self, constraint: &GeometryConstraint, slot: usize) {
+    /// The atom whose numbers are being written.
+    pub fn place(&self, constraint: &GeometryConstraint) -> AtomPlace {
+        let (atom, atoms) = (self.cursor.slot, constraint.text.atoms);
+        let has_numbers = self.cursor.axis > 0 || !self.cursor.prefix().is_empty();
+        AtomPlace { atom, first: atom - atom % atoms, atoms, has_numbers }
+    }
+
+    /// Adds the position of the atom of a slot.
+    fn add_position(&mut self, constraint: &GeometryConstraint, slot: usize) {
         if slot.is_multiple_of(constraint.text.atoms) {
             self.placed.clear();
         }
@@ -94,7 +117,7 @@ impl GeometryRow {
             }
         }
         // A token that goes on into the next atom is judged by what it ends.
-        if cursor.prefix().is_empty() || cursor.slot != self.cursor.slot {
+        if cursor.slot != self.cursor.slot || cursor.slot >= constraint.text.slots() {
             return true;
         }
         let (axis, format) = (cursor.axis, constraint.text.encoding.number());
@@ -104,26 +127,53 @@ impl GeometryRow {
         {
             return self.accepts(constraint, number, value);
         }
+        // A token without digits matters too: `,` may only be followed by a number without sign, if there is a token `,-`.
         let set = self.set(constraint, number).clone();
         let mut then = *state;
         constraint.automaton.advance(&mut then, token);
         constraint.completes(cursor, &then, &set)
     }
 
-    /// Whether a value is allowed for a number, and leaves a value for the next number of the atom.
+    /// Whether a value is allowed for a number, and leaves a value for the next number of the atom, or a place for all later atoms.
     fn accepts(&mut self, constraint: &GeometryConstraint, number: Numbers, value: Fixed) -> bool {
-        let (axis, mut values) = number;
-        if !holds(constraint, self.set(constraint, number), axis, [value; 2]) {
-            return false;
+        let (axis, [x, y]) = number;
+        match axis {
+            0 => self.leaves_y(constraint, value),
+            1 => self.leaves_z(constraint, [x, value]),
+            _ => {
+                holds(constraint, self.set(constraint, number), axis, [value; 2])
+                    && self.leaves_later_atoms(constraint, [x, y, value])
+            }
         }
-        if axis == 2 {
-            return true;
-        }
-        values[axis] = value;
-        let (low, high) = constraint.text.encoding.number().limits(axis + 1);
+    }
+
+    /// Whether the x of an atom leaves a y and a z. If there are more y than are tried, it is taken to leave one.
+    fn leaves_y(&mut self, constraint: &GeometryConstraint, x: Fixed) -> bool {
+        let format = constraint.text.encoding.number();
+        let (low, high) = format.limits(1);
         // Not kept, because most of the values that are tried are not written.
-        let next = self.computed(constraint, (axis + 1, values));
-        holds(constraint, &next, axis + 1, [low, high])
+        let set = self.computed(constraint, (1, [x, 0]));
+        let mut tails = [low, high].into_iter().filter(|end| format.is_tail(*end, 1));
+        let mut ranges = set.parts().iter().filter_map(|part| format.values_inside([low, high], 1, *part));
+        tails.any(|end| holds(constraint, &set, 1, [end; 2]))
+            || ranges.any(|[first, last]| {
+                last - first > MOST_TRIED || (first..=last).any(|y| self.leaves_z(constraint, [x, y]))
+            })
+    }
+
+    /// Whether the x and y of an atom leave a z.
+    fn leaves_z(&mut self, constraint: &GeometryConstraint, values: [Fixed; 2]) -> bool {
+        let (low, high) = constraint.text.encoding.number().limits(2);
+        let set = self.computed(constraint, (2, values));
+        holds(constraint, &set, 2, [low, high])
+    }
+
+    /// Whether the position of an atom leaves a place for each atom that is not yet written, next to those that are.
+    fn leaves_later_atoms(&self, constraint: &GeometryConstraint, values: [Fixed; 3]) -> bool {
+        let mut placed = so_far(&self.placed, self.cursor, constraint).to_vec();
+        placed.extend(constraint.text.encoding.angstrom(&values));
+        let rules = &constraint.rules;
+        (placed.len()..rules.atoms()).all(|atom| !rules.region_of(atom, &placed).is_empty())
     }
 
     /// The allowed values of a number of the current atom, in Å.
@@ -145,11 +195,7 @@ impl GeometryRow {
     /// The allowed values of a number of the current atom, in Å.
     fn computed(&mut self, constraint: &GeometryConstraint, (axis, values): Numbers) -> Intervals {
         let (rules, format) = (&constraint.rules, constraint.text.encoding.number());
-        let placed: &[[f64; 3]] = match self.cursor.slot.is_multiple_of(constraint.text.atoms) {
-            // The atoms of the conformer before do not count.
-            true => &[],
-            false => &self.placed,
-        };
+        let placed = so_far(&self.placed, self.cursor, constraint);
         let region = self.region.get_or_insert_with(|| rules.region(placed));
         let at = |axis: usize| format.angstrom(values[axis], axis).unwrap_or_default();
         match axis {
@@ -158,6 +204,12 @@ impl GeometryRow {
             _ => region.z(at(0), at(1)),
         }
     }
+}
+
+/// The positions of the conformer that is being written, given those placed last.
+fn so_far<'p>(placed: &'p [[f64; 3]], cursor: Cursor, constraint: &GeometryConstraint) -> &'p [[f64; 3]] {
+    // The atoms of the conformer before do not count.
+    if cursor.slot.is_multiple_of(constraint.text.atoms) { &[] } else { placed }
 }
 
 /// Whether the coordinate of some value of a range lies in a set.
