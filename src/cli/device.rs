@@ -16,7 +16,7 @@ use drift_core::geometry::GeometryStrength;
 use drift_core::job::Job;
 use drift_engine::device::{DevicePlan, DeviceReport, DeviceSpeed, examine_device, unusable_device};
 use drift_engine::eval::plan::EvalPlan;
-use drift_engine::generate::{RESTARTS, Sampling, SelfCheck, SelfChecking, Verdict};
+use drift_engine::generate::{BACKTRACK, Sampling, SelfCheck, SelfChecking, Verdict};
 use drift_engine::model::{Device, Room, Synthetic};
 use drift_engine::runs::plan::{EngineChoice, GeneratePlan, Generations, GeometrySettings, ModelChoice};
 
@@ -127,7 +127,7 @@ fn plan(args: &Args, device: Device) -> anyhow::Result<DevicePlan> {
         max_new_tokens: Some(args.tokens as usize),
         log_probabilities: false,
         resample: None,
-        geometry: GeometrySettings { strength: GeometryStrength::default(), restarts: RESTARTS },
+        geometry: GeometrySettings { strength: GeometryStrength::default(), backtrack: BACKTRACK },
         trace: false,
     };
     let run = EvalPlan {

@@ -97,9 +97,9 @@ pub(super) struct ProcessorArgs {
     /// For geometry: do not hold aromatic rings and planar carbons to planes
     #[arg(long)]
     pub no_planes: bool,
-    /// For geometry: how often a text starts anew if no coordinate is left [default: 3]
+    /// For geometry: how many times its length a text may go back where no coordinate is left [default: 6]
     #[arg(long, value_name = "N")]
-    pub restarts: Option<u32>,
+    pub backtrack: Option<u32>,
 }
 
 /// The prompts, and how texts are drawn.

@@ -22,7 +22,7 @@ use drift_data::corpus::{Embedded, EmbeddedCorpus, ReadOptions};
 use drift_data::prompts::{CorpusChoice, Molecules, PromptMolecule};
 use drift_data::shard::Shard;
 use drift_engine::device::with_engine;
-use drift_engine::generate::{RESTARTS, Sampling, SelfChecking};
+use drift_engine::generate::{BACKTRACK, Sampling, SelfChecking};
 use drift_engine::model::Device;
 use drift_engine::model::cuda::device_folder;
 use drift_engine::parameter;
@@ -89,7 +89,7 @@ fn geometry(args: &ProcessorArgs) -> Result<GeometrySettings, Error> {
         ("--bounds", args.bounds.is_some()),
         ("--no-signs", args.no_signs),
         ("--no-planes", args.no_planes),
-        ("--restarts", args.restarts.is_some()),
+        ("--backtrack", args.backtrack.is_some()),
     ];
     let useless = given.into_iter().find(|(_, is_given)| *is_given);
     if let (Some((option, _)), false) = (useless, args.lp.contains(&LpArg::One(ProcessorKind::Geometry))) {
@@ -102,7 +102,7 @@ fn geometry(args: &ProcessorArgs) -> Result<GeometrySettings, Error> {
         planes: !args.no_planes,
     };
     strength.check()?;
-    Ok(GeometrySettings { strength, restarts: args.restarts.unwrap_or(RESTARTS) })
+    Ok(GeometrySettings { strength, backtrack: args.backtrack.unwrap_or(BACKTRACK) })
 }
 
 /// The worked examples of prompts.

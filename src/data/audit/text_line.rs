@@ -18,10 +18,10 @@ pub enum End {
 /// How often a logit processor that knows the geometry left no token of a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeadEnds {
-    /// The number of places where no token was left, over all beginnings of the text.
+    /// The number of places where no token was left, over all attempts.
     pub dead_ends: u32,
-    /// How many of them started the text anew. At the others the automaton alone decided.
-    pub restarts: u32,
+    /// After how many of them the text went back. At the others the automaton alone decided.
+    pub backtracks: u32,
 }
 
 /// One generated text.
@@ -79,9 +79,9 @@ pub struct TextCost {
     /// tokens of abandoned beginnings count in `seconds` alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dead_ends: Option<u32>,
-    /// How many of them started the text anew. At the others the automaton alone decided.
+    /// After how many of them the text went back. At the others the automaton alone decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub restarts: Option<u32>,
+    pub backtracks: Option<u32>,
 }
 
 /// The fields of [`TextCost`], of which a line may have none.
@@ -96,7 +96,7 @@ struct CostFields {
     cpu_seconds: Option<f64>,
     truncated_blocks: Option<Box<[usize]>>,
     dead_ends: Option<u32>,
-    restarts: Option<u32>,
+    backtracks: Option<u32>,
 }
 
 /// Reads the cost of a line that has one. serde's own reading of a flattened option takes a damaged cost for none.
@@ -114,7 +114,7 @@ fn cost<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TextCost>, 
             cpu_seconds,
             truncated_blocks,
             dead_ends: fields.dead_ends,
-            restarts: fields.restarts,
+            backtracks: fields.backtracks,
         })),
         (None, None, None, None) => Ok(None),
         _ => Err(serde::de::Error::custom("some of `end`, `tokens`, `forced_tokens`, `seconds` are missing")),
@@ -140,10 +140,10 @@ mod tests {
             r#""end":"length","tokens":12,"forced_tokens":3,"log_probability":-1.5,"log_allowed":null,"#,
             r#""seconds":0.25,"cpu_seconds":null,"truncated_blocks":[0,7]"#
         ));
-        let restarted = with(
-            r#""end":"eos","tokens":1,"forced_tokens":0,"log_probability":null,"log_allowed":null,"seconds":1.5,"cpu_seconds":0.5,"dead_ends":2,"restarts":1"#,
+        let gone_back = with(
+            r#""end":"eos","tokens":1,"forced_tokens":0,"log_probability":null,"log_allowed":null,"seconds":1.5,"cpu_seconds":0.5,"dead_ends":2,"backtracks":1"#,
         );
-        for line in [PLAIN.to_owned(), whole, restarted] {
+        for line in [PLAIN.to_owned(), whole, gone_back] {
             let read: TextLine = serde_json::from_str(&line).unwrap();
             assert_eq!(read.cost.is_some(), line.contains("tokens"));
             assert_eq!(serde_json::to_string(&read).unwrap(), line);

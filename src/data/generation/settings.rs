@@ -67,8 +67,8 @@ pub struct GeometrySettings {
     /// How strictly positions are limited.
     #[serde(flatten)]
     pub strength: GeometryStrength,
-    /// How often a text is started anew if no token is left.
-    pub restarts: u32,
+    /// A text goes back where no token is left, until it has written this many times the atoms of a conformer in vain.
+    pub backtrack: u32,
 }
 
 /// Which molecules of a corpus are evaluated.

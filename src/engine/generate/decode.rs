@@ -282,10 +282,11 @@ impl<'a> Run<'a> {
         for ((row, drawn), there) in rows.iter_mut().zip(drawn).zip(there) {
             match drawn.or(there.map(|token| (Drawn::Token(token), false))) {
                 Some((Drawn::Token(token), forced)) => row.take(token, forced, true),
-                Some((Drawn::DeadEnd, _)) => {
-                    // The last token of the prompt is read again, together with the first tokens of the text.
-                    self.cache.shorten(row.slot, row.prompt.tokens.len() - 1);
-                    **row = row.restarted(context);
+                Some((Drawn::DeadEnd { atom }, _)) => {
+                    **row = row.back_at(atom, context);
+                    // The last token that is kept is read again, together with the forced tokens after it.
+                    self.cache.shorten(row.slot, row.prompt.tokens.len() + row.written() - 1);
+                    row.go_on();
                 }
                 None => {}
             }
@@ -328,7 +329,7 @@ impl<'a> Run<'a> {
             rows.try_for_each(|(_, row)| {
                 let Some(held) = row.held.take() else { return Ok(()) };
                 let choice = Choice::new(&held, row.prompt.constraint.mask(&row.state));
-                // Texts that are weighted together are not started anew.
+                // Texts that are weighted together do not go back.
                 if let (Drawn::Token(token), forced) = choose_one(row, choice, Some(&held))? {
                     row.take(token, forced, true);
                 }

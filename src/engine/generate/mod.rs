@@ -5,6 +5,7 @@
 //! order and the number of threads (on the CPU, in f32).
 
 mod admit;
+mod backtracking;
 mod check_draws;
 mod check_report;
 mod check_steps;
@@ -53,8 +54,8 @@ use drift_core::job::Job;
 /// The memory of a token of a text until the end of the run, in bytes: its id, its characters, its marks.
 const TOKEN_BYTES: usize = 16;
 
-/// How often a text is started anew by default.
-pub const RESTARTS: u32 = 3;
+/// The default of [`Options::backtrack`].
+pub const BACKTRACK: u32 = 6;
 
 /// The memory of a text without its tokens, in bytes.
 const TEXT_BYTES: usize = 512;
@@ -96,8 +97,9 @@ pub struct Options {
     pub watched: Arc<[u32]>,
     /// Whether the texts of a molecule are weighted and resampled while they are written; this also logs probabilities.
     pub resampling: Option<Resampling>,
-    /// How often a text is started anew if its geometry leaves no token. Beyond that the automaton alone decides there.
-    pub restarts: u32,
+    /// A text goes back where its geometry leaves no token, until it has written this many times the atoms of a conformer in vain.
+    /// After that the automaton alone decides there.
+    pub backtrack: u32,
     /// Whether to keep a [`Span`] for each phase of each step.
     pub trace: bool,
     /// The source of the CPU seconds of [`BatchSeconds`].
@@ -158,7 +160,7 @@ impl Default for Options {
             log_probabilities: false,
             watched: Arc::default(),
             resampling: None,
-            restarts: RESTARTS,
+            backtrack: BACKTRACK,
             trace: false,
             cpu_clock: None,
             self_check: SelfChecking::default(),

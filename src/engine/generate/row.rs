@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::backtracking::Backtracking;
 use super::cost::Logged;
 use super::particles::group_of;
 use super::schedule::Item;
@@ -26,6 +27,9 @@ pub(super) struct Row<'p> {
     geometry: Option<GeometryRow>,
     /// How often the geometry left no token.
     dead_ends: DeadEnds,
+    backtracking: Backtracking,
+    /// The number of tokens that were written when the numbers of an atom were complete, for each atom; only with a geometry.
+    placed: Vec<usize>,
     pub noise: Noise,
     tokens: Vec<u32>,
     forced: Vec<bool>,
@@ -71,6 +75,8 @@ impl<'p> Row<'p> {
             state: prompt.constraint.start(),
             geometry: prompt.constraint.geometry().map(|geometry| geometry.row()),
             dead_ends: DeadEnds::default(),
+            backtracking: Backtracking::default(),
+            placed: Vec::new(),
             noise: Noise::new(options.seed, item.number, item.generation),
             tokens: Vec::new(),
             forced: Vec::new(),
@@ -117,6 +123,7 @@ impl<'p> Row<'p> {
         constraint.advance(&mut self.state, token);
         if let (Some(row), Some(geometry)) = (&mut self.geometry, constraint.geometry()) {
             row.write(geometry, token);
+            self.placed.resize(row.place(geometry).atom, self.tokens.len() + 1);
         }
         self.tokens.push(token);
         self.forced.push(forced);
@@ -166,14 +173,28 @@ impl<'p> Row<'p> {
         Row { slot: self.slot, ..Row::new(self.prompt, self.item, self.options, context, true) }
     }
 
-    /// The same text from its beginning with noise that no draw has used before.
-    pub(super) fn restarted(&self, context: usize) -> Self {
-        let mut row = self.anew(context);
-        row.dead_ends = self.dead_ends;
-        row.dead_ends.restarts += 1;
-        let number = u64::from(row.dead_ends.restarts);
+    /// The same text up to an atom, with noise that no draw has used before. The model has read all of the text.
+    pub(super) fn back_at(&self, atom: usize, context: usize) -> Self {
+        let kept = atom.checked_sub(1).map_or(0, |before| self.placed[before]);
+        let mut row =
+            Row { slot: self.slot, ..Row::new(self.prompt, self.item, self.options, context, false) };
+        for (token, forced) in self.tokens.iter().zip(&self.forced).take(kept) {
+            row.pending.clear();
+            row.write(*token, *forced);
+        }
+        row.logs =
+            self.logs.as_ref().map(|(tokens, allowed)| (tokens[..kept].to_vec(), allowed[..kept].to_vec()));
+        row.preferred = self.preferred.iter().copied().filter(|(place, _)| *place < kept).collect();
+        (row.dead_ends, row.backtracking) = (self.dead_ends, self.backtracking);
+        row.dead_ends.backtracks += 1;
+        let number = u64::from(row.dead_ends.backtracks);
         row.noise = Noise::renewed(self.options.seed, self.item.number, self.item.generation, number);
         row
+    }
+
+    /// Follows the tokens that are forced next, after a text went back.
+    pub(super) fn go_on(&mut self) {
+        self.follow_forced_run();
     }
 
     /// The tokens that the geometry leaves of those that the constraint's mask allows; `None` if it leaves all.
@@ -200,8 +221,9 @@ impl<'p> Row<'p> {
         self.dead_ends.dead_ends += 1;
         // A greedy text would end in the same place, and texts that are weighted together advance together.
         let is_random = sampling.temperature.is_some() && self.options.resampling.is_none();
-        if is_random && self.dead_ends.restarts < self.options.restarts {
-            return Ok(Drawn::DeadEnd);
+        if is_random && let Some(atom) = self.backtracking.target(row.place(geometry), self.options.backtrack)
+        {
+            return Ok(Drawn::DeadEnd { atom });
         }
         row.release();
         Ok(Drawn::Token(token))
@@ -286,6 +308,9 @@ impl<'p> Row<'p> {
 pub(super) enum Drawn {
     /// A token.
     Token(u32),
-    /// No token is left, and the text starts anew.
-    DeadEnd,
+    /// No token is left, and the text is written again from an atom on.
+    DeadEnd {
+        /// The atom.
+        atom: usize,
+    },
 }

@@ -203,7 +203,7 @@ mod tests {
                 log_probabilities: logs.then(|| tokens.iter().map(|one| f32::from_bits(one.2)).collect()),
                 log_allowed: logs.then(|| tokens.iter().map(|one| f32::from_bits(one.3)).collect()),
                 preferred: tokens.iter().map(|one| (one.2 as usize, one.3)).collect(),
-                dead_ends: logs.then_some(DeadEnds { dead_ends: 3, restarts: 1 }),
+                dead_ends: logs.then_some(DeadEnds { dead_ends: 3, backtracks: 1 }),
             };
             let line = serde_json::to_string(&Finished::Text((0, 1), KeptText::from_generated(&text))).unwrap();
             let Finished::Text((0, 1), back) = serde_json::from_str(&line).unwrap() else { panic!("{line}") };

@@ -135,7 +135,7 @@ pub(crate) fn generate(
         log_probabilities: plan.log_probabilities,
         watched: closing(processor, checkpoint),
         resampling: plan.resample.map(|draws| resampling(draws, &checkpoint.tokenizer)),
-        restarts: plan.geometry.restarts,
+        backtrack: plan.geometry.backtrack,
         trace: plan.trace,
         cpu_clock: on_cpu.then_some(cpu_seconds),
         self_check: self_check(plan, checkpoint, (processor, named)),

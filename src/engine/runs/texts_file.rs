@@ -168,7 +168,7 @@ fn cost_of(plan: &GeneratePlan, run: &Run, sample: &GeneratedText, written: &Wri
         cpu_seconds: cpu,
         truncated_blocks: written.truncated.clone(),
         dead_ends: sample.dead_ends.map(|ends| ends.dead_ends),
-        restarts: sample.dead_ends.map(|ends| ends.restarts),
+        backtracks: sample.dead_ends.map(|ends| ends.backtracks),
     }
 }
 
