@@ -31,6 +31,8 @@ pub const MODEL: Parameter = Parameter::new("model");
 pub const NAME_COLUMN: Parameter = Parameter::new("name column");
 /// The data item that holds a molecule's name.
 pub const NAME_PROPERTY: Parameter = Parameter::new("name property");
+/// The number of tokens of a packed unit.
+pub const PACK: Parameter = Parameter::new("pack");
 /// The data item that holds a molecule's SMILES.
 pub const PROPERTY: Parameter = Parameter::new("property");
 /// The conformers to compare with.

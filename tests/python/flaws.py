@@ -139,18 +139,20 @@ def planted(text, random):
 
 
 def wrong_marks(mol):
-    """Whether a mark that RDKit keeps is not that of the coordinates."""
+    """Whether the marks that RDKit keeps are not those of the coordinates. A molecule that is its mirror image may have either."""
     found = Chem.Mol(mol)
     Chem.AssignAtomChiralTagsFromStructure(found, replaceExistingTags=True)
     for own, other in zip(mol.GetAtoms(), found.GetAtoms()):
-        if own.GetChiralTag() != Chem.CHI_UNSPECIFIED and own.GetChiralTag() != other.GetChiralTag():
-            return True
-    found = Chem.Mol(mol)
-    Chem.AssignStereochemistryFrom3D(found, replaceExistingTags=True)
-    for own, other in zip(mol.GetBonds(), found.GetBonds()):
+        if own.GetChiralTag() == Chem.CHI_UNSPECIFIED:
+            other.SetChiralTag(Chem.CHI_UNSPECIFIED)
+    placed = Chem.Mol(mol)
+    Chem.AssignStereochemistryFrom3D(placed, replaceExistingTags=True)
+    for own, other in zip(mol.GetBonds(), placed.GetBonds()):
         if own.GetStereo() > Chem.BondStereo.STEREOANY and own.GetStereo() != other.GetStereo():
             return True
-    return False
+    return Chem.MolToSmiles(Chem.MolFromSmiles(Chem.MolToSmiles(found))) != Chem.MolToSmiles(
+        Chem.MolFromSmiles(Chem.MolToSmiles(mol))
+    )
 
 
 def judged(texts):

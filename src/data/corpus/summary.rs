@@ -77,6 +77,13 @@ impl ReadSummary {
         self.left_out += behind.left_out;
     }
 
+    /// Counts conformers that were read as skipped; `records` are the first of them.
+    pub fn skip_read(&mut self, count: u64, records: Vec<Skipped>) {
+        self.conformers -= count;
+        self.skipped += count;
+        list(&mut self.skipped_records, records.iter().map(Skipped::shown));
+    }
+
     /// Refuses inputs that are not those of an earlier reading, which took `before` from them.
     ///
     /// # Errors

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::duplicates::{Closeness, Duplicate, DuplicateFinder, PlacedRow, RowPlace};
+use super::duplicates::{Closeness, Duplicate, DuplicateFinder, PlacedRow};
 use super::kind::{FlawKind, Flaws};
 use super::molecule_key::MoleculeKey;
+use super::place::{PlaceCounter, RowPlace};
 use super::row_judge::RowJudge;
 use super::row_key::{Cells, RowKeys};
 use crate::against::{fingerprint, text_fingerprint};
@@ -98,8 +99,7 @@ impl KeyPass {
             encoding: self.closeness.encoding,
             finder: Some(DuplicateFinder::new(self.keys.candidates(), self.closeness)),
             before: 0,
-            file: "".into(),
-            before_in_file: 0,
+            places: PlaceCounter::default(),
         }
     }
 }
@@ -112,9 +112,7 @@ pub(crate) struct JudgePass {
     finder: Option<DuplicateFinder>,
     /// The number of conformers before this batch.
     before: u64,
-    file: Arc<str>,
-    /// The number of conformers of the file before this batch.
-    before_in_file: u64,
+    places: PlaceCounter,
 }
 
 /// A conformer with its flaws.
@@ -131,24 +129,17 @@ pub(crate) struct JudgedRow {
 impl JudgePass {
     /// A single pass that looks for no duplicates.
     pub(crate) fn alone(encoding: Encoding) -> Self {
-        JudgePass { encoding, finder: None, before: 0, file: "".into(), before_in_file: 0 }
+        JudgePass { encoding, finder: None, before: 0, places: PlaceCounter::default() }
     }
 
     /// Judges the conformers of a batch, in order.
     pub(crate) fn judge(&mut self, batch: &Batch) -> Vec<JudgedRow> {
-        if self.file != batch.file {
-            (self.file, self.before_in_file) = (batch.file.clone(), 0);
-        }
-        let place = |at: usize| RowPlace {
-            file: self.file.clone(),
-            line: batch.lines.get(at).copied(),
-            conformer: self.before_in_file + at as u64 + 1,
-        };
+        let places = self.places.places(batch);
         let rows: Vec<PlacedRow<'_>> = batch
             .conformers
             .iter()
-            .enumerate()
-            .map(|(at, conformer)| PlacedRow { conformer, place: place(at) })
+            .zip(places)
+            .map(|(conformer, place)| PlacedRow { conformer, place })
             .collect();
         let duplicates =
             self.finder.as_mut().map(|finder| finder.find(&rows, self.before)).unwrap_or_default();
@@ -165,7 +156,6 @@ impl JudgePass {
             judged[at].add(duplicate);
         }
         self.before += batch.conformers.len() as u64;
-        self.before_in_file += batch.conformers.len() as u64;
         judged
     }
 }

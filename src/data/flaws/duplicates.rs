@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 
 use super::kind::{FlawKind, Flaws};
+use super::place::RowPlace;
 use super::row_key::{Candidate, Candidates, Cells, touching};
 use crate::against::{Fingerprint, fingerprint, text_fingerprint};
 use crate::audit::geometry::Topology;
@@ -15,17 +16,6 @@ use crate::corpus::{AtomOrder, Conformer};
 use drift_core::chem::{AtomLimit, IdenticalAtoms, Isotopes, MolecularIdentity};
 use drift_core::encoding::{Encoding, Fixed};
 use drift_core::text::skeleton::smiles;
-
-/// Where a conformer was read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RowPlace {
-    /// Its file.
-    pub file: Arc<str>,
-    /// Its line, from 1; `None` if records are not lines.
-    pub line: Option<u64>,
-    /// Its number among the readable conformers of the file, from 1.
-    pub conformer: u64,
-}
 
 /// A conformer with its place.
 #[derive(Debug, Clone)]

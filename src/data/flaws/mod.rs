@@ -15,14 +15,16 @@ mod duplicates;
 mod kind;
 mod molecule_key;
 mod parts;
+mod place;
 mod report;
 mod row_judge;
 mod row_key;
 
-pub(crate) use check::{JudgePass, JudgedRow, KeyPass};
-pub use duplicates::RowPlace;
+pub(crate) use check::{JudgePass, KeyPass};
 pub use kind::{FlawCounts, FlawKind, Flaws};
 pub use parts::{CheckedParts, check_shard, needing_columns};
+pub(crate) use place::PlaceCounter;
+pub use place::RowPlace;
 pub use report::{COLUMNS, DatasetFlaws, FlawReport};
 pub(crate) use report::{FlawTotals, listed};
 
