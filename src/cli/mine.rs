@@ -176,8 +176,12 @@ fn mined(
     let path = spool.as_ref().map(|folder| folder.path().join("corpus.h5")).or(args.output.clone());
     let mut list = list.map(AtomicFile::create).transpose()?;
     let (report, store) = if args.check {
-        let mut put = |lines: &[u8]| list.as_mut().map_or(Ok(()), |list| list.put(lines));
-        mine_checked(source, path.as_deref(), &mut put, job)?
+        mine_checked(
+            source,
+            path.as_deref(),
+            &mut |lines| list.as_mut().map_or(Ok(()), |list| list.put(lines)),
+            job,
+        )?
     } else {
         mine_of(source, path.as_deref(), job)?
     };

@@ -13,13 +13,11 @@ pub fn flaws_table(report: &FlawReport, terminal: Terminal) -> String {
         .text("")
         .number("conformers")
         .number("share");
-    let cells = |count: u64| [thousands(count), percent(share(count, report.conformers))];
     for kind in FlawKind::ALL {
         let meaning = meaning(kind, report.bound_angstrom);
-        table.row([kind.name().to_owned(), meaning].into_iter().chain(cells(report.counts.of(kind))));
+        table.row(row(kind.name(), meaning, report.counts.of(kind), report.conformers));
     }
-    let any = ["any".to_owned(), "some of these".to_owned()];
-    table.strong_row(any.into_iter().chain(cells(report.flawed)).collect::<Vec<_>>());
+    table.strong_row(row("any", "some of these".to_owned(), report.flawed, report.conformers));
     if report.not_compared > 0 {
         let count = counted(report.not_compared, "conformer");
         table.note(format!("{count} without a molecule or without coordinates: only the text is compared"));
@@ -33,6 +31,14 @@ pub fn flaws_table(report: &FlawReport, terminal: Terminal) -> String {
     }
     let datasets = datasets_table(report, terminal);
     format!("\n{}{}{datasets}", table.render(terminal), if datasets.is_empty() { "" } else { "\n" })
+}
+
+fn row(name: &str, meaning: String, count: u64, of: u64) -> Vec<String> {
+    vec![name.to_owned(), meaning, thousands(count), percent(share(count, of))]
+}
+
+fn numbers(counts: &FlawCounts) -> [String; FlawKind::ALL.len()] {
+    FlawKind::ALL.map(|kind| thousands(counts.of(kind)))
 }
 
 fn meaning(kind: FlawKind, bound: f64) -> String {
@@ -57,7 +63,6 @@ fn datasets_table(report: &FlawReport, terminal: Terminal) -> String {
         table = table.number(kind.name());
     }
     table = table.number("any");
-    let numbers = |counts: &FlawCounts| FlawKind::ALL.map(|kind| thousands(counts.of(kind)));
     for dataset in &report.datasets {
         let name = dataset.dataset.clone().unwrap_or_else(|| "-".to_owned());
         let row = [name, thousands(dataset.conformers)].into_iter().chain(numbers(&dataset.counts));

@@ -247,8 +247,8 @@ fn what_is_left_out_is_counted_and_the_rest_is_clean() {
 #[test]
 fn texts_of_codes_are_compared_as_texts() {
     let folder = Folder::new();
-    let text = "[<1>C<2>]<3>=<4>[<5>O<6>]<7>\n";
-    folder.file("t.txt", [text, "[<9>C<2>]<3>=<4>[<5>O<6>]<7>\n", text].concat());
+    let text = "[C]<1>-<900>[C]<2>(<3>[O]<7>)<4>\n";
+    folder.file("t.txt", [text, "[C]<1>-<900>[C]<2>(<3>[O]<8>)<4>\n", text].concat());
     let report = check(&folder, "t.txt", &["--encoding", "fsq:4096"]).json()["check"].clone();
     assert_eq!((&report["duplicate_text"], &report["duplicate_conformer"]), (&json!(1), &json!(0)));
     assert_eq!((&report["not_compared"], &report["flawed"]), (&json!(3), &json!(1)));

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use self::counter::Counter;
-use self::items::{Item, ItemReader};
+use self::items::{Item, ItemReader, NAMES};
 use self::units::{PackedRun, Unit, by_examples, by_molecule};
 use super::kept::{EncodedFiles, KeptBatch, refuse_pipes};
 use super::{EncodePlan, EncodeReport, Put};
@@ -105,7 +105,8 @@ pub fn encode_packed(
         let problem = "a unit without tokens holds nothing";
         return Err(Error::parameter(parameter::PACK, problem, "give the context length of the model"));
     }
-    let options = plan.read_options();
+    let mut options = plan.read_options();
+    options.needs.columns = NAMES;
     refuse_pipes(&Files { inputs: plan.inputs.clone(), options: options.clone() }, &plan.drop)?;
     let listing = Listing::from_inputs(&plan.inputs)?;
     let files =

@@ -62,13 +62,14 @@ impl KeyPass {
 
     fn keys_of(&self, conformers: &[Conformer]) -> Vec<Option<ConformerKey>> {
         let (mut judge, mut last) = (RowJudge::default(), None);
-        let one = |conformer: &Conformer| {
+        let mut keys = Vec::with_capacity(conformers.len());
+        for conformer in conformers {
             let points = in_angstrom(&conformer.coordinates, self.closeness.encoding);
             let is_left_out = !self.left_out.is_empty()
                 && judge.flaws(conformer, &points).first_of(&self.left_out).is_some();
-            (!is_left_out).then(|| self.key(conformer, &points, &mut last))
-        };
-        conformers.iter().map(one).collect()
+            keys.push((!is_left_out).then(|| self.key(conformer, &points, &mut last)));
+        }
+        keys
     }
 
     fn key(

@@ -41,13 +41,14 @@ impl PlaceCounter {
         if self.file != batch.file {
             (self.file, self.before) = (batch.file.clone(), 0);
         }
-        let place = |at: usize| RowPlace {
-            file: self.file.clone(),
-            line: batch.lines.get(at).copied(),
-            conformer: self.before + at as u64 + 1,
-        };
-        let places = (0..batch.conformers.len()).map(place).collect();
+        let before = self.before;
         self.before += batch.conformers.len() as u64;
-        places
+        (before + 1..=self.before)
+            .enumerate()
+            .map(|(at, conformer)| {
+                let (file, line) = (self.file.clone(), batch.lines.get(at).copied());
+                RowPlace { file, line, conformer }
+            })
+            .collect()
     }
 }

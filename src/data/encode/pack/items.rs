@@ -34,7 +34,15 @@ impl Item {
     pub(super) fn prompt(smiles: &str) -> String {
         format!("{SMILES_OPEN}{smiles}{SMILES_CLOSE}")
     }
+
+    /// Its prompt and its text.
+    pub(super) fn record(&self) -> String {
+        Item::prompt(&self.smiles) + &self.text
+    }
 }
+
+/// The columns with the name of a row, in the order of [`Batch::cells`](crate::corpus::Batch::cells).
+pub(super) const NAMES: &[&str] = &["id", "name"];
 
 /// Makes items of conformers.
 #[derive(Debug)]
@@ -54,11 +62,11 @@ impl ItemReader {
     pub(super) fn items(&mut self, kept: &KeptBatch, counter: Counter<'_>) -> Result<Vec<Item>> {
         let mut named = SmilesOfConformers::default();
         let mut items: Vec<Item> = Vec::with_capacity(kept.batch.conformers.len());
-        for (conformer, place) in kept.batch.conformers.iter().zip(&kept.places) {
+        for (at, (conformer, place)) in kept.batch.conformers.iter().zip(&kept.places).enumerate() {
             let NamedMolecule { smiles, foreign } = named.find(conformer, &mut self.notes);
             let last = items.last().filter(|last| *last.smiles == *smiles);
             items.push(Item {
-                id: conformer.id.clone().unwrap_or_else(|| self.number.to_string().into()),
+                id: name(kept, at).unwrap_or_else(|| self.number.to_string().into()),
                 smiles: last.map_or_else(|| (*smiles).into(), |last| last.smiles.clone()),
                 is_foreign: foreign.is_some(),
                 text: tagged(&write(&conformer.skeleton, &conformer.coordinates, self.encoding)),
@@ -68,9 +76,15 @@ impl ItemReader {
             self.number += 1;
         }
         items.par_iter_mut().try_for_each(|item| {
-            item.alone = counter.count(&[Item::prompt(&item.smiles), item.text.clone()].concat())?;
+            item.alone = counter.count(&item.record())?;
             Ok(())
         })?;
         Ok(items)
     }
+}
+
+/// The name that a conformer has in its file.
+fn name(kept: &KeptBatch, at: usize) -> Option<Arc<str>> {
+    let cells = kept.batch.cells.get(at).into_iter().flatten();
+    kept.batch.conformers[at].id.clone().or_else(|| cells.flatten().next().cloned())
 }

@@ -140,11 +140,10 @@ pub(super) fn by_examples(items: &[Item], most: usize, counter: Counter<'_>) -> 
     });
     let fits = fits.count();
     examples.truncate(fits);
-    let record = |item: &Item| [Item::prompt(&item.smiles), item.text.clone()].concat();
     loop {
         let mut text: String =
-            examples.iter().rev().map(|at| record(&before[*at]) + counter.separator).collect();
-        text.push_str(&record(target));
+            examples.iter().rev().map(|at| before[*at].record() + counter.separator).collect();
+        text.push_str(&target.record());
         let tokens = counter.count(&text)?;
         if tokens <= counter.most || examples.is_empty() {
             let smiles = Some(&*target.smiles);
