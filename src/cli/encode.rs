@@ -76,7 +76,10 @@ struct PackArgs {
     /// Units of a target behind up to K examples, conformers of other molecules before it
     #[arg(long, value_name = "K", requires = "pack")]
     examples: Option<usize>,
-    /// What stands between the texts of a unit; \n is a line end [default: nothing; behind examples \n]
+    /// Units of any molecules, each conformer behind its own prompt
+    #[arg(long, requires = "pack", conflicts_with = "examples")]
+    mixed: bool,
+    /// What stands between the texts of a unit; \n is a line end [default: nothing, or \n before a prompt]
     #[arg(long, value_name = "TEXT", requires = "pack", allow_hyphen_values = true)]
     pack_separator: Option<String>,
 }
@@ -89,7 +92,11 @@ impl PackArgs {
         Ok(Some(PackPlan {
             tokens,
             tokenizer: Tokenizer::load_for(&path, job)?.0,
-            units: self.examples.map_or(PackedUnits::Molecule, PackedUnits::Examples),
+            units: match self.examples {
+                Some(examples) => PackedUnits::Examples(examples),
+                None if self.mixed => PackedUnits::Mixed,
+                None => PackedUnits::Molecule,
+            },
             separator: self.pack_separator.as_ref().map(|text| text.replace("\\n", "\n")),
         }))
     }

@@ -89,7 +89,7 @@ fn units_of_a_molecule_fit_and_hold_every_conformer_once() {
                 .map(|id| id.as_str().unwrap().to_owned())
                 .collect::<Vec<_>>()
         };
-        let mut found: Vec<String> = units.iter().flat_map(|unit| ids(unit)).collect();
+        let mut found: Vec<String> = units.iter().flat_map(ids).collect();
         found.sort();
         let mut wanted: Vec<String> =
             given.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect();
@@ -134,6 +134,35 @@ fn units_of_a_molecule_fit_and_hold_every_conformer_once() {
 }
 
 #[test]
+fn units_of_any_molecules_are_full() {
+    let folder = Folder::new();
+    folder.file("c.jsonl", corpus());
+    let given = rows(corpus().as_bytes());
+    for (tokenizer, json) in tokenizers() {
+        let (report, units) = packed(&folder, &tokenizer, &json, 1_000, &["--mixed"]);
+        let mut found: Vec<Value> =
+            units.iter().flat_map(|unit| unit["ids"].as_array().unwrap().clone()).collect();
+        for unit in &units {
+            let of = |id: &Value| given.iter().find(|row| row["id"] == *id).unwrap();
+            let records: Vec<String> =
+                unit["ids"].as_array().unwrap().iter().map(|id| record(of(id))).collect();
+            assert_eq!(unit["text"], records.join("\n"));
+        }
+        let mut wanted: Vec<Value> = given.iter().map(|row| row["id"].clone()).collect();
+        found.sort_by_key(Value::to_string);
+        wanted.sort_by_key(Value::to_string);
+        assert_eq!((found, &report["skipped"]), (wanted, &json!(0)));
+        assert!(report["pack"]["filled_share"].as_f64().unwrap() > 0.85, "{tokenizer}: {}", report["pack"]);
+    }
+}
+
+/// A conformer behind its prompt.
+fn record(row: &Value) -> String {
+    let [smiles, text] = ["canonical_smiles", "embedded_smiles"].map(|field| row[field].as_str().unwrap());
+    format!("[SMILES]{smiles}[/SMILES][CONFORMER]{text}[/CONFORMER]")
+}
+
+#[test]
 fn what_does_not_fit_alone_is_skipped_and_listed() {
     let folder = Folder::new();
     folder.file("c.jsonl", corpus());
@@ -142,12 +171,7 @@ fn what_does_not_fit_alone_is_skipped_and_listed() {
     let reference = HfTokenizer::from_file(&json).unwrap();
     let mut too_long = Vec::new();
     for (line, row) in (1..).zip(rows(corpus().as_bytes())) {
-        let unit = format!(
-            "[SMILES]{}[/SMILES][CONFORMER]{}[/CONFORMER]",
-            row["canonical_smiles"].as_str().unwrap(),
-            row["embedded_smiles"].as_str().unwrap()
-        );
-        let count = reference.encode(unit, true).unwrap().get_ids().len();
+        let count = reference.encode(record(&row), true).unwrap().get_ids().len();
         too_long.extend((count > 150).then(|| (format!("line {line}"), count)));
     }
     assert!(!too_long.is_empty() && !units.is_empty());
@@ -175,13 +199,6 @@ fn examples_stand_before_their_target() {
             assert_eq!(unit["ids"], json!([row["id"]]));
             let examples = unit["examples"].as_array().unwrap();
             most = most.max(examples.len());
-            let record = |row: &Value| {
-                format!(
-                    "[SMILES]{}[/SMILES][CONFORMER]{}[/CONFORMER]",
-                    row["canonical_smiles"].as_str().unwrap(),
-                    row["embedded_smiles"].as_str().unwrap()
-                )
-            };
             let of = |id: &Value| given.iter().find(|row| row["id"] == *id).unwrap();
             let mut wanted: String = examples.iter().map(|id| record(of(id)) + "\n").collect();
             wanted.push_str(&record(row));

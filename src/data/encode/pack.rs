@@ -1,6 +1,6 @@
 //! Packing: units of several conformers that fit a number of tokens. No text is cut.
 //!
-//! A unit has conformers of one molecule behind one prompt, or worked examples of other molecules before a target. Its tokens are
+//! A unit has conformers of one molecule behind one prompt, or of any molecules, or worked examples of others before a target. Its tokens are
 //! those of its whole text, encoded at once: a token may cross the border of two texts. What a conformer adds to a unit is only an
 //! estimate, by which units are chosen; each unit is then counted, and what does not fit moves to another one.
 
@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use self::counter::Counter;
 use self::items::{Item, ItemReader, NAMES};
-use self::units::{PackedRun, Unit, by_examples, by_molecule};
+use self::units::{PackedRun, Prompts, Unit, by_examples, packed};
 use super::kept::{EncodedFiles, KeptBatch, refuse_pipes};
 use super::{EncodePlan, EncodeReport, Put};
 use crate::corpus::{Files, Listing, SKIPPED_LISTED, Skipped};
@@ -25,7 +25,7 @@ use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_core::tokenizer::Tokenizer;
 
-/// The most conformers of a molecule that are packed together, so that memory does not grow with a molecule.
+/// The most conformers that are packed together, so that memory does not grow with a molecule or the input.
 const MOST_TOGETHER: usize = 4_096;
 
 /// What a unit has.
@@ -33,6 +33,8 @@ const MOST_TOGETHER: usize = 4_096;
 pub enum PackedUnits {
     /// Conformers of one molecule behind one prompt. They must follow one another in the input.
     Molecule,
+    /// Conformers of any molecules, each behind its own prompt.
+    Mixed,
     /// A target, and before it up to so many conformers of other molecules, each with its own prompt: the last ones before it in the
     /// input, of each molecule the last conformer.
     Examples(usize),
@@ -47,8 +49,8 @@ pub struct PackPlan {
     pub tokenizer: Tokenizer,
     /// What a unit has.
     pub units: PackedUnits,
-    /// What stands between two conformers, or behind an example; `None` for nothing between conformers and a line end behind examples,
-    /// as in 3DMolGen's prompts.
+    /// What stands between two texts of a unit; `None` for nothing between conformers of one prompt, and a line end between texts with
+    /// prompts, as in 3DMolGen's prompts with examples.
     pub separator: Option<String>,
 }
 
@@ -147,7 +149,7 @@ impl<'p> Packer<'p> {
             }
         }
         match self.plan.units {
-            PackedUnits::Molecule => {
+            PackedUnits::Molecule | PackedUnits::Mixed => {
                 let runs = self.finished_runs(items);
                 self.put_runs(&runs, out)
             }
@@ -155,11 +157,12 @@ impl<'p> Packer<'p> {
         }
     }
 
-    /// The molecules of which no more conformers follow.
+    /// The runs of conformers to which no more are added: molecules, or so many conformers of any.
     fn finished_runs(&mut self, items: Vec<Item>) -> Vec<Vec<Item>> {
         let mut runs = Vec::new();
         for item in items {
-            let is_other = self.waiting.last().is_some_and(|last| last.smiles != item.smiles);
+            let is_other = self.plan.units == PackedUnits::Molecule
+                && self.waiting.last().is_some_and(|last| last.smiles != item.smiles);
             if is_other || self.waiting.len() == MOST_TOGETHER {
                 runs.push(std::mem::take(&mut self.waiting));
             }
@@ -169,9 +172,11 @@ impl<'p> Packer<'p> {
     }
 
     fn put_runs(&mut self, runs: &[Vec<Item>], out: &mut Put<'_>) -> Result<()> {
-        let packed: Vec<Result<PackedRun>> =
-            runs.par_iter().map(|run| by_molecule(run, self.counter)).collect();
-        packed.into_iter().try_for_each(|run| self.counts.put(&run?, out))
+        let is_molecule = self.plan.units == PackedUnits::Molecule;
+        let prompts = if is_molecule { Prompts::One } else { Prompts::Each };
+        let all: Vec<Result<PackedRun>> =
+            runs.par_iter().map(|run| packed(run, prompts, self.counter)).collect();
+        all.into_iter().try_for_each(|run| self.counts.put(&run?, out))
     }
 
     /// Packs targets with the conformers before them, and keeps those that may be examples of the next ones.
@@ -179,11 +184,11 @@ impl<'p> Packer<'p> {
         let first = self.waiting.len();
         self.waiting.extend(items);
         let all = &self.waiting;
-        let packed: Vec<Result<Unit>> = (first..all.len())
+        let targets: Vec<Result<Unit>> = (first..all.len())
             .into_par_iter()
             .map(|at| by_examples(&all[..=at], most, self.counter))
             .collect();
-        for unit in packed {
+        for unit in targets {
             self.counts.put(&PackedRun { units: vec![unit?] }, out)?;
         }
         // One more molecule than there are examples: the last one may go on.
@@ -196,7 +201,7 @@ impl<'p> Packer<'p> {
     }
 
     fn finish(&mut self, out: &mut Put<'_>) -> Result<()> {
-        if self.plan.units != PackedUnits::Molecule || self.waiting.is_empty() {
+        if matches!(self.plan.units, PackedUnits::Examples(_)) || self.waiting.is_empty() {
             return Ok(());
         }
         let last = std::mem::take(&mut self.waiting);

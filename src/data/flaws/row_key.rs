@@ -197,7 +197,11 @@ mod tests {
         spreads.push([2e6, 0.0, 0.0]);
         let mut keys = RowKeys::new();
         for (row, spread) in spreads.iter().enumerate() {
-            if row == 7 { keys.skip() } else { keys.push(row as u32 % 2 << 25, cells.cell(*spread)).unwrap() }
+            if row == 7 {
+                keys.skip()
+            } else {
+                keys.push((row as u32 % 2) << 25, cells.cell(*spread)).unwrap()
+            }
         }
         let candidates = keys.candidates();
         assert!(candidates.all.is_sorted() && candidates.all.iter().all(|one| one.row != 7));

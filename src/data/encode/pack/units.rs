@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::counter::Counter;
@@ -54,60 +55,120 @@ struct Bin {
     estimate: usize,
 }
 
-/// Packs conformers of one molecule, each of which fits alone: first fit, in the order of falling length, ties in the order of the
-/// input. Conformers stand in a unit in the order of the input, and units in that of their first conformers.
-pub(super) fn by_molecule(run: &[Item], counter: Counter<'_>) -> Result<PackedRun> {
+/// Packs conformers, each of which fits alone: first fit, in the order of falling length, ties in the order of the input. They are
+/// of one molecule behind one prompt, or each behind its own. Conformers stand in a unit in the order of the input, and units in that
+/// of their first conformers.
+pub(super) fn packed(run: &[Item], prompts: Prompts, counter: Counter<'_>) -> Result<PackedRun> {
     let Some(first) = run.first() else { return Ok(PackedRun { units: Vec::new() }) };
-    let prompt = Item::prompt(&first.smiles);
-    let (head, separator) = (counter.count(&prompt)?, counter.separator_tokens);
-    let added = |at: usize| run[at].alone.saturating_sub(head) + separator;
-    let mut units: Vec<(usize, Unit)> = Vec::new();
+    let prompt = match prompts {
+        Prompts::One => Item::prompt(&first.smiles),
+        Prompts::Each => String::new(),
+    };
+    let packing = Packing { run, prompt, prompts, counter };
+    let head = counter.count(&packing.prompt)?;
+    let mut units: Vec<FilledUnit> = Vec::new();
     let mut left: Vec<usize> = (0..run.len()).collect();
     while !left.is_empty() {
         left.sort_by_key(|at| (Reverse(run[*at].alone), *at));
-        let mut bins: Vec<Bin> = Vec::new();
-        for at in std::mem::take(&mut left) {
-            // The first conformer has no separator before it.
-            match bins.iter_mut().find(|bin| bin.estimate + added(at) <= counter.most) {
-                Some(bin) => {
-                    bin.items.push(at);
-                    bin.estimate += added(at);
-                }
-                None => bins.push(Bin { items: vec![at], estimate: run[at].alone }),
-            }
-        }
-        for mut bin in bins {
-            let unit = loop {
-                let mut items = bin.items.clone();
-                items.sort_unstable();
-                let texts: Vec<&str> = items.iter().map(|at| &*run[*at].text).collect();
-                let text = [&*prompt, &texts.join(counter.separator)].concat();
-                let tokens = counter.count(&text)?;
-                // A unit with one conformer was counted before and fits, so something always stays.
-                if tokens <= counter.most || items.len() == 1 {
-                    break (items[0], unit_of(run, &items, &text, tokens)?);
-                }
-                left.extend(bin.items.pop());
-            };
+        let bins = packing.bins(&std::mem::take(&mut left), head);
+        let filled: Vec<Result<FilledUnit>> =
+            bins.into_par_iter().map(|bin| packing.fill(bin.items)).collect();
+        for unit in filled {
+            let mut unit = unit?;
+            left.append(&mut unit.left);
             units.push(unit);
         }
     }
-    units.sort_by_key(|(first, _)| *first);
-    Ok(PackedRun { units: units.into_iter().map(|(_, unit)| unit).collect() })
+    units.sort_by_key(|unit| unit.first);
+    Ok(PackedRun { units: units.into_iter().map(|unit| unit.unit).collect() })
 }
 
-fn unit_of(run: &[Item], items: &[usize], text: &str, tokens: usize) -> Result<Unit> {
-    let first = &run[items[0]];
-    let smiles = Some(&*first.smiles);
-    let line = UnitLine {
-        ids: items.iter().map(|at| &*run[*at].id).collect(),
-        canonical_smiles: smiles.filter(|_| !first.is_foreign),
-        smiles: smiles.filter(|_| first.is_foreign),
-        examples: None,
-        tokens,
-        text,
-    };
-    Ok(Unit { items: items.len(), tokens, line: line.bytes()? })
+/// The prompts of a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Prompts {
+    /// One for all conformers, which are of one molecule.
+    One,
+    /// One for each conformer.
+    Each,
+}
+
+/// Conformers that are packed together.
+struct Packing<'r> {
+    run: &'r [Item],
+    /// The common prompt; empty if each conformer has its own.
+    prompt: String,
+    prompts: Prompts,
+    counter: Counter<'r>,
+}
+
+/// A unit, and what did not fit after all.
+struct FilledUnit {
+    /// The index of its first conformer.
+    first: usize,
+    unit: Unit,
+    left: Vec<usize>,
+}
+
+impl Packing<'_> {
+    /// Puts conformers into units by what they take alone. `head` is the number of tokens of a unit without conformers.
+    fn bins(&self, sorted: &[usize], head: usize) -> Vec<Bin> {
+        let mut bins: Vec<Bin> = Vec::new();
+        for at in sorted {
+            let alone = self.run[*at].alone;
+            // Only the first conformer has no separator before it.
+            let added = alone.saturating_sub(head) + self.counter.separator_tokens;
+            match bins.iter_mut().find(|bin| bin.estimate + added <= self.counter.most) {
+                Some(bin) => {
+                    bin.items.push(*at);
+                    bin.estimate += added;
+                }
+                None => bins.push(Bin { items: vec![*at], estimate: alone }),
+            }
+        }
+        bins
+    }
+
+    /// Counts a unit as a whole, and leaves its shortest conformers out as long as it does not fit.
+    fn fill(&self, mut kept: Vec<usize>) -> Result<FilledUnit> {
+        let mut left = Vec::new();
+        loop {
+            let mut items = kept.clone();
+            items.sort_unstable();
+            let text = self.text(&items);
+            let tokens = self.counter.count(&text)?;
+            // A unit with one conformer was counted before and fits, so something always stays.
+            if tokens <= self.counter.most || items.len() == 1 {
+                let unit = self.unit(&items, &text, tokens)?;
+                return Ok(FilledUnit { first: items[0], unit, left });
+            }
+            left.extend(kept.pop());
+        }
+    }
+
+    fn text(&self, items: &[usize]) -> String {
+        let texts: Vec<String> = items
+            .iter()
+            .map(|at| match self.prompts {
+                Prompts::One => self.run[*at].text.clone(),
+                Prompts::Each => self.run[*at].record(),
+            })
+            .collect();
+        [&*self.prompt, &texts.join(self.counter.separator)].concat()
+    }
+
+    fn unit(&self, items: &[usize], text: &str, tokens: usize) -> Result<Unit> {
+        let first = &self.run[items[0]];
+        let smiles = Some(&*first.smiles).filter(|_| self.prompts == Prompts::One);
+        let line = UnitLine {
+            ids: items.iter().map(|at| &*self.run[*at].id).collect(),
+            canonical_smiles: smiles.filter(|_| !first.is_foreign),
+            smiles: smiles.filter(|_| first.is_foreign),
+            examples: None,
+            tokens,
+            text,
+        };
+        Ok(Unit { items: items.len(), tokens, line: line.bytes()? })
+    }
 }
 
 /// The indices of the last conformers of up to `most` molecules, nearest first. Conformers of a molecule follow one another.
