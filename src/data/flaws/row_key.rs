@@ -216,7 +216,7 @@ mod tests {
                 }
             }
         }
-        assert!(near > 100 && candidates.all.len() < spreads.len());
+        assert!(near > 10 && candidates.all.len() < spreads.len());
         let mut sizes = vec![0; candidates.sizes.len()];
         candidates.all.iter().for_each(|one| sizes[one.group as usize] += 1);
         assert_eq!(sizes, candidates.sizes);
