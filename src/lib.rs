@@ -124,7 +124,7 @@ pub use drift_core::{
     checkpoint, chem, constraint, encoding, error, geometry, io, job, run_files, sampling, text, tokenizer,
 };
 pub use drift_data::{
-    against, audit, compare, corpus, encode, energy, export, generation, mine, prompts, shard, stats,
+    against, audit, compare, corpus, encode, energy, export, flaws, generation, mine, prompts, shard, stats,
 };
 #[cfg(feature = "generate")]
 pub use drift_engine::{device, eval, generate, model, runs, train};

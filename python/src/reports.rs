@@ -145,7 +145,7 @@ pub(crate) fn encode(
         let texts = input_encoding.as_deref().map(encoding_named).transpose()?;
         let out_of_range = choice("out_of_range", &out_of_range, &words)?;
         read.reading = Reading { texts, rewrites: true, out_of_range, ..read.reading };
-        let plan = EncodePlan { inputs, options: read };
+        let plan = EncodePlan { inputs, options: read, ..EncodePlan::default() };
         let Some(path) = output else {
             let mut lines = Vec::new();
             let report = drift::encode::encode(&plan, job, &mut |bytes| {

@@ -128,6 +128,8 @@ TRAINING, STOPPED_AFTER = "drift train-model", 15
 #: Indented blocks that are no code: what they show.
 TEXTS = {
     'docs/against.md: {"file"': "a line of a list",
+    'docs/corpus.md: {"file"': "a line of a list",
+    "docs/corpus.md: [SMILES]": "a unit",
     "README.md: [C]<": "a molecule as models write it",
     "python/README.md: [C]<": "the same",
     "docs/grammars.md: start: ": "rules of a grammar",

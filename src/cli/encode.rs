@@ -6,22 +6,29 @@ use super::help::{CONFORMERS, NUMBERS, OUTPUT};
 use super::invocation::Invocation;
 use super::output::Output;
 use super::shards::{ShardArgs, ShardOf};
-use super::values::{EncodingArgs, FrameArgs, SmilesArgs, not_stdout};
-use crate::report::format::{counted, thousands};
+use super::values::{EncodingArgs, FrameArgs, SmilesArgs, not_stdout, one_of};
+use crate::report::format::{counted, percent, thousands};
+use drift_core::checkpoint::{RequiredFiles, locate};
 use drift_core::encoding::{Encoding, OutOfRange, Reading};
 use drift_core::error::Error;
 use drift_core::job::Job;
 use drift_core::run_files::RunFiles;
+use drift_core::tokenizer::Tokenizer;
 use drift_data::corpus::{ReadOptions, SmilesSource};
-use drift_data::encode::{EncodePlan, EncodeReport, Put, encode, encode_shard, merge_encoded};
+use drift_data::encode::{
+    EncodePlan, EncodeReport, PackPlan, PackedUnits, Put, encode, encode_packed, encode_shard, merge_encoded,
+};
+use drift_data::flaws::FlawKind;
 use drift_data::shard::Manifest;
 use drift_data::shard::files::MergedFiles;
 
 /// Examples at the end of the help.
-pub(super) const EXAMPLES: [&str; 3] = [
+pub(super) const EXAMPLES: [&str; 5] = [
     "drift encode rdkit_folder -o corpus.jsonl",
     "drift encode conformers.sdf --smiles names.csv --frame first-atoms -o corpus.jsonl",
     "drift encode corpus.jsonl --encoding binned-v1:-21,21,0.05 -o bins.jsonl",
+    "drift encode train.csv.zst --drop duplicate-conformer,stereo -o clean.jsonl",
+    "drift encode clean.jsonl --pack 4096 --tokenizer Qwen/Qwen3-0.6B -o units.jsonl",
 ];
 
 /// The command line of `drift encode`.
@@ -48,8 +55,51 @@ pub(super) struct Args {
     /// Conformers with a coordinate outside the range of the encoding
     #[arg(long, value_enum, value_name = "clip|skip", hide_possible_values = true, default_value = "clip", help_heading = NUMBERS)]
     out_of_range: OutOfRangeArg,
+    /// Leave out: duplicate-text, duplicate-conformer, coincident-atoms, short-bond, long-bond, fragments, stereo
+    #[arg(long, value_name = "KIND", hide_possible_values = true, value_delimiter = ',', value_parser = one_of(&FlawKind::ALL, FlawKind::name), help_heading = CONFORMERS)]
+    drop: Vec<FlawKind>,
+    #[command(flatten, next_help_heading = "Packing")]
+    pack: PackArgs,
     #[command(flatten)]
     shard: ShardArgs,
+}
+
+/// How texts are packed.
+#[derive(Debug, clap::Args)]
+struct PackArgs {
+    /// Write units of several conformers of a molecule, of at most N tokens; none is cut
+    #[arg(long, value_name = "N", requires = "tokenizer", conflicts_with = "shard")]
+    pack: Option<usize>,
+    /// The tokenizer that counts: a file, a model folder, org/name, or a built-in one
+    #[arg(long, value_name = "T", requires = "pack")]
+    tokenizer: Option<PathBuf>,
+    /// Units of a target behind up to K examples, conformers of other molecules before it
+    #[arg(long, value_name = "K", requires = "pack")]
+    examples: Option<usize>,
+    /// Units of any molecules, each conformer behind its own prompt
+    #[arg(long, requires = "pack", conflicts_with = "examples")]
+    mixed: bool,
+    /// What stands between the texts of a unit; \n is a line end [default: nothing, or \n before a prompt]
+    #[arg(long, value_name = "TEXT", requires = "pack", allow_hyphen_values = true)]
+    pack_separator: Option<String>,
+}
+
+impl PackArgs {
+    /// How texts are packed; `None` if they are not.
+    fn plan(&self, job: &Job) -> Result<Option<PackPlan>, Error> {
+        let (Some(tokens), Some(path)) = (self.pack, self.tokenizer.clone()) else { return Ok(None) };
+        let path = locate(&path, RequiredFiles::Tokenizer)?;
+        Ok(Some(PackPlan {
+            tokens,
+            tokenizer: Tokenizer::load_for(&path, job)?.0,
+            units: match self.examples {
+                Some(examples) => PackedUnits::Examples(examples),
+                None if self.mixed => PackedUnits::Mixed,
+                None => PackedUnits::Molecule,
+            },
+            separator: self.pack_separator.as_ref().map(|text| text.replace("\\n", "\n")),
+        }))
+    }
 }
 
 /// Reads the conformers, writes their texts and reports the counts.
@@ -60,13 +110,17 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
         rows: args.source.rows()?,
         ..ReadOptions::new(reading(&args), smiles)
     };
-    let plan = EncodePlan { inputs: args.inputs, options };
+    let pack = args.pack.plan(job)?;
+    let plan = EncodePlan { inputs: args.inputs, options, drop: args.drop };
     if let Some(shard) = args.shard.shard {
         let (folder, inputs) = (Some(&*args.output), &*plan.inputs);
         let shard = ShardOf { shard, invocation, folder, inputs };
         return shard.run(job, output, |files, job| encode_shard(&plan, files, job));
     }
-    encoded(&args.output, invocation.files(), output, |put| encode(&plan, job, put))
+    encoded(&args.output, invocation.files(), output, |put| match &pack {
+        Some(pack) => encode_packed(&plan, pack, job, put),
+        None => encode(&plan, job, put),
+    })
 }
 
 /// What to do with conformers out of range.
@@ -131,6 +185,9 @@ fn tell(report: &EncodeReport, output: &Output) {
         ));
     }
     super::skipped::tell_left_out(report.left_out, output);
+    for (kind, count) in &report.dropped {
+        output.note(&format!("{} left out with {kind}", counted(*count, "conformer")));
+    }
     if report.stereo_unchecked > 0 {
         let count = counted(report.stereo_unchecked, "conformer");
         output.note(&format!("note: {count} with stereo marks that are not compared with coordinates (RDKit drops them, or neighbours are missing)"));
@@ -146,4 +203,15 @@ fn tell(report: &EncodeReport, output: &Output) {
         counted(report.conformers, "conformer"),
         thousands(report.skipped)
     ));
+    if let Some(pack) = &report.pack {
+        output.note(&format!(
+            "{} of at most {} tokens of {} with {}: {} filled, {} longer than a unit",
+            counted(pack.units, "unit"),
+            thousands(pack.tokens_per_unit as u64),
+            pack.tokenizer,
+            counted(pack.conformers, "conformer"),
+            percent(pack.filled_share),
+            thousands(pack.too_long)
+        ));
+    }
 }

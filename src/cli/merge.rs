@@ -58,6 +58,9 @@ pub(super) struct Args {
     /// Write the rows that share nothing with the other corpus, as `drift mine --against --drop-shared` does
     #[arg(long, value_name = "FILE")]
     drop_shared: Option<PathBuf>,
+    /// Write what the check found, as `drift mine --check --list` does
+    #[arg(long, value_name = "FILE.jsonl")]
+    list: Option<PathBuf>,
 }
 
 /// Reads the shards and finishes their command.
@@ -106,6 +109,7 @@ struct MergeOutputs {
     of_texts: audit::TextFiles,
     page: Option<PathBuf>,
     kept: Option<PathBuf>,
+    list: Option<PathBuf>,
 }
 
 impl MergeOutputs {
@@ -118,7 +122,7 @@ impl MergeOutputs {
         job: &Job,
         output: &Output,
     ) -> anyhow::Result<()> {
-        let MergeOutputs { to, of_texts, page, kept, .. } = self;
+        let MergeOutputs { to, of_texts, page, kept, list, .. } = self;
         match (shards, &*manifest.verb) {
             #[cfg(feature = "generate")]
             (Shards::Texts(finished), "generate") => {
@@ -140,7 +144,7 @@ impl MergeOutputs {
                 super::eval::merge(manifest, finished.of_texts(), &targets, files, job, output)
             }
             (Shards::Files(parts), "mine") => {
-                mine::merge(manifest, parts, mine::MineOutputs { to, page, kept }, files, job, output)
+                mine::merge(manifest, parts, mine::MineOutputs { to, page, kept, list }, files, job, output)
             }
             (Shards::Files(parts), "audit") => {
                 audit::merge(manifest, &parts, (to.as_deref(), of_texts), files, job, output)
@@ -211,12 +215,13 @@ impl Args {
             },
             page: here(&self.html)?,
             kept: here(&self.drop_shared)?,
+            list: here(&self.list)?,
         })
     }
 
     /// Refuses options for files that the shards' verb does not write.
     fn check(&self, verb: &str) -> Result<(), Error> {
-        let others: [(_, _, &[&str]); 7] = [
+        let others: [(_, _, &[&str]); 8] = [
             ("--texts", &self.texts, &["eval"]),
             ("--molecules", &self.molecules, &["audit", "eval"]),
             ("--verdicts", &self.verdicts, &["audit", "eval"]),
@@ -224,6 +229,7 @@ impl Args {
             ("--summary", &self.summary, &["audit"]),
             ("--html", &self.html, &["audit", "mine"]),
             ("--drop-shared", &self.drop_shared, &["mine"]),
+            ("--list", &self.list, &["mine"]),
         ];
         for (option, given, of) in others {
             if given.is_some() && !of.contains(&verb) {

@@ -9,20 +9,23 @@ use super::output::Output;
 use super::shards::{ShardArgs, ShardOf};
 use super::skipped;
 use super::values::{EncodingArgs, FrameArgs, SmilesOfArgs, is_stdout, not_stdout};
+use crate::report::flaws_view::flaws_table;
 use crate::report::stats_view::{faults_line, stats_page, stats_table};
 use drift_core::error::Error;
-use drift_core::io::OutputSet;
+use drift_core::io::{AtomicFile, OutputSet};
 use drift_core::job::Job;
 use drift_core::run_files::RunFiles;
 use drift_data::against::against_shard;
 use drift_data::corpus::{Conformers, Files, ReadOptions};
-use drift_data::mine::{MinePlan, StoredParts, mine_of, mine_shard};
+use drift_data::flaws::{CheckedParts, check_shard, needing_columns};
+use drift_data::mine::{MinePlan, StoredParts, mine_checked, mine_of, mine_shard};
 use drift_data::shard::Manifest;
 use drift_data::shard::files::MergedFiles;
 
 /// Examples at the end of the help.
-pub(super) const EXAMPLES: [&str; 5] = [
+pub(super) const EXAMPLES: [&str; 6] = [
     "drift mine conformers.sdf",
+    "drift mine train.csv.zst --check --list flaws.jsonl",
     "drift mine rdkit_folder.tar.gz -o geom.h5",
     "drift mine train.csv.zst --where dataset=GEOM --html statistics.html",
     "drift mine train.jsonl --against test.pickle -o pairs.jsonl",
@@ -38,6 +41,12 @@ pub(super) struct Args {
     /// Write the conformers to this store (HDF5); `-` for stdout. With --against the list of pairs, with --shard a folder
     #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
     output: Option<PathBuf>,
+    /// Also count duplicates, impossible geometry, fragments and wrong stereo marks; reads INPUT twice
+    #[arg(long, conflicts_with = "against", help_heading = CONFORMERS)]
+    check: bool,
+    /// Write a line of JSON for each conformer and kind that --check finds
+    #[arg(long, value_name = "FILE.jsonl", requires = "check", conflicts_with = "shard", help_heading = OUTPUT)]
+    list: Option<PathBuf>,
     /// Write a page of the statistics
     #[arg(long, value_name = "FILE", conflicts_with = "shard", help_heading = OUTPUT)]
     html: Option<PathBuf>,
@@ -63,8 +72,12 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
         let plan = MinePlan { inputs: args.inputs, options, store: None };
         let (folder, inputs) = (args.output.as_deref(), &*plan.inputs);
         let shard = ShardOf { shard, invocation, folder, inputs };
-        return shard.run(job, output, |files, job| mine_shard(&plan, files, job));
+        return shard.run(job, output, |files, job| match args.check {
+            true => check_shard(&plan.options, files, job),
+            false => mine_shard(&plan, files, job),
+        });
     }
+    let options = if args.check { needing_columns(&options) } else { options };
     let source = Files { inputs: args.inputs.clone(), options };
     mined(&args, &source, invocation.files(), job, output)
 }
@@ -102,6 +115,8 @@ pub(super) struct MineOutputs {
     pub to: Option<PathBuf>,
     /// The page of the statistics.
     pub page: Option<PathBuf>,
+    /// The list of what a check finds.
+    pub list: Option<PathBuf>,
     /// The rows that share nothing.
     pub kept: Option<PathBuf>,
 }
@@ -125,9 +140,17 @@ pub(super) fn merge(
     if outputs.kept.is_some() {
         return Err(against::nothing_kept().into());
     }
-    (args.output, args.html) = (outputs.to, outputs.page);
-    let source = StoredParts { parts, reading: args.blocks.reading().of_texts() };
-    mined(&args, &source, files, job, output)
+    if outputs.list.is_some() && !args.check {
+        let problem = "the shards were not checked";
+        let remedy = "give --check to the command of the shards";
+        return Err(Error::input("--list", problem, remedy).into());
+    }
+    (args.output, args.html, args.list) = (outputs.to, outputs.page, outputs.list);
+    let reading = args.blocks.reading().of_texts();
+    if args.check {
+        return mined(&args, &CheckedParts { parts, reading }, files, job, output);
+    }
+    mined(&args, &StoredParts { parts, reading }, files, job, output)
 }
 
 /// Counts and stores the conformers of a source, and shows the statistics.
@@ -139,17 +162,31 @@ fn mined(
     output: &Output,
 ) -> anyhow::Result<()> {
     let (store, page) = (not_stdout(args.output.as_deref()), not_stdout(args.html.as_deref()));
-    files.writes("-o", store)?.writes("--html", page)?.check()?;
+    let list = not_stdout(args.list.as_deref());
+    files.writes("-o", store)?.writes("--html", page)?.writes("--list", list)?.check()?;
     output.refuse_stdout(args.output.as_deref(), "store")?;
-    if args.html.as_deref().is_some_and(is_stdout) {
-        let problem = "stdout takes either the table or the store";
-        return Err(Error::input("--html -", problem, "write the page to a file").into());
+    for (option, path) in [("--html -", &args.html), ("--list -", &args.list)] {
+        if path.as_deref().is_some_and(is_stdout) {
+            let problem = "stdout takes either the table or the store";
+            return Err(Error::input(option, problem, "give the name of a file").into());
+        }
     }
     let to_stdout = args.output.as_deref().is_some_and(is_stdout);
     let spool = if to_stdout { Some(tempfile::tempdir()?) } else { None };
     let path = spool.as_ref().map(|folder| folder.path().join("corpus.h5")).or(args.output.clone());
-    let (report, store) = mine_of(source, path.as_deref(), job)?;
+    let mut list = list.map(AtomicFile::create).transpose()?;
+    let (report, store) = if args.check {
+        mine_checked(
+            source,
+            path.as_deref(),
+            &mut |lines| list.as_mut().map_or(Ok(()), |list| list.put(lines)),
+            job,
+        )?
+    } else {
+        mine_of(source, path.as_deref(), job)?
+    };
     let mut files = OutputSet::new();
+    list.into_iter().for_each(|list| files.add(list));
     store.into_iter().for_each(|store| files.add(store));
     if let Some(page) = &args.html {
         files.put(page, stats_page(&report.stats, &report.provenance).render().as_bytes())?;
@@ -167,9 +204,10 @@ fn mined(
         Some(path) => output.file(&path),
         None if output.json => output.document(&report),
         None => output.text(&format!(
-            "{}{}",
+            "{}{}{}",
             stats_table(&report.stats, output.terminal()),
-            faults_line(&report.faults)
+            faults_line(&report.faults),
+            report.check.as_ref().map_or_else(String::new, |check| flaws_table(check, output.terminal()))
         )),
     }
 }

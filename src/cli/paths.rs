@@ -12,7 +12,7 @@ use drift_core::encoding::Encoding;
 use drift_core::run_files::RunFiles;
 
 /// The options that name a file or folder to write.
-const OUTPUTS: [&str; 11] = [
+const OUTPUTS: [&str; 12] = [
     "output",
     "html",
     "texts",
@@ -24,6 +24,7 @@ const OUTPUTS: [&str; 11] = [
     "energy-cache",
     "energy-list",
     "drop-shared",
+    "list",
 ];
 
 /// The options that name a model or a tokenizer.

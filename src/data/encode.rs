@@ -1,15 +1,22 @@
 //! Encoding: turns conformers into the text that models are trained on.
 
+mod kept;
+mod pack;
+
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::corpus::{Conformer, Listing, ReadOptions, Skipped};
+use self::kept::{EncodedFiles, refuse_pipes};
+pub use self::pack::{PackPlan, PackReport, PackedUnits, encode_packed};
+use crate::corpus::{Conformer, Files, Listing, ReadOptions, Skipped};
+use crate::flaws::FlawKind;
+use crate::parameter;
 use crate::shard::files::{FilesDone, FilesShard, FilesSummary, MergedFiles, check_part};
 use drift_core::chem::SmilesNotes;
 use drift_core::encoding::{Encoding, TrailingZeros};
@@ -25,6 +32,9 @@ pub struct EncodePlan {
     pub inputs: Vec<PathBuf>,
     /// How the files are read. [`required`](crate::corpus::SmilesSource::required) is always set.
     pub options: ReadOptions,
+    /// What is left out: conformers that have any of these flaws. Another conformer counts as the original of a duplicate only if it is
+    /// not left out itself.
+    pub drop: Vec<FlawKind>,
 }
 
 /// The result of encoding.
@@ -36,6 +46,12 @@ pub struct EncodeReport {
     pub conformers: u64,
     /// The number of encoded conformers with a coordinate outside the encoding's range, which was written as the end of the range.
     pub out_of_range: u64,
+    /// The number of conformers that were left out on request, by flaw; one may have several. They are also counted in `skipped`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub dropped: BTreeMap<String, u64>,
+    /// How the texts were packed, if they were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pack: Option<PackReport>,
     /// The number of skipped records.
     pub skipped: u64,
     /// The number of skipped records by reason, without the details of each record.
@@ -88,8 +104,12 @@ pub type Put<'p> = dyn FnMut(&[u8]) -> Result<()> + 'p;
 /// # Errors
 /// The errors of [`corpus::read`](crate::corpus::read()), and those of `out`.
 pub fn encode(plan: &EncodePlan, job: &Job, out: &mut Put<'_>) -> Result<EncodeReport> {
+    plan.refuse_pipes()?;
     let listing = Listing::from_inputs(&plan.inputs)?;
-    let came = lines_of(&listing, 0..listing.len(), Some(0), &plan.options, job, out)?;
+    let options = plan.read_options();
+    let files =
+        EncodedFiles { listing: &listing, files: 0..listing.len(), options: &options, drop: &plan.drop };
+    let came = lines_of(&files, Some(0), job, out)?;
     came.summary.refuse_if_empty(&plan.inputs)?;
     Ok(EncodeReport::of(came, plan.options.reading.encoding))
 }
@@ -100,9 +120,16 @@ pub fn encode(plan: &EncodePlan, job: &Job, out: &mut Put<'_>) -> Result<EncodeR
 /// # Errors
 /// The errors of [`encode`].
 pub fn encode_shard(plan: &EncodePlan, shard: &mut FilesShard, job: &Job) -> Result<FilesDone> {
+    if plan.drop.iter().any(|kind| kind.is_duplicate()) {
+        let problem = "finds duplicates among all conformers, and a shard has a part of them";
+        let remedy = "merge the shards, and encode the result with it";
+        return Err(Error::parameter(parameter::DROP, problem, remedy));
+    }
+    let options = plan.read_options();
     shard.run("jsonl", job, &mut |listing, files, path| {
         let mut file = AtomicFile::create(path)?;
-        let came = lines_of(listing, files, None, &plan.options, job, &mut |bytes| file.put(bytes))?;
+        let files = EncodedFiles { listing, files, options: &options, drop: &plan.drop };
+        let came = lines_of(&files, None, job, &mut |bytes| file.put(bytes))?;
         Ok((came, file))
     })
 }
@@ -145,17 +172,32 @@ pub fn merge_encoded(
     Ok(EncodeReport::of(came, encoding))
 }
 
+impl EncodePlan {
+    /// How files are read: a text without its SMILES would be useless as a training example.
+    fn read_options(&self) -> ReadOptions {
+        let mut options = self.options.clone();
+        options.smiles.required = true;
+        options
+    }
+
+    fn refuse_pipes(&self) -> Result<()> {
+        refuse_pipes(&Files { inputs: self.inputs.clone(), options: self.options.clone() }, &self.drop)
+    }
+}
+
 /// The start of the line of a conformer without a name.
 const NAMELESS: &[u8] = b"{\"id\":null";
 
 impl EncodeReport {
     fn of(came: FilesSummary, encoding: Encoding) -> Self {
-        let FilesSummary { mut summary, skipped_by_reason, mut notes, beside, .. } = came;
+        let FilesSummary { mut summary, skipped_by_reason, mut notes, dropped, beside, .. } = came;
         summary.inputs.extend(beside);
         EncodeReport {
             encoding,
             conformers: summary.conformers,
             out_of_range: summary.out_of_range,
+            dropped,
+            pack: None,
             skipped: summary.skipped,
             skipped_by_reason,
             skipped_records: summary.skipped_records,
@@ -171,31 +213,23 @@ impl EncodeReport {
 
 /// Writes the lines of some files. `first` is the number of their first conformer; without it, conformers get no numbers.
 fn lines_of(
-    listing: &Listing,
-    files: Range<usize>,
+    files: &EncodedFiles<'_>,
     first: Option<u64>,
-    options: &ReadOptions,
     job: &Job,
     out: &mut Put<'_>,
 ) -> Result<FilesSummary> {
-    // A text without its SMILES would be useless as a training example.
-    let mut options = options.clone();
-    options.smiles.required = true;
-    let encoding = options.reading.encoding;
-    let (mut number, mut skipped_by_reason, mut notes) = (first, BTreeMap::new(), BTreeMap::new());
-    let summary = listing.read(files, &options, job, &mut |batch| {
-        for skipped in &batch.skipped {
-            *skipped_by_reason.entry(kind(&skipped.reason)).or_default() += 1;
-        }
-        let chunks: Vec<Lines> = batch
-            .conformers
+    let encoding = files.options.reading.encoding;
+    let (mut number, mut notes) = (first, BTreeMap::new());
+    let came = files.read(job, &mut |kept| {
+        let conformers = &kept.batch.conformers;
+        let chunks: Vec<Lines> = conformers
             .par_chunks(CHUNK)
             .enumerate()
             .map(|(chunk, conformers)| {
                 lines(conformers, number.map(|n| n + (chunk * CHUNK) as u64), encoding)
             })
             .collect();
-        number = number.map(|number| number + batch.conformers.len() as u64);
+        number = number.map(|number| number + conformers.len() as u64);
         chunks.iter().try_for_each(|chunk| {
             for (note, count) in &chunk.notes {
                 *notes.entry((*note).to_owned()).or_default() += count;
@@ -203,8 +237,7 @@ fn lines_of(
             out(&chunk.bytes)
         })
     })?;
-    let beside = options.smiles.names.iter().map(|names| names.source.clone()).collect();
-    Ok(FilesSummary { records: summary.conformers, summary, skipped_by_reason, notes, beside })
+    Ok(FilesSummary { notes, ..came })
 }
 
 /// The lines of some conformers. `first` is the number of the first one among all conformers, if known.
@@ -212,27 +245,12 @@ fn lines(conformers: &[Conformer], first: Option<u64>, encoding: Encoding) -> Li
     let [fixed, stripped] =
         [TrailingZeros::Kept, TrailingZeros::Removed].map(|zeros| encoding.with_zeros(zeros));
     let mut out = Vec::with_capacity(conformers.iter().map(|c| 70 * c.coordinates.len() + 200).sum());
-    let mut notes = BTreeMap::new();
-    // The notes of the last SMILES, since conformers of a molecule follow one another.
-    let mut last: Option<(&Arc<str>, SmilesNotes)> = None;
+    let (mut notes, mut named) = (BTreeMap::new(), SmilesOfConformers::default());
     for (at, conformer) in conformers.iter().enumerate() {
         let text = |encoding: Encoding| write(&conformer.skeleton, &conformer.coordinates, encoding);
-        let (number, own, without_zeros);
-        let smiles = if conformer.molecule == conformer.skeleton {
-            // A text that does not name its molecule gets the SMILES of its own skeleton.
-            own = skeleton::smiles(&conformer.skeleton);
-            &own
-        } else {
-            &*conformer.molecule
-        };
-        let SmilesNotes { foreign, has_unchecked_stereo } = match (conformer.notes, last) {
-            (Some(known), _) => known,
-            (None, Some((molecule, known))) if *molecule == conformer.molecule => known,
-            _ => last.insert((&conformer.molecule, SmilesNotes::of_smiles(smiles))).1,
-        };
-        for note in foreign.into_iter().chain(has_unchecked_stereo.then_some(UNCHECKED)) {
-            *notes.entry(note).or_default() += 1;
-        }
+        let (number, without_zeros);
+        let NamedMolecule { smiles, foreign } = named.find(conformer, &mut notes);
+        let smiles = &*smiles;
         let line = Line {
             id: match (&conformer.id, first) {
                 (Some(id), _) => Some(id),
@@ -258,6 +276,44 @@ fn lines(conformers: &[Conformer], first: Option<u64>, encoding: Encoding) -> Li
         let _ = out.write_all(b"\n");
     }
     Lines { bytes: out, notes }
+}
+
+/// The SMILES of conformers, one after the other.
+#[derive(Default)]
+struct SmilesOfConformers<'c> {
+    /// The notes of the last SMILES, since conformers of a molecule follow one another.
+    last: Option<(&'c Arc<str>, SmilesNotes)>,
+}
+
+/// The SMILES of a conformer, and why RDKit would write it differently, if it would.
+struct NamedMolecule<'c> {
+    smiles: Cow<'c, str>,
+    foreign: Option<&'static str>,
+}
+
+impl<'c> SmilesOfConformers<'c> {
+    /// The SMILES of a conformer. Counts the conformer for each note.
+    fn find(
+        &mut self,
+        conformer: &'c Conformer,
+        notes: &mut BTreeMap<&'static str, u64>,
+    ) -> NamedMolecule<'c> {
+        let smiles: Cow<'c, str> = if conformer.molecule == conformer.skeleton {
+            // A text that does not name its molecule gets the SMILES of its own skeleton.
+            Cow::Owned(skeleton::smiles(&conformer.skeleton))
+        } else {
+            Cow::Borrowed(&conformer.molecule)
+        };
+        let SmilesNotes { foreign, has_unchecked_stereo } = match (conformer.notes, self.last) {
+            (Some(known), _) => known,
+            (None, Some((molecule, known))) if *molecule == conformer.molecule => known,
+            _ => self.last.insert((&conformer.molecule, SmilesNotes::of_smiles(&smiles))).1,
+        };
+        for note in foreign.into_iter().chain(has_unchecked_stereo.then_some(UNCHECKED)) {
+            *notes.entry(note).or_default() += 1;
+        }
+        NamedMolecule { smiles, foreign }
+    }
 }
 
 /// The lines of some conformers, and the number of conformers for each note.

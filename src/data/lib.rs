@@ -7,6 +7,7 @@ pub mod corpus;
 pub mod encode;
 pub mod energy;
 pub mod export;
+pub mod flaws;
 pub mod generation;
 pub mod mine;
 pub mod parameter;

@@ -9,10 +9,12 @@ use serde::Serialize;
 
 #[cfg(feature = "hdf5")]
 use crate::corpus::store::StoreWriter as Store;
-use crate::corpus::{Conformer, Conformers, Files, ReadOptions, Skipped};
+use crate::corpus::{Batch, Conformer, Conformers, Files, ReadOptions, ReadSummary, Skipped};
+use crate::flaws::{DUPLICATE_ANGSTROM, FlawReport, FlawTotals, JudgePass, KeyPass, listed};
+use crate::parameter;
 use crate::stats::{CoordinateStats, FaultReport, FaultStats, StatsReport, TextReport, TextStats};
 use drift_core::encoding::Encoding;
-use drift_core::error::Result;
+use drift_core::error::{Error, Result};
 use drift_core::io::AtomicFile;
 use drift_core::job::{Job, Provenance};
 pub use shard::{StoredParts, mine_shard};
@@ -44,6 +46,9 @@ pub struct MineReport {
     pub texts: TextReport,
     /// Conformers whose geometry cannot be right.
     pub faults: FaultReport,
+    /// What may not belong into a training set, if this was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<FlawReport>,
     /// The number of rows that were not asked for.
     pub left_out: u64,
     /// The number of records that could not be read.
@@ -91,29 +96,75 @@ pub fn mine_of(
     store: Option<&Path>,
     job: &Job,
 ) -> Result<(MineReport, Option<AtomicFile>)> {
+    mined(source, store, None, job)
+}
+
+/// Receives the lines of a list, in order.
+pub type PutFlaws<'p> = dyn FnMut(&[u8]) -> Result<()> + 'p;
+
+/// Mines like [`mine_of`], and also checks the corpus ([`flaws`](crate::flaws)): it is read a second time, and a line for each flaw
+/// goes to `list`. The source must give the columns of [`flaws::COLUMNS`](crate::flaws::COLUMNS).
+///
+/// # Errors
+/// The errors of [`mine`]; also if the source can be read only once, has changed when it is read again, or has more than 2³²
+/// conformers, and those of `list`.
+pub fn mine_checked(
+    source: &dyn Conformers,
+    store: Option<&Path>,
+    list: &mut PutFlaws<'_>,
+    job: &Job,
+) -> Result<(MineReport, Option<AtomicFile>)> {
+    mined(source, store, Some(list), job)
+}
+
+fn mined(
+    source: &dyn Conformers,
+    store: Option<&Path>,
+    list: Option<&mut PutFlaws<'_>>,
+    job: &Job,
+) -> Result<(MineReport, Option<AtomicFile>)> {
     let encoding = source.reading().encoding;
+    if list.is_some() && source.can_be_read_again().is_err() {
+        return Err(read_twice());
+    }
+    let mut keys = list.is_some().then(|| KeyPass::new(encoding, DUPLICATE_ANGSTROM, &[]));
     let mut store = store.map(|path| Store::create(path, encoding)).transpose()?;
     let mut counts = Counts::new(encoding);
     let summary = source.read(job, &mut |batch| {
         counts.add(&batch.conformers);
+        keys.as_mut().map_or(Ok(()), |keys| keys.add(&batch.conformers))?;
         store.as_mut().map_or(Ok(()), |store| store.push(&batch.conformers))
     })?;
-    let store = store.map(|store| store.finish(summary.inputs.clone(), summary.skipped)).transpose()?;
-    let report = MineReport {
-        encoding,
-        out_of_range: counts.coordinates.out_of_range(),
-        out_of_range_conformers: summary.out_of_range,
-        stats: counts.coordinates.report(),
-        texts: counts.texts.report(),
-        faults: counts.faults.report(),
-        left_out: summary.left_out,
-        skipped: summary.skipped,
-        skipped_records: summary.skipped_records,
-        in_file_order: summary.in_file_order,
-        in_file_order_records: summary.in_file_order_records,
-        provenance: Provenance::from_inputs(summary.inputs),
+    let check = match (keys, list) {
+        (Some(keys), Some(list)) => Some(checked(source, &summary, keys.finish(), list, job)?),
+        _ => None,
     };
-    Ok((report, store))
+    let store = store.map(|store| store.finish(summary.inputs.clone(), summary.skipped)).transpose()?;
+    Ok((counts.report(summary, check), store))
+}
+
+/// The refusal of a source that can be read only once.
+pub(crate) fn read_twice() -> Error {
+    let problem = "reads its input twice, and a pipe can be read once";
+    Error::parameter(parameter::CHECK, problem, "write it to a file first")
+}
+
+/// Reads a source once more, and judges its conformers.
+fn checked(
+    source: &dyn Conformers,
+    before: &ReadSummary,
+    mut pass: JudgePass,
+    list: &mut PutFlaws<'_>,
+    job: &Job,
+) -> Result<FlawReport> {
+    let (encoding, mut totals) = (source.reading().encoding, FlawTotals::default());
+    let again = source.read(job, &mut |batch: Batch| {
+        let rows = pass.judge(&batch);
+        totals.add(&batch, &rows, encoding);
+        list(&listed(&batch, &rows)?)
+    })?;
+    again.refuse_if_changed(before)?;
+    Ok(totals.report(DUPLICATE_ANGSTROM))
 }
 
 /// The counts of mining.
@@ -160,6 +211,24 @@ impl Counts {
             self.faults.merge(&part.faults);
         }
         self.conformers += conformers.len() as u64;
+    }
+
+    fn report(self, summary: ReadSummary, check: Option<FlawReport>) -> MineReport {
+        MineReport {
+            encoding: self.encoding,
+            out_of_range: self.coordinates.out_of_range(),
+            out_of_range_conformers: summary.out_of_range,
+            stats: self.coordinates.report(),
+            texts: self.texts.report(),
+            faults: self.faults.report(),
+            check,
+            left_out: summary.left_out,
+            skipped: summary.skipped,
+            skipped_records: summary.skipped_records,
+            in_file_order: summary.in_file_order,
+            in_file_order_records: summary.in_file_order_records,
+            provenance: Provenance::from_inputs(summary.inputs),
+        }
     }
 }
 

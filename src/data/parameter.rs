@@ -5,6 +5,8 @@ pub use drift_core::parameter::*;
 
 /// The row with which others are compared.
 pub(crate) const AGAINST_ROW: Parameter = Parameter::new("against row");
+/// The check of a corpus.
+pub const CHECK: Parameter = Parameter::new("check");
 /// The conformers.
 pub const CORPUS: Parameter = Parameter::new("corpus");
 /// The number of decimals of coordinates.
@@ -13,6 +15,8 @@ pub const DECIMALS: Parameter = Parameter::new("decimals");
 pub const DIALECT: Parameter = Parameter::new("dialect");
 /// How coordinates are written.
 pub const ENCODING: Parameter = Parameter::new("encoding");
+/// What is left out of training text.
+pub const DROP: Parameter = Parameter::new("drop");
 /// The file of the rows that share nothing with the other corpus.
 pub(crate) const DROP_SHARED: Parameter = Parameter::new("drop shared");
 /// The program that computes energies.
@@ -27,6 +31,8 @@ pub const MODEL: Parameter = Parameter::new("model");
 pub(crate) const NAME_COLUMN: Parameter = Parameter::new("name column");
 /// The data item that holds a molecule's name.
 pub(crate) const NAME_PROPERTY: Parameter = Parameter::new("name property");
+/// The number of tokens of a packed unit.
+pub const PACK: Parameter = Parameter::new("pack");
 /// The data item that holds a molecule's SMILES.
 pub(crate) const PROPERTY: Parameter = Parameter::new("property");
 /// The conformers to compare with.

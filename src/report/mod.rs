@@ -4,7 +4,7 @@
 //! - [`plot`] draws SVG with plotters, without fonts, so the bytes are the same on every machine.
 //! - [`html::Page`] is a page of sections that loads nothing.
 //! - [`stats_view`], [`fit_view`], [`fit_page`], [`design_view`], [`design_page`], [`learned_view`], [`comparison_view`],
-//!   [`promises_view`], [`extend_view`], [`train_view`], [`against_view`], [`audit_view`], [`audit_page`], [`pairs_view`], [`energy_view`], [`eval_view`],
+//!   [`promises_view`], [`extend_view`], [`train_view`], [`against_view`], [`flaws_view`], [`audit_view`], [`audit_page`], [`pairs_view`], [`energy_view`], [`eval_view`],
 //!   [`summary_view`], [`chemistry_view`], [`worst_view`], [`mask_view`], [`floor_view`], [`same_view`], [`eval_page`],
 //!   [`generate_view`] and [`compare_view`] combine these for the verbs. [`card`] is the section of a model card for an extended tokenizer.
 //! - [`folders`] writes reports and their pages into a folder.
@@ -33,6 +33,7 @@ pub mod eval_view;
 pub mod extend_view;
 pub mod fit_page;
 pub mod fit_view;
+pub mod flaws_view;
 #[cfg(feature = "generate")]
 pub mod floor_view;
 pub mod folders;

@@ -222,7 +222,7 @@ fn what_is_stopped_at_any_moment_goes_on_to_the_same_bytes() {
     let at = |name: &str| folder.path().join(name);
     let job = Job::default();
     let mined = MinePlan { inputs: vec![at("in")], options: ReadOptions::default(), store: None };
-    let encoded = EncodePlan { inputs: vec![at("sdf")], options: ReadOptions::default() };
+    let encoded = EncodePlan { inputs: vec![at("sdf")], ..EncodePlan::default() };
     let mut stops = 0;
     for number in 1..=2 {
         let shard = Some(Shard::new(number, 2).unwrap());

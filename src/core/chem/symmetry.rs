@@ -219,7 +219,7 @@ impl UnionFind {
     }
 
     /// The sets with more than one number, all ascending.
-    fn sets(&mut self) -> Vec<Vec<usize>> {
+    pub fn sets(&mut self) -> Vec<Vec<usize>> {
         let mut by_root: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         (0..self.0.len()).for_each(|at| by_root.entry(self.root(at)).or_default().push(at));
         by_root.into_values().filter(|set| set.len() > 1).collect()

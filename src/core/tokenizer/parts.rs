@@ -34,6 +34,15 @@ impl Tokenizer {
         Ok(self.encoded(text, false, false)?.get_ids().to_vec())
     }
 
+    /// The number of tokens of a text, with those that the post-processor adds, such as Llama's beginning of text: what `encode` of
+    /// `tokenizers` gives by default.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::tokens`].
+    pub fn whole_count(&self, text: &str) -> Result<usize> {
+        Ok(self.encoded(text, true, false)?.get_ids().len())
+    }
+
     /// The decoded text of token ids, including special tokens.
     ///
     /// # Errors

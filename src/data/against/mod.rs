@@ -36,9 +36,11 @@ pub use found::{AgainstCounts, FoundInOther};
 pub use kind::{SharedKind, SharedRows};
 pub use other::{Other, OtherSummary};
 pub use plan::AgainstPlan;
+pub(crate) use record::text_fingerprint;
 pub use report::{AgainstReport, SCHEMA};
 pub use run::{AgainstOutput, PutList, against};
 pub use shard::{against_shard, merge_against};
+pub(crate) use spelling::{Fingerprint, fingerprint};
 
 /// The default bound on the RMSD of equal geometries, in Å.
 ///

@@ -33,7 +33,7 @@ impl<'b> RowCells<'b> {
 
 /// A hash that texts share if they are equal once both are written in one encoding: the first half of the SHA-256 of the skeleton's
 /// fingerprint and the coordinates.
-pub(super) fn text_fingerprint(skeleton: Fingerprint, conformer: &Conformer) -> Fingerprint {
+pub(crate) fn text_fingerprint(skeleton: Fingerprint, conformer: &Conformer) -> Fingerprint {
     let mut bytes = Vec::with_capacity(16 + conformer.coordinates.len() * size_of::<[Fixed; 3]>());
     bytes.extend_from_slice(&skeleton.to_le_bytes());
     conformer.coordinates.iter().flatten().for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()));

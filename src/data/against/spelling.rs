@@ -9,7 +9,7 @@ use drift_core::chem::{AtomLimit, Isotopes, MolecularIdentity, Scaffold};
 use drift_core::text::skeleton::smiles;
 
 /// The first half of the SHA-256 of a skeleton.
-pub(super) type Fingerprint = u128;
+pub(crate) type Fingerprint = u128;
 
 /// The result for a skeleton.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ pub(super) struct Shared {
 
 /// A hash that identifies skeletons. Atoms in the order of a file without SMILES get a different hash, because they have no
 /// molecule.
-pub(super) fn fingerprint(conformer: &Conformer) -> Fingerprint {
+pub(crate) fn fingerprint(conformer: &Conformer) -> Fingerprint {
     let is_known = [u8::from(conformer.order == AtomOrder::Smiles)];
     let digest = Sha256::new().chain_update(is_known).chain_update(&*conformer.skeleton).finalize();
     digest.iter().take(16).fold(0, |value, byte| value << 8 | u128::from(*byte))

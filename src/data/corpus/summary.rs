@@ -77,6 +77,26 @@ impl ReadSummary {
         self.left_out += behind.left_out;
     }
 
+    /// Counts conformers that were read as skipped; `records` are the first of them.
+    pub fn skip_read(&mut self, count: u64, records: Vec<Skipped>) {
+        self.conformers -= count;
+        self.skipped += count;
+        list(&mut self.skipped_records, records.iter().map(Skipped::shown));
+    }
+
+    /// Refuses inputs that are not those of an earlier reading, which took `before` from them.
+    ///
+    /// # Errors
+    /// If one of them has changed.
+    pub fn refuse_if_changed(&self, before: &ReadSummary) -> Result<()> {
+        if self.inputs == before.inputs && self.conformers == before.conformers {
+            return Ok(());
+        }
+        let mut both = self.inputs.iter().zip(&before.inputs);
+        let changed = both.find(|(now, then)| now != then).map_or("the input", |(now, _)| &*now.name);
+        Err(Error::input(changed, "changed while it was read twice", "wait until it is completely written"))
+    }
+
     /// Refuses inputs without any conformer.
     ///
     /// # Errors

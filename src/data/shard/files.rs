@@ -72,6 +72,9 @@ pub struct FilesSummary {
     /// The number of records that need the reader's attention, by note.
     #[serde(default)]
     pub notes: BTreeMap<String, u64>,
+    /// The number of conformers that were left out on request, by kind.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub dropped: BTreeMap<String, u64>,
     /// The inputs that were read in addition to the files.
     pub beside: Vec<InputHash>,
 }
@@ -86,6 +89,9 @@ impl FilesSummary {
         }
         for (reason, count) in behind.skipped_by_reason {
             *self.skipped_by_reason.entry(reason).or_default() += count;
+        }
+        for (kind, count) in behind.dropped {
+            *self.dropped.entry(kind).or_default() += count;
         }
         // `MergedFiles::add` refuses parts with different values, so the last one is representative.
         self.beside = behind.beside;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::corpus::{AtomOrder, Conformer};
+use drift_core::chem::symmetry::UnionFind;
 use drift_core::encoding::Encoding;
-use drift_core::text::skeleton::{Piece, pieces};
+use drift_core::text::skeleton::{self, Piece, pieces};
 use drift_core::vector::squared_distance;
 
 /// Atoms that are nearer than this, in Å, lie on one point.
@@ -53,13 +54,111 @@ pub struct FaultyConformer {
     pub fault: String,
 }
 
+/// The faults of one conformer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConformerFaults {
+    /// The number of pairs of atoms on one point.
+    pub coincident_pairs: u64,
+    /// The number of bonds shorter than 0.7 Å.
+    pub short_bonds: u64,
+    /// The number of bonds longer than 2.5 Å.
+    pub long_bonds: u64,
+    /// The number of parts that bonds connect; 0 if the bonds are not known.
+    pub parts: usize,
+    /// Its first fault, with atoms numbered from 1.
+    pub first: Option<String>,
+}
+
+/// Finds the faults of conformers, one after the other. Conformers of one molecule should follow one another.
+#[derive(Debug, Clone, Default)]
+pub struct FaultFinder {
+    /// The bonds of the last skeleton.
+    last: Option<SkeletonBonds>,
+    order: Vec<usize>,
+}
+
+/// The bonds of a skeleton.
+#[derive(Debug, Clone)]
+struct SkeletonBonds {
+    skeleton: Arc<str>,
+    bonds: Vec<[usize; 2]>,
+    parts: usize,
+}
+
+impl FaultFinder {
+    /// The faults of a conformer whose atoms lie at `points`, in Å.
+    pub fn find(&mut self, conformer: &Conformer, points: &[[f64; 3]]) -> ConformerFaults {
+        let mut found = ConformerFaults::default();
+        self.find_coincident(points, &mut found);
+        if conformer.order == AtomOrder::Smiles {
+            self.find_bonds(conformer, points, &mut found);
+        }
+        found
+    }
+
+    /// Counts the pairs of atoms on one point; describes the first.
+    fn find_coincident(&mut self, points: &[[f64; 3]], found: &mut ConformerFaults) {
+        self.order.clear();
+        self.order.extend(0..points.len());
+        // Only atoms with nearly the same x can be near each other.
+        self.order.sort_unstable_by(|a, b| points[*a][0].total_cmp(&points[*b][0]));
+        for (at, a) in self.order.iter().enumerate() {
+            for b in &self.order[at + 1..] {
+                if points[*b][0] - points[*a][0] >= ONE_POINT_ANGSTROM {
+                    break;
+                }
+                if squared_distance(points[*a], points[*b]) < ONE_POINT_ANGSTROM * ONE_POINT_ANGSTROM {
+                    found.coincident_pairs += 1;
+                    let (first, second) = (a.min(b) + 1, a.max(b) + 1);
+                    found.first.get_or_insert_with(|| format!("atoms {first} and {second} lie on one point"));
+                }
+            }
+        }
+    }
+
+    fn find_bonds(&mut self, conformer: &Conformer, points: &[[f64; 3]], found: &mut ConformerFaults) {
+        let last = match self.last.take() {
+            Some(last) if *last.skeleton == *conformer.skeleton => last,
+            _ => SkeletonBonds::new(&conformer.skeleton),
+        };
+        found.parts = last.parts;
+        for [a, b] in &last.bonds {
+            let (Some(p), Some(q)) = (points.get(*a), points.get(*b)) else { continue };
+            let length = squared_distance(*p, *q).sqrt();
+            found.short_bonds += u64::from(length < SHORTEST_BOND_ANGSTROM);
+            found.long_bonds += u64::from(length > LONGEST_BOND_ANGSTROM);
+            if !(SHORTEST_BOND_ANGSTROM..=LONGEST_BOND_ANGSTROM).contains(&length) {
+                let (first, second) = (a.min(b) + 1, a.max(b) + 1);
+                found.first.get_or_insert_with(|| {
+                    format!("the bond of atoms {first} and {second} is {length:.2} Å long")
+                });
+            }
+        }
+        self.last = Some(last);
+    }
+}
+
+impl SkeletonBonds {
+    fn new(skeleton: &Arc<str>) -> Self {
+        let bonds = bonds(skeleton);
+        // Without a dot there is one part, which is so for nearly all molecules.
+        let parts = if skeleton.contains('.') { parts(skeleton, &bonds) } else { 1 };
+        SkeletonBonds { skeleton: skeleton.clone(), bonds, parts }
+    }
+}
+
+/// The number of parts that bonds connect. A ring number may connect what a dot separates.
+fn parts(skeleton: &str, bonds: &[[usize; 2]]) -> usize {
+    let atoms = skeleton::atoms(skeleton).count();
+    let mut together = UnionFind::new(atoms);
+    atoms - bonds.iter().filter(|[a, b]| together.join(*a, *b)).count()
+}
+
 /// The counts of a part of a corpus.
 #[derive(Debug, Clone, Default)]
 pub struct FaultStats {
     report: FaultReport,
-    /// The bonds of the last skeleton, since conformers of one molecule follow one another.
-    last: Option<(Arc<str>, Vec<[usize; 2]>)>,
-    order: Vec<usize>,
+    finder: FaultFinder,
 }
 
 impl FaultStats {
@@ -70,68 +169,20 @@ impl FaultStats {
         if points.len() < conformer.coordinates.len() {
             return;
         }
-        let mut fault = None;
-        let coincident = self.coincident(&points, &mut fault);
-        self.report.coincident_pairs += coincident;
-        self.report.conformers_with_coincident_atoms += u64::from(coincident > 0);
-        if conformer.order == AtomOrder::File {
-            self.report.without_bonds += 1;
-        } else {
-            self.add_bonds(conformer, &points, &mut fault);
-        }
-        if let Some(fault) = fault
+        let found = self.finder.find(conformer, &points);
+        self.report.coincident_pairs += found.coincident_pairs;
+        self.report.conformers_with_coincident_atoms += u64::from(found.coincident_pairs > 0);
+        self.report.short_bonds += found.short_bonds;
+        self.report.conformers_with_short_bonds += u64::from(found.short_bonds > 0);
+        self.report.long_bonds += found.long_bonds;
+        self.report.conformers_with_long_bonds += u64::from(found.long_bonds > 0);
+        self.report.without_bonds += u64::from(conformer.order == AtomOrder::File);
+        if let Some(fault) = found.first
             && self.report.conformers.len() < LISTED
         {
             let molecule = conformer.molecule.to_string();
             self.report.conformers.push(FaultyConformer { number, molecule, fault });
         }
-    }
-
-    /// The number of pairs of atoms on one point; describes the first.
-    fn coincident(&mut self, points: &[[f64; 3]], fault: &mut Option<String>) -> u64 {
-        self.order.clear();
-        self.order.extend(0..points.len());
-        // Only atoms with nearly the same x can be near each other.
-        self.order.sort_unstable_by(|a, b| points[*a][0].total_cmp(&points[*b][0]));
-        let mut pairs = 0;
-        for (at, a) in self.order.iter().enumerate() {
-            for b in &self.order[at + 1..] {
-                if points[*b][0] - points[*a][0] >= ONE_POINT_ANGSTROM {
-                    break;
-                }
-                if squared_distance(points[*a], points[*b]) < ONE_POINT_ANGSTROM * ONE_POINT_ANGSTROM {
-                    pairs += 1;
-                    let (first, second) = (a.min(b) + 1, a.max(b) + 1);
-                    fault.get_or_insert_with(|| format!("atoms {first} and {second} lie on one point"));
-                }
-            }
-        }
-        pairs
-    }
-
-    fn add_bonds(&mut self, conformer: &Conformer, points: &[[f64; 3]], fault: &mut Option<String>) {
-        let bonds = match self.last.take() {
-            Some((skeleton, bonds)) if *skeleton == *conformer.skeleton => bonds,
-            _ => bonds(&conformer.skeleton),
-        };
-        let (mut short, mut long) = (0, 0);
-        for [a, b] in &bonds {
-            let (Some(p), Some(q)) = (points.get(*a), points.get(*b)) else { continue };
-            let length = squared_distance(*p, *q).sqrt();
-            short += u64::from(length < SHORTEST_BOND_ANGSTROM);
-            long += u64::from(length > LONGEST_BOND_ANGSTROM);
-            if !(SHORTEST_BOND_ANGSTROM..=LONGEST_BOND_ANGSTROM).contains(&length) {
-                let (first, second) = (a.min(b) + 1, a.max(b) + 1);
-                fault.get_or_insert_with(|| {
-                    format!("the bond of atoms {first} and {second} is {length:.2} Å long")
-                });
-            }
-        }
-        self.last = Some((conformer.skeleton.clone(), bonds));
-        self.report.short_bonds += short;
-        self.report.conformers_with_short_bonds += u64::from(short > 0);
-        self.report.long_bonds += long;
-        self.report.conformers_with_long_bonds += u64::from(long > 0);
     }
 
     /// Adds the counts of the part of the corpus that follows.

@@ -19,7 +19,7 @@ pub mod report;
 pub mod texts;
 
 pub use coordinates::CoordinateStats;
-pub use faults::{FaultReport, FaultStats};
+pub use faults::{ConformerFaults, FaultFinder, FaultReport, FaultStats};
 pub use interval::Interval;
 pub use report::StatsReport;
 pub use texts::{TextReport, TextStats};

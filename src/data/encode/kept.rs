@@ -1,0 +1,143 @@
+//! Reads the conformers that are encoded: all, or those without certain flaws.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::kind;
+use crate::corpus::{Batch, Conformers, Files, Listing, ReadOptions, ReadSummary, SKIPPED_LISTED, Skipped};
+use crate::flaws::{DUPLICATE_ANGSTROM, FlawKind, JudgePass, KeyPass, PlaceCounter, RowPlace};
+use crate::parameter;
+use crate::shard::files::FilesSummary;
+use drift_core::error::{Error, Result};
+use drift_core::job::Job;
+
+/// Some files that are encoded.
+pub(super) struct EncodedFiles<'e> {
+    pub listing: &'e Listing,
+    pub files: Range<usize>,
+    pub options: &'e ReadOptions,
+    /// What is left out.
+    pub drop: &'e [FlawKind],
+}
+
+/// Conformers to encode.
+pub(super) struct KeptBatch {
+    pub batch: Batch,
+    /// The place of each conformer.
+    pub places: Vec<RowPlace>,
+}
+
+impl EncodedFiles<'_> {
+    /// Passes on the conformers that are encoded.
+    ///
+    /// # Errors
+    /// The errors of [`corpus::read`](crate::corpus::read()), and those of `each`.
+    pub(super) fn read(
+        &self,
+        job: &Job,
+        each: &mut dyn FnMut(KeptBatch) -> Result<()>,
+    ) -> Result<FilesSummary> {
+        let (mut drop, mut left_out) = (self.drop_pass(job)?, LeftOut::default());
+        let (mut places, mut skipped_by_reason) = (PlaceCounter::default(), BTreeMap::new());
+        let mut summary = self.listing.read(self.files.clone(), self.options, job, &mut |batch| {
+            for skipped in &batch.skipped {
+                *skipped_by_reason.entry(kind(&skipped.reason)).or_default() += 1;
+            }
+            match &mut drop {
+                None => each(KeptBatch { places: places.places(&batch), batch }),
+                Some(drop) => each(drop.keep(batch, &mut left_out)),
+            }
+        })?;
+        if let Some(before) = drop.and_then(|drop| drop.before) {
+            summary.refuse_if_changed(&before)?;
+        }
+        for (reason, count) in left_out.by_reason {
+            *skipped_by_reason.entry(reason).or_default() += count;
+        }
+        summary.skip_read(left_out.count, left_out.records);
+        let beside = self.options.smiles.names.iter().map(|names| names.source.clone()).collect();
+        let (records, dropped) = (summary.conformers, left_out.by_kind);
+        Ok(FilesSummary { records, summary, skipped_by_reason, dropped, beside, ..FilesSummary::default() })
+    }
+
+    /// Prepares to leave conformers out; `None` if all are encoded. Duplicates take a first pass over the files.
+    fn drop_pass(&self, job: &Job) -> Result<Option<DropPass>> {
+        let encoding = self.options.reading.encoding;
+        if self.drop.is_empty() {
+            return Ok(None);
+        }
+        if !self.drop.iter().any(|kind| kind.is_duplicate()) {
+            let pass = JudgePass::alone(encoding);
+            return Ok(Some(DropPass { kinds: self.drop.to_vec(), pass, before: None }));
+        }
+        let mut keys = KeyPass::new(encoding, DUPLICATE_ANGSTROM, self.drop);
+        let before = self
+            .listing
+            .read(self.files.clone(), self.options, job, &mut |batch| keys.add(&batch.conformers))?;
+        Ok(Some(DropPass { kinds: self.drop.to_vec(), pass: keys.finish(), before: Some(before) }))
+    }
+}
+
+/// Refuses inputs that can be read only once, if duplicates are to be left out.
+///
+/// # Errors
+/// If there is such an input.
+pub(super) fn refuse_pipes(files: &Files, drop: &[FlawKind]) -> Result<()> {
+    if !drop.iter().any(|kind| kind.is_duplicate()) || files.can_be_read_again().is_ok() {
+        return Ok(());
+    }
+    let problem = "reads its input twice to find duplicates, and a pipe can be read once";
+    Err(Error::parameter(parameter::DROP, problem, "write it to a file first"))
+}
+
+/// Leaves conformers with certain flaws out.
+struct DropPass {
+    kinds: Vec<FlawKind>,
+    pass: JudgePass,
+    /// The result of the first pass over the files.
+    before: Option<ReadSummary>,
+}
+
+/// The conformers that were left out.
+#[derive(Default)]
+struct LeftOut {
+    count: u64,
+    /// Those that have each flaw.
+    by_kind: BTreeMap<String, u64>,
+    /// Those whose first flaw it is.
+    by_reason: BTreeMap<String, u64>,
+    /// The first of them.
+    records: Vec<Skipped>,
+}
+
+impl DropPass {
+    fn keep(&mut self, mut batch: Batch, left_out: &mut LeftOut) -> KeptBatch {
+        let rows = self.pass.judge(&batch);
+        self.kinds.iter().for_each(|kind| _ = left_out.by_kind.entry(kind.name().to_owned()).or_default());
+        let (mut conformers, mut places) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
+        let (mut cells, mut of_rows) = (Vec::new(), std::mem::take(&mut batch.cells).into_iter());
+        for (conformer, row) in std::mem::take(&mut batch.conformers).into_iter().zip(rows) {
+            let own = of_rows.next();
+            let Some(first) = row.flaws.first_of(&self.kinds) else {
+                conformers.push(conformer);
+                cells.extend(own);
+                places.push(row.place);
+                continue;
+            };
+            for kind in row.flaws.kinds().filter(|kind| self.kinds.contains(kind)) {
+                *left_out.by_kind.entry(kind.name().to_owned()).or_default() += 1;
+            }
+            let original = row.original.as_ref().filter(|_| first.is_duplicate());
+            let of = original.map_or_else(String::new, |of| format!(": of {}, {}", of.file, of.record()));
+            let reason = format!("left out as {}{of}", first.name());
+            *left_out.by_reason.entry(kind(&reason)).or_default() += 1;
+            left_out.count += 1;
+            if left_out.records.len() < SKIPPED_LISTED {
+                left_out.records.push(row.place.skipped(reason));
+            }
+        }
+        batch.conformers = conformers;
+        batch.cells = cells;
+        KeptBatch { batch, places }
+    }
+}

@@ -1,0 +1,90 @@
+//! The conformers that are packed, with what each takes alone.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::counter::Counter;
+use crate::encode::kept::KeptBatch;
+use crate::encode::{NamedMolecule, SmilesOfConformers};
+use crate::flaws::RowPlace;
+use drift_core::encoding::Encoding;
+use drift_core::error::Result;
+use drift_core::text::{SMILES_CLOSE, SMILES_OPEN, tagged, write};
+
+/// A conformer that is packed.
+#[derive(Debug, Clone)]
+pub(super) struct Item {
+    /// Its name in its file, or its number among all.
+    pub id: Arc<str>,
+    pub smiles: Arc<str>,
+    /// Whether RDKit would write the SMILES differently.
+    pub is_foreign: bool,
+    /// Its text between tags.
+    pub text: String,
+    /// The number of tokens of a unit with it alone.
+    pub alone: usize,
+    /// Where it was read.
+    pub place: RowPlace,
+}
+
+impl Item {
+    /// The prompt of a molecule.
+    pub(super) fn prompt(smiles: &str) -> String {
+        format!("{SMILES_OPEN}{smiles}{SMILES_CLOSE}")
+    }
+
+    /// Its prompt and its text.
+    pub(super) fn record(&self) -> String {
+        Item::prompt(&self.smiles) + &self.text
+    }
+}
+
+/// The columns with the name of a row, in the order of [`Batch::cells`](crate::corpus::Batch::cells).
+pub(super) const NAMES: &[&str] = &["id", "name"];
+
+/// Makes items of conformers.
+#[derive(Debug)]
+pub(super) struct ItemReader {
+    encoding: Encoding,
+    /// The number of conformers so far.
+    number: u64,
+    pub notes: BTreeMap<&'static str, u64>,
+}
+
+impl ItemReader {
+    pub(super) fn new(encoding: Encoding) -> Self {
+        ItemReader { encoding, number: 0, notes: BTreeMap::new() }
+    }
+
+    /// The items of a batch, in order.
+    pub(super) fn items(&mut self, kept: &KeptBatch, counter: Counter<'_>) -> Result<Vec<Item>> {
+        let mut named = SmilesOfConformers::default();
+        let mut items: Vec<Item> = Vec::with_capacity(kept.batch.conformers.len());
+        for (at, (conformer, place)) in kept.batch.conformers.iter().zip(&kept.places).enumerate() {
+            let NamedMolecule { smiles, foreign } = named.find(conformer, &mut self.notes);
+            let last = items.last().filter(|last| *last.smiles == *smiles);
+            items.push(Item {
+                id: name(kept, at).unwrap_or_else(|| self.number.to_string().into()),
+                smiles: last.map_or_else(|| (*smiles).into(), |last| last.smiles.clone()),
+                is_foreign: foreign.is_some(),
+                text: tagged(&write(&conformer.skeleton, &conformer.coordinates, self.encoding)),
+                alone: 0,
+                place: place.clone(),
+            });
+            self.number += 1;
+        }
+        items.par_iter_mut().try_for_each(|item| {
+            item.alone = counter.count(&item.record())?;
+            Ok(())
+        })?;
+        Ok(items)
+    }
+}
+
+/// The name that a conformer has in its file.
+fn name(kept: &KeptBatch, at: usize) -> Option<Arc<str>> {
+    let cells = kept.batch.cells.get(at).into_iter().flatten();
+    kept.batch.conformers[at].id.clone().or_else(|| cells.flatten().next().cloned())
+}
