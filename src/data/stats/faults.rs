@@ -11,7 +11,7 @@ use drift_core::text::skeleton::{self, Piece, pieces};
 use drift_core::vector::squared_distance;
 
 /// Atoms that are nearer than this, in Å, lie on one point.
-pub(crate) const ONE_POINT_ANGSTROM: f64 = 0.1;
+pub const ONE_POINT_ANGSTROM: f64 = 0.1;
 
 /// The shortest bond, in Å: that of H2 has 0.74. Also the limit of 3DMolGen's own check.
 pub const SHORTEST_BOND_ANGSTROM: f64 = 0.7;
