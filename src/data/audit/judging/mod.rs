@@ -6,6 +6,8 @@
 //! three give the same bits.
 
 mod duplicates;
+mod ensemble_reports;
+mod ensembles;
 mod in_memory;
 mod lines;
 mod matrix;
@@ -19,6 +21,8 @@ mod verdict;
 mod why;
 
 pub use duplicates::{DUPLICATE_ANGSTROM, duplicates};
+pub use ensemble_reports::MoleculeEnsemble;
+pub use ensembles::EnsembleScore;
 pub use in_memory::Judge;
 pub use lines::VerdictLine;
 pub use matrix::{MoleculeDistances, PutBytes, RmsdMatrix};
