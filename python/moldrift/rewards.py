@@ -188,7 +188,9 @@ class FBeta:
         mask = self.gate(completion) if callable(self.gate) else completion.of(self.gate)
         kept = np.array(mask, dtype=bool)
         if kept.shape != (len(completion),):
-            raise DriftError(f"gate: shape {kept.shape}, not one value for each of {len(completion)} conformers")
+            raise DriftError(
+                f"gate: shape {kept.shape}, not one value for each of {len(completion)} conformers"
+            )
         kept[self.target :] = False
         # A conformer that can be compared has distance 0 from itself.
         return kept & ~np.isnan(np.diagonal(completion.within))

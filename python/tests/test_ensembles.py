@@ -29,7 +29,8 @@ BROKEN = "[CONFORMER][C]<1"
 
 def scene() -> tuple[dict[str, list[str]], list[str], list[str]]:
     """References, and prompts with texts: good ones, broken ones, a molecule without references, one without texts."""
-    references = {"CCCC": [at(0, tags=False), at(180, tags=False)], "CO": ["[C]<0.0000,0.0000,0.0000>[O]<1.4000,0.0000,0.0000>"]}
+    methanol = "[C]<0.0000,0.0000,0.0000>[O]<1.4000,0.0000,0.0000>"
+    references = {"CCCC": [at(0, tags=False), at(180, tags=False)], "CO": [methanol]}
     texts = [at(degrees) for degrees in (5, 10, 100, 170, 175, -175, 60)] + [BROKEN, BROKEN]
     other = "[CONFORMER][C]<0.0000,0.0000,0.0000>[N]<{:.4f},0.0000,0.0000>[/CONFORMER]"
     others = [other.format(x) for x in (1.4, 1.5, 3.4)]
@@ -40,12 +41,19 @@ def test_arrays_of_ensembles() -> None:
     references, smiles, texts = scene()
     judge = Judge(references, hits=[0.5, 0.1], at=[3, 1, 50], clusters=[0.12, 0.0])
     s = judge.score(smiles, texts)
-    assert (s.draws.tolist(), s.hit_thresholds.tolist(), s.cluster_thresholds.tolist()) == ([1, 3, 50], [0.1, 0.5], [0.0, 0.12])
+    assert (s.draws.tolist(), s.hit_thresholds.tolist(), s.cluster_thresholds.tolist()) == (
+        [1, 3, 50],
+        [0.1, 0.5],
+        [0.0, 0.12],
+    )
     assert s.group_hits.shape == s.group_references_hit.shape == s.group_hits_of_conformers.shape == (2, 3, 2)
     rmsd = np.stack(s.rmsd[:7])
     for level, threshold in enumerate(s.hit_thresholds):
         for row, k in enumerate(s.draws.tolist()):
-            for found, drawn, n in ((s.group_hits, rmsd.min(axis=1), 9), (s.group_hits_of_conformers, rmsd.min(axis=1), 7)):
+            for found, drawn, n in (
+                (s.group_hits, rmsd.min(axis=1), 9),
+                (s.group_hits_of_conformers, rmsd.min(axis=1), 7),
+            ):
                 assert found[0, row, level] == pytest.approx(share((drawn <= threshold).sum(), n, k))
             each = [share((column <= threshold).sum(), 9, k) for column in rmsd.T]
             assert s.group_references_hit[0, row, level] == pytest.approx(np.mean(each))
@@ -64,7 +72,9 @@ def test_arrays_of_ensembles() -> None:
     assert s.group_evenness[0, 1] == pytest.approx(entropy / np.log(4))
     angles = np.radians([5, 10, 100, 170, 175, -175, 60])
     spread = math.degrees(math.sqrt(2 * (1 - abs(np.exp(1j * angles).mean()))))
-    assert s.group_torsion_spread[0] == pytest.approx(spread, abs=1e-2) and np.isnan(s.group_torsion_spread[1])
+    assert s.group_torsion_spread[0] == pytest.approx(spread, abs=1e-2) and np.isnan(
+        s.group_torsion_spread[1]
+    )
     assert s.group_rotatable_bonds.tolist() == [1, 0] and s.group_heavy_atoms.tolist() == [4, 2]
 
 
@@ -78,7 +88,11 @@ def share(hits: int, texts: int, k: int) -> float:
 def test_the_report_is_that_of_audit(tmp_path: Path, missing) -> None:
     references, smiles, texts = scene()
     path = tmp_path / "references.jsonl"
-    rows = [{"canonical_smiles": one, "embedded_smiles": text} for one, all_ in references.items() for text in all_]
+    rows = [
+        {"canonical_smiles": one, "embedded_smiles": text}
+        for one, all_ in references.items()
+        for text in all_
+    ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     records = [{"smiles": one, "text": text} for one, text in zip(smiles, texts, strict=True)]
     measures = {"hits": [0.1, 0.5], "at": [1, 3, 50], "clusters": [0.2, 0.5]}
@@ -136,7 +150,9 @@ def test_symmetric_molecules() -> None:
     def benzene(first: int) -> str:
         corners = [math.radians(60 * (first + at)) for at in range(6)]
         # Three corners are raised, so that only turns by 120 degrees leave the points as they are.
-        points = [(1.4 * math.cos(a), 1.4 * math.sin(a), 0.2 * ((first + at) % 2)) for at, a in enumerate(corners)]
+        points = [
+            (1.4 * math.cos(a), 1.4 * math.sin(a), 0.2 * ((first + at) % 2)) for at, a in enumerate(corners)
+        ]
         atoms = [f"[c]<{x:.4f},{y:.4f},{z:.4f}>" for x, y, z in points]
         atoms[0] += "1"
         atoms[-1] += "1"

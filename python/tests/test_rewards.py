@@ -51,13 +51,21 @@ def test_duplicates_are_those_of_earlier_kept_ones() -> None:
     every = np.ones(5, dtype=bool)
     assert unique(within, every, 0.3).tolist() == [True, False, True, False, False]
     # One that does not count hides no other.
-    assert unique(within, np.array([False, True, True, True, True]), 0.3).tolist() == [False, True, False, True, False]
+    assert unique(within, np.array([False, True, True, True, True]), 0.3).tolist() == [
+        False,
+        True,
+        False,
+        True,
+        False,
+    ]
     # A distance that equals the bound is no duplicate, and at 0 none is.
     assert unique(within[:2, :2], every[:2], 0.2).all() and unique(within, every, 0.0).all()
 
 
 def test_gates_and_limits() -> None:
-    s = judge().score("CCO", [tagged(*map(ethanol, (0, 0.01, 1.5, 3))), tagged(ethanol(0)), "", "[CONFORMER][C]<1"])
+    s = judge().score(
+        "CCO", [tagged(*map(ethanol, (0, 0.01, 1.5, 3))), tagged(ethanol(0)), "", "[CONFORMER][C]<1"]
+    )
     four, one, empty, cut = s.completions()
     assert FBeta()(four) > 0 and FBeta().of_scores(s) == [FBeta()(four), 0, 0, 0]
     assert FBeta(least_valid=1)(one) > 0 and FBeta(least_valid=0)(empty) == FBeta(least_valid=0)(cut) == 0
@@ -138,7 +146,10 @@ def test_the_reward_is_theirs() -> None:
         for _ in range(12):
             count = int(random.integers(0, 11))
             insides = [
-                written(base[int(random.integers(6))] + random.normal(0, random.choice([0.01, 0.2, 0.5]), base[0].shape))
+                written(
+                    base[int(random.integers(6))]
+                    + random.normal(0, random.choice([0.01, 0.2, 0.5]), base[0].shape)
+                )
                 for _ in range(count)
             ]
             # Some conformers lack a number or an atom, and the last one may not be closed.
