@@ -217,8 +217,10 @@ pub fn ensemble_tables(report: &AuditReport) -> [Option<Table>; 2] {
         clusters: run.clusters.as_ref(),
     });
     let rows: Vec<EnsembleRow<'_>> = rows.collect();
-    let named = |title: &str| Table::new(title).code("row");
-    [hits_table(named(HITS_TITLE), &rows), clusters_table(named(CLUSTERS_TITLE), &rows)]
+    [
+        hits_table(Table::new(HITS_TITLE).code("row"), &rows),
+        clusters_table(Table::new(CLUSTERS_TITLE).code("row"), &rows),
+    ]
 }
 
 /// The numbers of blocks by drift; `None` without a tokenizer.

@@ -83,7 +83,6 @@ pub(super) fn clusters_table(table: Table, rows: &[EnsembleRow<'_>]) -> Option<T
 /// A line for each threshold.
 fn add_clusters(table: &mut Table, row: &EnsembleRow<'_>, molecules: &str, figures: &ClusterFigures) {
     for at in &figures.thresholds {
-        let share = |share: f64| hundredths(100.0 * share);
         let cells = vec![
             thousands(figures.molecules),
             hundredths(at.angstrom),
@@ -91,8 +90,8 @@ fn add_clusters(table: &mut Table, row: &EnsembleRow<'_>, molecules: &str, figur
             number(at.per_100_conformers.mean),
             number(at.effective.mean),
             number(at.evenness.mean),
-            share(at.largest_share.mean),
-            share(at.singleton_share.mean),
+            hundredths(100.0 * at.largest_share.mean),
+            hundredths(100.0 * at.singleton_share.mean),
             or_dash(figures.torsion_spread_degrees, |spread| number(spread.mean)),
         ];
         add(table, row, molecules.to_owned(), cells);

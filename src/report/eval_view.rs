@@ -69,8 +69,10 @@ pub fn ensemble_tables(report: &EvalReport) -> [Option<Table>; 2] {
         clusters: run.clusters.as_ref(),
     });
     let rows: Vec<EnsembleRow<'_>> = rows.collect();
-    let named = |title: &str| runs_table(report, title);
-    [hits_table(named(HITS_TITLE), &rows), clusters_table(named(CLUSTERS_TITLE), &rows)]
+    [
+        hits_table(runs_table(report, HITS_TITLE), &rows),
+        clusters_table(runs_table(report, CLUSTERS_TITLE), &rows),
+    ]
 }
 
 /// The placeholder of each class of blocks; `None` if no run has classes.

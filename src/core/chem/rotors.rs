@@ -37,9 +37,7 @@ impl Molecule {
     /// bond have another neighbour that is not hydrogen, of which the first in the order of atoms is taken, and no triple bond.
     pub fn torsions(&self) -> Vec<[usize; 4]> {
         let rotors = Rotors::new(self);
-        let torsion =
-            |[a, b]: [usize; 2]| Some([rotors.first_beside(a, b)?, a, b, rotors.first_beside(b, a)?]);
-        rotors.single_bonds().filter_map(torsion).collect()
+        rotors.single_bonds().filter_map(|atoms| rotors.torsion(atoms)).collect()
     }
 
     /// The number of atoms that are not hydrogen.
@@ -96,6 +94,11 @@ impl<'m> Rotors<'m> {
         !self.is_cap(a) && !self.is_cap(b) && !(self.is_stiff(a) && self.is_stiff(b))
     }
 
+    /// The torsion about a bond of [`Rotors::single_bonds`].
+    fn torsion(&self, [a, b]: [usize; 2]) -> Option<[usize; 4]> {
+        Some([self.first_beside(a, b)?, a, b, self.first_beside(b, a)?])
+    }
+
     /// The first neighbour of an atom that is neither `other` nor hydrogen.
     fn first_beside(&self, atom: usize, other: usize) -> Option<usize> {
         self.heavy_beside(atom).map(|(beside, _)| beside).filter(|beside| *beside != other).min()
@@ -106,12 +109,17 @@ impl<'m> Rotors<'m> {
         if self.element(atom) != CARBON || self.aromatic[atom] {
             return false;
         }
-        let count =
-            |is: &dyn Fn(usize) -> bool| self.heavy_beside(atom).filter(|(other, _)| is(*other)).count();
-        let is_methyl = |other: usize| self.element(other) == CARBON && self.hydrogens(other) == 3;
-        let halogens =
-            HALOGENS_OF_CAPS.iter().any(|halogen| count(&|other| self.element(other) == *halogen) > 2);
-        halogens || count(&is_methyl) > 2
+        let mut ends =
+            self.heavy_beside(atom).filter_map(|(other, _)| self.cap_end(other)).collect::<Vec<u8>>();
+        ends.sort_unstable();
+        ends.chunk_by(u8::eq).any(|equal| equal.len() > 2)
+    }
+
+    /// The element of an atom that three of can make a cap: a halogen or the carbon of a methyl.
+    fn cap_end(&self, atom: usize) -> Option<u8> {
+        let element = self.element(atom);
+        let is_methyl = element == CARBON && self.hydrogens(atom) == 3;
+        (is_methyl || HALOGENS_OF_CAPS.contains(&element)).then_some(element)
     }
 
     fn hydrogens(&self, atom: usize) -> usize {
@@ -132,15 +140,15 @@ impl<'m> Rotors<'m> {
 
     /// `[CD3]=[N,O,S]`, aliphatic.
     fn is_acyl(&self, atom: usize) -> bool {
-        let is_doubly_bonded = |(other, bond): (usize, usize)| {
-            self.double[bond]
-                && !self.aromatic[other]
-                && matches!(self.element(other), NITROGEN | OXYGEN | SULFUR)
-        };
         self.element(atom) == CARBON
             && !self.aromatic[atom]
             && self.degree[atom] == 3
-            && self.heavy_beside(atom).any(is_doubly_bonded)
+            && self.heavy_beside(atom).any(|(other, bond)| self.double[bond] && self.is_acyl_end(other))
+    }
+
+    /// `[N,O,S]`, aliphatic.
+    fn is_acyl_end(&self, atom: usize) -> bool {
+        !self.aromatic[atom] && matches!(self.element(atom), NITROGEN | OXYGEN | SULFUR)
     }
 
     /// `[#7,O,S!D1]`: any nitrogen, aliphatic oxygen, aliphatic sulfur with a further neighbour.

@@ -108,22 +108,23 @@ struct Occupied<'m> {
     occupancy: &'m ThresholdOccupancy,
 }
 
+/// Molecules at the threshold of an index. All have the same thresholds.
+fn occupied<'m>(molecules: &[&'m MoleculeClusters], at: usize) -> Vec<Occupied<'m>> {
+    let occupied = molecules.iter();
+    occupied.map(|one| Occupied { molecule: one, occupancy: &one.thresholds[at] }).collect()
+}
+
 impl ClusterFigures {
     fn over(molecules: &[&MoleculeClusters], summary: Summary) -> Self {
         let spreads: Vec<f64> = molecules.iter().filter_map(|one| one.torsion_spread_degrees).collect();
         let thresholds = molecules.first().map_or(0, |first| first.thresholds.len());
-        let at = |threshold: usize| {
-            let occupied = molecules.iter();
-            let occupied =
-                occupied.map(|one| Occupied { molecule: one, occupancy: &one.thresholds[threshold] });
-            ThresholdClusters::over(&occupied.collect::<Vec<_>>(), summary)
-        };
+        let at = (0..thresholds).map(|at| occupied(molecules, at));
         ClusterFigures {
             molecules: molecules.len() as u64,
             texts: molecules.iter().map(|one| one.texts).sum(),
             conformers: molecules.iter().map(|one| one.conformers).sum(),
             torsion_spread_degrees: summary(&spreads),
-            thresholds: (0..thresholds).filter_map(at).collect(),
+            thresholds: at.filter_map(|at| ThresholdClusters::over(&at, summary)).collect(),
         }
     }
 }

@@ -95,20 +95,25 @@ fn hits_at(molecules: &[&MoleculeHits], at: usize, summary: Summary) -> HitsAt {
     let rmsds: Vec<f64> = best.iter().filter_map(|one| one.rmsd_angstrom).collect();
     let thresholds = (0..best[0].thresholds.len()).filter_map(|threshold| {
         let hits: Vec<ExpectedHits> = best.iter().map(|one| one.thresholds[threshold]).collect();
-        let of = |figure: fn(&ExpectedHits) -> Option<f64>| {
-            summary(&hits.iter().filter_map(figure).collect::<Vec<f64>>())
-        };
-        Some(ThresholdHits {
-            angstrom: hits[0].angstrom,
-            hit: of(|one| Some(one.hit))?,
-            references_hit: of(|one| Some(one.references_hit))?,
-            hit_of_conformers: of(|one| one.hit_of_conformers),
-        })
+        ThresholdHits::over(&hits, summary)
     });
     HitsAt {
         k,
         molecules_with_k_texts: molecules.iter().filter(|one| one.texts >= k).count() as u64,
         best_rmsd_angstrom: summary(&rmsds),
         thresholds: thresholds.collect(),
+    }
+}
+
+impl ThresholdHits {
+    /// `None` without molecules.
+    fn over(hits: &[ExpectedHits], summary: Summary) -> Option<Self> {
+        let of_conformers: Vec<f64> = hits.iter().filter_map(|one| one.hit_of_conformers).collect();
+        Some(ThresholdHits {
+            angstrom: hits.first()?.angstrom,
+            hit: summary(&hits.iter().map(|one| one.hit).collect::<Vec<f64>>())?,
+            references_hit: summary(&hits.iter().map(|one| one.references_hit).collect::<Vec<f64>>())?,
+            hit_of_conformers: summary(&of_conformers),
+        })
     }
 }

@@ -58,38 +58,54 @@ impl MoleculeHits {
         let mut nearest: Vec<f64> =
             (0..deviations.rmsd.len()).filter_map(|conformer| deviations.nearest(conformer)).collect();
         nearest.sort_by(f64::total_cmp);
-        let close: Vec<Vec<u64>> = measures.hits.iter().map(|at| close_to_each(deviations, *at)).collect();
-        let at = |k: u64| BestOf {
-            k,
-            rmsd_angstrom: expected_least(&nearest, k),
-            thresholds: measures
-                .hits
-                .iter()
-                .zip(&close)
-                .map(|(angstrom, close)| {
-                    let hits = nearest.partition_point(|rmsd| rmsd <= angstrom) as u64;
-                    let shares = close.iter().map(|close| share_of_draws_with(*close, texts, k));
-                    ExpectedHits {
-                        angstrom: *angstrom,
-                        hit: share_of_draws_with(hits, texts, k),
-                        references_hit: shares.sum::<f64>() / deviations.references as f64,
-                        hit_of_conformers: (conformers > 0).then(|| share_of_draws_with(hits, conformers, k)),
-                    }
-                })
-                .collect(),
-        };
-        let best_of = measures.draws.iter().map(|k| at(*k)).collect();
+        let counts: Vec<HitCounts> =
+            measures.hits.iter().map(|at| HitCounts::new(deviations, &nearest, *at, texts)).collect();
+        let best_of = measures.draws.iter().map(|k| BestOf {
+            k: *k,
+            rmsd_angstrom: expected_least(&nearest, *k),
+            thresholds: counts.iter().map(|counts| counts.expected(*k)).collect(),
+        });
+        let best_of = best_of.collect();
         Some(MoleculeHits { texts, conformers, references: deviations.references as u64, best_of })
     }
 }
 
-/// By reference, the number of conformers within a threshold in Å.
-fn close_to_each(deviations: &Deviations, angstrom: f64) -> Vec<u64> {
-    let mut close = vec![0; deviations.references];
-    for row in &deviations.rmsd {
-        close.iter_mut().zip(row).for_each(|(close, rmsd)| *close += u64::from(*rmsd <= angstrom));
+/// The hits among all texts of a molecule at a threshold.
+struct HitCounts {
+    angstrom: f64,
+    texts: u64,
+    conformers: u64,
+    /// The number of conformers within the threshold of any reference.
+    hits: u64,
+    /// By reference, the number of conformers within the threshold.
+    of_references: Vec<u64>,
+}
+
+impl HitCounts {
+    /// `nearest` has the least RMSD of each conformer to any reference, ascending.
+    fn new(deviations: &Deviations, nearest: &[f64], angstrom: f64, texts: u64) -> Self {
+        let mut of_references = vec![0; deviations.references];
+        for row in &deviations.rmsd {
+            of_references
+                .iter_mut()
+                .zip(row)
+                .for_each(|(count, rmsd)| *count += u64::from(*rmsd <= angstrom));
+        }
+        let hits = nearest.partition_point(|rmsd| *rmsd <= angstrom) as u64;
+        HitCounts { angstrom, texts, conformers: nearest.len() as u64, hits, of_references }
     }
-    close
+
+    /// The expected hits of K texts.
+    fn expected(&self, k: u64) -> ExpectedHits {
+        let HitCounts { texts, conformers, hits, .. } = *self;
+        let shares = self.of_references.iter().map(|count| share_of_draws_with(*count, texts, k));
+        ExpectedHits {
+            angstrom: self.angstrom,
+            hit: share_of_draws_with(hits, texts, k),
+            references_hit: shares.sum::<f64>() / self.of_references.len() as f64,
+            hit_of_conformers: (conformers > 0).then(|| share_of_draws_with(hits, conformers, k)),
+        }
+    }
 }
 
 /// The share of draws of K from n items without replacement that contain one of c of them: `1 - C(n-c, K) / C(n, K)`. All items are

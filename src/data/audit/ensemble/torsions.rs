@@ -12,14 +12,21 @@ pub fn torsion_spread(torsions: &[[usize; 4]], conformers: &[Conformation]) -> O
     if torsions.is_empty() || conformers.is_empty() {
         return None;
     }
-    let deviation = |torsion: &[usize; 4]| {
-        let angles = conformers.iter().map(|points| dihedral(torsion.map(|atom| points[atom])));
-        let (cosines, sines) =
-            angles.fold((0.0, 0.0), |(cosines, sines), angle| (cosines + angle.cos(), sines + angle.sin()));
-        let length = f64::hypot(cosines, sines) / conformers.len() as f64;
-        (2.0 * (1.0 - length).max(0.0)).sqrt().to_degrees()
-    };
-    Some(torsions.iter().map(deviation).sum::<f64>() / torsions.len() as f64)
+    let deviations = torsions.iter().map(|torsion| {
+        angular_deviation(conformers.iter().map(|points| dihedral(torsion.map(|atom| points[atom]))))
+    });
+    Some(deviations.sum::<f64>() / torsions.len() as f64)
+}
+
+/// The angular deviation of angles in radians, in degrees. There is at least one.
+fn angular_deviation(angles: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = angles.len() as f64;
+    let (mut cosines, mut sines) = (0.0, 0.0);
+    for angle in angles {
+        cosines += angle.cos();
+        sines += angle.sin();
+    }
+    (2.0 * (1.0 - f64::hypot(cosines, sines) / count).max(0.0)).sqrt().to_degrees()
 }
 
 /// The dihedral angle of four points, in radians; 0 if three of them lie on a line.
