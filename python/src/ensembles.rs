@@ -10,6 +10,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
 
+/// The name of an array, and the function that gives its value.
+type Figure<S, T> = (&'static str, fn(&S) -> T);
+
 /// Adds the arrays of ensembles, `[groups]`, `[groups, K]`, `[groups, K, thresholds]` or `[groups, thresholds]`. A figure that was not
 /// asked for, or cannot be computed, is NaN or -1.
 pub(crate) fn put(
@@ -19,10 +22,11 @@ pub(crate) fn put(
 ) -> PyResult<()> {
     let py = out.py();
     let groups: Vec<&EnsembleScore> = scores.groups.iter().map(|group| &group.ensemble).collect();
-    for (name, of) in [
-        ("group_heavy_atoms", (|score| score.size?.heavy_atoms.try_into().ok()) as SizeOf),
+    let sizes: [Figure<EnsembleScore, Option<i64>>; 2] = [
+        ("group_heavy_atoms", |score| score.size?.heavy_atoms.try_into().ok()),
         ("group_rotatable_bonds", |score| score.size?.rotatable_bonds.try_into().ok()),
-    ] {
+    ];
+    for (name, of) in sizes {
         let counts: Vec<i64> = groups.iter().map(|score| of(score).unwrap_or(-1)).collect();
         out.set_item(name, PyArray1::from_vec(py, counts))?;
     }
@@ -35,15 +39,13 @@ pub(crate) fn put(
     out.set_item("ensembles", json(&kept)?)
 }
 
-type SizeOf = fn(&EnsembleScore) -> Option<i64>;
-
 fn put_hits(out: &Bound<'_, PyDict>, groups: &[&EnsembleScore], measures: &EnsembleMeasures) -> PyResult<()> {
     let py = out.py();
     let thresholds = &measures.hits;
     let draws = if thresholds.is_empty() { &[][..] } else { &measures.draws };
     out.set_item("draws", PyArray1::from_vec(py, draws.iter().map(|k| *k as i64).collect()))?;
     out.set_item("hit_thresholds", PyArray1::from_slice(py, thresholds))?;
-    let figures: [(&str, fn(&ExpectedHits) -> Option<f64>); 3] = [
+    let figures: [Figure<ExpectedHits, Option<f64>>; 3] = [
         ("group_hits", |one| Some(one.hit)),
         ("group_references_hit", |one| Some(one.references_hit)),
         ("group_hits_of_conformers", |one| one.hit_of_conformers),
@@ -87,13 +89,13 @@ fn put_clusters(
     out.set_item("clusters", PyArray1::from_vec(py, assigned).reshape(shape)?)?;
     let at = |score: &EnsembleScore, at: usize| score.clusters.as_ref()?.thresholds.get(at).copied();
     let all = || groups.iter().flat_map(|score| (0..thresholds).map(move |threshold| at(score, threshold)));
-    let counts: [(&str, fn(&ThresholdOccupancy) -> u64); 2] =
+    let counts: [Figure<ThresholdOccupancy, u64>; 2] =
         [("group_clusters", |one| one.clusters), ("group_singletons", |one| one.singletons)];
     for (name, of) in counts {
         let flat = all().map(|one| one.map_or(0, |one| of(&one) as i64)).collect();
         out.set_item(name, PyArray1::from_vec(py, flat).reshape([groups.len(), thresholds])?)?;
     }
-    let figures: [(&str, fn(&ThresholdOccupancy) -> f64); 3] = [
+    let figures: [Figure<ThresholdOccupancy, f64>; 3] = [
         ("group_entropy", |one| one.entropy_nats),
         ("group_effective_clusters", ThresholdOccupancy::effective),
         ("group_evenness", ThresholdOccupancy::evenness),

@@ -91,7 +91,9 @@ impl<'m> Rotors<'m> {
     /// Whether a bond of [`Rotors::single_bonds`] turns. RDKit's pattern asks only of its first atom whether it is stiff, and a bond
     /// matches in either direction.
     fn is_rotatable(&self, [a, b]: [usize; 2]) -> bool {
-        !self.is_cap(a) && !self.is_cap(b) && !(self.is_stiff(a) && self.is_stiff(b))
+        let has_cap = self.is_cap(a) || self.is_cap(b);
+        let is_stiff = self.is_stiff(a) && self.is_stiff(b);
+        !has_cap && !is_stiff
     }
 
     /// The torsion about a bond of [`Rotors::single_bonds`].

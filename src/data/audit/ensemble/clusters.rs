@@ -275,7 +275,7 @@ mod tests {
         let moved = |at: usize| {
             let size = [0.05, 0.3, 0.8, 1.5][at % 4];
             let mut one: Conformation = base.iter().map(|p| p.map(|x| x + size * number())).collect();
-            if at % 3 == 0 {
+            if at.is_multiple_of(3) {
                 one.swap(4, 6);
                 one.iter_mut().for_each(|[x, y, _]| (*x, *y) = (-*y, *x));
             }
