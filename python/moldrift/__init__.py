@@ -12,6 +12,7 @@ from moldrift.grammars import export_grammar
 from moldrift.judge import Judge, Scores, read_matrix
 from moldrift.positions import PositionTemplates
 from moldrift.reports import Report, audit, encode, fit, inspect, mine, train_tokenizer
+from moldrift.rewards import Completion, FBeta
 from moldrift.sampling import Sampling
 
 if TYPE_CHECKING:
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Automaton",
     "AutomatonLogitsProcessor",
+    "Completion",
     "DriftError",
+    "FBeta",
     "ForbiddenToken",
     "InvalidSmiles",
     "Judge",

@@ -57,6 +57,12 @@ class Judge:
     def score(self, smiles: list[str], texts: list[str]) -> dict[str, Any]:
         """What texts come to; arrays by name."""
 
+    def hit_report(self, smiles: list[str], measured: str, missing: str) -> str:
+        """Hit@K over molecules, as JSON; `measured` is what `score` returned as `ensembles`."""
+
+    def cluster_report(self, smiles: list[str], measured: str) -> str:
+        """Clusters over molecules, as JSON."""
+
     def thresholds(self) -> npt.NDArray[np.float64]:
         """The thresholds of coverage, in Å, ascending."""
 

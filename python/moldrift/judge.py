@@ -14,6 +14,7 @@ runs on all cores without the interpreter's lock (GIL), writes no file, and retu
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ import numpy.typing as npt
 import moldrift._lib as _lib
 from moldrift.errors import DriftError
 from moldrift.reports import Isotopes, OpenStereo, Path, Paths, Progress, _paths, _reading, _watched
+from moldrift.rewards import Completion, completions_of
 
 __all__ = ["Judge", "Scores", "read_matrix"]
 
@@ -71,6 +73,26 @@ class Scores:
         rmsd_upper_bounds: int [groups], the number of RMSDs that are only upper bounds, since the molecule has too
             much symmetry.
         thresholds: float [thresholds], in Å.
+        draws, hit_thresholds, cluster_thresholds: int [K], float [hit thresholds] and float [cluster thresholds], what was
+            asked of `Judge`; empty by default, as the arrays below then are.
+        group_hits: float [groups, K, hit thresholds], the probability that one of K texts is within the threshold of a
+            reference: the share of all orders of the texts in which the first K contain one. Texts that do not pass never
+            hit. NaN without references.
+        group_references_hit: float [groups, K, hit thresholds], the share of references within the threshold of one of K
+            texts.
+        group_hits_of_conformers: float [groups, K, hit thresholds], `group_hits` if only texts that can be compared are
+            drawn; NaN without one.
+        group_best_rmsd: float [groups, K], the expected least RMSD of K conformers to a reference, in Å.
+        clusters: int [texts, cluster thresholds], the cluster of a conformer in its group; -1 without a conformer.
+        group_clusters, group_singletons: int [groups, cluster thresholds], the numbers of clusters, and of clusters with
+            one conformer.
+        group_entropy, group_effective_clusters, group_evenness: float [groups, cluster thresholds], the entropy of the
+            shares of conformers in clusters in nats, its exponential, and its share of the largest one possible.
+        group_torsion_spread: float [groups], the mean angular deviation of torsions in degrees; NaN unless clusters were
+            asked for, and without torsions.
+        group_heavy_atoms, group_rotatable_bonds: int [groups]; -1 unless hits or clusters were asked for.
+        within: a list of arrays, float [conformers, conformers], one for each text: the RMSDs between its conformers in Å,
+            NaN for those that cannot be compared. Empty unless ``within_texts``.
     """
 
     passed: Bools
@@ -116,17 +138,51 @@ class Scores:
     matching_precision: Floats
     rmsd_upper_bounds: Integers
     thresholds: Floats
+    draws: Integers
+    hit_thresholds: Floats
+    cluster_thresholds: Floats
+    group_hits: Floats
+    group_references_hit: Floats
+    group_hits_of_conformers: Floats
+    group_best_rmsd: Floats
+    clusters: Integers
+    group_clusters: Integers
+    group_singletons: Integers
+    group_entropy: Floats
+    group_effective_clusters: Floats
+    group_evenness: Floats
+    group_torsion_spread: Floats
+    group_heavy_atoms: Integers
+    group_rotatable_bonds: Integers
+    within: list[Floats]
 
     def __init__(self, arrays: dict[str, Any], thresholds: Floats) -> None:
         ends = np.cumsum([0, *arrays.pop("rmsd_lengths")])
         flat = arrays.pop("rmsd_flat")
+        sizes = arrays.pop("within_lengths")
+        between, borders = arrays.pop("within_flat"), np.cumsum([0, *(size * size for size in sizes)])
         arrays.pop("warnings")
+        self._ensembles: str = arrays.pop("ensembles")
         self.__dict__.update(arrays)
+        self.within = [
+            between[begin:end].reshape(size, size)
+            for size, (begin, end) in zip(sizes, pairwise(borders), strict=True)
+        ]
         self.rmsd = [flat[begin:end] for begin, end in pairwise(ends)]
         self.thresholds = thresholds
 
     def __len__(self) -> int:
         return len(self.passed)
+
+    def completions(self) -> list[Completion]:
+        """The texts, each with the arrays of its conformers, for rewards of whole completions (`moldrift.rewards`).
+
+        Raises:
+            DriftError: if the judge did not compare the conformers of a text with one another.
+        """
+        if len(self) and not self.within:
+            raise DriftError('within_texts: is off; give Judge within_texts=True, and conformers="all"')
+        return completions_of(self, self.within)
 
     def __repr__(self) -> str:
         passed, valid = int(self.passed.sum()), int(self.valid.sum())
@@ -152,6 +208,10 @@ class Judge:
             ``integers:SCALE,DIGITS``, ``binned-v1:LOW,HIGH,STEP``, ``binned-v2:LOW,HIGH,STEP``, ``fsq:N``, or the path
             of a file.
         threshold, thresholds: the thresholds of coverage, in Å; by default 0.75.
+        hits: the thresholds in Å of Hit@K; `Scores.group_hits` and `Judge.hits` have it.
+        at: the numbers K of texts.
+        clusters: the thresholds in Å of greedy clusters; `Scores.clusters` and `Judge.clusters` have them.
+        within_texts: whether to compare the conformers of each text with one another, for rewards of whole texts.
         duplicates: conformers of one molecule whose RMSD is below this, in Å, are the same; 0 finds no duplicates.
         reward: the parts of the reward by name, with their weights; ``Scores.reward`` is their weighted sum.
             ``docs/judge.md`` defines the parts. All are between 0 and 1, and 0 for a text that does not pass.
@@ -173,6 +233,10 @@ class Judge:
         *,
         threshold: float | None = None,
         thresholds: Iterable[float] | None = None,
+        hits: Iterable[float] = (),
+        at: Iterable[int] = (1, 5, 10),
+        clusters: Iterable[float] = (),
+        within_texts: bool = False,
         duplicates: float = 0.125,
         reward: Mapping[str, float] | None = None,
         conformers: Literal["first", "all"] = "first",
@@ -192,6 +256,10 @@ class Judge:
         options = {
             "reading": _reading(smiles_of, property, open_stereo, "keep", None, None, encoding),
             "thresholds": [float(one) for one in given],
+            "hits": [float(one) for one in hits],
+            "at": [int(one) for one in at],
+            "clusters": [float(one) for one in clusters],
+            "within_texts": within_texts,
             "duplicates": float(duplicates),
             "conformers": conformers,
             "reward": [(str(part), float(weight)) for part, weight in (reward or {}).items()],
@@ -272,6 +340,34 @@ class Judge:
             "mat_r": _over(scores.matching_recall[kept]),
             "mat_p": _over(scores.matching_precision[kept]),
         }
+
+    def hits(self, scores: Scores, missing: Literal["zero", "leave-out"] = "zero") -> dict[str, Any]:
+        """Hit@K over molecules, with the fields and rules of the ``hits`` of `moldrift.audit`: all molecules, and classes by
+        rotatable bonds and heavy atoms. ``missing`` is that of `coverage`.
+
+        Raises:
+            DriftError: if the judge measures no hits.
+        """
+        if not scores.hit_thresholds.size:
+            raise DriftError("hits: were not asked for; give Judge hits=, thresholds in Å")
+        found: dict[str, Any] = json.loads(
+            self._judge.hit_report(list(scores.group_smiles), scores._ensembles, missing)
+        )
+        return found
+
+    def clusters(self, scores: Scores) -> dict[str, Any]:
+        """Clusters and torsions over molecules with a conformer, with the fields and rules of the ``clusters`` of
+        `moldrift.audit`.
+
+        Raises:
+            DriftError: if the judge finds no clusters.
+        """
+        if not scores.cluster_thresholds.size:
+            raise DriftError("clusters: were not asked for; give Judge clusters=, thresholds in Å")
+        found: dict[str, Any] = json.loads(
+            self._judge.cluster_report(list(scores.group_smiles), scores._ensembles)
+        )
+        return found
 
     def _add(self, smiles: str, conformers: Any) -> None:
         """Adds the references of a molecule, of any kind, in their order."""

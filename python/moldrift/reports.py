@@ -258,6 +258,9 @@ def audit(
     placeholder: str = PLACEHOLDER,
     references: Paths = (),
     thresholds: Iterable[float] = (),
+    hits: Iterable[float] = (),
+    at: Iterable[int] = (1, 5, 10),
+    clusters: Iterable[float] = (),
     passing: Literal["drift", "3dmolgen"] = "drift",
     missing: Missing = "zero",
     pool: bool = False,
@@ -290,6 +293,10 @@ def audit(
         placeholder: the placeholder that blocks are compared with to count drift.
         references: conformers to compare geometry with: files and folders that `mine` reads, with text.
         thresholds: the thresholds of coverage, in Å; by default 0.75.
+        hits: thresholds in Å of Hit@K: the share of molecules of which one of K texts is that close to a reference, as
+            an expectation over all orders of the texts; needs references.
+        at: the numbers K of texts.
+        clusters: thresholds in Å of greedy clusters of each molecule's conformers; also measures torsions.
         passing: which texts are compared with references: those that pass drift's rules (``drift``), or also those
             that pass only 3DMolGen's rules, read as 3DMolGen reads them (``3dmolgen``).
         missing: whether molecules with references but no usable text count as 0 in coverage, or are left out of
@@ -306,7 +313,8 @@ def audit(
         encoding, decimals, separator, where, progress: as in `fit`; ``where`` picks the texts, not the references.
 
     Returns:
-        ``files``, counts by file and logit processor; ``total``; ``runs``, one entry a row; with ``against_row`` also
+        ``files``, counts by file and logit processor; ``total``; ``runs``, one entry a row, with ``hits`` and
+        ``clusters`` if they were asked for; with ``against_row`` also
         ``comparisons`` and ``advice``; ``examples`` of faults; ``warnings``; ``skipped``.
 
     Raises:
@@ -334,6 +342,9 @@ def audit(
             "placeholder": placeholder,
             "references": _paths(references),
             "thresholds": [float(one) for one in thresholds],
+            "hits": [float(one) for one in hits],
+            "at": [int(one) for one in at],
+            "clusters": [float(one) for one in clusters],
             "passing": passing,
             "missing": missing,
             "pool": pool,

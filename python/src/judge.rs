@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use drift::Job;
+use drift::audit::ensemble::EnsembleMeasures;
 use drift::audit::{BatchScores, JudgePlan, Reward, RewardPart, ScoredConformer};
 use drift::chem::{AtomLimit, MAX_HEAVY_ATOMS};
 use drift::corpus::{Files, ReadOptions};
@@ -12,8 +13,9 @@ use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray3, PyUntypedArrayM
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::ensembles;
 use crate::errors::raised;
-use crate::options::{ReadingOptions, all_conformers, isotopes, thresholds};
+use crate::options::{self, ReadingOptions, all_conformers, isotopes, thresholds};
 use crate::work;
 
 #[derive(FromPyObject)]
@@ -21,6 +23,10 @@ use crate::work;
 pub(crate) struct JudgeOptions {
     reading: ReadingOptions,
     thresholds: Vec<f64>,
+    hits: Vec<f64>,
+    at: Vec<u64>,
+    clusters: Vec<f64>,
+    within_texts: bool,
     duplicates: f64,
     conformers: String,
     reward: Vec<(String, f64)>,
@@ -39,6 +45,12 @@ impl JudgeOptions {
         Ok(JudgePlan {
             encoding: self.reading.reading()?.encoding,
             thresholds: if given.is_empty() { usual.thresholds } else { given },
+            ensembles: EnsembleMeasures {
+                hits: self.hits.clone(),
+                draws: self.at.clone(),
+                clusters: self.clusters.clone(),
+            },
+            within_texts: self.within_texts,
             duplicate_angstrom: self.duplicates,
             max_atoms: AtomLimit(self.max_atoms.unwrap_or(MAX_HEAVY_ATOMS)),
             isotopes: isotopes(&self.isotopes)?,
@@ -131,7 +143,26 @@ impl Judge {
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
             self.read().score(&smiles, &texts, job)
         })?;
-        arrays(py, &scores, self.read().plan().thresholds.len())
+        let out = arrays(py, &scores, self.read().plan().thresholds.len())?;
+        ensembles::put(&out, &scores, &self.read().plan().ensembles)?;
+        Ok(out)
+    }
+
+    /// Hit@K over molecules, as JSON; `measured` is what `score` returned as `ensembles`.
+    fn hit_report(
+        &self,
+        py: Python<'_>,
+        smiles: Vec<String>,
+        measured: &str,
+        missing: &str,
+    ) -> PyResult<String> {
+        let missing = options::missing(missing).map_err(raised)?;
+        py.detach(|| ensembles::hit_report(&self.read(), &smiles, measured, missing)).map_err(raised)
+    }
+
+    /// Clusters over molecules, as JSON.
+    fn cluster_report(&self, py: Python<'_>, smiles: Vec<String>, measured: &str) -> PyResult<String> {
+        py.detach(|| ensembles::cluster_report(&self.read(), &smiles, measured)).map_err(raised)
     }
 
     /// The thresholds of coverage in Å, ascending.

@@ -2,6 +2,7 @@
 
 mod completions;
 mod constraint;
+mod ensembles;
 mod errors;
 mod judge;
 mod legal;

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use drift::audit::ensemble::EnsembleMeasures;
 use drift::audit::{AuditRequest, RowField, VerdictLine};
 use drift::checkpoint::{RequiredFiles, locate};
 use drift::chem::{AtomLimit, MAX_HEAVY_ATOMS};
@@ -173,6 +174,9 @@ pub(crate) struct AuditOptions {
     placeholder: String,
     references: Vec<PathBuf>,
     thresholds: Vec<f64>,
+    hits: Vec<f64>,
+    at: Vec<u64>,
+    clusters: Vec<f64>,
     passing: String,
     missing: String,
     pool: bool,
@@ -212,6 +216,7 @@ pub(crate) fn audit(
             placeholder: Some(options.placeholder),
             references: options.references,
             thresholds: thresholds(options.thresholds)?,
+            ensembles: EnsembleMeasures { hits: options.hits, draws: options.at, clusters: options.clusters },
             as_3dmolgen: choice("passing", &options.passing, &[("drift", false), ("3dmolgen", true)])?,
             missing: missing(&options.missing)?,
             pool: options.pool,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::energy::{EnergyArgs, energy_lines};
+use super::ensembles::EnsembleArgs;
 use super::help::{JUDGING, NUMBERS, OUTPUT};
 use super::invocation::Invocation;
 use super::molecule_lines::LinesFormat;
@@ -15,8 +16,8 @@ use super::values::{
 };
 use crate::report::audit_page::audit_page;
 use crate::report::audit_view::{
-    audit_coverage_table, audit_table, chemistry_rows, drift_table, examples_table, geometry_table,
-    their_table,
+    audit_coverage_table, audit_table, chemistry_rows, drift_table, ensemble_tables, examples_table,
+    geometry_table, their_table,
 };
 use crate::report::chemistry_view::{chemistry_table, flatness_table};
 use crate::report::covmat_view::covmat_summary;
@@ -79,6 +80,8 @@ pub(super) struct Args {
     /// Group texts by the `geom_smiles` of their records
     #[arg(long, requires = "references", help_heading = REFERENCES)]
     pool: bool,
+    #[command(flatten, next_help_heading = JUDGING)]
+    ensembles: EnsembleArgs,
     /// The conformers to judge in a text that has several
     #[arg(long, value_enum, value_name = "first|all", hide_possible_values = true, default_value = "first", help_heading = JUDGING)]
     conformers: ConformersArg,
@@ -266,6 +269,7 @@ fn plan(mut args: Args, by_text: bool, job: &Job) -> Result<AuditPlan, Error> {
         placeholder: args.placeholder,
         references: args.references,
         thresholds: thresholds(&args.threshold),
+        ensembles: args.ensembles.measures()?,
         as_3dmolgen: args.passing == PassingArg::ThreeDMolGen,
         missing: args.missing,
         pool: args.pool,
@@ -306,6 +310,7 @@ fn list(report: &AuditReport, to: Option<&Path>) -> anyhow::Result<()> {
 
 fn render(report: &AuditReport, output: &Output) -> String {
     let chemistry = chemistry_rows(report);
+    let [hits, clusters] = ensemble_tables(report);
     let tables = [
         rows_table(report),
         audit_comparison_table(report),
@@ -313,6 +318,8 @@ fn render(report: &AuditReport, output: &Output) -> String {
         Some(their_table(report)),
         geometry_table(report),
         audit_coverage_table(report),
+        hits,
+        clusters,
         chemistry_table(&chemistry),
         flatness_table(&chemistry),
         report.energy.as_ref().map(energy_table),

@@ -133,6 +133,7 @@ fn plan(args: &Args, device: Device) -> anyhow::Result<DevicePlan> {
     let run = EvalPlan {
         generate,
         thresholds: Vec::new(),
+        ensembles: Default::default(),
         strip_junk: false,
         max_atoms: AtomLimit::default(),
         likelihood: false,

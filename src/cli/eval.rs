@@ -194,6 +194,7 @@ fn plan(args: &Args, open: impl Fn(&str) -> Result<Device, Error>, job: &Job) ->
     Ok(EvalPlan {
         generate: generate_plan(generate, evidence, open, job)?,
         thresholds: thresholds(&judging.threshold),
+        ensembles: judging.ensembles.measures()?,
         missing: judging.missing,
         by_text: args.verdicts.is_some() || args.matrix.is_some(),
         strip_junk: judging.strip_junk,

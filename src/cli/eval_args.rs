@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::energy::EnergyArgs;
+use super::ensembles::EnsembleArgs;
 use super::generate_args::{GenerateArgs, OUTPUT};
 use super::help::JUDGING;
 use super::values::{one_of, threshold};
@@ -55,6 +56,8 @@ pub(super) struct JudgingArgs {
     /// Molecules without usable texts in coverage
     #[arg(long, value_name = "zero|leave-out", hide_possible_values = true, value_parser = one_of(&Missing::ALL, Missing::name), default_value = "zero")]
     pub missing: Missing,
+    #[command(flatten)]
+    pub ensembles: EnsembleArgs,
     /// Remove junk from numbers before judging
     #[arg(long)]
     pub strip_junk: bool,

@@ -10,8 +10,8 @@ use crate::report::chemistry_view::{chemistry_table, flatness_table};
 use crate::report::energy_view::energy_table;
 use crate::report::eval_page::eval_page;
 use crate::report::eval_view::{
-    comparison_table, cost_table, coverage_table, likelihood_table, outcome_table, placeholder_table,
-    probability_table, setting,
+    comparison_table, cost_table, coverage_table, ensemble_tables, likelihood_table, outcome_table,
+    placeholder_table, probability_table, setting,
 };
 use crate::report::floor_view::floor_table;
 use crate::report::format::wrapped;
@@ -151,7 +151,7 @@ fn all_tables(report: &EvalReport) -> Vec<Table> {
 
 /// The tables that options ask for.
 fn asked_tables(report: &EvalReport) -> Vec<Table> {
-    let mut tables = Vec::new();
+    let mut tables: Vec<Table> = ensemble_tables(report).into_iter().flatten().collect();
     if report.runs.iter().any(|run| !run.probabilities.is_empty()) {
         tables.push(probability_table(report));
     }

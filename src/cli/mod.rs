@@ -11,6 +11,7 @@ mod device;
 mod encode;
 mod encodings;
 mod energy;
+mod ensembles;
 #[cfg(feature = "generate")]
 mod eval;
 #[cfg(feature = "generate")]

@@ -224,6 +224,13 @@ pub(super) fn threshold(text: &str) -> Result<f64, &'static str> {
     known.ok_or("give a length in Å above 0, at most 100")
 }
 
+/// Parses a length, in Å.
+pub(super) fn length(text: &str) -> Result<f64, &'static str> {
+    let known =
+        text.parse::<f64>().ok().filter(|angstrom| *angstrom >= 0.0 && *angstrom <= MAX_THRESHOLD_ANGSTROM);
+    known.ok_or("give a length in Å, 0 to 100")
+}
+
 /// The thresholds without duplicates, ascending; by default 3DMolGen's.
 pub(super) fn thresholds(asked: &[f64]) -> Vec<f64> {
     let mut all = asked.to_vec();

@@ -7,6 +7,8 @@ pub use drift_core::parameter::*;
 pub(crate) const AGAINST_ROW: Parameter = Parameter::new("against row");
 /// The check of a corpus.
 pub const CHECK: Parameter = Parameter::new("check");
+/// The thresholds of clusters.
+pub const CLUSTERS: Parameter = Parameter::new("clusters");
 /// The conformers.
 pub const CORPUS: Parameter = Parameter::new("corpus");
 /// The number of decimals of coordinates.
@@ -25,6 +27,10 @@ pub(crate) const ENERGY: Parameter = Parameter::new("energy");
 pub(crate) const ENERGY_BATCH: Parameter = Parameter::new("energy batch");
 /// The longest time that the energy program may be silent.
 pub const ENERGY_TIMEOUT: Parameter = Parameter::new("energy timeout");
+/// The numbers of texts among which one has to hit.
+pub const DRAWS: Parameter = Parameter::new("at");
+/// The thresholds of hits.
+pub const HITS: Parameter = Parameter::new("hits");
 /// The model.
 pub const MODEL: Parameter = Parameter::new("model");
 /// The column of a table that holds names.

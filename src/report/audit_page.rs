@@ -1,8 +1,8 @@
 //! A record of `drift audit` as a page.
 
 use super::audit_view::{
-    audit_coverage_table, audit_table, chemistry_rows, drift_table, examples_table, geometry_table,
-    their_table,
+    audit_coverage_table, audit_table, chemistry_rows, drift_table, ensemble_tables, examples_table,
+    geometry_table, their_table,
 };
 use super::chemistry_view::{chemistry_table, flatness_table};
 use super::energy_view::energy_table;
@@ -39,6 +39,12 @@ pub fn audit_page(report: &AuditReport) -> Page {
                 section.table(&table);
             }
             coverage_plots(section, &rows);
+        });
+    }
+    let ensembles = ensemble_tables(report);
+    if ensembles.iter().any(Option::is_some) {
+        page = page.section("Hits and clusters", |section| {
+            ensembles.iter().flatten().for_each(|table| _ = section.table(table));
         });
     }
     if report.total.chemistry.is_some() {

@@ -2,6 +2,7 @@
 
 use super::chemistry_view::ChemistryRow;
 use super::coverage_view::{coverage_cells, coverage_columns, coverage_note};
+use super::ensemble_view::{CLUSTERS_TITLE, EnsembleRow, HITS_TITLE, clusters_table, hits_table};
 use super::format::{angstrom, encoding_name, or_dash, percent, percent_interval, thousands};
 use super::table::Table;
 use drift_core::error::escaped;
@@ -205,6 +206,21 @@ pub fn audit_coverage_table(report: &AuditReport) -> Option<Table> {
     }
     table.note(coverage_note(report.missing));
     Some(table)
+}
+
+/// Hit@K, and the clusters, as far as they were asked for: one row per row of texts, and more by class of molecules.
+pub fn ensemble_tables(report: &AuditReport) -> [Option<Table>; 2] {
+    let rows = report.runs.iter().map(|run| EnsembleRow {
+        name: vec![run.row.full_name()],
+        strong: run.row.is_automaton(),
+        hits: run.hits.as_ref(),
+        clusters: run.clusters.as_ref(),
+    });
+    let rows: Vec<EnsembleRow<'_>> = rows.collect();
+    [
+        hits_table(Table::new(HITS_TITLE).code("row"), &rows),
+        clusters_table(Table::new(CLUSTERS_TITLE).code("row"), &rows),
+    ]
 }
 
 /// The numbers of blocks by drift; `None` without a tokenizer.

@@ -2,8 +2,8 @@
 
 use super::energy_view::energy_table;
 use super::eval_view::{
-    comparison_table, cost_table, coverage_table, likelihood_table, outcome_table, placeholder_table,
-    probability_table, run_name, setting, starts,
+    comparison_table, cost_table, coverage_table, ensemble_tables, likelihood_table, outcome_table,
+    placeholder_table, probability_table, run_name, setting, starts,
 };
 use super::floor_view::floor_table;
 use super::html::{Page, Section};
@@ -93,9 +93,11 @@ fn page_row<'r>(report: &EvalReport, run: &'r RunReport) -> PageRow<'r> {
 fn coverage_section(section: &mut Section, report: &EvalReport, rows: &[PageRow<'_>]) {
     let Some(table) = coverage_table(report) else {
         section.paragraph("There are no reference conformers.");
+        ensemble_tables(report).iter().flatten().for_each(|table| _ = section.table(table));
         return;
     };
     section.table(&table);
+    ensemble_tables(report).iter().flatten().for_each(|table| _ = section.table(table));
     coverage_plots(section, rows);
 }
 

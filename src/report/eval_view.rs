@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::coverage_view::{coverage_cells, coverage_columns, coverage_note};
+use super::ensemble_view::{CLUSTERS_TITLE, EnsembleRow, HITS_TITLE, clusters_table, hits_table};
 use super::format::{number, or_dash, percent, seconds, signed, thousands};
 use super::pairs_view::{comparison_cells, comparison_columns, geometry_cell, valid};
 use super::table::Table;
@@ -57,6 +58,21 @@ pub fn coverage_table(report: &EvalReport) -> Option<Table> {
     }
     table.note(coverage_note(report.protocol.missing));
     Some(table)
+}
+
+/// Hit@K, and the clusters, as far as they were asked for: one row per run, and more by class of molecules.
+pub fn ensemble_tables(report: &EvalReport) -> [Option<Table>; 2] {
+    let rows = report.runs.iter().map(|run| EnsembleRow {
+        name: run_cells(report, run),
+        strong: run.lp == ProcessorKind::Automaton,
+        hits: run.hits.as_ref(),
+        clusters: run.clusters.as_ref(),
+    });
+    let rows: Vec<EnsembleRow<'_>> = rows.collect();
+    [
+        hits_table(runs_table(report, HITS_TITLE), &rows),
+        clusters_table(runs_table(report, CLUSTERS_TITLE), &rows),
+    ]
 }
 
 /// The placeholder of each class of blocks; `None` if no run has classes.

@@ -26,6 +26,7 @@ pub mod design_page;
 pub mod design_view;
 pub mod encodings_view;
 pub mod energy_view;
+mod ensemble_view;
 #[cfg(feature = "generate")]
 pub mod eval_page;
 #[cfg(feature = "generate")]

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use drift::audit::ensemble::EnsembleMeasures;
 use drift::audit::read::TextReading;
 use drift::audit::{self, AuditPlan, AuditRequest};
 use drift::checkpoint::{Header, WeightFiles};
@@ -204,6 +205,7 @@ fn check_audit(scene: &Scene, _: &[u8]) -> Verdict {
         placeholder: None,
         references: Vec::new(),
         thresholds: vec![0.75],
+        ensembles: EnsembleMeasures { clusters: vec![0.5], ..EnsembleMeasures::default() },
         as_3dmolgen: true,
         missing: drift::audit::Missing::Zero,
         pool: false,

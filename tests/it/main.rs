@@ -34,6 +34,7 @@ mod encode_rdkit;
 mod encode_smiles;
 mod encodings;
 mod energy;
+mod ensembles;
 mod eval;
 mod extend_model;
 mod extended;

@@ -38,6 +38,7 @@ mod parse;
 mod polyhedra;
 mod reading;
 mod rings;
+mod rotors;
 mod sanitized;
 mod scaffold;
 pub(crate) mod search;

@@ -147,7 +147,8 @@ impl MeanMedian {
         Some(MeanMedian { interval: mean.interval, ..MeanMedian::plain(values)? })
     }
 
-    fn plain(values: &[f64]) -> Option<Self> {
+    /// The same without the interval.
+    pub(super) fn plain(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         // The two middle values, which coincide if the number is odd.

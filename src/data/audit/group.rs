@@ -58,6 +58,9 @@ pub(super) struct Group {
     pub drift: Option<DriftHistogram>,
     /// Conformers that can be compared, by skeleton of the prompt. A prompt without any has an empty list.
     pub generated: BySkeleton,
+    /// By the same skeletons, how many texts are compared under them, with those that have no conformer.
+    #[serde(default)]
+    pub compared: BTreeMap<Box<str>, u64>,
     /// The skeletons of prompts whose conformers are compared under another skeleton, with that skeleton.
     #[serde(default)]
     pub pools: BTreeMap<Box<str>, Box<str>>,
@@ -176,6 +179,7 @@ impl Group {
             times: TextTimes::default(),
             drift: plan.request.tokenizer.as_ref().map(|_| DriftHistogram::default()),
             generated: BySkeleton::new(),
+            compared: BTreeMap::new(),
             pools: BTreeMap::new(),
             chemistry: BTreeMap::new(),
             worst: WorstTexts::default(),
@@ -233,6 +237,7 @@ impl Group {
             _ => (key, points),
         };
         let is_usable = points.is_some();
+        *self.compared.entry(Box::clone(&under)).or_default() += 1;
         self.generated.entry(Box::clone(&under)).or_default().extend(points);
         (found, Some(Compared { under, is_usable }))
     }
@@ -258,6 +263,9 @@ impl Group {
         }
         for (skeleton, conformers) in &other.generated {
             self.generated.entry(skeleton.clone()).or_default().extend_from_slice(conformers);
+        }
+        for (skeleton, texts) in &other.compared {
+            *self.compared.entry(skeleton.clone()).or_default() += texts;
         }
         self.pools.extend(other.pools.clone());
         for (skeleton, chemistry) in &other.chemistry {

@@ -7,6 +7,7 @@
 //! - [`marks`] locates the flaws of an answer, [`readable`] reads its blocks without them.
 //! - [`geometry`] compares conformers of one molecule: bond lengths, RMSD after alignment, coverage. [`References`] does so over
 //!   molecules.
+//! - [`ensemble`] measures all texts of a molecule together: Hit@K, clusters, torsions.
 //! - [`chemistry`] checks stereo, clashes, bonds, angles and planes of a conformer.
 //! - [`Judge`] does all of this in memory, text by text.
 //! - [`TextLine`] is a generated text as a line of a file.
@@ -23,6 +24,7 @@ pub mod coverage;
 mod document;
 mod encoding;
 mod energies;
+pub mod ensemble;
 mod example;
 mod examples;
 pub mod geometry;
@@ -43,11 +45,13 @@ mod records;
 mod references;
 mod report;
 mod request;
+mod row_ensembles;
 mod row_label;
 mod rows;
 mod run;
 mod runs;
 mod sample;
+mod shape;
 mod shard;
 mod smoke;
 pub mod spread;
@@ -70,8 +74,8 @@ pub use example::{Example, ExampleProblem};
 pub use group::FileReport;
 pub use judged_rows::{JudgedRows, RowText, RowTexts, judge_rows};
 pub use judging::{
-    BatchScores, ConformerVerdict, GroupScore, Judge, JudgePlan, MoleculeDistances, PutBytes, Reward,
-    RewardPart, RmsdMatrix, ScoredConformer, VerdictLine, duplicates,
+    BatchScores, ConformerVerdict, EnsembleScore, GroupScore, Judge, JudgePlan, MoleculeDistances,
+    MoleculeEnsemble, PutBytes, Reward, RewardPart, RmsdMatrix, ScoredConformer, VerdictLine, duplicates,
 };
 pub use marks::{Mark, MarkKind, marks, readable};
 pub use molecule_records::{MoleculeRecord, PromptNats, molecules_csv};

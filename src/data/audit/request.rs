@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::coverage::Missing;
+use super::ensemble::EnsembleMeasures;
 use super::geometry::COVERAGE_THRESHOLD_ANGSTROM;
 use super::records::{Record, RowField};
 use super::references::reference_reading;
@@ -42,6 +43,8 @@ pub struct AuditRequest {
     pub references: Vec<PathBuf>,
     /// The thresholds of coverage, in Å; empty means 0.75.
     pub thresholds: Vec<f64>,
+    /// The measures of all texts of a molecule together: Hit@K, which needs references, and clusters.
+    pub ensembles: EnsembleMeasures,
     /// Whether texts that pass only by the rules of 3DMolGen are compared with references too, read by these rules.
     pub as_3dmolgen: bool,
     /// The treatment of molecules without a usable conformer.
@@ -80,7 +83,7 @@ impl AuditRequest {
     /// Makes the plan.
     ///
     /// # Errors
-    /// If the model is not a folder, or the placeholder is not the content of a block.
+    /// If the model is not a folder, the placeholder is not the content of a block, or a measure of ensembles cannot be computed.
     pub fn plan(mut self) -> Result<AuditPlan> {
         if let Some(folder) = self.model.as_ref().filter(|folder| !folder.is_dir()) {
             let remedy = format!("give the folder of a model, or leave {} out", parameter::MODEL);
@@ -93,6 +96,11 @@ impl AuditRequest {
         // Trailing zeros are left to `encoding`, where the texts may decide.
         let asked = AskedEncoding { zeros: None, ..self.blocks };
         let like = asked.over(recipe.unwrap_or(Encoding::FIXED));
+        self.ensembles = self.ensembles.checked()?;
+        if !self.ensembles.hits.is_empty() && self.references.is_empty() {
+            let remedy = format!("give {}", parameter::REFERENCES);
+            return Err(Error::parameter(parameter::HITS, "need references to be close to", remedy));
+        }
         if self.thresholds.is_empty() {
             self.thresholds.push(COVERAGE_THRESHOLD_ANGSTROM);
         }
@@ -143,7 +151,8 @@ impl AuditPlan {
 
     /// Whether conformers are compared, with references or with each other.
     pub(super) fn keeps_conformers(&self) -> bool {
-        self.request.by_text || !self.request.references.is_empty()
+        let AuditRequest { by_text, references, ensembles, .. } = &self.request;
+        *by_text || !references.is_empty() || !ensembles.is_empty()
     }
 
     /// The text of a record, or one of its conformers, as a sample to judge.

@@ -9,12 +9,14 @@ use serde_json::{Map, Value};
 use super::chemistry::ChemistryReport;
 use super::counts::{DriftHistogram, SampleCounts};
 use super::coverage::{CoverageReport, Deviations};
+use super::ensemble::{ClusterReport, HitReport};
 use super::example::Example;
 use super::group::{Group, InOrder, TextTimes};
 use super::judged::JudgedFile;
 use super::pairs::{AdvisedRow, BatchTimes, SpeedMeasure};
 use super::references::{GeometryReport, Measured, References, join};
 use super::request::AuditPlan;
+use super::row_ensembles::RowEnsembles;
 use super::row_label::RowLabel;
 use super::text_encoding::{EncodingFrom, TextEncoding};
 use super::worst::{WorstText, WorstTexts};
@@ -57,6 +59,12 @@ pub struct AuditRun {
     /// Coverage and matching; empty without references.
     #[serde(flatten)]
     pub coverage: CoverageReport,
+    /// Hit@K, if requested; left out without references.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hits: Option<HitReport>,
+    /// Clusters and torsions, if requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clusters: Option<ClusterReport>,
     /// The number of blocks by drift; null without a tokenizer.
     pub drift: Option<DriftHistogram>,
     /// Some of the texts that did not pass, or that contain junk or lost digits.
@@ -187,6 +195,8 @@ impl<'f> RowGroups<'f> {
         texts: TextEncoding,
         worst: &BTreeMap<RowLabel, Vec<WorstText>>,
     ) -> (AuditRun, RowMeasure) {
+        let RowEnsembles { hits, clusters } =
+            RowEnsembles::of_row(&self.group, self.measured.as_deref(), &plan.request);
         let measured = self.measured.as_deref().map(|measured| InOrder { measured, first: &self.order });
         let report = self.group.report("", measured, plan);
         let mut passed = ClusterSums::default();
@@ -204,6 +214,8 @@ impl<'f> RowGroups<'f> {
             worst: worst.get(&self.row).cloned().unwrap_or_default(),
             geometry: report.geometry,
             coverage: report.coverage.unwrap_or_default(),
+            hits,
+            clusters,
             drift: report.drift,
             examples: self.group.examples.report(),
             speed_measure,

@@ -142,6 +142,10 @@ pub fn check(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept) -> Result<
         let problem = "there are no reference conformers to score";
         return Err(Error::parameter(parameter::LIKELIHOOD, problem, give_references()));
     }
+    if !plan.ensembles.hits.is_empty() && has_none {
+        let problem = "there are no reference conformers to be close to";
+        return Err(Error::parameter(parameter::HITS, problem, give_references()));
+    }
     check_generation(&plan.generate, molecules, kept)
 }
 

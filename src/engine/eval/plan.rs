@@ -7,6 +7,7 @@ use crate::runs::plan::GeneratePlan;
 use drift_core::chem::AtomLimit;
 use drift_core::constraint::ProcessorKind;
 use drift_core::encoding::Encoding;
+use drift_data::audit::ensemble::EnsembleMeasures;
 use drift_data::audit::{AuditPlan, AuditRequest, Missing};
 use drift_data::energy::Energies;
 
@@ -17,6 +18,8 @@ pub struct EvalPlan {
     pub generate: GeneratePlan,
     /// The coverage thresholds in Å, ascending.
     pub thresholds: Vec<f64>,
+    /// The measures of all texts of a molecule together.
+    pub ensembles: EnsembleMeasures,
     /// Whether to strip junk from numbers before the texts are judged, as users proposed.
     pub strip_junk: bool,
     /// The size of the largest molecule that is compared. A text with a larger molecule counts as another molecule than its
@@ -39,6 +42,7 @@ impl EvalPlan {
     pub(super) fn audit_plan(&self, encoding: Encoding) -> AuditPlan {
         let request = AuditRequest {
             thresholds: self.thresholds.clone(),
+            ensembles: self.ensembles.clone(),
             missing: self.missing,
             pool: true,
             by_text: true,

@@ -8,6 +8,7 @@ use drift_core::encoding::Encoding;
 use drift_core::job::Provenance;
 use drift_data::audit::chemistry::ChemistryReport;
 use drift_data::audit::coverage::CoverageReport;
+use drift_data::audit::ensemble::{ClusterReport, HitReport};
 pub use drift_data::audit::pairs::{
     ComparedFigure, FigureDifference, PairedComparison, Rescued, SpeedMeasure, SpeedRatio,
 };
@@ -134,6 +135,12 @@ pub struct RunReport {
     /// Coverage and matching as usual in the field; empty without reference conformers.
     #[serde(flatten)]
     pub coverage: CoverageReport,
+    /// Hit@K, if requested; left out without reference conformers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hits: Option<HitReport>,
+    /// Clusters and torsions, if requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clusters: Option<ClusterReport>,
     /// The number of blocks by drift, which is the number of FREE tokens of the template minus the number of tokens of the block.
     /// Only for position templates.
     pub drift: DriftHistogram,
@@ -194,6 +201,8 @@ impl RunReport {
             batch_seconds: run.batch_seconds,
             geometry: judged.geometry.filter(|geometry| geometry.molecules > 0),
             coverage: judged.coverage,
+            hits: judged.hits,
+            clusters: judged.clusters,
             drift,
             probabilities: run.probabilities,
             mask_cost: run.mask_cost,

@@ -1,26 +1,17 @@
 //! Finds duplicate conformers of a molecule. In order, each conformer is compared with earlier ones that are not duplicates
 //! themselves.
 //!
-//! No array of shape `[conformers, conformers]` is built. Two lower bounds on the RMSD, which do not depend on rotations or
-//! symmetric atom orders, leave few pairs to superpose:
-//!
-//! - For centred points, `n RMSD² ≥ Σ (σᵢ - τᵢ)²`, where σ and τ are the singular values of the two sets. This holds because the
-//!   trace of a product is at most the sum of the products of singular values (J. von Neumann, 1937). The values are three numbers,
-//!   so a grid whose cells are as wide as the bound finds all candidates.
-//! - `n RMSD² ≥ Σ (|aᵢ| - |bᵢ|)²`, where distances from the centre are in the order of atoms, and sorted among atoms that may be
-//!   exchanged.
+//! No array of shape `[conformers, conformers]` is built. The lower bounds of [`Shape`] leave few pairs to superpose: the singular
+//! values are three numbers, so a grid whose cells are as wide as the bound finds all candidates.
 
 use std::collections::HashMap;
 
 use super::super::geometry::{Conformation, Topology};
-use super::super::spread::spread;
+use super::super::shape::Shape;
 use super::super::superposition::Centred;
 
 /// Two conformers with an RMSD below this, in Å, count as duplicates: the value of CREST and so of GEOM.
 pub(crate) const DUPLICATE_ANGSTROM: f64 = 0.125;
-
-/// The largest rounding error of the sums, in Å.
-const ROUNDING: f64 = 1e-9;
 
 /// For each conformer (`[atoms]` positions in Å), the first earlier one that is not a duplicate itself and has an RMSD below
 /// `bound` Å, over symmetric atom orders. A bound of 0 gives no duplicates, and a conformer with a wrong number of atoms is not a
@@ -63,37 +54,6 @@ fn around(cell: [i64; 3]) -> impl Iterator<Item = [i64; 3]> {
     // For a tiny bound, cell indices saturate.
     let beside = move |axis: usize, step: i64| cell[axis].saturating_add(step - 1);
     (0..27).map(move |at| [beside(0, at % 3), beside(1, at / 3 % 3), beside(2, at / 9)])
-}
-
-/// Quantities that neither rotations nor symmetric atom orders change.
-struct Shape {
-    /// The singular values of the centred points divided by √n, in Å, the largest first.
-    singular: [f64; 3],
-    /// The distances from the centre divided by √n, in Å.
-    radii: Vec<f64>,
-}
-
-impl Shape {
-    fn from_config(conformer: &[[f64; 3]], centred: &Centred, orbits: &[Vec<usize>]) -> Self {
-        let points = centred.points();
-        let n = points.len() as f64;
-        let mut radii: Vec<f64> =
-            points.iter().map(|p| (p.iter().map(|x| x * x).sum::<f64>() / n).sqrt()).collect();
-        for orbit in orbits {
-            let mut own: Vec<f64> = orbit.iter().map(|atom| radii[*atom]).collect();
-            // Atoms that may be exchanged are sorted, so that their order does not matter.
-            own.sort_by(f64::total_cmp);
-            orbit.iter().zip(own).for_each(|(atom, radius)| radii[*atom] = radius);
-        }
-        Shape { singular: spread(conformer), radii }
-    }
-
-    /// Whether the two bounds allow an RMSD within `bound`.
-    fn can_be_within(&self, other: &Shape, bound: f64) -> bool {
-        let most = (bound + ROUNDING).powi(2);
-        let off = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
-        off(&self.singular, &other.singular) <= most && off(&self.radii, &other.radii) <= most
-    }
 }
 
 #[cfg(test)]

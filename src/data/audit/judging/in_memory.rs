@@ -52,9 +52,11 @@ impl Judge {
     /// A judge without references: texts are judged, and compared only with each other.
     ///
     /// # Errors
-    /// If there is no threshold, one is not a positive number, the bound of duplicates is negative, or a weight is not finite.
-    pub fn new(plan: JudgePlan) -> Result<Self> {
+    /// If there is no threshold, one is not a positive number, the bound of duplicates is negative, a weight is not finite, or a
+    /// measure of ensembles cannot be computed.
+    pub fn new(mut plan: JudgePlan) -> Result<Self> {
         plan.check()?;
+        plan.ensembles = plan.ensembles.checked()?;
         Ok(Judge { plan, references: BTreeMap::new(), molecules: Mutex::default() })
     }
 
@@ -234,7 +236,7 @@ impl Judge {
     }
 }
 
-fn skeleton_of(smiles: &str) -> Result<Box<str>> {
+pub(super) fn skeleton_of(smiles: &str) -> Result<Box<str>> {
     let skeleton = skeleton::from_smiles(smiles);
     let skeleton = skeleton.map_err(|e| Error::input("the judge", e, "give the SMILES of the prompt"))?;
     Ok(skeleton.into())

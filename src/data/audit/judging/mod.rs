@@ -6,6 +6,8 @@
 //! three give the same bits.
 
 mod duplicates;
+mod ensemble_reports;
+mod ensembles;
 mod in_memory;
 mod lines;
 mod matrix;
@@ -20,6 +22,8 @@ mod why;
 
 pub(crate) use duplicates::DUPLICATE_ANGSTROM;
 pub use duplicates::duplicates;
+pub use ensemble_reports::MoleculeEnsemble;
+pub use ensembles::EnsembleScore;
 pub use in_memory::Judge;
 pub use lines::VerdictLine;
 pub use matrix::{MoleculeDistances, PutBytes, RmsdMatrix};

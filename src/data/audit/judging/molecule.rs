@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use super::super::chemistry::Chemistry;
+use super::super::ensemble::Flexibility;
 use super::super::geometry::{Conformation, Topology};
 use drift_core::chem::Isotopes;
 use drift_core::error::{Error, Result};
@@ -18,16 +19,28 @@ pub(super) struct JudgedMolecule {
     /// `None` inside for a molecule that is too large.
     chemistry: OnceLock<Option<Chemistry>>,
     topology: OnceLock<Option<Topology>>,
+    flexibility: OnceLock<Option<Flexibility>>,
 }
 
 impl JudgedMolecule {
     pub(super) fn new(smiles: &str, skeleton: Box<str>, conformers: Arc<Vec<Conformation>>) -> Self {
-        let smiles = smiles.into();
-        JudgedMolecule { smiles, skeleton, conformers, chemistry: OnceLock::new(), topology: OnceLock::new() }
+        JudgedMolecule {
+            smiles: smiles.into(),
+            skeleton,
+            conformers,
+            chemistry: OnceLock::new(),
+            topology: OnceLock::new(),
+            flexibility: OnceLock::new(),
+        }
     }
 
     pub(super) fn chemistry(&self) -> Option<&Chemistry> {
         self.chemistry.get_or_init(|| Chemistry::from_smiles(&skeleton::smiles(&self.skeleton)).ok()).as_ref()
+    }
+
+    /// The size and the torsions.
+    pub(super) fn flexibility(&self) -> Option<&Flexibility> {
+        self.flexibility.get_or_init(|| Flexibility::from_skeleton(&self.skeleton).ok()).as_ref()
     }
 
     /// The topology with the isotope labels that count, which must be the same in all calls.

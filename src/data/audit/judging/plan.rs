@@ -1,5 +1,6 @@
 //! The settings for judging texts in memory.
 
+use super::super::ensemble::EnsembleMeasures;
 use super::super::geometry::COVERAGE_THRESHOLD_ANGSTROM;
 use super::duplicates::DUPLICATE_ANGSTROM;
 use super::reward::Reward;
@@ -14,6 +15,10 @@ pub struct JudgePlan {
     pub encoding: Encoding,
     /// The thresholds of coverage, in Å; at least one.
     pub thresholds: Vec<f64>,
+    /// The measures of all texts of a molecule together: Hit@K, and clusters.
+    pub ensembles: EnsembleMeasures,
+    /// Whether the conformers of each text are compared with one another.
+    pub within_texts: bool,
     /// Conformers of a group with an RMSD below this, in Å, are duplicates; 0 turns this off.
     pub duplicate_angstrom: f64,
     /// The size limit for molecules that are compared.
@@ -31,6 +36,8 @@ impl Default for JudgePlan {
         JudgePlan {
             encoding: Encoding::FIXED,
             thresholds: vec![COVERAGE_THRESHOLD_ANGSTROM],
+            ensembles: EnsembleMeasures::default(),
+            within_texts: false,
             duplicate_angstrom: DUPLICATE_ANGSTROM,
             max_atoms: AtomLimit::default(),
             isotopes: Isotopes::Ignore,

@@ -8,6 +8,7 @@ use super::super::coverage::Deviations;
 use super::super::geometry::{Conformation, Coverage};
 use super::super::sample::{TextSample, judge, split};
 use super::duplicates::duplicates;
+use super::ensembles::{ComparedText, EnsembleScore, GroupEnsemble, within_texts};
 use super::molecule::JudgedMolecule;
 use super::pieces::conformers_in;
 use super::plan::JudgePlan;
@@ -24,6 +25,9 @@ pub struct BatchScores {
     pub conformers: Vec<ScoredConformer>,
     /// The molecules of the batch, in order of first occurrence.
     pub groups: Vec<GroupScore>,
+    /// By text, the RMSDs of all pairs of its conformers, `[conformers × conformers]` in Å, NaN for those that cannot be compared.
+    /// Empty unless [`JudgePlan::within_texts`].
+    pub within_texts: Vec<Vec<f64>>,
     /// Reasons to doubt the figures.
     pub warnings: Vec<String>,
 }
@@ -45,6 +49,8 @@ pub struct ScoredConformer {
     pub rmsd: Vec<f64>,
     /// The first earlier conformer of its group that it duplicates, as an index of [`BatchScores::conformers`].
     pub duplicate_of: Option<usize>,
+    /// Its cluster at each threshold of [`JudgePlan::ensembles`], counted in its group; empty if it has no conformer to compare.
+    pub clusters: Vec<usize>,
     /// The weighted sum of the parts of [`JudgePlan::reward`].
     pub reward: f64,
 }
@@ -64,6 +70,8 @@ pub struct GroupScore {
     pub coverage: Vec<Option<Coverage>>,
     /// The number of RMSDs that are upper bounds, because the molecule has too much symmetry.
     pub rmsd_upper_bounds: u64,
+    /// The measures of all texts together, as far as they were asked for.
+    pub ensemble: EnsembleScore,
 }
 
 /// The conformer of a text before comparison.
@@ -103,14 +111,32 @@ pub(super) fn score(
         .map(|(molecule, members)| {
             job.check()?;
             let usable: Vec<usize> = members.iter().copied().filter(|at| points[*at].is_some()).collect();
-            Group::of(plan, molecule, usable, &points)
+            Group::of(plan, molecule, usable, members.len(), &points)
         })
         .collect::<Result<_>>()?;
     let mut groups = Vec::with_capacity(molecules.len());
     for ((molecule, members), group) in molecules.iter().zip(&members).zip(compared) {
         groups.push(group.hand_on(plan, molecule, members, &mut conformers));
     }
-    Ok(BatchScores { conformers, groups, warnings })
+    let within_texts = match plan.within_texts {
+        true => within_texts(plan, &compared_texts(molecules, &conformers, &points))?,
+        false => Vec::new(),
+    };
+    Ok(BatchScores { conformers, groups, within_texts, warnings })
+}
+
+/// The conformers of each text, one after the other.
+fn compared_texts<'p>(
+    molecules: &'p [Arc<JudgedMolecule>],
+    conformers: &[ScoredConformer],
+    mut points: &'p [Option<Conformation>],
+) -> Vec<ComparedText<'p>> {
+    let texts = conformers.chunk_by(|a, b| a.text == b.text).map(|own| {
+        let conformers;
+        (conformers, points) = points.split_at(own.len());
+        ComparedText { molecule: &molecules[own[0].group], conformers }
+    });
+    texts.collect()
 }
 
 /// The index of a text, and that of its molecule.
@@ -149,6 +175,7 @@ fn of_text(
                 verdict,
                 rmsd: vec![f64::NAN; references],
                 duplicate_of: None,
+                clusters: Vec::new(),
                 reward: 0.0,
             };
             Found { scored, points, blocks }
@@ -177,6 +204,7 @@ struct Group {
     deviations: Deviations,
     /// By usable conformer, the one that it duplicates, as an index among usable conformers.
     duplicates: Vec<Option<usize>>,
+    ensemble: GroupEnsemble,
 }
 
 impl Group {
@@ -184,6 +212,7 @@ impl Group {
         plan: &JudgePlan,
         molecule: &JudgedMolecule,
         usable: Vec<usize>,
+        texts: usize,
         points: &[Option<Conformation>],
     ) -> Result<Self> {
         let own: Vec<Conformation> = usable.iter().filter_map(|at| points[*at].clone()).collect();
@@ -196,13 +225,16 @@ impl Group {
                 rmsd: vec![Vec::new(); own.len()],
                 upper_bounds: vec![0; own.len()],
             };
-            return Ok(Group { duplicates: vec![None; usable.len()], usable, deviations });
+            let ensemble = GroupEnsemble::of(plan, molecule, texts, &own, &deviations)?;
+            return Ok(Group { duplicates: vec![None; usable.len()], usable, deviations, ensemble });
         }
         let topology = molecule.topology(plan.isotopes)?;
         let deviations = topology
             .compare(&own, &molecule.conformers)
             .ok_or_else(|| Error::internal(&molecule.smiles, "references with another number of atoms"))?;
-        Ok(Group { duplicates: duplicates(topology, &own, plan.duplicate_angstrom), usable, deviations })
+        let ensemble = GroupEnsemble::of(plan, molecule, texts, &own, &deviations)?;
+        let duplicates = duplicates(topology, &own, plan.duplicate_angstrom);
+        Ok(Group { duplicates, usable, deviations, ensemble })
     }
 
     /// Stores the results in the conformers, and returns the score of the group.
@@ -213,7 +245,7 @@ impl Group {
         members: &[usize],
         conformers: &mut [ScoredConformer],
     ) -> GroupScore {
-        let Group { usable, deviations, duplicates } = self;
+        let Group { usable, deviations, duplicates, ensemble } = self;
         let references = molecule.conformers.len();
         let coverage = plan.thresholds.iter().map(|threshold| deviations.coverage(*threshold)).collect();
         let within: Vec<Vec<u32>> = plan
@@ -232,6 +264,10 @@ impl Group {
             one.verdict.set_distances(&rmsd, bond_error);
             one.duplicate_of = duplicate.map(|own| usable[own]);
             one.rmsd = rmsd;
+        }
+        for (own, at) in usable.iter().enumerate() {
+            let assigned = ensemble.clusters.assignments.iter();
+            conformers[*at].clusters = assigned.map(|clusters| clusters[own]).collect();
         }
         for at in members {
             let one = &mut conformers[*at];
@@ -255,6 +291,7 @@ impl Group {
             references,
             coverage,
             rmsd_upper_bounds: deviations.upper_bounds.iter().sum(),
+            ensemble: ensemble.score,
         }
     }
 }
