@@ -76,7 +76,7 @@ impl Region {
 
     /// Whether it surely has no position.
     pub(crate) fn is_empty(&self) -> bool {
-        self.extent.iter().any(|[low, high]| low > high)
+        self.has_empty_extent()
             || !(self.is_wide() || self.has_position(self.extent[0], self.extent[1], COARSE))
     }
 
@@ -98,11 +98,14 @@ impl Region {
     /// if the range is wide.
     fn coordinates(&self, axis: usize, mut test: impl FnMut(Range) -> bool) -> Intervals {
         let [low, high] = self.extent[axis];
+        if self.has_empty_extent() {
+            return Intervals::default();
+        }
         if self.is_wide() {
             return Intervals::of(low, high);
         }
         let mut found = Intervals::default();
-        let mut starts_inside = low <= high && test([low, low]);
+        let mut starts_inside = test([low, low]);
         for cell in cells([low, high], WIDE) {
             let ends_inside = test([cell[1], cell[1]]);
             refine(cell, [starts_inside, ends_inside], &mut test, &mut found);
@@ -141,6 +144,11 @@ impl Region {
         let mut set = Intervals::default();
         self.fill([x, x], [y, y], &mut set);
         set
+    }
+
+    /// Whether the shells around two atoms do not even overlap along an axis.
+    fn has_empty_extent(&self) -> bool {
+        self.extent.iter().any(|[low, high]| low > high)
     }
 
     /// Whether no bond limits its extent, as for the first atom of a separate part.

@@ -139,6 +139,18 @@ fn positions_that_leave_a_place_are_known_to_do_so() {
     assert!(whole > 100, "{whole}");
 }
 
+/// The atom of a ring of three has no place beside two atoms that are far apart, along any axis.
+#[test]
+fn shells_that_do_not_overlap_leave_nothing() {
+    let rules = rules("C1CC1");
+    for axis in 0..3 {
+        let far: [f64; 3] = std::array::from_fn(|at| if at == axis { 9.0 } else { 0.0 });
+        let region = rules.region(&[[0.0; 3], far]);
+        assert!(region.is_empty() && region.x().is_empty() && region.y(0.5).is_empty(), "{axis}");
+        assert!(region.z(0.5, 0.5).is_empty() && !region.contains(far));
+    }
+}
+
 /// Atoms in a row that are too far apart leave no place for the one that closes their ring.
 #[test]
 fn a_ring_that_cannot_close_is_seen_early() {

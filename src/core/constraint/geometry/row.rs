@@ -39,6 +39,9 @@ type Numbers = (usize, [Fixed; 2]);
 /// The most sets that are kept for an atom.
 const MOST_SETS: usize = 64;
 
+/// If more tokens are tried, the allowed values are computed first.
+const MANY_TOKENS: usize = 16;
+
 /// The most values of y in an interval of which each is tried: if there are more, some of them has a z.
 const MOST_TRIED: Fixed = 200;
 
@@ -97,6 +100,10 @@ impl GeometryRow {
         if self.is_free {
             return None;
         }
+        if ids.len() > MANY_TOKENS {
+            let Cursor { axis, values, .. } = self.cursor;
+            self.set(constraint, (axis, [values[0], values[1]]));
+        }
         let allowed = ids.iter().copied().filter(|id| self.allows(constraint, state, *id));
         Some(allowed.collect())
     }
@@ -137,6 +144,10 @@ impl GeometryRow {
     /// Whether a value is allowed for a number, and leaves a value for the next number of the atom, or a place for all later atoms.
     fn accepts(&mut self, constraint: &GeometryConstraint, number: Numbers, value: Fixed) -> bool {
         let (axis, [x, y]) = number;
+        // Cheaper than to look for the next number, but only if many values are tried.
+        if self.known_set(number).is_some_and(|set| !holds(constraint, set, axis, [value; 2])) {
+            return false;
+        }
         match axis {
             0 => self.leaves_y(constraint, value),
             1 => self.leaves_z(constraint, [x, value]),
@@ -176,11 +187,15 @@ impl GeometryRow {
         (placed.len()..rules.atoms()).all(|atom| !rules.region_of(atom, &placed).is_empty())
     }
 
+    /// The allowed values of a number of the current atom, in Å, if they are known.
+    fn known_set(&self, number: Numbers) -> Option<&Intervals> {
+        let number = written_before(number);
+        self.sets.iter().find(|(known, _)| *known == number).map(|(_, set)| set)
+    }
+
     /// The allowed values of a number of the current atom, in Å.
     fn set(&mut self, constraint: &GeometryConstraint, number: Numbers) -> &Intervals {
-        let (axis, values) = number;
-        let known = [values[0], if axis == 2 { values[1] } else { 0 }];
-        let number = (axis, if axis == 0 { [0; 2] } else { known });
+        let number = written_before(number);
         if let Some(at) = self.sets.iter().position(|(known, _)| *known == number) {
             return &self.sets[at].1;
         }
@@ -204,6 +219,11 @@ impl GeometryRow {
             _ => region.z(at(0), at(1)),
         }
     }
+}
+
+/// A number with only the values before it.
+fn written_before((axis, [x, y]): Numbers) -> Numbers {
+    (axis, [if axis > 0 { x } else { 0 }, if axis > 1 { y } else { 0 }])
 }
 
 /// The positions of the conformer that is being written, given those placed last.
