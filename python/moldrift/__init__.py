@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from moldrift._lib import VERSION as __version__
-from moldrift.automaton import Automaton
+from moldrift.automaton import Automaton, GeometryAutomaton
 from moldrift.errors import DriftError, ForbiddenToken, InvalidSmiles, TokenizerRefused
 from moldrift.generations import read_generations, write_generations
 from moldrift.grammars import export_grammar
@@ -26,6 +26,7 @@ __all__ = [
     "DriftError",
     "FBeta",
     "ForbiddenToken",
+    "GeometryAutomaton",
     "InvalidSmiles",
     "Judge",
     "PositionLogitsProcessor",

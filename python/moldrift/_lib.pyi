@@ -127,6 +127,9 @@ class Processor:
         placeholder: str | None = None,
         conformers: int = 1,
         opened: bool = False,
+        bounds: float = 0.2,
+        signs: bool = True,
+        planes: bool = True,
     ) -> Processor: ...
     @property
     def kind(self) -> str:

@@ -80,7 +80,12 @@ class Automaton:
             self.source.eos,
             conformers=conformers,
             opened=opened,
+            **self._strength(),
         )
+
+    def _strength(self) -> dict[str, Any]:
+        """Options of the processor beside those of every automaton."""
+        return {}
 
     @property
     def eos_token_id(self) -> int:
@@ -231,6 +236,52 @@ class Automaton:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.source.tokenizer.name!r}, dialect={self.dialect!r})"
+
+
+class GeometryAutomaton(Automaton):
+    """The automaton, which also knows the geometry of a molecule: a coordinate is legal if the positions written before
+    it leave the atom a place. It keeps bounds on distances, the senses of stereo marks, and planes
+    (``docs/geometry.md``).
+
+    It serves wherever an `Automaton` does, except for grammars and tables, which cannot express it. Where no coordinate
+    is left, the automaton alone decides the atom: drift's own engine goes back in the text instead, which a logits
+    processor cannot. The legal tokens depend on all coordinates of a row, so a step takes up to a millisecond a row.
+
+    >>> geometry = GeometryAutomaton("qwen-like", encoding="fixed-1")
+    >>> ids = geometry.source.tokenizer.answer_ids("[CONFORMER][C]<0.0,0.0,0.0>[C]<0.0,0.0,")
+    >>> [geometry.token(one) for one in geometry.allowed_ids("CC", ids)]
+    ['1']
+
+    Args:
+        tokenizer, dialect, encoding, eos_token_id, conformers, opened: as for `Automaton`. The encoding must write x, y
+            and z behind each atom.
+        bounds: the share by which distances may exceed the judge's bounds, above 0 and at most 0.5.
+        signs: whether stereocentres and double bonds get the sense of their marks.
+        planes: whether flat groups stay flat.
+
+    Raises:
+        TokenizerRefused: as for `Automaton`.
+        DriftError: if the encoding has no coordinates, or ``bounds`` is no such share. Its methods raise `InvalidSmiles` also
+            for a SMILES that RDKit would refuse, because its bonds are not known.
+    """
+
+    kind = "geometry"
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        dialect: str | None = None,
+        *,
+        bounds: float = 0.2,
+        signs: bool = True,
+        planes: bool = True,
+        **options: Any,
+    ) -> None:
+        self.bounds, self.signs, self.planes = float(bounds), bool(signs), bool(planes)
+        super().__init__(tokenizer, dialect, **options)
+
+    def _strength(self) -> dict[str, Any]:
+        return {"bounds": self.bounds, "signs": self.signs, "planes": self.planes}
 
 
 def _completion(ids: Any, number: int) -> npt.NDArray[np.int64]:

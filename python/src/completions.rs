@@ -40,8 +40,7 @@ impl LegalRows {
                 }
                 rows.ids.push(token as i32);
             } else {
-                let mask = constraint.mask(&place.state);
-                match mask {
+                match place.mask(constraint) {
                     Mask::Forced(id) => rows.ids.push(id as i32),
                     Mask::Only(ids) => rows.ids.extend(ids.iter().map(|id| *id as i32)),
                     // An automaton always lists the legal tokens.
@@ -49,7 +48,7 @@ impl LegalRows {
                 }
                 let taken = u32::try_from(token).is_ok_and(|id| place.take(constraint, id));
                 if !taken {
-                    return Err(illegal(listed(mask)));
+                    return Err(illegal(listed(place.mask(constraint))));
                 }
             }
             rows.offsets.push(rows.ids.len() as i64);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use drift::constraint::State;
 use drift::constraint::automaton::MoleculeAutomaton;
+use drift::constraint::geometry::GeometryRow;
 use drift::error::excerpt;
 use drift::text::skeleton;
 use drift::{Error, Mask};
@@ -39,17 +40,38 @@ pub(crate) struct Constraint {
 }
 
 /// The state of a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub state: State,
     /// Whether the end token was written.
     pub over: bool,
+    geometry: Option<GeometryRow>,
+    /// The tokens that the geometry leaves, if it leaves fewer than the rest of the constraint.
+    narrowed: Option<Vec<u32>>,
 }
 
 impl Place {
     /// The state before the first token.
     pub(crate) fn start(constraint: &dyn drift::Constraint) -> Self {
-        Place { state: constraint.start(), over: false }
+        let geometry = constraint.geometry().map(|geometry| geometry.row());
+        let mut place = Place { state: constraint.start(), over: false, geometry, narrowed: None };
+        place.narrow(constraint);
+        place
+    }
+
+    /// The tokens that may come next in a text that is not over.
+    pub(crate) fn mask<'m>(&'m self, constraint: &'m dyn drift::Constraint) -> Mask<'m> {
+        self.narrowed.as_deref().map_or_else(|| constraint.mask(&self.state), Mask::Only)
+    }
+
+    /// Finds the tokens that the geometry leaves. Where it leaves none, the rest of the constraint decides this atom.
+    fn narrow(&mut self, constraint: &dyn drift::Constraint) {
+        let (Some(row), Some(geometry)) = (&mut self.geometry, constraint.geometry()) else { return };
+        self.narrowed = row.allowed(geometry, &self.state);
+        if self.narrowed.as_ref().is_some_and(Vec::is_empty) {
+            row.release();
+            self.narrowed = None;
+        }
     }
 
     /// Takes a token. Returns false and changes nothing if the token is not allowed. After the end no token is refused.
@@ -57,13 +79,17 @@ impl Place {
         if self.over {
             return true;
         }
-        if !constraint.mask(&self.state).allows(token) {
+        if !self.mask(constraint).allows(token) {
             return false;
         }
         if constraint.is_over(&self.state, token) {
             self.over = true;
         } else {
             constraint.advance(&mut self.state, token);
+            if let (Some(row), Some(geometry)) = (&mut self.geometry, constraint.geometry()) {
+                row.write(geometry, token);
+            }
+            self.narrow(constraint);
         }
         true
     }
@@ -86,7 +112,7 @@ pub(crate) fn listed(mask: Mask<'_>) -> String {
 
 impl Constraint {
     fn automaton(&self) -> PyResult<&MoleculeAutomaton> {
-        let problem = "constraint: a position template has no automaton; take moldrift.Automaton";
+        let problem = "constraint: a grammar can express neither a position template nor a geometry; take moldrift.Automaton";
         self.molecule_automaton.as_deref().ok_or_else(|| Class::Drift.exception(problem))
     }
 
@@ -97,7 +123,7 @@ impl Constraint {
             if !place.take(&*self.inner, token) {
                 let problem = format!(
                     "token {at} of the prefix is {token}, which is forbidden there; {}",
-                    listed(self.inner.mask(&place.state))
+                    listed(place.mask(&*self.inner))
                 );
                 return Err(Class::Forbidden.exception(problem));
             }
@@ -120,7 +146,7 @@ impl Constraint {
         if place.over {
             return Ok(("only", vec![self.eos]));
         }
-        Ok(match self.inner.mask(&place.state) {
+        Ok(match place.mask(&*self.inner) {
             Mask::Any => ("any", Vec::new()),
             Mask::Forced(id) => ("only", vec![id]),
             Mask::Only(ids) => ("only", ids.to_vec()),

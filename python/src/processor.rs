@@ -7,6 +7,7 @@ use drift::constraint::automaton::{AnswerForm, MoleculeAutomaton};
 use drift::constraint::{Placeholder, Specials};
 use drift::design::advice::logit_processor;
 use drift::error::{escaped, message};
+use drift::geometry::{GeometryRules, GeometryStrength};
 use drift::{Encoding, Error, LogitProcessor, ProcessorKind};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -33,10 +34,10 @@ fn encoding_of(name: &str) -> PyResult<Encoding> {
 
 #[pymethods]
 impl Processor {
-    /// `kind` is one of none, generic, qwen38, qwen39, targeted, allowlist, truncating, automaton. `eos` ends a text. `others` are
+    /// `kind` is one of none, generic, qwen38, qwen39, targeted, allowlist, truncating, automaton, geometry. `eos` ends a text. `others` are
     /// further end tokens and the token at the beginning of a text, which position templates forbid in numbers.
     #[new]
-    #[pyo3(signature = (tokenizer, kind, dialect, eos, others=Vec::new(), placeholder=None, conformers=1, opened=false))]
+    #[pyo3(signature = (tokenizer, kind, dialect, eos, others=Vec::new(), placeholder=None, conformers=1, opened=false, bounds=0.2, signs=true, planes=true))]
     // One call from Python, with options as keyword arguments.
     #[allow(clippy::too_many_arguments)]
     fn new(
@@ -49,12 +50,13 @@ impl Processor {
         placeholder: Option<&str>,
         conformers: usize,
         opened: bool,
+        bounds: f64,
+        signs: bool,
+        planes: bool,
     ) -> PyResult<Self> {
+        let strength = GeometryStrength { bounds, signs, planes };
+        strength.check().map_err(raised)?;
         let kind: ProcessorKind = kind.parse().map_err(raised)?;
-        if kind == ProcessorKind::Geometry {
-            let problem = "the processor `geometry` follows the coordinates of each text, which only drift's own engine does";
-            return Err(raised(Error::parameter(drift::parameter::LP, problem, "give automaton")));
-        }
         let encoding = encoding_of(dialect)?;
         let placeholder = placeholder.map(Placeholder::new).transpose().map_err(raised)?;
         let tokenizer = tokenizer.inner.clone();
@@ -64,7 +66,7 @@ impl Processor {
             Error::Input { .. } => Class::Tokenizer.of()(error),
             error => raised(error),
         })?;
-        let inner = inner.answering(AnswerForm { conformers, opened });
+        let inner = inner.answering(AnswerForm { conformers, opened }).of_strength(strength);
         Ok(Processor { inner, tokenizer, eos, encoding: dialect.to_owned() })
     }
 
@@ -91,8 +93,8 @@ impl Processor {
     /// The constraint of one molecule, given by its SMILES. The spelling of the SMILES is kept.
     fn constraint(&self, py: Python<'_>, smiles: &str) -> PyResult<Constraint> {
         let skeleton = skeleton_of(smiles)?;
-        let made = py.detach(|| self.of_skeleton(&skeleton));
-        let (inner, molecule_automaton) = made.map_err(Class::Tokenizer.of())?;
+        let made = py.detach(|| self.of_skeleton(&skeleton, smiles));
+        let (inner, molecule_automaton) = made.map_err(|error| self.refused(smiles, error))?;
         Ok(Constraint {
             inner,
             molecule_automaton,
@@ -103,7 +105,7 @@ impl Processor {
     }
 
     /// The legal ids at every token of completions, one completion per SMILES, as offsets `[tokens + 1]` and ids; only for the
-    /// automaton. After the end token `fillers` may follow.
+    /// automaton, with or without geometry. After the end token `fillers` may follow.
     #[allow(clippy::type_complexity, reason = "tuples for Python")]
     fn legal<'py>(
         &self,
@@ -124,13 +126,22 @@ impl Processor {
 type Made = (Arc<dyn drift::Constraint>, Option<Arc<MoleculeAutomaton>>);
 
 impl Processor {
-    fn of_skeleton(&self, skeleton: &str) -> drift::Result<Made> {
-        match self.inner.automaton() {
+    fn of_skeleton(&self, skeleton: &str, smiles: &str) -> drift::Result<Made> {
+        match self.inner.automaton().filter(|_| self.inner.kind() == ProcessorKind::Automaton) {
             Some(automaton) => {
                 let molecule_automaton = Arc::new(automaton.molecule(skeleton)?);
                 Ok((molecule_automaton.clone(), Some(molecule_automaton)))
             }
-            None => Ok((self.inner.constraint(skeleton)?, None)),
+            None => Ok((self.inner.constraint_of(skeleton, smiles)?, None)),
+        }
+    }
+
+    /// Why a molecule has no constraint: its geometry is not known, or else its text cannot be tokenised.
+    fn refused(&self, smiles: &str, error: Error) -> PyErr {
+        let needs_geometry = self.inner.kind() == ProcessorKind::Geometry;
+        match needs_geometry && GeometryRules::from_smiles(smiles, GeometryStrength::default()).is_err() {
+            true => Class::Smiles.of()(error),
+            false => Class::Tokenizer.of()(error),
         }
     }
 
@@ -139,7 +150,8 @@ impl Processor {
         let mut known: HashMap<String, Arc<dyn drift::Constraint>> = HashMap::new();
         for one in smiles {
             if !known.contains_key(one) {
-                let (constraint, _) = self.of_skeleton(&skeleton_of(one)?).map_err(Class::Tokenizer.of())?;
+                let (constraint, _) =
+                    self.of_skeleton(&skeleton_of(one)?, one).map_err(|error| self.refused(one, error))?;
                 known.insert(one.clone(), constraint);
             }
         }

@@ -82,7 +82,7 @@ impl Row {
             };
             if !taken {
                 if !fillers.contains(&token) {
-                    let allowed = listed(constraint.mask(&self.place.state));
+                    let allowed = listed(self.place.mask(constraint));
                     return Err(Forbidden { at, token, allowed });
                 }
                 self.stopped.get_or_insert(at);
@@ -109,7 +109,7 @@ impl Rows {
         let Row { place, .. } = &self.rows[row];
         match self.rows[row].is_over() {
             true => Mask::Forced(molecule.eos),
-            false => molecule.constraint.mask(&place.state),
+            false => place.mask(&*molecule.constraint),
         }
     }
 
