@@ -49,19 +49,22 @@ impl NumberFormat {
         let [mut from, mut to] = range;
         from += Fixed::from(self.is_tail(from, axis));
         to -= Fixed::from(self.is_tail(to, axis));
-        let first_at = |limit: f64| {
-            let (mut from, mut to) = (from, to + 1);
-            while from < to {
-                let middle = from + (to - from) / 2;
-                match self.angstrom(middle, axis).is_some_and(|x| x < limit) {
-                    true => from = middle + 1,
-                    false => to = middle,
-                }
+        let first = self.first_value_at([from, to], axis, low - ROUNDING);
+        let last = self.first_value_at([from, to], axis, high + ROUNDING) - 1;
+        (first <= last).then_some([first, last])
+    }
+
+    /// The first value of a range whose coordinate is at least `limit`, in Å; the one behind the range if there is none.
+    fn first_value_at(&self, range: ValueRange, axis: usize, limit: f64) -> Fixed {
+        let [mut from, mut to] = [range[0], range[1] + 1];
+        while from < to {
+            let middle = from + (to - from) / 2;
+            match self.angstrom(middle, axis).is_some_and(|x| x < limit) {
+                true => from = middle + 1,
+                false => to = middle,
             }
-            from
-        };
-        let found = [first_at(low - ROUNDING), first_at(high + ROUNDING) - 1];
-        (found[0] <= found[1]).then_some(found)
+        }
+        from
     }
 }
 

@@ -193,6 +193,9 @@ impl Region {
     }
 }
 
+/// Positions count as allowed within this distance of a limit, in Å: encodings of 0.05 Å meet limits such as 0.45 Å exactly.
+pub(super) const ROUNDING: f64 = 1e-9;
+
 /// A normal whose z is smaller is taken as horizontal; in the units of half-spaces.
 const FLAT: f64 = 1e-12;
 
@@ -253,6 +256,6 @@ impl HalfSpace {
 
     /// Whether a position belongs to it.
     pub(super) fn contains(&self, point: [f64; 3]) -> bool {
-        dot(self.normal, point) >= self.least
+        dot(self.normal, point) >= self.least - ROUNDING
     }
 }

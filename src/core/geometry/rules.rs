@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::limits::DistanceLimits;
 use super::molecule::Molecule;
 use super::planes::{PlaneKind, planes};
-use super::region::{HalfSpace, Region, Shell};
+use super::region::{HalfSpace, ROUNDING, Region, Shell};
 use crate::chem::stereo::{DoubleBondMark, TetrahedralMark};
 use crate::chem::{AtomLimit, SmilesError, SmilesReading};
 use crate::error::{Error, Result};
@@ -302,18 +302,18 @@ impl GeometryRules {
     /// The half-spaces of an atom, given the positions of the atoms before it, each with its rule and the other atoms.
     fn half_spaces(&self, atom: usize, placed: &[[f64; 3]]) -> Vec<((GeometryRule, Vec<usize>), HalfSpace)> {
         let mut found = Vec::new();
-        let is_known = |at: &usize| *at == atom || *at < placed.len();
-        for sense in self.senses[atom].iter().filter(|sense| sense.atoms.iter().all(is_known)) {
+        let known = placed.len();
+        for sense in self.senses[atom].iter().filter(|sense| are_known(&sense.atoms, atom, known)) {
             let volume = |point| sense.sign * sense.volume(&|at| if at == atom { point } else { placed[at] });
             let rule = (GeometryRule::Centre, sense.atoms.to_vec());
             found.push((rule, HalfSpace::of_linear(sense.least, volume)));
         }
-        for sides in self.sides[atom].iter().filter(|sides| sides.atoms.iter().all(is_known)) {
+        for sides in self.sides[atom].iter().filter(|sides| are_known(&sides.atoms, atom, known)) {
             let side = |point| sides.sign * sides.side(&|at| if at == atom { point } else { placed[at] });
             let rule = (GeometryRule::DoubleBond, sides.atoms.to_vec());
             found.push((rule, HalfSpace::of_linear(0.0, side)));
         }
-        for before in self.planes[atom].iter().filter(|before| before.iter().all(is_known)) {
+        for before in self.planes[atom].iter().filter(|before| are_known(before, atom, known)) {
             let points: Vec<[f64; 3]> = before.iter().map(|at| placed[*at]).collect();
             let Some((normal, offset)) = plane(&points) else { continue };
             let opposite = normal.map(|x| -x);
@@ -334,9 +334,9 @@ impl GeometryRules {
                 let ([low, high], between) = (self.distance(atom, other), distance(points[atom], *place));
                 let bonds = Some(self.bonds[atom * self.atoms + other]);
                 let atoms = vec![atom, other];
-                if between < low {
+                if between < low - ROUNDING {
                     found.push(GeometryConflict { rule: GeometryRule::Near, atoms, bonds });
-                } else if between > high {
+                } else if between > high + ROUNDING {
                     found.push(GeometryConflict { rule: GeometryRule::Far, atoms, bonds });
                 }
             }
@@ -349,6 +349,11 @@ impl GeometryRules {
         }
         found
     }
+}
+
+/// Whether all atoms but this one are among the first `known` ones.
+fn are_known(atoms: &[usize], atom: usize, known: usize) -> bool {
+    atoms.iter().all(|at| *at == atom || *at < known)
 }
 
 /// The atom that is placed last.

@@ -222,7 +222,8 @@ impl GeometryRow {
 }
 
 /// A number with only the values before it.
-fn written_before((axis, [x, y]): Numbers) -> Numbers {
+fn written_before(number: Numbers) -> Numbers {
+    let (axis, [x, y]) = number;
     (axis, [if axis > 0 { x } else { 0 }, if axis > 1 { y } else { 0 }])
 }
 
