@@ -6,6 +6,7 @@ A block that is neither run nor listed here with the place that runs it fails a 
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import os
@@ -365,6 +366,16 @@ def a_policy(printed: str) -> None:
     assert 1 <= float(said[3].split()[3]) <= 8
 
 
+def a_reward(printed: str) -> None:
+    # The block itself asserts that both rewards are equal.
+    terms = ast.literal_eval(printed)
+    assert terms["valid"] == 4 and 0 < terms["reward"] < 2, terms
+
+
+def a_geometry(printed: str) -> None:
+    assert printed == "['1']\n"
+
+
 #: Blocks of Python by words that stand in them, with what they print. Those with None have a test of their own.
 PRINTED: dict[str, Callable[[str], None] | None] = {
     'print(moldrift.audit([{"smiles": smiles, "text": text}])': ten_lines,
@@ -375,6 +386,8 @@ PRINTED: dict[str, Callable[[str], None] | None] = {
     "import llguidance.hf": ethanol,
     "import xgrammar": ethanol,
     "print(json.dumps(request))": a_request,
+    "geometry = moldrift.GeometryAutomaton(": a_geometry,
+    "from moldrift.rewards import FBeta": a_reward,
     "def edges(table, at, place):": None,
     "dcp.dcp_to_torch_save": None,
 }
