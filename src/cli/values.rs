@@ -219,15 +219,13 @@ const MAX_THRESHOLD_ANGSTROM: f64 = 100.0;
 
 /// Parses a threshold of coverage, in Å.
 pub(super) fn threshold(text: &str) -> Result<f64, &'static str> {
-    let known =
-        text.parse::<f64>().ok().filter(|angstrom| *angstrom > 0.0 && *angstrom <= MAX_THRESHOLD_ANGSTROM);
-    known.ok_or("give a length in Å above 0, at most 100")
+    let above_zero = length(text).ok().filter(|angstrom| *angstrom > 0.0);
+    above_zero.ok_or("give a length in Å above 0, at most 100")
 }
 
 /// Parses a length, in Å.
 pub(super) fn length(text: &str) -> Result<f64, &'static str> {
-    let known =
-        text.parse::<f64>().ok().filter(|angstrom| *angstrom >= 0.0 && *angstrom <= MAX_THRESHOLD_ANGSTROM);
+    let known = text.parse().ok().filter(|angstrom| (0.0..=MAX_THRESHOLD_ANGSTROM).contains(angstrom));
     known.ok_or("give a length in Å, 0 to 100")
 }
 

@@ -13,7 +13,7 @@ use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result, excerpt};
 use drift_core::job::{InputHash, Job, Provenance};
 use drift_core::text::skeleton::from_smiles;
-use drift_core::text::{CONFORMER_OPEN, SMILES_CLOSE, SMILES_OPEN};
+use drift_core::text::{CONFORMER_OPEN, prompt};
 use drift_core::tokenizer::Tokenizer;
 
 /// The number of molecules that are written at a time.
@@ -178,7 +178,7 @@ impl Liner<'_> {
 
     /// The ids of the prompt of a molecule, if they are not those of its text alone.
     fn prompt_ids(&self, smiles: &str) -> Result<Option<Vec<u32>>> {
-        let prompt = format!("{SMILES_OPEN}{smiles}{SMILES_CLOSE}");
+        let prompt = prompt(smiles);
         match self.processor.form().opened {
             true => self.tokenizer.prompt_ids_apart(&format!("{prompt}{CONFORMER_OPEN}"), ""),
             false => self.tokenizer.prompt_ids_apart(&prompt, CONFORMER_OPEN),

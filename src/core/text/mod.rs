@@ -30,6 +30,11 @@ pub const SMILES_OPEN: &str = "[SMILES]";
 /// The tag after a prompt's SMILES.
 pub const SMILES_CLOSE: &str = "[/SMILES]";
 
+/// The prompt of a molecule.
+pub fn prompt(smiles: &str) -> String {
+    format!("{SMILES_OPEN}{smiles}{SMILES_CLOSE}")
+}
+
 /// `text` between the conformer tags, as a model generates it.
 pub fn tagged(text: &str) -> String {
     format!("{CONFORMER_OPEN}{text}{CONFORMER_CLOSE}")

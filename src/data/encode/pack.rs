@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use self::counter::Counter;
 use self::items::{Item, ItemReader, NAMES};
-use self::units::{PackedRun, Prompts, Unit, by_examples, packed};
+use self::units::{Prompts, Unit, by_examples, packed};
 use super::kept::{EncodedFiles, KeptBatch, refuse_pipes};
 use super::{EncodePlan, EncodeReport, Put};
 use crate::corpus::{Files, Listing, SKIPPED_LISTED, Skipped};
@@ -142,10 +142,11 @@ impl<'p> Packer<'p> {
 
     fn add(&mut self, kept: &KeptBatch, out: &mut Put<'_>) -> Result<()> {
         let mut items = Vec::new();
-        for measured in self.reader.items(kept, self.counter)? {
-            match measured {
-                item if item.alone <= self.plan.tokens => items.push(item),
-                item => self.counts.add_too_long(&item, self.plan.tokens),
+        for item in self.reader.items(kept, self.counter)? {
+            if item.alone <= self.plan.tokens {
+                items.push(item);
+            } else {
+                self.counts.add_too_long(&item, self.plan.tokens);
             }
         }
         match self.plan.units {
@@ -174,9 +175,9 @@ impl<'p> Packer<'p> {
     fn put_runs(&mut self, runs: &[Vec<Item>], out: &mut Put<'_>) -> Result<()> {
         let is_molecule = self.plan.units == PackedUnits::Molecule;
         let prompts = if is_molecule { Prompts::One } else { Prompts::Each };
-        let all: Vec<Result<PackedRun>> =
+        let all: Vec<Result<Vec<Unit>>> =
             runs.par_iter().map(|run| packed(run, prompts, self.counter)).collect();
-        all.into_iter().try_for_each(|run| self.counts.put(&run?, out))
+        all.into_iter().try_for_each(|units| self.counts.put(&units?, out))
     }
 
     /// Packs targets with the conformers before them, and keeps those that may be examples of the next ones.
@@ -189,7 +190,7 @@ impl<'p> Packer<'p> {
             .map(|at| by_examples(&all[..=at], most, self.counter))
             .collect();
         for unit in targets {
-            self.counts.put(&PackedRun { units: vec![unit?] }, out)?;
+            self.counts.put(&[unit?], out)?;
         }
         // One more molecule than there are examples: the last one may go on.
         let kept = units::last_of_molecules(&self.waiting, most + 1);
@@ -210,8 +211,8 @@ impl<'p> Packer<'p> {
 }
 
 impl PackCounts {
-    fn put(&mut self, run: &PackedRun, out: &mut Put<'_>) -> Result<()> {
-        for unit in &run.units {
+    fn put(&mut self, units: &[Unit], out: &mut Put<'_>) -> Result<()> {
+        for unit in units {
             self.units += 1;
             self.conformers += unit.items as u64;
             self.tokens += unit.tokens as u64;

@@ -286,7 +286,7 @@ impl<'a> Run<'a> {
                     **row = row.back_at(atom, context);
                     // The last token that is kept is read again, together with the forced tokens after it.
                     self.cache.shorten(row.slot, row.prompt.tokens.len() + row.written() - 1);
-                    row.go_on();
+                    row.follow_forced_run();
                 }
                 None => {}
             }

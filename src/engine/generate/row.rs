@@ -138,7 +138,7 @@ impl<'p> Row<'p> {
     }
 
     /// Appends the tokens that are forced next, so that one forward pass reads them all.
-    fn follow_forced_run(&mut self) {
+    pub(super) fn follow_forced_run(&mut self) {
         if self.end.is_some() {
             return;
         }
@@ -190,11 +190,6 @@ impl<'p> Row<'p> {
         let number = u64::from(row.dead_ends.backtracks);
         row.noise = Noise::renewed(self.options.seed, self.item.number, self.item.generation, number);
         row
-    }
-
-    /// Follows the tokens that are forced next, after a text went back.
-    pub(super) fn go_on(&mut self) {
-        self.follow_forced_run();
     }
 
     /// The tokens that the geometry leaves of those that the constraint's mask allows; `None` if it leaves all.

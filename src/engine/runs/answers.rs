@@ -9,10 +9,9 @@ use super::checkpoint::Checkpoint;
 use super::plan::GeneratePlan;
 use crate::generate::{End, GeneratedText};
 use crate::parameter;
-use crate::train;
 use drift_core::constraint::automaton::AnswerForm;
 use drift_core::error::{Error, Result};
-use drift_core::text::{CONFORMER_CLOSE, CONFORMER_OPEN, tagged, write};
+use drift_core::text::{self, CONFORMER_CLOSE, CONFORMER_OPEN, tagged, write};
 use drift_core::tokenizer::Tokenizer;
 use drift_data::corpus::frame::rewritten;
 use drift_data::prompts::PromptMolecule;
@@ -23,7 +22,7 @@ pub const MOST_EXAMPLES: usize = 10;
 /// The prompt for a molecule: the worked examples, its SMILES, and the tag that opens its answer if prompts end with it.
 pub(crate) fn prompt(plan: &GeneratePlan, examples: &str, smiles: &str) -> String {
     let opened = if plan.form.opened { CONFORMER_OPEN } else { "" };
-    [examples, &train::prompt(smiles), opened].concat()
+    [examples, &text::prompt(smiles), opened].concat()
 }
 
 /// The worked examples, which precede the molecule in every prompt.
@@ -38,7 +37,7 @@ pub(crate) fn examples(plan: &GeneratePlan, checkpoint: &Checkpoint) -> Result<S
 fn worked(example: &PromptMolecule, checkpoint: &Checkpoint) -> Result<String> {
     let encoding = checkpoint.encoding;
     let skeleton = drift_core::text::skeleton::placed(&example.skeleton, encoding.slots());
-    let mut out = train::prompt(&example.smiles);
+    let mut out = text::prompt(&example.smiles);
     for conformer in &example.conformers {
         let encodings = (example.encoding, encoding);
         let converted =

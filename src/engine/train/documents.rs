@@ -11,7 +11,7 @@ use crate::parameter;
 use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
-use drift_core::text::{self, SMILES_CLOSE, SMILES_OPEN, skeleton};
+use drift_core::text::{self, prompt, skeleton};
 use drift_core::tokenizer::{NamedToken, Token, TokenRole, Tokenizer};
 use drift_data::corpus::{AtomOrder, Conformer, Conformers, Part, ReadSummary};
 
@@ -69,11 +69,6 @@ pub struct Document {
     pub prompt: usize,
     /// The kinds of the answer's tokens, in order.
     pub kinds: Vec<TokenKind>,
-}
-
-/// The prompt of a molecule.
-pub fn prompt(smiles: &str) -> String {
-    format!("{SMILES_OPEN}{smiles}{SMILES_CLOSE}")
 }
 
 impl Document {

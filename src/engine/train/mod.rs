@@ -31,7 +31,6 @@ mod tensors;
 mod trainer;
 
 pub use augment::Augmentation;
-pub use documents::prompt;
 pub use gradients::Gradients;
 pub use recipe::{InitRecipe, Optimizer, Recipe, Schedule, Shape};
 pub use report::{TrainReport, Validation};

@@ -11,7 +11,7 @@ use crate::constraint::{Constraint, Mask};
 use crate::encoding::{Encoding, Fixed, Reading};
 use crate::error::Result;
 use crate::text::skeleton::{placed, smiles};
-use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE, SMILES_OPEN, parse, tagged, write};
+use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, parse, prompt, tagged, write};
 use crate::tokenizer::BUILT_IN_SKELETONS;
 
 /// The number of times that each skeleton is filled and walked through before a tokenizer is accepted.
@@ -28,7 +28,7 @@ pub(super) fn verify(processor: &AutomatonProcessor, encoding: Encoding) -> Resu
     // The seed is fixed, so that the verdict on a tokenizer is the same in every run.
     let mut random = ChaCha8Rng::seed_from_u64(0);
     for skeleton in BUILT_IN_SKELETONS {
-        let prompt = format!("{SMILES_OPEN}{}{SMILES_CLOSE}", smiles(skeleton));
+        let prompt = prompt(&smiles(skeleton));
         let skeleton = placed(skeleton, encoding.slots());
         let molecule_automaton = processor.molecule(&skeleton)?;
         let prompt_ids = tokenizer.prompt_ids(&prompt)?;

@@ -11,7 +11,7 @@ use crate::encode::{NamedMolecule, SmilesOfConformers};
 use crate::flaws::RowPlace;
 use drift_core::encoding::Encoding;
 use drift_core::error::Result;
-use drift_core::text::{SMILES_CLOSE, SMILES_OPEN, tagged, write};
+use drift_core::text::{prompt, tagged, write};
 
 /// A conformer that is packed.
 #[derive(Debug, Clone)]
@@ -30,14 +30,19 @@ pub(super) struct Item {
 }
 
 impl Item {
-    /// The prompt of a molecule.
-    pub(super) fn prompt(smiles: &str) -> String {
-        format!("{SMILES_OPEN}{smiles}{SMILES_CLOSE}")
-    }
-
     /// Its prompt and its text.
     pub(super) fn record(&self) -> String {
-        Item::prompt(&self.smiles) + &self.text
+        prompt(&self.smiles) + &self.text
+    }
+
+    /// Its SMILES, if RDKit would write it so.
+    pub(super) fn canonical_smiles(&self) -> Option<&str> {
+        (!self.is_foreign).then_some(&self.smiles)
+    }
+
+    /// Its SMILES, if RDKit would write it differently.
+    pub(super) fn foreign_smiles(&self) -> Option<&str> {
+        self.is_foreign.then_some(&self.smiles)
     }
 }
 

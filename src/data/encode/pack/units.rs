@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::counter::Counter;
 use super::items::Item;
 use drift_core::error::{Error, Result};
+use drift_core::text::prompt;
 
 /// A unit.
 pub(super) struct Unit {
@@ -16,11 +17,6 @@ pub(super) struct Unit {
     pub tokens: usize,
     /// Its line, with the line end.
     pub line: Vec<u8>,
-}
-
-/// The units of some conformers.
-pub(super) struct PackedRun {
-    pub units: Vec<Unit>,
 }
 
 /// The line of a unit.
@@ -58,10 +54,10 @@ struct Bin {
 /// Packs conformers, each of which fits alone: first fit, in the order of falling length, ties in the order of the input. They are
 /// of one molecule behind one prompt, or each behind its own. Conformers stand in a unit in the order of the input, and units in that
 /// of their first conformers.
-pub(super) fn packed(run: &[Item], prompts: Prompts, counter: Counter<'_>) -> Result<PackedRun> {
-    let Some(first) = run.first() else { return Ok(PackedRun { units: Vec::new() }) };
+pub(super) fn packed(run: &[Item], prompts: Prompts, counter: Counter<'_>) -> Result<Vec<Unit>> {
+    let Some(first) = run.first() else { return Ok(Vec::new()) };
     let prompt = match prompts {
-        Prompts::One => Item::prompt(&first.smiles),
+        Prompts::One => prompt(&first.smiles),
         Prompts::Each => String::new(),
     };
     let packing = Packing { run, prompt, prompts, counter };
@@ -80,7 +76,7 @@ pub(super) fn packed(run: &[Item], prompts: Prompts, counter: Counter<'_>) -> Re
         }
     }
     units.sort_by_key(|unit| unit.first);
-    Ok(PackedRun { units: units.into_iter().map(|unit| unit.unit).collect() })
+    Ok(units.into_iter().map(|unit| unit.unit).collect())
 }
 
 /// The prompts of a unit.
@@ -157,12 +153,11 @@ impl Packing<'_> {
     }
 
     fn unit(&self, items: &[usize], text: &str, tokens: usize) -> Result<Unit> {
-        let first = &self.run[items[0]];
-        let smiles = Some(&*first.smiles).filter(|_| self.prompts == Prompts::One);
+        let molecule = Some(&self.run[items[0]]).filter(|_| self.prompts == Prompts::One);
         let line = UnitLine {
             ids: items.iter().map(|at| &*self.run[*at].id).collect(),
-            canonical_smiles: smiles.filter(|_| !first.is_foreign),
-            smiles: smiles.filter(|_| first.is_foreign),
+            canonical_smiles: molecule.and_then(Item::canonical_smiles),
+            smiles: molecule.and_then(Item::foreign_smiles),
             examples: None,
             tokens,
             text,
@@ -207,11 +202,10 @@ pub(super) fn by_examples(items: &[Item], most: usize, counter: Counter<'_>) -> 
         text.push_str(&target.record());
         let tokens = counter.count(&text)?;
         if tokens <= counter.most || examples.is_empty() {
-            let smiles = Some(&*target.smiles);
             let line = UnitLine {
                 ids: vec![&target.id],
-                canonical_smiles: smiles.filter(|_| !target.is_foreign),
-                smiles: smiles.filter(|_| target.is_foreign),
+                canonical_smiles: target.canonical_smiles(),
+                smiles: target.foreign_smiles(),
                 examples: Some(examples.iter().rev().map(|at| &*before[*at].id).collect()),
                 tokens,
                 text: &text,
