@@ -212,6 +212,10 @@ fn examples_stand_before_their_target() {
             );
         }
         assert!(most == 3 || tokenizer.contains("qwen"), "{tokenizer}: {most}");
+        // More than there are molecules, and the largest number that can be given.
+        let [all, more] = ["1000", "18446744073709551615"]
+            .map(|most| packed(&folder, &tokenizer, &json, 2_000, &["--examples", most]).1);
+        assert!(all == more && all.iter().any(|unit| unit["examples"].as_array().unwrap().len() >= most));
     }
 }
 

@@ -193,7 +193,7 @@ impl<'p> Packer<'p> {
             self.counts.put(&[unit?], out)?;
         }
         // One more molecule than there are examples: the last one may go on.
-        let kept = units::last_of_molecules(&self.waiting, most + 1);
+        let kept = units::last_of_molecules(&self.waiting, most.saturating_add(1));
         let mut is_kept = vec![false; self.waiting.len()];
         kept.into_iter().for_each(|at| is_kept[at] = true);
         let mut is_kept = is_kept.into_iter();

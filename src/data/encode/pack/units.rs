@@ -186,7 +186,7 @@ pub(super) fn by_examples(items: &[Item], most: usize, counter: Counter<'_>) -> 
         return Err(Error::internal("a packed unit", "it has no target"));
     };
     // The target's molecule may be among the last ones, so that one more is looked for.
-    let mut examples = last_of_molecules(before, most + 1);
+    let mut examples = last_of_molecules(before, most.saturating_add(1));
     examples.retain(|at| before[*at].smiles != target.smiles);
     examples.truncate(most);
     let mut estimate = target.alone;
