@@ -175,6 +175,28 @@ class Constraint:
         """The automaton as arrays."""
 
 @final
+class Request:
+    """The text of one request of an engine: where it is in its constraint."""
+
+    def __new__(cls, constraint: Constraint) -> Request: ...
+    @staticmethod
+    def ended(eos: int, problem: str) -> Request:
+        """A request whose text ends at once, because of a problem."""
+
+    @property
+    def written(self) -> int:
+        """The number of tokens that the text has taken."""
+
+    @property
+    def problem(self) -> str | None:
+        """The token that was not allowed, if there was one. The text ends there."""
+
+def follow_requests(
+    requests: list[Request], tokens: list[list[int]]
+) -> tuple[_Integers, npt.NDArray[np.int32]]:
+    """Passes each request its new tokens. The ids that may come next, as offsets and ids."""
+
+@final
 class Sampler:
     """A way to draw tokens whose noise is keyed by the text."""
 

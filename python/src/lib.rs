@@ -9,6 +9,7 @@ mod legal;
 mod options;
 mod processor;
 mod reports;
+mod requests;
 mod rows;
 mod sampling;
 mod tables;
@@ -29,6 +30,8 @@ mod _lib {
     use super::processor::Processor;
     #[pymodule_export]
     use super::reports::{audit, encode, fit, inspect, mine, train_tokenizer};
+    #[pymodule_export]
+    use super::requests::{Request, follow_requests};
     #[pymodule_export]
     use super::rows::Rows;
     #[pymodule_export]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import moldrift
+import moldrift._lib as _lib
 
 NUMBERS = re.compile(r"<([^>]*)>")
 
@@ -73,6 +74,36 @@ def test_legal_rows_are_those_of_allowed_ids() -> None:
         for at in range(len(ids)):
             assert one.allowed_ids(each, ids[:at]) == legal[offsets[at] : offsets[at + 1]].tolist()
         assert offsets[-1] < plain[-1] or each == "[NH4+]"
+
+
+def test_requests_of_an_engine_are_followed_each_at_its_length() -> None:
+    one = moldrift.GeometryAutomaton("qwen-like", encoding="fixed-2")
+    smiles = ["CC", "C[C@H](F)Cl", "[NH4+]"]
+    texts = [random_ids(one, each, seed) for seed, each in enumerate(smiles)]
+    rows = one.legal(smiles, texts)
+    requests = [_lib.Request(one.constraint(each)) for each in smiles]
+    draw, written = random.Random(7), [0, 0, 0]
+    while any(at < len(text) for at, text in zip(written, texts, strict=True)):
+        steps = [draw.choice((0, 1, 1, 3)) for _ in texts]
+        news = [text[at : at + step] for text, at, step in zip(texts, written, steps, strict=True)]
+        offsets, ids = _lib.follow_requests(requests, news)
+        written = [at + len(new) for at, new in zip(written, news, strict=True)]
+        assert [request.written for request in requests] == written
+        for row, (text, at) in enumerate(zip(texts, written, strict=True)):
+            found = ids[offsets[row] : offsets[row + 1]].tolist()
+            begin, end = rows[row][0][at : at + 2] if at < len(text) else (0, 0)
+            assert found == (rows[row][1][begin:end].tolist() if at < len(text) else [one.eos_token_id])
+    assert all(request.problem is None for request in requests)
+    # A token that is not allowed ends its own text, and none but its own.
+    requests = [_lib.Request(one.constraint("CC")) for _ in range(2)] + [_lib.Request.ended(5, "why")]
+    offsets, ids = _lib.follow_requests(requests, [[*texts[0][:3], -7], texts[0][:3], []])
+    assert ids[: offsets[1]].tolist() == [one.eos_token_id] and requests[0].written == 3
+    assert ids[offsets[1] : offsets[2]].tolist() == one.allowed_ids("CC", texts[0][:3])
+    assert ids[offsets[2] :].tolist() == [5]
+    assert "token 3 of a text is -7; " in requests[0].problem
+    assert [request.problem for request in requests[1:]] == [None, "why"]
+    with pytest.raises(moldrift.DriftError, match="2 for 1 lists"):
+        _lib.follow_requests(requests[:2], [[]])
 
 
 def test_greedy_texts_are_those_of_the_program(drift: Any, tmp_path: Path) -> None:

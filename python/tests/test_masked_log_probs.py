@@ -74,6 +74,52 @@ def all_legal_texts() -> tuple[moldrift.Automaton, list[list[int]]]:
     return one, [[*one.source.tokenizer.answer_ids(text), 0] for text in texts]
 
 
+@cache
+def all_texts_of_a_geometry() -> tuple[moldrift.Automaton, moldrift.Automaton, list[list[int]]]:
+    """Every answer about ``C#C`` within the bounds of its bond, in one bin of 1.2 Å and those below and above it, with
+    the automaton that knows the bond and the one that does not. A text that leads into a dead end goes on without
+    bounds, so every beginning has an end."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "bins.json"
+        path.write_text(json.dumps({"mode": "uniform", "L": 0.0, "H": 1.2, "n_bins": 1, "edges": [0.0, 1.2]}))
+        one = moldrift.GeometryAutomaton("llama-like", encoding=path, eos_token_id=0)
+        plain = moldrift.Automaton("llama-like", encoding=path, eos_token_id=0)
+    constraint, open_texts, texts = one.constraint("C#C"), [[]], []
+    while open_texts:
+        ids = open_texts.pop()
+        if constraint.is_over(ids):
+            texts.append(ids)
+        else:
+            open_texts.extend([*ids, token] for token in constraint.allowed(ids)[1])
+    return one, plain, sorted(texts)
+
+
+@pytest.mark.parametrize("with_head", [True, False])
+def test_gradients_under_a_geometry_are_those_of_the_enumerated_policy(with_head: bool) -> None:
+    one, plain, texts = all_texts_of_a_geometry()
+    legal = one.legal(["C#C"] * len(texts), texts)
+    # The bond forbids something, in this text too.
+    assert legal[0][0][-1] < plain.legal("C#C", texts[0])[0][-1]
+    toy, ids = Toy(torch.float64), padded(texts)
+    rewards = torch.linspace(-1, 1, len(texts), dtype=torch.float64).cos()
+    hidden = toy.hidden(ids)
+    log_probs = masked_log_probs(
+        *((hidden, ids, legal, toy.head) if with_head else (toy.head(hidden), ids, legal))
+    )
+    by_text = log_probs.double().sum(1)
+    assert float(by_text.detach().exp().sum()) == pytest.approx(1, abs=1e-6)
+    (by_text.exp() * rewards).sum().backward()
+    gradients = toy.gradients()
+    written_out = enumerated(toy.head(toy.hidden(ids)).double(), texts)
+    assert torch.allclose(by_text, written_out, atol=1e-12)
+    (written_out.exp() * rewards).sum().backward()
+    expected = toy.gradients()
+    assert float(expected.abs().max()) > 1e-3
+    assert float((gradients - expected).abs().max()) < 1e-6
+
+
 def enumerated(logits: torch.Tensor, texts: list[list[int]]) -> torch.Tensor:
     """ln p of each text under the policy that draws, token by token, from the softmax over what some legal text goes on
     with."""

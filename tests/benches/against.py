@@ -1,8 +1,8 @@
 """Generates two corpora for timing `drift mine --against`: small molecules, many of them, of which some stand in both.
 
-    python against.py OUT [--rows 10000000] [--others 30000] [--molecules 200000]
+    python against.py OUT [--csv] [--rows 10000000] [--others 30000] [--molecules 200000]
 
-OUT/train.jsonl has --rows rows of --molecules chains of four to nine atoms with branches, OUT/test.jsonl --others rows of one molecule in a
+With --csv the same rows also stand in OUT/train.csv and OUT/test.csv, with the columns name,enriched_text. OUT/train.jsonl has --rows rows of --molecules chains of four to nine atoms with branches, OUT/test.jsonl --others rows of one molecule in a
 hundred of them. Coordinates are random. One row of train in a hundred is a row of test in another pose, cut to four decimals anew;
 the last line on stdout says how many. Seeds are fixed; 10,000,000 rows take about 3 GB.
 """
@@ -14,6 +14,7 @@ import pathlib
 import numpy as np
 
 CHUNK = 20_000
+HEAD, TAIL = '{"embedded_smiles": "', '"}\n'
 
 
 def molecules(count, random):
@@ -55,12 +56,36 @@ def lines(skeletons, points):
     cut = (np.trunc(points * 1e4) / 1e4 + 0.0).tolist()
     for (skeleton, atoms), places in zip(skeletons, cut):
         blocks = tuple("%.4f,%.4f,%.4f" % tuple(place) for place in places[:atoms])
-        yield '{"embedded_smiles": "' + skeleton % blocks + '"}\n'
+        yield HEAD + skeleton % blocks + TAIL
+
+
+class Rows:
+    """A file of rows as JSONL, and as CSV where wanted."""
+
+    def __init__(self, path, with_csv):
+        self.jsonl = open(path.with_suffix(".jsonl"), "w")
+        self.csv = open(path.with_suffix(".csv"), "w") if with_csv else None
+        self.count = 0
+        if self.csv:
+            self.csv.write("name,enriched_text\n")
+
+    def write(self, skeletons, points):
+        for line in lines(skeletons, points):
+            self.jsonl.write(line)
+            if self.csv:
+                self.csv.write(f'm{self.count},"{line[len(HEAD) : -len(TAIL)]}"\n')
+            self.count += 1
+
+    def close(self):
+        self.jsonl.close()
+        if self.csv:
+            self.csv.close()
 
 
 def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("out", type=pathlib.Path)
+    options.add_argument("--csv", action="store_true")
     options.add_argument("--rows", type=int, default=10_000_000)
     options.add_argument("--others", type=int, default=30_000)
     options.add_argument("--molecules", type=int, default=200_000)
@@ -72,21 +97,23 @@ def main():
     shared = known[::100]
     which = random.integers(len(shared), size=options.others)
     places = random.normal(size=(options.others, most, 3)) * 2
-    with open(options.out / "test.jsonl", "w") as file:
-        file.writelines(lines([shared[at] for at in which], places))
+    test = Rows(options.out / "test", options.csv)
+    test.write([shared[at] for at in which], places)
+    test.close()
+    train = Rows(options.out / "train", options.csv)
     copies = 0
-    with open(options.out / "train.jsonl", "w") as file:
-        for begin in range(0, options.rows, CHUNK):
-            count = min(CHUNK, options.rows - begin)
-            points = random.normal(size=(count, most, 3)) * 2
-            skeletons = [known[at] for at in random.integers(len(known), size=count)]
-            copied = np.flatnonzero(random.random(count) < 0.01)
-            others = random.integers(options.others, size=len(copied))
-            points[copied] = turned(places[others], random)
-            for at, other in zip(copied, others):
-                skeletons[at] = shared[which[other]]
-            copies += len(copied)
-            file.writelines(lines(skeletons, points))
+    for begin in range(0, options.rows, CHUNK):
+        count = min(CHUNK, options.rows - begin)
+        points = random.normal(size=(count, most, 3)) * 2
+        skeletons = [known[at] for at in random.integers(len(known), size=count)]
+        copied = np.flatnonzero(random.random(count) < 0.01)
+        others = random.integers(options.others, size=len(copied))
+        points[copied] = turned(places[others], random)
+        for at, other in zip(copied, others):
+            skeletons[at] = shared[which[other]]
+        copies += len(copied)
+        train.write(skeletons, points)
+    train.close()
     print(json.dumps({"rows": options.rows, "copies": copies}))
 
 

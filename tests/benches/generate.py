@@ -1,10 +1,12 @@
 """Generates large inputs for timing `drift mine`.
 
     python generate.py jsonl   OUT.jsonl   [--bytes 1000000000] [--rows FILE.jsonl[.gz]]
+    python generate.py csv     OUT.csv     [--bytes 1000000000] [--rows FILE.jsonl[.gz]]
     python generate.py msgpack OUT.tar.gz  [--bytes 1000000000]
 
 jsonl: the rows of --rows (default: ../../corpora/default.jsonl.gz) again and again, each time with other numbers: the
 last three digits of every coordinate are drawn anew, so that the store cannot profit from the repetition.
+csv: the same texts in the columns of 3DMolGen's merged files; a name in a hundred has a comma and is quoted.
 msgpack: GEOM's layout (maps of 1,000 molecules, 30 conformers of 45 atoms on average, doubles), random coordinates.
 --bytes counts before compression. Seeds are fixed. Needs numpy and msgpack.
 """
@@ -29,21 +31,45 @@ def rows_of(path):
         return [json.loads(line) for line in lines]
 
 
-def jsonl(out, size, source):
-    """Rows with `canonical_smiles` and `embedded_smiles`, as 3DMolGen writes them."""
+def texts(source):
+    """Rows without end: the canonical SMILES, and the text with new digits."""
     random = numpy.random.default_rng(1)
     rows = rows_of(source)
-    written = 0
-    while written < size:
+    while True:
         for row in rows:
             text = row["embedded_smiles"]
             digits = iter(random.integers(0, 1000, text.count(".")))
-            text = NUMBER.sub(lambda match: f"{match[1]}{next(digits):03d}", text)
-            line = json.dumps({"canonical_smiles": row["canonical_smiles"], "embedded_smiles": text}) + "\n"
-            out.write(line.encode())
-            written += len(line)
-            if written >= size:
-                break
+            yield row["canonical_smiles"], NUMBER.sub(lambda match: f"{match[1]}{next(digits):03d}", text)
+
+
+def jsonl(out, size, source):
+    """Rows with `canonical_smiles` and `embedded_smiles`, as 3DMolGen writes them."""
+    written = 0
+    for smiles, text in texts(source):
+        line = json.dumps({"canonical_smiles": smiles, "embedded_smiles": text}) + "\n"
+        out.write(line.encode())
+        written += len(line)
+        if written >= size:
+            break
+
+
+#: The columns of 3DMolGen's `merged_train.csv`.
+COLUMNS = "name,enriched_text,dataset,source_name,source_file_id,source_row_index,inchikey,test_subset"
+
+
+def csv(out, size, source):
+    """The same texts in the columns of `merged_train.csv`."""
+    out.write(COLUMNS.encode() + b"\n")
+    written = len(COLUMNS) + 1
+    for number, (_, text) in enumerate(texts(source)):
+        name = f'"mol_{number},a"' if number % 100 == 99 else f"mol_{number}"
+        dataset = ("PubChem3D", "ZINC", "GEOM")[number % 3]
+        key = f"{number % 500_000:014d}-UHFFFAOYSA-N"
+        line = f'{name},"{text}",{dataset},part,{number // 100_000},{number},{key},\n'
+        out.write(line.encode())
+        written += len(line)
+        if written >= size:
+            break
 
 
 def molecule(random):
@@ -112,14 +138,14 @@ class Chunks(io.RawIOBase):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["jsonl", "msgpack"])
+    parser.add_argument("what", choices=["jsonl", "csv", "msgpack"])
     parser.add_argument("out", type=Path)
     parser.add_argument("--bytes", type=int, default=1_000_000_000)
     parser.add_argument("--rows", type=Path, default=HERE / "../../corpora/default.jsonl.gz")
     options = parser.parse_args()
     with open(options.out, "wb") as out:
-        if options.what == "jsonl":
-            jsonl(out, options.bytes, options.rows)
+        if options.what in ("jsonl", "csv"):
+            {"jsonl": jsonl, "csv": csv}[options.what](out, options.bytes, options.rows)
         else:
             archive(out, options.bytes)
 

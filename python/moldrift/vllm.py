@@ -1,0 +1,175 @@
+"""The automaton as a logits processor of vLLM (V1), for what a grammar cannot express: the geometry of a molecule.
+
+    llm = LLM(model, logits_processors=["moldrift.vllm:AutomatonLogitsProcessor"])
+    llm.generate(prompt, SamplingParams(extra_args={"moldrift": {"smiles": "CCO", "geometry": True}}))
+
+vLLM starts the processor itself, once for an engine, with the tokenizer of the engine's model. A request without
+``moldrift`` in its ``extra_args`` is left alone. Source of the interface: vLLM 0.32,
+``vllm/v1/sample/logits_processor/interface.py``.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
+
+import torch
+from vllm.v1.sample.logits_processor import BatchUpdate, LogitsProcessor
+from vllm.v1.sample.logits_processor.builtin import process_dict_updates
+
+import moldrift._lib as _lib
+import moldrift.sources as sources
+from moldrift.automaton import Automaton, GeometryAutomaton
+from moldrift.errors import DriftError
+
+if TYPE_CHECKING:
+    from vllm import SamplingParams
+    from vllm.config import VllmConfig
+
+_log = logging.getLogger(__name__)
+
+#: The options of a request beside ``smiles`` and ``geometry``: of both automata, and of `GeometryAutomaton` alone.
+_OPTIONS = frozenset({"dialect", "encoding", "conformers", "opened"})
+_STRENGTH = frozenset({"bounds", "signs", "planes"})
+
+
+@dataclass
+class _Row:
+    """One request in the batch: its place in the constraint, and the tokens that vLLM has drawn, a list that grows."""
+
+    request: _lib.Request
+    output_ids: list[int]
+
+    def news(self) -> list[int]:
+        """The tokens since the last step. A placeholder of asynchronous scheduling, -1, is not a token yet."""
+        return [token for token in self.output_ids[self.request.written :] if token >= 0]
+
+
+class AutomatonLogitsProcessor(LogitsProcessor):
+    """Holds each request with ``extra_args={"moldrift": {"smiles": …}}`` to the text of its molecule.
+
+    Further keys of the mapping are ``geometry`` (true for `moldrift.GeometryAutomaton`), and the options of the two
+    classes: ``dialect``, ``encoding``, ``conformers``, ``opened``, and with ``geometry`` also ``bounds``, ``signs`` and
+    ``planes``. vLLM itself draws the tokens, so temperature, top-p, seeds and log-probabilities work as always.
+    Speculative decoding takes no logits processors; vLLM says so when it starts.
+    """
+
+    @classmethod
+    def validate_params(cls, sampling_params: SamplingParams) -> None:
+        """Refuses a request that names no molecule, or options that do not exist.
+
+        Raises:
+            ValueError: with what is wrong; a server answers with status 400.
+        """
+        asked = _asked(sampling_params)
+        if asked is None:
+            return
+        if not isinstance(asked, dict) or not isinstance(asked.get("smiles"), str):
+            raise ValueError('moldrift: give {"smiles": "…"}, the SMILES of the prompt')
+        known = _OPTIONS | {"smiles", "geometry"} | (_STRENGTH if asked.get("geometry") else frozenset())
+        if unknown := sorted(set(asked) - known):
+            more = "" if asked.get("geometry") else "; bounds, signs and planes need geometry"
+            raise ValueError(f"moldrift: {', '.join(unknown)} is no option of a request{more}")
+        try:
+            if asked.get("geometry"):
+                strength = {name: asked[name] for name in _STRENGTH if name in asked}
+                _geometry(tuple(sorted(strength.items()))).constraint(asked["smiles"])
+            else:
+                _lib.skeleton_of(asked["smiles"])
+        except (DriftError, TypeError, ValueError) as error:
+            raise ValueError(f"moldrift: {error}") from error
+
+    def __init__(self, vllm_config: VllmConfig, device: torch.device, is_pin_memory: bool) -> None:
+        del is_pin_memory
+        self._config, self._device = vllm_config.model_config, device
+        self._automata: dict[str, Automaton] = {}
+        self._rows: dict[int, _Row] = {}
+
+    @cached_property
+    def _tokenizer(self) -> str:
+        """The folder or the name that has the tokenizer. The model's own also knows the end of a text and the encoding."""
+        return str(self._config.tokenizer or self._config.model)
+
+    def _automaton(self, asked: dict[str, Any]) -> Automaton:
+        """The automaton of a request. One automaton serves all requests with the same options."""
+        options = {name: value for name, value in asked.items() if name not in ("smiles", "geometry")}
+        kind = GeometryAutomaton if asked.get("geometry") else Automaton
+        key = repr((kind.__name__, sorted(options.items())))
+        if key not in self._automata:
+            self._automata[key] = kind(self._tokenizer, **options)
+        return self._automata[key]
+
+    def is_argmax_invariant(self) -> bool:
+        """False: the most likely token may be forbidden."""
+        return False
+
+    def update_state(self, batch_update: BatchUpdate | None) -> None:
+        """Takes requests that came, went or changed their row. A request that vLLM had put aside comes back with the
+        tokens that it has."""
+
+        def row(params: SamplingParams, _: list[int] | None, output_ids: list[int]) -> _Row | None:
+            asked = _asked(params)
+            if asked is None:
+                return None
+            try:
+                return _Row(_lib.Request(self._automaton(asked).constraint(asked["smiles"])), output_ids)
+            except DriftError as error:
+                # What only the tokenizer of the model shows. An error here would end the engine with all requests.
+                _log.error("moldrift: %s; the text of %r ends at once", error, asked["smiles"])
+                return _Row(
+                    _lib.Request.ended(sources.read(self._tokenizer, None).eos, str(error)), output_ids
+                )
+
+        process_dict_updates(self._rows, batch_update, row)
+
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        """Sets the logits of all forbidden tokens to -inf, ``[requests, vocabulary]``, in place.
+
+        A token that the mask had forbidden can only come from what vLLM does after its logits processors. An error would
+        end the engine with all requests, so that text alone ends, and the log says so.
+        """
+        if not self._rows:
+            return logits
+        rows = list(self._rows.values())
+        fine = [row.request.problem is None for row in rows]
+        offsets, ids = _lib.follow_requests([row.request for row in rows], [row.news() for row in rows])
+        for row, was_fine in zip(rows, fine, strict=True):
+            if was_fine and row.request.problem is not None:
+                _log.error("moldrift: %s; this text ends here", row.request.problem)
+        counts = torch.from_numpy(offsets).diff()
+        at = torch.tensor(list(self._rows)).repeat_interleave(counts).to(logits.device)
+        legal = torch.from_numpy(ids).long().to(logits.device)
+        # A model may have fewer logits than the tokenizer has ids.
+        inside = legal < logits.shape[1]
+        at, legal = at[inside], legal[inside]
+        # Earlier processors may have forbidden all legal tokens. A row without a finite logit would break sampling.
+        kept = logits[at, legal].clamp_(min=torch.finfo(logits.dtype).min / 16)
+        logits[torch.tensor(list(self._rows), device=logits.device)] = float("-inf")
+        logits[at, legal] = kept
+        return logits
+
+
+@cache
+def _geometry(strength: tuple[tuple[str, Any], ...]) -> GeometryAutomaton:
+    """An automaton that tells, without the model's tokenizer, whether a strength exists and the geometry of a molecule
+    is known."""
+    return GeometryAutomaton("qwen-like", **dict(strength))
+
+
+def _asked(params: SamplingParams) -> Any:
+    """What a request asks of this module, or None.
+
+    Raises:
+        ValueError: if it is a text that is no JSON. A server's requests hold texts and numbers only, so there the mapping
+            is JSON in a text.
+    """
+    asked = (params.extra_args or {}).get("moldrift")
+    if not isinstance(asked, str):
+        return asked
+    try:
+        return json.loads(asked)
+    except ValueError as error:
+        raise ValueError(f"moldrift: {asked!r} is no JSON ({error})") from error
