@@ -81,6 +81,32 @@ fn is_trigonal_carbon(molecule: &Molecule, atom: usize) -> bool {
     molecule.atom(atom).element == 6 && bonds == 3 && molecule.hybridisation(atom) == Hybridisation::Sp2
 }
 
+/// The largest distance of an atom from the plane through atoms placed before it, in Å.
+const SLAB_ANGSTROM: f64 = 0.45;
+
+/// How far from a plane its atoms may lie, in Å. MMFF94 bends groups around an atom in rings of four and five atoms by up to 1.12 Å,
+/// in two rings of five by up to 0.58 Å.
+pub(super) fn slab_width(molecule: &Molecule, plane: &Plane) -> f64 {
+    let shared = plane.atoms.iter().filter_map(|atom| shared_ring_size(molecule, *atom)).min();
+    match shared {
+        Some(..=9) if plane.kind != PlaneKind::AromaticRing => 1.2,
+        Some(10) if plane.kind != PlaneKind::AromaticRing => 0.65,
+        _ => SLAB_ANGSTROM,
+    }
+}
+
+/// The number of atoms in the two smallest rings of an atom whose three bonds are in rings, counted in each ring. The smaller it is,
+/// the less the atom can lie in the plane of its neighbours, although it is planar, as in bicyclo[3.2.0]hept-1-ene. `None` for
+/// other atoms.
+fn shared_ring_size(molecule: &Molecule, atom: usize) -> Option<usize> {
+    let in_ring = |bond: &usize| !molecule.bond_ring_sizes[*bond].is_empty();
+    let bonds = &molecule.neighbours[atom];
+    let mut sizes = molecule.ring_sizes[atom].clone();
+    sizes.sort_unstable();
+    (bonds.len() == 3 && bonds.iter().all(in_ring)).then_some(())?;
+    Some(sizes.first()? + sizes.get(1)?)
+}
+
 /// The atoms of a double bond between carbons outside of aromatic rings, with their heavy neighbours. `None` if a carbon has no
 /// further heavy neighbour, or if these are only three atoms.
 fn double_bond(molecule: &Molecule, bond: usize) -> Option<Vec<usize>> {

