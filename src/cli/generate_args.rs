@@ -97,7 +97,7 @@ pub(super) struct ProcessorArgs {
     /// For geometry: do not hold aromatic rings and planar carbons to planes
     #[arg(long)]
     pub no_planes: bool,
-    /// For geometry: how many times its length a text may go back where no coordinate is left [default: 6]
+    /// For geometry: how many times its length a text may go back where no coordinate is left [default: 12]
     #[arg(long, value_name = "N")]
     pub backtrack: Option<u32>,
 }

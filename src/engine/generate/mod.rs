@@ -55,7 +55,7 @@ use drift_core::job::Job;
 const TOKEN_BYTES: usize = 16;
 
 /// The default of [`Options::backtrack`].
-pub const BACKTRACK: u32 = 6;
+pub const BACKTRACK: u32 = 12;
 
 /// The memory of a text without its tokens, in bytes.
 const TEXT_BYTES: usize = 512;
