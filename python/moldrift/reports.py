@@ -161,6 +161,8 @@ def mine(
     inputs: Paths,
     *,
     output: Path | None = None,
+    check: bool = False,
+    list: Path | None = None,
     frame: Frame = "keep",
     smiles_of: Path | None = None,
     property: str | None = None,
@@ -177,6 +179,9 @@ def mine(
         inputs: files and folders, recognised by content: JSONL, enriched text, SDF, XYZ, GEOM msgpack, RDKit
             pickles, HDF5; each also gzipped or in a .tar(.gz).
         output: the HDF5 store to write; None for statistics only.
+        check: whether to read the corpus a second time and count what is wrong in it: duplicates, coincident atoms,
+            short and long bonds, fragments, stereo marks that are not those of the coordinates (``report["check"]``).
+        list: the file for a line of JSON for each conformer and kind that the check finds.
         frame: coordinates as in the file (``keep``), with the centre of mass at the origin and the principal
             axes on x, y, z (``principal``), or with the first heavy atom of the text at the origin, the second on x,
             and the next one off their line in the plane of x and y (``first-atoms``).
@@ -192,6 +197,8 @@ def mine(
     options = {
         "inputs": _paths(inputs),
         "output": output,
+        "check": check,
+        "list": list,
         "reading": _reading(smiles_of, property, open_stereo, frame, decimals, separator, encoding, where),
     }
     return _report(_lib.mine, options, progress)
@@ -209,6 +216,7 @@ def encode(
     encoding: EncodingLike | None = None,
     input_encoding: EncodingLike | None = None,
     out_of_range: OutOfRange = "clip",
+    drop: str | Iterable[str] = (),
     decimals: int | None = None,
     separator: Separator | None = None,
     progress: Progress = False,
@@ -223,6 +231,8 @@ def encode(
         input_encoding: the encoding of input texts that do not name their encoding.
         out_of_range: whether a coordinate outside the range of the encoding is written as the end of the range and
             its conformer counted (``clip``), or the conformer is skipped (``skip``).
+        drop: kinds of flawed conformers to leave out, counted in ``dropped``: ``duplicate-text``,
+            ``duplicate-conformer``, ``coincident-atoms``, ``short-bond``, ``long-bond``, ``fragments``, ``stereo``.
         smiles_of, property, open_stereo, where, frame, encoding, decimals, separator, progress: as in `fit` and
             `mine`.
 
@@ -239,6 +249,7 @@ def encode(
         "reading": _reading(smiles_of, property, open_stereo, frame, decimals, separator, encoding, where),
         "input_encoding": _named(input_encoding),
         "out_of_range": out_of_range,
+        "drop": [drop] if isinstance(drop, str) else list(drop),
     }
     with _watched(progress) as watch:
         document, lines = _lib.encode(options, watch)

@@ -12,12 +12,14 @@ use drift::design::{Aim, Goal, Range, Reuse, SchemeKind, TokenizerRequest};
 use drift::encode::EncodePlan;
 use drift::encoding::{AskedEncoding, Encoding, OutOfRange, Reading};
 use drift::error::{Error, Result};
+use drift::flaws::{FlawKind, needing_columns};
 use drift::io::{AtomicFile, OutputSet};
+use drift::mine::mine_checked;
 use drift::parameter;
 use drift::report::folders::{fit_files, refuse_over, tokenizer_files, write_fit, write_tokenizer};
 use drift::run_files::RunFiles;
 use drift::tokenizer::Inspector;
-use drift::{EncodingChoice, FitPlan, Job, MinePlan, Objective, Tokenizer};
+use drift::{EncodingChoice, Files, FitPlan, Job, MinePlan, Objective, Tokenizer};
 use pyo3::prelude::*;
 use serde::Serialize;
 
@@ -106,17 +108,34 @@ pub(crate) struct MineOptions {
     inputs: Vec<PathBuf>,
     reading: ReadingOptions,
     output: Option<PathBuf>,
+    check: bool,
+    list: Option<PathBuf>,
 }
 
 /// Computes statistics of conformers, and writes a store.
 #[pyfunction]
 pub(crate) fn mine(py: Python<'_>, options: MineOptions, progress: Option<Py<PyAny>>) -> PyResult<String> {
     work::run(py, progress, |job| {
-        let MineOptions { inputs, reading, output } = options;
-        reading.files().reads_all(&inputs).writes(OUTPUT, output.as_deref())?.check()?;
+        let MineOptions { inputs, reading, output, check, list } = options;
+        let (store, list) = (output.as_deref(), list.as_deref());
+        if list.is_some() && !check {
+            return Err(Error::input("list", "nothing is checked", "give check=True"));
+        }
+        let files = reading.files().reads_all(&inputs);
+        files.writes(OUTPUT, store)?.writes("list", list)?.check()?;
         let mut options = reading.options(job)?;
         options.reading = options.reading.of_texts();
-        json(&drift::mine(&MinePlan { inputs, options, store: output }, job)?)
+        if !check {
+            return json(&drift::mine(&MinePlan { inputs, options, store: output }, job)?);
+        }
+        let source = Files { inputs, options: needing_columns(&options) };
+        let mut list = list.map(AtomicFile::create).transpose()?;
+        let mut put = |lines: &[u8]| list.as_mut().map_or(Ok(()), |list| list.put(lines));
+        let (report, store) = mine_checked(&source, store, &mut put, job)?;
+        let mut written = OutputSet::new();
+        [list, store].into_iter().flatten().for_each(|file| written.add(file));
+        written.commit()?;
+        json(&report)
     })
 }
 
@@ -128,6 +147,7 @@ pub(crate) struct EncodeOptions {
     output: Option<PathBuf>,
     input_encoding: Option<String>,
     out_of_range: String,
+    drop: Vec<String>,
 }
 
 /// Writes the training text of conformers. Returns the report, and the lines if no file was given.
@@ -138,7 +158,7 @@ pub(crate) fn encode(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Option<Vec<u8>>)> {
     work::run(py, progress, |job| {
-        let EncodeOptions { inputs, reading, output, input_encoding, out_of_range } = options;
+        let EncodeOptions { inputs, reading, output, input_encoding, out_of_range, drop } = options;
         let files = reading.files().reads_all(&inputs).reads_all(&input_encoding);
         files.writes(OUTPUT, output.as_deref())?.check()?;
         let mut read = reading.options(job)?;
@@ -146,7 +166,9 @@ pub(crate) fn encode(
         let texts = input_encoding.as_deref().map(encoding_named).transpose()?;
         let out_of_range = choice("out_of_range", &out_of_range, &words)?;
         read.reading = Reading { texts, rewrites: true, out_of_range, ..read.reading };
-        let plan = EncodePlan { inputs, options: read, ..EncodePlan::default() };
+        let kinds = FlawKind::ALL.map(|kind| (kind.name(), kind));
+        let drop = drop.iter().map(|name| choice("drop", name, &kinds)).collect::<Result<_>>()?;
+        let plan = EncodePlan { inputs, options: read, drop };
         let Some(path) = output else {
             let mut lines = Vec::new();
             let report = drift::encode::encode(&plan, job, &mut |bytes| {

@@ -95,6 +95,26 @@ def test_mine_is_the_programs(drift: Drift, conformers: Path, tmp_path: Path) ->
 
 
 @pytest.mark.program
+def test_flaws_are_those_of_the_program(drift: Drift, tmp_path: Path) -> None:
+    text = "[C]<0.0,0.0,0.0>[C]<1.5,0.0,0.0>[O]<2.0,1.3,0.0>"
+    texts = [text, text, text.replace("1.5", "0.2"), text.replace("[C]<1.5,0.0,0.0>", "[C]<1.5,0.0,0.0>.")]
+    corpus, mine, theirs = (tmp_path / name for name in ("corpus.jsonl", "mine.jsonl", "theirs.jsonl"))
+    corpus.write_text("".join(json.dumps({"embedded_smiles": one}) + "\n" for one in texts))
+    report = moldrift.mine(corpus, check=True, list=mine)
+    same(report, drift("mine", corpus, "--check", "--list", theirs, "--json").stdout)
+    assert mine.read_bytes() == theirs.read_bytes()
+    kinds = {json.loads(line)["kind"] for line in mine.read_text().splitlines()}
+    assert kinds >= {"duplicate-text", "short-bond", "fragments"} and report["check"]
+    assert "check" not in moldrift.mine(corpus) or moldrift.mine(corpus)["check"] is None
+    kept = moldrift.encode(corpus, drop=["duplicate-text", "short-bond"])
+    words = ("encode", corpus, "--drop", "duplicate-text,short-bond", "-o", theirs, "--json")
+    ran = json.loads(drift(*words).stdout)
+    assert kept["dropped"] == ran["dropped"] and len(kept.records) == 2
+    assert kept.records == [json.loads(line) for line in theirs.read_text().splitlines()]
+    assert len(moldrift.encode(corpus, drop="fragments").records) == 3
+
+
+@pytest.mark.program
 def test_encode_is_the_programs(drift: Drift, conformers: Path, tmp_path: Path) -> None:
     mine, theirs = tmp_path / "mine.jsonl", tmp_path / "theirs.jsonl"
     report = moldrift.encode(conformers, mine)
@@ -309,6 +329,16 @@ BAD: list[tuple[str, Callable[[Path], object], str]] = [
         "mine, a frame",
         lambda folder: moldrift.mine(folder, frame="mine"),
         "frame: `mine` is none of its words",
+    ),
+    (
+        "mine, a list",
+        lambda folder: moldrift.mine(folder / "corpus.txt", list=folder / "list"),
+        "nothing is checked",
+    ),
+    (
+        "encode, a kind",
+        lambda folder: moldrift.encode(folder / "corpus.txt", drop="bad"),
+        "drop: `bad` is none of its words",
     ),
     (
         "encode, nothing",
