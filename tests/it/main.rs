@@ -27,6 +27,7 @@ mod cuda_step;
 mod cuda_texts;
 mod decimals;
 mod design;
+mod drugs_corpus;
 mod edits;
 mod encode;
 mod encode_formats;
