@@ -24,6 +24,7 @@ import gzip
 import hashlib
 import json
 import math
+import re
 import shutil
 import sys
 import time
@@ -36,7 +37,7 @@ UNIT = 1e-4  # Å, of positions in data
 SEED = 20261126
 # As drift's corpora are split by SHA-256.
 TEST, VALIDATION = 100, 30
-TRAINED, VALIDATED, OF_TESTS = range(3)
+TRAINED, VALIDATED, OF_TESTS, SHAKEN = range(4)  # SHAKEN: copies of what is not trained on
 LEAST_SINE = 0.1
 BETAS, EPSILON, MOMENTUM = (0.9, 0.95), 1e-8, 0.95
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315), 5
@@ -71,19 +72,19 @@ class Writer:
         return [([*p.ids, *a.ids, self.end], len(p.ids)) for p, a in zip(prompts, answers, strict=True)]
 
 
-def save(path, source, documents, encoding, frame, arrays):
+def save(path, source, shapes, encoding, frame, arrays):
     """Writes arrays, with the lengths of documents and of their prompts, and the beginning of the recipe of what is trained on them."""
-    lengths = np.array([len(tokens) for tokens, _ in documents])
+    lengths, prompts = np.array(shapes).T
     given = source.read_bytes()
     inputs = [{"name": source.name, "bytes": len(given), "sha256": hashlib.sha256(given).hexdigest()}]
     np.savez(
         path,
         lengths=lengths.astype(np.uint16),
-        prompts=np.array([prompt for _, prompt in documents], np.uint16),
+        prompts=prompts.astype(np.uint16),
         recipe=np.array(json.dumps({"dialect": encoding, "frame": frame, "inputs": inputs})),
         **arrays,
     )
-    print(f"{len(documents)} texts, {lengths.mean():.1f} tokens a text, {lengths.max()} at most")
+    print(f"{len(lengths)} texts, {lengths.mean():.1f} tokens a text, {lengths.max()} at most")
 
 
 def orders_of(mol, smiles, count, draw):
@@ -151,20 +152,43 @@ def prepare(arguments):
         "molecules": np.array([number for number, _ in conformers], np.int32),
         "bins": np.array(bins, np.int32),
     }
-    save(arguments.output, arguments.corpus, documents, arguments.encoding, "first-atoms", arrays)
+    shapes = [(len(document), prompt) for document, prompt in documents]
+    save(arguments.output, arguments.corpus, shapes, arguments.encoding, "first-atoms", arrays)
+
+
+AT_ONCE = 20_000  # texts that are tokenized at once
+
+
+def shaken(text, noise, draw):
+    """A text of decimals whose coordinates are moved by noise in Å."""
+
+    def block(match):
+        numbers = [float(number) + noise * draw.standard_normal() for number in match[1].split(",")]
+        return "<" + ",".join(f"{number:.4f}" for number in numbers).replace("-0.0000", "0.0000") + ">"
+
+    return re.sub(r"<([^<>]*)>", block, text)
 
 
 def documents(arguments):
     writer = Writer(arguments.tokenizer)
-    with arguments.texts.open() as lines:
+    with (gzip.open if arguments.texts.suffix == ".gz" else open)(arguments.texts, "rt") as lines:
         rows = [json.loads(line) for line in lines]
-    texts = [(row.get("canonical_smiles") or row["smiles"], row["embedded_smiles"]) for row in rows]
-    written = writer.documents(texts)
-    arrays = {
-        "tokens": np.array([token for tokens, _ in written for token in tokens], np.uint16),
-        "parts": np.array([part(smiles) for smiles, _ in texts], np.uint8),
-    }
-    save(arguments.output, arguments.texts, written, rows[0].get("encoding", arguments.encoding), arguments.frame, arrays)
+    given = [(row.get("canonical_smiles") or row["smiles"], row["embedded_smiles"]) for row in rows]
+    draw = np.random.default_rng(SEED)
+    tokens, shapes, parts = [], [], []
+    for copy in range(arguments.copies):
+        for at in range(0, len(given), AT_ONCE):
+            some = given[at : at + AT_ONCE]
+            texts = [(smiles, shaken(text, arguments.noise, draw)) for smiles, text in some] if copy else some
+            written = writer.documents(texts)
+            tokens.append(np.array([token for document, _ in written for token in document], np.uint16))
+            shapes += [(len(document), prompt) for document, prompt in written]
+            # What validates is as it was given.
+            found = np.array([part(smiles) for smiles, _ in some], np.uint8)
+            parts.append(np.where(found == TRAINED, TRAINED, SHAKEN) if copy else found)
+            print(f"{len(shapes)} of {arguments.copies * len(given)} texts", file=sys.stderr, flush=True)
+    arrays = {"tokens": np.concatenate(tokens), "parts": np.concatenate(parts)}
+    save(arguments.output, arguments.texts, shapes, rows[0].get("encoding", arguments.encoding), arguments.frame, arrays)
 
 
 class Data:
@@ -499,6 +523,8 @@ def main():
     written.add_argument("texts", type=Path)
     written.add_argument("tokenizer", type=Path)
     written.add_argument("-o", "--output", type=Path, required=True)
+    written.add_argument("--copies", type=int, default=1, help="texts of decimals: so many copies, each but the first shaken")
+    written.add_argument("--noise", type=float, default=0.002, help="Å, of the copies")
     written.add_argument("--encoding", default="fixed", help="of texts whose rows do not say it: those of decimals")
     written.add_argument("--frame", choices=["keep", "principal", "first-atoms"], default="keep", help="the one that `drift encode` was given")
     written.set_defaults(run=documents)

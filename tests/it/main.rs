@@ -65,6 +65,7 @@ mod protocol;
 mod readers;
 mod readers_bad;
 mod remedies;
+mod report;
 mod resample;
 mod round_trips;
 mod rows;
