@@ -155,13 +155,13 @@ def rng(*parts):
 
 
 class Chemistry:
-    def __init__(self):
-        self.blocks = [Chem.MolFromSmiles(s) for s in BLOCKS]
-        bad = [s for s, m in zip(BLOCKS, self.blocks) if m is None]
+    def __init__(self, blocks=BLOCKS, reactions=REACTIONS):
+        self.blocks = [Chem.MolFromSmiles(s) for s in blocks]
+        bad = [s for s, m in zip(blocks, self.blocks) if m is None]
         if bad:
             raise SystemExit(f"unreadable building blocks: {bad}")
         self.reactions = []
-        for name, smarts, weight in REACTIONS:
+        for name, smarts, weight in reactions:
             reaction = AllChem.ReactionFromSmarts(smarts)
             reaction.Initialize()
             left, right = reaction.GetReactantTemplate(0), reaction.GetReactantTemplate(1)
@@ -243,6 +243,17 @@ def flat(smiles):
     mol = Chem.MolFromSmiles(smiles)
     Chem.RemoveStereochemistry(mol)
     return Chem.MolToSmiles(mol)
+
+
+def graphs(path):
+    """The molecular graphs of a file, as SMILES without stereo: a CSV with SMILES in its first column, or JSONL, packed or not."""
+    if path.name.endswith((".jsonl", ".jsonl.gz")):
+        with (gzip.open if path.name.endswith(".gz") else open)(path, "rt") as lines:
+            found = {json.loads(line)["canonical_smiles"] for line in lines}
+    else:
+        # The head of the columns is no SMILES.
+        found = {line.split(",")[0].strip() for line in path.read_text().splitlines()}
+    return {flat(smiles) for smiles in found if smiles and Chem.MolFromSmiles(smiles)}
 
 
 def with_stereo(mol, draw):

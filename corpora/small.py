@@ -311,11 +311,7 @@ def main():
     without, excluded = set(), None
     if arguments.exclude:
         excluded = {"name": arguments.exclude.name, "sha256": hashlib.sha256(arguments.exclude.read_bytes()).hexdigest()}
-        for line in arguments.exclude.read_text().splitlines():
-            smiles = line.split(",")[0].strip()
-            # The head of the columns is no SMILES.
-            if smiles and Chem.MolFromSmiles(smiles):
-                without.add(build.flat(smiles))
+        without = build.graphs(arguments.exclude)
     count = arguments.molecules or {"train": 80_000, "test": 600}[arguments.part]
     with multiprocessing.get_context("spawn").Pool(arguments.workers) as pool:
         held_out = grown(pool, "test", HELD_OUT, without)

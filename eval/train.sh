@@ -41,6 +41,35 @@ small_corpus() {
     fi
 }
 
+# The corpus of drug-like molecules: DRUGS_CORPUS, a folder where it was made before, or made here in an hour of two cores.
+drugs_corpus() {
+    drugs=${DRUGS_CORPUS:-$out/drugs}
+    [ -f "$drugs/drugs.json" ] || python3 corpora/drugs.py --work "$drugs" --molecules "${DRUGS_MOLECULES:-100000}"
+}
+
+# The untrained folder of NAME, with a tokenizer's files and the shape of a model; it comes last: NAME tokenizer JSON of the fields of config.json
+untrained() {
+    local folder=$out/$1-untrained
+    mkdir -p "$folder"
+    cp "$2/tokenizer.json" eval/small-bins/{generation_config,tokenizer_config}.json "$folder"
+    python3 - eval/small-bins/config.json "$folder" "$3" <<'P'
+import json, sys
+from tokenizers import Tokenizer
+config, folder, fields = json.load(open(sys.argv[1])), sys.argv[2], json.loads(sys.argv[3])
+rows = Tokenizer.from_file(f"{folder}/tokenizer.json").get_vocab_size()
+json.dump({**config, **fields, "vocab_size": rows}, open(f"{folder}/config.json", "w"), indent=1)
+P
+}
+
+# Trains NAME on OUT/DATA.npz, which is unpacked if only OUT/DATA.npz.xz is there: name data steps option...
+on_gpu() {
+    local name=$1 data=$2 steps=$3
+    shift 3
+    [ ! -f "$out/$data.npz.xz" ] || [ -f "$out/$data.npz" ] || xz -dk "$out/$data.npz.xz"
+    python3 eval/train_gpu.py train "$out/$data.npz" "$out/$name-untrained" --steps "${STEPS:-$steps}" --batch-tokens "${BATCH_TOKENS:-80000}" \
+        --keep-state --save-seconds 60 -o "$out/$name-gpu" "$@" ${GPU_OPTIONS:-}
+}
+
 # What differs in nothing but its text: name tokenizer steps option...
 small() {
     local name=$1 tokenizer=$2 steps=$3
@@ -86,6 +115,40 @@ small_bins() {
     fi
     model small-bins --corpus "$out/small-train.jsonl.gz" --init "$out/small-bins-gpu" --steps 50 --learning-rate 1e-5 --warmup 5 \
         --optimizer muon --noise 0.002 --seed 2 --frame first-atoms --encoding "$bins"
+}
+
+wide_bins=binned-v2:-21.025,21.025,0.05
+
+# What a GPU needs for drugs-bins, and nothing else: 8 million weights, each molecule in four orders of its atoms.
+drugs_bins_prepared() {
+    [ ! -f "$out/drugs-bins-untrained/config.json" ] || return 0
+    drugs_corpus
+    local tokenizer
+    tokenizer=$(extended drugs-bins-tokenizer --encoding "$wide_bins" --tokens-per-block 4)
+    [ -f "$out/drugs-bins.npz" ] ||
+        python3 eval/train_gpu.py prepare "$drugs/drugs-train.jsonl.gz" "$tokenizer" --encoding "$wide_bins" --orders 4 -o "$out/drugs-bins.npz"
+    [ -f "$out/drugs-bins.npz.xz" ] || xz -k -T0 "$out/drugs-bins.npz"
+    untrained drugs-bins "$tokenizer" '{"hidden_size": 320, "num_hidden_layers": 6, "num_attention_heads": 5, "num_key_value_heads": 1,
+        "head_dim": 64, "intermediate_size": 960}'
+}
+
+drugs_bins() {
+    drugs_bins_prepared
+    on_gpu drugs-bins drugs-bins 20000 --longest 320 --buckets 3 --learning-rate 3e-3
+}
+
+# qwen-like anew: four decimals in the base's tokens, principal axes, as many updates as small-bins.
+qwen_like_prepared() {
+    [ ! -f "$out/qwen-like-untrained/config.json" ] || return 0
+    small_corpus
+    [ -f "$out/qwen-like.npz" ] ||
+        python3 eval/train_gpu.py documents "$out/small-train.jsonl.gz" eval/qwen-like --copies "${COPIES:-8}" -o "$out/qwen-like.npz"
+    untrained qwen-like eval/qwen-like '{}'
+}
+
+qwen_like_gpu() {
+    qwen_like_prepared
+    on_gpu qwen-like qwen-like 14106 --longest 288 --buckets 2
 }
 
 # Sets `tokenizer` and `encoding` of one of six that differ in nothing but how coordinates are written: name
@@ -181,6 +244,10 @@ for name in "${@:-qwen-like}"; do
         small-bins-begun) small_bins_begun ;;
         small-bins-longer) small_bins_longer ;;
         small-bins) small_bins ;;
+        drugs-bins-prepared) drugs_bins_prepared ;;
+        drugs-bins) drugs_bins ;;
+        qwen-like-prepared) qwen_like_prepared ;;
+        qwen-like-gpu) qwen_like_gpu ;;
         carried-by-*-[0-9]) name=${name#carried-} && carried "${name%-*}" "${name##*-}" ;;
         by-*-[0-9]) by_encoding_on_gpu "${name%-*}" "${name##*-}" ;;
         by-*) by_encoding "$name" ;;

@@ -5,11 +5,13 @@
     train_gpu.py documents TEXTS.jsonl TOKENIZER_FOLDER -o DATA.npz                   texts of any encoding, as `drift encode` writes them
     train_gpu.py train DATA.npz CHECKPOINT_FOLDER --steps 20000 -o OUT                on the GPU (torch, transformers)
 
-After `prepare` the texts are those of `drift train-model --encoding binned-v2:-9.525,9.525,0.05 --frame first-atoms`, but each conformer
+After `prepare` the texts are those of `drift train-model --encoding BINS --frame first-atoms`, but each conformer
 is also written in other orders of its atoms, so that each atom and each stereocentre is now among the first and now among the last.
 `prepare` writes the SMILES of each molecule in so many orders as tokens with empty slots. `train` fills the slots on the GPU: it draws a
 conformer and an order, adds noise, turns the conformer into the frame of its first atoms, and rounds to bins. After `documents` the
 texts are those of the file, unchanged. Molecules are split as drift splits them; only the part for training is trained on.
+
+`--buckets` groups texts by length, so that few tokens of a batch are padding; each update is of one group.
 
 CHECKPOINT_FOLDER gives the architecture (`config.json`) and, with `--init`, the weights to begin with. The optimizer is drift's: Muon for
 the matrices of layers, AdamW for the rest. OUT/model.safetensors is in bf16, OUT/recipe.json has all choices, the curve, and what `drift eval`
@@ -22,6 +24,7 @@ import gzip
 import hashlib
 import json
 import math
+import re
 import shutil
 import sys
 import time
@@ -30,16 +33,21 @@ from pathlib import Path
 import numpy as np
 
 ENCODING = "binned-v2:-9.525,9.525,0.05"
-LOW, STEP, BINS = -9.525, 0.05, 382  # of ENCODING; the first and the last bin are tails
-ATOMS = 9
+UNIT = 1e-4  # Å, of positions in data
 SEED = 20261126
 # As drift's corpora are split by SHA-256.
 TEST, VALIDATION = 100, 30
-TRAINED, VALIDATED, OF_TESTS = range(3)
+TRAINED, VALIDATED, OF_TESTS, SHAKEN = range(4)  # SHAKEN: copies of what is not trained on
 LEAST_SINE = 0.1
 BETAS, EPSILON, MOMENTUM = (0.9, 0.95), 1e-8, 0.95
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315), 5
 STEP_SIZE = 0.2
+
+
+def grid(encoding):
+    """Low end, step and number of the bins of an encoding `binned-v2:LOW,HIGH,STEP`; the first and the last are tails."""
+    low, high, step = (float(number) for number in encoding.removeprefix("binned-v2:").split(","))
+    return low, step, round((high - low) / step) + 1
 
 
 def part(smiles):
@@ -64,19 +72,19 @@ class Writer:
         return [([*p.ids, *a.ids, self.end], len(p.ids)) for p, a in zip(prompts, answers, strict=True)]
 
 
-def save(path, source, documents, encoding, frame, arrays):
+def save(path, source, shapes, encoding, frame, arrays):
     """Writes arrays, with the lengths of documents and of their prompts, and the beginning of the recipe of what is trained on them."""
-    lengths = np.array([len(tokens) for tokens, _ in documents])
+    lengths, prompts = np.array(shapes).T
     given = source.read_bytes()
     inputs = [{"name": source.name, "bytes": len(given), "sha256": hashlib.sha256(given).hexdigest()}]
     np.savez(
         path,
         lengths=lengths.astype(np.uint16),
-        prompts=np.array([prompt for _, prompt in documents], np.uint16),
+        prompts=prompts.astype(np.uint16),
         recipe=np.array(json.dumps({"dialect": encoding, "frame": frame, "inputs": inputs})),
         **arrays,
     )
-    print(f"{len(documents)} texts, {lengths.mean():.1f} tokens a text, {lengths.max()} at most")
+    print(f"{len(lengths)} texts, {lengths.mean():.1f} tokens a text, {lengths.max()} at most")
 
 
 def orders_of(mol, smiles, count, draw):
@@ -101,12 +109,15 @@ def prepare(arguments):
 
     RDLogger.DisableLog("rdApp.*")
     writer = Writer(arguments.tokenizer)
-    bins = [writer.tokenizer.token_to_id(f"{bin:03}") for bin in range(BINS)]
+    bins = [writer.tokenizer.token_to_id(f"{bin:03}") for bin in range(grid(arguments.encoding)[2])]
+    if None in bins:
+        raise SystemExit(f"{arguments.tokenizer} has no token for each bin of {arguments.encoding}")
     molecules = {}
     with gzip.open(arguments.corpus, "rt") as lines:
         for row in map(json.loads, lines):
             points = [[float(v) for v in block.split(",")] for block in build.BLOCK.findall(row["embedded_smiles"])]
             molecules.setdefault(row["canonical_smiles"], []).append(points)
+    most = max(len(all_of[0]) for all_of in molecules.values())
     documents, orders, slots = [], [], []
     for number, smiles in enumerate(molecules):
         mol = Chem.MolFromSmiles(smiles)
@@ -118,21 +129,21 @@ def prepare(arguments):
             places = [at for at, token in enumerate(tokens) if at >= prompt and token == bins[0]]
             assert len(places) == 3 * atoms, (smiles, tokens)
             documents.append((tokens, prompt))
-            orders.append(order + [0] * (ATOMS - atoms))
-            slots.append(places[::3] + [0] * (ATOMS - atoms))
+            orders.append(order + [0] * (most - atoms))
+            slots.append(places[::3] + [0] * (most - atoms))
         if number % 5000 == 0:
             print(f"{number} of {len(molecules)} molecules", file=sys.stderr, flush=True)
     tokens = np.full((len(documents), max(len(tokens) for tokens, _ in documents)), writer.end, np.uint16)
     for row, (document, _) in zip(tokens, documents, strict=True):
         row[: len(document)] = document
     conformers = [(number, points) for number, all_of in enumerate(molecules.values()) for points in all_of]
-    positions = np.zeros((len(conformers), ATOMS, 3), np.float32)
+    positions = np.zeros((len(conformers), most, 3), np.int32)
     for row, (_, points) in zip(positions, conformers, strict=True):
-        row[: len(points)] = points
+        row[: len(points)] = np.rint(np.array(points) / UNIT)
     arrays = {
         "tokens": tokens,
         "orders": np.array(orders, np.uint8),
-        "slots": np.array(slots, np.uint8),
+        "slots": np.array(slots, np.uint16),
         "per_molecule": arguments.orders,
         "unmirrored": np.array([small.mirrored(smiles) is None for smiles in molecules]),
         "parts": np.array([part(smiles) for smiles in molecules], np.uint8),
@@ -141,20 +152,43 @@ def prepare(arguments):
         "molecules": np.array([number for number, _ in conformers], np.int32),
         "bins": np.array(bins, np.int32),
     }
-    save(arguments.output, arguments.corpus, documents, ENCODING, "first-atoms", arrays)
+    shapes = [(len(document), prompt) for document, prompt in documents]
+    save(arguments.output, arguments.corpus, shapes, arguments.encoding, "first-atoms", arrays)
+
+
+AT_ONCE = 20_000  # texts that are tokenized at once
+
+
+def shaken(text, noise, draw):
+    """A text of decimals whose coordinates are moved by noise in Å."""
+
+    def block(match):
+        numbers = [float(number) + noise * draw.standard_normal() for number in match[1].split(",")]
+        return "<" + ",".join(f"{number:.4f}" for number in numbers).replace("-0.0000", "0.0000") + ">"
+
+    return re.sub(r"<([^<>]*)>", block, text)
 
 
 def documents(arguments):
     writer = Writer(arguments.tokenizer)
-    with arguments.texts.open() as lines:
+    with (gzip.open if arguments.texts.suffix == ".gz" else open)(arguments.texts, "rt") as lines:
         rows = [json.loads(line) for line in lines]
-    texts = [(row.get("canonical_smiles") or row["smiles"], row["embedded_smiles"]) for row in rows]
-    written = writer.documents(texts)
-    arrays = {
-        "tokens": np.array([token for tokens, _ in written for token in tokens], np.uint16),
-        "parts": np.array([part(smiles) for smiles, _ in texts], np.uint8),
-    }
-    save(arguments.output, arguments.texts, written, rows[0].get("encoding", arguments.encoding), arguments.frame, arrays)
+    given = [(row.get("canonical_smiles") or row["smiles"], row["embedded_smiles"]) for row in rows]
+    draw = np.random.default_rng(SEED)
+    tokens, shapes, parts = [], [], []
+    for copy in range(arguments.copies):
+        for at in range(0, len(given), AT_ONCE):
+            some = given[at : at + AT_ONCE]
+            texts = [(smiles, shaken(text, arguments.noise, draw)) for smiles, text in some] if copy else some
+            written = writer.documents(texts)
+            tokens.append(np.array([token for document, _ in written for token in document], np.uint16))
+            shapes += [(len(document), prompt) for document, prompt in written]
+            # What validates is as it was given.
+            found = np.array([part(smiles) for smiles, _ in some], np.uint8)
+            parts.append(np.where(found == TRAINED, TRAINED, SHAKEN) if copy else found)
+            print(f"{len(shapes)} of {arguments.copies * len(given)} texts", file=sys.stderr, flush=True)
+    arrays = {"tokens": np.concatenate(tokens), "parts": np.concatenate(parts)}
+    save(arguments.output, arguments.texts, shapes, rows[0].get("encoding", arguments.encoding), arguments.frame, arrays)
 
 
 class Data:
@@ -169,81 +203,99 @@ class Data:
 
         return torch.from_numpy(self.arrays[name].astype(dtype)).to(self.device)
 
-    def split(self, parts, lengths, longest):
-        """Keeps which texts are trained on and which validate; longer ones are left out."""
-        kept = lengths <= longest
-        self.train, self.validation = (((parts == part) & kept).nonzero()[:, 0] for part in (TRAINED, VALIDATED))
+    def split(self, parts, needed, longest, buckets):
+        """Keeps which texts are trained on, in groups by the length that they need, and which validate; longer ones are left out."""
+        import torch
+
+        train, self.validation = (((parts == part) & (needed <= longest)).nonzero()[:, 0] for part in (TRAINED, VALIDATED))
+        self.buckets = [some for some in train[needed[train].argsort()].tensor_split(buckets) if len(some)]
+        self.bucket_lengths = [-(-int(needed[some].max()) // 8) * 8 for some in self.buckets]
+        # An update has as many tokens of each group, so a group of longer texts comes oftener for its number of texts.
+        self.bucket_means = [float(needed[some].float().mean()) for some in self.buckets]
+        self.shares = torch.tensor([len(some) * mean for some, mean in zip(self.buckets, self.bucket_means, strict=True)])
+
+    def some(self, batch_tokens, batch=None):
+        """Texts of one group for an update, the length of its rows, and their number of tokens."""
+        import torch
+
+        at = int(torch.multinomial(self.shares, 1)) if len(self.buckets) > 1 else 0
+        bucket, mean = self.buckets[at], self.bucket_means[at]
+        count = batch or max(1, round(batch_tokens / mean))
+        return bucket[torch.randint(len(bucket), (count,), device=self.device)], self.bucket_lengths[at], count * mean
 
 
 class Documents(Data):
     """Texts as they are."""
 
-    def __init__(self, arrays, device, longest):
+    def __init__(self, arrays, device, longest, buckets):
         super().__init__(arrays, device)
         self.tokens = self.tensor("tokens", np.int16)
         self.starts = self.lengths.cumsum(0) - self.lengths
         self.length = -(-min(int(self.lengths.max()), longest) // 8) * 8
-        self.split(self.tensor("parts", np.int64), self.lengths, longest)
+        self.split(self.tensor("parts", np.int64), self.lengths, longest, buckets)
 
-    def written(self, texts):
+    def written(self, texts, length=None):
         """Tokens `[batch, length]` and weights of the tokens, of these texts as they are."""
         import torch
 
-        place = torch.arange(self.length, device=self.device)
+        place = torch.arange(length or self.length, device=self.device)
         exists = place < self.lengths[texts, None]
         # What is behind the end is never a target, and no token looks at it.
         tokens = self.tokens[(self.starts[texts, None] + place).clamp(max=len(self.tokens) - 1)].long()
         return tokens, exists & (place >= self.prompts[texts, None])
 
-    def drawn(self, batch, _share, _noise):
-        import torch
-
-        return self.written(self.train[torch.randint(len(self.train), (batch,), device=self.device)])
+    def drawn(self, texts, length, _share, _noise):
+        return self.written(texts, length)
 
 
 class Templates(Data):
     """Templates and conformers, from which it makes batches."""
 
-    def __init__(self, arrays, device, longest):
+    def __init__(self, arrays, device, longest, buckets):
         import torch
 
         super().__init__(arrays, device)
+        self.low, self.step, self.number_of_bins = grid(self.recipe["dialect"])
         self.per_molecule = int(arrays["per_molecule"])
         self.tokens = self.tensor("tokens", np.int16)[:, :longest]
         self.length = -(-self.tokens.shape[1] // 8) * 8
         self.orders, self.slots = self.tensor("orders", np.int64), self.tensor("slots", np.int64)
         self.unmirrored, self.atoms = self.tensor("unmirrored", bool), self.tensor("atoms", np.int64)
-        self.positions, self.molecules = self.tensor("positions", np.float32), self.tensor("molecules", np.int64)
+        self.positions, self.molecules = self.tensor("positions", np.float32) * UNIT, self.tensor("molecules", np.int64)
+        self.most = self.positions.shape[1]
         self.bins = self.tensor("bins", np.int64)
         # Instead of an order whose text is too long, that of the canonical SMILES; molecules of which that is too long are left out.
         template = torch.arange(len(self.lengths), device=device)
         self.template = torch.where(self.lengths <= longest, template, template - template % self.per_molecule)
-        canonical = self.lengths[self.molecules * self.per_molecule]
-        self.split(self.tensor("parts", np.int64)[self.molecules], canonical, longest)
+        # A text needs the length of the longest order of its molecule that is used.
+        of_molecules = self.lengths[self.template].view(-1, self.per_molecule).amax(1)
+        self.split(self.tensor("parts", np.int64)[self.molecules], of_molecules[self.molecules], longest, buckets)
         self.end = int(self.tokens[0, int(self.lengths[0]) - 1])
 
-    def filled(self, conformers, number, noise, flips):
+    def filled(self, conformers, number, noise, flips, length=None):
         """Documents of these conformers, each in the order of this number: tokens `[batch, length]` and weights of the tokens."""
         import torch
 
+        length = length or self.length
         molecule = self.molecules[conformers]
         template = self.template[molecule * self.per_molecule + number]
         order = self.orders[template]
-        exists = torch.arange(ATOMS, device=self.device) < self.atoms[molecule, None]
+        exists = torch.arange(self.most, device=self.device) < self.atoms[molecule, None]
         xyz = self.positions[conformers].gather(1, order[..., None].expand(-1, -1, 3))
         # The mirror image of a molecule that has no enantiomer is a conformer of the same molecule.
         xyz[..., 2] *= torch.where(self.unmirrored[molecule] & flips, -1.0, 1.0)[:, None]
         xyz = self.frame(xyz + noise, exists)
-        bins = (1 + ((xyz - LOW) / STEP).floor().long()).clamp(0, BINS - 1)
-        tokens = torch.full((len(conformers), self.length + 1), self.end, device=self.device)
-        tokens[:, : self.tokens.shape[1]] = self.tokens[template].long()
+        bins = (1 + ((xyz - self.low) / self.step).floor().long()).clamp(0, self.number_of_bins - 1)
+        tokens = torch.full((len(conformers), length + 1), self.end, device=self.device)
+        written = min(length, self.tokens.shape[1])
+        tokens[:, :written] = self.tokens[template, :written].long()
         # Slots of atoms that do not exist go to a column that is cut off.
-        at = torch.where(exists, self.slots[template], self.length)
+        at = torch.where(exists, self.slots[template], length)
         for axis in range(3):
-            tokens.scatter_(1, torch.where(exists, at + axis, self.length), self.bins[bins[..., axis]])
-        place = torch.arange(self.length, device=self.device)
+            tokens.scatter_(1, torch.where(exists, at + axis, length), self.bins[bins[..., axis]])
+        place = torch.arange(length, device=self.device)
         weights = (place >= self.prompts[template, None]) & (place < self.lengths[template, None])
-        return tokens[:, : self.length], weights
+        return tokens[:, :length], weights
 
     @staticmethod
     def frame(xyz, exists):
@@ -270,18 +322,18 @@ class Templates(Data):
         """The documents of these conformers as drift writes them."""
         import torch
 
-        still = torch.zeros(len(conformers), ATOMS, 3, device=self.device)
+        still = torch.zeros(len(conformers), self.most, 3, device=self.device)
         return self.filled(conformers, torch.zeros_like(conformers), still, torch.zeros_like(conformers, dtype=torch.bool))
 
-    def drawn(self, batch, share, noise):
+    def drawn(self, conformers, length, share, noise):
         """A batch for training; the share of canonical orders is at least `share`."""
         import torch
 
-        conformers = self.train[torch.randint(len(self.train), (batch,), device=self.device)]
+        batch = len(conformers)
         number = torch.randint(self.per_molecule, (batch,), device=self.device)
         number = torch.where(torch.rand(batch, device=self.device) < share, 0, number)
-        shake = noise * torch.randn(batch, ATOMS, 3, device=self.device)
-        return self.filled(conformers, number, shake, torch.rand(batch, device=self.device) < 0.5)
+        shake = noise * torch.randn(batch, self.most, 3, device=self.device)
+        return self.filled(conformers, number, shake, torch.rand(batch, device=self.device) < 0.5, length)
 
 
 class Optimizer:
@@ -360,21 +412,20 @@ def train(arguments):
     torch.manual_seed(arguments.seed)
     torch.set_float32_matmul_precision("high")
     arrays = np.load(arguments.data)
-    data = (Templates if "slots" in arrays else Documents)(arrays, device, arguments.longest)
+    data = (Templates if "slots" in arrays else Documents)(arrays, device, arguments.longest, arguments.buckets)
     if arguments.init:
         model = AutoModelForCausalLM.from_pretrained(arguments.checkpoint, dtype=torch.float32)
     else:
         model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(arguments.checkpoint), dtype=torch.float32)
     model.to(device).train()
-    mean_length = float(data.lengths.float().mean())
-    batch = arguments.batch or round(arguments.batch_tokens / mean_length)
-    optimizer, done, curve = Optimizer(model), 0, []
+    optimizer, done, texts, tokens_seen, curve = Optimizer(model), 0, 0, 0.0, []
+    at_once = arguments.batch or max(1, round(arguments.batch_tokens / data.length))
     state = arguments.output / "training.pt"
     if state.exists():
         saved = torch.load(state, map_location=device)
         model.load_state_dict(saved["model"])
         optimizer.load(saved["optimizer"])
-        done, curve = saved["done"], saved["curve"]
+        done, texts, tokens_seen, curve = saved["done"], saved["texts"], saved["tokens"], saved["curve"]
         torch.manual_seed(arguments.seed + done)
 
     def loss_of(tokens, weights):
@@ -388,7 +439,7 @@ def train(arguments):
     @torch.no_grad()
     def validation():
         """Nats of a validation conformer in the order of its canonical SMILES."""
-        return sum(float(loss_of(*data.written(some))) for some in data.validation.split(batch)) / len(data.validation)
+        return sum(float(loss_of(*data.written(some))) for some in data.validation.split(at_once)) / max(1, len(data.validation))
 
     def save_all():
         arguments.output.mkdir(parents=True, exist_ok=True)
@@ -398,20 +449,23 @@ def train(arguments):
         weights = {name: p.detach().to("cpu", torch.bfloat16).contiguous() for name, p in model.named_parameters()}
         save_file(weights, arguments.output / "model.safetensors", {"format": "pt"})
         if arguments.keep_state:
-            torch.save({"model": model.state_dict(), "optimizer": optimizer.state(), "done": done, "curve": curve}, state)
+            kept = {"done": done, "texts": texts, "tokens": tokens_seen, "curve": curve}
+            torch.save({"model": model.state_dict(), "optimizer": optimizer.state(), **kept}, state.with_suffix(".part"))
+            state.with_suffix(".part").replace(state)
         # Named as in the recipes of `drift train-model`.
         augmentation = {"frame": data.recipe["frame"], "noise_angstrom": arguments.noise if isinstance(data, Templates) else 0.0}
         recipe = {"dialect": data.recipe["dialect"], "augmentation": augmentation, "seed": arguments.seed, "inputs": data.recipe["inputs"]}
         about = {
             "schema": "drift.train-gpu/1", "recipe": recipe, "torch": torch.__version__,
             "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu", "updates": done, "seconds": round(time.monotonic() - began, 1),
-            "texts": done * batch, "tokens": round(done * batch * mean_length),
+            "texts": texts, "tokens": round(tokens_seen), "parameters": sum(p.numel() for p in model.parameters()),
             "options": {k: str(v) if isinstance(v, Path) else v for k, v in vars(arguments).items() if k != "run"}, "curve": curve,
         }
         (arguments.output / "recipe.json").write_text(json.dumps(about, indent=1) + "\n")
 
     first, losses = done, []
-    started = time.monotonic()
+    started = saved_at = time.monotonic()
+    texts_before = texts
     while done < arguments.steps:
         # By time, too: what is given for it is given once.
         spent = (time.monotonic() - began) / arguments.seconds if arguments.seconds else 0.0
@@ -420,7 +474,8 @@ def train(arguments):
             break
         falling = min(1.0, (1 - progress) / arguments.falling)
         rate = arguments.learning_rate * min(1.0, (done + 1) / arguments.warmup) * max(falling, 0.002)
-        tokens, weights = data.drawn(batch, arguments.canonical, arguments.noise)
+        chosen, length, in_texts = data.some(arguments.batch_tokens, arguments.batch)
+        tokens, weights = data.drawn(chosen, length, arguments.canonical, arguments.noise)
         try:
             loss = compiled(tokens, weights)
             (loss / weights[:, 1:].sum()).backward()
@@ -432,20 +487,23 @@ def train(arguments):
             compiled = loss_of
             continue
         optimizer.step(rate, arguments.weight_decay, arguments.clip)
-        losses.append((loss / batch).detach())
-        done += 1
+        losses.append((loss / len(chosen)).detach())
+        done, texts, tokens_seen = done + 1, texts + len(chosen), tokens_seen + in_texts
         if done == first + 1:
-            started = time.monotonic()
+            started, texts_before = time.monotonic(), texts
         if done % arguments.every == 0:
             nats = float(torch.stack(losses).mean())
             losses.clear()
-            speed = (done - first - 1) * batch / (time.monotonic() - started)
-            curve.append({"updates": done, "nats": round(nats, 3), "rate": rate, "seconds": round(time.monotonic() - began, 1)})
+            speed = (texts - texts_before) / (time.monotonic() - started)
+            curve.append({"updates": done, "tokens": round(tokens_seen), "nats": round(nats, 3), "rate": rate, "seconds": round(time.monotonic() - began, 1)})
             if done % (10 * arguments.every) == 0:
                 curve[-1]["validation"] = round(validation(), 3)
             print(json.dumps(curve[-1]), f"{speed:.0f} texts/s", flush=True)
             if not math.isfinite(nats):
                 raise SystemExit("the loss is not finite")
+        if arguments.save_seconds and time.monotonic() - saved_at > arguments.save_seconds:
+            save_all()
+            saved_at = time.monotonic()
     curve.append({"updates": done, "validation": round(validation(), 3), "seconds": round(time.monotonic() - began, 1)})
     print(json.dumps(curve[-1]), flush=True)
     save_all()
@@ -458,12 +516,15 @@ def main():
     prepared.add_argument("corpus", type=Path)
     prepared.add_argument("tokenizer", type=Path)
     prepared.add_argument("--orders", type=int, default=8, help="orders of atoms of each molecule, its own among them")
+    prepared.add_argument("--encoding", default=ENCODING, help="bins: binned-v2:LOW,HIGH,STEP")
     prepared.add_argument("-o", "--output", type=Path, required=True)
     prepared.set_defaults(run=prepare)
     written = verbs.add_parser("documents")
     written.add_argument("texts", type=Path)
     written.add_argument("tokenizer", type=Path)
     written.add_argument("-o", "--output", type=Path, required=True)
+    written.add_argument("--copies", type=int, default=1, help="texts of decimals: so many copies, each but the first shaken")
+    written.add_argument("--noise", type=float, default=0.002, help="Å, of the copies")
     written.add_argument("--encoding", default="fixed", help="of texts whose rows do not say it: those of decimals")
     written.add_argument("--frame", choices=["keep", "principal", "first-atoms"], default="keep", help="the one that `drift encode` was given")
     written.set_defaults(run=documents)
@@ -477,6 +538,7 @@ def main():
     trained.add_argument("--batch", type=int, help="texts of an update, instead of its tokens")
     trained.add_argument("--batch-tokens", type=int, default=80_000, help="tokens of an update, without padding")
     trained.add_argument("--longest", type=int, default=10_000, help="tokens of a text; longer ones are left out")
+    trained.add_argument("--buckets", type=int, default=1, help="groups of texts by length; each is compiled for itself")
     trained.add_argument("--learning-rate", type=float, default=4e-3)
     trained.add_argument("--warmup", type=int, default=200)
     trained.add_argument("--falling", type=float, default=0.5, help="the last share of the training, in which the learning rate falls")
@@ -488,6 +550,7 @@ def main():
     trained.add_argument("--seed", type=int, default=0)
     trained.add_argument("--device", default="cuda")
     trained.add_argument("--keep-state", action="store_true", help="keeps what it needs to go on in OUT/training.pt")
+    trained.add_argument("--save-seconds", type=float, help="saves so often, too, not at the end alone")
     trained.add_argument("--eager", action="store_true", help="does not compile the model")
     trained.set_defaults(run=train)
     arguments = parser.parse_args()

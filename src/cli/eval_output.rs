@@ -87,7 +87,8 @@ impl Targets {
         }
         if let Some(folder) = not_stdout(self.folder.as_deref()) {
             files.folder(folder)?;
-            let json = serde_json::to_string_pretty(&evaluation.report)? + "\n";
+            // On one line: the page is for people, and records are kept in repositories.
+            let json = serde_json::to_string(&evaluation.report)? + "\n";
             files.put(&folder.join(RECORD), json.as_bytes())?;
             files.put(&folder.join(PAGE), eval_page(&evaluation.report).render().as_bytes())?;
         }

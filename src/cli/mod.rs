@@ -38,6 +38,8 @@ mod molecule_lines;
 mod output;
 mod paths;
 mod progress;
+#[cfg(feature = "generate")]
+mod report;
 mod shards;
 mod skipped;
 #[cfg(feature = "generate")]
@@ -149,6 +151,10 @@ enum Verb {
     #[cfg(feature = "generate")]
     #[command(after_help = help::end("compare", &compare::EXAMPLES))]
     Compare(compare::Args),
+    /// Show the tables of a record of `drift eval`, and write its page
+    #[cfg(feature = "generate")]
+    #[command(after_help = help::end("report", &report::EXAMPLES))]
+    Report(report::Args),
     /// Print shell completions
     #[command(after_help = help::end("completions", &completions::EXAMPLES))]
     Completions(completions::Args),
@@ -220,6 +226,8 @@ fn run(cli: Cli, given: (&clap::Command, &ArgMatches), output: &Output) -> anyho
         Verb::Slurm(args) => slurm::run(args, &invocation, &job, output),
         #[cfg(feature = "generate")]
         Verb::Compare(args) => compare::run(&args, &job, output),
+        #[cfg(feature = "generate")]
+        Verb::Report(args) => report::run(&args, &invocation, &job, output),
         #[cfg(feature = "generate")]
         Verb::TrainModel(args) => train_model::run(args, &invocation, &job, output),
         Verb::Completions(args) => completions::run(args, &mut Cli::command(), output),

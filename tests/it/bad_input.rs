@@ -613,6 +613,7 @@ mod interrupted {
             &["eval", "--smiles", "pipe"],
             &["eval", "--tokenizer", "pipe", "--smiles", "pipe"],
             &["compare", "pipe", "pipe"],
+            &["report", "pipe"],
         ] {
             interrupt(&folder, arguments, Stdio::null());
         }

@@ -66,6 +66,10 @@ fn the_automaton_writes_legal_texts_only_and_the_audit_agrees() {
     let read: EvalReport = serde_json::from_slice(&folder.read("out/record.json")).unwrap();
     assert_eq!(serde_json::to_value(read).unwrap(), record, "a record is read back as it was written");
     assert_eq!(record["runs"], report["runs"]);
+    // `drift report` makes the page of a record anew, and prints the same document.
+    let shown = folder.drift(&["report", "out/record.json", "-o", "again.html", "--json"]).good();
+    assert_eq!(shown.json(), record);
+    assert_eq!(String::from_utf8(folder.read("again.html")).unwrap(), page);
     assert!(report["advice"][0].as_str().unwrap().contains("automaton"));
 }
 

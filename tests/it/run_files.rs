@@ -20,7 +20,7 @@ struct Reading {
 
 const SDF: &str = "in/sub/a.sdf";
 
-const READING: [Reading; 14] = [
+const READING: [Reading; 15] = [
     Reading {
         line: "encode in --smiles names.smi --encoding bins.json --input-encoding bins.json",
         outputs: &["-o"],
@@ -98,6 +98,7 @@ const READING: [Reading; 14] = [
         folders: &[],
         inputs: &[SDF, "prompts.smi", "one.jsonl", "fitted.json", "model/config.json", "model/recipe.json"],
     },
+    Reading { line: "report fitted.json", outputs: &["-o"], folders: &[], inputs: &["fitted.json"] },
     Reading {
         line: "slurm eval --array 2 --model model --corpus in",
         outputs: &["-o run --texts"],

@@ -35,7 +35,7 @@ def main():
         subprocess.run(prepare, check=True, stderr=subprocess.DEVNULL)
         encode = [drift, "encode", CORPUS, "--frame", "first-atoms", "--encoding", BINS, "-o", work / "texts.jsonl", "--quiet"]
         subprocess.run(encode, check=True)
-        data = train_gpu.Templates(numpy.load(work / "data.npz"), torch.device("cpu"), 10_000)
+        data = train_gpu.Templates(numpy.load(work / "data.npz"), torch.device("cpu"), 10_000, 3)
         texts = [json.loads(line) for line in (work / "texts.jsonl").read_text().splitlines()]
         # `prepare` groups conformers by molecule.
         by_molecule = {}
@@ -52,7 +52,7 @@ def main():
         print(f"{same} of {len(texts)} documents are drift's")
         torch.manual_seed(0)
         order = torch.randint(data.per_molecule, (len(conformers),))
-        turned, _ = data.filled(conformers, order, torch.zeros(len(conformers), train_gpu.ATOMS, 3), torch.ones_like(conformers).bool())
+        turned, _ = data.filled(conformers, order, torch.zeros(len(conformers), data.most, 3), torch.ones_like(conformers).bool())
         with (work / "orders.jsonl").open("w") as out:
             for tokens in turned.tolist():
                 text = tokenizer.decode(tokens, skip_special_tokens=False)

@@ -1,11 +1,15 @@
 //! The record of an evaluation: what was run, with which settings and inputs, and the results.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use super::texts::SameTexts;
 use drift_core::constraint::ProcessorKind;
 use drift_core::encoding::Encoding;
-use drift_core::job::Provenance;
+use drift_core::error::{Error, Result};
+use drift_core::io::read_whole;
+use drift_core::job::{Job, Provenance};
 use drift_data::audit::chemistry::ChemistryReport;
 use drift_data::audit::coverage::CoverageReport;
 use drift_data::audit::ensemble::{ClusterReport, HitReport};
@@ -27,6 +31,9 @@ use drift_data::stats::bootstrap::Mean;
 
 /// The schema of [`EvalReport`].
 pub const SCHEMA: &str = "drift.eval/1";
+
+/// The largest record that is read, in bytes after decompression. Records with examples of all runs have some megabytes.
+const MAX_BYTES: u64 = 1 << 30;
 
 /// What `drift eval` measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,6 +65,31 @@ pub struct EvalReport {
     /// The energies of the texts, computed by a program of the user, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<EnergyReport>,
+}
+
+impl EvalReport {
+    /// Reads a record, also one that was written before some of the fields existed.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if the file is no record of `drift eval` or is too large; or if it cannot be read, or the job was cancelled.
+    pub fn read(path: &Path, job: &Job) -> Result<Self> {
+        let refuse =
+            |problem: String| Error::input(path.display(), problem, "give a record.json of drift eval");
+        let content = read_whole(path, MAX_BYTES, job)?;
+        let json: serde_json::Value = serde_json::from_slice(&content.bytes).map_err(|e| {
+            refuse(if e.is_eof() {
+                "ends in the middle of its JSON".into()
+            } else {
+                format!("is not JSON: {e}")
+            })
+        })?;
+        match json.get("schema").map(|schema| schema.as_str().unwrap_or_default()) {
+            Some(SCHEMA) => {}
+            Some(schema) => return Err(refuse(format!("has the schema {schema:?}, not {SCHEMA:?}"))),
+            None => return Err(refuse("is no record of drift eval".to_owned())),
+        }
+        serde_json::from_value(json).map_err(|e| refuse(format!("is no complete record: {e}")))
+    }
 }
 
 /// The settings of an evaluation.
@@ -259,10 +291,9 @@ mod tests {
 
     #[test]
     fn comparisons_without_the_newer_fields_are_read() {
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../eval/records");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../eval/records");
         let path = folder.join("2026-11-20-reference-qwen-like/record.json");
-        let record: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-        let read: Vec<PairedComparison> = serde_json::from_value(record["comparisons"].clone()).unwrap();
+        let read = EvalReport::read(&path, &Job::default()).unwrap().comparisons;
         assert_eq!(read.len(), 13);
         assert!(
             read.iter().all(|pair| pair.figures.is_empty() && pair.speed.is_none() && pair.rescued.is_none())
