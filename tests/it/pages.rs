@@ -31,6 +31,8 @@ fn files(path: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(path) else { return Vec::new() };
     let mut found: Vec<PathBuf> = entries
         .map(|entry| entry.unwrap().path())
+        // What is embedded is reached by links.
+        .filter(|path| !path.is_symlink())
         .filter(|path| {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             !name.starts_with('.') && name != "__pycache__" && !name.starts_with("target")
