@@ -18,7 +18,7 @@ fn main() -> drift::Result<()> {
 ///
 /// # Errors
 /// If there is no such tokenizer.
-pub fn report(tokenizer: &Path) -> drift::Result<String> {
+pub(crate) fn report(tokenizer: &Path) -> drift::Result<String> {
     // A model folder, a tokenizer.json, `org/name` in the cache of Hugging Face, or the name of a built-in tokenizer.
     let tokenizer = Tokenizer::load(tokenizer)?;
     let inspector = Inspector::new(tokenizer, "0.000,0.000,0.000")?;

@@ -31,7 +31,7 @@ impl Engine {
 ///
 /// # Errors
 /// If `smiles` is no SMILES.
-pub fn report(smiles: &str, seed: u64) -> drift::Result<String> {
+pub(crate) fn report(smiles: &str, seed: u64) -> drift::Result<String> {
     let tokenizer = Tokenizer::load("qwen-like".as_ref())?;
     let engine = Engine { vocabulary: tokenizer.vocabulary().len() };
     let end_of_text = tokenizer.vocabulary_id("<|im_end|>").expect("the built-in tokenizer has this token");

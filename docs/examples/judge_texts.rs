@@ -17,7 +17,7 @@ fn main() -> drift::Result<()> {
 ///
 /// # Errors
 /// None of these texts is refused.
-pub fn report() -> drift::Result<String> {
+pub(crate) fn report() -> drift::Result<String> {
     let mut judge = Judge::new(JudgePlan::default())?;
     judge.add_texts("CCO", &[ETHANOL])?;
 

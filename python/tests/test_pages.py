@@ -394,7 +394,7 @@ PRINTED: dict[str, Callable[[str], None] | None] = {
     "custom_generate=moldrift.constrained_generate": a_batch,
     "pandas.DataFrame(report.rows": a_table,
     "from moldrift.torch import masked_log_probs": a_policy,
-    'judge = moldrift.Judge({"CCO": [ethanol]}': a_judge,
+    'judge = moldrift.Judge({"CCO": [ethanol]}, thresholds=': a_judge,
     "import llguidance.hf": ethanol,
     "import xgrammar": ethanol,
     "print(json.dumps(request))": a_request,
