@@ -230,7 +230,9 @@ mod tests {
         let page = std::fs::read_to_string(root.join("docs/options.md")).unwrap();
         let options: std::collections::BTreeSet<String> = verbs()
             .iter()
-            .flat_map(|verb| verb.command.get_arguments().filter_map(Arg::get_long).map(str::to_owned))
+            .flat_map(|verb| verb.command.get_arguments())
+            .flat_map(|argument| argument.get_long_and_visible_aliases().unwrap_or_default())
+            .map(str::to_owned)
             .collect();
         // The first cell of a row names options; clap adds the last two.
         for row in page.lines().filter(|line| line.starts_with("| `-")) {
