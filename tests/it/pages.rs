@@ -196,6 +196,24 @@ fn every_variable_is_in_the_table() {
     assert_eq!(told, used, "the table of .github/CONTRIBUTING.md and the sources differ");
 }
 
+/// The map and the instructions name files that are there.
+#[test]
+fn files_named_for_engineers_exist() {
+    let mut count = 0;
+    for page in [".github/CONTRIBUTING.md", ".github/SECURITY.md"] {
+        let text = std::fs::read_to_string(root().join(page)).unwrap();
+        for name in text.lines().flat_map(|line| line.split('`').skip(1).step_by(2)) {
+            let is_path =
+                ["src/", "tests/", "python/", "docs/"].iter().any(|folder| name.starts_with(folder));
+            if is_path && !name.contains(['*', ' ', '{']) && !name.contains("NAME") {
+                assert!(root().join(name).exists(), "{page}: there is no {name}");
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 20, "{count} files were found");
+}
+
 #[test]
 fn what_a_link_is() {
     let page = "# A `b`: c\n\n[one](x.md#a), `C[C](C)` and [two](../y.md)\n\n    [no](z.md)\n\n```text\n[no](z.md)\n```\n";
