@@ -79,7 +79,7 @@ def pages() -> list[Path]:
     return [
         REPOSITORY / "README.md",
         REPOSITORY / "python/README.md",
-        *sorted((REPOSITORY / "docs").glob("*.md")),
+        *sorted((REPOSITORY / "docs").rglob("*.md")),
     ]
 
 

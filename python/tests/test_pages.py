@@ -113,7 +113,6 @@ ELSEWHERE = {
 
 #: What takes more than ten seconds: run with `-m slow`.
 SLOW = (
-    "cargo doc",
     "cargo run --release -- eval",
     "drift eval --model Qwen/Qwen3-0.6B",
     "drift eval --model eval/llama-like",
@@ -136,7 +135,10 @@ TEXTS = {
     "docs/grammars.md: start: ": "rules of a grammar",
 }
 
-BLOCKS = blocks()
+#: `test_tutorial.py` runs it from beginning to end.
+TUTORIAL = "docs/tutorial.md"
+
+BLOCKS = [block for block in blocks() if block.page != TUTORIAL]
 SHELL = [block for block in BLOCKS if block.is_shell]
 PYTHON = [block for block in BLOCKS if block.language.split()[:1] == ["python"]]
 
@@ -274,6 +276,7 @@ NO_OUTPUT = {
 #: Fenced texts that are output, with the test that compares them with a run.
 OUTPUT = {
     "qwen-like, fixed: use": "test_the_first_answer_is_that_of_the_first_command",
+    "0.0000,0.0000,0.0000": "test_python_prints_what_the_page_says",
     "qwen-like, 64 texts each": "test_the_table_of_eval_is_that_of_the_run",
 }
 
@@ -301,7 +304,7 @@ def test_the_table_of_eval_is_that_of_the_run(folder: Folder) -> None:
     [block] = [block for block in BLOCKS if block.code.startswith("qwen-like, 64 texts each")]
     printed = {without_speed(line) for line in run("drift eval", folder).splitlines()}
     for line in block.code.splitlines():
-        assert without_speed(line) in printed, f"README.md shows a line that eval does not print: {line}"
+        assert without_speed(line) in printed, f"{block.page} shows a line that eval does not print: {line}"
 
 
 def execute(code: str, folder: Path, needed: tuple[str, ...], **environment: str) -> str:
@@ -376,18 +379,29 @@ def a_geometry(printed: str) -> None:
     assert printed == "['1']\n"
 
 
+def two_rewards(printed: str) -> None:
+    assert printed == "[1.5  1.49 0.  ]\n"
+
+
+def as_shown(printed: str) -> None:
+    [shown] = [block for block in BLOCKS if block.language == "text" and block.code in printed]
+    assert printed == f"{shown.code}\n"
+
+
 #: Blocks of Python by words that stand in them, with what they print. Those with None have a test of their own.
 PRINTED: dict[str, Callable[[str], None] | None] = {
     'print(moldrift.audit([{"smiles": smiles, "text": text}])': ten_lines,
     "custom_generate=moldrift.constrained_generate": a_batch,
     "pandas.DataFrame(report.rows": a_table,
     "from moldrift.torch import masked_log_probs": a_policy,
-    'judge = moldrift.Judge({"CCO": [ethanol]}': a_judge,
+    'judge = moldrift.Judge({"CCO": [ethanol]}, thresholds=': a_judge,
     "import llguidance.hf": ethanol,
     "import xgrammar": ethanol,
     "print(json.dumps(request))": a_request,
     "geometry = moldrift.GeometryAutomaton(": a_geometry,
     "from moldrift.rewards import FBeta": a_reward,
+    'judge = moldrift.Judge({"CCO": [reference]})': as_shown,
+    'reward={"valid": 1.0, "rmsd": 0.5}': two_rewards,
     "def edges(table, at, place):": None,
     "dcp.dcp_to_torch_save": None,
 }
@@ -474,30 +488,32 @@ def is_fenced(block: Block) -> bool:
     )
 
 
-def sections(page: Path) -> list[list[Block]]:
-    """The blocks of each section of a page that has a heading of the second level."""
-    lines = page.read_text(encoding="utf-8").splitlines()
-    fenced, heads = False, []
-    for number, line in enumerate(lines, 1):
-        fenced ^= line.startswith("```")
-        if line.startswith("## ") and not fenced:
-            heads.append(number)
-    ends = [*heads[1:], len(lines) + 1]
-    found = list(blocks_of(page))
-    return [[one for one in found if begin < one.line < end] for begin, end in zip(heads, ends, strict=True)]
+#: Pages that are looked up, not read from the beginning.
+LISTS = ("SUMMARY.md", "options.md")
 
 
-@pytest.mark.parametrize("page", sorted((REPOSITORY / "docs").glob("*.md")), ids=lambda page: page.name)
-def test_a_page_begins_with_its_purpose_and_ends_with_an_example(page: Path) -> None:
+def beginning(page: Path) -> tuple[str, list[Block]]:
+    """The first paragraph of a page, and the blocks before its first section."""
     lines = page.read_text(encoding="utf-8").splitlines()
-    assert lines[0].startswith("# ")
-    assert lines[2].startswith("This page "), lines[2]
-    heads = [line for line in lines if line.startswith("## ")]
-    assert heads[-1] in ("## Example", "## An example"), heads[-1]
-    ran = [one for one in sections(page)[-1] if one.is_shell or one.language == "python"]
-    commands = [step for one in ran if one.is_shell for step in one.steps()]
-    assert ran, "the example is no block that runs"
-    assert not [step for step in commands if listed(step)], "the example runs elsewhere"
+    assert lines[0].startswith("# ") and not lines[1], f"{page.name} begins with its title"
+    paragraph = lines[2 : lines.index("", 2)]
+    section = next((at for at, line in enumerate(lines, 1) if line.startswith("## ")), len(lines))
+    return " ".join(paragraph), [one for one in blocks_of(page) if one.line < section]
+
+
+@pytest.mark.parametrize(
+    "page",
+    sorted(page for page in (REPOSITORY / "docs").glob("*.md") if page.name not in LISTS),
+    ids=lambda page: page.name,
+)
+def test_a_page_begins_with_its_question_and_an_example(page: Path) -> None:
+    paragraph, found = beginning(page)
+    assert "?" in paragraph, f"{page.name}: which question does it answer?"
+    code = [one for one in found if one.is_shell or one.language.startswith("python")]
+    assert code, f"{page.name}: the example stands before the first section"
+    commands = [step for one in code if one.is_shell for step in one.steps()]
+    elsewhere = [step for step in commands if listed(step)]
+    assert len(elsewhere) < len(commands) or not commands, f"{page.name}: the example runs elsewhere"
 
 
 def test_lists_are_of_what_is_there() -> None:

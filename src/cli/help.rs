@@ -222,4 +222,28 @@ mod tests {
             assert!(end.contains(&format!("docs/options.md#{}", verb.section())), "{}: {end}", verb.name);
         }
     }
+
+    /// An option that was renamed or is gone does not stay in the page.
+    #[test]
+    fn the_page_describes_no_other_option() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let page = std::fs::read_to_string(root.join("docs/options.md")).unwrap();
+        let options: std::collections::BTreeSet<String> = verbs()
+            .iter()
+            .flat_map(|verb| verb.command.get_arguments())
+            .flat_map(|argument| argument.get_long_and_visible_aliases().unwrap_or_default())
+            .map(str::to_owned)
+            .collect();
+        // The first cell of a row names options; clap adds the last two.
+        for row in page.lines().filter(|line| line.starts_with("| `-")) {
+            let cell = row.split(" | ").next().unwrap();
+            for word in cell.split("--").skip(1) {
+                let is_part =
+                    |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+                let name = word.split(|letter| !is_part(letter)).next().unwrap();
+                let is_known = options.contains(name) || ["help", "version"].contains(&name);
+                assert!(is_known, "docs/options.md has `--{name}`, which no command takes");
+            }
+        }
+    }
 }

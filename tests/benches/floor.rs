@@ -1,6 +1,6 @@
 //! What a decode step has to move, and how many rows a device can step in a second at most: by counting, nothing is timed.
 //!
-//! `cargo bench --bench floor` prints the table of docs/gpu.md; `-- --check` compares it with the page.
+//! `cargo bench --bench floor` prints the table of docs/notes/gpu-step.md; `-- --check` compares it with the page.
 
 #![allow(clippy::print_stdout, reason = "a table is its output")]
 
@@ -67,9 +67,9 @@ fn main() {
     let lines = table();
     lines.iter().for_each(|line| println!("{line}"));
     if std::env::args().any(|argument| argument == "--check") {
-        let page = include_str!("../../docs/gpu.md");
+        let page = include_str!("../../docs/notes/gpu-step.md");
         let absent: Vec<&String> = lines.iter().filter(|line| !page.contains(line.as_str())).collect();
-        assert!(absent.is_empty(), "docs/gpu.md lacks {absent:#?}");
-        println!("docs/gpu.md has this table.");
+        assert!(absent.is_empty(), "docs/notes/gpu-step.md lacks {absent:#?}");
+        println!("docs/notes/gpu-step.md has this table.");
     }
 }

@@ -100,6 +100,24 @@ fn files_are_short() {
     assert!(long.is_empty(), "{long:#?}");
 }
 
+/// A published crate holds its own folder and nothing else, so what a crate embeds lies there, if only as a link (`embedded`).
+#[test]
+fn crates_embed_files_of_their_own() {
+    let mut count = 0;
+    for file in SOURCES.iter() {
+        let in_crate = usize::from(!file.of_crate.is_empty());
+        let depth = file.path.split('/').count() - 1 - in_crate;
+        for macro_name in ["include_bytes!(", "include_str!("] {
+            for (at, _) in file.text.match_indices(macro_name) {
+                let path = file.text[at..].split('"').nth(1).unwrap_or_default();
+                assert!(path.matches("../").count() <= depth, "src/{} embeds {path}", file.path);
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 10, "{count}");
+}
+
 /// A file of `src`.
 pub(crate) struct Source {
     /// Its path below `src`.

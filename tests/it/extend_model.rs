@@ -442,7 +442,7 @@ fn models_that_are_not_whole_are_refused() {
     says(&[], &["m: contains no config.json"]);
     std::fs::remove_file(folder.path().join("m/model.safetensors")).unwrap();
     folder.file("m/__0_0.distcp", "");
-    says(&[], &["m: contains a checkpoint of torch.distributed", "docs/use.md"]);
+    says(&[], &["m: contains a checkpoint of torch.distributed", "docs/extend.md"]);
 }
 
 #[test]

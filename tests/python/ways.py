@@ -51,7 +51,7 @@ def grown(draw, keep=lambda molecule: True, imines=False):
             continue
         if any(a.GetFormalCharge() or a.GetNumRadicalElectrons() or a.GetIsotope() for a in plain.GetAtoms()):
             continue
-        # Where a small ring lies in an aromatic system drift and RDKit differ (docs/audit.md).
+        # Where a small ring lies in an aromatic system drift and RDKit differ (docs/molecules.md).
         if plain.HasSubstructMatch(SMALL):
             continue
         molecule = random_molecules.embedded(plain, draw.randrange(1 << 30))

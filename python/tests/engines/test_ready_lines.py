@@ -1,4 +1,4 @@
-"""The block of docs/engines.md for vLLM runs as it stands, from the root of the repository, in an interpreter of its own.
+"""The block of docs/vllm.md for vLLM runs as it stands, from the root of the repository, in an interpreter of its own.
 
 `python/tests/test_pages.py` runs the others."""
 
@@ -19,7 +19,7 @@ ETHANOL = re.compile(r"\[CONFORMER\]\[C\]<[-0-9.,]+>\[C\]<[-0-9.,]+>\[O\]<[-0-9.
 
 def block(name: str) -> str:
     """A block of the page by what stands behind its ``python``."""
-    page = (REPOSITORY / "docs/engines.md").read_text(encoding="utf-8")
+    page = (REPOSITORY / "docs/vllm.md").read_text(encoding="utf-8")
     [code] = re.findall(rf"^```python {name}\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     return str(code)
 

@@ -1,4 +1,4 @@
-"""Texts that drift did not write in one table: transformers and vLLM, each with and without the automaton (docs/engines.md)."""
+"""Texts that drift did not write in one table: transformers and vLLM, each with and without the automaton (docs/rows.md)."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ const OTHER_FILES: [&str; 12] = [
 const ENDINGS: [&str; 6] = [".safetensors", ".index.json", ".bin", ".pth", ".model", ".tiktoken"];
 
 /// The remedy for weights in formats that only PyTorch reads.
-const CONVERT: &str = "convert it to safetensors as docs/use.md, extend-model, shows";
+const CONVERT: &str = "convert it to safetensors as docs/extend.md shows";
 
 /// No real file of settings is larger.
 const MAX_SETTINGS_BYTES: u64 = 1 << 26;

@@ -11,7 +11,7 @@
 //!   them that preserves the stereo of the coordinates ([`stereo`]). [`Mismatch`] says why there is none.
 //! - [`Isotopes`] is the rule for isotope labels that all of them follow.
 //!
-//! `docs/audit.md` lists the parts of RDKit that are not covered.
+//! `docs/molecules.md` lists the parts of RDKit that are not covered.
 
 mod aromaticity;
 mod blossom;

@@ -36,8 +36,8 @@ macro_rules! embedded {
     ($($name:literal),*) => {
         &[$(EmbeddedTokenizer {
             name: $name,
-            json: include_bytes!(concat!("../../../tokenizers/", $name, "/tokenizer.json")),
-            config: include_str!(concat!("../../../tokenizers/", $name, "/tokenizer_config.json")),
+            json: include_bytes!(concat!("../embedded/", $name, "/tokenizer.json")),
+            config: include_str!(concat!("../embedded/", $name, "/tokenizer_config.json")),
         }),*]
     };
 }

@@ -121,10 +121,10 @@ impl EmbeddedCorpus {
     fn entry(self) -> (&'static str, &'static str, &'static [u8]) {
         match self {
             EmbeddedCorpus::DrugLike => {
-                ("drug-like", "default.jsonl.gz", include_bytes!("../../../corpora/default.jsonl.gz"))
+                ("drug-like", "default.jsonl.gz", include_bytes!("../embedded/default.jsonl.gz"))
             }
             EmbeddedCorpus::Small => {
-                ("small", "small.jsonl.gz", include_bytes!("../../../corpora/small.jsonl.gz"))
+                ("small", "small.jsonl.gz", include_bytes!("../embedded/small.jsonl.gz"))
             }
         }
     }
@@ -238,9 +238,9 @@ mod tests {
 
     #[test]
     fn hashes_are_those_of_the_manifests() {
-        let training = include_str!("../../../corpora/small-train.json");
+        let training = include_str!("../embedded/small-train.json");
         assert!(training.contains(SMALL_TRAIN_SHA256));
-        let small = include_str!("../../../corpora/small.json");
+        let small = include_str!("../embedded/small.json");
         assert!(small.contains(&EmbeddedCorpus::Small.source().sha256));
     }
 }

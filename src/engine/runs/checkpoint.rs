@@ -23,12 +23,12 @@ use drift_data::generation::EncodingEvidence;
 
 /// The files of the reference checkpoint embedded in drift.
 const EMBEDDED: [(&str, &[u8]); 6] = [
-    ("config.json", include_bytes!("../../../eval/qwen-like/config.json")),
-    ("generation_config.json", include_bytes!("../../../eval/qwen-like/generation_config.json")),
-    ("recipe.json", include_bytes!("../../../eval/qwen-like/recipe.json")),
-    ("tokenizer.json", include_bytes!("../../../eval/qwen-like/tokenizer.json")),
-    ("tokenizer_config.json", include_bytes!("../../../eval/qwen-like/tokenizer_config.json")),
-    ("model.safetensors", include_bytes!("../../../eval/qwen-like/model.safetensors")),
+    ("config.json", include_bytes!("../embedded/config.json")),
+    ("generation_config.json", include_bytes!("../embedded/generation_config.json")),
+    ("recipe.json", include_bytes!("../embedded/recipe.json")),
+    ("tokenizer.json", include_bytes!("../embedded/tokenizer.json")),
+    ("tokenizer_config.json", include_bytes!("../embedded/tokenizer_config.json")),
+    ("model.safetensors", include_bytes!("../embedded/model.safetensors")),
 ];
 
 /// The name of the reference checkpoint embedded in drift.

@@ -1,6 +1,6 @@
 //! The chemistry of a conformer: whether its stereo agrees with its SMILES, whether its bonds, angles and planes are plausible, and
 //! whether atoms clash. The rules are those of PoseBusters (M. Buttenschoen, G. Morris and C. Deane, Chem. Sci. 15 (2024) 3130),
-//! applied to heavy atoms only. `docs/figures.md` lists them with their limits and the differences.
+//! applied to heavy atoms only. `docs/chemistry.md` lists them with their limits.
 //!
 //! Usage: call [`Chemistry::from_smiles`] once for a SMILES, then [`Chemistry::check`] for each conformer.
 

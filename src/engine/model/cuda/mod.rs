@@ -1,7 +1,7 @@
 //! The decode step in CUDA C: the sources of the kernels, their compilation for a model, and their arguments.
 //!
 //! The sources need no GPU to be built and tested: the kernels are compiled only when a GPU is started. The tests compile the same
-//! sources with g++, and with NVRTC to check that it accepts them. `docs/gpu.md` describes the design and the measurements.
+//! sources with g++, and with NVRTC to check that it accepts them. `docs/notes/gpu-step.md` describes the design, `docs/gpu.md` the measurements.
 //!
 //! A step reads tokens in `slots` slots for `rows` rows, all in device memory:
 //!
