@@ -39,6 +39,7 @@ mod output;
 mod paths;
 mod progress;
 mod shards;
+mod skeletons;
 mod skipped;
 #[cfg(feature = "generate")]
 mod slurm;
