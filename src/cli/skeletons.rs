@@ -1,6 +1,9 @@
 //! `--skeleton` and `--prompts`: texts that a skeleton describes, in place of enriched SMILES.
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::invocation::Invocation;
 use super::output::Output;
@@ -42,6 +45,22 @@ impl SkeletonArgs {
     pub(super) fn files(&self) -> Option<SkeletonFiles> {
         Some(SkeletonFiles { skeleton: self.skeleton.clone()?, prompts: self.prompts.clone()? })
     }
+}
+
+/// Whether a command line was refused because its verb takes no skeleton.
+pub(super) fn is_refused(error: &clap::Error) -> bool {
+    let named = |name: &str| {
+        let argument = error.get(ContextKind::InvalidArg);
+        matches!(argument, Some(ContextValue::String(given)) if given.split('=').next() == Some(name))
+    };
+    error.kind() == ErrorKind::UnknownArgument && (named("--skeleton") || named("--prompts"))
+}
+
+/// Refuses it in one line.
+pub(super) fn refuse() -> ExitCode {
+    let problem = "this command knows enriched SMILES alone";
+    Output::new(false).error(&Error::input("--skeleton", problem, "drift audit takes skeletons").into());
+    ExitCode::from(2)
 }
 
 /// What `drift audit --skeleton` judges and writes.

@@ -70,6 +70,7 @@ mod rows;
 mod run_files;
 mod scaffolds;
 mod shards;
+mod skeletons;
 mod stereo_marks;
 mod store;
 mod support;
