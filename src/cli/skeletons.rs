@@ -49,11 +49,9 @@ impl SkeletonArgs {
 
 /// Whether a command line was refused because its verb takes no skeleton.
 pub(super) fn is_refused(error: &clap::Error) -> bool {
-    let named = |name: &str| {
-        let argument = error.get(ContextKind::InvalidArg);
-        matches!(argument, Some(ContextValue::String(given)) if given.split('=').next() == Some(name))
-    };
-    error.kind() == ErrorKind::UnknownArgument && (named("--skeleton") || named("--prompts"))
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return false };
+    let name = given.split('=').next();
+    error.kind() == ErrorKind::UnknownArgument && matches!(name, Some("--skeleton" | "--prompts"))
 }
 
 /// Refuses it in one line.

@@ -45,13 +45,17 @@ pub(super) fn ends(skeleton: &Skeleton) -> Vec<Lead> {
     skeleton.ends.iter().map(|end| Lead::End(end.as_str().into())).collect()
 }
 
+/// The slots that stand in parts.
 fn used(parts: &[Part]) -> BTreeSet<usize> {
-    let of = |part: &Part| match part {
-        Part::Slot(slot) => BTreeSet::from([*slot]),
-        Part::Each(each) => used(&each.parts),
-        _ => BTreeSet::new(),
-    };
-    parts.iter().flat_map(of).collect()
+    let mut slots = BTreeSet::new();
+    for part in parts {
+        match part {
+            Part::Slot(slot) => slots.extend([*slot]),
+            Part::Each(each) => slots.extend(used(&each.parts)),
+            _ => {}
+        }
+    }
+    slots
 }
 
 /// Checks parts that `after` follows.
@@ -132,6 +136,16 @@ fn first_bytes(leads: &[Lead]) -> Option<BTreeSet<u8>> {
 }
 
 impl Lead {
+    /// Whether a text begins in this way.
+    pub(super) fn begins(&self, text: &str) -> bool {
+        match self {
+            Lead::Text(lead, _) => text.starts_with(&**lead),
+            Lead::Bytes(bytes) => text.bytes().next().is_some_and(|byte| bytes.contains(&byte)),
+            Lead::Unknown => false,
+            Lead::End(end) => text == &**end || text.trim().is_empty(),
+        }
+    }
+
     /// Whether a text may begin in both ways.
     fn may_begin_like(&self, other: &Lead) -> bool {
         match (self, other) {

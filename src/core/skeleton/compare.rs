@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::prompt::{Arrangement, Bound};
-use super::read::{FaultKind, Reader};
+use super::read::Reader;
+use super::reading::FaultKind;
 use super::template::ItemText;
 
 /// Adds the faults of the items that a text lists.
@@ -19,48 +20,39 @@ pub(super) fn compare(reader: &mut Reader<'_>) {
     }
 }
 
+/// The least and the largest number of items that a text may list, where it may have stated one of them.
+fn allowed(reader: &Reader<'_>, items: usize) -> [u32; 2] {
+    let known = &reader.bound.items[items];
+    match (reader.stated[items], &known.arrangement) {
+        (Some(count), Arrangement::Number { .. }) => [count; 2],
+        (Some(times), _) => [known.range()[0] / known.times()[0].max(1) * times; 2],
+        (None, _) => known.range(),
+    }
+}
+
 fn difference(reader: &Reader<'_>, items: usize) -> Option<(FaultKind, String)> {
     let bound = reader.bound;
     let name = &bound.skeleton.items[items].0;
     let read = &reader.out.items[items];
     let known = &bound.items[items];
-    let [least, most] = match reader.stated[items] {
-        Some(times) => {
-            let one = known.range()[0] / known.times()[0].max(1);
-            match known.arrangement {
-                Arrangement::Number { .. } => [times; 2],
-                _ => [one * times; 2],
-            }
-        }
-        None => known.range(),
-    };
+    let [least, most] = allowed(reader, items);
     let count = read.len() as u32;
     let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
     let count_fault = (FaultKind::Count, format!("{count} items `{name}` instead of {range}"));
     // Items without words can only differ in their number.
-    let has_words = !known.words.is_empty() && bound.skeleton.writes_words(items);
-    if !has_words {
+    if known.words.is_empty() || !bound.skeleton.writes_words(items) {
         return (!(least..=most).contains(&count)).then_some(count_fault);
+    }
+    if count == 0 {
+        return Some(count_fault);
     }
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
     read.iter().for_each(|item| *counts.entry(&item.word).or_default() += 1);
     let one: BTreeMap<&str, u32> = known.words.iter().map(|word| &**word).zip(known.counts()).collect();
     let total: u32 = one.values().sum();
-    let is_multiple = |divisor: u32| {
-        one.len() == counts.len()
-            && one.iter().all(|(word, n)| {
-                counts.get(word).is_some_and(|own| {
-                    u64::from(*own) * u64::from(total) == u64::from(*n) * u64::from(divisor)
-                })
-            })
-    };
-    if count == 0 {
-        return Some(count_fault);
-    }
-    if !is_multiple(count) {
-        let shown: Vec<String> = counts.iter().map(|(word, n)| format!("{word}{n}")).take(8).collect();
-        let wanted: Vec<String> = one.iter().map(|(word, n)| format!("{word}{n}")).take(8).collect();
-        let problem = format!("the items `{name}` are {} instead of {}", shown.join(" "), wanted.join(" "));
+    if !are_proportional(&counts, &one) {
+        let (shown, wanted) = (formula(&counts), formula(&one));
+        let problem = format!("the items `{name}` are {shown} instead of {wanted}");
         return Some((FaultKind::Composition, problem));
     }
     let [low, high] = known.times();
@@ -68,20 +60,41 @@ fn difference(reader: &Reader<'_>, items: usize) -> Option<(FaultKind, String)> 
     if !is_whole || !(least..=most).contains(&count) {
         return Some(count_fault);
     }
-    let expected: Vec<u32> = match &known.arrangement {
-        Arrangement::Sequence(sequence) => sequence.clone(),
-        Arrangement::Composition { counts, any_order: false, .. } => {
-            let times = count / total;
-            let of = |(word, n): (usize, &u32)| std::iter::repeat_n(word as u32, (n * times) as usize);
-            counts.iter().enumerate().flat_map(of).collect()
-        }
-        _ => return None,
-    };
+    let expected = sequence(&known.arrangement, count / total)?;
     let wrong =
         read.iter().zip(&expected).position(|(item, word)| *item.word != *known.words[*word as usize])?;
     let word = &known.words[expected[wrong] as usize];
     let problem = format!("item {} of `{name}` is {} instead of {word}", wrong + 1, read[wrong].word);
     Some((FaultKind::Order, problem))
+}
+
+/// The words of items by index, in the order that a text must have; `None` if it may be any.
+fn sequence(arrangement: &Arrangement, times: u32) -> Option<Vec<u32>> {
+    match arrangement {
+        Arrangement::Sequence(sequence) => Some(sequence.clone()),
+        Arrangement::Composition { counts, any_order: false, .. } => {
+            let of_word = counts.iter().zip(0..);
+            Some(of_word.flat_map(|(n, word)| std::iter::repeat_n(word, (n * times) as usize)).collect())
+        }
+        _ => None,
+    }
+}
+
+/// Whether counts have the same words in the same proportions.
+fn are_proportional(counts: &BTreeMap<&str, u32>, others: &BTreeMap<&str, u32>) -> bool {
+    let [total, other_total] =
+        [counts, others].map(|counts| counts.values().map(|n| u64::from(*n)).sum::<u64>());
+    let mut pairs = counts.iter().zip(others);
+    counts.len() == others.len()
+        && pairs.all(|((word, n), (other, m))| {
+            word == other && u64::from(*n) * other_total == u64::from(*m) * total
+        })
+}
+
+/// Counts as a formula of at most eight words.
+fn formula(counts: &BTreeMap<&str, u32>) -> String {
+    let words: Vec<String> = counts.iter().map(|(word, n)| format!("{word}{n}")).take(8).collect();
+    words.join(" ")
 }
 
 impl Bound<'_> {
@@ -98,20 +111,20 @@ impl Bound<'_> {
         let known = &self.items[items];
         let counts = known.counts();
         let divisor = counts.iter().fold(0, |a, b| gcd(a, *b)).max(1);
-        let write = |by: u32, ones: bool, between: &str| {
-            let of = |(word, count): (&Box<str>, &u32)| match (count * times / by, ones) {
-                (1, false) => word.to_string(),
-                (count, _) => format!("{word}{count}"),
-            };
-            known.words.iter().zip(&counts).map(of).collect::<Vec<_>>().join(between)
-        };
         match text {
             ItemText::Count => match known.arrangement {
                 Arrangement::Number { .. } => times.to_string(),
                 _ => (counts.iter().sum::<u32>() * times).to_string(),
             },
-            ItemText::Sum => write(1, true, " "),
-            ItemText::Reduced => write(divisor * times, false, ""),
+            ItemText::Sum => {
+                let words = known.words.iter().zip(&counts);
+                words.map(|(word, n)| format!("{word}{}", n * times)).collect::<Vec<_>>().join(" ")
+            }
+            ItemText::Reduced => {
+                let words = known.words.iter().zip(&counts);
+                let number = |n: u32| if n == 1 { String::new() } else { n.to_string() };
+                words.map(|(word, n)| format!("{word}{}", number(n / divisor))).collect()
+            }
             ItemText::Units => (divisor * times).to_string(),
             // These stand in loops, where they are known from the item.
             ItemText::Word | ItemText::Index(_) => String::new(),

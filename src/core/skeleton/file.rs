@@ -245,46 +245,29 @@ impl SkeletonFile {
         if self.schema != SKELETON_SCHEMA {
             return Err(format!("`schema` is `{}`, not `{SKELETON_SCHEMA}`", self.schema));
         }
-        let mut slots = Vec::new();
-        for (name, kinds) in self.slots.0 {
-            let of = |problem: String| format!("slot `{name}`: {problem}");
-            let kinds: Result<Vec<SlotKind>, String> = kinds.0.into_iter().map(SlotFile::kind).collect();
-            slots.push(Slot::new(name.clone(), kinds.map_err(of)?).map_err(of)?);
-        }
+        let slots = self
+            .slots
+            .0
+            .into_iter()
+            .map(|(name, kinds)| slot(name, kinds))
+            .collect::<Result<Vec<Slot>, String>>()?;
         let mut items = Vec::new();
-        for (name, sources) in self.items.0 {
-            let sources = sources.0;
-            let of = |problem: String| format!("items `{name}`: {problem}");
+        for (name, OneOrMore(sources)) in self.items.0 {
             if sources.is_empty() {
-                return Err(of("there is no source".to_owned()));
+                return Err(format!("items `{name}`: there is no source"));
             }
-            sources.iter().try_for_each(Source::check).map_err(of)?;
+            let checked = sources.iter().try_for_each(Source::check);
+            checked.map_err(|problem| format!("items `{name}`: {problem}"))?;
             items.push((name, sources));
         }
         let item_names: Vec<String> = items.iter().map(|(name, _)| name.clone()).collect();
         check_names(slots.iter().map(|slot| &slot.name).chain(&item_names).chain(&self.fields))?;
-        let mut names = Names { slots: &slots, items: &item_names, fields: &self.fields, around: None };
+        let names = Names { slots: &slots, items: &item_names, fields: &self.fields, around: None };
         let mut parts = Vec::new();
         for part in self.text {
             match part {
                 PartFile::Text(template) => parts.extend(names.parts(&template)?),
-                PartFile::Each(each) => {
-                    let of = item_names.iter().position(|name| *name == each.each);
-                    let items = of.ok_or_else(|| format!("each: there are no items `{}`", each.each))?;
-                    names.around = Some(items);
-                    let parts_of_item = names.parts(&each.text)?;
-                    names.around = None;
-                    if parts_of_item.is_empty() || each.between.len() > LONGEST_WORD {
-                        let problem =
-                            format!("its `text` is empty, or `between` is over {LONGEST_WORD} bytes");
-                        return Err(format!("each `{}`: {problem}", each.each));
-                    }
-                    parts.push(Part::Each(Each {
-                        items,
-                        parts: parts_of_item,
-                        between: each.between.into(),
-                    }));
-                }
+                PartFile::Each(each) => parts.push(Part::Each(each.part(&names)?)),
             }
         }
         let geometry = self.geometry.map(|geometry| geometry.resolved(&slots)).transpose()?;
@@ -309,6 +292,26 @@ impl SkeletonFile {
     }
 }
 
+/// The slot of a name with its kinds.
+fn slot(name: String, kinds: OneOrMore<SlotFile>) -> Result<Slot, String> {
+    let kinds: Result<Vec<SlotKind>, String> = kinds.0.into_iter().map(SlotFile::kind).collect();
+    let slot = kinds.and_then(|kinds| Slot::new(name.clone(), kinds));
+    slot.map_err(|problem| format!("slot `{name}`: {problem}"))
+}
+
+impl EachFile {
+    fn part(self, names: &Names<'_>) -> Result<Each, String> {
+        let items = names.items.iter().position(|name| *name == self.each);
+        let items = items.ok_or_else(|| format!("each: there are no items `{}`", self.each))?;
+        let parts = Names { around: Some(items), ..*names }.parts(&self.text)?;
+        if parts.is_empty() || self.between.len() > LONGEST_WORD {
+            let problem = format!("its `text` is empty, or `between` is over {LONGEST_WORD} bytes");
+            return Err(format!("each `{}`: {problem}", self.each));
+        }
+        Ok(Each { items, parts, between: self.between.into() })
+    }
+}
+
 /// Refuses names that cannot stand in braces, and names that stand for two things.
 fn check_names<'n>(names: impl Iterator<Item = &'n String>) -> Result<(), String> {
     let mut seen = std::collections::BTreeSet::new();
@@ -324,12 +327,14 @@ fn check_names<'n>(names: impl Iterator<Item = &'n String>) -> Result<(), String
     Ok(())
 }
 
+fn slot_called(slots: &[Slot], name: &str) -> Result<usize, String> {
+    let place = slots.iter().position(|slot| slot.name == name);
+    place.ok_or_else(|| format!("geometry: there is no slot `{name}`"))
+}
+
 impl Geometry<String> {
     fn resolved(self, slots: &[Slot]) -> Result<Geometry<usize>, String> {
-        let of = |name: &String| {
-            let place = slots.iter().position(|slot| slot.name == *name);
-            place.ok_or_else(|| format!("geometry: there is no slot `{name}`"))
-        };
+        let of = |name: &String| slot_called(slots, name);
         if self.lengths.is_some() != self.angles.is_some() {
             return Err("geometry: a cell has `lengths` and `angles`".to_owned());
         }

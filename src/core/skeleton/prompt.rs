@@ -234,13 +234,16 @@ impl Skeleton {
 }
 
 impl Source {
+    /// The error for a field that does not hold what is needed.
+    fn wrong(&self, value: &Value, place: &str, needed: &str) -> Error {
+        let shown = value.to_string();
+        let problem = format!("`{}` is {}", self.field().unwrap_or_default(), excerpt(shown.as_bytes()));
+        Error::input(place, problem, format!("give {needed}"))
+    }
+
     fn items(&self, data: &Map<String, Value>, place: &str) -> Result<Items> {
         let value = self.field().and_then(|field| data.get(field)).unwrap_or(&Value::Null);
-        let wrong = |needed: &str| {
-            let shown = value.to_string();
-            let problem = format!("`{}` is {}", self.field().unwrap_or_default(), excerpt(shown.as_bytes()));
-            Error::input(place, problem, format!("give {needed}"))
-        };
+        let wrong = |needed: &str| self.wrong(value, place, needed);
         let items = match self {
             Source::Between { least, most } => {
                 Items { words: Vec::new(), arrangement: Arrangement::Number { least: *least, most: *most } }
@@ -270,9 +273,6 @@ impl Source {
                 Items { words, arrangement: Arrangement::Composition { counts, times: *times, any_order } }
             }
         };
-        let is_word = |word: &str| {
-            !word.is_empty() && word.len() <= LONGEST_WORD && !word.contains(char::is_whitespace)
-        };
         if !items.words.iter().all(|word| is_word(word)) {
             return Err(wrong(&format!("words of 1 to {LONGEST_WORD} bytes without white space")));
         }
@@ -282,6 +282,10 @@ impl Source {
             _ => Ok(items),
         }
     }
+}
+
+fn is_word(word: &str) -> bool {
+    !word.is_empty() && word.len() <= LONGEST_WORD && !word.contains(char::is_whitespace)
 }
 
 /// The elements of a SMILES in order, perhaps followed by its implied hydrogens.

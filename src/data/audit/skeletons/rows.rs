@@ -90,7 +90,8 @@ pub(super) fn comparisons(
     }
     let base_name = rows[base].row.as_str();
     let others = rows.iter().filter(|row| row.row != base_name);
-    let compare = |row: &SkeletonRow| {
+    let mut all = Vec::new();
+    for row in others {
         let mut pairs: Vec<Pair<'_>> = Vec::new();
         for (at, before) in verdicts.iter().enumerate().filter(|(_, verdict)| verdict.row == base_name) {
             if let Some(&other) = by_key.get(&(row.row.as_str(), before.prompt, before.generation)) {
@@ -98,9 +99,9 @@ pub(super) fn comparisons(
             }
         }
         pairs.sort_by_key(|pair| pair.before.prompt);
-        comparison(row, rows[base].texts, &pairs, level(rows.len() - 1))
-    };
-    others.map(compare).collect()
+        all.push(comparison(row, rows[base].texts, &pairs, level(rows.len() - 1)));
+    }
+    all
 }
 
 fn comparison(row: &SkeletonRow, base_texts: u64, pairs: &[Pair<'_>], level: f64) -> SkeletonComparison {
@@ -122,19 +123,22 @@ fn comparison(row: &SkeletonRow, base_texts: u64, pairs: &[Pair<'_>], level: f64
     }
 }
 
+impl SkeletonVerdict {
+    /// Whether the text has a kind of fault, or without a kind whether it passed.
+    fn shows(&self, kind: Option<FaultKind>) -> bool {
+        kind.map_or(self.passed, |kind| self.counts.contains_key(&kind))
+    }
+}
+
 /// The shares of a kind of fault, or of texts that pass, with prompts as clusters.
 fn figure(kind: Option<FaultKind>, pairs: &[Pair<'_>], level: f64) -> Option<SkeletonFigure> {
-    let has = |verdict: &SkeletonVerdict| match kind {
-        None => verdict.passed,
-        Some(kind) => verdict.counts.contains_key(&kind),
-    };
     let clusters: Vec<Cluster> = pairs
         .chunk_by(|a, b| a.before.prompt == b.before.prompt)
         .map(|pairs| {
             let mut cluster = Cluster::default();
             for pair in pairs {
-                cluster.before.add(Share { count: u64::from(has(pair.before)), of: 1 });
-                cluster.after.add(Share { count: u64::from(has(pair.after)), of: 1 });
+                cluster.before.add(Share { count: u64::from(pair.before.shows(kind)), of: 1 });
+                cluster.after.add(Share { count: u64::from(pair.after.shows(kind)), of: 1 });
             }
             cluster
         })
