@@ -3,69 +3,72 @@
 use std::collections::BTreeMap;
 
 use super::prompt::{Arrangement, Bound};
-use super::read::Reader;
-use super::reading::FaultKind;
+use super::reading::{FaultKind, ReadItem};
 use super::template::ItemText;
 
-/// Adds the faults of the items that a text lists.
-pub(super) fn compare(reader: &mut Reader<'_>) {
-    for items in 0..reader.bound.items.len() {
-        // A loop that is absent from the skeleton lists nothing.
-        if !reader.bound.skeleton.loops_over(items) {
-            continue;
-        }
-        if let Some((kind, problem)) = difference(reader, items) {
-            reader.fault(kind, reader.out.start, problem);
-        }
-    }
+/// The items of a text and of its prompt.
+pub(super) struct Comparison<'c> {
+    /// The prompt.
+    pub bound: &'c Bound<'c>,
+    /// The index of the items.
+    pub items: usize,
+    /// The items of the text.
+    pub read: &'c [ReadItem],
+    /// What the text states before it lists them: a multiple of the prompt's items, or the number of items without words.
+    pub stated: Option<u32>,
 }
 
-/// The least and the largest number of items that a text may list, where it may have stated one of them.
-fn allowed(reader: &Reader<'_>, items: usize) -> [u32; 2] {
-    let known = &reader.bound.items[items];
-    match (reader.stated[items], &known.arrangement) {
-        (Some(count), Arrangement::Number { .. }) => [count; 2],
-        (Some(times), _) => [known.range()[0] / known.times()[0].max(1) * times; 2],
-        (None, _) => known.range(),
+impl Comparison<'_> {
+    /// The least and the largest number of items that the text may list.
+    fn allowed(&self) -> [u32; 2] {
+        let known = &self.bound.items[self.items];
+        match (self.stated, &known.arrangement) {
+            (Some(count), Arrangement::Number { .. }) => [count; 2],
+            (Some(times), _) => [known.range()[0] / known.times()[0].max(1) * times; 2],
+            (None, _) => known.range(),
+        }
     }
-}
 
-fn difference(reader: &Reader<'_>, items: usize) -> Option<(FaultKind, String)> {
-    let bound = reader.bound;
-    let name = &bound.skeleton.items[items].0;
-    let read = &reader.out.items[items];
-    let known = &bound.items[items];
-    let [least, most] = allowed(reader, items);
-    let count = read.len() as u32;
-    let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
-    let count_fault = (FaultKind::Count, format!("{count} items `{name}` instead of {range}"));
-    // Items without words can only differ in their number.
-    if known.words.is_empty() || !bound.skeleton.writes_words(items) {
-        return (!(least..=most).contains(&count)).then_some(count_fault);
+    /// What is wrong with the items of the text, if its skeleton lists them.
+    pub(super) fn difference(&self) -> Option<(FaultKind, String)> {
+        let Comparison { bound, items, read, .. } = self;
+        if !bound.skeleton.loops_over(*items) {
+            return None;
+        }
+        let name = &bound.skeleton.items[*items].0;
+        let known = &bound.items[*items];
+        let [least, most] = self.allowed();
+        let count = read.len() as u32;
+        let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        let count_fault = (FaultKind::Count, format!("{count} items `{name}` instead of {range}"));
+        // Items without words can only differ in their number.
+        if known.words.is_empty() || !bound.skeleton.writes_words(*items) {
+            return (!(least..=most).contains(&count)).then_some(count_fault);
+        }
+        if count == 0 {
+            return Some(count_fault);
+        }
+        let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+        read.iter().for_each(|item| *counts.entry(&item.word).or_default() += 1);
+        let one: BTreeMap<&str, u32> = known.words.iter().map(|word| &**word).zip(known.counts()).collect();
+        let total: u32 = one.values().sum();
+        if !are_proportional(&counts, &one) {
+            let (shown, wanted) = (formula(&counts), formula(&one));
+            let problem = format!("the items `{name}` are {shown} instead of {wanted}");
+            return Some((FaultKind::Composition, problem));
+        }
+        let [low, high] = known.times();
+        let is_whole = count.is_multiple_of(total) && (low..=high).contains(&(count / total));
+        if !is_whole || !(least..=most).contains(&count) {
+            return Some(count_fault);
+        }
+        let expected = sequence(&known.arrangement, count / total)?;
+        let wrong =
+            read.iter().zip(&expected).position(|(item, word)| *item.word != *known.words[*word as usize])?;
+        let word = &known.words[expected[wrong] as usize];
+        let problem = format!("item {} of `{name}` is {} instead of {word}", wrong + 1, read[wrong].word);
+        Some((FaultKind::Order, problem))
     }
-    if count == 0 {
-        return Some(count_fault);
-    }
-    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
-    read.iter().for_each(|item| *counts.entry(&item.word).or_default() += 1);
-    let one: BTreeMap<&str, u32> = known.words.iter().map(|word| &**word).zip(known.counts()).collect();
-    let total: u32 = one.values().sum();
-    if !are_proportional(&counts, &one) {
-        let (shown, wanted) = (formula(&counts), formula(&one));
-        let problem = format!("the items `{name}` are {shown} instead of {wanted}");
-        return Some((FaultKind::Composition, problem));
-    }
-    let [low, high] = known.times();
-    let is_whole = count.is_multiple_of(total) && (low..=high).contains(&(count / total));
-    if !is_whole || !(least..=most).contains(&count) {
-        return Some(count_fault);
-    }
-    let expected = sequence(&known.arrangement, count / total)?;
-    let wrong =
-        read.iter().zip(&expected).position(|(item, word)| *item.word != *known.words[*word as usize])?;
-    let word = &known.words[expected[wrong] as usize];
-    let problem = format!("item {} of `{name}` is {} instead of {word}", wrong + 1, read[wrong].word);
-    Some((FaultKind::Order, problem))
 }
 
 /// The words of items by index, in the order that a text must have; `None` if it may be any.

@@ -7,7 +7,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::prompt::Source;
+use super::prompt::{LONGEST_WORD, Source};
 use super::slot::{Number, Sign, Slot, SlotKind, power};
 use super::template::{Each, Names, Part};
 use super::{Geometry, Skeleton, borders};
@@ -18,9 +18,6 @@ pub(super) const SKELETON_SCHEMA: &str = "drift.skeleton/1";
 
 /// The most words of a slot.
 const MOST_WORDS: usize = 4_096;
-
-/// The most bytes of a word, and of the texts between words.
-pub(super) const LONGEST_WORD: usize = 64;
 
 /// The most decimals of a number.
 const MOST_DECIMALS: u8 = 12;
@@ -172,22 +169,25 @@ impl SlotFile {
                     bins: Some([low, step]),
                 })
             }
-            SlotFile::Codes { alphabet, width } => {
-                let mut characters = alphabet.clone().into_bytes();
-                characters.sort_unstable();
-                characters.dedup();
-                let is_plain = alphabet.bytes().all(|byte| byte.is_ascii_graphic());
-                if characters.len() != alphabet.len() || alphabet.is_empty() || !is_plain {
-                    return Err("`alphabet` lists each of its characters once, and all are ASCII".to_owned());
-                }
-                if !(1..=32).contains(&width) {
-                    return Err("`width` is 1 to 32".to_owned());
-                }
-                SlotKind::Codes { alphabet: characters.into(), width }
-            }
+            SlotFile::Codes { alphabet, width } => codes(&alphabet, width)?,
             SlotFile::Words { words } => SlotKind::Words(words.list()?),
         })
     }
+}
+
+/// Codes of these characters.
+fn codes(alphabet: &str, width: u8) -> Result<SlotKind, String> {
+    let mut characters = alphabet.as_bytes().to_vec();
+    characters.sort_unstable();
+    characters.dedup();
+    let is_plain = alphabet.bytes().all(|byte| byte.is_ascii_graphic());
+    if characters.len() != alphabet.len() || alphabet.is_empty() || !is_plain {
+        return Err("`alphabet` lists each of its characters once, and all are ASCII".to_owned());
+    }
+    if !(1..=32).contains(&width) {
+        return Err("`width` is 1 to 32".to_owned());
+    }
+    Ok(SlotKind::Codes { alphabet: characters.into(), width })
 }
 
 impl WordsFile {

@@ -7,13 +7,13 @@
 //! - [`Skeleton::parse`] in `file` reads a file. `template` has the parts of a text, and `borders` refuses skeletons whose texts could
 //!   not be read back.
 //! - [`Skeleton::bind`] combines a skeleton with the data of a [`prompt`].
-//! - [`Bound::read`] in [`read`] reads a text: its values, or what is wrong and where ([`reading`]). `compare` compares its items with the prompt's.
+//! - [`Bound::read`] in `read` reads a text: its values, or what is wrong and where ([`reading`]). `compare` compares its items with the prompt's.
 
 mod borders;
 mod compare;
 mod file;
 pub mod prompt;
-pub mod read;
+mod read;
 pub mod reading;
 pub mod slot;
 pub mod template;

@@ -6,12 +6,14 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Skeleton;
-use super::file::LONGEST_WORD;
 use crate::chem::{AtomLimit, Isotopes, Molecule, elements};
 use crate::error::{Error, Result, excerpt};
 
 /// The most items of a prompt: as many atoms as drift reads of a SMILES.
 pub const MOST_ITEMS: u32 = 1_000_000;
+
+/// The most bytes of a word, and of the texts between words.
+pub(super) const LONGEST_WORD: usize = 64;
 
 /// The most heavy atoms of a SMILES that is only read.
 const MOST_HEAVY: usize = 100_000;

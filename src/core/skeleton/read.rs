@@ -5,7 +5,7 @@
 //! damaged.
 
 use super::borders::{Lead, ends, leads};
-use super::compare::compare;
+use super::compare::Comparison;
 use super::prompt::Bound;
 use super::reading::{Fault, FaultKind, ReadItem, Reading};
 use super::slot::SlotFault;
@@ -22,13 +22,13 @@ enum Broken {
 }
 
 /// Follows a text.
-pub(super) struct Reader<'a> {
-    pub(super) bound: &'a Bound<'a>,
+struct Reader<'a> {
+    bound: &'a Bound<'a>,
     text: &'a str,
     at: usize,
-    pub(super) out: Reading,
+    out: Reading,
     /// By items, the multiples of the composition that the text states before its loop, if it states one.
-    pub(super) stated: Vec<Option<u32>>,
+    stated: Vec<Option<u32>>,
     /// The items of the loop that is read.
     current: Option<usize>,
 }
@@ -70,9 +70,20 @@ impl<'a> Reader<'a> {
             }
         }
         if complete {
-            compare(self);
+            self.compare();
         }
         self.out.faults.sort_by_key(|fault| (fault.line, fault.column));
+    }
+
+    /// Adds the faults of the items that the text lists.
+    fn compare(&mut self) {
+        for items in 0..self.bound.items.len() {
+            let read = &self.out.items[items];
+            let comparison = Comparison { bound: self.bound, items, read, stated: self.stated[items] };
+            if let Some((kind, problem)) = comparison.difference() {
+                self.fault(kind, self.out.start, problem);
+            }
+        }
     }
 
     fn rest(&self) -> &'a str {
@@ -80,7 +91,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Counts a fault, and lists it if it is the first of its kind.
-    pub(super) fn fault(&mut self, kind: FaultKind, at: usize, problem: String) {
+    fn fault(&mut self, kind: FaultKind, at: usize, problem: String) {
         let count = self.out.counts.entry(kind).or_default();
         *count += 1;
         if *count == 1 {

@@ -224,7 +224,7 @@ fn what_cannot_be_read_back_is_refused() {
         (r#"{"kind": "words", "words": ["a", "ab"]}"#, r#"["{x}b"]"#, "could go on with the `b`"),
         (r#"{"kind": "codes", "alphabet": "aa", "width": 2}"#, r#"["{x}"]"#, "each of its characters once"),
     ] {
-        let error = file(slot, text).parse::<Skeleton>().err().expect(text);
+        let error = file(slot, text).parse::<Skeleton>().expect_err(text);
         assert!(error.contains(part), "{slot} {text}: {error}");
     }
     assert!(file(padded, r#"["{x}{x}{x}0"]"#).parse::<Skeleton>().is_ok());

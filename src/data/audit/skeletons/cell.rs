@@ -49,7 +49,7 @@ impl Cell {
         let z = (1.0 - beta * beta - y * y).sqrt();
         // NaN, where the angles do not fit together, is not above 0 either.
         let fits = a * b * c * sine > 1e-9 && z > 1e-6;
-        fits.then(|| Cell([[a, 0.0, 0.0], [b * gamma, b * sine, 0.0], [c * beta, c * y, c * z]]))
+        fits.then_some(Cell([[a, 0.0, 0.0], [b * gamma, b * sine, 0.0], [c * beta, c * y, c * z]]))
     }
 
     fn volume(&self) -> f64 {
