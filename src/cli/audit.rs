@@ -10,6 +10,7 @@ use super::invocation::Invocation;
 use super::molecule_lines::LinesFormat;
 use super::output::Output;
 use super::shards::{ShardArgs, ShardOf};
+use super::skeletons::{AuditBySkeleton, SkeletonArgs};
 use super::skipped;
 use super::values::{
     DialectOrAuto, EncodingArgs, RowArgs, found, is_stdout, not_stdout, one_of, threshold, thresholds,
@@ -45,6 +46,10 @@ pub(super) const EXAMPLES: [&str; 4] = [
     "drift audit texts.jsonl --references conformers.sdf --against-row none -o record.json",
     "drift audit smoke_report.json --tokenizer path/to/model --verdicts verdicts.jsonl",
 ];
+
+/// The options that texts of a skeleton have too.
+const BESIDE_SKELETON: [&str; 10] =
+    ["", "skeleton", "prompts", "row-field", "against-row", "verdicts", "output", "json", "quiet", "threads"];
 
 /// The headings of options that only this verb has.
 const ROWS: &str = "Rows";
@@ -107,6 +112,8 @@ pub(super) struct Args {
     placeholder: Option<String>,
     #[command(flatten)]
     energy: EnergyArgs,
+    #[command(flatten)]
+    skeleton: SkeletonArgs,
     #[command(flatten, next_help_heading = OUTPUT)]
     beside: TextFiles,
     /// Write the record as JSON; `-` prints it. With --shard, a folder
@@ -212,6 +219,13 @@ impl TextFiles {
 
 /// Reads and judges the texts, or one shard of them.
 pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
+    if let Some(files) = args.skeleton.files() {
+        invocation.refuse_beside("--skeleton", &BESIDE_SKELETON)?;
+        let Args { row_field, against_row, output: to, .. } = args;
+        let audit =
+            AuditBySkeleton { texts: args.files, row_field, against_row, verdicts: args.beside.verdicts, to };
+        return audit.run(&files, invocation, job, output);
+    }
     let (to, shard) = (args.output.clone(), args.shard.shard);
     if let Some(shard) = shard {
         let plan = plan(args, true, job)?;

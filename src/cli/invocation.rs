@@ -53,6 +53,20 @@ impl Invocation {
         self.files.clone()
     }
 
+    /// Refuses every option of the command line that has no meaning beside `option`.
+    ///
+    /// # Errors
+    /// The first option that is not among `allowed`.
+    pub(super) fn refuse_beside(&self, option: &str, allowed: &[&str]) -> Result<(), Error> {
+        match self.options.keys().find(|name| !allowed.contains(&&***name)) {
+            None => Ok(()),
+            Some(name) => {
+                let problem = format!("has no meaning beside {option}");
+                Err(Error::input(format!("--{name}"), problem, "leave one of them out"))
+            }
+        }
+    }
+
     /// The inputs of the command of a manifest, if the current folder is the one where it ran.
     ///
     /// # Errors

@@ -41,6 +41,7 @@ mod progress;
 #[cfg(feature = "generate")]
 mod report;
 mod shards;
+mod skeletons;
 mod skipped;
 #[cfg(feature = "generate")]
 mod slurm;
@@ -177,6 +178,7 @@ pub fn main() -> ExitCode {
             let outcome = run(cli, (&command, &matches), &output);
             (output, outcome)
         }
+        Err(error) if skeletons::is_refused(&error) => return skeletons::refuse(),
         // Help is a result, and is printed as one.
         Err(error) if error.use_stderr() => return Output::usage_error(&error),
         Err(help) => {

@@ -13,6 +13,7 @@ pub mod job;
 pub mod parameter;
 pub mod run_files;
 pub mod sampling;
+pub mod skeleton;
 pub mod text;
 pub mod tokenizer;
 pub mod vector;

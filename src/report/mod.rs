@@ -52,6 +52,7 @@ mod row_sections;
 #[cfg(feature = "generate")]
 pub mod same_view;
 pub mod shards_view;
+pub mod skeleton_view;
 pub mod stats_view;
 #[cfg(feature = "generate")]
 pub mod summary_view;

@@ -74,6 +74,7 @@ mod rows;
 mod run_files;
 mod scaffolds;
 mod shards;
+mod skeletons;
 mod stereo_marks;
 mod store;
 mod support;

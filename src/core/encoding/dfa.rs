@@ -1,6 +1,6 @@
 //! The strings of a slot as a table: which byte may come next, where a string may end, and how an incomplete string is completed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::language::{Languages, StateId};
 
@@ -20,13 +20,14 @@ impl Dfa {
     const DEAD: DfaState = DfaState::MAX;
 
     /// The automaton of a language; its start is state 0.
-    pub(super) fn new(languages: &Languages<u8>, root: StateId) -> Self {
+    pub(crate) fn new(languages: &Languages<u8>, root: StateId) -> Self {
         let order = languages.reachable(root);
-        let number = |id: StateId| order.iter().position(|other| *other == id).unwrap_or(0) as DfaState;
+        let numbers: HashMap<StateId, DfaState> =
+            order.iter().enumerate().map(|(state, id)| (*id, state as DfaState)).collect();
         let mut next = vec![[Dfa::DEAD; 256]; order.len()];
         for (state, id) in order.iter().enumerate() {
             for (byte, target) in &languages.node(*id).edges {
-                next[state][usize::from(*byte)] = number(*target);
+                next[state][usize::from(*byte)] = numbers[target];
             }
         }
         let accepts = order.iter().map(|id| languages.node(*id).end.is_some()).collect();

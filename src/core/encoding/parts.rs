@@ -115,49 +115,106 @@ impl SlotPart {
     }
 }
 
-/// The language of the integers up to `last`, with leading zeros up to `width` digits. Its states are made digit by digit, so they
-/// are as many as the digits, not as the integers.
+/// The language of the integers up to `last`, with leading zeros up to `width` digits.
 fn integers(last: u32, width: usize, languages: &mut Languages<u8>) -> StateId {
-    let end = languages.end(());
-    let longest = last.to_string().len().max(width);
-    // By number of digits: all digits are free.
-    let mut free = vec![end];
-    for length in 0..longest {
-        let edges = (b'0'..=b'9').map(|digit| (digit, free[length])).collect();
-        free.push(languages.intern(Node { edges, end: None }));
-    }
-    let mut all = None;
-    for length in width..=longest {
-        let nines = 10u64.pow(length as u32) - 1;
-        let low = if length == width { 0 } else { 10u64.pow(length as u32 - 1) };
-        let digits = |value: u64| format!("{value:0length$}").into_bytes();
-        let (low, high) = (digits(low), digits(nines.min(last.into())));
-        let of_length = between(Some(&low), Some(&high), &free[..=length], languages);
-        // All strings have the same kind of end, so there is no conflict.
-        all = all.map_or(Some(of_length), |shorter| languages.union(shorter, of_length));
-    }
-    all.unwrap_or(end)
+    let digits = Digits { low: 0, high: last.into(), width, decimals: 0, last_is_nonzero: false };
+    let empty = languages.end(());
+    // Never empty: 0 is among them.
+    digits.language(languages).unwrap_or(empty)
 }
 
-/// The digits from `low` to `high`, where `None` is no bound. `free` has the languages of digits without bounds, by length.
-fn between(
-    low: Option<&[u8]>,
-    high: Option<&[u8]>,
-    free: &[StateId],
-    languages: &mut Languages<u8>,
-) -> StateId {
-    let length = free.len() - 1;
-    if length == 0 || (low.is_none() && high.is_none()) {
-        return free[length];
+/// The digits of numbers without a sign, all with the same number of decimals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Digits {
+    /// The smallest number, in units of the last decimal.
+    pub low: u64,
+    /// The largest number, in units of the last decimal; at most 10¹⁸.
+    pub high: u64,
+    /// The least number of digits, decimals included, filled with zeros.
+    pub width: usize,
+    /// The number of decimals. A point stands before them, and a digit before it.
+    pub decimals: usize,
+    /// Whether the last digit is not zero, as where trailing zeros are removed.
+    pub last_is_nonzero: bool,
+}
+
+impl Digits {
+    /// The language of the numbers; `None` if there is none. Its states are made digit by digit, so they are as many as the digits,
+    /// not as the numbers.
+    pub(crate) fn language(&self, languages: &mut Languages<u8>) -> Option<StateId> {
+        let width = self.width.max(self.decimals + 1);
+        let longest = self.high.to_string().len().max(width);
+        let free = self.free(longest, languages);
+        let mut all = None;
+        for length in width..=longest {
+            let least = if length == width { 0 } else { 10u64.pow(length as u32 - 1) };
+            let nines = 10u64.checked_pow(length as u32).map_or(u64::MAX, |power| power - 1);
+            let (low, high) = (self.low.max(least), self.high.min(nines));
+            if low > high {
+                continue;
+            }
+            let (low, high) = (self.written(low, length), self.written(high, length));
+            let Some(of_length) = self.between(Some(&low), Some(&high), &free[..=low.len()], languages)
+            else {
+                continue;
+            };
+            // All strings have the same kind of end, so there is no conflict.
+            all = all.map_or(Some(of_length), |shorter| languages.union(shorter, of_length));
+        }
+        all
     }
-    let (first, last) = (low.map_or(b'0', |low| low[0]), high.map_or(b'9', |high| high[0]));
-    let mut edges = Vec::new();
-    for digit in first..=last {
-        let low = low.filter(|low| low[0] == digit).map(|low| &low[1..]);
-        let high = high.filter(|high| high[0] == digit).map(|high| &high[1..]);
-        edges.push((digit, between(low, high, &free[..length], languages)));
+
+    /// By number of characters: the language in which all digits are free.
+    fn free(&self, digits: usize, languages: &mut Languages<u8>) -> Vec<StateId> {
+        let mut free = vec![languages.end(())];
+        for length in 1..=digits + usize::from(self.decimals > 0) {
+            let bytes = self.bytes(length, b'0', b'9');
+            let edges = bytes.map(|byte| (byte, free[length - 1])).collect();
+            free.push(languages.intern(Node { edges, end: None }));
+        }
+        free
     }
-    languages.intern(Node { edges, end: None })
+
+    /// The bytes that may stand where `length` characters are left: digits from `first` to `last`, or the point.
+    fn bytes(&self, length: usize, first: u8, last: u8) -> std::ops::RangeInclusive<u8> {
+        match length {
+            _ if self.decimals > 0 && length == self.decimals + 1 => b'.'..=b'.',
+            1 if self.last_is_nonzero => first.max(b'1')..=last,
+            _ => first..=last,
+        }
+    }
+
+    /// A number of `length` digits, with its point.
+    fn written(&self, number: u64, length: usize) -> Vec<u8> {
+        let mut text = format!("{number:0length$}").into_bytes();
+        if self.decimals > 0 {
+            text.insert(length - self.decimals, b'.');
+        }
+        text
+    }
+
+    /// The numbers from `low` to `high`, written with as many characters, where `None` is no bound; `None` if there is none. `free`
+    /// has the languages without bounds, by length.
+    fn between(
+        &self,
+        low: Option<&[u8]>,
+        high: Option<&[u8]>,
+        free: &[StateId],
+        languages: &mut Languages<u8>,
+    ) -> Option<StateId> {
+        let length = free.len() - 1;
+        if length == 0 || (low.is_none() && high.is_none()) {
+            return Some(free[length]);
+        }
+        let (first, last) = (low.map_or(b'0', |low| low[0]), high.map_or(b'9', |high| high[0]));
+        let mut edges = Vec::new();
+        for byte in self.bytes(length, first, last) {
+            let low = low.filter(|low| low[0] == byte).map(|low| &low[1..]);
+            let high = high.filter(|high| high[0] == byte).map(|high| &high[1..]);
+            edges.extend(self.between(low, high, &free[..length], languages).map(|then| (byte, then)));
+        }
+        (!edges.is_empty()).then(|| languages.intern(Node { edges, end: None }))
+    }
 }
 
 /// The number of strings of a row; saturates at 2⁶⁴ - 1.
@@ -298,6 +355,29 @@ mod tests {
         let part = SlotPart::Padded { below: 100_000_000, width: 8 };
         let root = part.language(&mut languages);
         assert_eq!((languages.count(root), languages.reachable(root).len()), (100_000_000, 9));
+    }
+
+    /// Numbers with a point: the language is that of all strings that Rust writes.
+    #[test]
+    fn decimals_have_the_language_of_their_strings() {
+        let mut languages = Languages::default();
+        let end = languages.end(());
+        for (low, high) in [(0, 0), (0, 99), (1, 100), (50, 1_234), (999, 1_001), (37, 37), (100, 2_000)] {
+            for decimals in 0..=3 {
+                for last_is_nonzero in [false, true] {
+                    let digits = Digits { low, high, width: 0, decimals, last_is_nonzero };
+                    let scale = 10u64.pow(decimals as u32);
+                    let text = |v: u64| match decimals {
+                        0 => v.to_string(),
+                        _ => format!("{}.{:0decimals$}", v / scale, v % scale),
+                    };
+                    let all = (low..=high).filter(|v| !last_is_nonzero || v % 10 > 0);
+                    let paths: Vec<_> = all.map(|v| (text(v).into_bytes(), end)).collect();
+                    let expected = if paths.is_empty() { None } else { languages.trie(paths) };
+                    assert_eq!(digits.language(&mut languages), expected, "{digits:?}");
+                }
+            }
+        }
     }
 
     #[test]

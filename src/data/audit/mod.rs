@@ -11,6 +11,7 @@
 //! - [`chemistry`] checks stereo, clashes, bonds, angles and planes of a conformer.
 //! - [`Judge`] does all of this in memory, text by text.
 //! - [`TextLine`] is a generated text as a line of a file.
+//! - [`skeletons`] judges texts of any skeleton by the data of their prompts.
 //! - [`read`] reads files of generated text, [`audit`](run::audit) runs a whole audit.
 
 pub mod align;
@@ -53,6 +54,7 @@ mod runs;
 mod sample;
 mod shape;
 mod shard;
+pub mod skeletons;
 mod smoke;
 pub mod spread;
 mod superposition;

@@ -5,9 +5,10 @@ use super::super::outcome::Outcome;
 use super::super::references::MoleculeGeometry;
 use super::differences::{ComparedFigure, FigureDifference, PairedComparison, Rescued};
 use super::row::{ComparedRow, PairedText};
+use super::shares::{Cluster, RatioDifference, Share, ratio_difference};
 use super::speed::ratio;
 use crate::stats::bootstrap::Mean;
-use crate::stats::interval::{Interval, LEVEL, paired, student_quantile};
+use crate::stats::interval::{LEVEL, paired};
 
 /// The level of intervals that hold for `rows` rows simultaneously: C. E. Bonferroni, 1936.
 pub fn level(rows: usize) -> f64 {
@@ -91,20 +92,6 @@ fn differences(molecules: &[CommonDeviations], figure: Figure) -> Vec<(f64, f64)
     molecules.iter().filter_map(|both| Some((of(&both.before)?, of(&both.after)?))).collect()
 }
 
-/// How many of how many have a property.
-#[derive(Debug, Clone, Copy, Default)]
-struct Share {
-    count: u64,
-    of: u64,
-}
-
-impl Share {
-    fn add(&mut self, other: Share) {
-        self.count += other.count;
-        self.of += other.of;
-    }
-}
-
 /// The share of a figure in one text; `None` if the text does not show it.
 fn share(figure: ComparedFigure, text: &PairedText<'_>) -> Option<Share> {
     let counts = text.counts;
@@ -120,13 +107,6 @@ fn share(figure: ComparedFigure, text: &PairedText<'_>) -> Option<Share> {
         ComparedFigure::InventedBlocks => of_blocks(counts.invented),
         _ => None,
     }
-}
-
-/// The shares of one molecule in the base row and in the other.
-#[derive(Debug, Clone, Copy, Default)]
-struct Cluster {
-    before: Share,
-    after: Share,
 }
 
 /// The differences of shares of texts and of blocks.
@@ -158,28 +138,9 @@ fn cluster(figure: ComparedFigure, pairs: &[Pair<'_>]) -> Option<Cluster> {
     Some(cluster)
 }
 
-/// The difference of two ratios on the same clusters, with the interval of its linear approximation (W. G. Cochran, Sampling
-/// Techniques, 3rd ed., section 6.5).
+/// The difference of a figure's shares on the same clusters.
 fn share_difference(figure: ComparedFigure, clusters: &[Cluster], level: f64) -> Option<FigureDifference> {
-    let sum = |of: fn(&Cluster) -> u64| clusters.iter().map(of).sum::<u64>() as f64;
-    let (y0, n0) = (sum(|c| c.before.count), sum(|c| c.before.of));
-    let (y1, n1) = (sum(|c| c.after.count), sum(|c| c.after.of));
-    // A share of nothing is undefined, not 0.
-    if n0 == 0.0 || n1 == 0.0 {
-        return None;
-    }
-    let (without, with, m) = (y0 / n0, y1 / n1, clusters.len() as f64);
-    // The first-order contribution of a molecule to the difference of the two ratios. The spread of the contributions gives that of
-    // the difference.
-    let residual = |Cluster { before, after }: &Cluster| {
-        (after.count as f64 - with * after.of as f64) * m / n1
-            - (before.count as f64 - without * before.of as f64) * m / n0
-    };
-    let squares: f64 = clusters.iter().map(|cluster| residual(cluster).powi(2)).sum();
-    let difference = with - without;
-    // A single molecule has no spread, so there is no quantile and no interval.
-    let interval = student_quantile(level, (clusters.len() as u64).saturating_sub(1))
-        .map(|quantile| Interval::around(difference, quantile * (squares / (m - 1.0) / m).sqrt()));
+    let RatioDifference { without, with, difference, interval } = ratio_difference(clusters, level)?;
     Some(FigureDifference { figure, without, with, difference, interval })
 }
 
@@ -262,6 +223,7 @@ fn total_ratio(base: &ComparedRow<'_>, row: &ComparedRow<'_>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::Interval;
 
     /// A molecule with `before` of 10 and `after` of 10.
     fn of_ten(before: u64, after: u64) -> Cluster {

@@ -7,6 +7,7 @@ mod advice;
 mod comparison;
 mod differences;
 mod row;
+mod shares;
 mod speed;
 
 pub use advice::{AdvisedRow, advice, speed_advice};
@@ -15,4 +16,5 @@ pub use differences::{
     ComparedFigure, FigureDifference, PairedComparison, Rescued, SpeedMeasure, SpeedRatio,
 };
 pub use row::{ComparedRow, PairedText, TextCounts};
+pub(super) use shares::{Cluster, RatioDifference, Share, ratio_difference};
 pub use speed::{BatchTimes, ratio};

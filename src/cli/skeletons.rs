@@ -1,0 +1,126 @@
+//! `--skeleton` and `--prompts`: texts that a skeleton describes, in place of enriched SMILES.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::invocation::Invocation;
+use super::output::Output;
+use super::skipped;
+use super::values::{is_stdout, not_stdout};
+use crate::report::skeleton_view::skeleton_tables;
+use drift_core::error::Error;
+use drift_core::io::write_atomic;
+use drift_core::job::Job;
+use drift_core::skeleton::Skeleton;
+use drift_data::audit::skeletons::{SkeletonAudit, SkeletonAudited, SkeletonVerdict};
+
+/// The heading of these options.
+const SKELETONS: &str = "Other texts";
+
+/// The options of a verb that takes skeletons.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = SKELETONS)]
+pub(super) struct SkeletonArgs {
+    /// The skeleton of the texts, crystals or others: a JSON file, or the name of a built-in one (docs/skeletons.md)
+    #[arg(long, value_name = "SKELETON", requires = "prompts")]
+    skeleton: Option<PathBuf>,
+    /// The prompts of the texts, a line {"prompt": …, fields} each
+    #[arg(long, value_name = "FILE.jsonl", requires = "skeleton")]
+    prompts: Option<PathBuf>,
+}
+
+/// A skeleton and its prompts.
+#[derive(Debug, Clone)]
+pub(super) struct SkeletonFiles {
+    /// The name or file of the skeleton.
+    pub skeleton: PathBuf,
+    /// The file of prompts.
+    pub prompts: PathBuf,
+}
+
+impl SkeletonArgs {
+    /// The files, if a skeleton was given.
+    pub(super) fn files(&self) -> Option<SkeletonFiles> {
+        Some(SkeletonFiles { skeleton: self.skeleton.clone()?, prompts: self.prompts.clone()? })
+    }
+}
+
+/// Whether a command line was refused because its verb takes no skeleton.
+pub(super) fn is_refused(error: &clap::Error) -> bool {
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return false };
+    let name = given.split('=').next();
+    error.kind() == ErrorKind::UnknownArgument && matches!(name, Some("--skeleton" | "--prompts"))
+}
+
+/// Refuses it in one line.
+pub(super) fn refuse() -> ExitCode {
+    let problem = "this command knows enriched SMILES alone";
+    Output::new(false).error(&Error::input("--skeleton", problem, "drift audit takes skeletons").into());
+    ExitCode::from(2)
+}
+
+/// What `drift audit --skeleton` judges and writes.
+pub(super) struct AuditBySkeleton {
+    pub texts: Vec<PathBuf>,
+    pub row_field: String,
+    pub against_row: Option<String>,
+    pub verdicts: Option<PathBuf>,
+    pub to: Option<PathBuf>,
+}
+
+impl AuditBySkeleton {
+    /// Judges the texts, and writes or shows the report.
+    pub(super) fn run(
+        self,
+        files: &SkeletonFiles,
+        invocation: &Invocation,
+        job: &Job,
+        output: &Output,
+    ) -> anyhow::Result<()> {
+        let (verdicts, to) = (self.verdicts.as_deref(), self.to.as_deref());
+        let report_on_stdout = output.json || to.is_some_and(is_stdout);
+        if report_on_stdout && verdicts.is_some_and(is_stdout) {
+            let problem = "the record already goes to stdout";
+            return Err(Error::input("--verdicts -", problem, "write one of them to a file").into());
+        }
+        let outputs = invocation.files().writes("-o", not_stdout(to))?;
+        outputs.writes("--verdicts", not_stdout(verdicts))?.check()?;
+        let audit = SkeletonAudit {
+            skeleton: Skeleton::load(&files.skeleton)?,
+            prompts: files.prompts.clone(),
+            files: self.texts.clone(),
+            row_field: self.row_field.clone(),
+            against_row: self.against_row.clone(),
+        };
+        let SkeletonAudited { report, verdicts: lines } = audit.run(job)?;
+        if let Some(path) = verdicts {
+            write_verdicts(path, &lines, output)?;
+        }
+        if let Some(path) = not_stdout(to) {
+            write_atomic(path, (serde_json::to_string_pretty(&report)? + "\n").as_bytes())?;
+        }
+        if verdicts.is_some_and(is_stdout) {
+            return Ok(());
+        }
+        if report_on_stdout {
+            return output.document(&report);
+        }
+        skipped::tell(report.skipped, &report.skipped_records, output);
+        let tables: Vec<String> =
+            skeleton_tables(&report).iter().map(|table| table.render(output.terminal())).collect();
+        output.text(&tables.join("\n"))
+    }
+}
+
+fn write_verdicts(path: &Path, verdicts: &[SkeletonVerdict], output: &Output) -> anyhow::Result<()> {
+    let mut lines = String::new();
+    for verdict in verdicts {
+        lines += &(serde_json::to_string(verdict)? + "\n");
+    }
+    match not_stdout(Some(path)) {
+        Some(path) => Ok(write_atomic(path, lines.as_bytes())?),
+        None => output.text(lines.trim_end()),
+    }
+}

@@ -1,0 +1,201 @@
+//! Whether the texts of a skeleton can be read back: where a slot ends, and whether a loop goes on, must follow from the next
+//! characters.
+
+use std::collections::BTreeSet;
+
+use super::Skeleton;
+use super::template::{Each, ItemText, Part};
+
+/// How a text may go on from a place.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Lead {
+    /// With this text, and behind it with one of these bytes, where they are known.
+    Text(Box<str>, Option<BTreeSet<u8>>),
+    /// With one of these bytes.
+    Bytes(BTreeSet<u8>),
+    /// With text that only the prompt knows.
+    Unknown,
+    /// With exactly this text, behind which it ends; may be empty.
+    End(Box<str>),
+}
+
+/// Refuses a skeleton whose texts cannot be read back.
+///
+/// # Errors
+/// A sentence that names the place.
+pub(super) fn check(skeleton: &Skeleton) -> Result<(), String> {
+    if skeleton.parts.is_empty() {
+        return Err("`text` is empty".to_owned());
+    }
+    let used = used(&skeleton.parts);
+    if let Some(slot) = (0..skeleton.slots.len()).find(|slot| !used.contains(slot)) {
+        return Err(format!("slot `{}` stands nowhere in `text`", skeleton.slots[slot].name));
+    }
+    if let Some(geometry) = &skeleton.geometry {
+        let numbers = [geometry.lengths, geometry.angles, Some(geometry.positions)];
+        if let Some(slot) = numbers.into_iter().flatten().find(|slot| !skeleton.slots[*slot].is_number()) {
+            return Err(format!("geometry: slot `{}` holds no numbers", skeleton.slots[slot].name));
+        }
+    }
+    parts(skeleton, &skeleton.parts, &ends(skeleton))
+}
+
+/// The ends of a text.
+pub(super) fn ends(skeleton: &Skeleton) -> Vec<Lead> {
+    skeleton.ends.iter().map(|end| Lead::End(end.as_str().into())).collect()
+}
+
+/// The slots that stand in parts.
+fn used(parts: &[Part]) -> BTreeSet<usize> {
+    let mut slots = BTreeSet::new();
+    for part in parts {
+        match part {
+            Part::Slot(slot) => slots.extend([*slot]),
+            Part::Each(each) => slots.extend(used(&each.parts)),
+            _ => {}
+        }
+    }
+    slots
+}
+
+/// Checks parts that `after` follows.
+fn parts(skeleton: &Skeleton, parts: &[Part], after: &[Lead]) -> Result<(), String> {
+    for (at, part) in parts.iter().enumerate() {
+        let behind = leads(skeleton, &parts[at + 1..], after);
+        match part {
+            Part::Slot(slot) => check_slot(skeleton, *slot, &behind)?,
+            // Where an item writes its word again, the word is known.
+            Part::Item { text: ItemText::Word, items } if !parts[..at].contains(part) => {
+                let is_text = |lead: &Lead| matches!(lead, Lead::Text(..) | Lead::End(_));
+                if !behind.iter().all(is_text) {
+                    let name = &skeleton.items[*items].0;
+                    return Err(format!("no text stands behind `{{{name}}}`, so its words have no end"));
+                }
+            }
+            Part::Each(each) => check_loop(skeleton, each, &behind)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a slot whose texts could go on with what follows them.
+fn check_slot(skeleton: &Skeleton, slot: usize, behind: &[Lead]) -> Result<(), String> {
+    let slot = &skeleton.slots[slot];
+    let continuations = slot.continuations();
+    for lead in behind {
+        let first = match lead {
+            Lead::End(text) | Lead::Text(text, _) => text.bytes().next().into_iter().collect(),
+            Lead::Bytes(bytes) => bytes.clone(),
+            Lead::Unknown => (0..=255).collect(),
+        };
+        if let Some(byte) = first.intersection(&continuations).next() {
+            let byte = char::from(*byte).escape_default();
+            let problem = format!("slot `{}` could go on with the `{byte}` that follows it", slot.name);
+            return Err(format!("{problem}; put a text between them, or give it a fixed width"));
+        }
+    }
+    Ok(())
+}
+
+/// Checks a loop: its inside, and that its end can be told from another item.
+fn check_loop(skeleton: &Skeleton, each: &Each, behind: &[Lead]) -> Result<(), String> {
+    let first = leads(skeleton, &each.parts, &[]);
+    let again = if each.between.is_empty() {
+        first
+    } else {
+        let bytes = first_bytes(&first);
+        vec![Lead::Text(each.between.clone(), bytes)]
+    };
+    for one in &again {
+        for other in behind {
+            if one.may_begin_like(other) {
+                let name = &skeleton.items[each.items].0;
+                let problem = format!("after an item of `{name}`, another item and what follows begin alike");
+                return Err(format!(
+                    "{problem}; end each item with another text than the one behind the last"
+                ));
+            }
+        }
+    }
+    let inside: Vec<Lead> = again.into_iter().chain(behind.iter().cloned()).collect();
+    parts(skeleton, &each.parts, &inside)
+}
+
+/// The bytes with which texts may begin; `None` if they are not known.
+fn first_bytes(leads: &[Lead]) -> Option<BTreeSet<u8>> {
+    let mut all = BTreeSet::new();
+    for lead in leads {
+        match lead {
+            Lead::Text(text, _) => all.extend(text.bytes().next()),
+            Lead::Bytes(bytes) => all.extend(bytes),
+            Lead::Unknown | Lead::End(_) => return None,
+        }
+    }
+    Some(all)
+}
+
+impl Lead {
+    /// Whether a text begins in this way.
+    pub(super) fn begins(&self, text: &str) -> bool {
+        match self {
+            Lead::Text(lead, _) => text.starts_with(&**lead),
+            Lead::Bytes(bytes) => text.bytes().next().is_some_and(|byte| bytes.contains(&byte)),
+            Lead::Unknown => false,
+            Lead::End(end) => text == &**end || text.trim().is_empty(),
+        }
+    }
+
+    /// Whether a text may begin in both ways.
+    fn may_begin_like(&self, other: &Lead) -> bool {
+        match (self, other) {
+            // The end of the text is told by the text itself, and by the model's end token.
+            (Lead::End(_), _) | (_, Lead::End(_)) => false,
+            (Lead::Unknown, _) | (_, Lead::Unknown) => true,
+            (Lead::Bytes(a), Lead::Bytes(b)) => !a.is_disjoint(b),
+            (Lead::Bytes(bytes), Lead::Text(text, _)) | (Lead::Text(text, _), Lead::Bytes(bytes)) => {
+                text.bytes().next().is_some_and(|byte| bytes.contains(&byte))
+            }
+            (Lead::Text(a, behind), Lead::Text(b, other)) => {
+                let (short, long, behind) = if a.len() < b.len() { (a, b, behind) } else { (b, a, other) };
+                if !long.starts_with(&**short) {
+                    return false;
+                }
+                // Behind the shorter one the longer one goes on with a byte that may be known to be another. A whole text that
+                // ends here is told by its end.
+                match (behind, long.as_bytes().get(short.len())) {
+                    (Some(bytes), Some(byte)) => bytes.contains(byte),
+                    (Some(_), None) => true,
+                    (None, _) => false,
+                }
+            }
+        }
+    }
+}
+
+/// How a text of these parts may begin, with `after` behind them.
+pub(super) fn leads(skeleton: &Skeleton, parts: &[Part], after: &[Lead]) -> Vec<Lead> {
+    let Some((first, rest)) = parts.split_first() else { return after.to_vec() };
+    match first {
+        Part::Text(text) => {
+            let bytes = first_bytes(&leads(skeleton, rest, after));
+            vec![Lead::Text(text.clone(), bytes)]
+        }
+        Part::Slot(slot) => {
+            let dfa = skeleton.slots[*slot].dfa();
+            vec![Lead::Bytes(dfa.bytes(dfa.start()).collect())]
+        }
+        Part::Item { text: ItemText::Word | ItemText::Sum | ItemText::Reduced, .. } => {
+            vec![Lead::Bytes((b'A'..=b'Z').collect())]
+        }
+        Part::Item { .. } => vec![Lead::Bytes((b'0'..=b'9').collect())],
+        Part::Field(_) => vec![Lead::Unknown],
+        Part::Each(each) => {
+            let mut all = leads(skeleton, &each.parts, after);
+            if skeleton.may_be_empty(each.items) {
+                all.extend(leads(skeleton, rest, after));
+            }
+            all
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Skeletons as data: texts with numbers whose fixed part comes from a prompt.
+//!
+//! A [`Skeleton`] says where [`slot`]s stand in a text, which lines are repeated for which items of a prompt, and which text is
+//! fixed. It is a JSON file, `drift.skeleton/1` ([`BUILT_IN`] lists those inside of drift). How a number is written is the subject
+//! of [`crate::encoding`], whose languages slots use.
+//!
+//! - [`Skeleton::parse`] in `file` reads a file. `template` has the parts of a text, and `borders` refuses skeletons whose texts could
+//!   not be read back.
+//! - [`Skeleton::bind`] combines a skeleton with the data of a [`prompt`].
+//! - [`Bound::read`] in `read` reads a text: its values, or what is wrong and where ([`reading`]). `compare` compares its items with the prompt's.
+
+mod borders;
+mod compare;
+mod file;
+pub mod prompt;
+mod read;
+pub mod reading;
+pub mod slot;
+pub mod template;
+
+use std::path::Path;
+
+pub use prompt::{Arrangement, Bound, Items, Source};
+pub use reading::{Fault, FaultKind, ReadItem, Reading};
+pub use slot::{Slot, SlotKind};
+pub use template::{Each, ItemText, Part};
+
+use crate::error::{Error, Result};
+use crate::io;
+
+/// A description of texts: their fixed parts, their slots, and their repetitions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Skeleton {
+    /// Its name.
+    pub name: String,
+    /// Where texts of this kind are from.
+    pub source: Option<String>,
+    /// The slots.
+    pub slots: Vec<Slot>,
+    /// The names of items, and where they are from: the first source whose field a prompt has.
+    pub items: Vec<(String, Vec<Source>)>,
+    /// The fields of a prompt that stand in the text as they are.
+    pub fields: Vec<String>,
+    /// The text behind which the skeleton begins; what stands before it is free.
+    pub marker: Option<String>,
+    /// The text.
+    pub parts: Vec<Part>,
+    /// The texts with which it may end.
+    pub ends: Vec<String>,
+    /// Which slots are a geometry, if any.
+    pub geometry: Option<Geometry<usize>>,
+    /// Whether prompt and answer are tokenized as one text.
+    pub one_text: bool,
+}
+
+/// The slots of a geometry.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Geometry<S> {
+    /// The three lengths of the cell in Å. Without a cell, positions are in Å.
+    pub lengths: Option<S>,
+    /// The three angles of the cell in degrees.
+    pub angles: Option<S>,
+    /// Three for each atom: fractions of the cell, or positions in Å.
+    pub positions: S,
+}
+
+/// The skeletons inside of drift: their names and files.
+pub const BUILT_IN: [(&str, &str); 8] = [
+    ("crystal-text", include_str!("builtin/crystal-text.json")),
+    ("simple-cif", include_str!("builtin/simple-cif.json")),
+    ("cif-p1", include_str!("builtin/cif-p1.json")),
+    ("xyz", include_str!("builtin/xyz.json")),
+    ("smiles-then-xyz", include_str!("builtin/smiles-then-xyz.json")),
+    ("3dsmiles-padded", include_str!("builtin/3dsmiles-padded.json")),
+    ("3dsmiles-plain", include_str!("builtin/3dsmiles-plain.json")),
+    ("3dsmiles-base62", include_str!("builtin/3dsmiles-base62.json")),
+];
+
+/// The largest size of a skeleton's file, in bytes.
+const MAX_BYTES: u64 = 1 << 20;
+
+impl Skeleton {
+    /// The skeleton of a name or a file.
+    ///
+    /// # Errors
+    /// If it is neither, or the file is no skeleton; the message names the place in the file.
+    pub fn load(name: &Path) -> Result<Self> {
+        let known = BUILT_IN.iter().find(|(known, _)| name.as_os_str() == *known);
+        let json = match known {
+            Some((_, json)) => json.as_bytes().to_vec(),
+            None if !name.exists() && !name.to_string_lossy().contains(['.', '/']) => {
+                let names: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
+                let remedy = format!("give a file, or one of {}", names.join(", "));
+                return Err(Error::input(name.display(), "no skeleton has this name", remedy));
+            }
+            None => io::read_to_limit(name, MAX_BYTES)?,
+        };
+        let refused =
+            |problem: String| Error::input(name.display(), problem, "docs/skeletons.md describes the file");
+        Skeleton::parse(&json).map_err(refused)
+    }
+
+    /// Whether there may be no item of these.
+    pub(crate) fn may_be_empty(&self, items: usize) -> bool {
+        let may = |source: &Source| matches!(source, Source::Between { least: 0, .. } | Source::Count { .. });
+        self.items[items].1.iter().any(may)
+    }
+
+    fn has(&self, is: impl Fn(&Part) -> bool + Copy) -> bool {
+        self.parts
+            .iter()
+            .any(|part| is(part) || matches!(part, Part::Each(each) if each.parts.iter().any(is)))
+    }
+
+    /// Whether the text has a loop over these items.
+    pub(crate) fn loops_over(&self, items: usize) -> bool {
+        self.has(|part| matches!(part, Part::Each(each) if each.items == items))
+    }
+
+    /// Whether the text writes the words of these items.
+    pub(crate) fn writes_words(&self, items: usize) -> bool {
+        self.has(|part| matches!(part, Part::Item { items: own, text: ItemText::Word } if *own == items))
+    }
+}
+
+impl std::str::FromStr for Skeleton {
+    type Err = String;
+
+    /// Reads the content of a file.
+    fn from_str(json: &str) -> std::result::Result<Self, String> {
+        Skeleton::parse(json.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests;

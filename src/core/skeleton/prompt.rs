@@ -1,0 +1,414 @@
+//! The data of a prompt, and what they say of the items that a text repeats.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::Skeleton;
+use crate::chem::{AtomLimit, Isotopes, Molecule, elements};
+use crate::error::{Error, Result, excerpt};
+
+/// The most items of a prompt: as many atoms as drift reads of a SMILES.
+pub const MOST_ITEMS: u32 = 1_000_000;
+
+/// The most bytes of a word, and of the texts between words.
+pub(super) const LONGEST_WORD: usize = 64;
+
+/// The most heavy atoms of a SMILES that is only read.
+const MOST_HEAVY: usize = 100_000;
+
+/// The most multiples of a formula.
+const MOST_TIMES: u32 = 64;
+
+/// Where the items of a prompt are from.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "from", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Source {
+    /// A field with a list of words.
+    List {
+        /// The field.
+        field: String,
+        /// Their order in the text.
+        #[serde(default)]
+        order: Order,
+    },
+    /// A field with a formula: `Na2Cl2`, `Ba(NO3)2`, or an object from elements to numbers.
+    Formula {
+        /// The field.
+        field: String,
+        /// The least and the largest multiple of the formula.
+        #[serde(default = "once")]
+        times: [u32; 2],
+        /// Their order in the text: by element in the order of the formula, or any.
+        #[serde(default)]
+        order: Order,
+    },
+    /// A field with a SMILES: its heavy atoms in order.
+    Smiles {
+        /// The field.
+        field: String,
+        /// Whether all hydrogens follow, as RDKit adds them. If not, only those that are atoms of the SMILES are items.
+        #[serde(default)]
+        hydrogens: bool,
+    },
+    /// A field with the number of items.
+    Count {
+        /// The field.
+        field: String,
+    },
+    /// Any number of items between two.
+    Between {
+        /// The least number.
+        least: u32,
+        /// The largest number.
+        most: u32,
+    },
+}
+
+fn once() -> [u32; 2] {
+    [1, 1]
+}
+
+/// The order of items in the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// That of the prompt.
+    #[default]
+    Given,
+    /// Any.
+    Any,
+}
+
+impl Source {
+    pub(super) fn check(&self) -> std::result::Result<(), String> {
+        let (least, most, limit) = match self {
+            Source::Formula { times, .. } => (times[0].max(1), times[1], MOST_TIMES),
+            Source::Between { least, most } => (*least, *most, MOST_ITEMS),
+            _ => return Ok(()),
+        };
+        if least > most || most == 0 || most > limit || matches!(self, Source::Formula { times: [0, _], .. })
+        {
+            return Err(format!("there is no number from {least} to {most}, or it is over {limit}"));
+        }
+        Ok(())
+    }
+
+    fn field(&self) -> Option<&str> {
+        match self {
+            Source::List { field, .. }
+            | Source::Formula { field, .. }
+            | Source::Smiles { field, .. }
+            | Source::Count { field } => Some(field),
+            Source::Between { .. } => None,
+        }
+    }
+}
+
+/// The items of a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Items {
+    /// The different words, in the order in which they first occur; empty if items have no words.
+    pub words: Vec<Box<str>>,
+    /// How items are arranged.
+    pub arrangement: Arrangement,
+}
+
+/// How items are arranged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Arrangement {
+    /// These words in this order, by index.
+    Sequence(Vec<u32>),
+    /// As many of each word, by index, times a number between two.
+    Composition {
+        /// The number of each word.
+        counts: Vec<u32>,
+        /// The least and the largest multiple.
+        times: [u32; 2],
+        /// Whether they may stand in any order. If not, they are sorted by word.
+        any_order: bool,
+    },
+    /// As many items as a number between two, without words.
+    Number {
+        /// The least number.
+        least: u32,
+        /// The largest number.
+        most: u32,
+    },
+}
+
+impl Items {
+    fn new(words: impl Iterator<Item = String>, order: Order) -> Self {
+        let (mut known, mut list): (HashMap<String, u32>, Vec<Box<str>>) = Default::default();
+        let sequence = words.map(|word| {
+            *known.entry(word).or_insert_with_key(|word| {
+                list.push(word.as_str().into());
+                list.len() as u32 - 1
+            })
+        });
+        let sequence: Vec<u32> = sequence.collect();
+        if order == Order::Given {
+            return Items { words: list, arrangement: Arrangement::Sequence(sequence) };
+        }
+        let mut counts = vec![0; list.len()];
+        sequence.iter().for_each(|word| counts[*word as usize] += 1);
+        Items {
+            words: list,
+            arrangement: Arrangement::Composition { counts, times: [1, 1], any_order: true },
+        }
+    }
+
+    /// The least and the largest multiple of [`Items::counts`].
+    pub fn times(&self) -> [u32; 2] {
+        match self.arrangement {
+            Arrangement::Composition { times, .. } => times,
+            _ => [1, 1],
+        }
+    }
+
+    /// The number of each word, in a text with the least multiple of one; empty without words.
+    pub fn counts(&self) -> Vec<u32> {
+        match &self.arrangement {
+            Arrangement::Composition { counts, .. } => counts.clone(),
+            Arrangement::Sequence(sequence) => {
+                let mut counts = vec![0; self.words.len()];
+                sequence.iter().for_each(|word| counts[*word as usize] += 1);
+                counts
+            }
+            Arrangement::Number { .. } => Vec::new(),
+        }
+    }
+
+    /// The least and the largest number of items.
+    pub fn range(&self) -> [u32; 2] {
+        match &self.arrangement {
+            Arrangement::Number { least, most } => [*least, *most],
+            Arrangement::Sequence(sequence) => [sequence.len() as u32; 2],
+            Arrangement::Composition { counts, times, .. } => {
+                times.map(|times| times * counts.iter().sum::<u32>())
+            }
+        }
+    }
+}
+
+/// A skeleton with the data of a prompt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bound<'s> {
+    /// The skeleton.
+    pub skeleton: &'s Skeleton,
+    /// By index of the skeleton's items, those of the prompt.
+    pub items: Vec<Items>,
+    /// By index of the skeleton's fields, their texts.
+    pub fields: Vec<String>,
+}
+
+impl Skeleton {
+    /// Binds the skeleton to the data of a prompt, which stands at `place`.
+    ///
+    /// # Errors
+    /// If the prompt lacks a field, or a field holds something else.
+    pub fn bind(&self, data: &Map<String, Value>, place: &str) -> Result<Bound<'_>> {
+        let mut items = Vec::with_capacity(self.items.len());
+        for (name, sources) in &self.items {
+            let has = |source: &&Source| source.field().is_none_or(|field| data.contains_key(field));
+            let Some(source) = sources.iter().find(has) else {
+                let fields: Vec<String> =
+                    sources.iter().filter_map(Source::field).map(|field| format!("`{field}`")).collect();
+                let problem = format!("the prompt has no field for the items `{name}` of {}", self.name);
+                return Err(Error::input(place, problem, format!("give it {}", fields.join(" or "))));
+            };
+            items.push(source.items(data, place)?);
+        }
+        let mut fields = Vec::with_capacity(self.fields.len());
+        for name in &self.fields {
+            fields.push(match data.get(name) {
+                Some(Value::String(text)) => text.clone(),
+                Some(Value::Number(number)) => number.to_string(),
+                _ => {
+                    let problem = format!("the prompt has no text in `{name}`, which {} writes", self.name);
+                    return Err(Error::input(place, problem, format!("give it `{name}`")));
+                }
+            });
+        }
+        Ok(Bound { skeleton: self, items, fields })
+    }
+}
+
+impl Source {
+    /// The error for a field that does not hold what is needed.
+    fn wrong(&self, value: &Value, place: &str, needed: &str) -> Error {
+        let shown = value.to_string();
+        let problem = format!("`{}` is {}", self.field().unwrap_or_default(), excerpt(shown.as_bytes()));
+        Error::input(place, problem, format!("give {needed}"))
+    }
+
+    fn items(&self, data: &Map<String, Value>, place: &str) -> Result<Items> {
+        let value = self.field().and_then(|field| data.get(field)).unwrap_or(&Value::Null);
+        let wrong = |needed: &str| self.wrong(value, place, needed);
+        let items = match self {
+            Source::Between { least, most } => {
+                Items { words: Vec::new(), arrangement: Arrangement::Number { least: *least, most: *most } }
+            }
+            Source::Count { .. } => {
+                let count = value.as_u64().filter(|count| *count <= MOST_ITEMS.into());
+                let count = count.ok_or_else(|| wrong("the number of items"))? as u32;
+                Items { words: Vec::new(), arrangement: Arrangement::Number { least: count, most: count } }
+            }
+            Source::List { order, .. } => {
+                let words = value.as_array().and_then(|list| {
+                    list.iter().map(|word| word.as_str().map(str::to_owned)).collect::<Option<Vec<String>>>()
+                });
+                let words = words.filter(|words| words.len() <= MOST_ITEMS as usize);
+                Items::new(words.ok_or_else(|| wrong("a list of words"))?.into_iter(), *order)
+            }
+            Source::Smiles { hydrogens, .. } => {
+                let smiles = value.as_str().ok_or_else(|| wrong("a SMILES"))?;
+                let words =
+                    smiles_words(smiles, *hydrogens).ok_or_else(|| wrong("a SMILES that RDKit reads"))?;
+                Items::new(words.into_iter(), Order::Given)
+            }
+            Source::Formula { times, order, .. } => {
+                let counts = formula(value).ok_or_else(|| wrong("a formula such as Na2Cl2"))?;
+                let (words, counts): (Vec<Box<str>>, Vec<u32>) = counts.into_iter().unzip();
+                let any_order = *order == Order::Any;
+                Items { words, arrangement: Arrangement::Composition { counts, times: *times, any_order } }
+            }
+        };
+        if !items.words.iter().all(|word| is_word(word)) {
+            return Err(wrong(&format!("words of 1 to {LONGEST_WORD} bytes without white space")));
+        }
+        match items.range()[1] {
+            0 if !matches!(self, Source::Count { .. }) => Err(wrong("one item at least")),
+            most if most > MOST_ITEMS => Err(wrong("fewer items")),
+            _ => Ok(items),
+        }
+    }
+}
+
+fn is_word(word: &str) -> bool {
+    !word.is_empty() && word.len() <= LONGEST_WORD && !word.contains(char::is_whitespace)
+}
+
+/// The elements of a SMILES in order, perhaps followed by its implied hydrogens.
+fn smiles_words(smiles: &str, hydrogens: bool) -> Option<Vec<String>> {
+    let molecule = Molecule::without_hydrogens(smiles, AtomLimit(MOST_HEAVY), Isotopes::Respect).ok()?;
+    let mut words: Vec<String> = Vec::new();
+    for atom in &molecule.atoms {
+        words.push(elements::symbol(atom.element)?.to_owned());
+    }
+    if hydrogens {
+        let implied = molecule.hydrogens.iter().map(|count| *count as usize).sum();
+        words.extend(std::iter::repeat_n("H".to_owned(), implied));
+    }
+    Some(words)
+}
+
+/// The elements of a formula with their numbers, in the order in which they first occur.
+fn formula(value: &Value) -> Option<Vec<(Box<str>, u32)>> {
+    let mut counts = Vec::new();
+    match value {
+        Value::String(text) => {
+            let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+            if add_formula(text.as_bytes(), 1, 0, &mut counts)? != text.len() {
+                return None;
+            }
+        }
+        Value::Object(map) => {
+            for (element, count) in map {
+                let whole = count
+                    .as_f64()
+                    .filter(|n| n.fract() == 0.0 && (1.0..=f64::from(MOST_ITEMS)).contains(n))?;
+                add(&mut counts, element, whole as u32)?;
+            }
+        }
+        _ => return None,
+    }
+    (!counts.is_empty()).then_some(counts)
+}
+
+/// The depth to which parentheses may be nested.
+const DEEPEST: usize = 8;
+
+/// Adds a formula, times a number, up to its end or a closing parenthesis; returns where it ends.
+fn add_formula(text: &[u8], times: u32, depth: usize, counts: &mut Vec<(Box<str>, u32)>) -> Option<usize> {
+    let mut at = 0;
+    while at < text.len() && text[at] != b')' {
+        if text[at] == b'(' {
+            // The group is read once for its length, and again with the number behind it.
+            let inner = &text[at + 1..];
+            let length = (depth < DEEPEST).then(|| add_formula(inner, 0, depth + 1, &mut Vec::new()))??;
+            if inner.get(length) != Some(&b')') {
+                return None;
+            }
+            at += length + 2;
+            let group_times = times.checked_mul(number(text, &mut at)?)?;
+            add_formula(inner, group_times, depth + 1, counts)?;
+            continue;
+        }
+        let end = at + 1 + text[at + 1..].iter().take_while(|byte| byte.is_ascii_lowercase()).count();
+        let element = std::str::from_utf8(&text[at..end]).ok()?;
+        at = end;
+        let count = number(text, &mut at)?;
+        add(counts, element, times.checked_mul(count)?)?;
+    }
+    Some(at)
+}
+
+/// The number at a place, or 1.
+fn number(text: &[u8], at: &mut usize) -> Option<u32> {
+    let digits = text[*at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let number = std::str::from_utf8(&text[*at..*at + digits]).ok()?;
+    *at += digits;
+    if digits == 0 { Some(1) } else { number.parse().ok().filter(|n| (1..=MOST_ITEMS).contains(n)) }
+}
+
+fn add(counts: &mut Vec<(Box<str>, u32)>, element: &str, count: u32) -> Option<()> {
+    (elements::atomic_number(element).and_then(elements::symbol) == Some(element)).then_some(())?;
+    match counts.iter_mut().find(|(known, _)| **known == *element) {
+        Some((_, known)) => *known = known.checked_add(count).filter(|n| *n <= MOST_ITEMS)?,
+        None => counts.push((element.into(), count)),
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formulas_are_read_with_groups() {
+        let read = |text: &str| {
+            let counts = formula(&Value::String(text.to_owned()))?;
+            Some(
+                counts
+                    .iter()
+                    .map(|(element, count)| format!("{element}{count}"))
+                    .collect::<Vec<_>>()
+                    .join(" "),
+            )
+        };
+        assert_eq!(read("Na2Cl2").unwrap(), "Na2 Cl2");
+        assert_eq!(read("K1 P1 H2 O4").unwrap(), "K1 P1 H2 O4");
+        assert_eq!(read("KP(HO2)2").unwrap(), "K1 P1 H2 O4");
+        assert_eq!(read("Ba(NO3)2").unwrap(), "Ba1 N2 O6");
+        assert_eq!(read("Ca5((PO4)3(OH))1").unwrap(), "Ca5 P3 O13 H1");
+        for wrong in
+            ["", "Xx", "na", "Na0", "Na(", "Na)", "2Na", "Na2.5", "Na99999999999", "(((((((((Na)))))))))"]
+        {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+        let map = serde_json::json!({"Na": 2.0, "Cl": 2});
+        assert_eq!(formula(&map).unwrap(), [("Na".into(), 2), ("Cl".into(), 2)]);
+        assert_eq!(formula(&serde_json::json!({"Na": 1.5})), None);
+    }
+
+    #[test]
+    fn a_smiles_has_the_atoms_that_rdkit_has() {
+        assert_eq!(smiles_words("CCO", false).unwrap().concat(), "CCO");
+        assert_eq!(smiles_words("CCO", true).unwrap().concat(), "CCOHHHHHH");
+        assert_eq!(smiles_words("c1cc[nH]c1", true).unwrap().concat(), "CCCNCHHHHH");
+        assert_eq!(smiles_words("C[*]", true), None);
+        assert_eq!(smiles_words("C(", true), None);
+    }
+}

@@ -1,0 +1,220 @@
+//! Judges texts by a skeleton and the data of their prompts: format, composition, counts, ranges, repeats and geometry.
+//!
+//! `read` reads prompts and texts and joins them, `cell` measures the geometry of a text, `report` is the result, and `rows` sums up
+//! and compares rows.
+
+mod cell;
+mod read;
+mod report;
+mod rows;
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+pub use cell::TextGeometry;
+pub use read::Prompts;
+pub use report::{
+    CLOSE_ANGSTROM, RowGeometry, SkeletonComparison, SkeletonExample, SkeletonFigure, SkeletonReport,
+    SkeletonRow, SkeletonVerdict,
+};
+
+use crate::corpus::{SKIPPED_LISTED, Skipped};
+use drift_core::error::Result;
+use drift_core::io::file_name;
+use drift_core::job::{InputHash, Job};
+use drift_core::skeleton::{Bound, FaultKind, Skeleton};
+use read::TextsFile;
+
+/// What is judged, and by what.
+#[derive(Debug)]
+pub struct SkeletonAudit {
+    /// The skeleton.
+    pub skeleton: Skeleton,
+    /// The file of prompts.
+    pub prompts: PathBuf,
+    /// The files of texts.
+    pub files: Vec<PathBuf>,
+    /// The field of records that names their row; a file whose records lack it is a row of its own.
+    pub row_field: String,
+    /// The row with which all others are compared; `None` for no comparison.
+    pub against_row: Option<String>,
+}
+
+/// The report, and the verdict on each text in the order of the files.
+#[derive(Debug)]
+pub struct SkeletonAudited {
+    /// The report.
+    pub report: SkeletonReport,
+    /// The verdicts.
+    pub verdicts: Vec<SkeletonVerdict>,
+}
+
+/// A text to be judged.
+struct Text {
+    file: usize,
+    record: String,
+    row: String,
+    prompt: usize,
+    generation: usize,
+    repeats: bool,
+    text: String,
+}
+
+impl SkeletonAudit {
+    /// Reads and judges the texts.
+    ///
+    /// # Errors
+    /// If a file cannot be read, a text has no prompt, a prompt lacks a field, or no row is called like the base row.
+    pub fn run(&self, job: &Job) -> Result<SkeletonAudited> {
+        let prompts = Prompts::read(&self.prompts, job)?;
+        let mut gathered = Gathered::default();
+        for path in &self.files {
+            let file = read::texts(path, &self.row_field, job)?;
+            let places = prompts.join(path, &file)?;
+            gathered.add(path, file, &places, self.row_field == "file");
+        }
+        let mut bound: Vec<Option<Bound<'_>>> = prompts.data.iter().map(|_| None).collect();
+        for text in &gathered.texts {
+            if bound[text.prompt].is_none() {
+                let (data, place) = &prompts.data[text.prompt];
+                bound[text.prompt] = Some(self.skeleton.bind(data, place)?);
+            }
+        }
+        let names: Vec<String> = self.files.iter().map(|path| path.display().to_string()).collect();
+        let judged: Vec<Option<SkeletonVerdict>> = gathered
+            .texts
+            .par_iter()
+            .map(|text| {
+                job.check().ok()?;
+                Some(verdict(bound[text.prompt].as_ref()?, text, &names))
+            })
+            .collect();
+        job.check()?;
+        let verdicts: Vec<SkeletonVerdict> = judged.into_iter().flatten().collect();
+        let texts: Vec<&str> = gathered.texts.iter().map(|text| text.text.as_str()).collect();
+        let rows = rows::rows(&verdicts);
+        let base = self.against_row.as_deref().map(|name| rows::base(&rows, name)).transpose()?;
+        let comparisons =
+            base.map(|base| rows::comparisons(&verdicts, &texts, &rows, base)).unwrap_or_default();
+        let report = SkeletonReport {
+            schema: report::REPORT_SCHEMA,
+            skeleton: self.skeleton.name.clone(),
+            source: self.skeleton.source.clone(),
+            prompts: prompts.input,
+            inputs: gathered.inputs,
+            against_row: base.map(|base| rows[base].row.clone()),
+            comparisons,
+            examples: examples(&verdicts),
+            rows,
+            skipped: gathered.skipped,
+            skipped_records: gathered.skipped_records,
+        };
+        Ok(SkeletonAudited { report, verdicts })
+    }
+}
+
+/// The texts of all files.
+#[derive(Default)]
+struct Gathered {
+    inputs: Vec<InputHash>,
+    texts: Vec<Text>,
+    skipped: u64,
+    skipped_records: Vec<Skipped>,
+    /// By row and prompt, the texts so far.
+    seen: HashMap<(String, usize), (usize, HashSet<String>)>,
+}
+
+impl Gathered {
+    fn add(&mut self, path: &Path, file: TextsFile, prompts: &[usize], by_file: bool) {
+        let index = self.inputs.len();
+        self.inputs.push(file.input);
+        self.skipped += file.skipped;
+        self.skipped_records.extend(file.skipped_records);
+        self.skipped_records.truncate(SKIPPED_LISTED);
+        for (record, prompt) in file.records.into_iter().zip(prompts) {
+            let row = record.row.filter(|_| !by_file).unwrap_or_else(|| file_name(path));
+            for text in record.texts {
+                let (count, texts) = self.seen.entry((row.clone(), *prompt)).or_default();
+                let generation = *count;
+                *count += 1;
+                let repeats = !texts.insert(text.clone());
+                let (record, row) = (record.place.clone(), row.clone());
+                self.texts.push(Text {
+                    file: index,
+                    record,
+                    row,
+                    prompt: *prompt,
+                    generation,
+                    repeats,
+                    text,
+                });
+            }
+        }
+    }
+}
+
+/// A text without the special tokens at its end, `<|im_end|>` or `</s>`, which are tokens and not text.
+fn without_special_tokens(text: &str) -> &str {
+    let mut rest = text;
+    loop {
+        let marks = [("<|", "|>"), ("</s", ">"), ("<eos", ">"), ("<end_of_turn", ">")];
+        let shorter = marks.iter().find_map(|(open, close)| {
+            let at = rest.strip_suffix(close).and_then(|inside| inside.rfind(open))?;
+            let name = &rest[at + open.len()..rest.len() - close.len()];
+            name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_').then(|| &rest[..at])
+        });
+        match shorter {
+            Some(shorter) => rest = shorter,
+            None => return rest,
+        }
+    }
+}
+
+fn verdict(bound: &Bound<'_>, text: &Text, files: &[String]) -> SkeletonVerdict {
+    let reading = bound.read(without_special_tokens(&text.text));
+    let geometry = bound.skeleton.geometry.as_ref().and_then(|slots| cell::geometry(slots, &reading));
+    SkeletonVerdict {
+        file: files[text.file].clone(),
+        record: text.record.clone(),
+        row: text.row.clone(),
+        prompt: text.prompt,
+        generation: text.generation,
+        passed: reading.passed(),
+        why: reading.faults.first().map(|fault| fault.kind),
+        repeated_items: reading.repeated_items(),
+        repeats_text: text.repeats,
+        faults: reading.faults,
+        counts: reading.counts,
+        geometry,
+    }
+}
+
+/// The first fault of each kind in each row.
+fn examples(verdicts: &[SkeletonVerdict]) -> Vec<SkeletonExample> {
+    let mut seen: HashSet<(&str, FaultKind)> = HashSet::new();
+    let mut examples = Vec::new();
+    for verdict in verdicts {
+        for fault in &verdict.faults {
+            if seen.insert((&verdict.row, fault.kind)) {
+                let place = format!("{}: {}", verdict.file, verdict.record);
+                examples.push(SkeletonExample { row: verdict.row.clone(), place, fault: fault.clone() });
+            }
+        }
+    }
+    examples
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn special_tokens_are_no_text() {
+        assert_eq!(without_special_tokens("a</CIF>\n<|im_end|><|endoftext|>"), "a</CIF>\n");
+        assert_eq!(without_special_tokens("a</s></s>"), "a");
+        assert_eq!(without_special_tokens("a</CIF>"), "a</CIF>");
+        assert_eq!(without_special_tokens("<| a |>"), "<| a |>");
+    }
+}

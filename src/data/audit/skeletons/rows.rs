@@ -1,0 +1,165 @@
+//! Sums up rows of verdicts, and compares them with a base row, prompt by prompt.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::super::pairs::{Cluster, RatioDifference, Share, level, ratio_difference};
+use super::report::{
+    CLOSE_ANGSTROM, RowGeometry, SkeletonComparison, SkeletonFigure, SkeletonRow, SkeletonVerdict,
+};
+use crate::parameter;
+use crate::stats::bootstrap::Mean;
+use crate::stats::interval::paired;
+use drift_core::error::{Error, Result};
+use drift_core::skeleton::FaultKind;
+
+/// The rows of verdicts, in the order in which they first occur.
+pub(super) fn rows(verdicts: &[SkeletonVerdict]) -> Vec<SkeletonRow> {
+    let mut rows: Vec<SkeletonRow> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut of_rows: Vec<Vec<&SkeletonVerdict>> = Vec::new();
+    for verdict in verdicts {
+        let place = *places.entry(&verdict.row).or_insert_with(|| {
+            rows.push(SkeletonRow { row: verdict.row.clone(), ..SkeletonRow::default() });
+            of_rows.push(Vec::new());
+            rows.len() - 1
+        });
+        of_rows[place].push(verdict);
+        let row = &mut rows[place];
+        row.texts += 1;
+        row.passed += u64::from(verdict.passed);
+        row.texts_with_repeated_items += u64::from(verdict.repeated_items > 0);
+        row.repeated_texts += u64::from(verdict.repeats_text);
+        for kind in verdict.counts.keys() {
+            *row.faults.entry(*kind).or_default() += 1;
+        }
+    }
+    for (row, verdicts) in rows.iter_mut().zip(of_rows) {
+        row.geometry = geometry(&verdicts);
+    }
+    rows
+}
+
+fn geometry(verdicts: &[&SkeletonVerdict]) -> Option<RowGeometry> {
+    let of_texts: Vec<_> = verdicts.iter().filter_map(|verdict| verdict.geometry).collect();
+    let shortest: Vec<f64> = of_texts.iter().filter_map(|text| text.shortest_distance_angstrom).collect();
+    let volumes: Vec<f64> =
+        of_texts.iter().filter_map(|text| Some(text.volume? / text.atoms as f64)).collect();
+    let has_cell = !volumes.is_empty();
+    (!of_texts.is_empty()).then(|| RowGeometry {
+        texts: of_texts.len() as u64,
+        without_volume: if has_cell { (of_texts.len() - volumes.len()) as u64 } else { 0 },
+        close: shortest.iter().filter(|distance| **distance < CLOSE_ANGSTROM).count() as u64,
+        median_shortest_angstrom: median(shortest),
+        median_volume_per_atom: median(volumes),
+    })
+}
+
+/// The median of values; the lower of the two middle ones.
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len().saturating_sub(1) / 2).copied()
+}
+
+/// The row that a user means.
+pub(super) fn base(rows: &[SkeletonRow], name: &str) -> Result<usize> {
+    rows.iter().position(|row| row.row == name || row.row.split('.').next() == Some(name)).ok_or_else(|| {
+        let names: Vec<&str> = rows.iter().map(|row| row.row.as_str()).take(8).collect();
+        let problem = format!("no row is called `{name}`");
+        Error::parameter(parameter::AGAINST_ROW, problem, format!("give one of {}", names.join(", ")))
+    })
+}
+
+/// A text of the base row and one of another row, for the same prompt and generation.
+#[derive(Clone, Copy)]
+struct Pair<'v> {
+    before: &'v SkeletonVerdict,
+    after: &'v SkeletonVerdict,
+    is_same: bool,
+}
+
+/// The other rows compared with the base row. `texts` are those of the verdicts.
+pub(super) fn comparisons(
+    verdicts: &[SkeletonVerdict],
+    texts: &[&str],
+    rows: &[SkeletonRow],
+    base: usize,
+) -> Vec<SkeletonComparison> {
+    let mut by_key: HashMap<(&str, usize, usize), usize> = HashMap::new();
+    for (at, verdict) in verdicts.iter().enumerate() {
+        by_key.insert((&verdict.row, verdict.prompt, verdict.generation), at);
+    }
+    let base_name = rows[base].row.as_str();
+    let others = rows.iter().filter(|row| row.row != base_name);
+    let mut all = Vec::new();
+    for row in others {
+        let mut pairs: Vec<Pair<'_>> = Vec::new();
+        for (at, before) in verdicts.iter().enumerate().filter(|(_, verdict)| verdict.row == base_name) {
+            if let Some(&other) = by_key.get(&(row.row.as_str(), before.prompt, before.generation)) {
+                pairs.push(Pair { before, after: &verdicts[other], is_same: texts[at] == texts[other] });
+            }
+        }
+        pairs.sort_by_key(|pair| pair.before.prompt);
+        all.push(comparison(row, rows[base].texts, &pairs, level(rows.len() - 1)));
+    }
+    all
+}
+
+fn comparison(row: &SkeletonRow, base_texts: u64, pairs: &[Pair<'_>], level: f64) -> SkeletonComparison {
+    let kinds: BTreeSet<FaultKind> = pairs
+        .iter()
+        .flat_map(|pair| pair.before.counts.keys().chain(pair.after.counts.keys()))
+        .copied()
+        .collect();
+    let figures = [None].into_iter().chain(kinds.into_iter().map(Some));
+    let passed = || pairs.iter().filter(|pair| pair.before.passed);
+    SkeletonComparison {
+        row: row.row.clone(),
+        pairs: pairs.len() as u64,
+        unpaired: row.texts + base_texts - 2 * pairs.len() as u64,
+        identical: passed().filter(|pair| pair.is_same).count() as u64,
+        passed_without: passed().count() as u64,
+        figures: figures.filter_map(|kind| figure(kind, pairs, level)).collect(),
+        shortest_difference_angstrom: shortest_difference(pairs, level),
+    }
+}
+
+impl SkeletonVerdict {
+    /// Whether the text has a kind of fault, or without a kind whether it passed.
+    fn shows(&self, kind: Option<FaultKind>) -> bool {
+        kind.map_or(self.passed, |kind| self.counts.contains_key(&kind))
+    }
+}
+
+/// The shares of a kind of fault, or of texts that pass, with prompts as clusters.
+fn figure(kind: Option<FaultKind>, pairs: &[Pair<'_>], level: f64) -> Option<SkeletonFigure> {
+    let clusters: Vec<Cluster> = pairs
+        .chunk_by(|a, b| a.before.prompt == b.before.prompt)
+        .map(|pairs| {
+            let mut cluster = Cluster::default();
+            for pair in pairs {
+                cluster.before.add(Share { count: u64::from(pair.before.shows(kind)), of: 1 });
+                cluster.after.add(Share { count: u64::from(pair.after.shows(kind)), of: 1 });
+            }
+            cluster
+        })
+        .collect();
+    let RatioDifference { without, with, difference, interval } = ratio_difference(&clusters, level)?;
+    let figure = kind.map_or("passed", FaultKind::name).to_owned();
+    Some(SkeletonFigure { figure, without, with, difference, interval })
+}
+
+/// The difference of the shortest distances over prompts whose texts pass in both rows.
+fn shortest_difference(pairs: &[Pair<'_>], level: f64) -> Option<Mean> {
+    let mut by_prompt: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    for pair in pairs.iter().filter(|pair| pair.before.passed && pair.after.passed) {
+        let shortest = |verdict: &SkeletonVerdict| verdict.geometry?.shortest_distance_angstrom;
+        if let (Some(before), Some(after)) = (shortest(pair.before), shortest(pair.after)) {
+            by_prompt.entry(pair.before.prompt).or_default().push(after - before);
+        }
+    }
+    let means: Vec<f64> =
+        by_prompt.values().map(|values| values.iter().sum::<f64>() / values.len() as f64).collect();
+    let mean = means.iter().sum::<f64>() / means.len() as f64;
+    let interval = paired(&means, level).map(|found| found.interval);
+    (!means.is_empty()).then_some(Mean { items: means.len(), mean, interval })
+}

@@ -1,0 +1,151 @@
+//! `drift audit --skeleton`: texts of crystals and molecules, joined to their prompts, with verdicts, rows and refusals.
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, drift, rows};
+
+const SALT: &str = "4.0 4.0 5.6\n90 90 90\nNa\n0.00 0.00 0.00\nCl\n0.50 0.50 0.50";
+
+/// Lines of JSON.
+fn lines(values: &[Value]) -> String {
+    values.iter().map(|value| format!("{value}\n")).collect()
+}
+
+/// A folder with two prompts, and texts of two rows for them.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    let prompts = [
+        json!({"prompt": "salt", "species": ["Na", "Cl"]}),
+        json!({"prompt": "any salt", "formula": "NaCl"}),
+    ];
+    folder.file("prompts.jsonl", lines(&prompts));
+    let text = |prompt: &str, row: &str, text: &str| json!({"prompt": prompt, "lp": row, "text": text});
+    let minus = SALT.replace("Cl\n0.50", "Cl\n-0.00");
+    let texts = [
+        text("salt", "none", &minus),
+        text("salt", "none", SALT),
+        text("salt", "none", SALT),
+        text("any salt", "none", "4.0 4.0 5.6\n90 90 90\nCl\n0.00 0.00 0.00\nK\n0.50 0.50 0.50"),
+        text("salt", "mask", SALT),
+        text("salt", "mask", SALT),
+        text("salt", "mask", &format!("{SALT}<|im_end|>")),
+        text("any salt", "mask", "4.0 4.0 5.6\n90 90 90\nCl\n0.00 0.00 0.00\nNa\n0.01 0.00 0.00"),
+    ];
+    folder.file("texts.jsonl", lines(&texts));
+    folder
+}
+
+#[test]
+fn texts_are_judged_by_the_data_of_their_prompts() {
+    let folder = folder();
+    let ran = folder
+        .line("audit texts.jsonl --skeleton crystal-text --prompts prompts.jsonl --verdicts v.jsonl --json");
+    let report = ran.good().json();
+    assert_eq!(
+        (&report["schema"], &report["skeleton"]),
+        (&json!("drift.skeleton-audit/1"), &json!("crystal-text"))
+    );
+    let [none, mask] = [0, 1].map(|row| report["rows"][row].clone());
+    assert_eq!((&none["row"], &none["texts"], &none["passed"]), (&json!("none"), &json!(4), &json!(2)));
+    assert_eq!(none["faults"], json!({"minus_zero": 1, "composition": 1}));
+    assert_eq!(
+        (&none["repeated_texts"], &mask["passed"], &mask["faults"]),
+        (&json!(1), &json!(4), &json!({}))
+    );
+    // 0.01 of 4 Å.
+    assert_eq!(mask["geometry"]["close"], 1);
+    let verdicts = rows(&folder.read("v.jsonl"));
+    assert_eq!(verdicts.len(), 8);
+    assert_eq!((&verdicts[0]["passed"], &verdicts[0]["why"]), (&json!(false), &json!("minus_zero")));
+    assert_eq!(verdicts[0]["faults"][0]["line"], 6);
+    let geometry = &verdicts[1]["geometry"];
+    // Between the corner and the centre: half of the diagonal.
+    let expected = (4.0f64 * 4.0 + 4.0 * 4.0 + 5.6 * 5.6).sqrt() / 2.0;
+    assert!((geometry["shortest_distance_angstrom"].as_f64().unwrap() - expected).abs() < 1e-9, "{geometry}");
+    assert!((geometry["volume"].as_f64().unwrap() - 89.6).abs() < 1e-9);
+    assert_eq!((&verdicts[2]["generation"], &verdicts[2]["repeats_text"]), (&json!(2), &json!(true)));
+    assert_eq!(verdicts[3]["why"], "composition");
+}
+
+#[test]
+fn rows_are_compared_prompt_by_prompt() {
+    let folder = folder();
+    let judge = "audit texts.jsonl --skeleton crystal-text --prompts prompts.jsonl --against-row";
+    let report = folder.line(&format!("{judge} none --json")).good().json();
+    let [comparison] = &report["comparisons"].as_array().unwrap()[..] else { panic!("{report}") };
+    assert_eq!((&comparison["pairs"], &comparison["unpaired"]), (&json!(4), &json!(0)));
+    assert_eq!((&comparison["passed_without"], &comparison["identical"]), (&json!(2), &json!(1)));
+    let passed = &comparison["figures"][0];
+    assert_eq!(
+        (&passed["figure"], &passed["without"], &passed["with"]),
+        (&json!("passed"), &json!(0.5), &json!(1.0))
+    );
+    let shown = folder.line(&format!("{judge} none")).good();
+    for part in
+        ["Texts of crystal-text", "Against none", "minus zero", "line 1", "is not a number with 2 decimals"]
+    {
+        assert!(shown.text().contains(part), "{}", shown.text());
+    }
+    folder.line(&format!("{judge} nobody")).refused_for("no row is called");
+}
+
+#[test]
+fn a_text_is_a_file_and_texts_have_the_order_of_prompts() {
+    let folder = folder();
+    folder.file("ethanol.xyz", "3\n\nC 0.00 0.00 0.00\nC 1.52 0.00 0.00\nO 2.03 1.33 0.00\n");
+    folder.file("one.jsonl", lines(&[json!({"species": ["C", "C", "O"]})]));
+    let report = folder.line("audit ethanol.xyz --skeleton xyz --prompts one.jsonl --json").good().json();
+    assert_eq!((&report["rows"][0]["row"], &report["rows"][0]["passed"]), (&json!("ethanol.xyz"), &json!(1)));
+    // Texts without a prompt, several in a line.
+    folder.file("ordered.jsonl", lines(&[json!({"text": [SALT, ""]}), json!({"responses": [SALT]})]));
+    let run = "audit ordered.jsonl --skeleton crystal-text --prompts prompts.jsonl --json";
+    let report = folder.line(run).good().json();
+    assert_eq!(report["rows"][0]["passed"], 2);
+    assert_eq!(report["rows"][0]["faults"], json!({"cut": 1}));
+    folder.file(
+        "bad.jsonl",
+        format!("{}no JSON\n{{\"text\": 7}}\n", lines(&[json!({"text": SALT}), json!({"text": SALT})])),
+    );
+    let report = folder.line(&run.replace("ordered", "bad")).good().json();
+    assert_eq!((&report["skipped"], &report["skipped_records"][0]["record"]), (&json!(2), &json!("line 3")));
+}
+
+#[test]
+fn what_does_not_fit_is_refused_in_one_line() {
+    let folder = folder();
+    folder.file(
+        "lacking.jsonl",
+        lines(&[json!({"prompt": "salt"}), json!({"prompt": "any salt", "formula": "NaCl"})]),
+    );
+    folder.file(
+        "twice.jsonl",
+        lines(&[json!({"prompt": "salt", "formula": "K"}), json!({"prompt": "salt", "formula": "Na"})]),
+    );
+    folder.file("short.jsonl", lines(&[json!({"text": "a"}), json!({"text": "b"}), json!({"text": "c"})]));
+    folder.file("wrong.jsonl", "{\"prompt\": 1\n");
+    folder.file("skeleton.json", "{\"schema\": \"drift.skeleton/1\", \"name\": \"a\", \"text\": [\"{x}\"]}");
+    for (line, part) in [
+        (
+            "texts.jsonl --skeleton crystal-text --prompts lacking.jsonl",
+            "lacking.jsonl: line 1: the prompt has no field",
+        ),
+        ("texts.jsonl --skeleton crystal-text --prompts twice.jsonl", "occurs with different fields"),
+        ("texts.jsonl --skeleton crystal-text --prompts wrong.jsonl", "wrong.jsonl: line 1"),
+        ("short.jsonl --skeleton crystal-text --prompts prompts.jsonl", "3 texts without a `prompt`"),
+        ("texts.jsonl --skeleton crystals --prompts prompts.jsonl", "no skeleton has this name"),
+        ("texts.jsonl --skeleton skeleton.json --prompts prompts.jsonl", "`{x}` is no slot"),
+        (
+            "texts.jsonl --skeleton crystal-text --prompts prompts.jsonl --dialect fixed",
+            "--dialect: has no meaning",
+        ),
+        ("texts.jsonl --skeleton crystal-text --prompts texts.jsonl --verdicts texts.jsonl", "texts.jsonl"),
+    ] {
+        folder.line(&format!("audit {line}")).refused_for(part);
+    }
+    for verb in ["fit", "mine a.sdf", "encode a.sdf -o b.jsonl"] {
+        folder
+            .line(&format!("{verb} --skeleton xyz"))
+            .refused_for("--skeleton: this command knows enriched SMILES alone");
+    }
+    drift(&["audit", "a", "--skeleton", "xyz"]).refused_usage("--prompts");
+}
