@@ -142,7 +142,8 @@ impl Lead {
             Lead::Text(lead, _) => text.starts_with(&**lead),
             Lead::Bytes(bytes) => text.bytes().next().is_some_and(|byte| bytes.contains(&byte)),
             Lead::Unknown => false,
-            Lead::End(end) => text == &**end || text.trim().is_empty(),
+            // Empty lines are no item; a space may begin one.
+            Lead::End(end) => text == &**end || (text.starts_with('\n') && text.trim().is_empty()),
         }
     }
 

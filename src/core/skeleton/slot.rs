@@ -207,13 +207,14 @@ impl Slot {
         matches!(self.kinds[..], [SlotKind::Number(_), ..])
     }
 
-    /// What is wrong with a text that is none of its texts. A slot of several kinds of numbers has the mildest fault.
+    /// What is wrong with a text that is none of its texts. A number in the range of another kind of the slot has the wrong format.
     pub(super) fn fault(&self, text: &str) -> SlotFault {
         let mut found = SlotFault::Format;
         for kind in &self.kinds {
             let SlotKind::Number(number) = kind else { continue };
             match number.fault(text) {
                 SlotFault::Format => {}
+                SlotFault::Range if self.kinds.iter().any(|kind| kind.holds(text)) => {}
                 other => found = other,
             }
         }
@@ -234,6 +235,13 @@ impl Slot {
 }
 
 impl SlotKind {
+    /// Whether a number lies in the range, however it is written.
+    fn holds(&self, text: &str) -> bool {
+        let (SlotKind::Number(number), Ok(value)) = (self, text.parse::<f64>()) else { return false };
+        let units = value * power(number.decimals) as f64;
+        (number.low as f64..=number.high as f64).contains(&units)
+    }
+
     fn description(&self) -> String {
         match self {
             SlotKind::Codes { alphabet, width } => {

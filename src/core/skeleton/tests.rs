@@ -139,7 +139,7 @@ fn each_damage_has_its_kind() {
     assert_eq!(faults(&crystal, json!({"formula": "Na2Cl2"}), &many(1)), [Count]);
     let simple = built_in("simple-cif");
     assert_eq!(faults(&simple, json!({"formula": "NaCl"}), "no marker"), [Marker]);
-    assert_eq!(faults(&simple, json!({"formula": "NaCl"}), &CIF.replace("some", "<CIF>")), [Marker, Format]);
+    assert_eq!(faults(&simple, json!({"formula": "NaCl"}), &CIF.replace("some", "<CIF>")), [Format, Marker]);
     for (from, to) in
         [("85.5376", "85.53760"), ("85.5376", "85.53761"), ("108.609", "108.6091"), ("90", "90.0")]
     {
