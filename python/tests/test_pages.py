@@ -474,7 +474,7 @@ def test_every_block_is_run_or_listed(tmp_path: Path) -> None:
             assert len(runs) == 1 or listed(block.code), f"{block.name}, line {block.line}: is not run"
         elif block.is_shell:
             for step in block.steps():
-                is_known = step.startswith(("cargo ", "drift ", "for ", "mkdir ", "sbatch "))
+                is_known = step.startswith(("cargo ", "drift ", "for ", "mkdir ", "printf ", "sbatch "))
                 assert is_known or listed(step), f"{block.name}: `{step}` is not run"
         else:
             is_text = block.language == "text" and (is_fenced(block) or block.name.startswith(tuple(TEXTS)))
