@@ -10,7 +10,20 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 #: What a command of an indented block begins with.
-PROGRAMS = ("$ ", "bash ", "cargo ", "cd ", "drift ", "for ", "mkdir ", "pip ", "printf ", "python ", "sbatch ", "vllm ")
+PROGRAMS = (
+    "$ ",
+    "bash ",
+    "cargo ",
+    "cd ",
+    "drift ",
+    "for ",
+    "mkdir ",
+    "pip ",
+    "printf ",
+    "python ",
+    "sbatch ",
+    "vllm ",
+)
 
 #: What fences say of blocks that are run: by a shell, with its output shown or without, and by Python.
 SHELL, CONSOLE, PYTHON = ("bash", "sh", "shell"), "console", "python"
