@@ -100,22 +100,66 @@ fn files_are_short() {
     assert!(long.is_empty(), "{long:#?}");
 }
 
-/// A published crate holds its own folder and nothing else, so what a crate embeds lies there, if only as a link (`embedded`).
+/// A published crate holds what its manifest includes of its own folder and nothing else, so what a crate embeds lies there, if only
+/// as a link (`embedded`), and is included.
 #[test]
-fn crates_embed_files_of_their_own() {
+fn crates_embed_files_that_they_include() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut count = 0;
     for file in SOURCES.iter() {
-        let in_crate = usize::from(!file.of_crate.is_empty());
-        let depth = file.path.split('/').count() - 1 - in_crate;
+        let (manifest, path) = match &*file.of_crate {
+            "" => (root.to_owned(), format!("src/{}", file.path)),
+            name => (root.join("src").join(name), file.path[name.len() + 1..].to_owned()),
+        };
+        let manifest = std::fs::read_to_string(manifest.join("Cargo.toml")).unwrap();
+        let (_, include) = manifest.split_once("\ninclude = [").unwrap();
+        let patterns: Vec<&str> = include.split(']').next().unwrap().split('"').skip(1).step_by(2).collect();
         for macro_name in ["include_bytes!(", "include_str!("] {
             for (at, _) in file.text.match_indices(macro_name) {
-                let path = file.text[at..].split('"').nth(1).unwrap_or_default();
-                assert!(path.matches("../").count() <= depth, "src/{} embeds {path}", file.path);
+                let embedded = file.text[at..].split('"').nth(1).unwrap_or_default();
+                let embedded = resolved(&path, embedded);
+                let is_included = embedded.as_ref().is_some_and(|path| {
+                    patterns.iter().any(|pattern| is_match(pattern.trim_start_matches('/'), path))
+                });
+                assert!(
+                    is_included,
+                    "src/{} embeds {embedded:?}, which is not among {patterns:?}",
+                    file.path
+                );
                 count += 1;
             }
         }
     }
     assert!(count > 10, "{count}");
+}
+
+/// The path that a file means by a relative one, in the folder of its crate; `None` if it leads out of it.
+fn resolved(file: &str, relative: &str) -> Option<String> {
+    let mut parts: Vec<&str> = file.split('/').collect();
+    parts.pop();
+    for part in relative.split('/') {
+        match part {
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+/// Whether a path matches a pattern of a manifest, whose `*` stands for a part of a name. A path that ends with `/` is the beginning
+/// of one that a macro completes.
+fn is_match(pattern: &str, path: &str) -> bool {
+    if path.ends_with('/') {
+        return pattern.starts_with(path);
+    }
+    let (names, patterns): (Vec<&str>, Vec<&str>) = (path.split('/').collect(), pattern.split('/').collect());
+    let is_name = |(name, pattern): (&&str, &&str)| match pattern.split_once('*') {
+        Some((before, behind)) => {
+            name.len() >= before.len() + behind.len() && name.starts_with(before) && name.ends_with(behind)
+        }
+        None => name == pattern,
+    };
+    names.len() == patterns.len() && names.iter().zip(&patterns).all(is_name)
 }
 
 /// A file of `src`.
