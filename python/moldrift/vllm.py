@@ -139,15 +139,15 @@ class AutomatonLogitsProcessor(LogitsProcessor):
         for row, was_fine in zip(rows, fine, strict=True):
             if was_fine and row.request.problem is not None:
                 _log.error("moldrift: %s; this text ends here", row.request.problem)
-        counts = torch.from_numpy(offsets).diff()
-        at = torch.tensor(list(self._rows)).repeat_interleave(counts).to(logits.device)
+        places = torch.tensor(list(self._rows))
+        at = places.repeat_interleave(torch.from_numpy(offsets).diff()).to(logits.device)
         legal = torch.from_numpy(ids).long().to(logits.device)
         # A model may have fewer logits than the tokenizer has ids.
         inside = legal < logits.shape[1]
         at, legal = at[inside], legal[inside]
         # Earlier processors may have forbidden all legal tokens. A row without a finite logit would break sampling.
         kept = logits[at, legal].clamp_(min=torch.finfo(logits.dtype).min / 16)
-        logits[torch.tensor(list(self._rows), device=logits.device)] = float("-inf")
+        logits[places.to(logits.device)] = float("-inf")
         logits[at, legal] = kept
         return logits
 

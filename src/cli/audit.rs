@@ -221,10 +221,12 @@ impl TextFiles {
 pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     if let Some(files) = args.skeleton.files() {
         invocation.refuse_beside("--skeleton", &BESIDE_SKELETON)?;
-        let Args { row_field, against_row, output: to, .. } = args;
+        let Args { row_field, against_row, output: to, beside, .. } = args;
+        let written = invocation.files().writes("-o", not_stdout(to.as_deref()))?;
+        beside.check(written, output.json || to.as_deref().is_some_and(is_stdout))?;
         let audit =
-            AuditBySkeleton { texts: args.files, row_field, against_row, verdicts: args.beside.verdicts, to };
-        return audit.run(&files, invocation, job, output);
+            AuditBySkeleton { texts: args.files, row_field, against_row, verdicts: beside.verdicts, to };
+        return audit.run(files, job, output);
     }
     let (to, shard) = (args.output.clone(), args.shard.shard);
     if let Some(shard) = shard {

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::invocation::Invocation;
 use super::output::Output;
 use super::skipped;
 use super::values::{is_stdout, not_stdout};
@@ -72,27 +71,15 @@ pub(super) struct AuditBySkeleton {
 
 impl AuditBySkeleton {
     /// Judges the texts, and writes or shows the report.
-    pub(super) fn run(
-        self,
-        files: &SkeletonFiles,
-        invocation: &Invocation,
-        job: &Job,
-        output: &Output,
-    ) -> anyhow::Result<()> {
-        let (verdicts, to) = (self.verdicts.as_deref(), self.to.as_deref());
-        let report_on_stdout = output.json || to.is_some_and(is_stdout);
-        if report_on_stdout && verdicts.is_some_and(is_stdout) {
-            let problem = "the record already goes to stdout";
-            return Err(Error::input("--verdicts -", problem, "write one of them to a file").into());
-        }
-        let outputs = invocation.files().writes("-o", not_stdout(to))?;
-        outputs.writes("--verdicts", not_stdout(verdicts))?.check()?;
+    pub(super) fn run(self, files: SkeletonFiles, job: &Job, output: &Output) -> anyhow::Result<()> {
+        let AuditBySkeleton { texts, row_field, against_row, verdicts, to } = self;
+        let (verdicts, to) = (verdicts.as_deref(), to.as_deref());
         let audit = SkeletonAudit {
             skeleton: Skeleton::load(&files.skeleton)?,
-            prompts: files.prompts.clone(),
-            files: self.texts.clone(),
-            row_field: self.row_field.clone(),
-            against_row: self.against_row.clone(),
+            prompts: files.prompts,
+            files: texts,
+            row_field,
+            against_row,
         };
         let SkeletonAudited { report, verdicts: lines } = audit.run(job)?;
         if let Some(path) = verdicts {
@@ -104,7 +91,7 @@ impl AuditBySkeleton {
         if verdicts.is_some_and(is_stdout) {
             return Ok(());
         }
-        if report_on_stdout {
+        if output.json || to.is_some_and(is_stdout) {
             return output.document(&report);
         }
         skipped::tell(report.skipped, &report.skipped_records, output);

@@ -141,18 +141,8 @@ impl SlotFile {
                 })
             }
             SlotFile::Integer { low, high, width, sign, minus_zero } => {
-                let (low, high) = (units("low", low, 0)?, units("high", high, 0)?);
-                let (width, bins, least_decimals, decimals) = (checked_width(width)?, None, 0, 0);
-                SlotKind::Number(Number {
-                    least_decimals,
-                    decimals,
-                    low,
-                    high,
-                    width,
-                    sign,
-                    minus_zero,
-                    bins,
-                })
+                let (decimals, least_decimals) = (0, None);
+                SlotFile::Decimal { decimals, least_decimals, low, high, width, sign, minus_zero }.kind()?
             }
             SlotFile::Bins { low, step, bins, width } => {
                 if bins == 0 || !low.is_finite() || !step.is_finite() || step <= 0.0 {

@@ -1,6 +1,7 @@
 //! The geometry of a text by a skeleton: the volume of its cell, and the shortest distance between atoms, with periodic images.
 
 use drift_core::skeleton::{Geometry, Reading};
+use drift_core::vector::{cross, distance, dot, triple};
 
 /// The most atoms of a text whose distances are measured; their number grows with the square.
 pub(super) const MOST_ATOMS: usize = 4_000;
@@ -19,16 +20,8 @@ pub struct TextGeometry {
 
 type Vector = [f64; 3];
 
-fn dot(a: Vector, b: Vector) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
 fn plus(a: Vector, b: Vector, times: f64) -> Vector {
     [a[0] + times * b[0], a[1] + times * b[1], a[2] + times * b[2]]
-}
-
-fn cross(a: Vector, b: Vector) -> Vector {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
 fn length(a: Vector) -> f64 {
@@ -54,7 +47,7 @@ impl Cell {
 
     fn volume(&self) -> f64 {
         let [a, b, c] = self.0;
-        dot(a, cross(b, c)).abs()
+        triple(a, b, c).abs()
     }
 
     /// The same lattice by short vectors: each is made as short as whole multiples of the others can make it.
@@ -81,7 +74,7 @@ impl Cell {
     /// The inverse: the fractions of a position are its products with these.
     fn reciprocal(&self) -> [Vector; 3] {
         let [a, b, c] = self.0;
-        let volume = dot(a, cross(b, c));
+        let volume = triple(a, b, c);
         [cross(b, c), cross(c, a), cross(a, b)].map(|vector| vector.map(|x| x / volume))
     }
 
@@ -150,7 +143,7 @@ fn shortest_in_cell(cell: &Cell, fractions: &[Vector]) -> f64 {
 /// The shortest distance between positions, in their unit; `None` for fewer than two.
 fn shortest(positions: &[Vector]) -> Option<f64> {
     let pairs = positions.iter().enumerate().flat_map(|(at, a)| positions[..at].iter().map(move |b| (a, b)));
-    pairs.map(|(a, b)| length(plus(*a, *b, -1.0))).reduce(f64::min)
+    pairs.map(|(a, b)| distance(*a, *b)).reduce(f64::min)
 }
 
 /// The geometry of a text that was read; `None` if numbers of it are missing.

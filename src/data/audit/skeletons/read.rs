@@ -154,7 +154,7 @@ pub(super) fn texts(path: &Path, row_field: &str, job: &Job) -> Result<TextsFile
         TextsFile { input: whole.source, records: Vec::new(), skipped: 0, skipped_records: Vec::new() };
     let is_json = lines.first().is_some_and(|line| object(line.bytes).is_ok());
     if !is_json && !lines.is_empty() {
-        let text = String::from_utf8(whole.bytes.clone());
+        let text = String::from_utf8(whole.bytes);
         let text =
             text.map_err(|_| Error::input(path.display(), "is not UTF-8", "give JSON Lines, or a text"))?;
         file.records.push(Record {
