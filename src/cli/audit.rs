@@ -32,6 +32,7 @@ use drift_core::io::{OutputSet, write_atomic};
 use drift_core::job::Job;
 use drift_core::run_files::RunFiles;
 use drift_core::tokenizer::Tokenizer;
+use drift_data::audit::ensemble::MoleculeMeasures;
 use drift_data::audit::{
     AuditPlan, AuditReport, AuditRequest, Audited, Missing, RowField, VerdictLine, audit_shard, audit_texts,
     merge_audited,
@@ -188,7 +189,12 @@ impl TextFiles {
     }
 
     /// Writes the files. If one of them cannot be written, none is.
-    fn write(&self, audited: &Audited, thresholds: &[f64], output: &Output) -> anyhow::Result<()> {
+    fn write(
+        &self,
+        audited: &Audited,
+        measures: MoleculeMeasures<'_>,
+        output: &Output,
+    ) -> anyhow::Result<()> {
         let mut files = OutputSet::new();
         if let Some(path) = &self.verdicts {
             let lines = audited.texts.lines();
@@ -204,8 +210,8 @@ impl TextFiles {
             files.add(audited.texts.matrix().file(path)?);
         }
         if let Some(path) = &self.molecules {
-            let records = audited.texts.molecules(thresholds, &BTreeMap::new());
-            files.put(path, LinesFormat::from_path(path)?.render(&records, thresholds)?.as_bytes())?;
+            let records = audited.texts.molecules(measures, &BTreeMap::new());
+            files.put(path, LinesFormat::from_path(path)?.render(&records, measures)?.as_bytes())?;
         }
         if let Some(path) = &self.html {
             files.put(path, audit_page(&audited.report).render().as_bytes())?;
@@ -244,7 +250,7 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
     let plan = plan(args, by_text, job)?;
     let audited = audit_texts(&plan, job)?;
     list(&audited.report, listed.as_deref())?;
-    files.write(&audited, &plan.request.thresholds, output)?;
+    files.write(&audited, plan.request.molecule_measures(), output)?;
     show(&audited, (to.as_deref(), &files), output)
 }
 
@@ -264,7 +270,7 @@ pub(super) fn merge(
     files.check(all, taken)?;
     let plan = plan(args, true, job)?;
     let audited = merge_audited(&plan, parts, job)?;
-    files.write(&audited, &plan.request.thresholds, output)?;
+    files.write(&audited, plan.request.molecule_measures(), output)?;
     show(&audited, (to, &files), output)
 }
 

@@ -80,10 +80,9 @@ impl Targets {
     ) -> anyhow::Result<()> {
         let mut files = OutputSet::new();
         if let Some(path) = &self.molecules {
-            files.put(
-                path,
-                LinesFormat::from_path(path)?.render(&evaluation.molecules, &plan.thresholds)?.as_bytes(),
-            )?;
+            let lines =
+                LinesFormat::from_path(path)?.render(&evaluation.molecules, plan.molecule_measures())?;
+            files.put(path, lines.as_bytes())?;
         }
         if let Some(folder) = not_stdout(self.folder.as_deref()) {
             files.folder(folder)?;

@@ -9,7 +9,7 @@ use super::output::Output;
 use super::shards::{ShardArgs, ShardOf};
 use super::skipped;
 use super::values::{EncodingArgs, FrameArgs, SmilesOfArgs, is_stdout, not_stdout};
-use crate::report::flaws_view::flaws_table;
+use crate::report::flaws_view::flaws_text;
 use crate::report::stats_view::{faults_line, stats_page, stats_table};
 use drift_core::error::Error;
 use drift_core::io::{AtomicFile, OutputSet};
@@ -189,7 +189,8 @@ fn mined(
     list.into_iter().for_each(|list| files.add(list));
     store.into_iter().for_each(|store| files.add(store));
     if let Some(page) = &args.html {
-        files.put(page, stats_page(&report.stats, &report.provenance).render().as_bytes())?;
+        let stats = stats_page(&report.stats, report.check.as_ref(), &report.provenance);
+        files.put(page, stats.render().as_bytes())?;
     }
     files.commit()?;
     if !output.json {
@@ -207,7 +208,7 @@ fn mined(
             "{}{}{}",
             stats_table(&report.stats, output.terminal()),
             faults_line(&report.faults),
-            report.check.as_ref().map_or_else(String::new, |check| flaws_table(check, output.terminal()))
+            report.check.as_ref().map_or_else(String::new, |check| flaws_text(check, output.terminal()))
         )),
     }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use drift_core::error::Error;
+use drift_data::audit::ensemble::MoleculeMeasures;
 use drift_data::audit::{MoleculeRecord, molecules_csv};
 
 /// The format of the lines of `--molecules`.
@@ -26,9 +27,13 @@ impl LinesFormat {
         }
     }
 
-    pub(super) fn render(self, records: &[MoleculeRecord], thresholds: &[f64]) -> serde_json::Result<String> {
+    pub(super) fn render(
+        self,
+        records: &[MoleculeRecord],
+        measures: MoleculeMeasures<'_>,
+    ) -> serde_json::Result<String> {
         match self {
-            LinesFormat::Csv => Ok(molecules_csv(records, thresholds)),
+            LinesFormat::Csv => Ok(molecules_csv(records, measures)),
             LinesFormat::Jsonl => {
                 let lines = records.iter().map(serde_json::to_string);
                 lines.map(|line| line.map(|line| line + "\n")).collect()

@@ -6,8 +6,18 @@ use drift_data::flaws::{FlawCounts, FlawKind, FlawReport};
 use drift_data::stats::faults::{LONGEST_BOND_ANGSTROM, ONE_POINT_ANGSTROM, SHORTEST_BOND_ANGSTROM};
 use drift_data::stats::share;
 
-/// The numbers of conformers by what is wrong with them, and the same by data set. Begins with an empty line.
-pub fn flaws_table(report: &FlawReport, terminal: Terminal) -> String {
+/// The numbers of conformers by what is wrong with them, and the same by data set, as text that begins with an empty line.
+pub fn flaws_text(report: &FlawReport, terminal: Terminal) -> String {
+    let tables: Vec<String> = flaws_tables(report).iter().map(|table| table.render(terminal)).collect();
+    format!("\n{}", tables.join("\n"))
+}
+
+/// The numbers of conformers by what is wrong with them, and the same by data set if the corpus tells data sets apart.
+pub fn flaws_tables(report: &FlawReport) -> Vec<Table> {
+    std::iter::once(kinds_table(report)).chain(datasets_table(report)).collect()
+}
+
+fn kinds_table(report: &FlawReport) -> Table {
     let mut table = Table::new("What may not belong into a training set".to_owned())
         .text("kind")
         .text("")
@@ -29,8 +39,7 @@ pub fn flaws_table(report: &FlawReport, terminal: Terminal) -> String {
     if report.has_too_many_datasets {
         table.note("there are more than 1,000 values of `dataset`, so they are not told apart".to_owned());
     }
-    let datasets = datasets_table(report, terminal);
-    format!("\n{}{}{datasets}", table.render(terminal), if datasets.is_empty() { "" } else { "\n" })
+    table
 }
 
 fn row(name: &str, meaning: String, count: u64, of: u64) -> Vec<String> {
@@ -53,10 +62,10 @@ fn meaning(kind: FlawKind, bound: f64) -> String {
     }
 }
 
-/// The numbers by data set; empty without the column.
-fn datasets_table(report: &FlawReport, terminal: Terminal) -> String {
+/// The numbers by data set; `None` without the column.
+fn datasets_table(report: &FlawReport) -> Option<Table> {
     if report.datasets.is_empty() {
-        return String::new();
+        return None;
     }
     let mut table = Table::new("By data set".to_owned()).text("dataset").number("conformers");
     for kind in FlawKind::ALL {
@@ -68,5 +77,5 @@ fn datasets_table(report: &FlawReport, terminal: Terminal) -> String {
         let row = [name, thousands(dataset.conformers)].into_iter().chain(numbers(&dataset.counts));
         table.row(row.chain([thousands(dataset.flawed)]));
     }
-    table.render(terminal)
+    Some(table)
 }

@@ -1,5 +1,6 @@
 //! Coordinate statistics as tables and as a page.
 
+use super::flaws_view::flaws_tables;
 use super::format::{hundredths, number, or_dash, percent, percent_interval, sparkline, thousands};
 use super::html::{Page, Section};
 use super::plot::{Columns, Labels, Line, Lines, columns, lines};
@@ -7,6 +8,7 @@ use super::table::{Table, Terminal};
 use drift_core::encoding::Precision;
 use drift_core::error::shortened_end;
 use drift_core::job::Provenance;
+use drift_data::flaws::FlawReport;
 use drift_data::stats::faults::{FaultReport, LONGEST_BOND_ANGSTROM, SHORTEST_BOND_ANGSTROM};
 use drift_data::stats::histogram::HistogramView;
 use drift_data::stats::report::{AxisReport, GroupReport, Share, StatsReport};
@@ -217,10 +219,16 @@ fn first_digit_table(report: &StatsReport) -> Table {
     table
 }
 
-/// The page of the statistics.
-pub fn stats_page(report: &StatsReport, provenance: &Provenance) -> Page {
-    Page::new("Coordinates of a corpus", summary(report))
-        .section("Where coordinates lie", |section| {
+/// The page of the statistics, and of what a check found if there was one.
+pub fn stats_page(report: &StatsReport, check: Option<&FlawReport>, provenance: &Provenance) -> Page {
+    let page = Page::new("Coordinates of a corpus", summary(report));
+    let page = match check {
+        Some(check) => page.section("What may not belong into a training set", |section| {
+            flaws_tables(check).iter().for_each(|table| _ = section.table(table));
+        }),
+        None => page,
+    };
+    page.section("Where coordinates lie", |section| {
             section
                 .svg(&axes_plot(report), "Coordinates by axis in bins of 0.1 Å; 0.02 % of values at either end may lie outside. In a principal-axis frame x is the longest axis.")
                 .table(&range_table(report, false))
@@ -299,12 +307,12 @@ mod tests {
 
     #[test]
     fn the_page_loads_nothing() {
-        let html = stats_page(&report(), &Provenance::from_inputs(vec![])).render();
+        let html = stats_page(&report(), None, &Provenance::from_inputs(vec![])).render();
         assert!(!html.contains("http"));
         assert_eq!(html.matches("<svg").count(), 2);
         // Nothing counted is no reason to fail.
         let empty = CoordinateStats::default().report();
-        assert!(stats_page(&empty, &Provenance::from_inputs(vec![])).render().contains("0 conformers"));
+        assert!(stats_page(&empty, None, &Provenance::from_inputs(vec![])).render().contains("0 conformers"));
         assert!(stats_table(&empty, Terminal::default()).contains("0 conformers"));
     }
 }

@@ -55,11 +55,14 @@ fn assert_same_figures(generation: &str, dialect: &str) -> Vec<Value> {
     let folder = Folder::new();
     folder.line(&format!("generate {generation} -o texts.jsonl")).done();
     let audit = format!(
-        "audit texts.jsonl {REFERENCES} {dialect} --against-row none --molecules audit.csv --html page.html"
+        "audit texts.jsonl {REFERENCES} {dialect} --against-row none --molecules audit.csv --html page.html --hits 0.75 --clusters 0.5"
     );
     let audited = folder.line(&format!("{audit} --json")).done();
-    let evaluated =
-        folder.line(&format!("eval {generation} --threshold 0.75 --molecules eval.csv --json")).done();
+    let evaluated = folder
+        .line(&format!(
+            "eval {generation} --threshold 0.75 --hits 0.75 --clusters 0.5 --molecules eval.csv --json"
+        ))
+        .done();
     assert_eq!(folder.read("audit.csv"), folder.read("eval.csv"));
     let page = String::from_utf8(folder.read("page.html").to_vec()).unwrap();
     assert!(page.contains("<svg") && page.contains("The worst texts of"), "{}", page.len());

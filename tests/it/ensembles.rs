@@ -135,6 +135,23 @@ fn molecules_of_few_texts() {
         let at = run["hits"]["at"].as_array().unwrap().iter();
         at.map(|at| at["thresholds"][0][figure]["mean"].as_f64().unwrap()).collect()
     };
+    folder.line(&format!("{audit} --molecules m.csv --quiet")).done();
+    let csv = String::from_utf8(folder.read("m.csv")).unwrap();
+    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    let cell = |line: usize, name: &str| -> Option<f64> {
+        let column = lines[0].iter().position(|title| *title == name).unwrap();
+        lines[line][column].parse().ok()
+    };
+    assert_close(
+        &json!([cell(1, "hit_at_1_0.2"), cell(1, "hit_at_7_0.2")]),
+        &json!([1.0 / 3.0, 1.0]),
+        "hit_at",
+    );
+    assert_eq!([cell(2, "hit_at_1_0.2"), cell(2, "rmsd_best_of_2")], [None, None], "no references");
+    let clusters = [cell(1, "clusters_0.2"), cell(2, "clusters_0.2"), cell(2, "largest_0.2")];
+    assert_eq!(clusters, [Some(2.0), Some(1.0), Some(2.0)]);
+    let spreads = [cell(1, "torsion_spread_degrees"), cell(2, "torsion_spread_degrees")];
+    assert!(spreads[0].is_none() && spreads[1].is_some_and(|spread| spread < 1.0), "{spreads:?}");
     // One of three texts hits, and two of them have a conformer. Butane has no reference, so it is not there.
     assert_close(&json!(means("hit")), &json!([1.0 / 3.0, 2.0 / 3.0, 1.0]), "hit");
     assert_close(&json!(means("hit_of_conformers")), &json!([0.5, 1.0, 1.0]), "hit_of_conformers");

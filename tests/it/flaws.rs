@@ -133,6 +133,11 @@ fn what_is_planted_is_found() {
     for words in ["duplicate-conformer", "By data set", "within 0.01 Å of an earlier one"] {
         assert!(shown.text().contains(words), "{words}: {}", shown.text());
     }
+    folder.drift(&["mine", "t.csv.zst", "--check", "--quiet", "--html", "page.html"]).done();
+    let page = String::from_utf8(folder.read("page.html")).unwrap();
+    for words in ["What may not belong into a training set", "<td>duplicate-conformer</td>", "By data set"] {
+        assert!(page.contains(words), "{words}");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use rayon::prelude::*;
 
 use super::coverage::Deviations;
-use super::geometry::Topology;
+use super::geometry::{Conformation, Topology};
 use super::judged::{JudgedFile, JudgedText, TextPairing};
 use super::judging::{DUPLICATE_ANGSTROM, MoleculeDistances, RmsdMatrix, VerdictLine, duplicates};
 use super::references::{BySkeleton, Measured};
@@ -162,6 +162,14 @@ impl AuditedTexts {
     /// The RMSDs of the conformers of a text's molecule; `None` without references.
     pub(super) fn deviations(&self, placed: &Placed<'_>) -> Option<&Deviations> {
         self.measured.get(placed.group)?.get(&placed.text.compared.as_ref()?.under)
+    }
+
+    /// The skeleton of a text's molecule, its conformers in the text's row, and what isotope labels mean for them.
+    pub(super) fn conformers(&self, placed: &Placed<'_>) -> Option<(&str, &[Conformation], Isotopes)> {
+        let file = &self.files[placed.file];
+        let of_group = file.conformers.get(placed.of_file)?;
+        let (skeleton, conformers) = of_group.get_key_value(placed.under())?;
+        Some((skeleton, conformers, file.isotopes))
     }
 
     /// The SMILES of molecules that have references but no conformer to compare with them.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::coverage::Missing;
-use super::ensemble::EnsembleMeasures;
+use super::ensemble::{EnsembleMeasures, MoleculeMeasures};
 use super::geometry::COVERAGE_THRESHOLD_ANGSTROM;
 use super::records::{Record, RowField};
 use super::references::reference_reading;
@@ -80,6 +80,11 @@ pub struct AuditPlan {
 }
 
 impl AuditRequest {
+    /// What the results for a molecule contain.
+    pub fn molecule_measures(&self) -> MoleculeMeasures<'_> {
+        MoleculeMeasures { thresholds_angstrom: &self.thresholds, ensembles: &self.ensembles }
+    }
+
     /// Makes the plan.
     ///
     /// # Errors

@@ -4,9 +4,8 @@ use rayon::prelude::*;
 
 use super::coverage::Missing;
 use super::ensemble::{
-    ClusterReport, Ensemble, EnsembleMeasures, Flexibility, HitReport, MoleculeHits, SizedClusters, SizedHits,
+    ClusterReport, EnsembleMeasures, Flexibility, HitReport, MoleculeEnsemble, MoleculeHits, SizedHits,
 };
-use super::geometry::{Conformation, Topology};
 use super::group::Group;
 use super::references::Measured;
 use super::request::AuditRequest;
@@ -46,23 +45,8 @@ fn cluster_report(group: &Group, request: &AuditRequest) -> ClusterReport {
     let with_conformers = group.generated.par_iter().filter(|(_, conformers)| !conformers.is_empty());
     let molecules = with_conformers.filter_map(|(skeleton, conformers)| {
         let texts = group.compared.get(skeleton).copied().unwrap_or(0);
-        clusters_of(skeleton, conformers, texts, request)
+        let ensemble = MoleculeEnsemble { skeleton, conformers, texts, isotopes: request.isotopes };
+        ensemble.clusters(&request.ensembles.clusters)
     });
     ClusterReport::from_molecules(&molecules.collect::<Vec<_>>())
-}
-
-/// The clusters of a molecule; `None` if its skeleton is not a SMILES, which no text that passes has.
-fn clusters_of(
-    skeleton: &str,
-    conformers: &[Conformation],
-    texts: u64,
-    request: &AuditRequest,
-) -> Option<SizedClusters> {
-    let topology = Topology::with_isotopes(skeleton, request.isotopes).ok()?;
-    let flexibility = Flexibility::from_skeleton(skeleton).ok();
-    let torsions = flexibility.as_ref().map_or(&[][..], |known| &known.torsions);
-    let ensemble = Ensemble { topology: &topology, torsions, conformers, texts };
-    let thresholds = &request.ensembles.clusters;
-    let clusters = ensemble.figures(&ensemble.clusters(thresholds)?, thresholds);
-    Some(SizedClusters { size: flexibility.map(|known| known.size), clusters })
 }

@@ -294,7 +294,7 @@ impl Gathered {
                 self.interrupted = self.energies.add(energies, &checkpoint.name, texts, job)?;
             }
         }
-        self.records.extend(judged.texts.molecules(&plan.thresholds, nats));
+        self.records.extend(judged.texts.molecules(plan.molecule_measures(), nats));
         self.comparisons.extend(judged.comparisons);
         if plan.by_text {
             self.by_text.push(judged.texts);

@@ -7,7 +7,7 @@ use crate::runs::plan::GeneratePlan;
 use drift_core::chem::AtomLimit;
 use drift_core::constraint::ProcessorKind;
 use drift_core::encoding::Encoding;
-use drift_data::audit::ensemble::EnsembleMeasures;
+use drift_data::audit::ensemble::{EnsembleMeasures, MoleculeMeasures};
 use drift_data::audit::{AuditPlan, AuditRequest, Missing};
 use drift_data::energy::Energies;
 
@@ -38,6 +38,11 @@ pub struct EvalPlan {
 }
 
 impl EvalPlan {
+    /// What the results for a molecule contain.
+    pub fn molecule_measures(&self) -> MoleculeMeasures<'_> {
+        MoleculeMeasures { thresholds_angstrom: &self.thresholds, ensembles: &self.ensembles }
+    }
+
     /// How texts of an encoding are judged.
     pub(super) fn audit_plan(&self, encoding: Encoding) -> AuditPlan {
         let request = AuditRequest {

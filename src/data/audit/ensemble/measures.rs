@@ -42,6 +42,15 @@ impl EnsembleMeasures {
     }
 }
 
+/// What the results for a molecule contain besides counts.
+#[derive(Debug, Clone, Copy)]
+pub struct MoleculeMeasures<'m> {
+    /// The thresholds of the coverage, in Å.
+    pub thresholds_angstrom: &'m [f64],
+    /// Hit@K and clusters.
+    pub ensembles: &'m EnsembleMeasures,
+}
+
 fn ascending(thresholds: &mut Vec<f64>, parameter: Parameter) -> Result<()> {
     if let Some(wrong) = thresholds.iter().find(|angstrom| !(angstrom.is_finite() && **angstrom >= 0.0)) {
         let problem = format!("{wrong} is no threshold");

@@ -10,6 +10,7 @@ mod flexibility;
 mod hit_report;
 mod hits;
 mod measures;
+mod molecule;
 mod strata;
 mod torsions;
 
@@ -20,6 +21,7 @@ pub use flexibility::Flexibility;
 pub(super) use hit_report::SizedHits;
 pub use hit_report::{HitReport, HitStratum, HitsAt, ThresholdHits};
 pub use hits::{BestOf, ExpectedHits, MoleculeHits, expected_least, share_of_draws_with};
-pub use measures::{EnsembleMeasures, USUAL_DRAWS};
+pub use measures::{EnsembleMeasures, MoleculeMeasures, USUAL_DRAWS};
+pub(super) use molecule::MoleculeEnsemble;
 pub use strata::{MoleculeSize, SizeKind, Stratum};
 pub use torsions::torsion_spread;
