@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import gzip
-import json
 import multiprocessing
 import re
 import resource
@@ -27,10 +25,9 @@ from typing import Any
 
 import numpy as np
 import posebusters
-import yaml
+from molecules import CONFIG, molecule_of, points_of, rows
 from rdkit import Chem, RDLogger
 from rdkit.Chem import rdMolAlign
-from rdkit.Geometry import Point3D
 
 import moldrift
 
@@ -40,34 +37,11 @@ RDLogger.DisableLog("rdApp.*")
 TOLERANCE = 1e-6
 
 
-def rows(path: str) -> list[dict[str, Any]]:
-    """The rows of a file of JSON Lines, plain or gzipped."""
-    opened: Any = gzip.open if path.endswith(".gz") else open
-    with opened(path, "rt") as lines:
-        return [json.loads(line) for line in lines]
-
-
-def points_of(text: str) -> np.ndarray:
-    """The coordinates of a text, float [atoms, 3] in Å."""
-    return np.array([[float(x) for x in block.split(",")] for block in re.findall(r"<([^>]*)>", text)])
-
-
 def with_points(text: str, points: np.ndarray) -> str:
     """A text between its tags, with other coordinates."""
     numbers = iter(points)
     blocks = re.sub(r"<[^>]*>", lambda _: "<{:.4f},{:.4f},{:.4f}>".format(*next(numbers)), text)
     return f"[CONFORMER]{blocks}[/CONFORMER]"
-
-
-def molecule_of(smiles: str, points: np.ndarray) -> Chem.Mol:
-    """The molecule of a SMILES with coordinates, without stereo, as PoseBusters reads a file."""
-    molecule = Chem.MolFromSmiles(smiles)
-    Chem.RemoveStereochemistry(molecule)
-    conformer = Chem.Conformer(molecule.GetNumAtoms())
-    for atom, point in enumerate(points):
-        conformer.SetAtomPosition(atom, Point3D(*map(float, point)))
-    molecule.AddConformer(conformer)
-    return molecule
 
 
 def by_molecule(path: str) -> dict[str, list[str]]:
@@ -78,8 +52,6 @@ def by_molecule(path: str) -> dict[str, list[str]]:
     return found
 
 
-CONFIG = yaml.safe_load((Path(posebusters.__file__).parent / "config" / "mol.yml").read_text())
-CONFIG["modules"] = [module for module in CONFIG["modules"] if module["function"] != "energy_ratio"]
 LIMITS = {module["name"]: module.get("parameters", {}) for module in CONFIG["modules"]}
 AROMATIC = [Chem.MolFromSmarts(text) for text in ("a1aaaa1", "a1aaaaa1")]
 PUCKERED = [Chem.MolFromSmarts(text) for text in LIMITS["Ring non-flatness"]["flat_systems"].values()]

@@ -40,6 +40,10 @@ pub(crate) const ENCODING_FIELD: &str = "encoding";
 pub(crate) const PREDICTION_FIELD: &str = "predict";
 pub(crate) const LABEL_FIELD: &str = "label";
 
+/// The field of the first line of a file of generated texts, and what its value begins with in every version. The line is no row.
+pub(crate) const SCHEMA_FIELD: &str = "schema";
+pub(crate) const ANY_TEXTS_SCHEMA: &str = "drift.texts/";
+
 /// The position of a name in a list of fields.
 pub(crate) fn place(fields: &[&str], name: &str) -> Option<usize> {
     fields.iter().position(|field| *field == name)

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess};
 
 use super::fields::{
-    self, ENCODING_FIELD, ISOMERS_FIELD, LABEL_FIELD, POOL_FIELDS, PREDICTION_FIELD, PROMPT_FIELDS,
-    SMILES_FIELDS, TEXT_FIELDS,
+    self, ANY_TEXTS_SCHEMA, ENCODING_FIELD, ISOMERS_FIELD, LABEL_FIELD, POOL_FIELDS, PREDICTION_FIELD,
+    PROMPT_FIELDS, SCHEMA_FIELD, SMILES_FIELDS, TEXT_FIELDS,
 };
 use super::lines::LineFormat;
 use super::row_text::RowText;
@@ -36,6 +36,9 @@ fn texts<'t>(line: &'t str, options: &ReadOptions) -> Result<Option<Vec<RowText<
     let mut json = serde_json::Deserializer::from_str(line);
     let row = FoldSeed(Fields).deserialize(&mut json).and_then(|row| json.end().map(|()| row));
     let row = row.map_err(|e| json_reason(&e))?;
+    if row.is_header {
+        return Ok(Some(Vec::new()));
+    }
     if !options.rows.picks_json(line)? {
         return Ok(None);
     }
@@ -69,6 +72,8 @@ struct Row<'a> {
     isomers: Vec<(Cow<'a, str>, Vec<Row<'a>>)>,
     /// How the row's text is encoded: a name, or an object of format `drift.encoding/1`.
     encoding: Option<serde_json::Value>,
+    /// Whether it is the first line of a file of generated texts.
+    is_header: bool,
     /// Other fields that may contain enriched text.
     others: Vec<(Cow<'a, str>, Cow<'a, str>)>,
 }
@@ -157,6 +162,8 @@ impl<'de> JsonFold<'de> for Fields {
                 row.pool = row.pool.or(value);
             } else if fields::place(&PROMPT_FIELDS, &field).is_some() {
                 row.take_prompt(value);
+            } else if field == SCHEMA_FIELD {
+                row.is_header = value.is_some_and(|schema| schema.starts_with(ANY_TEXTS_SCHEMA));
             } else {
                 // Whether it is enriched text depends on the encoding, which may follow.
                 row.others.extend(value.filter(|v| v.contains(']')).map(|v| (field, v)));
@@ -308,6 +315,17 @@ mod tests {
         ] {
             assert_eq!(conformer(line).unwrap_err(), reason.to_owned().into(), "{line}");
         }
+    }
+
+    #[test]
+    fn the_header_of_generated_texts_is_no_row() {
+        for line in [
+            r#"{"schema": "drift.texts/1", "runs": [{"text": "[C]<1,2>"}]}"#,
+            r#"{"runs": [], "schema": "drift.texts/9"}"#,
+        ] {
+            assert_eq!(conformers(line).unwrap().len(), 0, "{line}");
+        }
+        assert_eq!(conformers(r#"{"schema": "other/1", "text": "[C]<1,2,3>"}"#).unwrap().len(), 1);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::environment::Environment;
 use super::run::GenerationRun;
 use super::settings::GenerationProtocol;
+use crate::corpus::fields::ANY_TEXTS_SCHEMA;
 use drift_core::error::{Error, Result};
 use drift_core::job::Provenance;
 
@@ -31,9 +32,6 @@ pub struct TextsHeader {
     pub notes: Vec<String>,
 }
 
-/// What the schemas of all versions begin with.
-const ANY_SCHEMA: &str = "drift.texts/";
-
 /// The field that says whether a line is a header.
 #[derive(Deserialize)]
 struct Schema {
@@ -47,7 +45,7 @@ impl TextsHeader {
     /// If it is a header of another version, or damaged.
     pub fn of_line(line: &[u8], file: &str) -> Result<Option<Self>> {
         let named = serde_json::from_slice::<Schema>(line).ok();
-        let Some(Schema { schema }) = named.filter(|named| named.schema.starts_with(ANY_SCHEMA)) else {
+        let Some(Schema { schema }) = named.filter(|named| named.schema.starts_with(ANY_TEXTS_SCHEMA)) else {
             return Ok(None);
         };
         if schema != TEXTS_SCHEMA {
