@@ -33,7 +33,10 @@ def points_of(text: str) -> np.ndarray:
 
 def molecule_of(smiles: str, points: np.ndarray) -> Chem.Mol:
     """The molecule of a SMILES with coordinates, without stereo, as PoseBusters reads a file."""
-    molecule = Chem.MolFromSmiles(smiles)
+    # Hydrogens that the SMILES spells are atoms of the text.
+    settings = Chem.SmilesParserParams()
+    settings.removeHs = False
+    molecule = Chem.MolFromSmiles(smiles, settings)
     Chem.RemoveStereochemistry(molecule)
     conformer = Chem.Conformer(molecule.GetNumAtoms())
     for atom, point in enumerate(points):

@@ -1,9 +1,9 @@
-//! Messages of `drift eval` about its molecules.
+//! Messages about the reference conformers of molecules.
 
 use std::path::PathBuf;
 
 use crate::report::format::thousands;
-use drift_data::prompts::{Molecules, ReferenceCounts};
+use drift_data::prompts::ReferenceCounts;
 
 /// The name of a corpus in messages.
 pub(super) fn named(inputs: &[PathBuf]) -> String {
@@ -33,12 +33,4 @@ pub(super) fn reference_note(counts: &ReferenceCounts) -> Option<String> {
         said.push(format!("molecules without a reference: {}", thousands(counts.prompts_without)));
     }
     (!said.is_empty()).then(|| said.join("; "))
-}
-
-/// A note on the records that could not be read.
-pub(super) fn skipped(molecules: &Molecules) -> String {
-    let first = molecules.skipped_records.first();
-    let example =
-        first.map_or_else(String::new, |first| format!(", such as {}: {}", first.record, first.reason));
-    format!("skipped {} records{example}", molecules.skipped)
 }

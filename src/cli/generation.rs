@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use super::corpus::Corpus;
 use super::device::given_up;
-use super::eval_molecules::{named, reference_note, skipped};
+use super::eval_molecules::{named, reference_note};
 use super::generate_args::{
     DtypeArg, GenerateArgs, LpArg, ModelArgs, MoleculeArgs, ProcessorArgs, RunningArgs, processors,
 };
 use super::output::Output;
+use super::skipped;
 use super::values::found;
 use crate::report::format::thousands;
 use drift_core::checkpoint::RequiredFiles;
@@ -29,7 +30,7 @@ use drift_engine::parameter;
 use drift_engine::runs::plan::{
     EngineChoice, GeneratePlan, GeometrySettings, ModelChoice, PlaceholderChoice,
 };
-use drift_engine::runs::{Kept, MOST_EXAMPLES, ShardDone, trained_on};
+use drift_engine::runs::{Kept, MOST_EXAMPLES, ShardDone, trained_on, with_geometry};
 use drift_tune::placeholder::FittedFile;
 
 /// The number of molecules if neither `--samples`, `--corpus` nor `--smiles` is given.
@@ -199,10 +200,8 @@ pub(super) fn told_molecules(
     job: &Job,
     output: &Output,
 ) -> anyhow::Result<Molecules> {
-    let molecules = molecules(args, plan, job)?;
-    if molecules.skipped > 0 {
-        output.note(&skipped(&molecules));
-    }
+    let molecules = with_geometry(plan, molecules(args, plan, job)?)?;
+    skipped::tell_prompts(&molecules, output);
     if let Some(note) = reference_note(&molecules.references) {
         output.note(&note);
     }

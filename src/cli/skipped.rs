@@ -3,17 +3,33 @@
 use super::output::Output;
 use crate::report::format::{counted, thousands};
 use drift_data::corpus::Skipped;
+#[cfg(feature = "generate")]
+use drift_data::prompts::Molecules;
 
 /// The number of records that are shown.
 const SHOWN: usize = 10;
 
 /// Says which records were skipped.
 pub(super) fn tell(count: u64, records: &[Skipped], output: &Output) {
-    for Skipped { file, record, reason } in records.iter().take(SHOWN) {
-        output.note(&format!("skipped: {file}: {record}: {reason}"));
-    }
+    tell_first(records, output);
     if count > SHOWN as u64 {
         output.note(&format!("skipped: {} records in all; --json lists the first 1,000", thousands(count)));
+    }
+}
+
+/// Says for which molecules nothing is generated.
+#[cfg(feature = "generate")]
+pub(super) fn tell_prompts(molecules: &Molecules, output: &Output) {
+    let Molecules { skipped, skipped_records, .. } = molecules;
+    tell_first(skipped_records, output);
+    if *skipped > SHOWN as u64 {
+        output.note(&format!("skipped: {} molecules in all", thousands(*skipped)));
+    }
+}
+
+fn tell_first(records: &[Skipped], output: &Output) {
+    for Skipped { file, record, reason } in records.iter().take(SHOWN) {
+        output.note(&format!("skipped: {file}: {record}: {reason}"));
     }
 }
 

@@ -269,6 +269,14 @@ fn what_has_no_geometry_is_refused() {
     // An atom of any element has no bonds of a known length.
     folder.file("m.smi", "*CO\n");
     run("--lp geometry").refused_for("has no known geometry");
+    // Beside others, such molecules are left out in all rows, and listed.
+    folder.file("m.smi", "CCO\n*CO\nCCN\nC(C)(C)(C)(C)C\n");
+    let ran = run("--lp automaton,geometry --preset greedy").done();
+    for place in ["m.smi: *CO: has no known geometry", "m.smi: C(C)(C)(C)(C)C: has no known geometry"] {
+        assert!(ran.stderr.contains(&format!("skipped: {place}")), "{}", ran.stderr);
+    }
+    let texts = String::from_utf8(folder.read("texts.jsonl")).unwrap();
+    assert_eq!(texts.lines().count(), 5, "{texts}");
     // `all` has no geometry, because not every encoding has one.
     let kinds = drift(&["generate", "--help"]).done();
     assert!(kinds.text().contains("geometry"));

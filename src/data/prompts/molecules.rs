@@ -183,6 +183,21 @@ impl Molecules {
         Ok(out)
     }
 
+    /// Leaves out molecules, which then count as skipped. `why` has the reason for each of them.
+    pub fn leave_out(&mut self, why: impl Fn(&PromptMolecule) -> Option<String> + Sync + Send) {
+        let reasons: Vec<Option<String>> = self.molecules.par_iter().map(why).collect();
+        for (molecule, reason) in self.molecules.iter().zip(&reasons) {
+            let Some(reason) = reason else { continue };
+            self.skipped += 1;
+            if self.skipped_records.len() < SKIPPED_LISTED {
+                let (file, record) = (self.source.clone(), molecule.smiles.clone());
+                self.skipped_records.push(Skipped { file, record, reason: reason.clone() }.shown());
+            }
+        }
+        let mut reasons = reasons.into_iter();
+        self.molecules.retain(|_| matches!(reasons.next(), Some(None)));
+    }
+
     /// The number of molecules whose SMILES RDKit would certainly write differently.
     pub fn foreign_prompts(&self) -> usize {
         self.molecules.par_iter().filter(|molecule| foreign(&molecule.smiles).is_some()).count()

@@ -13,8 +13,9 @@ use crate::parameter;
 use drift_core::checkpoint::folder_name;
 use drift_core::constraint::ProcessorKind;
 use drift_core::error::{Error, Result};
+use drift_core::geometry::GeometryRules;
 use drift_core::job::{InputHash, Job};
-use drift_data::corpus::{EmbeddedCorpus, Part};
+use drift_data::corpus::{EmbeddedCorpus, Part, Skipped};
 use drift_data::generation::Unseen;
 use drift_data::prompts::Molecules;
 
@@ -154,6 +155,29 @@ pub fn check_generation(plan: &GeneratePlan, molecules: &Molecules, kept: &mut K
         return Err(Error::input(place, problem, remedy));
     }
     kept.keep_inputs(&inputs(plan, molecules))
+}
+
+/// Leaves out the molecules that `geometry` cannot follow, if the plan has this processor: in all rows, so that rows stay comparable.
+///
+/// # Errors
+/// If no molecule is left, or the geometry cannot be used at all.
+pub fn with_geometry(plan: &GeneratePlan, mut molecules: Molecules) -> Result<Molecules> {
+    if !plan.processors.contains(&ProcessorKind::Geometry) {
+        return Ok(molecules);
+    }
+    check_geometry(plan)?;
+    let strength = plan.geometry.strength;
+    molecules.leave_out(|molecule| {
+        let rules = GeometryRules::from_smiles(&molecule.smiles, strength);
+        rules.err().map(|why| format!("has no known geometry: {}", why.reason))
+    });
+    match (molecules.molecules.is_empty(), molecules.skipped_records.last()) {
+        (true, Some(Skipped { record, reason, .. })) => {
+            let remedy = "give molecules that RDKit reads, or the logit processor automaton";
+            Err(Error::input(record, reason, remedy))
+        }
+        _ => Ok(molecules),
+    }
 }
 
 /// Refuses the logit processor `geometry` where it cannot work.

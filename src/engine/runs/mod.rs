@@ -29,5 +29,5 @@ pub use checkpoint::trained_on;
 pub use environment::cpu_seconds;
 pub use finished::{Finished, KeptModel, KeptText, Spent};
 pub use kept::Kept;
-pub use loaded::{ShardDone, check_generation};
+pub use loaded::{ShardDone, check_generation, with_geometry};
 pub use texts_file::{GeneratedTexts, generate_shard, generate_texts};
