@@ -198,7 +198,9 @@ def embedded(smiles, count, steps):
     parameters.timeout = LIMIT_SECONDS
     parameters.trackFailures = True
     for parameters.maxIterations, parameters.useRandomCoords in [(TRIES, False), (RANDOM_TRIES, True)]:
-        if rdDistGeom.EmbedMultipleConfs(mol, count, parameters):
+        # At the time limit RDKit returns the number -1 instead of none, so the conformers themselves are counted.
+        rdDistGeom.EmbedMultipleConfs(mol, count, parameters)
+        if mol.GetNumConformers():
             break
     else:
         failures = parameters.GetFailureCounts()

@@ -49,6 +49,15 @@ def graphs(path):
     return {Chem.MolToSmiles(mol) for mol in mols}
 
 
+def at_the_time_limit():
+    """What becomes of an embedding that takes longer than it may."""
+    sys.path.insert(0, str(SCRIPT.parent))
+    import drugs
+
+    drugs.LIMIT_SECONDS, drugs.TRIES, drugs.RANDOM_TRIES = 1, 10**6, 10**6
+    return drugs.embedded("C" * 60, 50, 1)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--molecules", type=int, default=24)
@@ -75,6 +84,8 @@ def main():
             wrong.append("a folder of another recipe is not refused")
         for name in FILES[:2]:
             shutil.copy(one / name, ".")
+    if at_the_time_limit() != "time limit":
+        wrong.append("an embedding at the time limit is not counted as one")
     print("; ".join(wrong) or f"equal: {len(train)} graphs to train on, {len(test)} to test")
     return bool(wrong)
 

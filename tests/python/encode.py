@@ -332,11 +332,12 @@ def embedded(smiles, seed, count=1):
     parameters.randomSeed = seed
     parameters.maxIterations = 5
     parameters.timeout = 5
-    found = rdDistGeom.EmbedMultipleConfs(molecule, count, parameters)
-    if not len(found):
+    rdDistGeom.EmbedMultipleConfs(molecule, count, parameters)
+    # At the time limit RDKit returns the number -1 instead of none, so the conformers themselves are counted.
+    if not molecule.GetNumConformers():
         parameters.useRandomCoords = True
-        found = rdDistGeom.EmbedMultipleConfs(molecule, count, parameters)
-    return molecule if len(found) else None
+        rdDistGeom.EmbedMultipleConfs(molecule, count, parameters)
+    return molecule if molecule.GetNumConformers() else None
 
 
 def embed(arguments):
